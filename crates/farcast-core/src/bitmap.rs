@@ -1,0 +1,208 @@
+//! A fixed-length set of small integers, one bit each, that keeps count of its members.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::Run;
+
+const WORD: u32 = u64::BITS;
+
+/// A set of integers in `0..len`, stored as bits in 64-bit words, with its count kept current.
+///
+/// Searches skip whole words, so walking the runs of a sparse or a dense set costs `len / 64` steps.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Bitmap {
+    words: Vec<u64>,
+    len: u32,
+    count: u32,
+}
+
+impl Bitmap {
+    /// The empty set over `0..len`. Its memory is `len / 8` bytes, zeroed lazily by the allocator.
+    pub fn new(len: u32) -> Self {
+        Self { words: vec![0; len.div_ceil(WORD) as usize], len, count: 0 }
+    }
+
+    /// The full set over `0..len`.
+    pub fn full(len: u32) -> Self {
+        let mut map = Self::new(len);
+        if let Some(run) = Run::new(0, len) {
+            map.insert_run(run);
+        }
+        map
+    }
+
+    /// The set whose words are `words`, least significant bit first; `None` if there are too few or too many
+    /// words, or a bit at or past `len` is set.
+    pub fn from_words(words: Vec<u64>, len: u32) -> Option<Self> {
+        let spare = (words.len() as u64 * u64::from(WORD)).checked_sub(u64::from(len))?;
+        if spare >= u64::from(WORD)
+            || words.last().is_some_and(|last| spare > 0 && last >> (u64::from(WORD) - spare) != 0)
+        {
+            return None;
+        }
+        let count = words.iter().map(|word| word.count_ones()).sum();
+        Some(Self { words, len, count })
+    }
+
+    /// The words, least significant bit first; bits at or past [`len`](Self::len) are zero.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// One past the largest integer that the set could hold.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// How many integers are in the set.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether the set is empty.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Whether every integer in `0..len` is in the set.
+    pub fn is_full(&self) -> bool {
+        self.count == self.len
+    }
+
+    /// Whether `index` is in the set; `false` at or past `len`.
+    pub fn contains(&self, index: u32) -> bool {
+        index < self.len && self.words[(index / WORD) as usize] >> (index % WORD) & 1 == 1
+    }
+
+    /// Adds `index`; whether it was new. At or past `len` nothing happens.
+    pub fn insert(&mut self, index: u32) -> bool {
+        if index >= self.len {
+            return false;
+        }
+        let word = &mut self.words[(index / WORD) as usize];
+        let bit = 1 << (index % WORD);
+        let new = *word & bit == 0;
+        *word |= bit;
+        self.count += u32::from(new);
+        new
+    }
+
+    /// Removes `index`; whether it was there.
+    pub fn remove(&mut self, index: u32) -> bool {
+        if index >= self.len {
+            return false;
+        }
+        let word = &mut self.words[(index / WORD) as usize];
+        let bit = 1 << (index % WORD);
+        let there = *word & bit != 0;
+        *word &= !bit;
+        self.count -= u32::from(there);
+        there
+    }
+
+    /// Adds the part of `run` below `len`; how many integers were new.
+    pub fn insert_run(&mut self, run: Run) -> u32 {
+        self.change_run(run, |word, mask| *word |= mask)
+    }
+
+    /// Removes `run`; how many integers were there.
+    pub fn remove_run(&mut self, run: Run) -> u32 {
+        self.change_run(run, |word, mask| *word &= !mask)
+    }
+
+    fn change_run(&mut self, run: Run, change: impl Fn(&mut u64, u64)) -> u32 {
+        let before = self.count;
+        for (index, mask) in masks(run, self.len) {
+            let word = &mut self.words[index];
+            let old = word.count_ones();
+            change(word, mask);
+            self.count = self.count - old + word.count_ones();
+        }
+        before.abs_diff(self.count)
+    }
+
+    /// How many integers of `run` are in the set.
+    pub fn count_in(&self, run: Run) -> u32 {
+        masks(run, self.len).map(|(index, mask)| (self.words[index] & mask).count_ones()).sum()
+    }
+
+    /// Adds every member of `other`, which must have the same `len`; how many integers were new.
+    ///
+    /// Members of `other` at or past this set's `len` are left out.
+    pub fn union(&mut self, other: &Self) -> u32 {
+        let before = self.count;
+        for index in other.iter_runs() {
+            self.insert_run(index);
+        }
+        self.count - before
+    }
+
+    /// The first member at or after `from`.
+    pub fn next_set(&self, from: u32) -> Option<u32> {
+        self.search(from, |word| word)
+    }
+
+    /// The first integer below `len`, at or after `from`, that is not in the set.
+    pub fn next_clear(&self, from: u32) -> Option<u32> {
+        self.search(from, |word| !word)
+    }
+
+    fn search(&self, from: u32, view: impl Fn(u64) -> u64) -> Option<u32> {
+        if from >= self.len {
+            return None;
+        }
+        let mut index = (from / WORD) as usize;
+        let mut word = view(self.words[index]) & (u64::MAX << (from % WORD));
+        while word == 0 {
+            index += 1;
+            word = view(*self.words.get(index)?);
+        }
+        let found = index as u32 * WORD + word.trailing_zeros();
+        (found < self.len).then_some(found)
+    }
+
+    /// The first run of members at or after `from`, cut to `from`.
+    pub fn next_run(&self, from: u32) -> Option<Run> {
+        let first = self.next_set(from)?;
+        let end = self.next_clear(first).unwrap_or(self.len);
+        Run::new(first, end - first)
+    }
+
+    /// The first run of integers that are not members, at or after `from`, cut to `from`.
+    pub fn next_gap(&self, from: u32) -> Option<Run> {
+        let first = self.next_clear(from)?;
+        let end = self.next_set(first).unwrap_or(self.len);
+        Run::new(first, end - first)
+    }
+
+    /// The maximal runs of members, in order.
+    pub fn iter_runs(&self) -> impl Iterator<Item = Run> + '_ {
+        core::iter::successors(self.next_run(0), |run| self.next_run(run.end()))
+    }
+
+    /// The maximal runs of integers below `len` that are not members, in order.
+    pub fn iter_gaps(&self) -> impl Iterator<Item = Run> + '_ {
+        core::iter::successors(self.next_gap(0), |run| self.next_gap(run.end()))
+    }
+
+    /// Removes every member.
+    pub fn clear(&mut self) {
+        self.words.fill(0);
+        self.count = 0;
+    }
+}
+
+/// The words that `run` touches below `len`, each with the mask of its bits.
+fn masks(run: Run, len: u32) -> impl Iterator<Item = (usize, u64)> {
+    let (first, end) = (run.first(), run.end().min(len));
+    let words = if first < end { first / WORD..(end - 1) / WORD + 1 } else { 0..0 };
+    words.map(move |index| {
+        let low = first.saturating_sub(index * WORD);
+        let high = (end - index * WORD).min(WORD);
+        (index as usize, (u64::MAX << low) & (u64::MAX >> (WORD - high)))
+    })
+}
+
+#[cfg(test)]
+mod tests;

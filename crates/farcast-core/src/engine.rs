@@ -1,0 +1,329 @@
+//! The engine contract: a protocol as a state machine without I/O.
+//!
+//! An [`Engine`] owns no socket, file, thread, clock or global random generator. It is told the time and what
+//! arrived; it is asked what to send, when to wake it, and what happened. The same inputs and the same seed give
+//! the same outputs, whether a network driver, an emulator or a simulator asks.
+//!
+//! # How a driver treats an engine
+//!
+//! 1. It changes the engine by exactly one of [`handle`](Engine::handle),
+//!    [`handle_timeout`](Engine::handle_timeout), or a command of the engine's own, and then
+//! 2. drains [`poll_event`](Engine::poll_event), answering what asks for an answer (bytes that arrived stay
+//!    valid until this is done), and [`poll_transmit`](Engine::poll_transmit), until both give `None`;
+//! 3. reads [`poll_timeout`](Engine::poll_timeout) and sleeps until then or until something arrives.
+//!
+//! # Runs
+//!
+//! Payload is never inside an engine: a message that carries payload names a [`Run`](crate::Run) of segments,
+//! and the driver, who owns the bytes, fills them in or stores them. A run leaves as `count` datagrams, the
+//! first at `now` and each [`spacing`](Transmit::spacing) after the one before. A run arrives likewise: `handle`'s
+//! `now` is the arrival of its last segment.
+//!
+//! A run in flight is open: any other arrival or timer at the receiving engine cuts it, and the engine is given
+//! only [`prefix`](Engine::prefix) segments at once. Cutting a run anywhere changes neither what is sent nor when
+//! nor what happens.
+//!
+//! # Laws
+//!
+//! `farcast-testkit` tests these for every engine:
+//!
+//! 1. No clock, thread, environment, global or hash-map iteration inside.
+//! 2. After each change the driver drains transmits and events, then reads the timeout.
+//! 3. A late wake-up is legal; an early one changes nothing; time never goes back.
+//! 4. At any deadline `handle_timeout` makes progress: the next deadline is later, or output is pending.
+//! 5. The same seed and inputs give the same outputs.
+//! 6. Bad input returns a [`Reject`], changes only counters, and never panics.
+//! 7. Memory is bounded by configuration.
+//! 8. Pacing is inside the engine: `poll_transmit` gives `None` until something may leave, and `poll_timeout` says
+//!    when.
+//! 9. Runs may be cut anywhere: the same segments leave at the same times and the same things happen.
+//!
+//! # A small complete engine
+//!
+//! A sender that transmits `count` segments at a fixed spacing and waits for one acknowledgement:
+//!
+//! ```
+//! use core::net::SocketAddr;
+//! use core::num::NonZeroU32;
+//! use farcast_core::engine::{Arrival, Deadline, Engine, Message, Reject, Transmit};
+//! use farcast_core::{Run, Span, Time};
+//!
+//! #[derive(Clone, Debug, PartialEq)]
+//! enum Packet {
+//!     Data(Run),
+//!     Ack,
+//! }
+//!
+//! impl Message for Packet {
+//!     fn segments(&self) -> NonZeroU32 {
+//!         match self {
+//!             Packet::Data(run) => NonZeroU32::new(run.count()).unwrap(),
+//!             Packet::Ack => NonZeroU32::MIN,
+//!         }
+//!     }
+//!     fn split(self, count: NonZeroU32) -> (Self, Option<Self>) {
+//!         match self {
+//!             Packet::Data(run) => {
+//!                 let (head, tail) = run.split(count);
+//!                 (Packet::Data(head), tail.map(Packet::Data))
+//!             }
+//!             Packet::Ack => (Packet::Ack, None),
+//!         }
+//!     }
+//!     fn wire_len(&self, _segment: u32) -> usize {
+//!         if matches!(self, Packet::Ack) { 1 } else { 1001 }
+//!     }
+//! }
+//!
+//! struct Blast { to: SocketAddr, spacing: Span, next: u32, count: u32, next_at: Time, done: Option<bool> }
+//!
+//! impl Engine for Blast {
+//!     type Message = Packet;
+//!     type Event = ();
+//!
+//!     fn handle(&mut self, _now: Time, _from: &Arrival, message: &Packet) -> Result<(), Reject> {
+//!         if *message != Packet::Ack || self.next < self.count {
+//!             return Err(Reject::Unexpected);
+//!         }
+//!         self.done.get_or_insert(true);
+//!         Ok(())
+//!     }
+//!
+//!     fn handle_timeout(&mut self, _now: Time) {} // its one deadline is the pacer's, which poll_transmit serves
+//!
+//!     fn poll_transmit(&mut self, now: Time, until: Time) -> Option<Transmit<Packet>> {
+//!         if now < self.next_at || self.next == self.count {
+//!             return None;
+//!         }
+//!         // Every segment whose turn comes before `until`, but at least the one that is due.
+//!         let room = until.since(self.next_at).as_nanos().div_ceil(self.spacing.as_nanos());
+//!         let run = Run::new(self.next, (self.count - self.next).min(u32::try_from(room).unwrap_or(u32::MAX)).max(1))?;
+//!         self.next = run.end();
+//!         self.next_at += self.spacing * u64::from(run.count());
+//!         Some(Transmit::new(Packet::Data(run), self.to).spaced(self.spacing))
+//!     }
+//!
+//!     fn poll_timeout(&self) -> Option<Deadline> {
+//!         (self.next < self.count).then_some(Deadline { at: self.next_at, timer: "pace" })
+//!     }
+//!
+//!     fn poll_event(&mut self) -> Option<()> {
+//!         self.done.as_mut().filter(|fresh| **fresh).map(|fresh| *fresh = false)
+//!     }
+//!
+//!     fn settled_until(&self) -> Time {
+//!         Time::NEVER // no arrival alters what leaves
+//!     }
+//! }
+//!
+//! let to = "239.255.1.1:5402".parse().unwrap();
+//! let (spacing, next_at) = (Span::from_millis(1), Time::ZERO);
+//! let mut blast = Blast { to, spacing, next: 0, count: 5, next_at, done: None };
+//!
+//! let first = blast.poll_transmit(Time::ZERO, Time::ZERO + Span::from_millis(3)).unwrap();
+//! assert_eq!(first.message, Packet::Data(Run::new(0, 3).unwrap()));
+//! let due = blast.poll_timeout().unwrap().at;
+//! assert_eq!(due, Time::ZERO + Span::from_millis(3));
+//! let rest = blast.poll_transmit(due, Time::NEVER).unwrap();
+//! assert_eq!(rest.message, Packet::Data(Run::new(3, 2).unwrap()));
+//! let from = Arrival::new("192.0.2.1:40000".parse().unwrap(), to);
+//! blast.handle(due + Span::from_millis(500), &from, &Packet::Ack).unwrap();
+//! assert_eq!(blast.poll_event(), Some(()));
+//! assert_eq!(blast.poll_timeout(), None);
+//! ```
+
+use core::fmt;
+use core::net::SocketAddr;
+use core::num::NonZeroU32;
+
+use crate::{Span, Time};
+
+/// A protocol endpoint without I/O. The [module](self) states how a driver treats it and which laws it obeys.
+pub trait Engine {
+    /// What it sends and receives: typed, possibly holding a run; the protocol's `wire` module encodes it.
+    type Message: Message;
+    /// What it tells its owner.
+    type Event;
+
+    /// Takes a message whose last segment arrived at `now`.
+    ///
+    /// # Errors
+    /// A message that makes no sense here changes nothing but a counter, and its reason is returned.
+    fn handle(&mut self, now: Time, from: &Arrival, message: &Self::Message) -> Result<(), Reject>;
+
+    /// Acts on every timer that is due at `now`. Called early, it does nothing.
+    fn handle_timeout(&mut self, now: Time);
+
+    /// The next message that leaves at `now`, if any. A run in it holds only segments that leave before `until`
+    /// (but at least one, if one is due): the driver puts `until` no later than the first thing that could alter
+    /// the sending, and need not put it before [`settled_until`](Self::settled_until).
+    fn poll_transmit(&mut self, now: Time, until: Time) -> Option<Transmit<Self::Message>>;
+
+    /// When the engine wants to be woken, and which timer asked. The pacer's own deadline counts: at it,
+    /// `poll_transmit` has something to send.
+    fn poll_timeout(&self) -> Option<Deadline>;
+
+    /// The next thing that happened, oldest first.
+    fn poll_event(&mut self) -> Option<Self::Event>;
+
+    /// The time before which no arrival alters what leaves.
+    fn settled_until(&self) -> Time;
+
+    /// How many segments of `message` may be handed over at once without the outcome depending on it: after
+    /// that many, the engine may want to send, or set a timer, at the time of that segment.
+    fn prefix(&self, message: &Self::Message) -> NonZeroU32 {
+        message.segments()
+    }
+}
+
+/// What travels between engines.
+pub trait Message: Clone {
+    /// The length of its run; 1 for a message without one. A message of n segments leaves as n datagrams.
+    fn segments(&self) -> NonZeroU32;
+
+    /// Cuts after `count` segments: the head, and the tail if anything is left. A message without a run is
+    /// all head.
+    fn split(self, count: NonZeroU32) -> (Self, Option<Self>);
+
+    /// The length in bytes of datagram `segment` (from 0) of this message, without UDP and IP headers: what its
+    /// encoding has, known without encoding.
+    fn wire_len(&self, segment: u32) -> usize;
+}
+
+/// Where and how a message arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// The address that it came from.
+    pub source: SocketAddr,
+    /// The address that it was sent to: a group or one of ours.
+    pub destination: SocketAddr,
+    /// The index of the interface that it came in by; 0 where unknown.
+    pub interface: u32,
+    /// The two ECN bits; `None` where the driver cannot tell (a coalesced receive loses them).
+    pub ecn: Option<u8>,
+    /// The time between the arrivals of its segments; zero for a single one.
+    pub spacing: Span,
+}
+
+impl Arrival {
+    /// A message from `source` to `destination`, nothing else known.
+    pub const fn new(source: SocketAddr, destination: SocketAddr) -> Self {
+        Self { source, destination, interface: 0, ecn: None, spacing: Span::ZERO }
+    }
+}
+
+/// A message that leaves, and where to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Transmit<M> {
+    /// What leaves.
+    pub message: M,
+    /// A group or one host.
+    pub destination: SocketAddr,
+    /// The source address to use; `None` leaves it to the driver.
+    pub source: Option<SocketAddr>,
+    /// The index of the interface to leave by; 0 leaves it to the driver.
+    pub interface: u32,
+    /// The time to live or hop limit; `None` is the driver's setting.
+    pub ttl: Option<u8>,
+    /// Whether routers on the way must look at it (RFC 2113, RFC 2711).
+    pub router_alert: bool,
+    /// The time between the departures of its segments.
+    pub spacing: Span,
+}
+
+impl<M> Transmit<M> {
+    /// `message` to `destination`, all else left to the driver.
+    pub const fn new(message: M, destination: SocketAddr) -> Self {
+        let (source, ttl, spacing) = (None, None, Span::ZERO);
+        Self { message, destination, source, interface: 0, ttl, router_alert: false, spacing }
+    }
+
+    /// The same with `spacing` between its segments.
+    #[must_use]
+    pub fn spaced(self, spacing: Span) -> Self {
+        Self { spacing, ..self }
+    }
+}
+
+/// When an engine wants to be woken, and by which of its timers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Deadline {
+    /// The instant; [`Engine::handle_timeout`] before it does nothing.
+    pub at: Time,
+    /// The timer's name, for logs and for finding out why a simulation does not end.
+    pub timer: &'static str,
+}
+
+/// Why an engine turned a well-formed message down.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reject {
+    /// It belongs to another session, or names another server.
+    #[error("message of another session")]
+    OtherSession,
+    /// Its sender is not a member of this session.
+    #[error("message from a stranger")]
+    Stranger,
+    /// A number in it lies outside what the session has.
+    #[error("number out of range")]
+    OutOfRange,
+    /// Its parts contradict one another or what is known.
+    #[error("inconsistent message")]
+    Inconsistent,
+    /// Nothing in the present state asks for it.
+    #[error("unexpected message")]
+    Unexpected,
+    /// It brings nothing new.
+    #[error("duplicate")]
+    Duplicate,
+    /// A limit of the configuration is reached.
+    #[error("limit reached")]
+    Limit,
+    /// Two members claim one identity.
+    #[error("identity already in use")]
+    Collision,
+}
+
+impl Reject {
+    /// Every reason, in the order of [`RejectCounts`].
+    pub const ALL: [Self; 8] = [
+        Self::OtherSession,
+        Self::Stranger,
+        Self::OutOfRange,
+        Self::Inconsistent,
+        Self::Unexpected,
+        Self::Duplicate,
+        Self::Limit,
+        Self::Collision,
+    ];
+}
+
+/// A counter for each reason to reject.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct RejectCounts([u64; Reject::ALL.len()]);
+
+impl RejectCounts {
+    /// Counts `result` if it is a rejection, and passes it on.
+    pub fn note<T>(&mut self, result: Result<T, Reject>) -> Result<T, Reject> {
+        if let Err(reason) = result {
+            self.0[reason as usize] += 1;
+        }
+        result
+    }
+
+    /// How often `reason` was given.
+    pub fn of(&self, reason: Reject) -> u64 {
+        self.0[reason as usize]
+    }
+
+    /// The reasons that were given, with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (Reject, u64)> + '_ {
+        Reject::ALL.into_iter().map(|reason| (reason, self.of(reason))).filter(|&(_, n)| n > 0)
+    }
+}
+
+impl fmt::Debug for RejectCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}

@@ -1,0 +1,28 @@
+//! The ground floor of farcast: time, units, runs, bitmaps, random streams and the engine contract.
+//!
+//! Everything here is `no_std` with `alloc`: a crate that cannot name a socket, a clock, a thread or a file
+//! cannot use one. That is how the rule "engines do no I/O" is checked by the compiler, on every build, for
+//! every crate that says `#![no_std]`.
+//!
+//! Start with [`engine`], which holds the contract and a small complete engine.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod bitmap;
+pub mod engine;
+pub mod random;
+pub mod run;
+pub mod time;
+pub mod timers;
+pub mod units;
+
+pub use bitmap::Bitmap;
+pub use engine::{Arrival, Deadline, Engine, Message, Transmit};
+pub use run::Run;
+pub use time::{Span, Time};
+pub use timers::Timers;
+pub use units::{BitRate, Probability};
