@@ -1,0 +1,286 @@
+//! Parameters: type, length, value, padded with zeros to a multiple of four bytes (draft §12).
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use farcast_core::Run;
+
+use super::DecodeError;
+use crate::message::ClientId;
+
+/// The types of parameters; those from 0x7F01 on are farcast's own and skipped by others.
+pub(super) mod kind {
+    pub(crate) const ANNOUNCE_DURATION: u16 = 0x0100;
+    pub(crate) const ANNOUNCE_OPTIONS: u16 = 0x0101;
+    pub(crate) const APPLICATION_REFERENCE: u16 = 0x0102;
+    pub(crate) const BLOCK_NUMBER: u16 = 0x0103;
+    pub(crate) const BLOCK_RANGE: u16 = 0x0104;
+    pub(crate) const BLOCK_SIZE: u16 = 0x0105;
+    pub(crate) const CANCEL_REASON: u16 = 0x0106;
+    pub(crate) const CLIENT_ADDRESS: u16 = 0x0107;
+    pub(crate) const DATA_RATE: u16 = 0x0108;
+    pub(crate) const TRANSFER_DURATION: u16 = 0x0109;
+    pub(crate) const DTU_NUMBER: u16 = 0x010A;
+    pub(crate) const DTU_RANGE: u16 = 0x010B;
+    pub(crate) const DTU_SIZE: u16 = 0x010C;
+    pub(crate) const ECHO_SEQUENCE: u16 = 0x010D;
+    pub(crate) const ECHO_DATA: u16 = 0x010E;
+    pub(crate) const ERROR_THRESHOLD: u16 = 0x010F;
+    pub(crate) const EVENT_COUNT: u16 = 0x0110;
+    pub(crate) const EVENT_HASH: u16 = 0x0111;
+    pub(crate) const EVENT_LIST: u16 = 0x0112;
+    pub(crate) const HOST_LIST_COMPLEX: u16 = 0x0113;
+    pub(crate) const HOST_LIST: u16 = 0x0114;
+    pub(crate) const GROUP_OPTIONS: u16 = 0x0115;
+    pub(crate) const PUBLIC_ADDRESS: u16 = 0x0116;
+    pub(crate) const PASS_NUMBER: u16 = 0x0117;
+    pub(crate) const PRIVATE_ADDRESS: u16 = 0x0118;
+    pub(crate) const PRODUCT_DATA: u16 = 0x0119;
+    pub(crate) const PRODUCT_NAME: u16 = 0x011A;
+    pub(crate) const PRODUCT_SIZE: u16 = 0x011B;
+    pub(crate) const REGISTRATION_RESPONSE: u16 = 0x011C;
+    pub(crate) const RESPONSE_ADDRESS: u16 = 0x011D;
+    pub(crate) const RESPONSE_PORT: u16 = 0x011E;
+    pub(crate) const SERIAL_NUMBER: u16 = 0x011F;
+    pub(crate) const SERVER_ADDRESS: u16 = 0x0120;
+    pub(crate) const SERVER_PORT: u16 = 0x0121;
+    pub(crate) const STATUS_TYPE: u16 = 0x0122;
+    pub(crate) const USER_DATA: u16 = 0x0123;
+    pub(crate) const BACKOFF_WINDOW: u16 = 0x0124;
+    /// Product size of 4 GiB and more; Product Size is then its low 32 bits.
+    pub(crate) const PRODUCT_SIZE_64: u16 = 0x7F01;
+    /// The IPv6 form of Server Address; the three others likewise.
+    pub(crate) const SERVER_ADDRESS_6: u16 = 0x7F02;
+    /// A digest that commits to the whole product.
+    pub(crate) const PRODUCT_ID: u16 = 0x7F03;
+    pub(crate) const RESPONSE_ADDRESS_6: u16 = 0x7F04;
+    pub(crate) const PRIVATE_ADDRESS_6: u16 = 0x7F05;
+    pub(crate) const PUBLIC_ADDRESS_6: u16 = 0x7F06;
+    /// A receiver's name in its registration.
+    pub(crate) const RECEIVER_NAME: u16 = 0x7F07;
+    /// Segments held from an earlier transmission, in a registration.
+    pub(crate) const SEGMENTS_HELD: u16 = 0x7F08;
+    /// Bytes that a receiver can buffer, in its registration.
+    pub(crate) const RECEIVE_BUFFER: u16 = 0x7F09;
+    /// In place of the DTU Number: the payload is a parity symbol with this number.
+    pub(crate) const PARITY_SYMBOL: u16 = 0x7F0A;
+    /// How many parity symbols a block may have, in an announcement.
+    pub(crate) const PARITY_SYMBOLS: u16 = 0x7F0B;
+    /// How many parity symbols of the block the client holds, in a NAK.
+    pub(crate) const PARITY_HELD: u16 = 0x7F0C;
+    /// A cancel reason in words.
+    pub(crate) const REASON_TEXT: u16 = 0x7F0D;
+}
+
+/// Where encoded bytes go: a buffer, or a counter that only measures.
+pub(super) trait Sink {
+    fn put(&mut self, bytes: &[u8]);
+
+    fn parameter(&mut self, kind: u16, value: &[u8]) {
+        self.head(kind, value.len());
+        self.put(value);
+        self.put(&[0; 3][..padding(value.len())]);
+    }
+
+    fn head(&mut self, kind: u16, len: usize) {
+        self.put(&kind.to_be_bytes());
+        self.put(&(len as u16).to_be_bytes());
+    }
+
+    fn integer(&mut self, kind: u16, value: u32) {
+        self.parameter(kind, &value.to_be_bytes());
+    }
+
+    fn optional(&mut self, kind: u16, value: Option<u32>) {
+        if let Some(value) = value {
+            self.integer(kind, value);
+        }
+    }
+
+    fn text(&mut self, kind: u16, value: Option<&String>) {
+        if let Some(value) = value {
+            self.parameter(kind, value.as_bytes());
+        }
+    }
+
+    /// An inclusive range that counts from 1.
+    fn range(&mut self, kind: u16, run: Run) {
+        self.head(kind, 8);
+        self.put(&(run.first() + 1).to_be_bytes());
+        self.put(&run.end().to_be_bytes());
+    }
+
+    fn address(&mut self, v4: u16, v6: u16, address: IpAddr) {
+        match address {
+            IpAddr::V4(a) => self.parameter(v4, &a.octets()),
+            IpAddr::V6(a) => self.parameter(v6, &a.octets()),
+        }
+    }
+
+    fn hosts(&mut self, hosts: Option<&Vec<ClientId>>) {
+        if let Some(hosts) = hosts {
+            self.head(kind::HOST_LIST, hosts.len() * 4);
+            for host in hosts {
+                self.put(&host.0.to_be_bytes());
+            }
+        }
+    }
+}
+
+impl Sink for Vec<u8> {
+    fn put(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+/// Counts what would be written.
+pub(super) struct Counter(pub(super) usize);
+
+impl Sink for Counter {
+    fn put(&mut self, bytes: &[u8]) {
+        self.0 += bytes.len();
+    }
+}
+
+/// Zero bytes that follow a value of `len` bytes.
+pub(super) const fn padding(len: usize) -> usize {
+    len.wrapping_neg() % 4
+}
+
+/// A parameter that has been read: its type, its value, and where the value stands in the message.
+#[derive(Clone, Copy)]
+pub(super) struct Parameter<'a> {
+    pub(super) kind: u16,
+    pub(super) value: &'a [u8],
+    pub(super) offset: usize,
+}
+
+impl<'a> Parameter<'a> {
+    fn wrong(self) -> DecodeError {
+        DecodeError::Value { parameter: self.kind }
+    }
+
+    pub(super) fn octets<const N: usize>(self) -> Result<[u8; N], DecodeError> {
+        self.value.try_into().map_err(|_| DecodeError::ParameterLength { parameter: self.kind })
+    }
+
+    pub(super) fn integer(self) -> Result<u32, DecodeError> {
+        self.octets().map(u32::from_be_bytes)
+    }
+
+    /// A number that counts from 1 on the wire.
+    pub(super) fn ordinal(self) -> Result<u32, DecodeError> {
+        // A run holds `first + count`, so the largest number leaves room for one more.
+        self.integer()?.checked_sub(1).filter(|&n| n < u32::MAX - 1).ok_or(self.wrong())
+    }
+
+    pub(super) fn range(self) -> Result<Run, DecodeError> {
+        let octets: [u8; 8] = self.octets()?;
+        let (first, last) = octets.split_at(4);
+        let number = |half: &[u8]| half.iter().fold(0u32, |n, &b| n << 8 | u32::from(b));
+        let (first, last) = (number(first), number(last));
+        let count = last.checked_sub(first).and_then(|n| n.checked_add(1));
+        first.checked_sub(1).zip(count).and_then(|(f, c)| Run::new(f, c)).ok_or(self.wrong())
+    }
+
+    pub(super) fn port(self) -> Result<u16, DecodeError> {
+        u16::try_from(self.integer()?).map_err(|_| self.wrong())
+    }
+
+    pub(super) fn address4(self) -> Result<IpAddr, DecodeError> {
+        self.octets::<4>().map(|o| Ipv4Addr::from(o).into())
+    }
+
+    pub(super) fn address6(self) -> Result<IpAddr, DecodeError> {
+        self.octets::<16>().map(|o| Ipv6Addr::from(o).into())
+    }
+
+    pub(super) fn client(self) -> Result<ClientId, DecodeError> {
+        self.integer().map(ClientId)
+    }
+
+    /// UTF-8 of 1 to `most` bytes.
+    pub(super) fn text(self, most: usize) -> Result<String, DecodeError> {
+        self.bytes(most)?;
+        core::str::from_utf8(self.value).map(String::from).map_err(|_| self.wrong())
+    }
+
+    pub(super) fn bytes(self, most: usize) -> Result<&'a [u8], DecodeError> {
+        if self.value.is_empty() || self.value.len() > most {
+            return Err(DecodeError::ParameterLength { parameter: self.kind });
+        }
+        Ok(self.value)
+    }
+
+    pub(super) fn hosts(self) -> Result<Vec<ClientId>, DecodeError> {
+        let (hosts, rest) = self.value.as_chunks::<4>();
+        if !rest.is_empty() {
+            return Err(DecodeError::ParameterLength { parameter: self.kind });
+        }
+        Ok(hosts.iter().map(|host| ClientId(u32::from_be_bytes(*host))).collect())
+    }
+
+    /// An option word: its first byte must be one of `marks`, and comes back with the second and third.
+    pub(super) fn options(self, marks: &[u8]) -> Result<[u8; 3], DecodeError> {
+        let [mark, a, b, _] = self.octets()?;
+        if marks.contains(&mark) { Ok([mark, a, b]) } else { Err(self.wrong()) }
+    }
+}
+
+/// Reads the parameters of one message in order.
+pub(super) struct Reader<'a> {
+    message: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `message` from byte `at` on.
+    pub(super) fn new(message: &'a [u8], at: usize) -> Self {
+        Self { message, at }
+    }
+
+    pub(super) fn next(&mut self) -> Result<Option<Parameter<'a>>, DecodeError> {
+        let rest = &self.message[self.at..];
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let [k0, k1, l0, l1, body @ ..] = rest else { return Err(DecodeError::Truncated) };
+        let len = usize::from(u16::from_be_bytes([*l0, *l1]));
+        let value = body.get(..len).ok_or(DecodeError::Truncated)?;
+        let offset = self.at + 4;
+        self.at = offset + len + padding(len);
+        if self.at > self.message.len() {
+            return Err(DecodeError::Truncated);
+        }
+        Ok(Some(Parameter { kind: u16::from_be_bytes([*k0, *k1]), value, offset }))
+    }
+
+    /// The next parameter, which must be of one of `kinds` (where the draft orders them).
+    pub(super) fn expect(&mut self, kinds: &[u16]) -> Result<Parameter<'a>, DecodeError> {
+        match self.next()? {
+            Some(parameter) if kinds.contains(&parameter.kind) => Ok(parameter),
+            Some(_) => Err(DecodeError::OutOfOrder { expected: kinds[0] }),
+            None => Err(DecodeError::Missing { parameter: kinds[0] }),
+        }
+    }
+
+    /// The next parameter as an address in its IPv4 or its IPv6 form.
+    pub(super) fn expect_address(&mut self, v4: u16, v6: u16) -> Result<IpAddr, DecodeError> {
+        let parameter = self.expect(&[v4, v6])?;
+        if parameter.kind == v4 { parameter.address4() } else { parameter.address6() }
+    }
+}
+
+/// Sets `slot`, which must be empty: no parameter of a message comes twice.
+pub(super) fn set<T>(slot: &mut Option<T>, parameter: Parameter<'_>, value: T) -> Result<(), DecodeError> {
+    match slot.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(DecodeError::Repeated { parameter: parameter.kind }),
+    }
+}
+
+/// Takes `slot`, which must be filled.
+pub(super) fn need<T>(slot: Option<T>, parameter: u16) -> Result<T, DecodeError> {
+    slot.ok_or(DecodeError::Missing { parameter })
+}
