@@ -1,0 +1,150 @@
+//! The code of a block, chosen by its size.
+
+use crate::error::{CodeError, DecodeError, EncodeError};
+use crate::large::LargeCode;
+use crate::reed_solomon::{PointSet, ReedSolomon};
+use crate::shape::{MAX_SMALL_BLOCK, ParitySymbol, Shape};
+
+/// The field over which a block is coded, which also says what one parity symbol costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Field {
+    /// GF(2^8): parity symbols are computed one by one, each by one pass over the source.
+    Gf256,
+    /// GF(2^16): all parity symbols are computed at once, whichever are asked for, so keep what may be asked
+    /// for later.
+    Gf65536,
+}
+
+/// A systematic erasure code for blocks of `k` source and `p` parity symbols.
+///
+/// The code is a function of `(k, p)` alone: GF(2^8) with [`PointSet::Rizzo`] up to `k + p = 255`, GF(2^16)
+/// above. A block lies in one slice, symbol after symbol, the last one padded with zeros by the caller. All
+/// calls take `&self`, so worker threads can share one code.
+///
+/// ```
+/// use farcast_fec::{BlockCode, ParitySymbol};
+///
+/// let code = BlockCode::new(3, 2, 4)?;
+/// let source = *b"onlythreerow";
+/// let mut parity = [0; 2 * 4];
+/// code.encode(&source, 0, &mut parity)?;
+///
+/// let mut block = *b"????thre????";
+/// let symbol = |index| ParitySymbol { index, bytes: &parity[index * 4..][..4] };
+/// code.decode(&mut block, &[0, 2], &[symbol(1), symbol(0)])?;
+/// assert_eq!(block, source);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct BlockCode {
+    codec: Codec,
+}
+
+#[derive(Clone, Debug)]
+enum Codec {
+    Small(ReedSolomon),
+    Large(LargeCode),
+}
+
+impl BlockCode {
+    /// The code for `source_symbols` (`k`) and `parity_symbols` (`p`), each of 1 to 32,768, and symbols of
+    /// `symbol_len` bytes (1 to 65,535; even if `k + p` exceeds 255).
+    ///
+    /// Allocates less than 1 KiB, whatever the numbers.
+    pub fn new(source_symbols: usize, parity_symbols: usize, symbol_len: usize) -> Result<Self, CodeError> {
+        let codec = match Field::of(source_symbols, parity_symbols) {
+            // A zero is refused by the other arm, with the bounds that hold for this type.
+            Field::Gf256 if source_symbols > 0 && parity_symbols > 0 => {
+                Codec::Small(ReedSolomon::new(PointSet::Rizzo, source_symbols, parity_symbols, symbol_len)?)
+            }
+            _ => Codec::Large(LargeCode::new(source_symbols, parity_symbols, symbol_len)?),
+        };
+        Ok(Self { codec })
+    }
+
+    /// The field that `(k, p)` led to.
+    pub fn field(&self) -> Field {
+        match self.codec {
+            Codec::Small(_) => Field::Gf256,
+            Codec::Large(_) => Field::Gf65536,
+        }
+    }
+
+    /// Source symbols in a full block (`k`).
+    pub fn source_symbols(&self) -> usize {
+        self.shape().source_symbols
+    }
+
+    /// Parity symbols of a block (`p`).
+    pub fn parity_symbols(&self) -> usize {
+        self.shape().parity_symbols
+    }
+
+    /// Length of every symbol, in bytes.
+    pub fn symbol_len(&self) -> usize {
+        self.shape().symbol_len
+    }
+
+    /// Upper bound, in bytes, of the memory for symbols that one call allocates beside the caller's buffers: 0
+    /// over GF(2^8); over GF(2^16) the number of symbols rounded up to a power of two (after the lesser of
+    /// `k` and `p` was), times their length rounded up to 64 bytes.
+    ///
+    /// The announced numbers alone can make this 4 GiB: compare it with a budget before accepting an object.
+    pub fn working_memory(&self) -> usize {
+        match &self.codec {
+            Codec::Small(_) => 0,
+            Codec::Large(code) => code.working_memory(),
+        }
+    }
+
+    /// Computes parity symbols `first`, `first + 1`, … of a block, as many as `parity` has room for: all of
+    /// them with `first` = 0 and `p` symbols of room, a single one with one symbol of room.
+    ///
+    /// `source` holds 1 to `k` whole symbols; if fewer than `k`, the rest of the block counts as zeros.
+    pub fn encode(&self, source: &[u8], first: usize, parity: &mut [u8]) -> Result<(), EncodeError> {
+        match &self.codec {
+            Codec::Small(code) => code.encode(source, first, parity),
+            Codec::Large(code) => code.encode(source, first, parity),
+        }
+    }
+
+    /// Rebuilds the `missing` source symbols of a block, in place.
+    ///
+    /// `block` holds as many whole symbols as the sender encoded; whatever it holds in the places of the
+    /// missing ones is overwritten. `missing` lists their indices, from 0, strictly increasing. `parity` is
+    /// what arrived, in any order, at least as many as are missing; more are checked, but not used.
+    ///
+    /// On an error the block is untouched. With right symbols the result is right; wrong bytes in a symbol
+    /// are not noticed and spread, so check a digest.
+    pub fn decode(
+        &self,
+        block: &mut [u8],
+        missing: &[usize],
+        parity: &[ParitySymbol<'_>],
+    ) -> Result<(), DecodeError> {
+        match &self.codec {
+            Codec::Small(code) => code.decode(block, missing, parity),
+            Codec::Large(code) => code.decode(block, missing, parity),
+        }
+    }
+
+    fn shape(&self) -> &Shape {
+        match &self.codec {
+            Codec::Small(code) => code.shape(),
+            Codec::Large(code) => code.shape(),
+        }
+    }
+}
+
+impl Field {
+    /// The field for blocks of `source_symbols` and `parity_symbols`; what both ends compute by themselves.
+    fn of(source_symbols: usize, parity_symbols: usize) -> Self {
+        // A sum that overflows is out of range in either field.
+        if source_symbols.saturating_add(parity_symbols) <= MAX_SMALL_BLOCK {
+            Self::Gf256
+        } else {
+            Self::Gf65536
+        }
+    }
+}
