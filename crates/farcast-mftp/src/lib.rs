@@ -1,4 +1,18 @@
-//! MFTP, the StarBurst Multicast File Transfer Protocol.
+//! MFTP, the `StarBurst` Multicast File Transfer Protocol, as sans-I/O engines.
+//!
+//! One server sends a product to many clients in passes: pass 1 sends every DTU, each later pass the union of
+//! what clients said they miss. Clients answer status requests with bitmaps (NAKs), one for each block.
+//!
+//! Source: draft-miller-mftp-spec-03 (Miller, Robertson, Tweedly, White; April 1998), cited as "draft §x". In: group
+//! management, all three group models, registration, data, status requests, NAK, ACK, Done, completion, abort,
+//! quit, echo, restart, response spreading and suppression. Out: aggregators (their END and aggregated
+//! registrations are understood). Beyond the draft: IPv6, products above 4 GiB, a digest that commits to the
+//! product, named receivers, parity in place of the union of lost DTUs, sending by window instead of by rate.
+//! Where we read the draft differently than it can be read, the code says DEVIATION.
+//!
+//! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]).
+//! * [`Message`] is what they speak; [`wire`] turns it into bytes and back.
+//! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -6,7 +20,21 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod config;
+pub mod error;
+pub mod event;
+pub mod geometry;
 pub mod message;
+pub mod receiver;
+pub mod sender;
 pub mod wire;
 
+pub use config::{
+    Group, Invited, NakTiming, Pace, PassWait, Product, ReceiverConfig, SenderConfig, Start, StatusRetry,
+};
+pub use error::ConfigError;
+pub use event::{Offer, ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
+pub use geometry::Geometry;
 pub use message::{Body, ClientId, Message};
+pub use receiver::Receiver;
+pub use sender::{Member, MemberState, Phase, Sender};

@@ -1,0 +1,57 @@
+//! What can be wrong with a configuration.
+
+use alloc::string::String;
+
+use crate::message::ClientId;
+
+/// A setting that the engines cannot work with.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A DTU must carry 1 to 65,000 bytes.
+    #[error("a DTU of {0} bytes: it must carry 1 to 65000 bytes")]
+    DtuSize(u32),
+    /// A block must have 1 to 2^30 DTUs.
+    #[error("a block of {0} DTUs: it must have 1 to 2^30")]
+    BlockSize(u32),
+    /// The product has no DTU, or too many.
+    #[error("a product of {size} bytes in DTUs of {dtu_size} bytes: it must have 1 to 2^30 DTUs")]
+    ProductSize {
+        /// Bytes of the product.
+        size: u64,
+        /// Bytes of a DTU.
+        dtu_size: u32,
+    },
+    /// A text that goes on the wire is empty or too long.
+    #[error("the {what} must have 1 to {most} bytes")]
+    Text {
+        /// Which text.
+        what: &'static str,
+        /// The most bytes that fit.
+        most: usize,
+    },
+    /// A closed group has no members.
+    #[error("a closed group needs at least one receiver")]
+    NobodyInvited,
+    /// Two invited receivers have the same id.
+    #[error("receivers {first} and {second} have the same id ({id}); rename one of them")]
+    SameId {
+        /// One name.
+        first: String,
+        /// The other.
+        second: String,
+        /// Their id.
+        id: ClientId,
+    },
+    /// The announcement does not fit a datagram.
+    #[error("datagrams of {0} bytes are too small for an announcement; 512 or more are needed")]
+    Datagram(usize),
+    /// A window needs receivers that answer.
+    #[error(
+        "sending without a rate needs receivers that register: use a closed or open-limited group, or set a rate"
+    )]
+    WindowWithoutMembers,
+    /// A limit must not be zero.
+    #[error("{0} must be above zero")]
+    Zero(&'static str),
+}

@@ -1,0 +1,133 @@
+//! How a product is cut into blocks of DTUs (draft §4).
+
+use farcast_core::Run;
+
+use crate::error::ConfigError;
+
+/// The most DTUs that a product may have: a bitmap of them takes 128 MiB.
+pub const MAX_SEGMENTS: u32 = 1 << 30;
+
+/// A product of `size` bytes, cut into segments (DTUs) of `dtu_size` bytes and blocks of `block_size` DTUs.
+///
+/// A segment is a DTU counted through the whole product. Only the last DTU may be short, and only the last block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Geometry {
+    size: u64,
+    dtu_size: u16,
+    block_size: u32,
+    segments: u32,
+}
+
+impl Geometry {
+    /// Checks the three numbers, which may come from the network.
+    ///
+    /// # Errors
+    /// If one of them is 0, a DTU passes 65,000 bytes, or there are more than [`MAX_SEGMENTS`].
+    pub fn new(size: u64, dtu_size: u32, block_size: u32) -> Result<Self, ConfigError> {
+        let dtu = u16::try_from(dtu_size)
+            .ok()
+            .filter(|&n| (1..=65_000).contains(&n))
+            .ok_or(ConfigError::DtuSize(dtu_size))?;
+        if block_size == 0 || block_size > MAX_SEGMENTS {
+            return Err(ConfigError::BlockSize(block_size));
+        }
+        let segments = size.div_ceil(u64::from(dtu));
+        let fits = u32::try_from(segments).ok().filter(|&n| (1..=MAX_SEGMENTS).contains(&n));
+        Ok(Self {
+            size,
+            dtu_size: dtu,
+            block_size,
+            segments: fits.ok_or(ConfigError::ProductSize { size, dtu_size })?,
+        })
+    }
+
+    /// The product's size in bytes.
+    pub const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Bytes of a full DTU.
+    pub const fn dtu_size(&self) -> u16 {
+        self.dtu_size
+    }
+
+    /// DTUs of a full block.
+    pub const fn block_size(&self) -> u32 {
+        self.block_size
+    }
+
+    /// DTUs of the product, at least 1.
+    pub const fn segments(&self) -> u32 {
+        self.segments
+    }
+
+    /// Blocks of the product, at least 1.
+    pub const fn blocks(&self) -> u32 {
+        self.segments.div_ceil(self.block_size)
+    }
+
+    /// DTUs of `block`; 0 past the last.
+    pub const fn block_len(&self, block: u32) -> u32 {
+        let Some(first) = block.checked_mul(self.block_size) else { return 0 };
+        let left = self.segments.saturating_sub(first);
+        if left < self.block_size { left } else { self.block_size }
+    }
+
+    /// The block that holds `segment`.
+    pub const fn block_of(&self, segment: u32) -> u32 {
+        segment / self.block_size
+    }
+
+    /// The segments of `block`; `None` past the last.
+    pub fn block_run(&self, block: u32) -> Option<Run> {
+        Run::new(block.checked_mul(self.block_size)?, self.block_len(block))
+    }
+
+    /// DTUs `dtus` of `block` as segments; `None` if the block does not have them.
+    pub fn segments_of(&self, block: u32, dtus: Run) -> Option<Run> {
+        (dtus.end() <= self.block_len(block))
+            .then(|| Run::new(block * self.block_size + dtus.first(), dtus.count()))?
+    }
+
+    /// Payload bytes of `segment`, which must be below [`segments`](Self::segments).
+    pub const fn payload_len(&self, segment: u32) -> u16 {
+        if segment + 1 == self.segments {
+            // 1 to dtu_size bytes, so the cast keeps it.
+            (self.size - (self.segments - 1) as u64 * self.dtu_size as u64) as u16
+        } else {
+            self.dtu_size
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_product() {
+        // 10^6 bytes in DTUs of 526 bytes, blocks of 488: 1902 DTUs, three full blocks and one of 438.
+        let g = Geometry::new(1_000_000, 526, 488).expect("valid");
+        assert_eq!((g.segments(), g.blocks(), g.block_len(3), g.block_len(4)), (1902, 4, 438, 0));
+        assert_eq!((g.payload_len(0), g.payload_len(1901)), (526, 74));
+        assert_eq!(g.segments_of(3, Run::new(430, 8).expect("run")), Run::new(1894, 8));
+        assert_eq!(g.segments_of(3, Run::new(430, 9).expect("run")), None);
+    }
+
+    #[test]
+    fn above_4_gib_the_numbers_still_fit() {
+        let g = Geometry::new(5 << 30, 1432, 11_104).expect("valid");
+        assert_eq!(g.segments(), 3_749_127);
+        assert_eq!(u64::from(g.segments() - 1) * 1432 + u64::from(g.payload_len(g.segments() - 1)), 5 << 30);
+    }
+
+    #[test]
+    fn claims_from_the_network_are_bounded() {
+        assert!(Geometry::new(u64::MAX, 1, 1).is_err());
+        assert!(Geometry::new(0, 1, 1).is_err());
+        assert!(Geometry::new(1, 0, 1).is_err());
+        assert!(Geometry::new(1, 1, 0).is_err());
+        assert!(Geometry::new(1, 70_000, 1).is_err());
+        assert_eq!(Geometry::new(1, 1, MAX_SEGMENTS).expect("valid").block_len(u32::MAX), 0);
+    }
+}

@@ -1,0 +1,197 @@
+//! Data, parity, and completeness (draft §11.2.2).
+
+use farcast_core::engine::Reject;
+use farcast_core::{Bitmap, Run, Time};
+
+use super::session::State;
+use super::{Receiver, Timer};
+use crate::event::{ReceiverEvent, ReceiverOutcome};
+use crate::message::{Body, Data, DataKind, Done, Quit, cancel};
+
+impl Receiver {
+    pub(super) fn data(&mut self, now: Time, data: &Data) -> Result<(), Reject> {
+        let keep_early = self.config.keep_early_data;
+        let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
+        match session.state {
+            State::Receiving if session.accepted || keep_early => {}
+            State::Verifying | State::Completing { .. } => {
+                self.stats.duplicates += u64::from(data.dtus.count());
+                return Err(Reject::Duplicate);
+            }
+            // The draft discards data that comes before the registration is confirmed (§11.1.1).
+            State::Receiving => {
+                self.data_before_confirmation(now);
+                return Err(Reject::Unexpected);
+            }
+            State::Offered => return Err(Reject::Unexpected),
+        }
+        let geometry = session.geometry();
+        let (source, full) = (data.kind == DataKind::Source, geometry.dtu_size());
+        let last_len = match geometry.segments_of(data.block, data.dtus) {
+            Some(segments) if source => geometry.payload_len(segments.last()),
+            None if source => return Err(Reject::OutOfRange),
+            _ => full,
+        };
+        if data.last_len != last_len || (data.dtus.count() > 1 && data.len != full) {
+            return Err(Reject::Inconsistent);
+        }
+        if data.pass > session.pass {
+            session.pass = data.pass;
+            self.events.push_back(ReceiverEvent::Pass { pass: data.pass });
+        }
+        let new = if source { self.source(data) } else { self.parity(data)? };
+        self.data_before_confirmation(now);
+        self.stats.duplicates += u64::from(data.dtus.count() - new);
+        if new == 0 {
+            return Err(Reject::Duplicate);
+        }
+        self.check_decodable(data.block);
+        self.check_complete();
+        Ok(())
+    }
+
+    fn source(&mut self, data: &Data) -> u32 {
+        let Some(session) = &mut self.session else { return 0 };
+        let Some(segments) = session.offer.geometry.segments_of(data.block, data.dtus) else { return 0 };
+        let mut new = 0;
+        let mut next = segments.first();
+        while let Some(gap) =
+            session.have.next_gap(next).and_then(|gap| gap.clip(segments.first(), segments.end()))
+        {
+            session.have.insert_run(gap);
+            new += gap.count();
+            next = gap.end();
+            self.events
+                .push_back(ReceiverEvent::Store { segments: gap, offset: gap.first() - segments.first() });
+        }
+        self.stats.dtus += u64::from(new);
+        new
+    }
+
+    fn parity(&mut self, data: &Data) -> Result<u32, Reject> {
+        let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
+        let symbols = session.offer.parity_symbols;
+        if data.block >= session.geometry().blocks() || data.dtus.end() > symbols {
+            return Err(Reject::OutOfRange);
+        }
+        if session.missing_in(data.block) == 0 || session.decoding.contains(&data.block) {
+            return Ok(0);
+        }
+        let held = session.parity.entry(data.block).or_insert_with(|| Bitmap::new(symbols));
+        let mut new = 0;
+        for symbol in data.dtus.segments().filter(|&symbol| held.insert(symbol)) {
+            new += 1;
+            let offset = symbol - data.dtus.first();
+            let event = ReceiverEvent::StoreParity { block: data.block, symbols: Run::one(symbol), offset };
+            self.events.push_back(event);
+        }
+        self.stats.parity += u64::from(new);
+        Ok(new)
+    }
+
+    /// Has the owner rebuild `block` once its parity makes up for what is missing.
+    fn check_decodable(&mut self, block: u32) {
+        let Some(session) = &mut self.session else { return };
+        let Some(held) = session.parity.get(&block).map(Bitmap::count) else { return };
+        let missing = session.missing_in(block);
+        if missing == 0 {
+            session.parity.remove(&block);
+        } else if missing <= held && session.decoding.insert(block) {
+            self.events.push_back(ReceiverEvent::Decode { block });
+        }
+    }
+
+    /// The owner has rebuilt and stored `block`, or could not.
+    pub fn decoded(&mut self, block: u32, rebuilt: bool) {
+        let Some(session) = &mut self.session else { return };
+        if !session.decoding.remove(&block) {
+            return;
+        }
+        // Whether it worked or not, these symbols are used up; what is still missing is asked for anew.
+        session.parity.remove(&block);
+        if let (true, Some(run)) = (rebuilt, session.offer.geometry.block_run(block)) {
+            session.have.insert_run(run);
+            self.check_complete();
+        }
+    }
+
+    /// The owner has found that it holds these segments too, in a file that is there already.
+    pub fn held(&mut self, segments: &Bitmap) {
+        let Some(session) = self.session.as_mut().filter(|s| s.state == State::Receiving) else { return };
+        session.have.union(segments);
+        self.check_complete();
+    }
+
+    pub(super) fn check_complete(&mut self) {
+        if let Some(session) =
+            self.session.as_mut().filter(|s| s.state == State::Receiving && s.have.is_full())
+        {
+            session.state = State::Verifying;
+            session.pending = None;
+            self.timers.stop(Timer::Answer as usize);
+            self.events.push_back(ReceiverEvent::Complete);
+        }
+    }
+
+    /// The product is verified and has its final name: tell the sender.
+    pub fn verified(&mut self, now: Time) {
+        let Some(session) = self.session.as_mut().filter(|s| s.state == State::Verifying) else { return };
+        session.state = State::Completing { since: now };
+        self.timers.stop(Timer::Transfer as usize);
+        if session.model == crate::message::GroupModel::OpenUnlimited {
+            // Nobody registers, so nobody reports.
+            return self.end(ReceiverOutcome::Complete { confirmed: false, at: now });
+        }
+        self.send_done(now);
+    }
+
+    /// The product cannot be stored or does not verify: leave and say why. `reason` is one of
+    /// [`cancel`].
+    pub fn fail(&mut self, reason: u32, text: Option<alloc::string::String>) {
+        if self.session.is_none() {
+            return;
+        }
+        let text = text.filter(|text| (1..=256).contains(&text.len()));
+        // An answer to nobody is repeated by nobody.
+        for _ in 0..3 {
+            self.answer(Body::Quit(Quit { reason, client: Some(self.config.id), text: text.clone() }));
+        }
+        self.end(ReceiverOutcome::Stopped);
+    }
+
+    /// The user stops it.
+    pub fn stop(&mut self) {
+        self.fail(cancel::QUIT_APPLICATION, None);
+    }
+
+    pub(super) fn transfer_timeout(&mut self, now: Time) {
+        match self.session.as_ref().map(|session| session.state) {
+            Some(State::Completing { .. }) => self.finished(now),
+            _ => self.fail(cancel::QUIT_TRANSFER_TIMEOUT, Some("the announced duration is over".into())),
+        }
+    }
+
+    pub(super) fn send_done(&mut self, now: Time) {
+        let Some(session) = &mut self.session else { return };
+        session.dones += 1;
+        session.done_sent = now;
+        let done = Done {
+            server: session.server,
+            client: self.config.id,
+            naked_dtus: u32::try_from(session.naked_dtus).unwrap_or(u32::MAX),
+            duration_s: u32::try_from(now.since(session.began).as_nanos() / 1_000_000_000)
+                .unwrap_or(u32::MAX),
+        };
+        self.answer(Body::Done(done));
+        self.timers.set(Timer::Done as usize, now + self.config.done_retry);
+    }
+
+    /// The product is complete, whether the sender knows or not.
+    pub(super) fn finished(&mut self, now: Time) {
+        let at = match self.session.as_ref().map(|session| session.state) {
+            Some(State::Completing { since }) => since,
+            _ => now,
+        };
+        self.end(ReceiverOutcome::Complete { confirmed: false, at });
+    }
+}

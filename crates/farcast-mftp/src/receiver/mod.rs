@@ -1,0 +1,265 @@
+//! The client half of MFTP (draft §11).
+//!
+//! | file | what |
+//! |---|---|
+//! | `session.rs` | what is known of the transmission at hand |
+//! | `joining.rs` | announcements, registration |
+//! | `delivery.rs` | data, parity, completeness |
+//! | `answers.rs` | status requests, NAKs, Done, the end |
+
+mod answers;
+mod delivery;
+mod joining;
+mod session;
+
+use alloc::collections::VecDeque;
+use core::net::{IpAddr, SocketAddr};
+use core::num::NonZeroU32;
+
+use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
+use farcast_core::random::RandomStream;
+use farcast_core::{Bitmap, Span, Time, Timers};
+
+use crate::config::ReceiverConfig;
+use crate::error::ConfigError;
+use crate::event::{ReceiverEvent, ReceiverOutcome};
+use crate::message::{Body, ClientId, Echo, Message, Query};
+
+use session::{Session, State};
+
+/// The receiver's timers.
+#[derive(Clone, Copy)]
+enum Timer {
+    /// Send the registration (again).
+    Register,
+    /// Send the NAKs that were held back to spread them.
+    Answer,
+    /// Send Done again.
+    Done,
+    /// The sender has not been heard for long.
+    Patience,
+    /// The announced transfer duration is over.
+    Transfer,
+}
+
+const TIMERS: [&str; 5] = ["register", "answer", "done", "patience", "transfer"];
+
+/// Transmissions whose end is remembered, so that a late announcement does not begin them again.
+const REMEMBERED: usize = 16;
+
+/// What a receiver has seen, for reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ReceiverStats {
+    /// DTUs of the transmission at hand that came and were new.
+    pub dtus: u64,
+    /// Parity symbols that came and were new.
+    pub parity: u64,
+    /// DTUs and parity symbols that brought nothing new.
+    pub duplicates: u64,
+    /// NAK messages sent.
+    pub naks: u64,
+    /// DTUs that they asked for, in all.
+    pub naked_dtus: u64,
+    /// NAKs not sent because another receiver's said the same.
+    pub suppressed: u64,
+}
+
+/// A receiver of one product after the other: the client of MFTP as a sans-I/O engine.
+///
+/// It listens for announcements; each [`ReceiverEvent::Offered`] waits for the owner's
+/// [`accept`](Self::accept) or [`decline`](Self::decline).
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    config: ReceiverConfig,
+    session: Option<Session>,
+    timers: Timers<{ TIMERS.len() }>,
+    outbox: VecDeque<Transmit<Message>>,
+    events: VecDeque<ReceiverEvent>,
+    rejects: RejectCounts,
+    stats: ReceiverStats,
+    random: RandomStream,
+    ended: VecDeque<(SocketAddr, u32)>,
+    busy_with: Option<SocketAddr>,
+}
+
+impl Receiver {
+    /// A receiver that listens.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    pub fn new(config: ReceiverConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            random: RandomStream::derive(config.seed, &[u64::from(config.id.0)]),
+            config,
+            session: None,
+            timers: Timers::default(),
+            outbox: VecDeque::new(),
+            events: VecDeque::new(),
+            rejects: RejectCounts::default(),
+            stats: ReceiverStats::default(),
+            ended: VecDeque::new(),
+            busy_with: None,
+        })
+    }
+
+    /// Its id on the wire.
+    pub fn id(&self) -> ClientId {
+        self.config.id
+    }
+
+    /// Whether a transmission is at hand.
+    pub fn is_busy(&self) -> bool {
+        self.session.is_some()
+    }
+
+    /// The segments that have come, while a transmission is at hand.
+    pub fn have(&self) -> Option<&Bitmap> {
+        self.session.as_ref().map(|session| &session.have)
+    }
+
+    /// What has been seen of the transmission at hand, or of the last one.
+    pub fn stats(&self) -> &ReceiverStats {
+        &self.stats
+    }
+
+    /// Messages turned down, by reason.
+    pub fn rejects(&self) -> &RejectCounts {
+        &self.rejects
+    }
+
+    /// Asks a server for its public groups (QUERY GROUP); it answers with [`ReceiverEvent::JoinGroup`].
+    pub fn query(&mut self, server: SocketAddr) {
+        let query = Query { application: self.config.application.clone(), all: false };
+        let message = Message { transmission: 0, body: Body::Query(query) };
+        self.outbox.push_back(Transmit::new(message, server));
+    }
+
+    /// Sends `body` to where the session's answers go.
+    fn answer(&mut self, body: Body) {
+        if let Some(session) = &self.session {
+            let message = Message { transmission: session.transmission, body };
+            self.outbox.push_back(Transmit::new(message, session.response));
+        }
+    }
+
+    /// A uniform part of the session's back-off window.
+    fn backoff(&mut self) -> Span {
+        let window = self.session.as_ref().map_or(Span::ZERO, |session| session.backoff);
+        Span::from_nanos(self.random.below(window.as_nanos().saturating_add(1)))
+    }
+
+    fn end(&mut self, outcome: ReceiverOutcome) {
+        if let Some(session) = self.session.take() {
+            if self.ended.len() == REMEMBERED {
+                self.ended.pop_front();
+            }
+            self.ended.push_back((session.source, session.transmission));
+        }
+        self.timers = Timers::default();
+        self.busy_with = None;
+        self.events.push_back(ReceiverEvent::Ended(outcome));
+    }
+
+    fn is_for_me(&self, hosts: Option<&[ClientId]>) -> bool {
+        hosts.is_none_or(|hosts| hosts.contains(&self.config.id))
+    }
+
+    fn take(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        match &message.body {
+            Body::Echo(echo) => return self.echo(from, echo),
+            Body::Join(join) => {
+                return self.group_event(join.hosts.as_deref(), join.public, ReceiverEvent::JoinGroup);
+            }
+            Body::Leave(leave) => {
+                return self.group_event(leave.hosts.as_deref(), leave.public, ReceiverEvent::LeaveGroup);
+            }
+            Body::Announce(announce) => return self.announce(now, from, message.transmission, announce),
+            Body::Nak(nak) => return self.overheard(message.transmission, nak),
+            _ => {}
+        }
+        let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
+        // A transmission is named by its server's address and its identifier (draft §2).
+        if message.transmission != session.transmission || from.source != session.source {
+            return Err(Reject::OtherSession);
+        }
+        if session.state != State::Offered {
+            self.timers.set(Timer::Patience as usize, now + self.config.patience);
+        }
+        match &message.body {
+            Body::Data(data) => self.data(now, data),
+            Body::StatusRequest(request) => self.status_request(now, request),
+            Body::Completion(completion) => self.completion(now, completion),
+            Body::Abort(abort) => self.aborted(now, abort),
+            Body::End(_) => self.ended(now),
+            _ => Err(Reject::Unexpected),
+        }
+    }
+
+    fn echo(&mut self, from: &Arrival, echo: &Echo) -> Result<(), Reject> {
+        if !self.is_for_me(echo.hosts.as_deref()) {
+            return Err(Reject::OtherSession);
+        }
+        let body = Body::EchoResponse(Echo { hosts: None, ..echo.clone() });
+        self.outbox.push_back(Transmit::new(Message { transmission: 0, body }, from.source));
+        Ok(())
+    }
+
+    fn group_event(
+        &mut self,
+        hosts: Option<&[ClientId]>,
+        group: IpAddr,
+        event: fn(IpAddr) -> ReceiverEvent,
+    ) -> Result<(), Reject> {
+        if !self.is_for_me(hosts) || !group.is_multicast() {
+            return Err(Reject::OtherSession);
+        }
+        self.events.push_back(event(group));
+        Ok(())
+    }
+}
+
+impl Engine for Receiver {
+    type Message = Message;
+    type Event = ReceiverEvent;
+
+    fn handle(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        let result = self.take(now, from, message);
+        self.rejects.note(result)
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        while let Some(timer) = self.timers.expire(now) {
+            match timer {
+                t if t == Timer::Register as usize => self.register(now),
+                t if t == Timer::Answer as usize => self.send_answers(),
+                t if t == Timer::Done as usize => self.done_again(now),
+                t if t == Timer::Patience as usize => self.sender_lost(now),
+                _ => self.transfer_timeout(now),
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Time, _until: Time) -> Option<Transmit<Message>> {
+        self.outbox.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        self.timers.next(&TIMERS)
+    }
+
+    fn poll_event(&mut self) -> Option<ReceiverEvent> {
+        self.events.pop_front()
+    }
+
+    fn settled_until(&self) -> Time {
+        Time::ZERO
+    }
+
+    fn prefix(&self, message: &Message) -> NonZeroU32 {
+        match (&message.body, &self.session) {
+            (Body::Data(data), Some(session)) => session.prefix(data),
+            _ => message.segments(),
+        }
+    }
+}

@@ -1,0 +1,533 @@
+//! Passes, blocks, status requests and their answers (draft §11.2).
+
+use alloc::collections::VecDeque;
+use core::net::SocketAddr;
+
+use farcast_core::engine::{Reject, Transmit};
+use farcast_core::{Message as _, Run, Span, Time};
+
+use super::members::MemberState;
+use super::schedule::{Schedule, Work};
+use super::{Phase, Sender, Timer, all_blocks};
+use crate::config::{NakTiming, Pace, PassWait};
+use crate::event::SenderEvent;
+use crate::message::{
+    Ack, Body, ClientId, Data, DataKind, Done, Message, Nak, Quit, StatusRequest, StatusType, cancel,
+};
+use crate::wire;
+
+/// What the sending does next, once the pacer allows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Step {
+    /// Take the next block, or end the pass.
+    #[default]
+    NextBlock,
+    /// Send the rest of the block.
+    Data,
+    /// Ask what of it is missing.
+    Request,
+    /// The window is full: wait for an acknowledgement.
+    Stalled,
+}
+
+/// Where the sending stands.
+#[derive(Clone, Debug)]
+pub(super) struct Progress {
+    /// The pass, from 1; 0 before data.
+    pub(super) pass: u32,
+    /// Whether pass 1 sends only what was asked for, because every receiver held something.
+    pub(super) restart: bool,
+    pub(super) step: Step,
+    pub(super) sent_in_pass: u32,
+    /// The block at hand; `None` at the start of a pass.
+    block: Option<u32>,
+    kind: DataKind,
+    /// What is left of it.
+    runs: VecDeque<Run>,
+    sent_in_block: u32,
+    last_request: Option<Request>,
+    /// Rounds in which an open-unlimited group asked for nothing.
+    silent_rounds: u32,
+    heard: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    pass: u32,
+    blocks: Run,
+    at: Time,
+    /// The newest flight entry that an ACK of it acknowledges.
+    serial: u64,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self {
+            pass: 0,
+            restart: false,
+            step: Step::NextBlock,
+            sent_in_pass: 0,
+            block: None,
+            kind: DataKind::Source,
+            runs: VecDeque::new(),
+            sent_in_block: 0,
+            last_request: None,
+            silent_rounds: 0,
+            heard: false,
+        }
+    }
+}
+
+impl Progress {
+    pub(super) fn left_in_block(&self) -> u32 {
+        self.runs.iter().map(|run| run.count()).sum()
+    }
+}
+
+impl Sender {
+    /// DTUs that the current pass has yet to send, as far as is known.
+    pub(super) fn left_in_pass(&self) -> u32 {
+        let left = self.progress.left_in_block();
+        let next = self.progress.block.map_or(0, |block| block + 1);
+        if self.full_pass() {
+            let ahead =
+                self.geometry.segments().saturating_sub(next.saturating_mul(self.geometry.block_size()));
+            if self.phase == Phase::Sending { left + ahead } else { 0 }
+        } else {
+            left + self.schedule.count()
+        }
+    }
+
+    /// Whether the current pass sends everything.
+    fn full_pass(&self) -> bool {
+        self.progress.pass == 1 && !self.progress.restart
+    }
+
+    /// Everyone who takes part has registered and had time to join: begin.
+    pub(super) fn begin_data(&mut self, now: Time) {
+        let receivers = self.members.values().filter(|m| m.is_active()).count() as u32;
+        let restart = self.progress.restart;
+        self.events.push_back(SenderEvent::Started { receivers, restart });
+        self.timers.set(Timer::TransferLimit as usize, now + self.config.transfer_limit);
+        self.schedule = Schedule::new(restart);
+        if restart {
+            // Ask before the first pass what is missing at all (draft §11.2.1, pass number 0).
+            self.phase = Phase::Waiting;
+            self.ask_all(now);
+            self.timers.set(Timer::StatusRetry as usize, now + self.status_retry());
+        } else {
+            self.begin_pass(now);
+        }
+    }
+
+    fn begin_pass(&mut self, now: Time) {
+        self.phase = Phase::Sending;
+        self.timers.stop(Timer::StatusRetry as usize);
+        self.pacer.begin(now);
+        let progress = &mut self.progress;
+        progress.pass += 1;
+        (progress.block, progress.step, progress.sent_in_pass, progress.silent_rounds) =
+            (None, Step::NextBlock, 0, 0);
+        self.stats.dtus_per_pass.push(0);
+        let dtus = if self.full_pass() { self.geometry.segments() } else { self.schedule.count() };
+        self.events.push_back(SenderEvent::Pass { pass: self.progress.pass, dtus });
+    }
+
+    /// What leaves now while a pass is being sent.
+    pub(super) fn poll_sending(&mut self, now: Time, until: Time) -> Option<Transmit<Message>> {
+        self.pacer.settle(now);
+        while self.phase == Phase::Sending && self.pacer.next() <= now {
+            let transmit = match self.progress.step {
+                Step::Data => self.data_run(until),
+                Step::Request => self.block_request(now),
+                Step::NextBlock => {
+                    self.next_block(now);
+                    None
+                }
+                Step::Stalled => return None,
+            };
+            if transmit.is_some() {
+                return transmit;
+            }
+        }
+        self.outbox.pop_front()
+    }
+
+    fn data_run(&mut self, until: Time) -> Option<Transmit<Message>> {
+        let progress = &mut self.progress;
+        let (Some(run), Some(block)) = (progress.runs.pop_front(), progress.block) else {
+            progress.step = Step::Request;
+            return None;
+        };
+        let len = self.geometry.dtu_size();
+        let span = self.pacer.span(wire::data_len(len.into()));
+        let count = self.pacer.departures_before(until, span).min(run.count());
+        let (head, tail) = run.split(core::num::NonZeroU32::new(count)?);
+        if let Some(tail) = tail {
+            progress.runs.push_front(tail);
+        }
+        let last_len = match progress.kind {
+            DataKind::Source => self.geometry.payload_len(block * self.geometry.block_size() + head.last()),
+            DataKind::Parity => len,
+        };
+        progress.sent_in_pass += head.count();
+        progress.sent_in_block += head.count();
+        if let Some(pass) = self.stats.dtus_per_pass.last_mut() {
+            *pass += u64::from(head.count());
+        }
+        self.pacer.charge(span * u64::from(head.count() - 1));
+        self.pacer.charge(self.pacer.span(wire::data_len(last_len.into())));
+        let data = Data { pass: progress.pass, block, kind: progress.kind, dtus: head, len, last_len };
+        let message = Message { transmission: self.config.transmission, body: Body::Data(data) };
+        Some(Transmit::new(message, self.config.private).spaced(span))
+    }
+
+    /// The request behind a block, if one is due there.
+    fn block_request(&mut self, now: Time) -> Option<Transmit<Message>> {
+        let block = self.progress.block?;
+        self.progress.step = Step::NextBlock;
+        if matches!(self.config.pace, Pace::Window { .. }) {
+            self.flight.push(self.progress.pass, block, self.progress.sent_in_block);
+        }
+        let last = self.following(block).is_none();
+        let late_naks = self.config.nak_timing == NakTiming::EndOfFirstPass && self.full_pass();
+        if late_naks && !last {
+            return None;
+        }
+        // At the end of a pass with nothing else to send, one request asks about everything.
+        let idle = self.config.pass_wait == PassWait::Draft && self.schedule.is_empty();
+        let all = last && (late_naks || idle);
+        let blocks = if all { all_blocks(&self.geometry) } else { Run::one(block) };
+        if last {
+            self.expect_answers();
+        }
+        let transmit = Transmit::new(self.status_request(now, blocks), self.config.private);
+        self.pacer.charge(self.pacer.span(transmit.message.wire_len(0)));
+        if all {
+            // Nothing else will prompt an answer before the retry timer, so a lost request costs a whole round.
+            self.outbox.push_back(transmit.clone());
+        }
+        Some(transmit)
+    }
+
+    fn status_request(&mut self, now: Time, blocks: Run) -> Message {
+        let pass = self.progress.pass;
+        let dtus = if blocks.count() == 1 {
+            self.geometry.block_len(blocks.first())
+        } else {
+            self.geometry.block_size()
+        };
+        let dtus = Run::new(0, dtus.min(self.geometry.segments())).unwrap_or(Run::one(0));
+        let status = match self.config.pace {
+            Pace::Window { .. } => StatusType::All,
+            Pace::Rate { .. } => StatusType::NakOnly,
+        };
+        self.stats.status_requests += 1;
+        self.progress.last_request = Some(Request { pass, blocks, at: now, serial: self.flight.newest() });
+        let request = StatusRequest { pass, blocks, dtus, status, hosts: None };
+        Message { transmission: self.config.transmission, body: Body::StatusRequest(request) }
+    }
+
+    fn ask_all(&mut self, now: Time) {
+        self.expect_answers();
+        let request =
+            Transmit::new(self.status_request(now, all_blocks(&self.geometry)), self.config.private);
+        self.outbox.push_back(request);
+    }
+
+    fn expect_answers(&mut self) {
+        self.progress.heard = false;
+        for member in self.members.values_mut() {
+            member.heard = false;
+        }
+    }
+
+    /// The block after `block` that this pass sends.
+    fn following(&self, block: u32) -> Option<u32> {
+        let next = block.checked_add(1)?;
+        if self.full_pass() {
+            (next < self.geometry.blocks()).then_some(next)
+        } else {
+            self.schedule.next_block(next)
+        }
+    }
+
+    fn next_block(&mut self, now: Time) {
+        self.pacer.pay_debt();
+        if self.everyone_accounted() {
+            return self.begin_completing(now);
+        }
+        let next = match self.progress.block {
+            Some(block) => self.following(block),
+            None if self.full_pass() => Some(0),
+            None => self.schedule.next_block(0),
+        };
+        let Some(block) = next else { return self.end_pass(now) };
+        if self.window_is_full(block) {
+            self.progress.step = Step::Stalled;
+            if !self.timers.is_set(Timer::Stall as usize) {
+                self.timers.set(Timer::Stall as usize, now + self.stall_time());
+            }
+            return;
+        }
+        self.timers.stop(Timer::Stall as usize);
+        self.take_block(block);
+    }
+
+    fn take_block(&mut self, block: u32) {
+        let len = self.geometry.block_len(block);
+        let (kind, runs) = if self.full_pass() {
+            // The manifest goes twice: without it a receiver cannot tell which file a DTU belongs to.
+            let head = Run::new(0, self.config.head_segments.min(len)).filter(|_| block == 0);
+            (DataKind::Source, head.into_iter().chain(Run::new(0, len)).collect())
+        } else {
+            match self.schedule.take(block, len, self.progress.pass, self.config.parity_symbols) {
+                Some(Work::Source(runs)) => (DataKind::Source, runs.into()),
+                Some(Work::Parity(run)) => {
+                    self.stats.parity_sent += u64::from(run.count());
+                    (DataKind::Parity, VecDeque::from([run]))
+                }
+                None => (DataKind::Source, VecDeque::new()),
+            }
+        };
+        let progress = &mut self.progress;
+        (progress.block, progress.kind, progress.runs) = (Some(block), kind, runs);
+        (progress.sent_in_block, progress.step) = (0, Step::Data);
+    }
+
+    fn end_pass(&mut self, now: Time) {
+        if self.config.pass_wait == PassWait::Draft && !self.schedule.is_empty() {
+            return self.begin_pass(now);
+        }
+        self.phase = Phase::Waiting;
+        self.progress.step = Step::NextBlock;
+        self.timers.set(Timer::StatusRetry as usize, now + self.status_retry());
+    }
+
+    /// Nobody was heard for a Status Retry Timer, or the fixed wait after a pass is over.
+    pub(super) fn status_retry_expired(&mut self, now: Time) {
+        if self.phase != Phase::Waiting {
+            return;
+        }
+        if !self.schedule.is_empty() {
+            return self.begin_pass(now);
+        }
+        self.count_silent();
+        self.progress.silent_rounds = if self.progress.heard { 0 } else { self.progress.silent_rounds + 1 };
+        let nobody = !self.has_members() && self.progress.silent_rounds > self.config.status_retry_count;
+        if nobody || self.everyone_accounted() {
+            return self.begin_completing(now);
+        }
+        self.ask_all(now);
+        self.timers.set(Timer::StatusRetry as usize, now + self.status_retry());
+    }
+
+    /// Gives up the members that have not answered in too many rounds.
+    fn count_silent(&mut self) {
+        let limit = self.config.status_retry_count;
+        for (&client, member) in self.members.iter_mut().filter(|(_, m)| m.is_active()) {
+            member.silent_rounds = if member.heard { 0 } else { member.silent_rounds + 1 };
+            if member.silent_rounds > limit {
+                member.state = MemberState::Lost;
+                self.events.push_back(SenderEvent::Lost { client });
+            }
+        }
+    }
+
+    pub(super) fn everyone_accounted(&self) -> bool {
+        self.has_members() && !self.members.values().any(|m| m.is_active() || m.contender.is_some())
+    }
+
+    /// Whether sending `block` would pass the window.
+    fn window_is_full(&mut self, block: u32) -> bool {
+        let Pace::Window { segments } = self.config.pace else { return false };
+        let slowest = self.members.values().filter(|m| m.is_active()).map(|m| m.acked).min();
+        let outstanding = self.flight.outstanding(slowest.unwrap_or(self.flight.newest()));
+        outstanding > 0 && outstanding.saturating_add(self.geometry.block_len(block)) > segments
+    }
+
+    fn stall_time(&self) -> Span {
+        (self.round_trip() * 4).max(Span::from_millis(200))
+    }
+
+    /// No acknowledgement came: ask those who are behind again, and give up who never answers.
+    pub(super) fn stalled(&mut self, now: Time) {
+        if self.phase != Phase::Sending || self.progress.step != Step::Stalled {
+            return;
+        }
+        let newest = self.flight.newest();
+        for member in self.members.values_mut().filter(|m| m.acked >= newest) {
+            member.heard = true;
+        }
+        self.count_silent();
+        self.progress.step = Step::NextBlock;
+        if let Some((_, block)) = self.flight.last() {
+            let request = self.status_request(now, Run::one(block));
+            self.outbox.push_back(Transmit::new(request, self.config.private));
+        }
+        self.expect_answers();
+    }
+
+    /// Looks again whether the window lets the next block go.
+    fn unstall(&mut self) {
+        if self.phase == Phase::Sending && self.progress.step == Step::Stalled {
+            self.progress.step = Step::NextBlock;
+        }
+    }
+
+    /// The member that an answer comes from, marked as heard.
+    fn heard(&mut self, client: ClientId, server: SocketAddr) -> Result<(), Reject> {
+        if server != self.config.server {
+            return Err(Reject::OtherSession);
+        }
+        match self.members.get_mut(&client) {
+            Some(member) if member.is_active() => {
+                (member.heard, member.silent_rounds) = (true, 0);
+                Ok(())
+            }
+            Some(member) if member.state == MemberState::Done => Err(Reject::Duplicate),
+            _ => Err(Reject::Stranger),
+        }
+    }
+
+    fn sample_answer(&mut self, now: Time, pass: u32, block: u32) {
+        if let Some(request) = self.progress.last_request
+            && request.pass == pass
+            && request.blocks.contains(block)
+        {
+            self.sample_round_trip(request.at, now);
+        }
+    }
+
+    pub(super) fn nak(&mut self, now: Time, m: &Nak) -> Result<(), Reject> {
+        self.check_nak(m)?;
+        if self.has_members() {
+            self.heard(m.client, m.server)?;
+        } else if m.server != self.config.server {
+            return Err(Reject::OtherSession);
+        }
+        self.progress.heard = true;
+        if let Some(member) = self.members.get_mut(&m.client) {
+            member.naks += 1;
+            member.naked_dtus += u64::from(m.missing.count());
+            member.missing.insert(m.block, m.missing.count());
+        }
+        self.sample_answer(now, m.pass, m.block);
+        let len = self.geometry.block_len(m.block);
+        let parity_held = m.parity_held.min(self.config.parity_symbols);
+        self.stats.naks += 1;
+        self.stats.scheduled += u64::from(self.schedule.nak(m.block, len, m.pass, &m.missing, parity_held));
+        if self.phase == Phase::Waiting
+            && self.config.pass_wait == PassWait::Draft
+            && !self.schedule.is_empty()
+        {
+            self.begin_pass(now);
+        }
+        Ok(())
+    }
+
+    /// Whether a NAK can be an answer to something that was asked.
+    fn check_nak(&self, m: &Nak) -> Result<(), Reject> {
+        if !matches!(self.phase, Phase::Sending | Phase::Waiting) {
+            return Err(Reject::Unexpected);
+        }
+        let len = self.geometry.block_len(m.block);
+        if len == 0 || m.pass > self.progress.pass {
+            return Err(Reject::OutOfRange);
+        }
+        let fits = m.missing.len() >= len && m.missing.len() < len + 8;
+        if !fits || m.missing.is_empty() || m.missing.next_set(len).is_some() {
+            return Err(Reject::Inconsistent);
+        }
+        let unsent = self.full_pass() && self.phase == Phase::Sending && Some(m.block) > self.progress.block;
+        if unsent { Err(Reject::Unexpected) } else { Ok(()) }
+    }
+
+    pub(super) fn ack(&mut self, now: Time, m: &Ack) -> Result<(), Reject> {
+        self.heard(m.client, m.server)?;
+        if m.pass > self.progress.pass || m.blocks.end() > self.geometry.blocks() {
+            return Err(Reject::OutOfRange);
+        }
+        let answered = self.progress.last_request.filter(|r| (r.pass, r.blocks) == (m.pass, m.blocks));
+        if let Some(request) = answered {
+            self.sample_round_trip(request.at, now);
+        }
+        let serial =
+            answered.map(|request| request.serial).or_else(|| self.flight.serial(m.pass, m.blocks.last()));
+        if let (Some(serial), Some(member)) = (serial, self.members.get_mut(&m.client)) {
+            member.acked = member.acked.max(serial);
+            self.unstall();
+        }
+        Ok(())
+    }
+
+    pub(super) fn done(&mut self, now: Time, m: &Done) -> Result<(), Reject> {
+        let repeated = match self.heard(m.client, m.server) {
+            Ok(()) => false,
+            // It has missed its confirmation.
+            Err(Reject::Duplicate) => true,
+            Err(other) => return Err(other),
+        };
+        let Some(member) = self.members.get_mut(&m.client) else { return Err(Reject::Stranger) };
+        member.confirmations = 0;
+        if !repeated {
+            member.state = MemberState::Done;
+            member.done_at = Some(now);
+            member.missing.clear();
+            self.events.push_back(SenderEvent::Done { client: m.client, naked_dtus: m.naked_dtus });
+            if let Some(request) = self.progress.last_request {
+                self.sample_answer(now, request.pass, request.blocks.first());
+            }
+        }
+        self.one_less(now);
+        self.confirm_done(now);
+        if repeated { Err(Reject::Duplicate) } else { Ok(()) }
+    }
+
+    pub(super) fn quit(&mut self, now: Time, source: SocketAddr, m: &Quit) -> Result<(), Reject> {
+        // The draft's QUIT does not say who; then the source address must.
+        let client = m.client.or_else(|| {
+            self.members.iter().find(|(_, member)| member.address == Some(source)).map(|(&id, _)| id)
+        });
+        let client = client.ok_or(Reject::Stranger)?;
+        let member = self.members.get_mut(&client).filter(|m| m.is_active()).ok_or(Reject::Stranger)?;
+        if member.address != Some(source) {
+            return Err(Reject::Stranger);
+        }
+        member.state = MemberState::Quit(m.reason, m.text.clone());
+        self.events.push_back(SenderEvent::Quit { client, reason: m.reason, text: m.text.clone() });
+        self.one_less(now);
+        Ok(())
+    }
+
+    /// A member no longer takes part: perhaps nobody is left to wait for.
+    fn one_less(&mut self, now: Time) {
+        self.unstall();
+        if self.phase == Phase::Waiting && self.everyone_accounted() {
+            self.begin_completing(now);
+        }
+    }
+
+    /// Abandons the transmission.
+    pub fn abort(&mut self, now: Time, text: Option<alloc::string::String>) {
+        self.abort_with(now, cancel::ABORT_APPLICATION, text);
+    }
+
+    /// What receiver `client` has so far, in segments, as far as its answers tell.
+    pub fn received_by(&self, client: ClientId) -> u32 {
+        let Some(member) = self.members.get(&client) else { return 0 };
+        let total = self.geometry.segments();
+        if member.state == MemberState::Done {
+            return total;
+        }
+        let asked = if self.full_pass() && self.phase == Phase::Sending {
+            let blocks = self.progress.block.unwrap_or(0);
+            blocks.saturating_mul(self.geometry.block_size()).min(total)
+        } else if self.progress.pass == 0 {
+            member.held
+        } else {
+            total
+        };
+        asked.max(member.held).saturating_sub(u32::try_from(member.missing()).unwrap_or(u32::MAX))
+    }
+}

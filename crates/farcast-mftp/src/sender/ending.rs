@@ -1,0 +1,161 @@
+//! Completion, abort and end (draft §11.3).
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use farcast_core::{Span, Time};
+
+use super::members::MemberState;
+use super::{Phase, Sender, Timer};
+use crate::event::{SenderEvent, SenderOutcome};
+use crate::message::{Abort, Body, ClientId, Completion, End, cancel};
+use crate::wire;
+
+/// END is sent this often (draft §11.3.2).
+const ENDS: u32 = 4;
+
+/// Where the closing stands.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Closing {
+    /// Completions or Aborts sent since closing began.
+    rounds: u32,
+    /// When the last Completion left.
+    last_completion: Option<Time>,
+    abort: Option<(u32, Option<String>)>,
+}
+
+impl Sender {
+    /// Lets a Completion follow soon after a Done: at once if none left lately.
+    pub(super) fn confirm_done(&mut self, now: Time) {
+        if matches!(self.phase, Phase::Sending | Phase::Waiting)
+            && !self.timers.is_set(Timer::Closing as usize)
+        {
+            let earliest =
+                self.closing.last_completion.map_or(now, |last| last + self.config.completion_interval);
+            self.timers.set(Timer::Closing as usize, earliest.max(now));
+        }
+    }
+
+    pub(super) fn begin_completing(&mut self, now: Time) {
+        let delivered = self.members.values().any(|m| m.state == MemberState::Done);
+        let lost = self.members.values().any(|m| m.state == MemberState::Lost);
+        if lost && !delivered {
+            return self.abort_with(
+                now,
+                cancel::ABORT_STATUS_TIMEOUT,
+                Some("no receiver answers any more".into()),
+            );
+        }
+        self.events.push_back(SenderEvent::Delivered);
+        self.close(now, Phase::Completing);
+    }
+
+    pub(super) fn abort_with(&mut self, now: Time, reason: u32, text: Option<String>) {
+        if matches!(self.phase, Phase::Idle | Phase::Aborting | Phase::Ended) {
+            return;
+        }
+        // A reason that does not fit its parameter is cut at a character's edge.
+        let text = text.map(|mut text| {
+            let end = (0..=text.len().min(256)).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+            text.truncate(end);
+            text
+        });
+        self.closing.abort = Some((reason, text.filter(|text| !text.is_empty())));
+        self.close(now, Phase::Aborting);
+    }
+
+    fn close(&mut self, now: Time, phase: Phase) {
+        self.phase = phase;
+        self.closing.rounds = 0;
+        for timer in
+            [Timer::StatusRetry, Timer::Stall, Timer::TransferLimit, Timer::Announce, Timer::AnnounceLimit]
+        {
+            self.timers.stop(timer as usize);
+        }
+        self.closing_step(now);
+    }
+
+    /// One more Completion or Abort, and finally the End.
+    pub(super) fn closing_step(&mut self, now: Time) {
+        match self.phase {
+            Phase::Sending | Phase::Waiting => {
+                self.completion(now);
+                if self.unconfirmed_dones() {
+                    self.timers.set(Timer::Closing as usize, now + self.config.completion_interval);
+                }
+            }
+            Phase::Completing | Phase::Aborting if self.closed() => self.finish(),
+            Phase::Completing | Phase::Aborting => {
+                self.closing.rounds += 1;
+                if self.phase == Phase::Completing {
+                    self.completion(now)
+                } else {
+                    self.abort_all()
+                }
+                self.timers.set(Timer::Closing as usize, now + self.closing_interval());
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether enough has been said: every confirmation has gone out often enough, and no Done was repeated since.
+    fn closed(&self) -> bool {
+        let repeats = self.config.repeats;
+        let asked_again = self.phase == Phase::Completing && self.unconfirmed_dones();
+        self.closing.rounds >= repeats && (!asked_again || self.closing.rounds >= repeats.saturating_mul(3))
+    }
+
+    /// Receivers wait for a confirmation only as long as one could be under way.
+    fn closing_interval(&self) -> Span {
+        (self.round_trip() * 2).max(Span::from_millis(50)).min(self.config.completion_interval)
+    }
+
+    fn unconfirmed_dones(&self) -> bool {
+        self.members.values().any(|m| m.state == MemberState::Done && m.confirmations < self.config.repeats)
+    }
+
+    /// Confirms the Dones whose confirmation has not gone out often enough; in an open-unlimited group, says
+    /// that it is over.
+    fn completion(&mut self, now: Time) {
+        self.closing.last_completion = Some(now);
+        let private = self.config.private;
+        if !self.has_members() {
+            return self.queue(Body::Completion(Completion { hosts: None }), private);
+        }
+        let repeats = self.config.repeats;
+        let due = self
+            .members
+            .iter_mut()
+            .filter(|(_, m)| m.state == MemberState::Done && m.confirmations < repeats);
+        let hosts: Vec<ClientId> = due
+            .map(|(&id, member)| {
+                member.confirmations += 1;
+                id
+            })
+            .collect();
+        let room = (self.config.datagram - wire::HEADER_LEN - 4) / 4;
+        for piece in hosts.chunks(room) {
+            self.queue(Body::Completion(Completion { hosts: Some(piece.to_vec()) }), private);
+        }
+    }
+
+    fn abort_all(&mut self) {
+        let Some((reason, text)) = self.closing.abort.clone() else { return };
+        let abort = Abort { reason, hosts: None, text };
+        self.queue(Body::Abort(abort.clone()), self.config.private);
+        if self.config.public != self.config.private {
+            self.queue(Body::Abort(abort), self.config.public);
+        }
+    }
+
+    fn finish(&mut self) {
+        let end = End { server: self.config.server, response: self.config.response };
+        for _ in 0..ENDS {
+            self.queue(Body::End(end.clone()), self.config.public);
+        }
+        match self.closing.abort {
+            Some((reason, _)) => self.end(SenderOutcome::Aborted { reason }),
+            None => self.end(SenderOutcome::Finished),
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! The server half of MFTP (draft §11.1, §11.2).
+//!
+//! | file | what |
+//! |---|---|
+//! | `registration.rs` | announcements, registrations, the start |
+//! | `delivery.rs` | passes, blocks, status requests, their answers |
+//! | `ending.rs` | completion, abort |
+//! | `members.rs`, `schedule.rs`, `flight.rs`, `pacer.rs` | the state that these share |
+
+mod delivery;
+mod ending;
+mod flight;
+mod members;
+mod pacer;
+mod registration;
+mod schedule;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use farcast_core::engine::{Arrival, Deadline, Engine, Reject, RejectCounts, Transmit};
+use farcast_core::{Message as _, Run, Span, Time, Timers};
+
+use crate::config::{Group, Pace, SenderConfig, StatusRetry};
+use crate::error::ConfigError;
+use crate::event::{SenderEvent, SenderOutcome};
+use crate::geometry::Geometry;
+use crate::message::{Body, ClientId, Echo, GroupModel, Join, Message, cancel};
+
+use delivery::{Progress, Step};
+use flight::Flight;
+use members::Members;
+pub use members::{Member, MemberState};
+use pacer::Pacer;
+use schedule::Schedule;
+
+/// The sender's timers.
+#[derive(Clone, Copy)]
+enum Timer {
+    /// The next announcement.
+    Announce,
+    /// The announcement phase is over.
+    AnnounceLimit,
+    /// Enough time has passed to start with whoever is there.
+    StartAfter,
+    /// Receivers had time to join; data begins.
+    Join,
+    /// The Status Retry Timer.
+    StatusRetry,
+    /// The window is full and no acknowledgement comes.
+    Stall,
+    /// The next Completion, Abort or End.
+    Closing,
+    /// The transfer takes too long.
+    TransferLimit,
+    /// A receiver that was asked whether it is still there has not answered.
+    Probe,
+}
+
+const TIMERS: [&str; 9] = [
+    "announce",
+    "announce limit",
+    "start after",
+    "join delay",
+    "status retry",
+    "stall",
+    "closing",
+    "transfer limit",
+    "probe",
+];
+
+/// Where a transmission stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// Made, not yet started.
+    Idle,
+    /// Announcing, until enough receivers have registered.
+    Announcing,
+    /// Receivers join the private group.
+    Joining,
+    /// Sending a pass.
+    Sending,
+    /// A pass is over; answers are awaited.
+    Waiting,
+    /// Confirming.
+    Completing,
+    /// Telling everyone that it is off.
+    Aborting,
+    /// Over.
+    Ended,
+}
+
+/// What a sender has done, for reports.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SenderStats {
+    /// DTUs sent in each pass, parity symbols included.
+    pub dtus_per_pass: Vec<u64>,
+    /// Parity symbols among them.
+    pub parity_sent: u64,
+    /// Datagrams sent, control messages included.
+    pub datagrams: u64,
+    /// Their UDP payload in bytes.
+    pub bytes: u64,
+    /// NAK messages that counted.
+    pub naks: u64,
+    /// DTUs that NAKs scheduled anew.
+    pub scheduled: u64,
+    /// Status requests sent.
+    pub status_requests: u64,
+}
+
+/// A sender of one product: the server of MFTP as a sans-I/O engine.
+///
+/// Make it with [`new`](Self::new), begin with [`open`](Self::open), then drive it as
+/// [`farcast_core::engine`] says until [`SenderEvent::Ended`].
+#[derive(Clone, Debug)]
+pub struct Sender {
+    config: SenderConfig,
+    geometry: Geometry,
+    phase: Phase,
+    members: Members,
+    schedule: Schedule,
+    progress: Progress,
+    flight: Flight,
+    pacer: Pacer,
+    timers: Timers<{ TIMERS.len() }>,
+    outbox: VecDeque<Transmit<Message>>,
+    events: VecDeque<SenderEvent>,
+    rejects: RejectCounts,
+    stats: SenderStats,
+    closing: ending::Closing,
+    /// The longest round trip measured.
+    round_trip: Option<Span>,
+    /// When the only announcement so far left; later ones make the measure ambiguous.
+    first_announce: Option<Time>,
+    announced: u32,
+}
+
+impl Sender {
+    /// A sender that does nothing before [`open`](Self::open).
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        let geometry = Geometry::new(config.product.size, config.dtu_size, config.block_size)?;
+        Ok(Self {
+            geometry,
+            phase: Phase::Idle,
+            members: members::invited(&config.group),
+            schedule: Schedule::new(false),
+            progress: Progress::default(),
+            flight: Flight::default(),
+            pacer: Pacer::new(config.pace),
+            timers: Timers::default(),
+            outbox: VecDeque::new(),
+            events: VecDeque::new(),
+            rejects: RejectCounts::default(),
+            stats: SenderStats::default(),
+            closing: ending::Closing::default(),
+            round_trip: None,
+            first_announce: None,
+            announced: 0,
+            config,
+        })
+    }
+
+    /// Where the transmission stands.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// How the product is cut.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// The receivers, in the order of their ids.
+    pub fn members(&self) -> impl Iterator<Item = (ClientId, &Member)> {
+        self.members.iter().map(|(&id, member)| (id, member))
+    }
+
+    /// What has been done so far.
+    pub fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+
+    /// Messages turned down, by reason.
+    pub fn rejects(&self) -> &RejectCounts {
+        &self.rejects
+    }
+
+    /// The current pass (0 before data), and of how many DTUs how many have left in it.
+    pub fn pass(&self) -> (u32, u32, u32) {
+        (self.progress.pass, self.progress.sent_in_pass, self.progress.sent_in_pass + self.left_in_pass())
+    }
+
+    /// The longest round trip measured, or the one assumed.
+    pub fn round_trip(&self) -> Span {
+        self.round_trip.unwrap_or(self.config.round_trip)
+    }
+
+    /// The Status Retry Timer as it would be set now.
+    pub fn status_retry(&self) -> Span {
+        match self.config.status_retry {
+            StatusRetry::Fixed(span) => span,
+            StatusRetry::BlockTime { round_trips } => {
+                let bytes = u64::from(self.config.block_size) * u64::from(self.config.dtu_size);
+                let block_time = match self.config.pace {
+                    Pace::Rate { rate, .. } => rate.time_of_bytes(bytes),
+                    Pace::Window { .. } => Span::ZERO,
+                };
+                block_time + self.round_trip() * u64::from(round_trips)
+            }
+            StatusRetry::Measured => {
+                self.round_trip() * 3 / 2 + self.config.backoff_window + Span::from_millis(20)
+            }
+        }
+    }
+
+    fn model(&self) -> GroupModel {
+        match self.config.group {
+            Group::Closed(_) => GroupModel::Closed,
+            Group::OpenLimited { .. } => GroupModel::OpenLimited,
+            Group::OpenUnlimited => GroupModel::OpenUnlimited,
+        }
+    }
+
+    fn has_members(&self) -> bool {
+        self.model() != GroupModel::OpenUnlimited
+    }
+
+    fn queue(&mut self, body: Body, destination: SocketAddr) {
+        let managing = matches!(
+            body,
+            Body::Query(_) | Body::Join(_) | Body::Leave(_) | Body::Echo(_) | Body::EchoResponse(_)
+        );
+        let transmission = if managing { 0 } else { self.config.transmission };
+        self.outbox.push_back(Transmit::new(Message { transmission, body }, destination));
+    }
+
+    /// Counts a transmit that is about to leave.
+    fn leave(&mut self, transmit: Transmit<Message>) -> Transmit<Message> {
+        let count = transmit.message.segments().get();
+        self.stats.datagrams += u64::from(count);
+        let full = transmit.message.wire_len(0) as u64;
+        let last = transmit.message.wire_len(count - 1) as u64;
+        self.stats.bytes += full * u64::from(count - 1) + last;
+        transmit
+    }
+
+    fn sample_round_trip(&mut self, since: Time, now: Time) {
+        // Answers that were spread at random say nothing about the path.
+        if self.config.backoff_window.is_zero() {
+            let sample = now.since(since).max(Span::from_micros(100));
+            self.round_trip = Some(self.round_trip.map_or(sample, |longest| longest.max(sample)));
+        }
+    }
+
+    fn on_timer(&mut self, now: Time, timer: usize) {
+        match timer {
+            t if t == Timer::Announce as usize => self.announce(now),
+            t if t == Timer::AnnounceLimit as usize => self.announce_limit(now),
+            t if t == Timer::StartAfter as usize => self.try_start(now),
+            t if t == Timer::Join as usize => self.begin_data(now),
+            t if t == Timer::StatusRetry as usize => self.status_retry_expired(now),
+            t if t == Timer::Stall as usize => self.stalled(now),
+            t if t == Timer::Closing as usize => self.closing_step(now),
+            t if t == Timer::Probe as usize => self.probe_expired(now),
+            _ => self.abort_with(
+                now,
+                cancel::ABORT_TRANSFER_TIMEOUT,
+                Some("the transfer took too long".into()),
+            ),
+        }
+    }
+
+    fn take(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        match &message.body {
+            Body::Query(query) => {
+                if !query.all && query.application != self.config.application {
+                    return Err(Reject::OtherSession);
+                }
+                let (application, public) = (self.config.application.clone(), self.config.public.ip());
+                self.queue(Body::Join(Join { application, public, all: false, hosts: None }), from.source);
+                return Ok(());
+            }
+            Body::Echo(echo) => {
+                self.queue(Body::EchoResponse(Echo { hosts: None, ..echo.clone() }), from.source);
+                return Ok(());
+            }
+            Body::EchoResponse(echo) => return self.echo_response(now, from.source, echo.sequence),
+            _ => {}
+        }
+        if message.transmission != self.config.transmission {
+            return self.foreign(now, from, message);
+        }
+        if self.phase == Phase::Idle || self.phase == Phase::Ended {
+            return Err(Reject::Unexpected);
+        }
+        match &message.body {
+            Body::Registration(m) => self.registration(now, from.source, m),
+            Body::Nak(m) => self.nak(now, m),
+            Body::Ack(m) => self.ack(now, m),
+            Body::Done(m) => self.done(now, m),
+            Body::Quit(m) => self.quit(now, from.source, m),
+            // Its own multicasts may come back to it.
+            _ if from.source == self.config.server => Err(Reject::Duplicate),
+            _ => Err(Reject::Unexpected),
+        }
+    }
+}
+
+impl Engine for Sender {
+    type Message = Message;
+    type Event = SenderEvent;
+
+    fn handle(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        let result = self.take(now, from, message);
+        self.rejects.note(result)
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        while let Some(timer) = self.timers.expire(now) {
+            self.on_timer(now, timer);
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time, until: Time) -> Option<Transmit<Message>> {
+        if let Some(transmit) = self.outbox.pop_front() {
+            if self.phase == Phase::Sending {
+                self.pacer.owe(self.pacer.span(transmit.message.wire_len(0)));
+            }
+            return Some(self.leave(transmit));
+        }
+        if self.phase != Phase::Sending {
+            return None;
+        }
+        // Our own timers may change what leaves, so a run ends where the next one is due.
+        let own = self.timers.next(&TIMERS).map_or(Time::NEVER, |deadline| deadline.at);
+        let transmit = self.poll_sending(now, until.min(own))?;
+        Some(self.leave(transmit))
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        let timer = self.timers.next(&TIMERS);
+        if self.phase != Phase::Sending || self.progress.step == Step::Stalled {
+            return timer;
+        }
+        let pace = Deadline { at: self.pacer.next(), timer: "pace" };
+        Some(timer.filter(|deadline| deadline.at <= pace.at).unwrap_or(pace))
+    }
+
+    fn poll_event(&mut self) -> Option<SenderEvent> {
+        self.events.pop_front()
+    }
+
+    fn settled_until(&self) -> Time {
+        // Feedback is looked at between blocks: what the block at hand still sends is settled.
+        if self.phase != Phase::Sending {
+            return Time::ZERO;
+        }
+        let full = self.pacer.span(crate::wire::data_len(usize::from(self.geometry.dtu_size())));
+        self.pacer.next() + full * u64::from(self.progress.left_in_block().saturating_sub(1))
+    }
+}
+
+/// The run of all blocks.
+fn all_blocks(geometry: &Geometry) -> Run {
+    Run::new(0, geometry.blocks()).unwrap_or(Run::one(0))
+}
+
+impl Sender {
+    fn end(&mut self, outcome: SenderOutcome) {
+        self.phase = Phase::Ended;
+        self.timers = Timers::default();
+        self.events.push_back(SenderEvent::Ended(outcome));
+    }
+}

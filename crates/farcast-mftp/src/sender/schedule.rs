@@ -1,0 +1,157 @@
+//! What is to be sent again: the union of the receivers' NAKs, block by block (draft §11.2.1).
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use farcast_core::{Bitmap, Run};
+
+/// What is wanted of one block.
+#[derive(Clone, Debug)]
+pub(super) struct Repair {
+    /// The union of the DTUs that receivers miss.
+    pub(super) wanted: Bitmap,
+    /// The most parity symbols that any one of them needs in its place.
+    pub(super) need: u32,
+}
+
+/// The DTUs scheduled for sending, and in which pass each was last sent.
+#[derive(Clone, Debug)]
+pub(super) struct Schedule {
+    repairs: BTreeMap<u32, Repair>,
+    /// The last pass of each DTU, for blocks of which something was sent again; 16 bits saturate.
+    last_pass: BTreeMap<u32, Vec<u16>>,
+    /// Parity symbols sent of a block, and the last pass that sent some.
+    parity: BTreeMap<u32, (u32, u16)>,
+    /// The last pass of every other DTU: 1, or 0 where a restart has sent nothing yet.
+    default_pass: u16,
+}
+
+impl Schedule {
+    pub(super) fn new(restart: bool) -> Self {
+        let default_pass = u16::from(!restart);
+        Self { repairs: BTreeMap::new(), last_pass: BTreeMap::new(), parity: BTreeMap::new(), default_pass }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.repairs.is_empty()
+    }
+
+    /// DTUs scheduled.
+    pub(super) fn count(&self) -> u32 {
+        self.repairs.values().map(|repair| repair.wanted.count()).sum()
+    }
+
+    /// The first block at or after `from` of which something is wanted.
+    pub(super) fn next_block(&self, from: u32) -> Option<u32> {
+        self.repairs.range(from..).next().map(|(&block, _)| block)
+    }
+
+    /// Takes what a receiver misses of `block` after `pass`; how many DTUs are newly scheduled.
+    ///
+    /// DEVIATION: the draft leaves out DTUs that were sent again in the current pass. We leave out those sent
+    /// in any pass after the one that the NAK answers: it cannot know of them yet, and the next request will tell.
+    pub(super) fn nak(&mut self, block: u32, len: u32, pass: u32, missing: &Bitmap, parity_held: u32) -> u32 {
+        if self.parity.get(&block).is_some_and(|&(_, last)| u32::from(last) > pass) {
+            return 0;
+        }
+        let fresh = |history: Option<&Vec<u16>>, dtu: u32| {
+            let last = history.map_or(self.default_pass, |passes| passes[dtu as usize]);
+            u32::from(last) <= pass || last == u16::MAX
+        };
+        let history = self.last_pass.get(&block);
+        let asked =
+            missing.iter_runs().flat_map(Run::segments).filter(|&dtu| dtu < len && fresh(history, dtu));
+        let asked: Vec<u32> = asked.collect();
+        if asked.is_empty() {
+            return 0;
+        }
+        let repair =
+            self.repairs.entry(block).or_insert_with(|| Repair { wanted: Bitmap::new(len), need: 0 });
+        repair.need = repair.need.max((asked.len() as u32).saturating_sub(parity_held));
+        asked.into_iter().filter(|&dtu| repair.wanted.insert(dtu)).count() as u32
+    }
+
+    /// Takes `block` out of the schedule, to be sent in `pass`. With `parity_symbols` left to send, fewer of them
+    /// may do than the union: then their run comes back instead.
+    pub(super) fn take(&mut self, block: u32, len: u32, pass: u32, parity_symbols: u32) -> Option<Work> {
+        let repair = self.repairs.remove(&block)?;
+        let pass = u16::try_from(pass).unwrap_or(u16::MAX);
+        let sent = self.parity.get(&block).map_or(0, |&(sent, _)| sent);
+        if repair.need < repair.wanted.count() && repair.need <= parity_symbols.saturating_sub(sent) {
+            // A need of 0 cannot be: the receiver would have decoded. It asks for one to be safe.
+            let run = Run::new(sent, repair.need.max(1))?;
+            self.parity.insert(block, (run.end(), pass));
+            return Some(Work::Parity(run));
+        }
+        let default = self.default_pass;
+        let history = self.last_pass.entry(block).or_insert_with(|| alloc::vec![default; len as usize]);
+        let runs: Vec<Run> = repair.wanted.iter_runs().collect();
+        for dtu in runs.iter().flat_map(|run| run.segments()) {
+            history[dtu as usize] = pass;
+        }
+        Some(Work::Source(runs))
+    }
+}
+
+/// What is sent of one block in one pass.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Work {
+    /// These DTUs.
+    Source(Vec<Run>),
+    /// These parity symbols.
+    Parity(Run),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(len: u32, members: &[u32]) -> Bitmap {
+        let mut map = Bitmap::new(len);
+        for &member in members {
+            map.insert(member);
+        }
+        map
+    }
+
+    #[test]
+    fn naks_are_united() {
+        let mut schedule = Schedule::new(false);
+        assert_eq!(schedule.nak(2, 10, 1, &map(16, &[1, 2, 7]), 0), 3);
+        assert_eq!(schedule.nak(2, 10, 1, &map(16, &[2, 3]), 0), 1);
+        assert_eq!(schedule.count(), 4);
+        let runs = [Run::new(1, 3).expect("run"), Run::one(7)].to_vec();
+        assert_eq!(schedule.take(2, 10, 2, 0), Some(Work::Source(runs)));
+        assert!(schedule.is_empty());
+    }
+
+    #[test]
+    fn a_nak_older_than_the_repair_asks_for_nothing() {
+        let mut schedule = Schedule::new(false);
+        schedule.nak(0, 8, 1, &map(8, &[4]), 0);
+        schedule.take(0, 8, 2, 0);
+        assert_eq!(schedule.nak(0, 8, 1, &map(8, &[4, 5]), 0), 1, "5 was last sent in pass 1");
+        assert_eq!(schedule.nak(0, 8, 2, &map(8, &[4]), 0), 1, "4 was lost again in pass 2");
+    }
+
+    #[test]
+    fn parity_replaces_the_union_when_it_is_fewer() {
+        let mut schedule = Schedule::new(false);
+        schedule.nak(0, 8, 1, &map(8, &[1, 2]), 0);
+        schedule.nak(0, 8, 1, &map(8, &[5]), 0);
+        assert_eq!(schedule.take(0, 8, 2, 4), Some(Work::Parity(Run::new(0, 2).expect("run"))));
+        // One of the two parity symbols was lost; a stale NAK counts for nothing.
+        assert_eq!(schedule.nak(0, 8, 1, &map(8, &[1, 2]), 0), 0);
+        schedule.nak(0, 8, 2, &map(8, &[1, 2]), 1);
+        assert_eq!(schedule.take(0, 8, 3, 4), Some(Work::Parity(Run::new(2, 1).expect("run"))));
+        // Only one symbol is left of four, and two are needed: the DTUs themselves.
+        schedule.nak(0, 8, 3, &map(8, &[1, 2, 3]), 1);
+        assert_eq!(schedule.take(0, 8, 4, 4), Some(Work::Source([Run::new(1, 3).expect("run")].to_vec())));
+    }
+
+    #[test]
+    fn before_a_restart_nothing_counts_as_sent() {
+        let mut schedule = Schedule::new(true);
+        assert_eq!(schedule.nak(0, 8, 0, &map(8, &[3]), 0), 1);
+    }
+}
