@@ -153,6 +153,7 @@ pub enum GroupModel {
 }
 
 /// The Announce Options.
+#[expect(clippy::struct_excessive_bools, reason = "they are the flags of one word on the wire")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AnnounceOptions {
     /// Who may take part.
@@ -287,7 +288,7 @@ pub struct Announce {
     /// Per cent of missed DTUs at which a client gives up.
     pub error_threshold: Option<u32>,
     /// 1 to 64 bytes for the application.
-    pub user_data: Option<String>,
+    pub user_data: Option<Vec<u8>>,
     /// Who is invited or accepted.
     pub hosts: Option<Vec<(ClientId, Standing)>>,
     /// Milliseconds over which clients spread their answers.

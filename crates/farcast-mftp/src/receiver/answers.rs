@@ -125,10 +125,8 @@ impl Receiver {
             }
             State::Completing { .. } if m.hosts.is_none() => self.finished(now),
             // Others are confirmed and we are not: our Done was lost, if it has had the time to arrive.
-            State::Completing { .. } => {
-                if now.since(session.done_sent) >= self.config.done_retry / 2 {
-                    self.send_done(now);
-                }
+            State::Completing { .. } if now.since(session.done_sent) >= self.config.done_retry / 2 => {
+                self.send_done(now);
             }
             State::Receiving | State::Offered if m.hosts.is_none() => self.end(ReceiverOutcome::Incomplete),
             _ => {}
@@ -147,14 +145,13 @@ impl Receiver {
         Ok(())
     }
 
-    pub(super) fn ended(&mut self, now: Time) -> Result<(), Reject> {
+    pub(super) fn ended(&mut self, now: Time) {
         match self.session.as_ref().map(|session| session.state) {
             Some(State::Completing { .. }) => self.finished(now),
             // What is being verified needs the sender no more.
             Some(State::Verifying) => {}
             _ => self.end(ReceiverOutcome::Incomplete),
         }
-        Ok(())
     }
 
     pub(super) fn done_again(&mut self, now: Time) {

@@ -25,7 +25,8 @@ impl Receiver {
         }
         let Some(session) = &self.session else { return self.offer(now, from, transmission, m) };
         if (session.source, session.transmission) == (from.source, transmission) {
-            return self.known_announce(now, m);
+            self.known_announce(now, m);
+            return Ok(());
         }
         let restarted = session.source.ip() == from.source.ip()
             && m.product_id.is_some()
@@ -188,14 +189,14 @@ impl Receiver {
     }
 
     /// An announcement of the transmission at hand: perhaps it confirms us.
-    fn known_announce(&mut self, now: Time, m: &Announce) -> Result<(), Reject> {
+    fn known_announce(&mut self, now: Time, m: &Announce) {
         let id = self.config.id;
         let Some(session) = self.session.as_mut().filter(|s| s.state != State::Offered) else {
-            return Ok(());
+            return;
         };
         self.timers.set(Timer::Patience as usize, now + self.config.patience);
         if session.accepted {
-            return Ok(());
+            return;
         }
         let standing = m.hosts.as_ref().and_then(|hosts| hosts.iter().find(|(host, _)| *host == id));
         if let Some((_, Standing::Accepted)) = standing {
@@ -205,7 +206,6 @@ impl Receiver {
         } else if !self.timers.is_set(Timer::Register as usize) {
             self.register_after_backoff(now);
         }
-        Ok(())
     }
 }
 

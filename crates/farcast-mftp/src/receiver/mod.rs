@@ -191,7 +191,10 @@ impl Receiver {
             Body::StatusRequest(request) => self.status_request(now, request),
             Body::Completion(completion) => self.completion(now, completion),
             Body::Abort(abort) => self.aborted(now, abort),
-            Body::End(_) => self.ended(now),
+            Body::End(_) => {
+                self.ended(now);
+                Ok(())
+            }
             _ => Err(Reject::Unexpected),
         }
     }

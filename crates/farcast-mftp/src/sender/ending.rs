@@ -88,9 +88,9 @@ impl Sender {
             Phase::Completing | Phase::Aborting => {
                 self.closing.rounds += 1;
                 if self.phase == Phase::Completing {
-                    self.completion(now)
+                    self.completion(now);
                 } else {
-                    self.abort_all()
+                    self.abort_all();
                 }
                 self.timers.set(Timer::Closing as usize, now + self.closing_interval());
             }

@@ -37,7 +37,7 @@ pub struct Member {
     pub state: MemberState,
     /// Segments that it held when it registered.
     pub held: u32,
-    /// DTUs that it asked for again, in all, as NAKed (a DTU lost twice counts twice).
+    /// DTUs that it asked for again, in all, (a DTU lost twice counts twice).
     pub naked_dtus: u64,
     /// NAK messages that came from it.
     pub naks: u64,

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use super::DecodeError;
-use super::parameter::{Parameter, Reader, Sink, kind, need, set};
+use super::parameter::{Parameter, Reader, Sink, kind, need, refuse_repeated, set};
 use crate::message::{Announce, AnnounceOptions, ClientId, DeclineReason, GroupModel, Standing};
 
 pub(super) fn encode<S: Sink>(m: &Announce, out: &mut S) {
@@ -27,7 +27,9 @@ pub(super) fn encode<S: Sink>(m: &Announce, out: &mut S) {
         out.parameter(kind::PRODUCT_SIZE_64, &m.product_size.to_be_bytes());
     }
     out.optional(kind::ERROR_THRESHOLD, m.error_threshold);
-    out.text(kind::USER_DATA, m.user_data.as_ref());
+    if let Some(data) = &m.user_data {
+        out.parameter(kind::USER_DATA, data);
+    }
     out.optional(kind::BACKOFF_WINDOW, m.backoff_window_ms);
     if let Some(id) = &m.product_id {
         out.parameter(kind::PRODUCT_ID, id);
@@ -100,6 +102,15 @@ fn hosts(parameter: Parameter<'_>) -> Result<Vec<(ClientId, Standing)>, DecodeEr
     records.iter().map(record).collect()
 }
 
+/// The ordered parameters behind the server.
+const ORDER: [u16; 5] = [
+    kind::RESPONSE_ADDRESS,
+    kind::RESPONSE_ADDRESS_6,
+    kind::RESPONSE_PORT,
+    kind::PRIVATE_ADDRESS,
+    kind::PRIVATE_ADDRESS_6,
+];
+
 /// The parameters behind the five ordered ones, as they are found.
 #[derive(Default)]
 struct Found {
@@ -114,7 +125,7 @@ struct Found {
     product_size: Option<u32>,
     product_size_64: Option<u64>,
     error_threshold: Option<u32>,
-    user_data: Option<alloc::string::String>,
+    user_data: Option<Vec<u8>>,
     hosts: Option<Vec<(ClientId, Standing)>>,
     backoff_window: Option<u32>,
     product_id: Option<[u8; 32]>,
@@ -135,12 +146,12 @@ impl Found {
             kind::PRODUCT_SIZE => set(&mut self.product_size, p, p.integer()?),
             kind::PRODUCT_SIZE_64 => set(&mut self.product_size_64, p, p.octets().map(u64::from_be_bytes)?),
             kind::ERROR_THRESHOLD => set(&mut self.error_threshold, p, p.integer()?),
-            kind::USER_DATA => set(&mut self.user_data, p, p.text(64)?),
+            kind::USER_DATA => set(&mut self.user_data, p, p.bytes(64)?.to_vec()),
             kind::HOST_LIST_COMPLEX => set(&mut self.hosts, p, hosts(p)?),
             kind::BACKOFF_WINDOW => set(&mut self.backoff_window, p, p.integer()?),
             kind::PRODUCT_ID => set(&mut self.product_id, p, p.octets()?),
             kind::PARITY_SYMBOLS => set(&mut self.parity_symbols, p, p.integer()?),
-            _ => Ok(()),
+            other => refuse_repeated(other, &ORDER),
         }
     }
 

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 
 use super::DecodeError;
-use super::parameter::{Parameter, Reader, Sink, kind, need, set};
+use super::parameter::{Parameter, Reader, Sink, kind, need, refuse_repeated, set};
 use crate::message::{
     Abort, Completion, DeclineReason, Echo, End, Join, Leave, Query, Quit, Registration, RegistrationEntry,
 };
@@ -141,7 +141,7 @@ pub(super) fn decode_registration(reader: &mut Reader<'_>) -> Result<Registratio
             kind::RECEIVER_NAME => set(&mut name, p, p.text(64)?)?,
             kind::SEGMENTS_HELD => set(&mut held, p, p.integer()?)?,
             kind::RECEIVE_BUFFER => set(&mut buffer, p, p.integer()?)?,
-            _ => {}
+            other => refuse_repeated(other, &[kind::REGISTRATION_RESPONSE, kind::SERIAL_NUMBER])?,
         }
     }
     Ok(Registration { server, entries, name, segments_held: held, receive_buffer_bytes: buffer })
@@ -220,6 +220,6 @@ pub(super) fn decode_end(reader: &mut Reader<'_>) -> Result<End, DecodeError> {
     let server = decode_server(reader)?;
     let response = reader.expect_address(kind::RESPONSE_ADDRESS, kind::RESPONSE_ADDRESS_6)?;
     let port = reader.expect(&[kind::RESPONSE_PORT])?.port()?;
-    while reader.next()?.is_some() {}
+    reader.finish(&[kind::RESPONSE_ADDRESS, kind::RESPONSE_ADDRESS_6, kind::RESPONSE_PORT])?;
     Ok(End { server, response: SocketAddr::new(response, port) })
 }

@@ -21,7 +21,7 @@ mod tests;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::message::{Body, Data, Message};
+use crate::message::{Body, Data, Echo, Message};
 use parameter::{Counter, Reader, Sink};
 
 /// Bytes of the common header.
@@ -237,7 +237,7 @@ fn decode_body(kind: u16, datagram: &[u8]) -> Result<(Body, Range<usize>), Decod
         kind::JOIN => Body::Join(control::decode_join(reader)?),
         kind::LEAVE => Body::Leave(control::decode_leave(reader)?),
         kind::ECHO => Body::Echo(control::decode_echo(reader)?),
-        kind::ECHO_RESPONSE => Body::EchoResponse(control::decode_echo(reader)?),
+        kind::ECHO_RESPONSE => Body::EchoResponse(Echo { hosts: None, ..control::decode_echo(reader)? }),
         kind::REGISTRATION => Body::Registration(control::decode_registration(reader)?),
         kind::COMPLETION => Body::Completion(control::decode_completion(reader)?),
         kind::ABORT => Body::Abort(control::decode_abort(reader)?),

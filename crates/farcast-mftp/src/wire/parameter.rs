@@ -258,11 +258,24 @@ impl<'a> Reader<'a> {
 
     /// The next parameter, which must be of one of `kinds` (where the draft orders them).
     pub(super) fn expect(&mut self, kinds: &[u16]) -> Result<Parameter<'a>, DecodeError> {
-        match self.next()? {
-            Some(parameter) if kinds.contains(&parameter.kind) => Ok(parameter),
-            Some(_) => Err(DecodeError::OutOfOrder { expected: kinds[0] }),
-            None => Err(DecodeError::Missing { parameter: kinds[0] }),
+        loop {
+            match self.next()? {
+                Some(parameter) if kinds.contains(&parameter.kind) => return Ok(parameter),
+                Some(parameter) if is_known(parameter.kind) => {
+                    return Err(DecodeError::OutOfOrder { expected: kinds[0] });
+                }
+                Some(_) => {}
+                None => return Err(DecodeError::Missing { parameter: kinds[0] }),
+            }
         }
+    }
+
+    /// Reads to the end; the parameters in `ordered` and the server's have been read and must not come again.
+    pub(super) fn finish(&mut self, ordered: &[u16]) -> Result<(), DecodeError> {
+        while let Some(parameter) = self.next()? {
+            refuse_repeated(parameter.kind, ordered)?;
+        }
+        Ok(())
     }
 
     /// The next parameter as an address in its IPv4 or its IPv6 form.
@@ -270,6 +283,20 @@ impl<'a> Reader<'a> {
         let parameter = self.expect(&[v4, v6])?;
         if parameter.kind == v4 { parameter.address4() } else { parameter.address6() }
     }
+}
+
+/// Whether `kind` is one of the draft's parameters or of ours.
+fn is_known(kind: u16) -> bool {
+    (0x0100..=0x0129).contains(&kind) || (kind::PRODUCT_SIZE_64..=kind::REASON_TEXT).contains(&kind)
+}
+
+/// Refuses a parameter in `ordered`, or of the server, that comes again behind its place.
+pub(super) fn refuse_repeated(kind: u16, ordered: &[u16]) -> Result<(), DecodeError> {
+    let server = [kind::SERVER_ADDRESS, kind::SERVER_ADDRESS_6, kind::SERVER_PORT];
+    if server.contains(&kind) || ordered.contains(&kind) {
+        return Err(DecodeError::Repeated { parameter: kind });
+    }
+    Ok(())
 }
 
 /// Sets `slot`, which must be empty: no parameter of a message comes twice.

@@ -66,11 +66,7 @@ fn encode_whole(packet: &Packet, datagram: &[u8]) -> Vec<u8> {
 
 /// Whatever is accepted must survive its own encoding, or two hops would see two messages.
 fn assert_stable(datagram: &[u8]) {
-    let Ok(mut packet) = decode(datagram) else { return };
-    if let Body::EchoResponse(echo) = &mut packet.message.body {
-        // The decoder keeps a host list that the encoder leaves out: see `an_echo_response_has_no_host_list`.
-        echo.hosts = None;
-    }
+    let Ok(packet) = decode(datagram) else { return };
     let again = encode_whole(&packet, datagram);
     let second = decode(&again).expect("what was decoded can be encoded and decoded");
     assert_eq!(second.message, packet.message);

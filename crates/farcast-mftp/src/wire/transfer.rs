@@ -7,7 +7,7 @@ use farcast_core::{Bitmap, Run};
 use md5::{Digest, Md5};
 
 use super::control::{decode_server, encode_server};
-use super::parameter::{Parameter, Reader, Sink, kind, need, set};
+use super::parameter::{Parameter, Reader, Sink, kind, need, refuse_repeated, set};
 use super::{DecodeError, HEADER_LEN};
 use crate::message::{Ack, Data, DataKind, Done, Nak, StatusRequest, StatusType};
 
@@ -27,7 +27,7 @@ pub(super) fn decode_data(datagram: &[u8]) -> Result<(Data, Range<usize>), Decod
     let (mut pass, mut block, mut number, mut payload) = (None, None, None, None);
     while let Some(p) = reader.next()? {
         match p.kind {
-            kind::PASS_NUMBER => set(&mut pass, p, p.integer()?)?,
+            kind::PASS_NUMBER => set(&mut pass, p, p.ordinal()? + 1)?,
             kind::BLOCK_NUMBER => set(&mut block, p, p.ordinal()?)?,
             kind::DTU_NUMBER => set(&mut number, p, (DataKind::Source, p.ordinal()?))?,
             kind::PARITY_SYMBOL => set(&mut number, p, (DataKind::Parity, p.ordinal()?))?,
@@ -116,6 +116,16 @@ fn bitmap(list: &[u8]) -> Option<Bitmap> {
     Bitmap::from_words(list.chunks(8).map(word).collect(), u32::try_from(list.len()).ok()?.checked_mul(8)?)
 }
 
+/// The ordered parameters of a NAK behind its server.
+const NAK_ORDER: [u16; 6] = [
+    kind::CLIENT_ADDRESS,
+    kind::PASS_NUMBER,
+    kind::BLOCK_NUMBER,
+    kind::EVENT_COUNT,
+    kind::EVENT_HASH,
+    kind::EVENT_LIST,
+];
+
 pub(super) fn decode_nak(reader: &mut Reader<'_>) -> Result<Nak, DecodeError> {
     // All of them are ordered.
     let server = decode_server(reader)?;
@@ -127,8 +137,9 @@ pub(super) fn decode_nak(reader: &mut Reader<'_>) -> Result<Nak, DecodeError> {
     let list = reader.expect(&[kind::EVENT_LIST])?.value;
     let mut parity_held = None;
     while let Some(p) = reader.next()? {
-        if p.kind == kind::PARITY_HELD {
-            set(&mut parity_held, p, p.integer()?)?;
+        match p.kind {
+            kind::PARITY_HELD => set(&mut parity_held, p, p.integer()?)?,
+            other => refuse_repeated(other, &NAK_ORDER)?,
         }
     }
     let missing = bitmap(list).ok_or(DecodeError::EventList)?;
@@ -150,7 +161,7 @@ pub(super) fn decode_ack(reader: &mut Reader<'_>) -> Result<Ack, DecodeError> {
     let pass = reader.expect(&[kind::PASS_NUMBER])?.integer()?;
     let blocks = reader.expect(&[kind::BLOCK_RANGE])?.range()?;
     let client = reader.expect(&[kind::CLIENT_ADDRESS])?.client()?;
-    while reader.next()?.is_some() {}
+    reader.finish(&[kind::PASS_NUMBER, kind::BLOCK_RANGE, kind::CLIENT_ADDRESS])?;
     Ok(Ack { server, pass, blocks, client })
 }
 
@@ -166,6 +177,6 @@ pub(super) fn decode_done(reader: &mut Reader<'_>) -> Result<Done, DecodeError> 
     let client = reader.expect(&[kind::CLIENT_ADDRESS])?.client()?;
     let naked_dtus = reader.expect(&[kind::EVENT_COUNT])?.integer()?;
     let duration_s = reader.expect(&[kind::TRANSFER_DURATION])?.integer()?;
-    while reader.next()?.is_some() {}
+    reader.finish(&[kind::CLIENT_ADDRESS, kind::EVENT_COUNT, kind::TRANSFER_DURATION])?;
     Ok(Done { server, client, naked_dtus, duration_s })
 }

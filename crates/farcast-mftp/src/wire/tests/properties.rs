@@ -119,7 +119,7 @@ fn announce() -> impl Strategy<Value = Body> {
                 dtu_size,
                 product_size,
                 error_threshold: optional.0,
-                user_data: texts.2,
+                user_data: texts.2.map(String::into_bytes),
                 hosts,
                 backoff_window_ms: optional.1,
                 product_id: optional.3,

@@ -124,7 +124,7 @@ fn full_announcement() -> Announce {
         dtu_size: 1432,
         product_size: 1_000_000,
         error_threshold: Some(25),
-        user_data: Some("Q3".to_string()),
+        user_data: Some(b"Q3".to_vec()),
         hosts: Some(vec![
             (CLIENT, Standing::Pending),
             (CLIENT_8, Standing::Accepted),

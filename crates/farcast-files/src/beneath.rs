@@ -1,0 +1,256 @@
+//! Files below a directory, and never outside of it: no symbolic link is followed.
+//!
+//! `openat2` resolves a path below a descriptor in one step that nobody can race with. Where the kernel lacks it (or a
+//! sandbox refuses it), the path is walked one component at a time.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat};
+use rustix::io::{Errno, Result};
+
+use crate::StoreError;
+use crate::error::as_path;
+
+const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+
+/// The receiver's directory.
+#[derive(Debug)]
+pub(crate) struct Root {
+    fd: OwnedFd,
+    path: PathBuf,
+    walks: AtomicBool,
+}
+
+impl Root {
+    /// The directory at `path`, to which symbolic links may lead: it is the user's choice.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let fd = fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Self { fd, path: path.to_owned(), walks: AtomicBool::new(false) })
+    }
+
+    /// Where `path` is, for people.
+    pub(crate) fn full(&self, path: &[u8]) -> PathBuf {
+        if path.is_empty() { self.path.clone() } else { self.path.join(as_path(path)) }
+    }
+
+    /// The typed error for `errno`.
+    pub(crate) fn error(&self, path: &[u8], action: &'static str, errno: Errno, needed: u64) -> StoreError {
+        StoreError::new(self.full(path), action, errno, needed, self.available().unwrap_or(0))
+    }
+
+    /// The bytes that the file system can still take.
+    pub(crate) fn available(&self) -> Result<u64> {
+        let stat = fs::fstatvfs(&self.fd)?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
+    /// Opens `path`; a symbolic link anywhere gives `ELOOP` or `ENOTDIR`.
+    pub(crate) fn open_at(&self, path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd> {
+        // Without O_NONBLOCK a planted named pipe would block; on regular files it does nothing. openat2 refuses it
+        // together with O_PATH, which opens nothing.
+        let waiting = if flags.contains(OFlags::PATH) { OFlags::empty() } else { OFlags::NONBLOCK };
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | waiting;
+        if self.walks.load(Ordering::Relaxed) {
+            return self.walk(path, flags, mode);
+        }
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        loop {
+            match fs::openat2(&self.fd, path, flags, mode, resolve) {
+                Err(Errno::NOSYS | Errno::PERM) => {
+                    let opened = self.walk(path, flags, mode);
+                    // A plain EPERM is the file's own; only a sandbox's makes walking the rule.
+                    self.walks.fetch_or(opened.is_ok(), Ordering::Relaxed);
+                    return opened;
+                }
+                // Walking finds out whether it is a link or a file that is not a directory.
+                Err(Errno::NOTDIR) => return self.walk(path, flags, mode),
+                // The kernel could not tell whether a concurrent rename led outside: try again.
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn walk(&self, path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd> {
+        let mut at: Option<OwnedFd> = None;
+        let mut components = path.split(|byte| *byte == b'/').peekable();
+        while let Some(name) = components.next() {
+            let parent = at.as_ref().unwrap_or(&self.fd);
+            if matches!(name, b"" | b"..") {
+                return Err(Errno::XDEV);
+            }
+            let opened = match components.peek() {
+                Some(_) => {
+                    fs::openat(parent, name, DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+                }
+                None => fs::openat(parent, name, flags, mode),
+            };
+            let fd = opened.map_err(|errno| told_apart(parent, name, errno))?;
+            at = Some(fd);
+        }
+        at.ok_or(Errno::NOENT)
+    }
+
+    /// Runs `act` with the directory that holds `path`, and the last component.
+    pub(crate) fn in_parent<'p, T>(
+        &self,
+        path: &'p [u8],
+        act: impl FnOnce(&OwnedFd, &'p [u8]) -> Result<T>,
+    ) -> Result<T> {
+        match parent_of(path) {
+            (None, name) => act(&self.fd, name),
+            (Some(parent), name) => act(&self.open_at(parent, DIRECTORY, Mode::empty())?, name),
+        }
+    }
+
+    /// What stands at `path`, itself and not what a link points to; `None` if nothing.
+    pub(crate) fn stat(&self, path: &[u8]) -> Result<Option<Stat>> {
+        match self.in_parent(path, |dir, name| fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// The size of the regular file at `path`; `None` if nothing is there.
+    ///
+    /// Anything else gives `ELOOP` (symbolic link) or `EISDIR` (directory, device, ...).
+    pub(crate) fn regular(&self, path: &[u8]) -> Result<Option<Stat>> {
+        let Some(stat) = self.stat(path)? else { return Ok(None) };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Ok(Some(stat)),
+            FileType::Symlink => Err(Errno::LOOP),
+            _ => Err(Errno::ISDIR),
+        }
+    }
+
+    /// Refuses anything but a directory at `path`; nothing there is well too.
+    pub(crate) fn check_directory(&self, path: &[u8]) -> Result<()> {
+        match self.stat(path)?.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+            None | Some(FileType::Directory) => Ok(()),
+            Some(FileType::Symlink) => Err(Errno::LOOP),
+            Some(_) => Err(Errno::NOTDIR),
+        }
+    }
+
+    /// Makes sure that the directory `path` exists, with all above it.
+    pub(crate) fn make_directories(&self, path: &[u8]) -> Result<()> {
+        if let Ok(Some(stat)) = self.stat(path)
+            && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+        {
+            return Ok(());
+        }
+        for end in
+            path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at).chain([path.len()])
+        {
+            self.make_directory(&path[..end])?;
+        }
+        Ok(())
+    }
+
+    /// Makes the directory `path` unless it exists; its parent must.
+    pub(crate) fn make_directory(&self, path: &[u8]) -> Result<()> {
+        // Nobody else gets in before the product is complete; the manifest's mode is set then.
+        match self.in_parent(path, |dir, name| fs::mkdirat(dir, name, Mode::RWXU)) {
+            Err(Errno::EXIST) => {}
+            other => return other,
+        }
+        let Some(stat) = self.stat(path)? else { return Err(Errno::NOENT) };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => Ok(()),
+            FileType::Symlink => Err(Errno::LOOP),
+            _ => Err(Errno::NOTDIR),
+        }
+    }
+
+    /// Opens the directory `path` for reading its state and syncing it.
+    pub(crate) fn open_directory(&self, path: &[u8]) -> Result<OwnedFd> {
+        self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
+    }
+
+    /// Removes the file at `path` if there is one.
+    pub(crate) fn remove_file(&self, path: &[u8]) -> Result<()> {
+        match self.in_parent(path, |dir, name| fs::unlinkat(dir, name, AtFlags::empty())) {
+            Err(Errno::NOENT) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Removes the directory at `path` if it is there and empty; whether it is gone.
+    pub(crate) fn remove_directory(&self, path: &[u8]) -> Result<bool> {
+        match self.in_parent(path, |dir, name| fs::unlinkat(dir, name, AtFlags::REMOVEDIR)) {
+            Ok(()) | Err(Errno::NOENT) => Ok(true),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Renames `from` to the last component of `to`, which is in the same directory.
+    pub(crate) fn rename_beside(&self, from: &[u8], to: &[u8], replace: bool) -> Result<()> {
+        let (_, new) = parent_of(to);
+        self.in_parent(from, |dir, old| {
+            if replace {
+                return fs::renameat(dir, old, dir, new);
+            }
+            match fs::renameat_with(dir, old, dir, new, RenameFlags::NOREPLACE) {
+                // The file system knows no atomic test (NFS): look first.
+                Err(Errno::INVAL | Errno::NOSYS) => match fs::statat(dir, new, AtFlags::SYMLINK_NOFOLLOW) {
+                    Err(Errno::NOENT) => fs::renameat(dir, old, dir, new),
+                    Ok(_) => Err(Errno::EXIST),
+                    Err(errno) => Err(errno),
+                },
+                other => other,
+            }
+        })
+    }
+
+    /// Makes the names in the directory of `path` durable.
+    pub(crate) fn sync_parent(&self, path: &[u8]) -> Result<()> {
+        match parent_of(path) {
+            (None, _) => fs::fsync(&self.fd),
+            (Some(parent), _) => fs::fsync(self.open_directory(parent)?),
+        }
+    }
+}
+
+/// The kernel says `ENOTDIR` for a link that was not followed; callers want to know which it was.
+fn told_apart(parent: impl AsFd, name: &[u8], errno: Errno) -> Errno {
+    if errno != Errno::NOTDIR {
+        return errno;
+    }
+    match fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => Errno::LOOP,
+        _ => errno,
+    }
+}
+
+/// The directory part, if any, and the last component.
+pub(crate) fn parent_of(path: &[u8]) -> (Option<&[u8]>, &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(at) => (Some(&path[..at]), &path[at + 1..]),
+        None => (None, path),
+    }
+}
+
+/// The size of a file in bytes.
+pub(crate) fn size_of(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or(0)
+}
+
+/// Modification time in nanoseconds since 1970; times outside of what 64 bits hold are bounded.
+pub(crate) fn mtime_of(stat: &Stat) -> i64 {
+    let seconds = i128::from(stat.st_mtime) * 1_000_000_000;
+    let time = seconds + i128::from(stat.st_mtime_nsec);
+    i64::try_from(time).unwrap_or(if time < 0 { i64::MIN } else { i64::MAX })
+}
+
+/// Opens a path of the sender's, without following a link at its end.
+pub(crate) fn open_source(path: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    fs::openat(CWD, path, flags, Mode::empty())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+//! What can go wrong, by who has to act.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use thiserror::Error;
+
+use crate::{ManifestError, ProductId};
+
+/// Why files cannot be sent.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// Two of the given paths have the same base name.
+    #[error("two of the paths to send are named \"{}\"; rename one, or send them one after the other", name.display())]
+    DuplicateName {
+        /// The name.
+        name: PathBuf,
+    },
+    /// A path such as "/" has no base name that the receiver could use.
+    #[error("\"{}\" has no name that a receiver could use; send what it contains instead", path.display())]
+    NoName {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Nothing that can be sent was found.
+    #[error("there is no file or directory to send; symbolic links and devices are not sent")]
+    Empty,
+    /// What was found does not fit in a manifest.
+    #[error("these files cannot be sent as one product: {0}")]
+    Manifest(#[from] ManifestError),
+    /// A file changed after it was scanned.
+    #[error("\"{}\" changed while it was being sent; send it again", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A range was asked for that begins past the end of the product.
+    #[error("byte {offset} is past the end of the product, which has {size} bytes")]
+    OutOfRange {
+        /// The first byte asked for.
+        offset: u64,
+        /// The bytes of the product.
+        size: u64,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} \"{}\": {source}", path.display())]
+    Io {
+        /// Which file or directory.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl SourceError {
+    pub(crate) fn io(path: &Path, action: &'static str, source: impl Into<io::Error>) -> Self {
+        Self::Io { path: path.to_owned(), action, source: source.into() }
+    }
+}
+
+/// Why a path below the receiver's directory is not used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum UnsafeReason {
+    /// A symbolic link stands at the path or on the way to it.
+    #[error("a symbolic link stands there or on the way")]
+    SymbolicLink,
+    /// The way leads out of the directory.
+    #[error("it leads out of the receiving directory")]
+    Escapes,
+    /// A file stands where a directory is needed.
+    #[error("something that is not a directory stands there or on the way")]
+    NotADirectory,
+    /// A directory, device, socket or named pipe stands where a file is to be.
+    #[error("something that is not a regular file stands there")]
+    NotARegularFile,
+}
+
+/// Why a product cannot be received.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The file system or the allowed space is full.
+    #[error("{needed} bytes are needed below \"{}\" but only {available} are available; make room and start again", path.display())]
+    DiskFull {
+        /// Where.
+        path: PathBuf,
+        /// Bytes that are needed.
+        needed: u64,
+        /// Bytes that are available.
+        available: u64,
+    },
+    /// The file system is mounted read-only.
+    #[error("\"{}\" is on a read-only file system; choose another directory", path.display())]
+    ReadOnly {
+        /// Where.
+        path: PathBuf,
+    },
+    /// The process may not write there.
+    #[error("no permission to {action} \"{}\"; check its owner and mode", path.display())]
+    PermissionDenied {
+        /// Where.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+    },
+    /// A path is not used because it could lead elsewhere or destroy something.
+    #[error("\"{}\" is not written: {reason}; remove it and start again", path.display())]
+    UnsafePath {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        reason: UnsafeReason,
+    },
+    /// A file with other content has the name, and it is to be kept.
+    #[error("\"{}\" exists with other content; move it away, or allow overwriting", path.display())]
+    AlreadyExists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another process receives the same product into the same directory.
+    #[error("another process is receiving this product into \"{}\"; wait for it, or choose another directory", path.display())]
+    InUse {
+        /// The receiving directory.
+        path: PathBuf,
+    },
+    /// A complete file does not have the digest that the manifest gives. Its partial file has been removed.
+    #[error("\"{}\" arrived damaged and was removed; receive the product again", path.display())]
+    DigestMismatch {
+        /// Where the file would have been.
+        path: PathBuf,
+    },
+    /// The head of the product does not have the product's id. It has to be received again.
+    #[error("the list of files of product {id} arrived damaged; receive the product again")]
+    CorruptHead {
+        /// The product.
+        id: ProductId,
+    },
+    /// The head is the one the sender made, but the manifest in it is refused.
+    #[error("the sender's list of files is refused: {0}")]
+    BadManifest(#[from] ManifestError),
+    /// The manifest's files do not add up to the size that was announced.
+    #[error(
+        "the product was announced with {announced} bytes, but its files make {actual}; check the sender"
+    )]
+    WrongSize {
+        /// Bytes announced.
+        announced: u64,
+        /// Bytes by the manifest.
+        actual: u64,
+    },
+    /// The product cannot be cut into segments of this length.
+    #[error("{product_size} bytes cannot be cut into segments of {segment_len} bytes; use a larger segment")]
+    BadGeometry {
+        /// Bytes of the product.
+        product_size: u64,
+        /// Bytes of a segment.
+        segment_len: u32,
+    },
+    /// A payload does not have the length of its segment, or there is no such segment.
+    #[error(
+        "segment {segment} has {actual} bytes where {expected} are expected; the segment length is wrong"
+    )]
+    BadSegment {
+        /// The segment, counted from zero.
+        segment: u64,
+        /// The bytes that it has to have; zero if there is no such segment.
+        expected: u64,
+        /// The bytes that were given.
+        actual: u64,
+    },
+    /// [`Incoming::finish`](crate::Incoming::finish) was called too early.
+    #[error("the product is not complete: {missing} segments are missing")]
+    Incomplete {
+        /// How many segments are missing.
+        missing: u32,
+    },
+    /// The operating system refused for another reason.
+    #[error("cannot {action} \"{}\": {source}", path.display())]
+    Io {
+        /// Which file or directory.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl StoreError {
+    /// The error for `errno`, met when trying to `action` the path. A full disk is told with `needed` bytes.
+    pub(crate) fn new(
+        path: PathBuf,
+        action: &'static str,
+        errno: Errno,
+        needed: u64,
+        available: u64,
+    ) -> Self {
+        match errno {
+            Errno::NOSPC | Errno::DQUOT => Self::DiskFull { path, needed, available },
+            Errno::ROFS => Self::ReadOnly { path },
+            Errno::ACCESS | Errno::PERM => Self::PermissionDenied { path, action },
+            Errno::LOOP => Self::UnsafePath { path, reason: UnsafeReason::SymbolicLink },
+            Errno::XDEV => Self::UnsafePath { path, reason: UnsafeReason::Escapes },
+            Errno::NOTDIR => Self::UnsafePath { path, reason: UnsafeReason::NotADirectory },
+            Errno::ISDIR => Self::UnsafePath { path, reason: UnsafeReason::NotARegularFile },
+            Errno::EXIST => Self::AlreadyExists { path },
+            _ => Self::Io { path, action, source: errno.into() },
+        }
+    }
+}
+
+/// `bytes` as a path.
+pub(crate) fn as_path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}

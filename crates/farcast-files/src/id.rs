@@ -1,0 +1,44 @@
+//! The identity of a product.
+
+use core::fmt;
+
+/// The identity of a product: BLAKE3 of its whole head (magic, length and manifest).
+///
+/// The manifest holds the digest of every file, so two products with the same id have the same content. Shown as
+/// 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProductId([u8; 32]);
+
+impl ProductId {
+    /// The id whose 32 bytes are `bytes`.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes of the id.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The id of the product whose head is `head`.
+    pub fn of_head(head: &[u8]) -> Self {
+        Self(*blake3::hash(head).as_bytes())
+    }
+
+    /// The first 8 hexadecimal digits, which partial files carry in their names.
+    pub(crate) fn tag(&self) -> String {
+        self.to_string()[..8].to_owned()
+    }
+}
+
+impl fmt::Display for ProductId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ProductId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ProductId({self})")
+    }
+}

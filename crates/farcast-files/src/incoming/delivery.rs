@@ -1,0 +1,297 @@
+//! The files of a product whose manifest is known.
+
+use core::ops::Range;
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use farcast_core::Bitmap;
+use rustix::fs::{self, Mode, OFlags};
+use rustix::io::{Errno, Result as SystemResult};
+
+use super::{Durability, Options, Overwrite};
+use crate::beneath::{Root, parent_of, size_of};
+use crate::descriptors::Descriptors;
+use crate::layout::{Geometry, Layout, Piece};
+use crate::manifest::{MAX_COMPONENT_LEN, PARTIAL_SUFFIX};
+use crate::transfer::{Gather, Space, read_at};
+use crate::tree::{GROUP_LEN, Tree};
+use crate::{Entry, Manifest, ProductId, StoreError};
+
+/// How far a file is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    /// There is no partial file, or none that is of use.
+    Absent,
+    /// There is a partial file.
+    Partial(Space),
+    /// It has its final name.
+    Done,
+}
+
+/// One file.
+#[derive(Debug)]
+pub(super) struct FileState {
+    pub(super) stage: Stage,
+    /// Bytes in segments that are not held.
+    pub(super) missing: u64,
+    pub(super) tree: Tree,
+}
+
+/// Everything below the receiving directory, once the manifest is known.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    pub(super) root: Arc<Root>,
+    pub(super) manifest: Manifest,
+    pub(super) layout: Layout,
+    pub(super) files: Vec<FileState>,
+    pub(super) options: Options,
+    /// Files that have all their bytes but not yet their names.
+    pub(super) ready: VecDeque<usize>,
+    /// Files that were written since a checkpoint made them safe, with the generation of the last write.
+    pub(super) dirty: BTreeMap<usize, u64>,
+    pub(super) open: Descriptors,
+    pub(super) scratch: Vec<u8>,
+    tag: String,
+    undone: usize,
+}
+
+impl Delivery {
+    pub(super) fn new(root: Arc<Root>, id: ProductId, manifest: Manifest, options: Options) -> Self {
+        let layout = Layout::new(&manifest);
+        let state = |size| FileState { stage: Stage::Absent, missing: size, tree: Tree::new(size) };
+        let files: Vec<_> = layout.spans().iter().map(|span| state(span.size)).collect();
+        Self {
+            root,
+            manifest,
+            layout,
+            undone: files.len(),
+            files,
+            options,
+            ready: VecDeque::new(),
+            dirty: BTreeMap::new(),
+            open: Descriptors::default(),
+            scratch: Vec::new(),
+            tag: id.tag(),
+        }
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.undone == 0
+    }
+
+    /// The manifest's entry of `file`.
+    pub(super) fn entry(&self, file: usize) -> &Entry {
+        &self.manifest.entries()[self.layout.spans()[file].entry]
+    }
+
+    /// Where the partial of `file` is.
+    pub(super) fn partial_path(&self, file: usize) -> Vec<u8> {
+        partial_path(&self.entry(file).path, &self.tag, file)
+    }
+
+    /// The typed error of a failure with `file`.
+    pub(super) fn error(&self, file: usize, action: &'static str, errno: Errno, needed: u64) -> StoreError {
+        self.root.error(&self.entry(file).path, action, errno, needed)
+    }
+
+    /// Notes that `file` has its final name.
+    pub(super) fn set_done(&mut self, file: usize) {
+        self.files[file].stage = Stage::Done;
+        self.files[file].tree.clear();
+        self.undone -= 1;
+        self.open.close(file);
+        self.dirty.remove(&file);
+    }
+
+    pub(super) fn is_done(&self, file: usize) -> bool {
+        self.files[file].stage == Stage::Done
+    }
+
+    /// The files that have their final names, for the journal.
+    pub(super) fn finished(&self) -> Bitmap {
+        let mut map = Bitmap::new(self.files.len() as u32);
+        for file in (0..self.files.len()).filter(|file| self.is_done(*file)) {
+            map.insert(file as u32);
+        }
+        map
+    }
+
+    /// Writes `bytes` of the product, which `gather` gives, where they belong.
+    pub(super) fn write(
+        &mut self,
+        bytes: Range<u64>,
+        gather: &mut Gather<'_>,
+        generation: u64,
+    ) -> Result<(), StoreError> {
+        let mut at = bytes.start;
+        while at < bytes.end
+            && let Some(piece) = self.layout.first_piece(at..bytes.end)
+        {
+            at += piece.len;
+            self.write_piece(piece, gather, generation)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the next `piece.len` bytes of `gather`, unless they are of the head or of a finished file.
+    pub(super) fn write_piece(
+        &mut self,
+        piece: Piece,
+        gather: &mut Gather<'_>,
+        generation: u64,
+    ) -> Result<(), StoreError> {
+        let Some(file) = piece.file.filter(|file| !self.is_done(*file)) else {
+            gather.skip(piece.len);
+            return Ok(());
+        };
+        let written = self
+            .partial(file)
+            .and_then(|(fd, space)| gather.write(fd.as_fd(), space, piece.offset, piece.len));
+        written.map_err(|errno| self.error(file, "write", errno, piece.len))?;
+        self.dirty.insert(file, generation);
+        Ok(())
+    }
+
+    /// The open partial of `file`, created if there is none.
+    pub(super) fn partial(&mut self, file: usize) -> SystemResult<(&OwnedFd, Space)> {
+        let space = match self.files[file].stage {
+            Stage::Partial(space) => space,
+            _ => self.create_partial(file)?,
+        };
+        let Self { open, root, manifest, layout, tag, .. } = self;
+        let fd = open.get(file, || {
+            let path = partial_path(&manifest.entries()[layout.spans()[file].entry].path, tag, file);
+            root.open_at(&path, OFlags::RDWR, Mode::empty())
+        })?;
+        Ok((fd, space))
+    }
+
+    fn create_partial(&mut self, file: usize) -> SystemResult<Space> {
+        let path = self.partial_path(file);
+        // A leftover is never written to: it could be a second name of someone else's file.
+        self.root.regular(&path)?;
+        self.root.remove_file(&path)?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        let fd = self.root.open_at(&path, flags, Mode::RUSR | Mode::WUSR)?;
+        fs::ftruncate(&fd, self.layout.spans()[file].size)?;
+        self.open.close(file);
+        self.open.get(file, || Ok::<_, Errno>(fd))?;
+        self.files[file].stage = Stage::Partial(Space::Fresh);
+        Ok(Space::Fresh)
+    }
+
+    /// Takes up the partial that an earlier run left, if it can be used.
+    pub(super) fn adopt_partial(&mut self, file: usize) -> Result<bool, StoreError> {
+        let stat = self.root.regular(&self.partial_path(file));
+        let stat = stat.map_err(|errno| self.root.error(&self.partial_path(file), "examine", errno, 0))?;
+        let size = self.layout.spans()[file].size;
+        let usable = stat.is_some_and(|stat| size_of(&stat) == size && stat.st_nlink == 1);
+        if usable {
+            self.files[file].stage = Stage::Partial(Space::Unknown);
+        }
+        Ok(usable)
+    }
+
+    /// Notes that `bytes` of the product have been written and are held: hashes groups that are now complete.
+    pub(super) fn arrived(&mut self, bytes: Range<u64>, held: &Bitmap, geometry: &Geometry) {
+        let mut at = bytes.start;
+        while at < bytes.end
+            && let Some(piece) = self.layout.first_piece(at..bytes.end)
+        {
+            at += piece.len;
+            let Some(file) = piece.file.filter(|file| !self.is_done(*file)) else { continue };
+            for group in piece.offset / GROUP_LEN..=(piece.offset + piece.len - 1) / GROUP_LEN {
+                if self.group_is_held(file, group, held, geometry) {
+                    self.hash_group(file, group);
+                }
+            }
+            self.files[file].missing -= piece.len;
+            if self.files[file].missing == 0 {
+                self.ready.push_back(file);
+            }
+        }
+    }
+
+    fn group_is_held(&self, file: usize, group: u64, held: &Bitmap, geometry: &Geometry) -> bool {
+        let span = self.layout.spans()[file];
+        let start = span.start + group * GROUP_LEN;
+        let bytes = start..span.bytes().end.min(start + GROUP_LEN);
+        geometry.touching(&bytes).is_some_and(|run| held.count_in(run) == run.count())
+    }
+
+    fn hash_group(&mut self, file: usize, group: u64) {
+        let mut scratch = core::mem::take(&mut self.scratch);
+        // A group that cannot be read now is read again when the file is complete, and the error told then.
+        if self.read_group(file, group, &mut scratch).is_ok() {
+            self.files[file].tree.insert(group, &scratch);
+        }
+        self.scratch = scratch;
+    }
+
+    /// Reads a group of the partial of `file` into `scratch`. What is missing at the end reads as zeros.
+    pub(super) fn read_group(
+        &mut self,
+        file: usize,
+        group: u64,
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), StoreError> {
+        let offset = group * GROUP_LEN;
+        let len = self.layout.spans()[file].size.saturating_sub(offset).min(GROUP_LEN);
+        scratch.resize(len as usize, 0);
+        let read = self.partial(file).and_then(|(fd, _)| read_at(fd, scratch, offset));
+        let read = read.map_err(|errno| self.error(file, "read", errno, 0))?;
+        scratch[read..].fill(0);
+        Ok(())
+    }
+
+    /// Counts the bytes of each file that are in segments not held.
+    pub(super) fn count_missing(&mut self, held: &Bitmap, geometry: &Geometry) {
+        self.ready.clear();
+        for file in 0..self.files.len() {
+            if self.is_done(file) {
+                continue;
+            }
+            let bytes = self.layout.spans()[file].bytes();
+            let missing = geometry.touching(&bytes).map_or(0, |run| {
+                let gaps = core::iter::successors(held.next_gap(run.first()), |gap| held.next_gap(gap.end()));
+                let clipped = gaps.map_while(|gap| gap.clip(run.first(), run.end()));
+                clipped.map(|gap| overlap(&geometry.bytes(gap), &bytes)).sum()
+            });
+            self.files[file].missing = missing;
+            if missing == 0 {
+                self.ready.push_back(file);
+            }
+        }
+    }
+
+    pub(super) fn syncs(&self) -> bool {
+        self.options.durability == Durability::Sync
+    }
+
+    pub(super) fn overwrites(&self) -> bool {
+        self.options.overwrite == Overwrite::Overwrite
+    }
+}
+
+fn overlap(a: &Range<u64>, b: &Range<u64>) -> u64 {
+    a.end.min(b.end).saturating_sub(a.start.max(b.start))
+}
+
+/// The name of the partial beside `path`: `.<name>.<tag>.farcast-part`.
+///
+/// A name too long for that is cut, and made unique by the number of the file.
+fn partial_path(path: &[u8], tag: &str, file: usize) -> Vec<u8> {
+    let (parent, name) = parent_of(path);
+    let mut ending = [b".", tag.as_bytes(), PARTIAL_SUFFIX].concat();
+    let mut kept = name;
+    if 1 + name.len() + ending.len() > MAX_COMPONENT_LEN {
+        ending = [b".", tag.as_bytes(), format!("-{file}").as_bytes(), PARTIAL_SUFFIX].concat();
+        kept = &name[..MAX_COMPONENT_LEN - 1 - ending.len()];
+    }
+    let prefix = parent.map_or(Vec::new(), |parent| [parent, b"/"].concat());
+    [&prefix, b".".as_slice(), kept, &ending].concat()
+}
+
+#[cfg(test)]
+mod tests;

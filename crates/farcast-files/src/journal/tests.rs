@@ -1,0 +1,69 @@
+use super::*;
+use farcast_core::Run;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+fn journal(count: u32, runs: &[(u32, u32)], files: u32) -> Journal {
+    let mut held = Bitmap::new(count);
+    for run in runs.iter().filter_map(|(first, count)| Run::new(*first, *count)) {
+        held.insert_run(run);
+    }
+    let product_size = u64::from(count) * 100;
+    let id = ProductId::from_bytes([7; 32]);
+    Journal { id, product_size, segment_len: 100, placed: files > 0, held, finished: Bitmap::full(files) }
+}
+
+/// `bytes` with the digest that they should have.
+fn sealed(body: &[u8]) -> Vec<u8> {
+    [body, blake3::hash(body).as_bytes()].concat()
+}
+
+#[test]
+fn layout_is_as_documented() {
+    let bytes = journal(65, &[(0, 2)], 0).encode();
+    assert_eq!(bytes.len(), 4 + 32 + 8 + 4 + 1 + (4 + 16) + 4 + 32);
+    assert_eq!(bytes[36..49], [0, 0, 0, 0, 0, 0, 0x19, 0x64, 0, 0, 0, 100, 0]);
+    assert_eq!(bytes[49..61], [0, 0, 0, 65, 0, 0, 0, 0, 0, 0, 0, 3]);
+}
+
+#[test]
+fn damage_is_told() {
+    let good = journal(65, &[(3, 60)], 5).encode();
+    for at in 0..good.len() {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        assert!(Journal::decode(&bad).is_err(), "byte {at}");
+        assert!(Journal::decode(&good[..at]).is_err(), "cut at {at}");
+    }
+}
+
+#[test]
+fn sealed_nonsense_is_told() {
+    let good = journal(65, &[(3, 60)], 5).encode();
+    let body = &good[..good.len() - DIGEST_LEN];
+    let changed = |at: usize, to: u8| {
+        let mut body = body.to_vec();
+        body[at] = to;
+        Journal::decode(&sealed(&body))
+    };
+    assert_eq!(changed(48, 2), Err(JournalError::BadField { field: "stage" }));
+    assert_eq!(changed(52, 66), Err(JournalError::BadField { field: "number of segments" }));
+    assert_eq!(changed(61, 0xff), Err(JournalError::BadField { field: "map of segments" }));
+    assert_eq!(changed(49, 0xff), Err(JournalError::Truncated));
+    assert_eq!(Journal::decode(&sealed(&[body, &[0]].concat())), Err(JournalError::TrailingBytes));
+    assert_eq!(Journal::decode(&sealed(b"FCJ2")), Err(JournalError::BadMagic));
+}
+
+proptest! {
+    #[test]
+    fn encoding_and_decoding_agree(count in 0..2000_u32, runs in vec((0..2000_u32, 0..90_u32), 0..20), files in 0..200_u32) {
+        let journal = journal(count, &runs, files);
+        prop_assert_eq!(Journal::decode(&journal.encode()), Ok(journal));
+    }
+
+    #[test]
+    fn any_bytes_are_survived(bytes in vec(any::<u8>(), 0..200)) {
+        let _ = Journal::decode(&sealed(&[b"FCJ1", bytes.as_slice()].concat()));
+        prop_assert!(Journal::decode(&bytes).is_err());
+    }
+}

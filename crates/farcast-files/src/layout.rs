@@ -1,0 +1,146 @@
+//! Where the bytes of segments and files lie in the product.
+
+use core::ops::Range;
+
+use farcast_core::Run;
+
+use crate::Manifest;
+
+/// How a product is cut into segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Geometry {
+    pub(crate) size: u64,
+    pub(crate) segment_len: u32,
+    pub(crate) count: u32,
+}
+
+impl Geometry {
+    /// `None` if the segments are empty or too many for 32 bits, or the product passes a file offset.
+    pub(crate) fn new(size: u64, segment_len: u32) -> Option<Self> {
+        if segment_len == 0 || i64::try_from(size).is_err() {
+            return None;
+        }
+        let count = u32::try_from(size.div_ceil(u64::from(segment_len))).ok()?;
+        Some(Self { size, segment_len, count })
+    }
+
+    /// The first byte of `segment`, or the size past the last one.
+    pub(crate) fn start(&self, segment: u32) -> u64 {
+        (u64::from(segment) * u64::from(self.segment_len)).min(self.size)
+    }
+
+    /// The bytes of `run`.
+    pub(crate) fn bytes(&self, run: Run) -> Range<u64> {
+        self.start(run.first())..self.start(run.end())
+    }
+
+    /// The segments that have any byte of `bytes`.
+    pub(crate) fn touching(&self, bytes: &Range<u64>) -> Option<Run> {
+        if bytes.is_empty() {
+            return None;
+        }
+        let len = u64::from(self.segment_len);
+        let first = (bytes.start / len) as u32;
+        let end = (bytes.end.min(self.size)).div_ceil(len) as u32;
+        Run::new(first, end.checked_sub(first)?)
+    }
+
+    /// The segments that have no byte outside `bytes`.
+    pub(crate) fn covered(&self, bytes: &Range<u64>) -> Option<Run> {
+        let len = u64::from(self.segment_len);
+        let first = u32::try_from(bytes.start.div_ceil(len)).ok()?;
+        let end = if bytes.end >= self.size { self.count } else { (bytes.end / len) as u32 };
+        Run::new(first, end.checked_sub(first)?)
+    }
+}
+
+/// One file of the product.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Span {
+    /// Its index in the manifest.
+    pub(crate) entry: usize,
+    /// Its first byte in the product.
+    pub(crate) start: u64,
+    /// Its bytes.
+    pub(crate) size: u64,
+}
+
+impl Span {
+    /// Its bytes in the product.
+    pub(crate) fn bytes(&self) -> Range<u64> {
+        self.start..self.start + self.size
+    }
+}
+
+/// A contiguous part of one file, or of the head.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Piece {
+    /// The file, counted in [`Layout::spans`]; `None` for the head.
+    pub(crate) file: Option<usize>,
+    /// Where the part begins in the file or head.
+    pub(crate) offset: u64,
+    /// Its bytes, at least one.
+    pub(crate) len: u64,
+}
+
+/// Where each file lies in the product.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    head_len: u64,
+    spans: Vec<Span>,
+}
+
+impl Layout {
+    pub(crate) fn new(manifest: &Manifest) -> Self {
+        let head_len = manifest.head_len();
+        let mut start = head_len;
+        let mut spans = Vec::new();
+        for (entry, item) in manifest.entries().iter().enumerate().filter(|(_, item)| item.is_file()) {
+            spans.push(Span { entry, start, size: item.size() });
+            start += item.size();
+        }
+        Self { head_len, spans }
+    }
+
+    /// The files, in the order of the manifest.
+    pub(crate) fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    pub(crate) fn head_len(&self) -> u64 {
+        self.head_len
+    }
+
+    /// The first of the [`pieces`](Self::pieces), for callers that change what holds the layout meanwhile.
+    pub(crate) fn first_piece(&self, bytes: Range<u64>) -> Option<Piece> {
+        self.pieces(bytes).next()
+    }
+
+    /// The parts of head and files that make up `bytes` of the product, in order.
+    pub(crate) fn pieces(&self, bytes: Range<u64>) -> impl Iterator<Item = Piece> + '_ {
+        let mut at = bytes.start;
+        let mut file = self.spans.partition_point(|span| span.bytes().end <= at);
+        core::iter::from_fn(move || {
+            if at >= bytes.end {
+                return None;
+            }
+            if at < self.head_len {
+                let len = bytes.end.min(self.head_len) - at;
+                let piece = Piece { file: None, offset: at, len };
+                at += len;
+                return Some(piece);
+            }
+            while self.spans.get(file)?.bytes().end <= at {
+                file += 1;
+            }
+            let span = self.spans[file];
+            let len = bytes.end.min(span.bytes().end) - at;
+            let piece = Piece { file: Some(file), offset: at - span.start, len };
+            at += len;
+            Some(piece)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! What farcast delivers: files and directories, as one product.
+//!
+//! A sender makes an [`Outgoing`] of some paths and answers its protocol engine's wishes for segments with
+//! [`Outgoing::read_segments`]. A receiver makes an [`Incoming`] of a directory and hands each segment that arrives, in any
+//! order, to [`Incoming::store`]. Neither knows a protocol, a socket or a clock.
+//!
+//! # On the wire
+//!
+//! A product is a stream of bytes that is cut into segments of equal length (the last may be shorter):
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 4 | magic "FCM1" |
+//! | 4 | length of the manifest, big-endian, at most 64 MiB |
+//! | n | the [manifest]: path, mode, time, size and BLAKE3 digest of every file |
+//! | rest | the content of all files in the order of the manifest, back to back |
+//!
+//! The first three rows are the *head*; its BLAKE3 digest is the [`ProductId`]. As the manifest commits to the digests of all
+//! files, whoever knows the id can check every byte, and damage never reaches a final name.
+//!
+//! # On disk
+//!
+//! | below the receiving directory | what |
+//! |---|---|
+//! | `.farcast/<id>/lock` | locked while a process receives |
+//! | `.farcast/<id>/spool` | all bytes until the head is complete, then the head |
+//! | `.farcast/<id>/journal` | what a later run may rely on, see [`journal`] |
+//! | `.farcast/<id>/journal.new` | a journal that is being written |
+//! | `<path>/.<name>.<8 digits of id>.farcast-part` | a file that is not complete |
+//! | `<path>/<name>` | a file whose digest is right |
+//!
+//! A name that would become too long for a partial is cut, and the number of the file follows the digits of the id.
+//! Nothing outside of the receiving directory can be reached: paths are resolved by the kernel below a descriptor of the
+//! directory, without following symbolic links, and anything but regular files and directories is refused.
+//!
+//! # Example
+//!
+//! ```
+//! use std::io::IoSliceMut;
+//! use farcast_files::{Incoming, Options, Outgoing};
+//!
+//! let (from, to) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! std::fs::write(from.path().join("greeting"), b"hello")?;
+//!
+//! let mut outgoing = Outgoing::scan(&[from.path().join("greeting")], |_progress| {})?;
+//! let mut incoming = Incoming::open(to.path(), outgoing.id(), outgoing.size(), 32, Options::default())?;
+//! let mut slot = [0; 32];
+//! for segment in 0..outgoing.segment_count(32).unwrap_or(0) {
+//!     let len = outgoing.read_segments(u64::from(segment) * 32, &mut [IoSliceMut::new(&mut slot)])?;
+//!     incoming.store(segment, &[&slot[..len as usize]])?;
+//! }
+//! assert!(incoming.is_complete());
+//! incoming.finish()?;
+//! assert_eq!(std::fs::read(to.path().join("greeting"))?, b"hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod beneath;
+mod descriptors;
+mod error;
+mod id;
+mod incoming;
+pub mod journal;
+mod layout;
+pub mod manifest;
+mod outgoing;
+mod transfer;
+mod tree;
+
+pub use error::{SourceError, StoreError, UnsafeReason};
+pub use id::ProductId;
+pub use incoming::{Checkpoint, Durability, Happening, Incoming, Options, Overwrite};
+pub use manifest::{Entry, EntryKind, Manifest, ManifestError};
+pub use outgoing::{Outgoing, Progress, SkipReason, Skipped};

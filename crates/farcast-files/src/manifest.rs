@@ -1,0 +1,182 @@
+//! The manifest: what a product contains, and its encoding.
+//!
+//! All integers are big-endian. A manifest is `count: u32`, then `count` entries in strictly ascending order of
+//! their paths, compared component by component:
+//!
+//! | field | bytes | meaning |
+//! |---|---|---|
+//! | kind | 1 | 0 directory, 1 file |
+//! | mode | 2 | permission bits, at most `0o777` |
+//! | mtime | 8 | modification time, signed nanoseconds since 1970-01-01 UTC |
+//! | path length | 2 | 1 to 4096 |
+//! | path | n | relative, `/` between components, no `.` and `..` |
+//! | size | 8 | files only: bytes |
+//! | digest | 32 | files only: BLAKE3 of the content |
+//!
+//! The order makes the encoding of a set of entries unique, and lets the decoder find duplicates, and files that
+//! are also used as directories, by looking at neighbours only.
+
+use core::cmp::Ordering;
+
+use crate::ProductId;
+
+mod decode;
+mod error;
+
+pub use error::{ManifestError, PathProblem};
+
+/// The longest manifest, in bytes: 64 MiB.
+pub const MAX_MANIFEST_LEN: usize = 64 << 20;
+/// The most entries in a manifest.
+pub const MAX_ENTRIES: usize = 1 << 20;
+/// The longest path of an entry, in bytes.
+pub const MAX_PATH_LEN: usize = 4096;
+/// The longest component of a path, in bytes.
+pub const MAX_COMPONENT_LEN: usize = 255;
+
+/// The first four bytes of a product.
+pub const MAGIC: [u8; 4] = *b"FCM1";
+/// The length of what precedes the manifest in a product: magic and length, in bytes.
+pub const PREFIX_LEN: usize = 8;
+
+/// The name of the directory that holds the state of receptions; no entry may use it.
+pub(crate) const STATE_DIR: &[u8] = b".farcast";
+/// How the name of every partial file ends; no entry may end so.
+pub(crate) const PARTIAL_SUFFIX: &[u8] = b".farcast-part";
+
+/// What an entry is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EntryKind {
+    /// A directory.
+    Directory,
+    /// A regular file.
+    File {
+        /// Bytes, at most `i64::MAX`.
+        size: u64,
+        /// BLAKE3 of the content.
+        digest: [u8; 32],
+    },
+}
+
+/// One file or directory of a product.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Relative path, `/` between components, 1 to 4096 bytes; not necessarily UTF-8.
+    pub path: Vec<u8>,
+    /// Permission bits, at most `0o777`.
+    pub mode: u16,
+    /// Modification time in nanoseconds since 1970-01-01 UTC; negative before.
+    pub mtime_ns: i64,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+impl Entry {
+    /// The bytes that this entry has in the product; zero for a directory.
+    pub fn size(&self) -> u64 {
+        match self.kind {
+            EntryKind::File { size, .. } => size,
+            EntryKind::Directory => 0,
+        }
+    }
+
+    /// Whether it is a regular file.
+    pub fn is_file(&self) -> bool {
+        matches!(self.kind, EntryKind::File { .. })
+    }
+}
+
+/// A checked list of entries: what a product contains.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Manifest {
+    entries: Vec<Entry>,
+    content_len: u64,
+    encoded_len: usize,
+}
+
+impl Manifest {
+    /// The manifest of `entries`, which are put in order.
+    ///
+    /// # Errors
+    /// The same as [`decode`](Self::decode), save those that only bytes can have.
+    pub fn new(mut entries: Vec<Entry>) -> Result<Self, ManifestError> {
+        entries.sort_by(|a, b| compare_paths(&a.path, &b.path));
+        let mut manifest = Self { encoded_len: 4, ..Self::default() };
+        if entries.len() > MAX_ENTRIES {
+            return Err(ManifestError::TooManyEntries { count: entries.len() as u64 });
+        }
+        for entry in entries {
+            manifest.push(entry)?;
+        }
+        match manifest.encoded_len {
+            len if len > MAX_MANIFEST_LEN => Err(ManifestError::TooLong { len: len as u64 }),
+            _ => Ok(manifest),
+        }
+    }
+
+    /// The entries, in ascending order of their paths. [`crate::Happening::FileDone`] counts in this list.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The bytes of all files together.
+    pub fn content_len(&self) -> u64 {
+        self.content_len
+    }
+
+    /// The bytes of the head, magic and length included.
+    pub fn head_len(&self) -> u64 {
+        (PREFIX_LEN + self.encoded_len) as u64
+    }
+
+    /// The bytes of the product: head and content, at most `i64::MAX`.
+    pub fn product_size(&self) -> u64 {
+        self.head_len() + self.content_len
+    }
+
+    /// The manifest in bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.encoded_len);
+        self.encode_into(&mut out);
+        out
+    }
+
+    /// The head of the product: magic, length of the manifest, manifest.
+    pub fn head(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(PREFIX_LEN + self.encoded_len);
+        out.extend_from_slice(&MAGIC);
+        out.extend_from_slice(&(self.encoded_len as u32).to_be_bytes());
+        self.encode_into(&mut out);
+        out
+    }
+
+    /// The id of the product.
+    pub fn id(&self) -> ProductId {
+        ProductId::of_head(&self.head())
+    }
+
+    fn encode_into(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&(self.entries.len() as u32).to_be_bytes());
+        for entry in &self.entries {
+            out.push(u8::from(entry.is_file()));
+            out.extend_from_slice(&entry.mode.to_be_bytes());
+            out.extend_from_slice(&entry.mtime_ns.to_be_bytes());
+            out.extend_from_slice(&(entry.path.len() as u16).to_be_bytes());
+            out.extend_from_slice(&entry.path);
+            if let EntryKind::File { size, digest } = &entry.kind {
+                out.extend_from_slice(&size.to_be_bytes());
+                out.extend_from_slice(digest);
+            }
+        }
+    }
+}
+
+/// Paths compared component by component, so that everything below a directory follows it directly.
+pub(crate) fn compare_paths(a: &[u8], b: &[u8]) -> Ordering {
+    // A separator sorts before every other byte; paths hold no NUL.
+    let key = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
+    a.iter().map(key).cmp(b.iter().map(key))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! Bytes to manifest; every field is checked before it is used.
+
+use super::{
+    Entry, EntryKind, MAGIC, MAX_COMPONENT_LEN, MAX_ENTRIES, MAX_MANIFEST_LEN, MAX_PATH_LEN, Manifest,
+    ManifestError, PARTIAL_SUFFIX, PREFIX_LEN, PathProblem, STATE_DIR, compare_paths,
+};
+
+impl Manifest {
+    /// Decodes a manifest (without magic and length).
+    ///
+    /// Memory grows with what was read, never with what a field claims.
+    ///
+    /// # Errors
+    /// One variant of [`ManifestError`] for each thing that can be wrong.
+    pub fn decode(bytes: &[u8]) -> Result<Self, ManifestError> {
+        if bytes.len() > MAX_MANIFEST_LEN {
+            return Err(ManifestError::TooLong { len: bytes.len() as u64 });
+        }
+        let mut reader = Reader { bytes, offset: 0 };
+        let count = u32::from_be_bytes(reader.array()?) as usize;
+        if count > MAX_ENTRIES {
+            return Err(ManifestError::TooManyEntries { count: count as u64 });
+        }
+        let mut manifest = Self { encoded_len: 4, ..Self::default() };
+        for index in 0..count {
+            manifest.push(reader.entry(index)?)?;
+        }
+        match bytes.len() - reader.offset {
+            0 => Ok(manifest),
+            count => Err(ManifestError::TrailingBytes { count }),
+        }
+    }
+
+    /// The length of the head in bytes, as its first [`PREFIX_LEN`] bytes tell.
+    ///
+    /// # Errors
+    /// [`ManifestError::BadMagic`], [`ManifestError::TooLong`].
+    pub fn head_len_of(prefix: &[u8; PREFIX_LEN]) -> Result<u64, ManifestError> {
+        let [m0, m1, m2, m3, l0, l1, l2, l3] = *prefix;
+        if [m0, m1, m2, m3] != MAGIC {
+            return Err(ManifestError::BadMagic);
+        }
+        let len = u64::from(u32::from_be_bytes([l0, l1, l2, l3]));
+        if len > MAX_MANIFEST_LEN as u64 {
+            return Err(ManifestError::TooLong { len });
+        }
+        Ok(len + PREFIX_LEN as u64)
+    }
+
+    /// Appends `entry` if it is in order and fits with the others.
+    pub(super) fn push(&mut self, entry: Entry) -> Result<(), ManifestError> {
+        let index = self.entries.len();
+        if entry.mode > 0o777 {
+            return Err(ManifestError::BadMode { entry: index, mode: entry.mode });
+        }
+        if let Err(problem) = check_path(&entry.path) {
+            return Err(ManifestError::BadPath { entry: index, path: entry.path, problem });
+        }
+        if let Some(last) = self.entries.last() {
+            check_neighbours(index, last, &entry)?;
+        }
+        self.encoded_len += 13 + entry.path.len() + if entry.is_file() { 40 } else { 0 };
+        self.content_len = self.content_len.saturating_add(entry.size());
+        // The whole product has to be addressable by a file offset, which is signed.
+        if self.content_len > i64::MAX.cast_unsigned() - (MAX_MANIFEST_LEN + PREFIX_LEN) as u64 {
+            return Err(ManifestError::SizeOverflow { entry: index });
+        }
+        self.entries.push(entry);
+        Ok(())
+    }
+}
+
+fn check_neighbours(index: usize, last: &Entry, entry: &Entry) -> Result<(), ManifestError> {
+    if last.path == entry.path {
+        return Err(ManifestError::Duplicate { entry: index, path: entry.path.clone() });
+    }
+    if compare_paths(&last.path, &entry.path).is_gt() {
+        return Err(ManifestError::OutOfOrder { entry: index });
+    }
+    // In this order whatever lies below a path follows it directly, so the predecessor is the only suspect.
+    let below = entry.path.strip_prefix(last.path.as_slice()).is_some_and(|rest| rest.first() == Some(&b'/'));
+    if last.is_file() && below {
+        return Err(ManifestError::BelowFile { entry: index, path: entry.path.clone() });
+    }
+    Ok(())
+}
+
+/// Whether `path` may be used below the receiver's directory.
+pub(crate) fn check_path(path: &[u8]) -> Result<(), PathProblem> {
+    match path {
+        [] => return Err(PathProblem::Empty),
+        [b'/', ..] => return Err(PathProblem::Absolute),
+        _ if path.len() > MAX_PATH_LEN => return Err(PathProblem::TooLong),
+        _ if path.contains(&0) => return Err(PathProblem::Nul),
+        _ => {}
+    }
+    path.split(|byte| *byte == b'/').try_for_each(|component| match component {
+        [] => Err(PathProblem::EmptyComponent),
+        b"." | b".." => Err(PathProblem::Dots),
+        _ if component.len() > MAX_COMPONENT_LEN => Err(PathProblem::ComponentTooLong),
+        _ if component == STATE_DIR || component.ends_with(PARTIAL_SUFFIX) => Err(PathProblem::Reserved),
+        _ => Ok(()),
+    })
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8], ManifestError> {
+        let rest = &self.bytes[self.offset..];
+        let taken = rest.get(..len).ok_or(ManifestError::Truncated { offset: self.offset })?;
+        self.offset += len;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], ManifestError> {
+        let offset = self.offset;
+        let taken = self.take(N)?;
+        taken.try_into().map_err(|_| ManifestError::Truncated { offset })
+    }
+
+    fn entry(&mut self, index: usize) -> Result<Entry, ManifestError> {
+        let [kind] = self.array()?;
+        if kind > 1 {
+            return Err(ManifestError::UnknownKind { entry: index, kind });
+        }
+        let mode = u16::from_be_bytes(self.array()?);
+        let mtime_ns = i64::from_be_bytes(self.array()?);
+        let path_len = u16::from_be_bytes(self.array()?) as usize;
+        let path = self.take(path_len)?;
+        // Checked here as well as in `push`, so that a long path is refused before it is copied.
+        if path_len > MAX_PATH_LEN {
+            let path = path[..MAX_PATH_LEN].to_vec();
+            return Err(ManifestError::BadPath { entry: index, path, problem: PathProblem::TooLong });
+        }
+        let path = path.to_vec();
+        let kind = match kind {
+            0 => EntryKind::Directory,
+            _ => EntryKind::File { size: u64::from_be_bytes(self.array()?), digest: self.array()? },
+        };
+        Ok(Entry { path, mode, mtime_ns, kind })
+    }
+}

@@ -1,0 +1,122 @@
+//! Why a manifest is refused.
+
+use thiserror::Error;
+
+use super::{MAX_COMPONENT_LEN, MAX_ENTRIES, MAX_MANIFEST_LEN, MAX_PATH_LEN};
+
+/// Why a manifest is refused. `entry` counts from zero.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum ManifestError {
+    /// The head does not begin with the magic "FCM1".
+    #[error("the product does not begin with the magic FCM1; it is not a farcast product")]
+    BadMagic,
+    /// The bytes end inside a field.
+    #[error("the manifest ends at byte {offset}, inside a field")]
+    Truncated {
+        /// Where the field begins, in bytes from the start of the manifest.
+        offset: usize,
+    },
+    /// Bytes follow the last entry.
+    #[error("{count} bytes follow the last entry of the manifest")]
+    TrailingBytes {
+        /// How many.
+        count: usize,
+    },
+    /// It is longer than [`MAX_MANIFEST_LEN`].
+    #[error("the manifest has {len} bytes; at most {MAX_MANIFEST_LEN} are allowed, send fewer files at once")]
+    TooLong {
+        /// Its length, in bytes.
+        len: u64,
+    },
+    /// It has more than [`MAX_ENTRIES`] entries.
+    #[error("the manifest has {count} entries; at most {MAX_ENTRIES} are allowed, send fewer files at once")]
+    TooManyEntries {
+        /// How many it claims.
+        count: u64,
+    },
+    /// An entry is neither a file nor a directory.
+    #[error("entry {entry} has the unknown kind {kind}")]
+    UnknownKind {
+        /// Which entry.
+        entry: usize,
+        /// The byte found.
+        kind: u8,
+    },
+    /// An entry has bits outside `0o777`, such as set-user-id.
+    #[error("entry {entry} has the mode {mode:#o}; only permission bits up to 0o777 are allowed")]
+    BadMode {
+        /// Which entry.
+        entry: usize,
+        /// The mode found.
+        mode: u16,
+    },
+    /// A path cannot be used.
+    #[error("entry {entry}: the path \"{}\" {problem}", path.escape_ascii())]
+    BadPath {
+        /// Which entry.
+        entry: usize,
+        /// The path.
+        path: Vec<u8>,
+        /// What is wrong with it.
+        problem: PathProblem,
+    },
+    /// A path occurs twice.
+    #[error("entry {entry}: the path \"{}\" occurs twice", path.escape_ascii())]
+    Duplicate {
+        /// The second entry.
+        entry: usize,
+        /// The path.
+        path: Vec<u8>,
+    },
+    /// The entries are not in ascending order.
+    #[error("entry {entry} is out of order")]
+    OutOfOrder {
+        /// The entry that should stand earlier.
+        entry: usize,
+    },
+    /// A file stands where a later path needs a directory.
+    #[error("entry {entry}: \"{}\" lies below a file of this manifest", path.escape_ascii())]
+    BelowFile {
+        /// The entry below the file.
+        entry: usize,
+        /// Its path.
+        path: Vec<u8>,
+    },
+    /// The sizes add up to more than `i64::MAX` bytes.
+    #[error("entry {entry}: the sizes add up to more than 2^63 - 1 bytes")]
+    SizeOverflow {
+        /// The entry that passes the limit.
+        entry: usize,
+    },
+}
+
+/// What is wrong with a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum PathProblem {
+    /// It has no bytes.
+    #[error("is empty")]
+    Empty,
+    /// It is longer than [`MAX_PATH_LEN`].
+    #[error("is longer than {MAX_PATH_LEN} bytes")]
+    TooLong,
+    /// It begins with `/`.
+    #[error("is absolute")]
+    Absolute,
+    /// It has two separators in a row, or one at the end.
+    #[error("has an empty component")]
+    EmptyComponent,
+    /// A component is `.` or `..`.
+    #[error("has the component \".\" or \"..\"")]
+    Dots,
+    /// It holds a NUL byte.
+    #[error("holds a NUL byte")]
+    Nul,
+    /// A component is longer than [`MAX_COMPONENT_LEN`].
+    #[error("has a component longer than {MAX_COMPONENT_LEN} bytes")]
+    ComponentTooLong,
+    /// A component is `.farcast`, or ends in `.farcast-part`: names that a receiver uses itself.
+    #[error("uses a name that farcast keeps for itself")]
+    Reserved,
+}

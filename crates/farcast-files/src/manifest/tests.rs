@@ -1,0 +1,156 @@
+use super::*;
+use hex_literal::hex;
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+
+fn directory(path: &[u8]) -> Entry {
+    Entry { path: path.to_vec(), mode: 0o755, mtime_ns: 1, kind: EntryKind::Directory }
+}
+
+fn file(path: &[u8], size: u64) -> Entry {
+    let kind = EntryKind::File { size, digest: [0x11; 32] };
+    Entry { path: path.to_vec(), mode: 0o644, mtime_ns: -1, kind }
+}
+
+/// The bytes of `entries`, whatever they are.
+fn raw(entries: Vec<Entry>) -> Vec<u8> {
+    Manifest { entries, ..Manifest::default() }.encode()
+}
+
+fn refused(entries: Vec<Entry>) -> ManifestError {
+    Manifest::decode(&raw(entries)).unwrap_err()
+}
+
+/// Worked by hand from the table in the module's documentation.
+const VECTOR: [u8; 4 + 14 + 56] = hex!(
+    "00000002"
+    "00 01ed 0000000000000001 0001 64"
+    "01 01a4 ffffffffffffffff 0003 642f61 0000000000000003"
+    "1111111111111111111111111111111111111111111111111111111111111111"
+);
+
+#[test]
+fn hand_worked_vector() {
+    let manifest = Manifest::new(vec![file(b"d/a", 3), directory(b"d")]).unwrap();
+    assert_eq!(manifest.encode(), VECTOR);
+    assert_eq!(Manifest::decode(&VECTOR).unwrap(), manifest);
+    assert_eq!(manifest.head()[..8], hex!("46434d31 0000004a"));
+    assert_eq!((manifest.head_len(), manifest.content_len(), manifest.product_size()), (82, 3, 85));
+    assert_eq!(Manifest::head_len_of(&hex!("46434d31 0000004a")), Ok(82));
+}
+
+#[test]
+fn every_cut_is_told() {
+    for len in 0..VECTOR.len() {
+        let found = Manifest::decode(&VECTOR[..len]);
+        assert!(matches!(found, Err(ManifestError::Truncated { .. })), "{len}: {found:?}");
+    }
+    let longer = [VECTOR.as_slice(), &[0; 3]].concat();
+    assert_eq!(Manifest::decode(&longer), Err(ManifestError::TrailingBytes { count: 3 }));
+}
+
+#[test]
+fn claims_are_not_believed() {
+    assert_eq!(
+        Manifest::decode(&hex!("ffffffff")),
+        Err(ManifestError::TooManyEntries { count: 0xffff_ffff })
+    );
+    assert_eq!(Manifest::decode(&hex!("00100000")), Err(ManifestError::Truncated { offset: 4 }));
+    assert_eq!(Manifest::head_len_of(b"FCM2aaaa"), Err(ManifestError::BadMagic));
+    assert_eq!(Manifest::head_len_of(b"FCM1aaaa"), Err(ManifestError::TooLong { len: 0x6161_6161 }));
+}
+
+#[test]
+fn paths_that_are_refused() {
+    let long = vec![b'a'; 256];
+    let deep = vec![b"ab/".as_slice(); 1366].concat();
+    let cases: [(&[u8], PathProblem); 15] = [
+        (b"", PathProblem::Empty),
+        (b"/etc/passwd", PathProblem::Absolute),
+        (b"a//b", PathProblem::EmptyComponent),
+        (b"a/", PathProblem::EmptyComponent),
+        (b".", PathProblem::Dots),
+        (b"..", PathProblem::Dots),
+        (b"a/../b", PathProblem::Dots),
+        (b"a/.", PathProblem::Dots),
+        (b"a\0b", PathProblem::Nul),
+        (&long, PathProblem::ComponentTooLong),
+        (&deep, PathProblem::TooLong),
+        (b".farcast", PathProblem::Reserved),
+        (b".farcast/x", PathProblem::Reserved),
+        (b"a/.farcast", PathProblem::Reserved),
+        (b".a.01234567.farcast-part", PathProblem::Reserved),
+    ];
+    for (path, expected) in cases {
+        let found = refused(vec![file(path, 1)]);
+        assert!(
+            matches!(found, ManifestError::BadPath { entry: 0, problem, .. } if problem == expected),
+            "{}: {found:?}",
+            path.escape_ascii()
+        );
+    }
+}
+
+#[test]
+fn entries_that_do_not_fit_together() {
+    let twice = refused(vec![file(b"a", 1), file(b"a", 1)]);
+    assert_eq!(twice, ManifestError::Duplicate { entry: 1, path: b"a".to_vec() });
+    let order = refused(vec![file(b"b", 1), file(b"a", 1)]);
+    assert_eq!(order, ManifestError::OutOfOrder { entry: 1 });
+    // "a-b" would come between "a" and "a/b" if bytes were compared.
+    let below = refused(vec![file(b"a", 1), file(b"a/b", 1), file(b"a-b", 1)]);
+    assert_eq!(below, ManifestError::BelowFile { entry: 1, path: b"a/b".to_vec() });
+    assert!(Manifest::decode(&raw(vec![directory(b"a"), file(b"a/b", 1), file(b"a-b", 1)])).is_ok());
+    let half = i64::MAX as u64 / 2 + 1;
+    assert_eq!(refused(vec![file(b"a", half), file(b"b", half)]), ManifestError::SizeOverflow { entry: 1 });
+    assert_eq!(refused(vec![file(b"a", u64::MAX)]), ManifestError::SizeOverflow { entry: 0 });
+    let set_user_id = Entry { mode: 0o4755, ..file(b"a", 1) };
+    assert_eq!(refused(vec![set_user_id]), ManifestError::BadMode { entry: 0, mode: 0o4755 });
+    let mut bytes = raw(vec![directory(b"a")]);
+    bytes[4] = 2;
+    assert_eq!(Manifest::decode(&bytes), Err(ManifestError::UnknownKind { entry: 0, kind: 2 }));
+}
+
+fn entries() -> impl Strategy<Value = Vec<Entry>> {
+    let kind = prop_oneof![
+        Just(EntryKind::Directory),
+        (0..1_u64 << 40, any::<[u8; 32]>()).prop_map(|(size, digest)| EntryKind::File { size, digest }),
+    ];
+    // Each name is one component; no name is below another.
+    let name = vec(1..=255_u8, 1..40).prop_map(|mut name| {
+        name.iter_mut().filter(|byte| **byte == b'/').for_each(|byte| *byte = b'_');
+        name.push(b'x');
+        name
+    });
+    btree_map(name, (0..=0o777_u16, any::<i64>(), kind), 0..20).prop_map(|map| {
+        let entry = |(path, (mode, mtime_ns, kind))| Entry { path, mode, mtime_ns, kind };
+        map.into_iter().map(entry).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn encoding_and_decoding_agree(entries in entries()) {
+        let manifest = Manifest::new(entries).unwrap();
+        let bytes = manifest.encode();
+        prop_assert_eq!(manifest.head_len(), bytes.len() as u64 + 8);
+        prop_assert_eq!(Manifest::decode(&bytes).unwrap(), manifest);
+    }
+
+    #[test]
+    fn any_bytes_are_survived(bytes in vec(any::<u8>(), 0..200)) {
+        if let Ok(manifest) = Manifest::decode(&bytes) {
+            prop_assert_eq!(manifest.encode(), bytes);
+        }
+    }
+
+    #[test]
+    fn any_change_is_survived(entries in entries(), at in any::<prop::sample::Index>(), to in any::<u8>()) {
+        let mut bytes = Manifest::new(entries).unwrap().encode();
+        let at = at.index(bytes.len());
+        bytes[at] = to;
+        if let Ok(manifest) = Manifest::decode(&bytes) {
+            prop_assert_eq!(manifest.encode(), bytes);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The sender's side: files and directories become one product.
+
+use std::io::IoSliceMut;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, Advice, Stat};
+use rustix::io::Result as SystemResult;
+use thiserror::Error;
+
+use crate::beneath::{mtime_of, open_source, size_of};
+use crate::descriptors::Descriptors;
+use crate::layout::{Geometry, Layout};
+use crate::transfer::read_all;
+use crate::{Manifest, ProductId, SourceError};
+
+mod scan;
+
+/// Files and directories to be sent as one product.
+///
+/// Keeps at most 64 files open, and the head in memory.
+#[derive(Debug)]
+pub struct Outgoing {
+    manifest: Manifest,
+    id: ProductId,
+    head: Vec<u8>,
+    layout: Layout,
+    sources: Vec<Source>,
+    skipped: Vec<Skipped>,
+    open: Descriptors,
+}
+
+/// How far [`Outgoing::scan`] is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Bytes of content whose digest has been computed.
+    pub hashed: u64,
+    /// Bytes of content in all; not less than `hashed`.
+    pub total: u64,
+}
+
+/// Something that was found but is not sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Skipped {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Why it is not sent.
+    pub reason: SkipReason,
+}
+
+/// Why something is not sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum SkipReason {
+    /// A symbolic link: where it leads on the receiver's side is unknown.
+    #[error("symbolic links are not sent")]
+    SymbolicLink,
+    /// A block or character device.
+    #[error("devices are not sent")]
+    Device,
+    /// A socket.
+    #[error("sockets are not sent")]
+    Socket,
+    /// A named pipe.
+    #[error("named pipes are not sent")]
+    Fifo,
+    /// `.farcast` and partial files belong to receptions.
+    #[error("the state of receptions is not sent")]
+    Reserved,
+}
+
+/// A file as it was when its digest was computed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Source {
+    path: PathBuf,
+    state: State,
+}
+
+/// What changes when a file is written or replaced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct State {
+    size: u64,
+    mtime_ns: i64,
+    device_and_inode: (u64, u64),
+}
+
+impl State {
+    fn of(stat: &Stat) -> Self {
+        Self { size: size_of(stat), mtime_ns: mtime_of(stat), device_and_inode: (stat.st_dev, stat.st_ino) }
+    }
+}
+
+impl Outgoing {
+    /// Walks `paths` and computes the digest of every regular file.
+    ///
+    /// Each path is sent under its base name, directories with all below them. What is neither a regular file nor a
+    /// directory is left out and listed in [`skipped`](Self::skipped). The result does not depend on the order of
+    /// `paths` or of directory entries. `progress` is called at the start and after each mebibyte or file read.
+    ///
+    /// # Errors
+    /// [`SourceError::DuplicateName`], [`SourceError::NoName`], [`SourceError::Empty`],
+    /// [`SourceError::Manifest`] if there are too many files, [`SourceError::Changed`] if one changes meanwhile, and
+    /// [`SourceError::Io`].
+    pub fn scan<P: AsRef<Path>>(paths: &[P], progress: impl FnMut(Progress)) -> Result<Self, SourceError> {
+        let mut found = scan::Found::default();
+        for path in paths {
+            found.argument(path.as_ref())?;
+        }
+        let mut skipped = core::mem::take(&mut found.skipped);
+        skipped.sort_by(|a, b| a.path.cmp(&b.path));
+        let (manifest, sources) = found.hash(progress)?;
+        let (head, layout) = (manifest.head(), Layout::new(&manifest));
+        let id = ProductId::of_head(&head);
+        Ok(Self { manifest, id, head, layout, sources, skipped, open: Descriptors::default() })
+    }
+
+    /// The bytes of the product: head and content.
+    pub fn size(&self) -> u64 {
+        self.manifest.product_size()
+    }
+
+    /// The id of the product.
+    pub fn id(&self) -> ProductId {
+        self.id
+    }
+
+    /// What the product contains.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// What was found but is not sent.
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+
+    /// How many segments of `segment_len` bytes the product has; `None` if the length is zero or there would be
+    /// more than `u32::MAX`.
+    pub fn segment_count(&self, segment_len: u32) -> Option<u32> {
+        Geometry::new(self.size(), segment_len).map(|geometry| geometry.count)
+    }
+
+    /// Fills `slots`, one after the other, with the product's bytes from `offset`; how many bytes that were.
+    ///
+    /// Less than the slots hold only at the end of the product. Files are read straight into the slots, with one system
+    /// call for each contiguous piece of a file.
+    ///
+    /// # Errors
+    /// [`SourceError::Changed`] if a file is shorter, newer or another than when it was scanned,
+    /// [`SourceError::OutOfRange`] if `offset` is past the end, and [`SourceError::Io`].
+    pub fn read_segments(&mut self, offset: u64, slots: &mut [IoSliceMut<'_>]) -> Result<u64, SourceError> {
+        let Self { layout, head, sources, open, manifest, .. } = self;
+        let size = manifest.product_size();
+        if offset > size {
+            return Err(SourceError::OutOfRange { offset, size });
+        }
+        let room: u64 = slots.iter().map(|slot| slot.len() as u64).sum();
+        let end = size.min(offset.saturating_add(room));
+        let mut batch = Vec::with_capacity(slots.len());
+        let mut scatter = Scatter { rest: &mut [], slots: slots.iter_mut() };
+        for piece in layout.pieces(offset..end) {
+            let Some(file) = piece.file else {
+                scatter.copy(&head[piece.offset as usize..(piece.offset + piece.len) as usize]);
+                continue;
+            };
+            let source = &sources[file];
+            let fd = open.get(file, || source.open())?;
+            scatter.take(piece.len, &mut batch);
+            if !read_all(fd, &mut batch, piece.offset)
+                .map_err(|e| SourceError::io(&source.path, "read", e))?
+            {
+                return Err(source.changed());
+            }
+            batch.clear();
+        }
+        Ok(end - offset)
+    }
+
+    /// Looks at every file again.
+    ///
+    /// # Errors
+    /// [`SourceError::Changed`] if one has another size, modification time or inode than when it was scanned, or is
+    /// gone; [`SourceError::Io`] if it cannot be looked at.
+    pub fn check_unchanged(&self) -> Result<(), SourceError> {
+        self.sources.iter().try_for_each(|source| source.check(fs::lstat(&source.path)))
+    }
+}
+
+impl Source {
+    fn open(&self) -> Result<OwnedFd, SourceError> {
+        let fd = match open_source(&self.path) {
+            Ok(fd) => fd,
+            Err(errno) => return Err(self.check(Err(errno)).err().unwrap_or_else(|| self.changed())),
+        };
+        self.check(fs::fstat(&fd))?;
+        // Advice only: nothing depends on whether the kernel takes it.
+        let _ = fs::fadvise(&fd, 0, None, Advice::Sequential);
+        Ok(fd)
+    }
+
+    fn check(&self, stat: SystemResult<Stat>) -> Result<(), SourceError> {
+        match stat {
+            Ok(stat) if State::of(&stat) == self.state => Ok(()),
+            Ok(_) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::LOOP) => Err(self.changed()),
+            Err(errno) => Err(SourceError::io(&self.path, "open", errno)),
+        }
+    }
+
+    fn changed(&self) -> SourceError {
+        SourceError::Changed { path: self.path.clone() }
+    }
+}
+
+/// Buffers that are given out from the front.
+struct Scatter<'s, 'b> {
+    rest: &'s mut [u8],
+    slots: core::slice::IterMut<'s, IoSliceMut<'b>>,
+}
+
+impl<'s> Scatter<'s, '_> {
+    /// The next contiguous room, at most `limit` bytes.
+    fn next(&mut self, limit: u64) -> Option<&'s mut [u8]> {
+        while self.rest.is_empty() {
+            self.rest = self.slots.next()?;
+        }
+        let len = self.rest.len().min(usize::try_from(limit).unwrap_or(usize::MAX));
+        let (taken, rest) = core::mem::take(&mut self.rest).split_at_mut(len);
+        self.rest = rest;
+        Some(taken)
+    }
+
+    fn take(&mut self, mut len: u64, batch: &mut Vec<IoSliceMut<'s>>) {
+        while len > 0
+            && let Some(room) = self.next(len)
+        {
+            len -= room.len() as u64;
+            batch.push(IoSliceMut::new(room));
+        }
+    }
+
+    fn copy(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty()
+            && let Some(room) = self.next(bytes.len() as u64)
+        {
+            let (now, later) = bytes.split_at(room.len());
+            room.copy_from_slice(now);
+            bytes = later;
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Walks what is to be sent.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, FileType, Stat};
+
+use super::{Progress, SkipReason, Skipped, Source, State};
+use crate::beneath::{mtime_of, open_source};
+use crate::manifest::{MAX_ENTRIES, PARTIAL_SUFFIX, STATE_DIR, compare_paths};
+use crate::transfer::read_at;
+use crate::{Entry, EntryKind, Manifest, ManifestError, SourceError};
+
+const READ_LEN: usize = 1 << 20;
+
+/// What a walk has found.
+#[derive(Default)]
+pub(super) struct Found {
+    items: Vec<Item>,
+    names: BTreeSet<OsString>,
+    pub(super) skipped: Vec<Skipped>,
+}
+
+struct Item {
+    /// Path in the manifest.
+    relative: Vec<u8>,
+    source: PathBuf,
+    stat: Stat,
+}
+
+impl Item {
+    fn is_file(&self) -> bool {
+        FileType::from_raw_mode(self.stat.st_mode) == FileType::RegularFile
+    }
+}
+
+impl Found {
+    /// Walks one of the paths to send.
+    pub(super) fn argument(&mut self, path: &Path) -> Result<(), SourceError> {
+        let name = match path.file_name() {
+            Some(name) => name.to_owned(),
+            // "." and ".." have a name only once it is known where they lead.
+            None => match path.canonicalize().map_err(|e| SourceError::io(path, "find", e))?.file_name() {
+                Some(name) => name.to_owned(),
+                None => return Err(SourceError::NoName { path: path.to_owned() }),
+            },
+        };
+        if self.names.contains(&name) {
+            return Err(SourceError::DuplicateName { name: name.into() });
+        }
+        // A list, not recursion: a deep tree must not use up the stack.
+        let mut waiting = vec![(path.to_owned(), name.as_bytes().to_vec())];
+        self.names.insert(name);
+        while let Some((source, relative)) = waiting.pop() {
+            if self.visit(&source, &relative)? {
+                list(&source, &relative, &mut waiting)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes up what is at `source`; whether it is a directory to walk.
+    fn visit(&mut self, source: &Path, relative: &[u8]) -> Result<bool, SourceError> {
+        let stat = fs::lstat(source).map_err(|e| SourceError::io(source, "examine", e))?;
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        if let Some(reason) = reason_to_skip(kind, relative) {
+            self.skipped.push(Skipped { path: source.to_owned(), reason });
+            return Ok(false);
+        }
+        if self.items.len() == MAX_ENTRIES {
+            return Err(ManifestError::TooManyEntries { count: MAX_ENTRIES as u64 + 1 }.into());
+        }
+        self.items.push(Item { relative: relative.to_vec(), source: source.to_owned(), stat });
+        Ok(kind == FileType::Directory)
+    }
+
+    /// Computes the digests.
+    pub(super) fn hash(
+        mut self,
+        mut progress: impl FnMut(Progress),
+    ) -> Result<(Manifest, Vec<Source>), SourceError> {
+        if self.items.is_empty() {
+            return Err(SourceError::Empty);
+        }
+        self.items.sort_by(|a, b| compare_paths(&a.relative, &b.relative));
+        let total =
+            self.items.iter().filter(|item| item.is_file()).map(|item| State::of(&item.stat).size).sum();
+        let mut now = Progress { hashed: 0, total };
+        progress(now);
+        let mut buffer = vec![0; READ_LEN];
+        let mut entries = Vec::with_capacity(self.items.len());
+        let mut sources = Vec::new();
+        for item in self.items {
+            let mut kind = EntryKind::Directory;
+            if item.is_file() {
+                let source = Source { state: State::of(&item.stat), path: item.source };
+                let digest = source.digest(&mut buffer, |read| {
+                    now.hashed += read;
+                    progress(now);
+                })?;
+                kind = EntryKind::File { size: source.state.size, digest };
+                sources.push(source);
+            }
+            let mode = (item.stat.st_mode & 0o777) as u16;
+            entries.push(Entry { path: item.relative, mode, mtime_ns: mtime_of(&item.stat), kind });
+        }
+        Ok((Manifest::new(entries)?, sources))
+    }
+}
+
+impl Source {
+    /// The digest of the content, provided that the file is and stays what it was when it was found.
+    fn digest(&self, buffer: &mut [u8], mut progress: impl FnMut(u64)) -> Result<[u8; 32], SourceError> {
+        let failed = |action| move |errno| SourceError::io(&self.path, action, errno);
+        let fd = open_source(&self.path).map_err(failed("open"))?;
+        let mut hasher = blake3::Hasher::new();
+        while hasher.count() < self.state.size {
+            // Never more than the size: a file that grows all the time would not end.
+            let want = (self.state.size - hasher.count()).min(buffer.len() as u64) as usize;
+            let read = read_at(&fd, &mut buffer[..want], hasher.count()).map_err(failed("read"))?;
+            if read < want {
+                return Err(self.changed());
+            }
+            hasher.update(&buffer[..read]);
+            progress(read as u64);
+        }
+        self.check(fs::fstat(&fd))?;
+        Ok(*hasher.finalize().as_bytes())
+    }
+}
+
+fn list(source: &Path, relative: &[u8], waiting: &mut Vec<(PathBuf, Vec<u8>)>) -> Result<(), SourceError> {
+    let failed = |e| SourceError::io(source, "list", e);
+    for child in std::fs::read_dir(source).map_err(failed)? {
+        let name = child.map_err(failed)?.file_name();
+        let relative = [relative, b"/", name.as_bytes()].concat();
+        waiting.push((source.join(name), relative));
+    }
+    Ok(())
+}
+
+fn reason_to_skip(kind: FileType, relative: &[u8]) -> Option<SkipReason> {
+    let name = relative.rsplit(|byte| *byte == b'/').next().unwrap_or(relative);
+    match kind {
+        _ if name == STATE_DIR || name.ends_with(PARTIAL_SUFFIX) => Some(SkipReason::Reserved),
+        FileType::RegularFile | FileType::Directory => None,
+        FileType::Symlink => Some(SkipReason::SymbolicLink),
+        FileType::Socket => Some(SkipReason::Socket),
+        FileType::Fifo => Some(SkipReason::Fifo),
+        FileType::BlockDevice | FileType::CharacterDevice | FileType::Unknown => Some(SkipReason::Device),
+    }
+}

@@ -1,0 +1,346 @@
+//! What survives the end of a process.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{SEGMENT, assert_same, fill, noise, open, plant, scan, segments, shuffle, try_open};
+use farcast_core::Bitmap;
+use farcast_files::{Happening, Incoming, Options, Outgoing, StoreError};
+
+/// One file of `len` bytes, ready to send.
+fn one_file(dir: &Path, len: usize) -> (PathBuf, Outgoing, Vec<Vec<u8>>) {
+    let path = dir.join("file");
+    fs::write(&path, noise(len as u64, len)).unwrap();
+    let mut outgoing = scan(&path);
+    let all = segments(&mut outgoing, SEGMENT);
+    (path, outgoing, all)
+}
+
+fn state(dir: &Path, outgoing: &Outgoing, name: &str) -> PathBuf {
+    dir.join(".farcast").join(outgoing.id().to_string()).join(name)
+}
+
+fn partial(dir: &Path, outgoing: &Outgoing) -> PathBuf {
+    dir.join(format!(".file.{}.farcast-part", &outgoing.id().to_string()[..8]))
+}
+
+/// Stores half of the segments, makes the checkpoint, stores more, and dies.
+fn killed(dir: &Path, outgoing: &Outgoing, all: &[Vec<u8>], with_head: bool) -> Bitmap {
+    let mut order: Vec<_> = (usize::from(!with_head)..all.len() - 1).collect();
+    shuffle(&mut order, 3);
+    let mut incoming = open(dir, outgoing, SEGMENT);
+    if with_head {
+        incoming.store(0, &[&all[0]]).unwrap();
+    }
+    let (before, after) = order.split_at(all.len() / 2);
+    for at in before {
+        incoming.store(*at as u32, &[&all[*at]]).unwrap();
+    }
+    let checkpoint = incoming.checkpoint().unwrap();
+    let held = checkpoint.held().clone();
+    for at in &after[..after.len() / 2] {
+        incoming.store(*at as u32, &[&all[*at]]).unwrap();
+    }
+    std::thread::scope(|scope| scope.spawn(|| checkpoint.run().unwrap()).join().unwrap());
+    held
+}
+
+fn completes(mut incoming: Incoming, all: &[Vec<u8>], sent: &Path, received: &Path) {
+    fill(&mut incoming, all).unwrap();
+    incoming.finish().unwrap();
+    assert_same(sent, received);
+}
+
+#[test]
+fn goes_on_from_the_checkpoint() {
+    for with_head in [true, false] {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (path, outgoing, all) = one_file(from.path(), 700_000);
+        let held = killed(to.path(), &outgoing, &all, with_head);
+        let mut incoming = open(to.path(), &outgoing, SEGMENT);
+        assert_eq!(incoming.held(), &held);
+        assert_eq!(incoming.manifest().is_some(), with_head);
+        assert_eq!(incoming.take_happenings().len(), usize::from(with_head));
+        completes(incoming, &all, &path, &to.path().join("file"));
+    }
+}
+
+#[test]
+fn a_damaged_journal_is_ignored() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (path, outgoing, all) = one_file(from.path(), 300_000);
+    killed(to.path(), &outgoing, &all, true);
+    let journal = state(to.path(), &outgoing, "journal");
+    let good = fs::read(&journal).unwrap();
+    for len in [0, 3, 60, good.len() - 1] {
+        fs::write(&journal, &good[..len]).unwrap();
+        assert!(open(to.path(), &outgoing, SEGMENT).held().is_empty());
+    }
+    fs::write(&journal, &good).unwrap();
+    // The spool was started afresh, so that the journal vouches for a head that is gone.
+    let incoming = open(to.path(), &outgoing, SEGMENT);
+    assert!(incoming.held().is_empty());
+    completes(incoming, &all, &path, &to.path().join("file"));
+}
+
+#[test]
+fn a_journal_without_its_spool_is_forgotten() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (path, outgoing, all) = one_file(from.path(), 300_000);
+    killed(to.path(), &outgoing, &all, false);
+    fs::remove_file(state(to.path(), &outgoing, "spool")).unwrap();
+    for _ in 0..2 {
+        assert!(open(to.path(), &outgoing, SEGMENT).held().is_empty());
+    }
+    completes(open(to.path(), &outgoing, SEGMENT), &all, &path, &to.path().join("file"));
+}
+
+#[test]
+fn another_segment_length_keeps_what_is_wholly_covered() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (path, mut outgoing, all) = one_file(from.path(), 300_000);
+    let held = killed(to.path(), &outgoing, &all, true);
+    let other = segments(&mut outgoing, 1000);
+    let incoming = open(to.path(), &outgoing, 1000);
+    let covered = |segment: u64| {
+        let end = outgoing.size().min((segment + 1) * 1000);
+        (segment * 1000 / 1432..end.div_ceil(1432)).all(|old| held.contains(old as u32))
+    };
+    for segment in 0..other.len() as u32 {
+        assert_eq!(incoming.held().contains(segment), covered(segment.into()), "segment {segment}");
+    }
+    assert!(incoming.held().count() > 50);
+    completes(incoming, &other, &path, &to.path().join("file"));
+}
+
+#[test]
+fn a_partial_that_is_gone_or_cut_is_not_held() {
+    for cut in [true, false] {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (path, outgoing, all) = one_file(from.path(), 300_000);
+        killed(to.path(), &outgoing, &all, true);
+        let partial = partial(to.path(), &outgoing);
+        if cut {
+            fs::File::options().write(true).open(&partial).unwrap().set_len(299_999).unwrap();
+        } else {
+            fs::remove_file(&partial).unwrap();
+        }
+        let mut incoming = open(to.path(), &outgoing, SEGMENT);
+        // A new partial has the right size, but what the old journal vouched for is not in it.
+        incoming.store(5, &[&all[5]]).unwrap();
+        drop(incoming);
+        let incoming = open(to.path(), &outgoing, SEGMENT);
+        assert!(incoming.held().is_empty());
+        completes(incoming, &all, &path, &to.path().join("file"));
+    }
+}
+
+#[test]
+fn finished_files_are_looked_at_again() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let top = plant(from.path());
+    let mut outgoing = scan(&top);
+    let all = segments(&mut outgoing, SEGMENT);
+    let mut incoming = open(to.path(), &outgoing, SEGMENT);
+    fill(&mut incoming, &all).unwrap();
+    incoming.abandon().unwrap();
+    assert!(open(to.path(), &outgoing, SEGMENT).is_complete());
+    let damaged = to.path().join("tree/deep/big");
+    let mut bytes = fs::read(&damaged).unwrap();
+    bytes[1_000_000] ^= 1;
+    fs::write(&damaged, bytes).unwrap();
+    let mut incoming = open(to.path(), &outgoing, SEGMENT);
+    assert!(!incoming.is_complete());
+    let missing = incoming.held().len() - incoming.held().count();
+    assert_eq!(missing, 3_000_001_u32.div_ceil(SEGMENT) + 1);
+    assert!(matches!(incoming.take_happenings()[0], Happening::ManifestKnown { .. }));
+    let happenings = fill(&mut incoming, &all).unwrap();
+    assert!(matches!(happenings[..], [Happening::FileDone { .. }]), "{happenings:?}");
+    completes(incoming, &all, &top, &to.path().join("tree"));
+}
+
+#[test]
+fn a_file_killed_between_its_last_segment_and_its_name() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (path, outgoing, all) = one_file(from.path(), 300_000);
+    let mut incoming = open(to.path(), &outgoing, SEGMENT);
+    fill(&mut incoming, &all).unwrap();
+    incoming.abandon().unwrap();
+    // As if a power loss had undone the renaming.
+    fs::rename(to.path().join("file"), partial(to.path(), &outgoing)).unwrap();
+    let mut incoming = open(to.path(), &outgoing, SEGMENT);
+    assert!(incoming.is_complete());
+    assert!(matches!(
+        incoming.take_happenings()[..],
+        [Happening::ManifestKnown { .. }, Happening::FileDone { index: 0 }]
+    ));
+    completes(incoming, &all, &path, &to.path().join("file"));
+}
+
+#[test]
+fn damage_is_found_and_forgotten() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let top = plant(from.path());
+    let mut outgoing = scan(&top);
+    let all = segments(&mut outgoing, SEGMENT);
+    let mut bad = all.clone();
+    // In the middle of "deep/big", the first file of the tree.
+    bad[1000][7] ^= 1;
+    let mut incoming = open(to.path(), &outgoing, SEGMENT);
+    let found = fill(&mut incoming, &bad);
+    assert!(
+        matches!(&found, Err(StoreError::DigestMismatch { path }) if path.ends_with("tree/deep/big")),
+        "{found:?}"
+    );
+    assert!(!incoming.held().contains(1000));
+    drop(incoming);
+    let incoming = open(to.path(), &outgoing, SEGMENT);
+    assert!(!incoming.held().contains(1000));
+    completes(incoming, &all, &top, &to.path().join("tree"));
+}
+
+#[test]
+fn damage_in_a_segment_of_many_files_can_be_mended_at_once() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let top = plant(from.path());
+    let mut outgoing = scan(&top);
+    let all = segments(&mut outgoing, 50_000);
+    let mut bad = all.clone();
+    for segment in &mut bad {
+        let last = segment.len() - 1;
+        segment[last] ^= 1;
+    }
+    bad[0].clone_from(&all[0]);
+    let mut incoming = open(to.path(), &outgoing, 50_000);
+    for (at, segment) in bad.iter().enumerate() {
+        match incoming.store(at as u32, &[segment]) {
+            Ok(_) | Err(StoreError::DigestMismatch { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(!incoming.is_complete());
+    // A file that was damaged, but whose neighbour was forgotten first, is told when it is complete again.
+    for _ in 0..all.len() {
+        match fill(&mut incoming, &all) {
+            Err(StoreError::DigestMismatch { .. }) => {}
+            other => {
+                other.unwrap();
+                break;
+            }
+        }
+    }
+    completes(incoming, &all, &top, &to.path().join("tree"));
+}
+
+#[test]
+fn a_damaged_head_is_asked_for_again() {
+    for byte in [0, 5, 30] {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (path, outgoing, all) = one_file(from.path(), 50_000);
+        let mut bad = all[0].clone();
+        bad[byte] ^= 0x80;
+        let mut incoming = open(to.path(), &outgoing, SEGMENT);
+        assert!(matches!(incoming.store(0, &[&bad]), Err(StoreError::CorruptHead { .. })));
+        assert!(incoming.held().is_empty());
+        completes(incoming, &all, &path, &to.path().join("file"));
+    }
+}
+
+#[test]
+fn one_receiver_at_a_time() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (_, outgoing, _) = one_file(from.path(), 50_000);
+    let first = open(to.path(), &outgoing, SEGMENT);
+    let second = try_open(to.path(), &outgoing, SEGMENT, Options::default());
+    assert!(matches!(second, Err(StoreError::InUse { .. })));
+    drop(first);
+    open(to.path(), &outgoing, SEGMENT);
+}
+
+#[test]
+fn the_newest_checkpoint_stays() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (_, outgoing, all) = one_file(from.path(), 50_000);
+    let mut incoming = open(to.path(), &outgoing, SEGMENT);
+    assert!(incoming.checkpoint().is_none());
+    incoming.store(1, &[&all[1]]).unwrap();
+    let old = incoming.checkpoint().unwrap();
+    incoming.store(2, &[&all[2]]).unwrap();
+    let new = incoming.checkpoint().unwrap();
+    new.run().unwrap();
+    old.run().unwrap();
+    assert!(incoming.checkpoint().is_none());
+    // A checkpoint that was not run is made up for.
+    incoming.store(3, &[&all[3]]).unwrap();
+    drop(incoming.checkpoint().unwrap());
+    incoming.checkpoint().unwrap().run().unwrap();
+    drop(incoming);
+    let mut incoming = open(to.path(), &outgoing, SEGMENT);
+    assert_eq!(incoming.held().count(), 3);
+    // Nothing is written once a reception has ended.
+    incoming.store(4, &[&all[4]]).unwrap();
+    let late = incoming.checkpoint().unwrap();
+    fill(&mut incoming, &all).unwrap();
+    incoming.finish().unwrap();
+    late.run().unwrap();
+    assert_eq!(fs::read_dir(to.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn too_early_and_thrown_away() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (_, outgoing, all) = one_file(from.path(), 50_000);
+    let mut incoming = open(to.path(), &outgoing, SEGMENT);
+    incoming.store(0, &[&all[0], &all[1]]).unwrap();
+    let missing = all.len() as u32 - 2;
+    assert!(matches!(incoming.finish(), Err(StoreError::Incomplete { missing: told }) if told == missing));
+    let mut incoming = open(to.path(), &outgoing, SEGMENT);
+    incoming.store(0, &[&all[0], &all[1]]).unwrap();
+    incoming.discard().unwrap();
+    assert_eq!(fs::read_dir(to.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn any_sequence_of_stores_checkpoints_and_kills_completes() {
+    let from = tempfile::tempdir().unwrap();
+    let top = plant(from.path());
+    let mut outgoing = scan(&top);
+    let lens = [20_000_u32, 33_333, 9_000];
+    let all = lens.map(|len| segments(&mut outgoing, len));
+    for seed in 1..12_u64 {
+        let to = tempfile::tempdir().unwrap();
+        let draws = noise(seed, 100_000);
+        let mut draws = draws.iter().map(|byte| usize::from(*byte));
+        let mut which = 0;
+        let mut incoming = open(to.path(), &outgoing, lens[0]);
+        while !incoming.is_complete() {
+            match draws.next().unwrap() {
+                0..8 => {
+                    drop(incoming);
+                    which = draws.next().unwrap() % 3;
+                    incoming = open(to.path(), &outgoing, lens[which]);
+                }
+                8..24 => {
+                    if let Some(checkpoint) = incoming.checkpoint() {
+                        checkpoint.run().unwrap();
+                    }
+                }
+                draw => {
+                    let segments = &all[which];
+                    let first = draw * draws.next().unwrap() % segments.len();
+                    let first =
+                        incoming.held().next_clear(first as u32).or(incoming.held().next_clear(0)).unwrap();
+                    let end = segments.len().min(first as usize + 1 + draw % 7);
+                    let batch: Vec<&[u8]> = segments[first as usize..end].iter().map(Vec::as_slice).collect();
+                    incoming.store(first, &batch).unwrap();
+                }
+            }
+        }
+        incoming.finish().unwrap();
+        assert_same(&top, &to.path().join("tree"));
+    }
+}

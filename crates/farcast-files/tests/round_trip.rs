@@ -1,0 +1,196 @@
+//! A tree is sent and arrives as it was.
+
+mod common;
+
+use std::fs;
+
+use common::{SEGMENT, assert_same, fill, noise, open, plant, scan, segments, shuffle};
+use farcast_files::{Happening, Incoming, Options, Outgoing, SkipReason, SourceError, StoreError};
+
+#[test]
+fn a_tree_arrives_in_order() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let top = plant(from.path());
+    let mut outgoing = scan(&top);
+    let all = segments(&mut outgoing, SEGMENT);
+    let mut incoming = open(to.path(), &outgoing, SEGMENT);
+    let happenings = fill(&mut incoming, &all).unwrap();
+    assert!(matches!(&happenings[0], Happening::ManifestKnown { newly_held } if newly_held.is_empty()));
+    let files = outgoing.manifest().entries().iter().filter(|entry| entry.is_file()).count();
+    assert_eq!(happenings.len(), files + 1);
+    assert!(incoming.is_complete());
+    incoming.finish().unwrap();
+    assert_same(&top, &to.path().join("tree"));
+    assert_eq!(fs::read_dir(to.path()).unwrap().count(), 1, "the state was removed");
+    outgoing.check_unchanged().unwrap();
+}
+
+#[test]
+fn a_tree_arrives_in_any_order_and_any_segment_length() {
+    let from = tempfile::tempdir().unwrap();
+    let top = plant(from.path());
+    let mut outgoing = scan(&top);
+    for (seed, len) in [(1, 1432), (2, 64_000), (3, 333), (4, 5_000_000), (5, 4096)] {
+        let to = tempfile::tempdir().unwrap();
+        let all = segments(&mut outgoing, len);
+        let mut order: Vec<_> = (0..all.len()).collect();
+        shuffle(&mut order, seed);
+        let mut incoming = open(to.path(), &outgoing, len);
+        let mut happenings = Vec::new();
+        for at in order {
+            happenings.extend(incoming.store(at as u32, &[&all[at]]).unwrap());
+            // A second copy changes nothing.
+            assert!(incoming.store(at as u32, &[&all[at]]).unwrap().is_empty());
+        }
+        assert!(incoming.is_complete(), "segment length {len}");
+        incoming.finish().unwrap();
+        assert_same(&top, &to.path().join("tree"));
+    }
+}
+
+#[test]
+fn a_head_that_comes_last_leaves_nothing_behind() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let top = plant(from.path());
+    let mut outgoing = scan(&top);
+    let all = segments(&mut outgoing, 333);
+    let mut incoming = open(to.path(), &outgoing, 333);
+    for at in (0..all.len()).rev() {
+        assert!(!incoming.is_complete());
+        incoming.store(at as u32, &[&all[at]]).unwrap();
+    }
+    incoming.finish().unwrap();
+    assert_same(&top, &to.path().join("tree"));
+}
+
+#[test]
+fn only_empty_files_and_directories() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::create_dir(from.path().join("d")).unwrap();
+    fs::write(from.path().join("e"), b"").unwrap();
+    let mut outgoing = Outgoing::scan(&[from.path().join("e"), from.path().join("d")], |_| {}).unwrap();
+    let all = segments(&mut outgoing, SEGMENT);
+    let mut incoming = open(to.path(), &outgoing, SEGMENT);
+    assert!(matches!(incoming.store(0, &[&all[0][1..]]), Err(StoreError::BadSegment { segment: 0, .. })));
+    assert!(matches!(incoming.store(1, &[&all[0]]), Err(StoreError::BadSegment { expected: 0, .. })));
+    fill(&mut incoming, &all).unwrap();
+    incoming.finish().unwrap();
+    assert!(to.path().join("d").is_dir() && to.path().join("e").is_file());
+}
+
+#[test]
+fn a_receiver_that_has_the_files_asks_for_nothing() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let top = plant(from.path());
+    let mut outgoing = scan(&top);
+    let all = segments(&mut outgoing, SEGMENT);
+    let mut incoming = open(to.path(), &outgoing, SEGMENT);
+    fill(&mut incoming, &all).unwrap();
+    incoming.finish().unwrap();
+    let mut incoming = open(to.path(), &outgoing, SEGMENT);
+    assert_eq!(incoming.held().count(), 0);
+    let head = outgoing.manifest().head_len().div_ceil(SEGMENT.into()) as usize;
+    let first: Vec<&[u8]> = all[..head].iter().map(Vec::as_slice).collect();
+    let happenings = incoming.store(0, &first).unwrap();
+    let Happening::ManifestKnown { newly_held } = &happenings[0] else { panic!("{happenings:?}") };
+    assert_eq!(newly_held.len(), 1);
+    assert!(incoming.held().is_full() && incoming.is_complete());
+    incoming.finish().unwrap();
+    assert_same(&top, &to.path().join("tree"));
+}
+
+#[test]
+fn names_too_long_for_a_partial() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let top = from.path().join("t");
+    fs::create_dir(&top).unwrap();
+    for last in ["a", "b"] {
+        fs::write(top.join("n".repeat(254) + last), noise(last.len() as u64, 5000)).unwrap();
+    }
+    let mut outgoing = scan(&top);
+    let all = segments(&mut outgoing, SEGMENT);
+    let mut incoming = open(to.path(), &outgoing, SEGMENT);
+    fill(&mut incoming, &all).unwrap();
+    incoming.finish().unwrap();
+    assert_same(&top, &to.path().join("t"));
+}
+
+#[test]
+fn thousands_of_small_files_share_segments() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let top = from.path().join("t");
+    fs::create_dir(&top).unwrap();
+    for i in 0..2000_u64 {
+        fs::write(top.join(format!("{i}")), noise(i, (i % 200) as usize)).unwrap();
+    }
+    let mut outgoing = scan(&top);
+    let all = segments(&mut outgoing, SEGMENT);
+    let options = Options { durability: farcast_files::Durability::NoSync, ..Options::default() };
+    let mut incoming = Incoming::open(to.path(), outgoing.id(), outgoing.size(), SEGMENT, options).unwrap();
+    let mut order: Vec<_> = (0..all.len()).collect();
+    shuffle(&mut order, 9);
+    for at in order {
+        incoming.store(at as u32, &[&all[at]]).unwrap();
+    }
+    incoming.finish().unwrap();
+    assert_same(&top, &to.path().join("t"));
+}
+
+#[test]
+fn what_is_not_sent_is_listed() {
+    let from = tempfile::tempdir().unwrap();
+    let top = plant(from.path());
+    std::os::unix::fs::symlink("f1", top.join("link")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(top.join("socket")).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, top.join("fifo"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .unwrap();
+    fs::write(top.join(".x.00000000.farcast-part"), b"x").unwrap();
+    let outgoing = scan(&top);
+    let reasons: Vec<_> = outgoing.skipped().iter().map(|skipped| skipped.reason).collect();
+    assert_eq!(
+        reasons,
+        [SkipReason::Reserved, SkipReason::Fifo, SkipReason::SymbolicLink, SkipReason::Socket]
+    );
+    fs::create_dir(from.path().join("other")).unwrap();
+    fs::write(from.path().join("other/tree"), b"x").unwrap();
+    let twice = Outgoing::scan(&[top.clone(), from.path().join("other/tree")], |_| {});
+    assert!(matches!(twice, Err(SourceError::DuplicateName { .. })));
+    assert!(matches!(Outgoing::scan(&["/"], |_| {}), Err(SourceError::NoName { .. })));
+    assert!(matches!(Outgoing::scan(&[top.join("link")], |_| {}), Err(SourceError::Empty)));
+    assert!(matches!(Outgoing::scan(&[top.join("gone")], |_| {}), Err(SourceError::Io { .. })));
+}
+
+#[test]
+fn scanning_tells_its_progress() {
+    let from = tempfile::tempdir().unwrap();
+    let mut seen = Vec::new();
+    let outgoing = Outgoing::scan(&[plant(from.path())], |now| seen.push(now)).unwrap();
+    let total = outgoing.manifest().content_len();
+    assert!(seen.iter().all(|now| now.total == total) && seen.is_sorted_by_key(|now| now.hashed));
+    assert_eq!((seen[0].hashed, seen.last().unwrap().hashed), (0, total));
+}
+
+#[test]
+fn a_file_that_changes_is_not_sent() {
+    let from = tempfile::tempdir().unwrap();
+    let path = from.path().join("f");
+    for change in [noise(2, 9999), noise(2, 10_001), noise(2, 0)] {
+        fs::write(&path, noise(1, 10_000)).unwrap();
+        let mut outgoing = scan(&path);
+        let mut slot = vec![0; 20_000];
+        fs::write(&path, change).unwrap();
+        let read = outgoing.read_segments(0, &mut [std::io::IoSliceMut::new(&mut slot)]);
+        assert!(matches!(read, Err(SourceError::Changed { .. })), "{read:?}");
+        assert!(matches!(outgoing.check_unchanged(), Err(SourceError::Changed { .. })));
+    }
+    // Cut while it is open.
+    fs::write(&path, noise(1, 10_000)).unwrap();
+    let mut outgoing = scan(&path);
+    let mut slot = vec![0; 1000];
+    outgoing.read_segments(0, &mut [std::io::IoSliceMut::new(&mut slot)]).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_len(500).unwrap();
+    let read = outgoing.read_segments(1000, &mut [std::io::IoSliceMut::new(&mut slot)]);
+    assert!(matches!(read, Err(SourceError::Changed { .. })));
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(outgoing.check_unchanged(), Err(SourceError::Changed { .. })));
+}

@@ -1,0 +1,284 @@
+//! Nothing is written outside of the directory, and nothing is destroyed that was not meant to be.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use common::{SEGMENT, fill, listing, noise, open, plant, scan, segments, try_open};
+use farcast_files::{
+    Happening, Incoming, ManifestError, Options, Outgoing, Overwrite, ProductId, StoreError, UnsafeReason,
+};
+
+/// Receives all of it below `dir`.
+fn receive(
+    dir: &Path,
+    outgoing: &Outgoing,
+    all: &[Vec<u8>],
+    options: Options,
+) -> Result<Vec<Happening>, StoreError> {
+    let mut incoming = try_open(dir, outgoing, SEGMENT, options)?;
+    let happenings = fill(&mut incoming, all)?;
+    incoming.finish()?;
+    Ok(happenings)
+}
+
+fn refused(dir: &Path, outgoing: &Outgoing, all: &[Vec<u8>]) -> UnsafeReason {
+    match receive(dir, outgoing, all, Options::default()) {
+        Err(StoreError::UnsafePath { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_symbolic_link_anywhere_is_refused() {
+    let from = tempfile::tempdir().unwrap();
+    let mut outgoing = scan(&plant(from.path()));
+    let all = segments(&mut outgoing, SEGMENT);
+    let id = outgoing.id().to_string();
+    let partial = format!("tree/deep/.big.{}.farcast-part", &id[..8]);
+    let state = format!(".farcast/{id}");
+    let in_state = ["spool", "journal", "lock"].map(|name| format!("{state}/{name}"));
+    let places =
+        [".farcast", &state, "tree", "tree/deep", "tree/empty", "tree/deep/big", "tree/f1432", &partial];
+    for place in places.into_iter().chain(in_state.iter().map(String::as_str)) {
+        let (to, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(outside.path().join("victim"), b"untouched").unwrap();
+        let at = to.path().join(place);
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        let leads_to =
+            if at.extension().is_some() { outside.path().join("victim") } else { outside.path().into() };
+        symlink(leads_to, &at).unwrap();
+        assert_eq!(refused(to.path(), &outgoing, &all), UnsafeReason::SymbolicLink, "{place}");
+        assert_eq!(listing(outside.path()).len(), 2, "{place}");
+        assert_eq!(fs::read(outside.path().join("victim")).unwrap(), b"untouched");
+    }
+}
+
+#[test]
+fn a_link_that_replaces_a_directory_meanwhile_leads_nowhere() {
+    let (from, to, outside) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut outgoing = scan(&plant(from.path()));
+    let all = segments(&mut outgoing, SEGMENT);
+    let mut incoming = open(to.path(), &outgoing, SEGMENT);
+    for (at, segment) in all[..20].iter().enumerate() {
+        incoming.store(at as u32, &[segment]).unwrap();
+    }
+    fs::rename(to.path().join("tree/deep"), to.path().join("tree/moved")).unwrap();
+    symlink(outside.path(), to.path().join("tree/deep")).unwrap();
+    let found = fill(&mut incoming, &all);
+    assert!(
+        matches!(found, Err(StoreError::UnsafePath { reason: UnsafeReason::SymbolicLink, .. })),
+        "{found:?}"
+    );
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn only_regular_files_are_replaced() {
+    let from = tempfile::tempdir().unwrap();
+    let mut outgoing = scan(&plant(from.path()));
+    let all = segments(&mut outgoing, SEGMENT);
+    let to = tempfile::tempdir().unwrap();
+    fs::create_dir(to.path().join("tree")).unwrap();
+    let target = to.path().join("tree/f1432");
+    rustix::fs::mknodat(rustix::fs::CWD, &target, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    assert_eq!(refused(to.path(), &outgoing, &all), UnsafeReason::NotARegularFile);
+    fs::remove_file(&target).unwrap();
+    fs::create_dir(&target).unwrap();
+    assert_eq!(refused(to.path(), &outgoing, &all), UnsafeReason::NotARegularFile);
+    fs::remove_dir(&target).unwrap();
+    // Works for the superuser too, whom no mode keeps from writing.
+    fs::write(to.path().join("tree/deep"), b"a file where a directory should be").unwrap();
+    assert_eq!(refused(to.path(), &outgoing, &all), UnsafeReason::NotADirectory);
+    fs::remove_file(to.path().join("tree/deep")).unwrap();
+    receive(to.path(), &outgoing, &all, Options::default()).unwrap();
+}
+
+#[test]
+fn a_leftover_partial_is_not_written_to() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = from.path().join("file");
+    fs::write(&path, noise(1, 5000)).unwrap();
+    let mut outgoing = scan(&path);
+    let all = segments(&mut outgoing, SEGMENT);
+    // A second name of a file that belongs to someone else.
+    fs::write(to.path().join("precious"), noise(2, 5000)).unwrap();
+    let partial = format!(".file.{}.farcast-part", &outgoing.id().to_string()[..8]);
+    fs::hard_link(to.path().join("precious"), to.path().join(partial)).unwrap();
+    receive(to.path(), &outgoing, &all, Options::default()).unwrap();
+    assert_eq!(fs::read(to.path().join("precious")).unwrap(), noise(2, 5000));
+}
+
+#[test]
+fn existing_files_are_kept_or_replaced() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = from.path().join("file");
+    fs::write(&path, noise(1, 5000)).unwrap();
+    let mut outgoing = scan(&path);
+    let all = segments(&mut outgoing, SEGMENT);
+    let keep = Options { overwrite: Overwrite::Keep, ..Options::default() };
+    let target = to.path().join("file");
+    for old in [noise(2, 5000), noise(2, 1)] {
+        fs::write(&target, &old).unwrap();
+        let found = receive(to.path(), &outgoing, &all, keep);
+        assert!(matches!(found, Err(StoreError::AlreadyExists { .. })), "{found:?}");
+        assert_eq!(fs::read(&target).unwrap(), old);
+    }
+    receive(to.path(), &outgoing, &all, Options::default()).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), noise(1, 5000));
+    // The right content is no conflict.
+    receive(to.path(), &outgoing, &all, keep).unwrap();
+    fs::remove_file(&target).unwrap();
+    // One that appears while the product arrives.
+    let mut incoming = try_open(to.path(), &outgoing, SEGMENT, keep).unwrap();
+    incoming.store(0, &[&all[0]]).unwrap();
+    fs::write(&target, b"new").unwrap();
+    assert!(matches!(fill(&mut incoming, &all), Err(StoreError::AlreadyExists { .. })));
+    assert_eq!(fs::read(&target).unwrap(), b"new");
+    // Once it is gone, finishing works.
+    fs::remove_file(&target).unwrap();
+    incoming.finish().unwrap();
+    assert_eq!(fs::read(&target).unwrap(), noise(1, 5000));
+}
+
+#[test]
+fn a_head_that_leads_out_is_refused() {
+    let to = tempfile::tempdir().unwrap();
+    let path = b"../evil";
+    let mut manifest = vec![0, 0, 0, 1, 0, 1, 0o355];
+    manifest.extend_from_slice(&[0; 8]);
+    manifest.extend_from_slice(&(path.len() as u16).to_be_bytes());
+    manifest.extend_from_slice(path);
+    let mut head = b"FCM1".to_vec();
+    head.extend_from_slice(&(manifest.len() as u32).to_be_bytes());
+    head.extend_from_slice(&manifest);
+    let id = ProductId::of_head(&head);
+    let mut incoming = Incoming::open(to.path(), id, head.len() as u64, SEGMENT, Options::default()).unwrap();
+    let found = incoming.store(0, &[&head]);
+    assert!(matches!(found, Err(StoreError::BadManifest(ManifestError::BadPath { .. }))), "{found:?}");
+}
+
+#[test]
+fn sizes_that_make_no_sense() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = from.path().join("file");
+    fs::write(&path, noise(1, 5000)).unwrap();
+    let mut outgoing = scan(&path);
+    let all = segments(&mut outgoing, SEGMENT);
+    for (size, len) in [(100, 0), (u64::MAX, 1432), (1 << 40, 1)] {
+        let found = Incoming::open(to.path(), outgoing.id(), size, len, Options::default());
+        assert!(matches!(found, Err(StoreError::BadGeometry { .. })));
+    }
+    let mut longer =
+        Incoming::open(to.path(), outgoing.id(), outgoing.size() + 1, SEGMENT, Options::default()).unwrap();
+    assert!(matches!(longer.store(0, &[&all[0]]), Err(StoreError::WrongSize { .. })));
+}
+
+#[test]
+fn too_little_space_is_told_before_anything_is_written() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut outgoing = scan(&plant(from.path()));
+    let all = segments(&mut outgoing, SEGMENT);
+    let needs = outgoing.manifest().content_len();
+    let options = |limit| Options { space_limit: Some(limit), ..Options::default() };
+    let found = receive(to.path(), &outgoing, &all, options(needs - 1));
+    let told = StoreError::DiskFull { path: to.path().to_owned(), needed: needs, available: needs - 1 };
+    assert_eq!(found.unwrap_err().to_string(), told.to_string());
+    assert!(!to.path().join("tree").exists());
+    receive(to.path(), &outgoing, &all, options(needs)).unwrap();
+}
+
+#[test]
+fn a_disk_that_fills_up_is_told() {
+    const MARK: &str = "FARCAST_TEST_SMALL_DISK";
+    if let Some(dir) = std::env::var_os(MARK) {
+        return fill_up(Path::new(&dir));
+    }
+    let dir = tempfile::tempdir().unwrap();
+    // A small file system that only a copy of this test sees.
+    let script =
+        "mount -t tmpfs -o size=2m tmpfs \"$0\" || exit 77; exec \"$1\" --exact a_disk_that_fills_up_is_told";
+    let exe = std::env::current_exe().unwrap();
+    let mut run = Command::new("unshare");
+    let output = run.args(["-m", "sh", "-c", script]).arg(dir.path()).arg(exe).env(MARK, dir.path()).output();
+    let Ok(output) = output else { return skipped("there is no unshare") };
+    match output.status.code() {
+        Some(0) => {}
+        Some(1 | 77) if !String::from_utf8_lossy(&output.stdout).contains("running 1 test") => {
+            skipped("mounting is not allowed");
+        }
+        _ => panic!("{}", String::from_utf8_lossy(&output.stdout)),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "a test that checks nothing has to say so")]
+fn skipped(why: &str) {
+    eprintln!("skipped: {why}");
+}
+
+fn fill_up(dir: &Path) {
+    let from = tempfile::tempdir().unwrap();
+    let path = from.path().join("file");
+    fs::write(&path, noise(1, 1_000_000)).unwrap();
+    let mut outgoing = scan(&path);
+    let all = segments(&mut outgoing, SEGMENT);
+    let to = dir.join("to");
+    fs::create_dir(&to).unwrap();
+    let mut incoming = open(&to, &outgoing, SEGMENT);
+    incoming.store(0, &[&all[0]]).unwrap();
+    let hog = dir.join("hog");
+    fs::write(&hog, noise(3, 1_500_000)).unwrap();
+    let found = fill(&mut incoming, &all);
+    assert!(matches!(found, Err(StoreError::DiskFull { .. })), "{found:?}");
+    let before = incoming.held().count();
+    assert!(before > 100 && !incoming.held().is_full());
+    drop(incoming);
+    // Not even room for the list of what is missing: told at once.
+    let found = receive(&to, &outgoing, &all, Options::default());
+    assert!(matches!(found, Err(StoreError::DiskFull { .. })), "{found:?}");
+    fs::remove_file(&hog).unwrap();
+    receive(&to, &outgoing, &all, Options::default()).unwrap();
+    assert_eq!(fs::read(to.join("file")).unwrap(), noise(1, 1_000_000));
+}
+
+#[test]
+fn a_sparse_file_stays_sparse() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = from.path().join("sparse");
+    let file = fs::File::create_new(&path).unwrap();
+    file.set_len(1 << 30).unwrap();
+    for at in [0, 300_000_001, (1 << 30) - 5] {
+        std::os::unix::fs::FileExt::write_all_at(&file, b"data!", at).unwrap();
+    }
+    let mut outgoing = scan(&path);
+    let mut incoming = open(to.path(), &outgoing, 60_000);
+    let mut buffers = vec![vec![0; 60_000]; 17];
+    let mut first = 0;
+    let mut offset = 0;
+    while offset < outgoing.size() {
+        let mut slots: Vec<_> = buffers.iter_mut().map(|slot| std::io::IoSliceMut::new(slot)).collect();
+        let read = outgoing.read_segments(offset, &mut slots).unwrap();
+        let payloads: Vec<&[u8]> = buffers.iter().map(Vec::as_slice).collect();
+        let count = read.div_ceil(60_000) as usize;
+        let mut payloads = payloads[..count].to_vec();
+        payloads[count - 1] = &payloads[count - 1][..(read - 60_000 * (count as u64 - 1)) as usize];
+        incoming.store(first, &payloads).unwrap();
+        // In the middle: die and go on; what comes then must leave holes too.
+        if offset < 500_000_000 && offset + read >= 500_000_000 {
+            incoming.abandon().unwrap();
+            incoming = open(to.path(), &outgoing, 60_000);
+        }
+        first += count as u32;
+        offset += read;
+    }
+    incoming.finish().unwrap();
+    let received = fs::metadata(to.path().join("sparse")).unwrap();
+    assert_eq!(received.len(), 1 << 30);
+    assert!(received.blocks() * 512 < 2_000_000, "{} bytes on disk", received.blocks() * 512);
+}
