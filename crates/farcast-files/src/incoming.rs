@@ -18,6 +18,7 @@ mod delivery;
 mod finish;
 mod open;
 mod place;
+mod read;
 mod state;
 
 pub use checkpoint::Checkpoint;

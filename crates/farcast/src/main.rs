@@ -1,1 +1,63 @@
-fn main() {}
+//! `farcast`: deliver files reliably to many receivers over links that break ordinary transfer.
+#![forbid(unsafe_code)]
+
+mod args;
+mod demo;
+mod output;
+mod progress;
+mod receive;
+mod send;
+mod state;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+
+/// How a command ended; the number is the exit code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Exit {
+    /// Done.
+    Done = 0,
+    /// Failed.
+    Failed = 1,
+    /// Wrong usage, or a bad file.
+    Usage = 2,
+    /// Some receivers are incomplete.
+    Incomplete = 3,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Send(args) => send::run(&args),
+        Command::Receive(args) => receive::run(&args),
+        Command::Demo(args) => demo::run(&args),
+    };
+    let exit = result.unwrap_or_else(|failure| {
+        output::error(&failure.sentence);
+        failure.exit
+    });
+    ExitCode::from(exit as u8)
+}
+
+/// Why a command could not do its work: one sentence, and the exit code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    sentence: String,
+    exit: Exit,
+}
+
+impl Failure {
+    pub(crate) fn usage(sentence: impl Into<String>) -> Self {
+        Self { sentence: sentence.into(), exit: Exit::Usage }
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self { sentence: error.to_string(), exit: Exit::Failed }
+    }
+}

@@ -41,6 +41,11 @@ impl Receiver {
     }
 
     fn hold_answers(&mut self, now: Time, m: &StatusRequest) {
+        let same = |p: &Pending| (p.pass, p.blocks, p.dtus, p.status) == (m.pass, m.blocks, m.dtus, m.status);
+        if self.session.as_ref().and_then(|session| session.pending.as_ref()).is_some_and(same) {
+            // A request sent twice against loss must not undo the spreading of its answers.
+            return;
+        }
         // A new request finds the answers to the last one still held back: they go first (draft §4.1.1).
         self.send_answers();
         let backoff = self.backoff();

@@ -341,7 +341,12 @@ impl Sender {
     /// Whether sending `block` would pass the window.
     fn window_is_full(&mut self, block: u32) -> bool {
         let Pace::Window { segments } = self.config.pace else { return false };
-        let slowest = self.members.values().filter(|m| m.is_active()).map(|m| m.acked).min();
+        let active = || self.members.values().filter(|m| m.is_active());
+        let slowest = active().map(|m| m.acked).min();
+        // What a receiver buffers must hold all that is under way; half of it goes to the kernel's bookkeeping.
+        let buffer = active().filter_map(|m| m.receive_buffer).min().map_or(u32::MAX, |bytes| bytes / 2);
+        let datagram = wire::data_len(usize::from(self.geometry.dtu_size())) as u32;
+        let segments = segments.min(buffer / datagram);
         let outstanding = self.flight.outstanding(slowest.unwrap_or(self.flight.newest()));
         outstanding > 0 && outstanding.saturating_add(self.geometry.block_len(block)) > segments
     }

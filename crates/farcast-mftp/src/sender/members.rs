@@ -44,6 +44,8 @@ pub struct Member {
     /// When its Done came.
     pub done_at: Option<Time>,
     pub(super) name: Option<String>,
+    /// Bytes that it said it can buffer.
+    pub(super) receive_buffer: Option<u32>,
     pub(super) missing: BTreeMap<u32, u32>,
     pub(super) silent_rounds: u32,
     pub(super) heard: bool,
@@ -66,6 +68,7 @@ impl Member {
             naks: 0,
             done_at: None,
             name: None,
+            receive_buffer: None,
             missing: BTreeMap::new(),
             silent_rounds: 0,
             heard: true,

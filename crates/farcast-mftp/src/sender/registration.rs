@@ -30,6 +30,19 @@ impl Sender {
         self.announce(now);
     }
 
+    /// Notes, before [`open`](Self::open), that `client` has everything from an earlier run of the same transfer:
+    /// it is not waited for.
+    pub fn mark_done(&mut self, client: ClientId) {
+        if self.phase != Phase::Idle {
+            return;
+        }
+        let repeats = self.config.repeats;
+        let fresh = || Member::new(alloc::format!("{client}"), MemberState::Done);
+        let member = self.members.entry(client).or_insert_with(fresh);
+        // Nothing is to be confirmed to it: it knows.
+        (member.state, member.confirmations) = (MemberState::Done, repeats);
+    }
+
     /// Starts data with whoever has registered, on the owner's demand. Without anyone it goes on announcing.
     pub fn start(&mut self, now: Time) {
         if self.phase == Phase::Announcing && (self.accepted() > 0 || !self.has_members()) {
@@ -235,6 +248,7 @@ impl Sender {
         let Some(member) = self.members.get_mut(&client) else { return };
         member.address = Some(source);
         member.name.clone_from(&m.name);
+        member.receive_buffer = m.receive_buffer_bytes;
         member.held = m.segments_held.unwrap_or(0).min(self.geometry.segments());
         member.state = MemberState::Active;
         member.contender = None;

@@ -1,0 +1,291 @@
+//! Scenarios: one sender, its receivers, the links between them.
+
+use std::cell::RefCell;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+
+use farcast_core::{BitRate, Bitmap, Message as _, Span, Time};
+use farcast_mftp::message::Data;
+use farcast_mftp::{
+    Body, ClientId, Message, Offer, Pace, Product, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome,
+    Sender, SenderConfig, SenderEvent, SenderOutcome, StatusRetry, wire,
+};
+use farcast_testkit::{Departure, Handle, Host, Link, Log, Network, Setup};
+
+/// The network of MFTP hosts.
+pub(crate) type Net = Network<Message>;
+/// The log of one.
+pub(crate) type MftpLog = Log<Message>;
+
+/// The bytes that UDP and IPv4 add, as the default pace counts them.
+pub(crate) const OVERHEAD: usize = 28;
+
+pub(crate) const fn ms(n: u64) -> Span {
+    Span::from_millis(n)
+}
+
+pub(crate) const fn secs(n: u64) -> Span {
+    Span::from_secs(n)
+}
+
+/// `span` after the beginning.
+pub(crate) fn at(span: Span) -> Time {
+    Time::ZERO + span
+}
+
+pub(crate) fn group() -> SocketAddr {
+    "239.255.54.2:5402".parse().expect("address")
+}
+
+pub(crate) fn server() -> SocketAddr {
+    "192.0.2.1:40000".parse().expect("address")
+}
+
+/// Where receiver `n` answers from; it listens there, too.
+pub(crate) fn receiver_address(n: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, (n / 250) as u8, (n % 250) as u8 + 1], 5402))
+}
+
+pub(crate) fn product(size: u64) -> Product {
+    Product { id: [7; 32], size, name: "file".into() }
+}
+
+pub(crate) fn rate(kbps: u64) -> Pace {
+    let rate = BitRate::from_bps(kbps * 1000).expect("positive");
+    Pace::Rate { rate, overhead: OVERHEAD as u16, credit: ms(5) }
+}
+
+/// A sender of `dtus` DTUs of 1000 bytes in blocks of `block_size`, at 1 Mbit/s, to a group that starts with
+/// its first `receivers`.
+pub(crate) fn sender(dtus: u32, block_size: u32, receivers: u32) -> SenderConfig {
+    let mut config = SenderConfig::new(product(u64::from(dtus) * 1000), server(), group());
+    (config.dtu_size, config.block_size, config.pace) = (1000, block_size, rate(1000));
+    config.start.receivers = Some(receivers);
+    config.start.after = None;
+    config.status_retry = StatusRetry::Fixed(ms(800));
+    config
+}
+
+pub(crate) fn receiver(n: usize) -> ReceiverConfig {
+    let id = ClientId::from_address(receiver_address(n).ip());
+    ReceiverConfig { seed: n as u64, ..ReceiverConfig::new(id, group().port()) }
+}
+
+/// What a receiver's owner answers.
+#[derive(Clone, Default)]
+pub(crate) struct Ownership {
+    /// Segments that it holds already, as a list of those that it lacks; `None` for none held.
+    pub(crate) lacks: Option<Vec<u32>>,
+    /// Whether rebuilding blocks from parity works.
+    pub(crate) cannot_decode: bool,
+    /// Whether it leaves `Complete` unanswered: a script answers.
+    pub(crate) slow: bool,
+    /// What it is told, in order.
+    pub(crate) told: Rc<RefCell<Vec<(Time, ReceiverEvent)>>>,
+}
+
+impl Ownership {
+    fn answer(&self, engine: &mut Receiver, now: Time, event: &ReceiverEvent) {
+        match event {
+            ReceiverEvent::Offered(offer) => engine.accept(now, self.held(offer)),
+            ReceiverEvent::Decode { block } => engine.decoded(*block, !self.cannot_decode),
+            ReceiverEvent::Complete if !self.slow => engine.verified(now),
+            _ => {}
+        }
+    }
+
+    fn held(&self, offer: &Offer) -> Bitmap {
+        let segments = offer.geometry.segments();
+        let Some(lacks) = &self.lacks else { return Bitmap::new(segments) };
+        let mut held = Bitmap::full(segments);
+        for &segment in lacks {
+            held.remove(segment);
+        }
+        held
+    }
+
+    /// How the receiver's transmissions ended.
+    pub(crate) fn outcomes(&self) -> Vec<ReceiverOutcome> {
+        let told = self.told.borrow();
+        let ended = told.iter().filter_map(|(_, event)| match event {
+            ReceiverEvent::Ended(outcome) => Some(outcome.clone()),
+            _ => None,
+        });
+        ended.collect()
+    }
+
+    /// Whether the product is complete here.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.outcomes().iter().any(|outcome| matches!(outcome, ReceiverOutcome::Complete { .. }))
+    }
+
+    /// Each segment that the owner was told to store, in order.
+    pub(crate) fn stored(&self) -> Vec<u32> {
+        let told = self.told.borrow();
+        let runs = told.iter().filter_map(|(_, event)| match event {
+            ReceiverEvent::Store { segments, .. } => Some(*segments),
+            _ => None,
+        });
+        runs.flat_map(farcast_core::Run::segments).collect()
+    }
+}
+
+/// A receiver in a network, and what its owner saw.
+#[derive(Clone)]
+pub(crate) struct Client {
+    pub(crate) handle: Handle<Receiver>,
+    pub(crate) owner: Ownership,
+}
+
+/// What a sender's owner was told.
+pub(crate) type Told = Rc<RefCell<Vec<(Time, SenderEvent)>>>;
+
+/// A sender and its receivers.
+pub(crate) struct Session {
+    pub(crate) net: Net,
+    pub(crate) sender: Handle<Sender>,
+    pub(crate) told: Told,
+    pub(crate) clients: Vec<Client>,
+}
+
+impl Session {
+    /// A sender that opens at time zero and `receivers` default receivers, over `link` in both directions.
+    pub(crate) fn new(name: &str, setup: Setup, config: SenderConfig, receivers: usize, link: Link) -> Self {
+        let mut session = Self::empty(name, setup, config, link);
+        for n in 0..receivers {
+            session.add(n, receiver(n), Ownership::default());
+        }
+        session
+    }
+
+    /// A sender that opens at time zero, without receivers.
+    pub(crate) fn empty(name: &str, setup: Setup, config: SenderConfig, link: Link) -> Self {
+        let mut net = Net::new(name, setup);
+        net.links(link);
+        net.corrupt_with(damage);
+        let (sender, told) = add_sender(&mut net, config, Time::ZERO);
+        Self { net, sender, told, clients: Vec::new() }
+    }
+
+    /// Adds a receiver at address `n`.
+    pub(crate) fn add(&mut self, n: usize, config: ReceiverConfig, owner: Ownership) -> Client {
+        self.add_at(receiver_address(n), config, owner)
+    }
+
+    /// Adds a receiver at `address`.
+    pub(crate) fn add_at(&mut self, address: SocketAddr, config: ReceiverConfig, owner: Ownership) -> Client {
+        let engine = Receiver::new(config).expect("valid");
+        let mine = owner.clone();
+        let host = Host::new(engine, move |engine: &mut Receiver, now, event| {
+            mine.answer(engine, now, &event);
+            mine.told.borrow_mut().push((now, event));
+        });
+        let host = host.without(|event| matches!(event, ReceiverEvent::Store { .. }));
+        let client = Client { handle: self.net.add(address, &[group().ip(), response_group()], host), owner };
+        self.clients.push(client.clone());
+        client
+    }
+
+    /// Runs to the end.
+    pub(crate) fn run(mut self) -> Self {
+        self.net.run();
+        self
+    }
+
+    /// The sender's engine.
+    pub(crate) fn engine(&self) -> &Sender {
+        self.net.engine(self.sender)
+    }
+
+    /// How the sender ended.
+    pub(crate) fn outcome(&self) -> Option<SenderOutcome> {
+        self.told.borrow().iter().find_map(|(_, event)| match event {
+            SenderEvent::Ended(outcome) => Some(outcome.clone()),
+            _ => None,
+        })
+    }
+
+    /// When the sender first told of `event`.
+    pub(crate) fn when(&self, event: impl Fn(&SenderEvent) -> bool) -> Option<Time> {
+        self.told.borrow().iter().find(|(_, told)| event(told)).map(|&(time, _)| time)
+    }
+
+    /// How often the sender told of `event`.
+    pub(crate) fn count(&self, event: impl Fn(&SenderEvent) -> bool) -> usize {
+        self.told.borrow().iter().filter(|(_, told)| event(told)).count()
+    }
+
+    /// Asserts that the sender finished and every receiver has the product, each segment stored once.
+    pub(crate) fn assert_complete(&self) {
+        let context = self.net.context();
+        assert_eq!(self.outcome(), Some(SenderOutcome::Finished), "{context}");
+        for client in &self.clients {
+            let outcomes = client.owner.outcomes();
+            let told = self.told.borrow();
+            assert!(client.owner.is_complete(), "{context} {:?}: {outcomes:?}, {told:?}", client.handle);
+            client.assert_stored_once(&context);
+        }
+    }
+}
+
+impl Client {
+    fn assert_stored_once(&self, context: &str) {
+        let mut stored = self.owner.stored();
+        let all = stored.len();
+        stored.sort_unstable();
+        stored.dedup();
+        assert_eq!(stored.len(), all, "{context} {:?}: a segment was stored twice", self.handle);
+    }
+}
+
+/// Adds a sender that opens at `opens`.
+pub(crate) fn add_sender(net: &mut Net, config: SenderConfig, opens: Time) -> (Handle<Sender>, Told) {
+    let told = Told::default();
+    let mine = told.clone();
+    let address = config.server;
+    let host = Host::new(Sender::new(config).expect("valid"), move |_: &mut Sender, now, event| {
+        mine.borrow_mut().push((now, event));
+    });
+    let sender = net.add(address, &[group().ip(), response_group()], host);
+    net.at(opens, sender, |engine: &mut Sender, now| engine.open(now));
+    (sender, told)
+}
+
+/// A group for answers, where receivers hear one another.
+pub(crate) fn response_group() -> IpAddr {
+    IpAddr::from([239, 255, 54, 3])
+}
+
+/// Encodes a message of one segment, flips one to eight bits, and decodes what is left.
+pub(crate) fn damage(message: &Message, random: &mut farcast_core::random::RandomStream) -> Option<Message> {
+    let mut datagram = Vec::new();
+    wire::encode(message, 0, &mut datagram);
+    datagram.resize(message.wire_len(0), 0);
+    for _ in 0..=random.below(8) {
+        let bit = random.below(datagram.len() as u64 * 8) as usize;
+        datagram[bit / 8] ^= 1 << (bit % 8);
+    }
+    wire::decode(&datagram).ok().map(|packet| packet.message)
+}
+
+/// The DATA that host `from` sent.
+pub(crate) fn data(log: &MftpLog, from: usize) -> Vec<(Time, Data)> {
+    sent(log, from, |body| if let Body::Data(data) = body { Some(data.clone()) } else { None })
+}
+
+/// What host `from` sent, as far as `pick` picks it.
+pub(crate) fn sent<T>(log: &MftpLog, from: usize, pick: impl Fn(&Body) -> Option<T>) -> Vec<(Time, T)> {
+    let mine = log.departures.iter().filter(|departure| departure.from == from);
+    mine.filter_map(|Departure { at, message, .. }| pick(&message.body).map(|t| (*at, t))).collect()
+}
+
+/// Loses DATA, and nothing else, with probability `p`.
+pub(crate) fn lose_data(net: &mut Net, seed: u64, p: f64) {
+    let mut random = farcast_core::random::RandomStream::derive(seed, &[99]);
+    net.drop_if(move |leg| matches!(leg.message.body, Body::Data(_)) && random.chance(p));
+}
+
+/// How long a message of the sender takes at `kbps`.
+pub(crate) fn duration(body_len: usize, kbps: u64) -> Span {
+    BitRate::from_bps(kbps * 1000).expect("positive").time_of_bytes((body_len + OVERHEAD) as u64)
+}

@@ -1,0 +1,256 @@
+//! What each pass sends and when it begins; when receivers are asked, and when they answer (rules 5 to 9).
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use farcast_core::{Message as _, Span, Time};
+use farcast_mftp::message::{Nak, StatusRequest};
+use farcast_mftp::{Body, NakTiming, PassWait, SenderConfig, StatusRetry};
+use farcast_testkit::{Link, Setup};
+
+use crate::common::{
+    MftpLog, OVERHEAD, Session, data, duration, lose_data, ms, rate, response_group, secs, sender, sent,
+};
+
+/// The DTUs, counted through the product, that each pass sent, in order of sending.
+fn passes(log: &MftpLog, block_size: u32) -> Vec<Vec<u32>> {
+    let mut passes = Vec::new();
+    for (_, d) in data(log, 0) {
+        passes.resize_with(passes.len().max(d.pass as usize), Vec::new);
+        passes[d.pass as usize - 1].push(d.block * block_size + d.dtus.first());
+    }
+    passes
+}
+
+/// What at least one of `receivers` still lacks after `pass`, from what the network did to each DTU.
+fn lacking(log: &MftpLog, receivers: usize, dtus: u32, block_size: u32, pass: u32) -> BTreeSet<u32> {
+    let mut lacking: Vec<BTreeSet<u32>> = vec![(0..dtus).collect(); receivers];
+    for leg in &log.legs {
+        if let Body::Data(d) = &leg.message.body
+            && leg.copies > 0
+            && d.pass <= pass
+        {
+            // The sender is host 0.
+            lacking[leg.to - 1].remove(&(d.block * block_size + d.dtus.first()));
+        }
+    }
+    lacking.into_iter().flatten().collect()
+}
+
+#[test]
+fn a_pass_sends_the_union_of_what_was_lost() {
+    for wait in [PassWait::Draft, PassWait::FixedTimer] {
+        for seed in 0..20 {
+            // The delays are far shorter than the wait, and one block is a pass: no NAK is late.
+            let mut config = SenderConfig { pass_wait: wait, ..sender(60, 60, 5) };
+            if wait == PassWait::FixedTimer {
+                config = SenderConfig { block_size: 16, ..config };
+            }
+            let block = config.block_size;
+            let mut session = Session::new("union", Setup::plain(seed), config, 5, Link::clean(ms(20)));
+            lose_data(&mut session.net, seed, 0.2);
+            let mut session = session.run();
+            session.assert_complete();
+            let log = session.net.take_log();
+            let sent = passes(&log, block);
+            assert!(sent.len() > 1, "{} nothing was lost", session.net.context());
+            for pass in 1..sent.len() {
+                let expected: Vec<u32> = lacking(&log, 5, 60, block, pass as u32).into_iter().collect();
+                if wait == PassWait::FixedTimer {
+                    assert_eq!(sent[pass], expected, "{} pass {}", session.net.context(), pass + 1);
+                } else {
+                    // The first NAK begins the pass, so what only others lack comes one pass later.
+                    assert!(sent[pass].iter().all(|dtu| expected.contains(dtu)), "pass {}", pass + 1);
+                }
+            }
+        }
+    }
+}
+
+fn requests(log: &MftpLog) -> Vec<(Time, StatusRequest)> {
+    sent(log, 0, |body| if let Body::StatusRequest(m) = body { Some(m.clone()) } else { None })
+}
+
+/// The first departure of DATA in `pass`.
+fn begin_of(log: &MftpLog, pass: u32) -> Time {
+    data(log, 0).iter().find(|(_, d)| d.pass == pass).expect("that pass").0
+}
+
+/// When the last thing that `pass` sends has left: the end of its last status request.
+fn end_of(log: &MftpLog, pass: u32) -> Time {
+    let own = |d: &&farcast_testkit::Departure<_>| {
+        let message: &farcast_mftp::Message = &d.message;
+        matches!(&message.body, Body::StatusRequest(m) if m.pass == pass)
+    };
+    let last = log.departures.iter().find(|d| own(d) && d.at > begin_of_block_end(log, pass)).expect("asked");
+    last.at + duration(last.message.wire_len(0), 1000)
+}
+
+/// The last departure of DATA in `pass`.
+fn begin_of_block_end(log: &MftpLog, pass: u32) -> Time {
+    data(log, 0).iter().rfind(|(_, d)| d.pass == pass).expect("that pass").0
+}
+
+#[test]
+fn the_fixed_timer_waits_after_every_pass() {
+    for seed in 0..10 {
+        let srt = ms(1234);
+        let retry = StatusRetry::Fixed(srt);
+        let config =
+            SenderConfig { pass_wait: PassWait::FixedTimer, status_retry: retry, ..sender(60, 16, 3) };
+        let mut session = Session::new("fixed timer", Setup::plain(seed), config, 3, Link::clean(ms(100)));
+        lose_data(&mut session.net, seed, 0.2);
+        let mut session = session.run();
+        session.assert_complete();
+        let log = session.net.take_log();
+        let last = passes(&log, 16).len() as u32;
+        assert!(last > 1);
+        for pass in 2..=last {
+            let since = begin_of(&log, pass).since(end_of(&log, pass - 1));
+            assert_eq!(since, srt, "{} pass {pass}", session.net.context());
+        }
+    }
+}
+
+#[test]
+fn the_drafts_next_pass_begins_at_once() {
+    // NAKs of early blocks are there before the pass ends.
+    let mut session = Session::new("draft", Setup::plain(1), sender(60, 6, 3), 3, Link::clean(ms(20)));
+    session.net.drop_if(|leg| matches!(&leg.message.body, Body::Data(d) if (d.pass, d.block) == (1, 2)));
+    let mut session = session.run();
+    session.assert_complete();
+    let log = session.net.take_log();
+    assert_eq!(begin_of(&log, 2), end_of(&log, 1), "nothing is waited for");
+    assert_eq!(passes(&log, 6)[1], (12..18).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_drafts_pass_begins_with_the_first_nak_if_nothing_is_known() {
+    let mut session = Session::new("draft", Setup::plain(1), sender(60, 60, 3), 3, Link::clean(ms(120)));
+    session.net.drop_if(|leg| matches!(&leg.message.body, Body::Data(d) if d.pass == 1 && leg.to == 2));
+    let mut session = session.run();
+    session.assert_complete();
+    let client = session.clients[1].handle;
+    let delay = session.net.delay(client, session.sender);
+    let log = session.net.take_log();
+    let naks = sent(&log, 2, |body| matches!(body, Body::Nak(_)).then_some(()));
+    assert_eq!(begin_of(&log, 2), naks[0].0 + delay);
+}
+
+#[test]
+fn nak_timing_decides_when_receivers_are_asked() {
+    for (timing, asked) in [(NakTiming::EachBlock, vec![0, 1, 2, 3]), (NakTiming::EndOfFirstPass, vec![0, 0])]
+    {
+        let mut config = SenderConfig { nak_timing: timing, ..sender(60, 16, 2) };
+        config.pass_wait = PassWait::FixedTimer;
+        let mut session = Session::new("NAK timing", Setup::plain(1), config, 2, Link::clean(ms(20)));
+        session
+            .net
+            .drop_if(|leg| matches!(&leg.message.body, Body::Data(d) if d.pass == 1 && d.dtus.first() == 3));
+        let mut session = session.run();
+        session.assert_complete();
+        let log = session.net.take_log();
+        let first: Vec<_> = requests(&log).into_iter().filter(|(_, m)| m.pass == 1).collect();
+        let blocks: Vec<u32> = first.iter().map(|(_, m)| m.blocks.first()).collect();
+        assert_eq!(blocks, asked, "{timing:?}");
+        let whole = timing == NakTiming::EndOfFirstPass;
+        assert!(first.iter().all(|(_, m)| (m.blocks.count() == 4) == whole), "{timing:?}");
+        let second: Vec<_> = requests(&log).into_iter().filter(|(_, m)| m.pass == 2).collect();
+        let blocks: Vec<u32> = second.iter().map(|(_, m)| m.blocks.first()).collect();
+        assert_eq!(blocks, [0, 1, 2, 3], "later passes ask after each block");
+        let early = data(&log, 0).iter().rfind(|(_, d)| d.pass == 1).expect("data").0;
+        let naks = naks(&log, 1);
+        assert_eq!(naks.iter().any(|(at, _)| *at < early), !whole, "{timing:?}");
+    }
+}
+
+fn naks(log: &MftpLog, from: usize) -> Vec<(Time, Nak)> {
+    sent(log, from, |body| if let Body::Nak(m) = body { Some(m.clone()) } else { None })
+}
+
+/// A sender whose answers go to a group and are spread over a second.
+fn spread(receivers: u32) -> SenderConfig {
+    let mut config = SenderConfig { pass_wait: PassWait::FixedTimer, ..sender(60, 60, receivers) };
+    config.response = SocketAddr::new(response_group(), 40000);
+    (config.backoff_window, config.status_retry) = (secs(1), StatusRetry::Fixed(ms(1500)));
+    config
+}
+
+#[test]
+fn answers_spread_over_the_back_off_window() {
+    let mut session = Session::new("spread", Setup::plain(1), spread(20), 20, Link::clean(ms(20)));
+    // Each lacks another DTU, so nobody says what another has said.
+    session.net.drop_if(
+        |leg| matches!(&leg.message.body, Body::Data(d) if d.pass == 1 && d.dtus.first() as usize == leg.to),
+    );
+    let mut session = session.run();
+    session.assert_complete();
+    let log = session.net.take_log();
+    let asked = requests(&log)[0].0;
+    let mut waits: Vec<Span> = Vec::new();
+    for client in &session.clients {
+        let naks = naks(&log, client.handle.index());
+        assert_eq!(naks.len(), 1, "{:?}", client.handle);
+        waits.push(naks[0].0.since(asked + session.net.delay(session.sender, client.handle)));
+    }
+    waits.sort_unstable();
+    assert!(waits[19] <= secs(1), "{waits:?}");
+    // The chance that a quarter of the window stays empty of 20 uniform draws is 0.3 %, for one seed of these.
+    for quarter in 0..4 {
+        let range = ms(250 * quarter)..ms(250 * (quarter + 1));
+        assert!(waits.iter().any(|wait| range.contains(wait)), "{range:?} {waits:?}");
+    }
+}
+
+#[test]
+fn equal_naks_are_suppressed() {
+    let mut session = Session::new("suppression", Setup::plain(1), spread(20), 20, Link::clean(ms(20)));
+    session
+        .net
+        .drop_if(|leg| matches!(&leg.message.body, Body::Data(d) if d.pass == 1 && d.dtus.first() == 7));
+    let mut session = session.run();
+    session.assert_complete();
+    let log = session.net.take_log();
+    let said: Vec<_> = session.clients.iter().flat_map(|c| naks(&log, c.handle.index())).collect();
+    let kept: u64 = session.clients.iter().map(|c| session.net.engine(c.handle).stats().suppressed).sum();
+    assert_eq!(said.len() as u64 + kept, 20);
+    // Those speak whose time came before they could hear the first: 40 ms and less apart on the way.
+    let first = said.iter().map(|(at, _)| *at).min().expect("one spoke");
+    assert!(said.len() < 6 && said.iter().all(|(at, _)| at.since(first) <= ms(21)), "{said:?}");
+}
+
+#[test]
+fn a_new_request_brings_held_back_answers_at_once() {
+    // After each block: the second request comes long before the window of the first is over.
+    let mut config = SenderConfig { block_size: 6, ..spread(1) };
+    config.status_retry = StatusRetry::Fixed(secs(2));
+    let mut session = Session::new("flush", Setup::plain(1), config, 1, Link::clean(ms(20)));
+    session
+        .net
+        .drop_if(|leg| matches!(&leg.message.body, Body::Data(d) if d.pass == 1 && d.dtus.first() == 2));
+    let mut session = session.run();
+    session.assert_complete();
+    let log = session.net.take_log();
+    let delay = session.net.delay(session.sender, session.clients[0].handle);
+    let asked = requests(&log);
+    for (block, pair) in asked.windows(2).enumerate().take(8) {
+        let nak = naks(&log, 1).into_iter().find(|(_, nak)| nak.block == block as u32).expect("answered");
+        assert!(nak.0 <= pair[1].0 + delay, "block {block}");
+    }
+}
+
+#[test]
+fn data_keeps_to_the_rate() {
+    for (kbps, loss) in [(64, 0.0), (300, 0.1), (1000, 0.1), (1000, 0.3)] {
+        let config = SenderConfig { pace: rate(kbps), ..sender(200, 16, 3) };
+        let link = Link::lossy(ms(250), loss);
+        let mut session = Session::new("rate", Setup::plain(2), config, 3, link).run();
+        session.assert_complete();
+        let log = session.net.take_log();
+        let (first, last) = (begin_of(&log, 1), begin_of_block_end(&log, session.engine().pass().0));
+        let own: Vec<_> =
+            log.departures.into_iter().filter(|d| d.from == 0 && d.at >= first && d.at <= last).collect();
+        let rate = farcast_core::BitRate::from_bps(kbps * 1000).expect("positive");
+        farcast_testkit::laws::keeps_rate(&session.net.context(), &own, rate, OVERHEAD, secs(1));
+    }
+}

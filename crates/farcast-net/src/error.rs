@@ -1,0 +1,104 @@
+//! What can go wrong on a network, each in one sentence that says what to do.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use farcast_files::{SourceError, StoreError};
+use farcast_mftp::ConfigError;
+
+/// Why a transfer could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NetError {
+    /// The interface is not there.
+    #[error("there is no interface {0}; `ip address` lists them")]
+    NoInterface(String),
+    /// The interface has no address of the group's family.
+    #[error(
+        "interface {name} has no {family} address to send from; give it one or choose another --interface"
+    )]
+    NoAddress {
+        /// The interface.
+        name: String,
+        /// "IPv4" or "IPv6".
+        family: &'static str,
+    },
+    /// The kernel has no route.
+    #[error(
+        "there is no route to {0}; name an interface with --interface, or add a route (`ip route add 224.0.0.0/4 dev IFACE`)"
+    )]
+    NoRoute(IpAddr),
+    /// The interface cannot do multicast.
+    #[error(
+        "cannot join {group} on {interface}: {source}; choose an interface with multicast (`ip link` shows MULTICAST)"
+    )]
+    Join {
+        /// The group.
+        group: IpAddr,
+        /// The interface.
+        interface: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The address is taken or not ours.
+    #[error("cannot listen on {address}: {source}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A source was named for a group that is not a multicast one.
+    #[error("--source needs a multicast group, and {0} is none")]
+    SourceWithoutGroup(IpAddr),
+    /// The datagrams are too large for the path.
+    #[error("datagrams of {size} bytes do not fit the path to {destination}; choose a smaller --dtu-size")]
+    TooLarge {
+        /// UDP payload in bytes.
+        size: usize,
+        /// Where to.
+        destination: SocketAddr,
+    },
+    /// Another system call on a socket failed.
+    #[error("cannot {action}: {source}")]
+    Socket {
+        /// What was tried.
+        action: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file of the sender's.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// A file of the receiver's.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A setting.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A parity setting that the code cannot do.
+    #[error("blocks of {block} DTUs with {parity} parity symbols: {reason}")]
+    Parity {
+        /// DTUs in a block.
+        block: u32,
+        /// Parity symbols.
+        parity: u32,
+        /// What the code says.
+        reason: String,
+    },
+    /// The receiving directory.
+    #[error("cannot receive into {}: {source}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl NetError {
+    pub(crate) fn socket(action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Socket { action, source }
+    }
+}

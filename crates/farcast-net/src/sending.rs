@@ -1,0 +1,269 @@
+//! Sending: the driver of a [`Sender`].
+
+use std::io::IoSliceMut;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use farcast_core::engine::{Arrival, Engine};
+use farcast_core::{Span, Time};
+use farcast_files::{Outgoing, SourceError};
+use farcast_mftp::{ClientId, Phase, Product, Sender, SenderConfig, SenderEvent, SenderOutcome, wire};
+use quinn_udp::RecvMeta;
+
+use crate::batch::{Batch, Outlet};
+use crate::clock::{Clock, sharpen_timers};
+use crate::error::NetError;
+use crate::parity::ParityEncoder;
+use crate::socket::{Endpoint, SocketOptions};
+
+/// How often the owner is told about progress.
+const TICK: Span = Span::from_millis(100);
+/// How often the files are looked at for changes.
+const CHECK_EVERY: Span = Span::from_secs(2);
+/// Answers are small: a NAK fits one datagram.
+const SLOT_LEN: usize = 1 << 16;
+const SLOTS: usize = 16;
+
+/// What to send and where to.
+#[derive(Clone, Debug)]
+pub struct SendOptions {
+    /// The group (or the one receiver) and port that announcements go to.
+    pub public: SocketAddr,
+    /// The group that data goes to; usually the same.
+    pub private: SocketAddr,
+    /// How sockets are made.
+    pub socket: SocketOptions,
+    /// How far ahead of the clock datagrams may leave together, as one burst.
+    pub burst: Span,
+    /// Receivers that have everything from an earlier run of the same transfer.
+    pub done: Vec<ClientId>,
+}
+
+/// How a transmission went.
+#[derive(Debug)]
+pub struct SendReport {
+    /// How it ended.
+    pub outcome: SenderOutcome,
+    /// The engine, for its members and counts.
+    pub sender: Sender,
+    /// Why it had to stop, if files or the network made it.
+    pub error: Option<NetError>,
+    /// From the first announcement to the last receiver's end.
+    pub duration: Span,
+    /// From the first datagram of data to the same.
+    pub data_duration: Span,
+    /// Datagrams that were no MFTP.
+    pub malformed: u64,
+}
+
+/// Sends `outgoing`. `configure` makes the engine's settings from the product and our own address; `start` begins
+/// without waiting longer for receivers, `stop` aborts.
+///
+/// # Errors
+/// What makes it impossible to begin; what goes wrong later is in the report.
+pub fn send(
+    mut outgoing: Outgoing,
+    name: &str,
+    options: &SendOptions,
+    configure: impl FnOnce(Product, SocketAddr) -> SenderConfig,
+    (start, stop): (&AtomicBool, &AtomicBool),
+    observer: &mut dyn FnMut(Time, &Sender, Option<&SenderEvent>),
+) -> Result<SendReport, NetError> {
+    sharpen_timers();
+    let endpoint = Endpoint::sender(options.private, &options.socket)?;
+    let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: name.into() };
+    let config = configure(product, endpoint.local());
+    let symbols = config.parity_symbols;
+    let mut sender = Sender::new(config)?;
+    for &client in &options.done {
+        sender.mark_done(client);
+    }
+    let geometry = *sender.geometry();
+    let mut parity = (symbols > 0).then(|| ParityEncoder::new(geometry, symbols)).transpose()?;
+    // While announcing, the group is listened to: another transmission may be using it.
+    let group = options
+        .private
+        .ip()
+        .is_multicast()
+        .then(|| Endpoint::listener(options.private, None, &options.socket));
+    let mut driver = Driver {
+        clock: Clock::start(),
+        sender,
+        endpoint: &endpoint,
+        group: group.transpose()?,
+        batch: Batch::new(),
+        buffer: vec![0; SLOTS * SLOT_LEN],
+        malformed: 0,
+        outcome: None,
+        error: None,
+        delivered: None,
+        data_began: None,
+        observer,
+    };
+    let mut outlet =
+        Outlet { endpoint: &endpoint, outgoing: &mut outgoing, parity: parity.as_mut(), geometry };
+    driver.run(&mut outlet, options, start, stop)?;
+    let end = driver.delivered.unwrap_or_else(|| driver.clock.now());
+    Ok(SendReport {
+        outcome: driver.outcome.unwrap_or(SenderOutcome::Finished),
+        error: driver.error,
+        duration: end.since(Time::ZERO),
+        data_duration: driver.data_began.map_or(Span::ZERO, |began| end.since(began)),
+        malformed: driver.malformed,
+        sender: driver.sender,
+    })
+}
+
+struct Driver<'a> {
+    clock: Clock,
+    sender: Sender,
+    endpoint: &'a Endpoint,
+    group: Option<Endpoint>,
+    batch: Batch,
+    buffer: Vec<u8>,
+    malformed: u64,
+    outcome: Option<SenderOutcome>,
+    error: Option<NetError>,
+    delivered: Option<Time>,
+    data_began: Option<Time>,
+    observer: &'a mut dyn FnMut(Time, &Sender, Option<&SenderEvent>),
+}
+
+impl Driver<'_> {
+    fn run(
+        &mut self,
+        outlet: &mut Outlet<'_>,
+        options: &SendOptions,
+        start: &AtomicBool,
+        stop: &AtomicBool,
+    ) -> Result<(), NetError> {
+        self.sender.open(self.clock.now());
+        let (mut tick, mut check) = (Time::ZERO, Time::ZERO);
+        loop {
+            let now = self.clock.now();
+            if start.swap(false, Ordering::Relaxed) {
+                self.sender.start(now);
+            }
+            if stop.swap(false, Ordering::Relaxed) {
+                self.sender.abort(now, Some("stopped at the sender".into()));
+            }
+            self.hear()?;
+            if now >= check {
+                check = now + CHECK_EVERY;
+                self.check_files(outlet.outgoing);
+            }
+            self.sender.handle_timeout(self.clock.now());
+            self.drain(outlet.outgoing);
+            if let Err(error) = self.transmit(outlet, options.burst) {
+                self.give_up(error)?;
+            }
+            self.drain(outlet.outgoing);
+            if now >= tick {
+                tick = now + TICK;
+                (self.observer)(now, &self.sender, None);
+            }
+            if self.outcome.is_some() && self.sender.phase() == Phase::Ended {
+                // What ends a transmission may still be queued.
+                if let Err(error) = self.transmit(outlet, options.burst) {
+                    self.error.get_or_insert(error);
+                }
+                return Ok(());
+            }
+            self.wait(tick)?;
+        }
+    }
+
+    fn wait(&self, tick: Time) -> Result<(), NetError> {
+        let due = self.sender.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at).min(tick);
+        if due <= self.clock.now() {
+            return Ok(());
+        }
+        let mut sources = vec![self.endpoint.as_fd()];
+        sources.extend(self.group.as_ref().map(AsFd::as_fd));
+        self.clock.wait(&sources, due).map_err(NetError::socket("wait for the network"))
+    }
+
+    /// Takes the answers that have come.
+    fn hear(&mut self) -> Result<(), NetError> {
+        if self.sender.phase() != Phase::Announcing {
+            // From here on the group carries our own data back to us.
+            self.group = None;
+        }
+        let group = self.group.take();
+        for endpoint in group.iter().chain([self.endpoint]) {
+            while self.hear_some(endpoint)? {}
+        }
+        self.group = group;
+        Ok(())
+    }
+
+    fn hear_some(&mut self, endpoint: &Endpoint) -> Result<bool, NetError> {
+        let mut meta = [RecvMeta::default(); SLOTS];
+        let count = {
+            let mut slots: Vec<IoSliceMut<'_>> =
+                self.buffer.chunks_mut(SLOT_LEN).map(IoSliceMut::new).collect();
+            endpoint.receive(&mut slots, &mut meta)?
+        };
+        let now = self.clock.now();
+        for (slot, meta) in meta[..count].iter().enumerate() {
+            let from = Arrival::new(meta.addr, endpoint.local());
+            let bytes = &self.buffer[slot * SLOT_LEN..][..meta.len];
+            for datagram in bytes.chunks(meta.stride.max(1)) {
+                match wire::decode(datagram) {
+                    // What is turned down is counted by the engine, by reason.
+                    Ok(packet) => {
+                        let _ = self.sender.handle(now, &from, &packet.message);
+                    }
+                    Err(_) => self.malformed += 1,
+                }
+            }
+        }
+        Ok(count == SLOTS)
+    }
+
+    fn transmit(&mut self, outlet: &mut Outlet<'_>, burst: Span) -> Result<(), NetError> {
+        let now = self.clock.now();
+        while let Some(transmit) = self.sender.poll_transmit(now, now + burst) {
+            self.batch.push(outlet, &transmit.message, transmit.destination)?;
+        }
+        self.batch.flush(self.endpoint)
+    }
+
+    fn drain(&mut self, outgoing: &Outgoing) {
+        while let Some(event) = self.sender.poll_event() {
+            let now = self.clock.now();
+            match &event {
+                SenderEvent::Started { .. } => self.data_began = Some(now),
+                SenderEvent::Delivered => {
+                    self.delivered = Some(now);
+                    self.check_files(outgoing);
+                }
+                SenderEvent::Ended(outcome) => self.outcome = Some(outcome.clone()),
+                _ => {}
+            }
+            (self.observer)(now, &self.sender, Some(&event));
+        }
+    }
+
+    /// A file that changes while it is sent cannot match its digest any more: stop rather than let receivers find out.
+    fn check_files(&mut self, outgoing: &Outgoing) {
+        if self.error.is_none()
+            && let Err(error) = outgoing.check_unchanged()
+        {
+            self.sender.abort(self.clock.now(), Some(error.to_string()));
+            self.error = Some(error.into());
+        }
+    }
+
+    /// Aborts where receivers can still be told; returns the error where they cannot.
+    fn give_up(&mut self, error: NetError) -> Result<(), NetError> {
+        let told = matches!(error, NetError::Source(SourceError::Changed { .. } | SourceError::Io { .. }));
+        if !told || self.error.is_some() {
+            return Err(error);
+        }
+        self.sender.abort(self.clock.now(), Some(error.to_string()));
+        self.error = Some(error);
+        Ok(())
+    }
+}

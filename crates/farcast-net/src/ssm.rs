@@ -1,0 +1,64 @@
+//! Socket options that no library offers: source-specific joins for both families, buffers beyond the limit.
+#![expect(unsafe_code, reason = "setsockopt with structures of the kernel's")]
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsRawFd;
+
+use socket2::{SockAddr, Socket};
+
+/// `struct group_source_req` of RFC 3678 §5.1.2.
+#[repr(C)]
+struct GroupSourceReq {
+    interface: u32,
+    group: libc::sockaddr_storage,
+    source: libc::sockaddr_storage,
+}
+
+/// Joins `group` for datagrams from `source` alone, on interface `index` (0: the system's choice).
+pub(crate) fn join_source(socket: &Socket, group: IpAddr, source: IpAddr, index: u32) -> io::Result<()> {
+    let request = GroupSourceReq { interface: index, group: storage(group), source: storage(source) };
+    let level = if group.is_ipv4() { libc::IPPROTO_IP } else { libc::IPPROTO_IPV6 };
+    set(socket, level, libc::MCAST_JOIN_SOURCE_GROUP, &request)
+}
+
+/// Asks for a receive buffer of `bytes`, beyond the system's limit if we may, up to it otherwise.
+pub(crate) fn force_receive_buffer(socket: &Socket, bytes: usize) {
+    let wanted = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    if set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &wanted).is_err() {
+        // A smaller buffer loses more at high rates, and repair makes up for it.
+        let _ = socket.set_recv_buffer_size(bytes);
+    }
+}
+
+/// Turns coalesced receiving off again, which the socket library turns on.
+pub(crate) fn disable_gro(socket: &Socket) {
+    let off: libc::c_int = 0;
+    // Where it cannot be turned off it was not on.
+    let _ = set(socket, libc::SOL_UDP, libc::UDP_GRO, &off);
+}
+
+fn storage(address: IpAddr) -> libc::sockaddr_storage {
+    let address = SockAddr::from(std::net::SocketAddr::new(address, 0));
+    // SAFETY: sockaddr_storage is plain data for which all zeros are valid.
+    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    // SAFETY: both point to socket addresses, `len` bytes of the source are initialised, and sockaddr_storage is the
+    // largest of them; they do not overlap.
+    unsafe {
+        let from = address.as_ptr().cast::<u8>();
+        std::ptr::copy_nonoverlapping(
+            from,
+            std::ptr::from_mut(&mut storage).cast::<u8>(),
+            address.len() as usize,
+        );
+    }
+    storage
+}
+
+fn set<T>(socket: &Socket, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
+    let len = libc::socklen_t::try_from(size_of::<T>()).map_err(io::Error::other)?;
+    // SAFETY: `value` lives through the call and has `len` bytes; the kernel copies them.
+    let status =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), len) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,98 @@
+//! Links between hosts: delay, loss, duplication, reordering and corruption.
+
+use farcast_core::Span;
+use farcast_core::random::RandomStream;
+
+/// What one direction between two hosts does to each segment.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Link {
+    /// One-way delay. The network adds a few nanoseconds that differ from pair to pair.
+    pub delay: Span,
+    /// The probability that a segment is lost.
+    pub loss: f64,
+    /// The probability that a segment arrives twice.
+    pub duplication: f64,
+    /// Each segment is late by a uniform part of this; more than the spacing of segments reorders them.
+    pub jitter: Span,
+    /// The probability that a segment goes through the network's corruption hook.
+    pub corruption: f64,
+}
+
+impl Link {
+    /// A link that only delays.
+    pub fn clean(delay: Span) -> Self {
+        Self { delay, ..Self::default() }
+    }
+
+    /// A link that delays and loses.
+    pub fn lossy(delay: Span, loss: f64) -> Self {
+        Self { delay, loss, ..Self::default() }
+    }
+}
+
+/// What becomes of one segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Fate {
+    /// How many copies arrive.
+    pub(crate) copies: u32,
+    /// How much later than the delay each arrives.
+    pub(crate) late: [Span; 2],
+    pub(crate) corrupt: bool,
+}
+
+impl Fate {
+    /// Whether the segment arrives once, in time and as it was sent, so that it may stay in its run.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.copies == 1 && self.late[0].is_zero() && !self.corrupt
+    }
+}
+
+/// A link and its random streams, one for each purpose, so that switching one effect on moves no draw of another.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkState {
+    pub(crate) link: Link,
+    pub(crate) delay: Span,
+    loss: RandomStream,
+    duplication: RandomStream,
+    jitter: RandomStream,
+    corruption: RandomStream,
+    pub(crate) damage: RandomStream,
+    /// Segments that have entered it.
+    pub(crate) entered: u64,
+}
+
+impl LinkState {
+    pub(crate) fn new(link: Link, seed: u64, from: usize, to: usize) -> Self {
+        let stream = |purpose| RandomStream::derive(seed, &[from as u64, to as u64, purpose]);
+        Self {
+            delay: link.delay + apart(from, to),
+            link,
+            loss: stream(0),
+            duplication: stream(1),
+            jitter: stream(2),
+            corruption: stream(3),
+            damage: stream(4),
+            entered: 0,
+        }
+    }
+
+    /// Draws for the next segment, in the order of departure.
+    pub(crate) fn draw(&mut self) -> Fate {
+        self.entered += 1;
+        let link = self.link;
+        let lost = link.loss > 0.0 && self.loss.chance(link.loss);
+        let twice = link.duplication > 0.0 && self.duplication.chance(link.duplication);
+        let corrupt = link.corruption > 0.0 && self.corruption.chance(link.corruption);
+        let mut late = [Span::ZERO; 2];
+        if !link.jitter.is_zero() {
+            // Both are drawn whether or not there is a second copy.
+            late = [(); 2].map(|()| Span::from_nanos(self.jitter.below(link.jitter.as_nanos() + 1)));
+        }
+        Fate { copies: if lost { 0 } else { 1 + u32::from(twice) }, late, corrupt }
+    }
+}
+
+/// A few nanoseconds by which the delays of pairs differ, so that no outcome hangs on the order of ties.
+pub(crate) fn apart(from: usize, to: usize) -> Span {
+    Span::from_nanos((from as u64 * 61 + to as u64 * 17) % 4001)
+}

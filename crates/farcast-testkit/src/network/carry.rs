@@ -1,0 +1,118 @@
+//! From departure to arrival.
+
+use core::fmt::Debug;
+use core::net::SocketAddr;
+
+use farcast_core::engine::Message;
+use farcast_core::{Span, Time};
+
+use super::{Class, Departing, Incoming, Item, Key, Network, Place};
+use crate::host::slice;
+use crate::link::{Fate, LinkState};
+use crate::log::Leg;
+
+/// A run on its way from one host to another.
+struct Trip<'a, M> {
+    from: usize,
+    to: usize,
+    /// When its first segment leaves.
+    departure: Time,
+    delay: Span,
+    /// How many segments entered the link before.
+    base: u64,
+    run: &'a Departing<M>,
+}
+
+impl<M: Message> Trip<'_, M> {
+    fn departure_of(&self, segment: u32) -> Time {
+        self.departure + self.run.spacing * u64::from(segment)
+    }
+
+    fn slice(&self, first: u32, count: u32) -> Option<M> {
+        slice(&self.run.message, first, count)
+    }
+}
+
+impl<M: Message + Debug + PartialEq + 'static> Network<M> {
+    /// The hosts that a message from `from` to `destination` is for.
+    pub(super) fn targets(&self, from: usize, destination: SocketAddr) -> Vec<usize> {
+        let group = destination.ip().is_multicast();
+        let hears = |place: &Place<M>| {
+            if group { place.groups.contains(&destination.ip()) } else { place.address == destination }
+        };
+        // A sender does not hear itself.
+        (0..self.places.len()).filter(|&host| host != from && hears(&self.places[host])).collect()
+    }
+
+    /// Takes a run from `from` to `to`: draws the fate of each segment and puts what survives on the agenda.
+    pub(super) fn carry(&mut self, from: usize, to: usize, departure: Time, run: &Departing<M>) {
+        let (link, seed) = (self.link_between(from, to), self.setup.seed);
+        let kept = self.links.remove(&(from, to));
+        let mut state = kept.unwrap_or_else(|| LinkState::new(link, seed, from, to));
+        let trip = Trip { from, to, departure, delay: state.delay, base: state.entered, run };
+        let segments = run.message.segments().get();
+        let mut whole = 0;
+        for segment in 0..segments {
+            let drawn = state.draw();
+            let fate = self.inspect(&trip, segment, drawn);
+            if fate.is_plain() {
+                whole += 1;
+                continue;
+            }
+            self.bring(&trip, segment - whole, whole);
+            whole = 0;
+            self.bring_copies(&trip, segment, &fate, &mut state);
+        }
+        self.bring(&trip, segments - whole, whole);
+        self.links.insert((from, to), state);
+    }
+
+    /// Logs a segment's leg and asks the filter about it.
+    fn inspect(&mut self, trip: &Trip<'_, M>, segment: u32, drawn: Fate) -> Fate {
+        if !self.record && self.filter.is_none() {
+            return drawn;
+        }
+        let Some(message) = trip.slice(segment, 1) else { return drawn };
+        let copies = if drawn.corrupt { 0 } else { drawn.copies };
+        let at = trip.departure_of(segment);
+        let mut leg = Leg { at, from: trip.from, to: trip.to, message, copies };
+        let dropped = self.filter.as_mut().is_some_and(|filter| filter(&leg));
+        if dropped {
+            leg.copies = 0;
+        }
+        if self.record {
+            self.log.legs.push(leg);
+        }
+        Fate { copies: if dropped { 0 } else { drawn.copies }, ..drawn }
+    }
+
+    /// Puts segments that all survived on the agenda, in one run.
+    fn bring(&mut self, trip: &Trip<'_, M>, first: u32, count: u32) {
+        if let Some(message) = trip.slice(first, count) {
+            let at = trip.departure_of(first) + trip.delay;
+            self.enter_arrival(trip, at, (trip.base + u64::from(first)) * 2, message);
+        }
+    }
+
+    /// Puts the copies of one segment on the agenda, each at its own time, perhaps damaged.
+    fn bring_copies(&mut self, trip: &Trip<'_, M>, segment: u32, fate: &Fate, state: &mut LinkState) {
+        for copy in 0..fate.copies {
+            let Some(message) = trip.slice(segment, 1) else { return };
+            let message = match (&mut self.damage, fate.corrupt) {
+                (Some(damage), true) => damage(&message, &mut state.damage),
+                (None, true) => None,
+                (_, false) => Some(message),
+            };
+            let Some(message) = message else { continue };
+            let at = trip.departure_of(segment) + trip.delay + fate.late[copy as usize];
+            self.enter_arrival(trip, at, (trip.base + u64::from(segment)) * 2 + u64::from(copy), message);
+        }
+    }
+
+    fn enter_arrival(&mut self, trip: &Trip<'_, M>, at: Time, number: u64, message: M) {
+        let key = Key { at, class: Class::Arrival, from: trip.from, number };
+        let (source, spacing) = (self.places[trip.from].address, trip.run.spacing);
+        let incoming = Incoming { message, source, destination: trip.run.destination, spacing };
+        self.enter(trip.to, key, Item::Arrival(incoming));
+    }
+}

@@ -1,0 +1,286 @@
+//! The command line.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use farcast_core::units::Bytes;
+use farcast_core::{BitRate, Probability, Span};
+use farcast_mftp::StatusRetry;
+
+/// MFTP's port.
+const PORT: u16 = 5402;
+
+/// Deliver files reliably to many receivers over links that break ordinary transfer: satellites, polar modems,
+/// lossy multicast.
+#[derive(Parser, Debug)]
+#[command(name = "farcast", version, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str =
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or bad file, 3 some receivers incomplete.";
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Send files and directories to every receiver of a group.
+    #[command(after_help = EXIT_CODES)]
+    Send(Box<SendArgs>),
+    /// Receive what is sent to a group.
+    #[command(after_help = EXIT_CODES)]
+    Receive(Box<ReceiveArgs>),
+    /// Send a file to three receivers on this machine over lossy multicast, and show it.
+    Demo(DemoArgs),
+}
+
+/// How sockets are made.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Network")]
+pub(crate) struct SocketArgs {
+    /// The interface for multicast, by name or address [default: the routing table's choice].
+    #[arg(long, value_name = "IFACE")]
+    pub(crate) interface: Option<String>,
+    /// Time to live (hop limit) of what is sent; 1 stays on the local network.
+    #[arg(long, default_value_t = 1, value_name = "HOPS", value_parser = clap::value_parser!(u8).range(0..=255))]
+    pub(crate) ttl: u8,
+    /// Differentiated services code point of what is sent.
+    #[arg(long, default_value_t = 0, value_name = "0..63", value_parser = clap::value_parser!(u8).range(0..=63))]
+    pub(crate) dscp: u8,
+    /// Kernel buffer for receiving; above the system's limit only with privileges.
+    #[arg(long, default_value = "16 MiB", value_name = "SIZE")]
+    pub(crate) receive_buffer: Bytes,
+    /// Send and receive datagrams one by one, without segmentation offload.
+    #[arg(long)]
+    pub(crate) no_offload: bool,
+}
+
+/// What is shown.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// Print one JSON object a line for every event, instead of progress for people.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Append the same JSON lines to FILE.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// Print errors only.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SendArgs {
+    /// Files and directories; all of them travel as one product.
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// The group (or one receiver's address) that announcements and data go to.
+    #[arg(long, value_name = "GROUP[:PORT]", value_parser = endpoint)]
+    pub(crate) to: SocketAddr,
+    /// Announce on this group instead, and send only data to --to.
+    #[arg(long, value_name = "GROUP", value_parser = endpoint)]
+    pub(crate) announce: Option<SocketAddr>,
+    /// What the slowest link on the way carries ("20 Mbit/s"), or "max": as fast as receivers acknowledge.
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<RateArg>,
+    /// What receivers see as the product's name [default: the first path's].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) group: GroupArgs,
+    #[command(flatten)]
+    pub(crate) protocol: ProtocolArgs,
+    #[command(flatten)]
+    pub(crate) socket: SocketArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Who receives, and when it begins.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Receivers")]
+pub(crate) struct GroupArgs {
+    /// The receivers, by name or address; nobody else is served [default: whoever registers].
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    pub(crate) receivers: Vec<String>,
+    /// Serve at most this many receivers that are not listed.
+    #[arg(long, default_value_t = 1024, value_name = "N", conflicts_with = "receivers", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: u32,
+    /// Serve whoever listens, without registration: nobody is known, nobody confirms.
+    #[arg(long, conflicts_with_all = ["receivers", "limit", "wait_for"])]
+    pub(crate) unlimited: bool,
+    /// Begin as soon as this many receivers have registered.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) wait_for: Option<u32>,
+    /// Begin with whoever has registered by then [default: 3 s for open groups, none with --receivers or --wait-for].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) start_after: Option<Span>,
+    /// Begin when Enter is pressed.
+    #[arg(long)]
+    pub(crate) start_on_enter: bool,
+    /// Give up when nobody has registered by then.
+    #[arg(long, default_value = "180 s", value_name = "TIME")]
+    pub(crate) announce_time: Span,
+    /// Serve nobody who registers after data has begun.
+    #[arg(long)]
+    pub(crate) no_late_entry: bool,
+}
+
+/// How MFTP behaves.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Protocol")]
+pub(crate) struct ProtocolArgs {
+    /// Product bytes in a datagram [default: what fits 1500 bytes with all headers].
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=65000))]
+    pub(crate) dtu_size: Option<u32>,
+    /// DTUs in a block; receivers report losses block by block [default: a quarter of a second's].
+    #[arg(long, value_name = "DTUS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) block_size: Option<u32>,
+    /// Parity symbols that a block may have: they replace lost DTUs where fewer of them do [default: none].
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=32768))]
+    pub(crate) parity: u32,
+    /// When the next pass begins: at once when something is missing, or after a whole Status Retry Timer.
+    #[arg(long, value_enum, default_value_t = PassWaitArg::Draft)]
+    pub(crate) pass_wait: PassWaitArg,
+    /// When receivers are asked what they miss.
+    #[arg(long, value_enum, default_value_t = NakTimingArg::EachBlock)]
+    pub(crate) nak_timing: NakTimingArg,
+    /// Status Retry Timer: a time, "block+4rtt", or "measured" (one and a half round trips).
+    #[arg(long, default_value = "measured", value_name = "TIMER", value_parser = status_retry)]
+    pub(crate) status_retry: StatusRetry,
+    /// Unanswered status requests after which a receiver is given up.
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub(crate) status_retries: u32,
+    /// The round trip to assume until one is measured.
+    #[arg(long, default_value = "1 s", value_name = "TIME")]
+    pub(crate) rtt: Span,
+    /// Receivers spread their answers over this time, against implosion in large groups.
+    #[arg(long, default_value = "0 s", value_name = "TIME")]
+    pub(crate) spread: Span,
+    /// Datagrams that may leave together ahead of their time, at most.
+    #[arg(long, default_value = "64 KiB", value_name = "SIZE")]
+    pub(crate) burst: Bytes,
+    /// Abort after this long.
+    #[arg(long, default_value = "24 h", value_name = "TIME")]
+    pub(crate) time_limit: Span,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReceiveArgs {
+    /// The group (or our own address) to listen on.
+    #[arg(long, value_name = "GROUP[:PORT]", value_parser = endpoint)]
+    pub(crate) from: SocketAddr,
+    /// Where files go; made if it is not there.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) into: PathBuf,
+    /// This receiver's name; needed where several share an address [default: its address].
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// End after the first transmission.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Hear this sender only (source-specific multicast; groups in 232.0.0.0/8 and ff3x::/32 need it).
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) source: Option<IpAddr>,
+    /// Keep existing files: a product that would replace one with other content is refused.
+    #[arg(long)]
+    pub(crate) keep_existing: bool,
+    /// Do not wait until files are safe from a power loss.
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+    /// Run this shell command when a product is complete; FARCAST_DIR, FARCAST_PRODUCT, FARCAST_SENDER tell about it.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) on_complete: Option<String>,
+    /// Without any sign of the sender for this long, stop waiting for it; what came is kept for its return.
+    #[arg(long, default_value = "120 s", value_name = "TIME")]
+    pub(crate) patience: Span,
+    /// Lose this part of what arrives, to try things ("5 %").
+    #[arg(long, default_value = "0 %", value_name = "PART")]
+    pub(crate) simulate_loss: Probability,
+    /// The seed of simulated losses and of random answers [default: from the name].
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) socket: SocketArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DemoArgs {
+    /// The size of the file that is sent.
+    #[arg(long, default_value = "64 MiB", value_name = "SIZE")]
+    pub(crate) size: Bytes,
+    /// How many receivers.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) receivers: u32,
+    /// What each of them loses.
+    #[arg(long, default_value = "2 %", value_name = "PART")]
+    pub(crate) loss: Probability,
+    /// How fast.
+    #[arg(long, default_value = "100 Mbit/s")]
+    pub(crate) rate: RateArg,
+}
+
+/// A rate, or as fast as receivers acknowledge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RateArg {
+    Max,
+    Rate(BitRate),
+}
+
+impl FromStr for RateArg {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "max" => Ok(Self::Max),
+            _ => text
+                .parse()
+                .map(Self::Rate)
+                .map_err(|error: farcast_core::units::UnitError| error.to_string()),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum PassWaitArg {
+    /// As soon as something is to be sent again (draft §9.5).
+    Draft,
+    /// After a whole Status Retry Timer, as in the BGAN study.
+    Fixed,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum NakTimingArg {
+    /// After every block.
+    EachBlock,
+    /// At the end of the first pass, after each block later, as in the BGAN study.
+    EndOfFirstPass,
+}
+
+/// An address with a port, MFTP's by default.
+fn endpoint(text: &str) -> Result<SocketAddr, String> {
+    let with_port = text.parse::<SocketAddr>();
+    let alone = text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    with_port.or_else(|_| alone.map(|address| SocketAddr::new(address, PORT))).map_err(|_| {
+        "it must be an address and a port, as in \"239.255.1.1:5402\" or \"[ff15::1]:5402\"".into()
+    })
+}
+
+fn status_retry(text: &str) -> Result<StatusRetry, String> {
+    if text == "measured" {
+        return Ok(StatusRetry::Measured);
+    }
+    if let Some(n) = text.strip_prefix("block+").and_then(|rest| rest.strip_suffix("rtt")) {
+        let round_trips =
+            n.parse().map_err(|_| "it must be a whole number of round trips, as in \"block+4rtt\"")?;
+        return Ok(StatusRetry::BlockTime { round_trips });
+    }
+    match text.parse() {
+        Ok(Span::ZERO) | Err(_) => Err("it must be a time (\"3 s\"), \"block+4rtt\", or \"measured\"".into()),
+        Ok(span) => Ok(StatusRetry::Fixed(span)),
+    }
+}

@@ -1,0 +1,91 @@
+//! What the command line prints: lines for people, or JSON lines for programs, and the log.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the one place that prints")]
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Map, Value, json};
+
+use crate::Failure;
+use crate::args::OutputArgs;
+
+/// Where events and messages go.
+#[derive(Debug)]
+pub(crate) struct Output {
+    json: bool,
+    quiet: bool,
+    log: Option<File>,
+}
+
+impl Output {
+    pub(crate) fn new(args: &OutputArgs) -> Result<Self, Failure> {
+        let log = args.log.as_ref().map(|path| {
+            OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path)
+                .map_err(|e| Failure::usage(format!("cannot write the log {}: {e}", path.display())))
+        });
+        Ok(Self { json: args.json, quiet: args.quiet, log: log.transpose()? })
+    }
+
+    /// Lines for people and nothing else.
+    pub(crate) fn for_people() -> Self {
+        Self { json: false, quiet: false, log: None }
+    }
+
+    /// Whether progress is to be shown to a person.
+    pub(crate) fn is_for_people(&self) -> bool {
+        !self.json && !self.quiet
+    }
+
+    /// A line for people.
+    pub(crate) fn line(&self, text: &str) {
+        if self.is_for_people() {
+            eprintln!("{text}");
+        }
+    }
+
+    /// The result, for people.
+    pub(crate) fn result(&self, text: &str) {
+        if self.is_for_people() {
+            println!("{text}");
+        }
+    }
+
+    /// An event for programs: `fields` is an object.
+    pub(crate) fn event(&mut self, event: &str, fields: Value) {
+        if !self.json && self.log.is_none() {
+            return;
+        }
+        let mut object = Map::new();
+        object.insert("time".into(), json!(unix_time()));
+        object.insert("event".into(), json!(event));
+        if let Value::Object(fields) = fields {
+            object.extend(fields);
+        }
+        let line = Value::Object(object).to_string();
+        if self.json {
+            println!("{line}");
+        }
+        if let Some(log) = &mut self.log
+            && let Err(error) = writeln!(log, "{line}")
+        {
+            eprintln!("farcast: cannot write the log: {error}");
+            self.log = None;
+        }
+    }
+}
+
+/// An error, in one sentence.
+pub(crate) fn error(sentence: &str) {
+    eprintln!("farcast: {sentence}");
+}
+
+/// Seconds since 1970, for logs.
+#[expect(clippy::disallowed_methods, reason = "a log says when, and the command line is no engine")]
+fn unix_time() -> f64 {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (elapsed.as_secs_f64() * 1000.0).round() / 1000.0
+}
