@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn above_4_gib_the_numbers_still_fit() {
         let g = Geometry::new(5 << 30, 1432, 11_104).expect("valid");
-        assert_eq!(g.segments(), 3749099);
+        assert_eq!(g.segments(), 3_749_099);
         assert_eq!(u64::from(g.segments() - 1) * 1432 + u64::from(g.payload_len(g.segments() - 1)), 5 << 30);
     }
 

@@ -199,9 +199,8 @@ impl Endpoint {
             };
             match error.raw_os_error() {
                 Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => self.wait_writable(),
-                Some(libc::EINTR) => {}
-                // A unicast receiver that is not there yet, or gone; the protocol finds out by itself.
-                Some(libc::ECONNREFUSED) => {}
+                // Refused: a unicast receiver that is not there yet, or gone; the protocol finds out by itself.
+                Some(libc::EINTR | libc::ECONNREFUSED) => {}
                 Some(libc::EMSGSIZE) => return Err(NetError::TooLarge { size: stride, destination }),
                 Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ENODEV) => {
                     return Err(NetError::NoRoute(destination.ip()));

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -223,7 +223,7 @@ impl Worker {
             Job::Open { offer, dir, options } => {
                 self.close();
                 self.failed = false;
-                match open(&offer, dir, options) {
+                match open(&offer, &dir, options) {
                     Ok(mut product) => {
                         let early = product.incoming.take_happenings();
                         let held = product.incoming.held().clone();
@@ -357,11 +357,11 @@ impl Worker {
     }
 }
 
-fn open(offer: &Offer, dir: PathBuf, options: Options) -> Result<Product, NetError> {
-    std::fs::create_dir_all(&dir).map_err(|source| NetError::Directory { path: dir.clone(), source })?;
+fn open(offer: &Offer, dir: &Path, options: Options) -> Result<Product, NetError> {
+    std::fs::create_dir_all(dir).map_err(|source| NetError::Directory { path: dir.into(), source })?;
     let id = ProductId::from_bytes(offer.id.unwrap_or_default());
     let geometry = offer.geometry;
-    let incoming = Incoming::open(&dir, id, geometry.size(), u32::from(geometry.dtu_size()), options)?;
+    let incoming = Incoming::open(dir, id, geometry.size(), u32::from(geometry.dtu_size()), options)?;
     // A sender whose parity we cannot use repairs with the DTUs themselves, as long as we do not ask.
     let parity =
         (offer.parity_symbols > 0).then(|| ParityDecoder::new(geometry, offer.parity_symbols)).transpose()?;

@@ -1,6 +1,7 @@
 //! `farcast`: deliver files reliably to many receivers over links that break ordinary transfer.
 #![forbid(unsafe_code)]
 
+#[expect(clippy::doc_markdown, reason = "doc comments are what --help prints")]
 mod args;
 mod demo;
 mod output;

@@ -48,7 +48,7 @@ impl Progress {
         let Some((all, main, below)) = &mut self.bars else {
             if self.shown && now >= self.next_line {
                 self.next_line = now + LINE_EVERY;
-                let percent = if total == 0 { 0 } else { done * 100 / total };
+                let percent = (done * 100).checked_div(total).unwrap_or(0);
                 output.line(&format!("{prefix:<10} {percent:>3} %  {message}"));
             }
             return;

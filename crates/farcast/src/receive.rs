@@ -169,12 +169,13 @@ impl View<'_> {
 
     fn tick(&mut self, now: Time, receiver: &Receiver) {
         let (Some(joined), Some(have)) = (&self.joined, receiver.have()) else { return };
-        if have.len() == 0 {
+        let total = u64::from(have.len());
+        if total == 0 {
             return;
         }
         let progress = self.progress.get_or_insert_with(|| Progress::new(&self.output));
         let elapsed = now.since(joined.at);
-        let (count, total) = (u64::from(have.count()), u64::from(have.len()));
+        let count = u64::from(have.count());
         let fresh = count.saturating_sub(joined.held.into());
         let stats = receiver.stats();
         let heard = stats.dtus + stats.naked_dtus;

@@ -30,12 +30,11 @@ impl Incoming {
             && let Some(piece) = delivery.layout.first_piece(at..end)
         {
             let slot = &mut inside[(at - start) as usize..][..piece.len as usize];
-            match piece.file {
-                Some(_) => delivery.read_piece(piece, slot)?,
-                None => {
-                    let read = read_at(&self.spool, slot, at);
-                    read.map_err(|errno| self.root.error(&self.state.spool_path(), "read", errno, 0))?;
-                }
+            if piece.file.is_some() {
+                delivery.read_piece(piece, slot)?;
+            } else {
+                let read = read_at(&self.spool, slot, at);
+                read.map_err(|errno| self.root.error(&self.state.spool_path(), "read", errno, 0))?;
             }
             at += piece.len;
         }

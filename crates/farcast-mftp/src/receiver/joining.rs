@@ -55,7 +55,7 @@ impl Receiver {
         (session.transmission, session.model) = (transmission, m.options.model);
         session.accepted = m.options.model == GroupModel::OpenUnlimited;
         (session.registrations, session.pass, session.pending, session.register_timer) = (0, 0, None, false);
-        session.offer.parity_symbols = m.parity_symbols.unwrap_or(0);
+        session.offer.parity_symbols = parity_symbols(m);
         // Parity symbols are the same in every transmission of one product cut the same way, so they stay.
         self.timers.set(Timer::Patience as usize, now + self.config.patience);
         self.register_after_backoff(now);
@@ -85,8 +85,7 @@ impl Receiver {
             name: m.product_name.clone(),
             id: m.product_id,
             geometry,
-            // More than a block code can have is a claim that nothing would back.
-            parity_symbols: m.parity_symbols.unwrap_or(0).min(32_768),
+            parity_symbols: parity_symbols(m),
             overwrite: m.options.overwrite,
             rate_bps: m.data_rate_bps,
         };
@@ -214,4 +213,9 @@ impl Receiver {
 fn addresses(from: &Arrival, m: &Announce) -> (SocketAddr, SocketAddr) {
     let response = if m.response.ip().is_unspecified() { from.source } else { m.response };
     (m.server, response)
+}
+
+/// The parity symbols of an announcement: more than a block code can have is a claim that nothing would back.
+fn parity_symbols(m: &Announce) -> u32 {
+    m.parity_symbols.unwrap_or(0).min(32_768)
 }

@@ -449,10 +449,10 @@ impl Sender {
     }
 
     pub(super) fn ack(&mut self, now: Time, m: &Ack) -> Result<(), Reject> {
-        self.heard(m.client, m.server)?;
         if m.pass > self.progress.pass || m.blocks.end() > self.geometry.blocks() {
             return Err(Reject::OutOfRange);
         }
+        self.heard(m.client, m.server)?;
         let answered = self.progress.last_request.filter(|r| (r.pass, r.blocks) == (m.pass, m.blocks));
         if let Some(request) = answered {
             self.sample_round_trip(request.at, now);

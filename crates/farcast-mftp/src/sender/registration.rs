@@ -330,8 +330,8 @@ impl Sender {
         if member.address != Some(source) {
             return Err(Reject::Stranger);
         }
-        member.heard = true;
         let (contender, _) = member.contender.take().ok_or(Reject::Unexpected)?;
+        member.heard = true;
         self.refuse(contender, client, true).or(Ok(()))
     }
 

@@ -1,0 +1,343 @@
+//! What `farcast send` shows: progress, events, the closing table.
+
+use farcast_core::{Span, Time};
+use farcast_mftp::{ClientId, MemberState, Phase, Sender, SenderEvent, SenderOutcome};
+use farcast_net::SendReport;
+use serde_json::{Value, json};
+
+use crate::args::SendArgs;
+use crate::output::Output;
+use crate::progress::{Progress, percent, rate, size, time_left};
+use crate::table::{Align, Table};
+use crate::{Exit, Failure};
+
+/// What the person at the sender sees.
+pub(super) struct View<'a> {
+    output: Output,
+    progress: Option<Progress>,
+    args: &'a SendArgs,
+    size: u64,
+    data_began: Option<Time>,
+    name: String,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(output: Output, args: &'a SendArgs, name: String, size: u64) -> Self {
+        Self { output, progress: None, args, size, data_began: None, name }
+    }
+
+    pub(super) fn observe(&mut self, now: Time, sender: &Sender, event: Option<&SenderEvent>) {
+        let progress = self.progress.get_or_insert_with(|| Progress::new(&self.output));
+        let Some(event) = event else {
+            return tick(&self.output, progress, now, sender, self.data_began, self.size);
+        };
+        if let SenderEvent::Started { .. } = event {
+            self.data_began = Some(now);
+        }
+        if let Some(line) = describe(sender, event) {
+            progress.line(&self.output, &line);
+        }
+        let (kind, fields) = fields(sender, event);
+        self.output.event(kind, fields);
+    }
+
+    pub(super) fn close(mut self, report: &SendReport) -> Result<Exit, Failure> {
+        if let Some(progress) = &mut self.progress {
+            progress.clear();
+        }
+        let incomplete: Vec<String> = incomplete(&report.sender);
+        let exit = exit_code(report, &incomplete);
+        self.output.event("summary", summary(report, &self.name, self.size, exit));
+        self.output.result(&closing_table(report, self.size));
+        let failure = |sentence: String| Err(Failure { sentence, exit: Exit::Failed });
+        if let Some(error) = &report.error {
+            return failure(error.to_string());
+        }
+        match &report.outcome {
+            SenderOutcome::NoReceivers => failure(no_receivers(self.args, &report.sender)),
+            SenderOutcome::GroupInUse { by } => failure(format!(
+                "{} is in use by a transmission from {by}; wait for its end or choose another group or port",
+                self.args.to
+            )),
+            SenderOutcome::Aborted { reason: 3003 } => failure(format!(
+                "no receiver answers any more: {}; check their links, then send again: they keep what they have",
+                incomplete.join(", ")
+            )),
+            SenderOutcome::Aborted { reason: 3002 } => {
+                failure("the transfer took longer than --time-limit".into())
+            }
+            SenderOutcome::Aborted { .. } => {
+                failure("stopped; receivers keep what they have for the next try".into())
+            }
+            SenderOutcome::Finished if incomplete.is_empty() => Ok(exit),
+            SenderOutcome::Finished => {
+                let sentence = format!("not every receiver has it: {}", incomplete.join(", "));
+                Err(Failure { sentence, exit: Exit::Incomplete })
+            }
+        }
+    }
+}
+
+fn exit_code(report: &SendReport, incomplete: &[String]) -> Exit {
+    match report.outcome {
+        _ if report.error.is_some() => Exit::Failed,
+        SenderOutcome::Finished if incomplete.is_empty() => Exit::Done,
+        SenderOutcome::Finished => Exit::Incomplete,
+        _ => Exit::Failed,
+    }
+}
+
+/// The receivers that do not have everything, each with what became of it.
+fn incomplete(sender: &Sender) -> Vec<String> {
+    sender
+        .members()
+        .filter(|(_, member)| member.state != MemberState::Done)
+        .map(|(_, member)| format!("{} ({})", member.label, state(&member.state)))
+        .collect()
+}
+
+fn state(state: &MemberState) -> String {
+    match state {
+        MemberState::Invited => "did not register".into(),
+        MemberState::Active => "incomplete".into(),
+        MemberState::Declined(reason) => format!("declined: {reason}"),
+        MemberState::Done => "done".into(),
+        MemberState::Quit(_, Some(text)) => format!("left: {text}"),
+        MemberState::Quit(reason, None) => format!("left: {}", quit_reason(*reason)),
+        MemberState::Lost => "no longer answers".into(),
+    }
+}
+
+fn quit_reason(reason: u32) -> String {
+    match reason {
+        2001 => "stopped there".into(),
+        2002 => "it took too long".into(),
+        2003 => "a problem of its system".into(),
+        2004 => "it lost too much".into(),
+        other => format!("reason {other}"),
+    }
+}
+
+fn no_receivers(args: &SendArgs, sender: &Sender) -> String {
+    let group = args.to.ip();
+    let interface = args.socket.interface.as_deref().unwrap_or("IFACE");
+    if incomplete(sender).iter().any(|one| one.contains("declined")) {
+        return format!("no receiver takes part: {}", incomplete(sender).join(", "));
+    }
+    if !group.is_multicast() {
+        return format!(
+            "{group} does not answer; check that `farcast receive --from {}` runs there and that no firewall drops \
+             UDP port {} (`ping {group}`, `nft list ruleset`)",
+            args.to,
+            args.to.port()
+        );
+    }
+    format!(
+        "nobody answered on {}; check, in this order: that receivers run (`farcast receive --from {}`); the interface \
+         at both ends (--interface; `ip route get {group}` shows the one in use); the TTL, {} now, if routers lie \
+         between (--ttl); IGMP snooping without a querier on switches (`bridge mdb show`); firewalls (`nft list \
+         ruleset`: UDP port {} and IGMP must pass); `tcpdump -ni {interface} host {group}` at a receiver shows \
+         whether anything arrives",
+        args.to,
+        args.to,
+        args.socket.ttl,
+        args.to.port()
+    )
+}
+
+fn label(sender: &Sender, client: ClientId) -> String {
+    sender
+        .members()
+        .find(|(id, _)| *id == client)
+        .map_or_else(|| client.to_string(), |(_, m)| m.label.clone())
+}
+
+/// An event in words; `None` for those that the bar shows.
+fn describe(sender: &Sender, event: &SenderEvent) -> Option<String> {
+    Some(match event {
+        SenderEvent::Registered { client, address, held: 0 } => {
+            format!("registered: {} ({address})", label(sender, *client))
+        }
+        SenderEvent::Registered { client, address, held } => {
+            let part = percent(u64::from(*held), u64::from(sender.geometry().segments()));
+            format!("registered: {} ({address}), has {part} already", label(sender, *client))
+        }
+        SenderEvent::Declined { client, reason } => {
+            format!("declined: {} ({reason})", label(sender, *client))
+        }
+        SenderEvent::Refused { address, collision: true, client } => {
+            format!("refused: {address}, because {} has the same name or address", label(sender, *client))
+        }
+        SenderEvent::Refused { address, .. } => format!("refused: {address}, which is not in --receivers"),
+        SenderEvent::Started { receivers, restart: false } => format!("data begins, {receivers} receivers"),
+        SenderEvent::Started { receivers, restart: true } => {
+            format!("going on where an earlier run stopped, {receivers} receivers")
+        }
+        SenderEvent::Done { client, .. } => format!("done: {}", label(sender, *client)),
+        SenderEvent::Quit { client, reason, text } => {
+            let why = text.clone().unwrap_or_else(|| quit_reason(*reason));
+            format!("left: {} ({why})", label(sender, *client))
+        }
+        SenderEvent::Lost { client } => format!("given up: {} no longer answers", label(sender, *client)),
+        SenderEvent::Pass { .. } | SenderEvent::Delivered | SenderEvent::Ended(_) => return None,
+    })
+}
+
+/// An event for programs.
+fn fields(sender: &Sender, event: &SenderEvent) -> (&'static str, Value) {
+    let name = |client: &ClientId| label(sender, *client);
+    match event {
+        SenderEvent::Registered { client, address, held } => (
+            "registered",
+            json!({ "receiver": name(client), "address": address.to_string(), "segments_held": held }),
+        ),
+        SenderEvent::Declined { client, reason } => {
+            ("declined", json!({ "receiver": name(client), "reason": reason.to_string() }))
+        }
+        SenderEvent::Refused { client, address, collision } => (
+            "refused",
+            json!({ "id": client.to_string(), "address": address.to_string(), "collision": collision }),
+        ),
+        SenderEvent::Started { receivers, restart } => {
+            ("started", json!({ "receivers": receivers, "restart": restart }))
+        }
+        SenderEvent::Pass { pass, dtus } => ("pass", json!({ "pass": pass, "dtus": dtus })),
+        SenderEvent::Done { client, naked_dtus } => {
+            ("done", json!({ "receiver": name(client), "naked_dtus": naked_dtus }))
+        }
+        SenderEvent::Quit { client, reason, text } => {
+            ("quit", json!({ "receiver": name(client), "reason": reason, "text": text }))
+        }
+        SenderEvent::Lost { client } => ("lost", json!({ "receiver": name(client) })),
+        SenderEvent::Delivered => ("delivered", json!({})),
+        SenderEvent::Ended(outcome) => ("ended", json!({ "outcome": format!("{outcome:?}") })),
+    }
+}
+
+fn tick(
+    output: &Output,
+    progress: &mut Progress,
+    now: Time,
+    sender: &Sender,
+    began: Option<Time>,
+    size: u64,
+) {
+    let (pass, sent, total) = sender.pass();
+    let elapsed = began.map_or(Span::ZERO, |began| now.since(began));
+    let segments = u64::from(sender.geometry().segments());
+    let lines: Vec<String> = sender
+        .members()
+        .map(|(id, member)| {
+            let have = u64::from(sender.received_by(id));
+            let asked = member.naked_dtus;
+            let sent: u64 = sender.stats().dtus_per_pass.iter().sum();
+            format!(
+                "  {:<24} {:>7}  loss {:>7}  {:>12}  {}",
+                member.label,
+                percent(have, segments),
+                percent(asked.min(sent), sent),
+                rate(size * have / segments, elapsed),
+                if member.is_active() { String::new() } else { state(&member.state) }
+            )
+        })
+        .collect();
+    let (prefix, message, bar) = match sender.phase() {
+        Phase::Announcing => {
+            let registered = sender.members().filter(|(_, m)| m.is_active()).count();
+            ("announcing".to_owned(), format!("{registered} registered"), (0, 1))
+        }
+        Phase::Waiting => (format!("pass {pass}"), "waiting for answers".to_owned(), (1, 1)),
+        Phase::Completing | Phase::Ended => ("closing".to_owned(), String::new(), (1, 1)),
+        _ => {
+            let sent_rate = rate(sender.stats().bytes, elapsed);
+            let left = time_left(u64::from(sent), u64::from(total), elapsed);
+            let left = if pass == 1 { left } else { String::new() };
+            (
+                format!("pass {pass}"),
+                format!("{sent} of {total} DTUs, {sent_rate}{left}"),
+                (u64::from(sent), u64::from(total)),
+            )
+        }
+    };
+    progress.update(output, now, (&prefix, &message), bar, &lines);
+}
+
+fn closing_table(report: &SendReport, size_bytes: u64) -> String {
+    let stats = report.sender.stats();
+    let mut table = Table::new(&[
+        ("receiver", Align::Left),
+        ("state", Align::Left),
+        ("time", Align::Right),
+        ("asked again", Align::Right),
+        ("loss", Align::Right),
+        ("NAKs", Align::Right),
+    ]);
+    let sent: u64 = stats.dtus_per_pass.iter().sum();
+    for (_, member) in report.sender.members() {
+        let time = member.done_at.map_or_else(|| "-".into(), |at| at.since(Time::ZERO).to_string());
+        table.row([
+            member.label.clone(),
+            state(&member.state),
+            time,
+            format!("{} DTUs", member.naked_dtus),
+            percent(member.naked_dtus.min(sent), sent),
+            member.naks.to_string(),
+        ]);
+    }
+    let passes = stats.dtus_per_pass.len();
+    let overhead = stats.bytes as f64 / size_bytes.max(1) as f64;
+    format!(
+        "{}\n\n{} in {} ({} of data), {passes} passes, {} on the wire, {overhead:.3} times the size, {}",
+        table.render(),
+        size(size_bytes),
+        report.duration,
+        report.data_duration,
+        size(stats.bytes),
+        rate(size_bytes, report.duration),
+    )
+}
+
+fn summary(report: &SendReport, name: &str, size: u64, exit: Exit) -> Value {
+    let stats = report.sender.stats();
+    let members: Vec<Value> = report
+        .sender
+        .members()
+        .map(|(_, member)| {
+            json!({
+                "receiver": member.label,
+                "state": state(&member.state),
+                "complete": member.state == MemberState::Done,
+                "time_s": member.done_at.map(Time::as_secs_f64),
+                "naked_dtus": member.naked_dtus,
+                "naks": member.naks,
+            })
+        })
+        .collect();
+    let rejects: Vec<Value> = report
+        .sender
+        .rejects()
+        .iter()
+        .map(|(reason, n)| json!({ "reason": reason.to_string(), "count": n }))
+        .collect();
+    json!({
+        "product": name,
+        "outcome": format!("{:?}", report.outcome),
+        "error": report.error.as_ref().map(ToString::to_string),
+        "exit_code": exit as u8,
+        "size_bytes": size,
+        "time_s": report.duration.as_secs_f64(),
+        "data_time_s": report.data_duration.as_secs_f64(),
+        "round_trip_s": report.sender.round_trip().as_secs_f64(),
+        "passes": stats.dtus_per_pass.len(),
+        "dtus_per_pass": stats.dtus_per_pass,
+        "parity_dtus": stats.parity_sent,
+        "wire_bytes": stats.bytes,
+        "wire_bytes_over_size": stats.bytes as f64 / size.max(1) as f64,
+        "datagrams": stats.datagrams,
+        "naks": stats.naks,
+        "status_requests": stats.status_requests,
+        "malformed_datagrams": report.malformed,
+        "rejected_messages": rejects,
+        "receivers": members,
+    })
+}
