@@ -1,0 +1,28 @@
+# Two commands do everything: `make demo` runs the main job, `make test` passes the tests.
+
+.PHONY: demo test lint bench fuzz setup
+
+# A real file to three receivers on this machine over lossy multicast.
+demo:
+	@cargo build --quiet --release -p farcast
+	@$${CARGO_TARGET_DIR:-target}/release/farcast demo
+
+# Everything that must hold, with its own set-up; quiet when green.
+test: setup
+	@scripts/test
+
+# Formatting, lints and documentation, warnings denied.
+lint:
+	@scripts/test lint
+
+# Throughput and delay beside a plain blaster, and beside UFTP where it is installed.
+bench: setup
+	@benches/run
+
+# Every decoder and engine, a minute each (SECONDS_EACH).
+fuzz:
+	@scripts/fuzz
+
+# System packages, through apt as root; otherwise it names what is missing.
+setup:
+	@scripts/setup
