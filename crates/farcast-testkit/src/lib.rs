@@ -1,4 +1,104 @@
-//! draft
+//! A deterministic driver in virtual time, and the laws of engines as tests.
+//!
+//! [`Network`] holds hosts, the links between them, and the clock. A [`Host`] is an engine and its owner, a closure
+//! that answers the engine's events. Between each ordered pair of hosts a [`Link`] delays, loses, doubles, reorders
+//! and damages single segments; each draws from streams of its own, in the order of departure, so that neither
+//! another host nor cutting runs changes what it does. A multicast reaches every member of the group but its sender.
+//!
+//! # Runs
+//!
+//! A message with a run of n segments leaves as n segments, `spacing` apart. What survives of them arrives as runs,
+//! cut where something else can happen at the host (its own deadline, another arrival, a script, or what an event
+//! elsewhere could send it), and where [`prefix`](farcast_core::Engine::prefix) says. [`Cut`] decides where else: a
+//! scenario must have the same [`Log`] for every `Cut`, because cutting runs is no business of a protocol (law 9).
+//!
+//! # What is asserted on the way
+//!
+//! Whatever a test is about, each run of a network also fails, naming the scenario, its seed and the host, if
+//!
+//! * something leaves before the engine's deadline although nothing happened to it (law 8),
+//! * a deadline passes without progress, or the same instant brings wake-ups or output without end (law 4),
+//! * waking an engine early has a consequence ([`Wake::Early`], law 3),
+//! * the network is not at rest when its limit passes.
+//!
+//! # Testing a protocol
+//!
+//! A protocol's crate writes one closure that builds a scenario from a [`Setup`], and hands it to [`laws`]. Tests of
+//! behaviour build the same scenarios, run them, and look at the engines, the owners' notes and the log, where
+//! [`Log::legs`](log::Log::legs) is a record of every loss that owes nothing to the engines.
+//!
+//! ```
+//! use farcast_core::engine::{Arrival, Deadline, Engine, Message, Reject, Transmit};
+//! use farcast_core::{Span, Time};
+//! use farcast_testkit::{Host, Link, Network, Setup, laws};
+//! use std::net::SocketAddr;
+//! use std::num::NonZeroU32;
+//!
+//! /// The protocol: a question, repeated every second until the answer comes.
+//! #[derive(Clone, PartialEq, Debug)]
+//! enum Packet { Question, Answer }
+//!
+//! impl Message for Packet {
+//!     fn segments(&self) -> NonZeroU32 { NonZeroU32::MIN }
+//!     fn split(self, _: NonZeroU32) -> (Self, Option<Self>) { (self, None) }
+//!     fn wire_len(&self, _: u32) -> usize { 1 }
+//! }
+//!
+//! /// Asks if it has somebody to ask, answers otherwise.
+//! struct Peer { asks: Option<SocketAddr>, next: Time, owes: Option<SocketAddr>, answered: bool }
+//!
+//! impl Engine for Peer {
+//!     type Message = Packet;
+//!     type Event = &'static str;
+//!
+//!     fn handle(&mut self, _now: Time, from: &Arrival, packet: &Packet) -> Result<(), Reject> {
+//!         match packet {
+//!             Packet::Question => self.owes = Some(from.source),
+//!             Packet::Answer if self.asks.take().is_some() => self.answered = true,
+//!             Packet::Answer => return Err(Reject::Duplicate),
+//!         }
+//!         Ok(())
+//!     }
+//!     fn handle_timeout(&mut self, _now: Time) {}
+//!     fn poll_transmit(&mut self, now: Time, _until: Time) -> Option<Transmit<Packet>> {
+//!         if let Some(to) = self.owes.take() {
+//!             return Some(Transmit::new(Packet::Answer, to));
+//!         }
+//!         let to = self.asks.filter(|_| self.next <= now)?;
+//!         self.next = now + Span::from_secs(1);
+//!         Some(Transmit::new(Packet::Question, to))
+//!     }
+//!     fn poll_timeout(&self) -> Option<Deadline> {
+//!         self.asks.map(|_| Deadline { at: self.next, timer: "ask" })
+//!     }
+//!     fn poll_event(&mut self) -> Option<&'static str> {
+//!         std::mem::take(&mut self.answered).then_some("answered")
+//!     }
+//!     fn settled_until(&self) -> Time { Time::ZERO }
+//! }
+//!
+//! let peer = |asks| Peer { asks, next: Time::ZERO, owes: None, answered: false };
+//! let (one, other): (SocketAddr, SocketAddr) =
+//!     ("192.0.2.1:7".parse().unwrap(), "192.0.2.2:7".parse().unwrap());
+//! let build = |setup: Setup| {
+//!     let mut network = Network::new("question and answer", setup);
+//!     network.links(Link::lossy(Span::from_millis(250), 0.3));
+//!     network.add(one, &[], Host::alone(peer(Some(other))));
+//!     network.add(other, &[], Host::alone(peer(None)));
+//!     network
+//! };
+//!
+//! // The laws, over ten seeds, with wake-ups up to 100 ms late.
+//! laws::all(0..10, Span::from_millis(100), build, |_| true);
+//!
+//! // A behaviour: two questions were lost, so the answer comes after two seconds and a round trip.
+//! let mut network = build(Setup::plain(0));
+//! network.links(Link::clean(Span::from_millis(250)));
+//! network.drop_if(|leg| leg.message == Packet::Question && leg.at < Time::ZERO + Span::from_secs(2));
+//! network.run();
+//! assert_eq!(network.take_log().events[0].at.since(Time::ZERO).as_millis(), 2500);
+//! ```
+
 mod host;
 pub mod laws;
 mod link;

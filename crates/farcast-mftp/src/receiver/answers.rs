@@ -19,6 +19,10 @@ impl Receiver {
         if m.blocks.end() > session.geometry().blocks() {
             return Err(Reject::OutOfRange);
         }
+        if session.state == State::Offered {
+            // Nothing is said before the owner has decided.
+            return Err(Reject::Unexpected);
+        }
         self.data_before_confirmation(now);
         let session = self.session.as_ref().ok_or(Reject::Unexpected)?;
         match session.state {

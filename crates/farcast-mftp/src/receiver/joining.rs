@@ -11,6 +11,11 @@ use super::{Receiver, ReceiverStats, Timer};
 use crate::event::{Offer, ReceiverEvent, ReceiverOutcome};
 use crate::geometry::Geometry;
 use crate::message::{Announce, Body, DeclineReason, GroupModel, Registration, RegistrationEntry, Standing};
+use crate::wire;
+
+/// The most DTUs that a block may have: the largest datagram holds one NAK of them. A sender that claims more
+/// would have its receivers build answers that cannot be sent.
+const LARGEST_BLOCK: usize = wire::block_size_for(65_507, 40);
 
 impl Receiver {
     pub(super) fn announce(
@@ -77,6 +82,9 @@ impl Receiver {
         }
         let geometry =
             Geometry::new(m.product_size, m.dtu_size, m.block_size).map_err(|_| Reject::OutOfRange)?;
+        if geometry.block_len(0) as usize > LARGEST_BLOCK {
+            return Err(Reject::OutOfRange);
+        }
         let (server, response) = addresses(from, m);
         let offer = Offer {
             server: from.source,

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use farcast_core::{BitRate, Bitmap, Message as _, Span, Time};
-use farcast_mftp::message::Data;
+use farcast_mftp::message::{Data, DeclineReason};
 use farcast_mftp::{
     Body, ClientId, Message, Offer, Pace, Product, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome,
     Sender, SenderConfig, SenderEvent, SenderOutcome, StatusRetry, wire,
@@ -76,6 +76,8 @@ pub(crate) fn receiver(n: usize) -> ReceiverConfig {
 pub(crate) struct Ownership {
     /// Segments that it holds already, as a list of those that it lacks; `None` for none held.
     pub(crate) lacks: Option<Vec<u32>>,
+    /// Why it stays out, if it does.
+    pub(crate) declines: Option<DeclineReason>,
     /// Whether rebuilding blocks from parity works.
     pub(crate) cannot_decode: bool,
     /// Whether it leaves `Complete` unanswered: a script answers.
@@ -87,7 +89,10 @@ pub(crate) struct Ownership {
 impl Ownership {
     fn answer(&self, engine: &mut Receiver, now: Time, event: &ReceiverEvent) {
         match event {
-            ReceiverEvent::Offered(offer) => engine.accept(now, self.held(offer)),
+            ReceiverEvent::Offered(offer) => match self.declines {
+                Some(reason) => engine.decline(reason),
+                None => engine.accept(now, self.held(offer)),
+            },
             ReceiverEvent::Decode { block } => engine.decoded(*block, !self.cannot_decode),
             ReceiverEvent::Complete if !self.slow => engine.verified(now),
             _ => {}
@@ -219,7 +224,13 @@ impl Session {
     pub(crate) fn assert_complete(&self) {
         let context = self.net.context();
         assert_eq!(self.outcome(), Some(SenderOutcome::Finished), "{context}");
-        for client in &self.clients {
+        self.assert_received(&self.clients);
+    }
+
+    /// Asserts that each of `clients` has the product, each segment stored once.
+    pub(crate) fn assert_received(&self, clients: &[Client]) {
+        let context = self.net.context();
+        for client in clients {
             let outcomes = client.owner.outcomes();
             let told = self.told.borrow();
             assert!(client.owner.is_complete(), "{context} {:?}: {outcomes:?}, {told:?}", client.handle);

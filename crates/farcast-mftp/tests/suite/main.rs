@@ -2,5 +2,9 @@
 
 mod common;
 mod completion;
+mod groups;
+mod hostile;
 mod laws;
+mod leaving;
 mod passes;
+mod repair;

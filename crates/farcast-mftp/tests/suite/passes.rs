@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use farcast_core::{Message as _, Span, Time};
 use farcast_mftp::message::{Nak, StatusRequest};
 use farcast_mftp::{Body, NakTiming, PassWait, SenderConfig, StatusRetry};
-use farcast_testkit::{Link, Setup};
+use farcast_testkit::{Cut, Link, Setup, Wake};
 
 use crate::common::{
     MftpLog, OVERHEAD, Session, data, duration, lose_data, ms, rate, response_group, secs, sender, sent,
@@ -54,13 +54,14 @@ fn a_pass_sends_the_union_of_what_was_lost() {
             let log = session.net.take_log();
             let sent = passes(&log, block);
             assert!(sent.len() > 1, "{} nothing was lost", session.net.context());
-            for pass in 1..sent.len() {
-                let expected: Vec<u32> = lacking(&log, 5, 60, block, pass as u32).into_iter().collect();
+            for (before, sent) in (1..).zip(&sent[1..]) {
+                let expected: Vec<u32> = lacking(&log, 5, 60, block, before).into_iter().collect();
+                let context = format!("{} after pass {before}", session.net.context());
                 if wait == PassWait::FixedTimer {
-                    assert_eq!(sent[pass], expected, "{} pass {}", session.net.context(), pass + 1);
+                    assert_eq!(*sent, expected, "{context}");
                 } else {
                     // The first NAK begins the pass, so what only others lack comes one pass later.
-                    assert!(sent[pass].iter().all(|dtu| expected.contains(dtu)), "pass {}", pass + 1);
+                    assert!(sent.iter().all(|dtu| expected.contains(dtu)), "{context}: {sent:?}");
                 }
             }
         }
@@ -252,5 +253,23 @@ fn data_keeps_to_the_rate() {
             log.departures.into_iter().filter(|d| d.from == 0 && d.at >= first && d.at <= last).collect();
         let rate = farcast_core::BitRate::from_bps(kbps * 1000).expect("positive");
         farcast_testkit::laws::keeps_rate(&session.net.context(), &own, rate, OVERHEAD, secs(1));
+    }
+}
+
+#[test]
+fn a_late_driver_catches_up_by_the_credit_alone() {
+    for seed in 0..5 {
+        let setup = Setup { seed, cut: Cut::One, wake: Wake::Late(ms(200)) };
+        let mut session = Session::new("late", setup, sender(200, 50, 1), 1, Link::clean(ms(250))).run();
+        session.assert_complete();
+        let log = session.net.take_log();
+        let own: Vec<_> =
+            log.departures.into_iter().filter(|d| matches!(d.message.body, Body::Data(_))).collect();
+        // 1 Mbit/s over a second and the credit of 5 ms.
+        let rate = farcast_core::BitRate::from_bps(1_005_000).expect("positive");
+        farcast_testkit::laws::keeps_rate(&session.net.context(), &own, rate, OVERHEAD, secs(1));
+        let gaps = own.windows(2).map(|pair| pair[1].at.since(pair[0].at));
+        let short = gaps.filter(|gap| *gap < duration(1040, 1000).saturating_sub(ms(5))).count();
+        assert_eq!(short, 0, "{} what passed unused is not made up for", session.net.context());
     }
 }

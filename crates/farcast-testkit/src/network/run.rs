@@ -133,15 +133,20 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         place.wake = None;
         place.wakes = if place.now == now { place.wakes + 1 } else { 0 };
         let (asked, wakes) = (place.deadline, place.wakes);
-        if wakes > ENDLESS {
-            panic!("{} host {host} at {now:?}: woken without end by {asked:?}", self.context());
-        }
+        assert!(
+            wakes <= ENDLESS,
+            "{} host {host} at {now:?}: woken without end by {asked:?}",
+            self.context()
+        );
         self.places[host].node.handle_timeout(now);
         let output = self.drain(host, now);
         let next = self.places[host].deadline;
-        if output == 0 && next.is_some_and(|next| next.at <= now) {
-            panic!("{} host {host} at {now:?}: {asked:?} made no progress, next is {next:?}", self.context());
-        }
+        let progress = output > 0 || next.is_none_or(|next| next.at > now);
+        assert!(
+            progress,
+            "{} host {host} at {now:?}: {asked:?} made no progress, next is {next:?}",
+            self.context()
+        );
     }
 
     /// Wakes a host before its deadline: nothing may come of it.
@@ -154,12 +159,11 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         let event = self.places[host].node.take_event(now, true).map(|told| told.0);
         let sent = self.places[host].node.poll_transmit(now, now + NANOSECOND).map(|t| t.message);
         let after = self.places[host].node.poll_timeout();
-        if event.is_some() || sent.is_some() || after != deadline {
-            panic!(
-                "{} host {host} woken early at {now:?}, {deadline:?}: event {event:?}, sent {sent:?}, then {after:?}",
-                self.context()
-            );
-        }
+        assert!(
+            event.is_none() && sent.is_none() && after == deadline,
+            "{} host {host} woken early at {now:?}, {deadline:?}: told {event:?}, sent {sent:?}, then {after:?}",
+            self.context()
+        );
     }
 
     /// Before its deadline an engine sends nothing unless something happens to it.

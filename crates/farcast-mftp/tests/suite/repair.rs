@@ -1,0 +1,207 @@
+//! Parity in place of the union, sending by window, and the number of passes (rules 26 to 31).
+
+use std::collections::BTreeMap;
+
+use farcast_core::{Message as _, Time};
+use farcast_mftp::message::DataKind;
+use farcast_mftp::{Body, Pace, PassWait, ReceiverEvent, SenderConfig};
+use farcast_testkit::{Link, Setup};
+
+use crate::common::{Ownership, Session, data, lose_data, ms, receiver, sender, sent};
+
+/// One block of 20 DTUs for four receivers, each of which loses another DTU in pass 1.
+fn each_loses_another(parity_symbols: u32, owner: &Ownership) -> Session {
+    let mut config = SenderConfig { parity_symbols, ..sender(20, 20, 4) };
+    config.pass_wait = PassWait::FixedTimer;
+    let mut session = Session::empty("each another", Setup::plain(1), config, Link::clean(ms(50)));
+    for n in 0..4 {
+        let told = Ownership::default().told;
+        session.add(n, receiver(n), Ownership { told, ..owner.clone() });
+    }
+    session.net.drop_if(
+        |leg| matches!(&leg.message.body, Body::Data(d) if d.pass == 1 && d.dtus.first() as usize == leg.to),
+    );
+    session.run()
+}
+
+#[test]
+fn one_parity_symbol_does_for_four_dtus() {
+    let session = each_loses_another(4, &Ownership::default());
+    session.assert_complete();
+    assert_eq!(session.engine().stats().dtus_per_pass, [20, 1]);
+    assert_eq!(session.engine().stats().parity_sent, 1);
+    for client in &session.clients {
+        let told = client.owner.told.borrow();
+        assert!(told.iter().any(|(_, event)| *event == ReceiverEvent::Decode { block: 0 }));
+    }
+}
+
+#[test]
+fn without_parity_the_union_goes() {
+    let session = each_loses_another(0, &Ownership::default());
+    session.assert_complete();
+    assert_eq!(session.engine().stats().dtus_per_pass, [20, 4]);
+}
+
+#[test]
+fn parity_that_saves_nothing_is_not_sent() {
+    let mut config = SenderConfig { parity_symbols: 4, ..sender(20, 20, 4) };
+    config.pass_wait = PassWait::FixedTimer;
+    let mut session = Session::new("all the same", Setup::plain(1), config, 4, Link::clean(ms(50)));
+    session.net.drop_if(
+        |leg| matches!(&leg.message.body, Body::Data(d) if d.pass == 1 && (3..6).contains(&d.dtus.first())),
+    );
+    let session = session.run();
+    session.assert_complete();
+    assert_eq!(session.engine().stats().dtus_per_pass, [20, 3]);
+    assert_eq!(session.engine().stats().parity_sent, 0);
+}
+
+#[test]
+fn what_cannot_be_decoded_is_sent_itself() {
+    let mut session = each_loses_another(3, &Ownership { cannot_decode: true, ..Ownership::default() });
+    session.assert_complete();
+    let log = session.net.take_log();
+    let parity = data(&log, 0).iter().filter(|(_, d)| d.kind == DataKind::Parity).count();
+    assert_eq!(parity, 3, "every symbol is tried");
+    let last: Vec<u32> =
+        data(&log, 0).iter().filter(|(_, d)| d.pass == 5).map(|(_, d)| d.dtus.first()).collect();
+    assert_eq!(last, [1, 2, 3, 4]);
+}
+
+#[test]
+fn parity_completes_under_loss_and_sends_less() {
+    let sent = |parity_symbols: u32, seed: u64| {
+        let mut config = SenderConfig { parity_symbols, ..sender(100, 20, 20) };
+        config.pass_wait = PassWait::FixedTimer;
+        let mut session = Session::new("parity", Setup::plain(seed), config, 20, Link::clean(ms(50)));
+        lose_data(&mut session.net, seed, 0.05);
+        let session = session.run();
+        session.assert_complete();
+        session.engine().stats().dtus_per_pass.iter().sum::<u64>()
+    };
+    for seed in 0..10 {
+        let (with, without) = (sent(10, seed), sent(0, seed));
+        assert!(with < without, "seed {seed}: {with} with parity, {without} without");
+    }
+}
+
+#[test]
+fn no_more_than_the_window_is_outstanding() {
+    for (loss, seed) in [(0.0, 0), (0.0, 1), (0.1, 2), (0.1, 3), (0.2, 4), (0.2, 5)] {
+        let config = SenderConfig { pace: Pace::Window { segments: 24 }, ..sender(200, 8, 3) };
+        let link = Link::lossy(ms(100), loss);
+        let mut session = Session::new("window", Setup::plain(seed), config, 3, link).run();
+        session.assert_complete();
+        let log = session.net.take_log();
+        let mut most = 0;
+        for (now, outstanding) in outstanding(&log, 3) {
+            most = most.max(outstanding);
+            assert!(outstanding <= 24, "{} {outstanding} at {now:?}", session.net.context());
+        }
+        assert_eq!(most, 24, "the window is used");
+    }
+}
+
+/// After each departure of DATA, how many DTUs the slowest of `receivers` has not acknowledged: an ACK or a NAK
+/// reaches back to the last DATA that left before its request. From the log alone.
+fn outstanding(log: &crate::common::MftpLog, receivers: usize) -> Vec<(Time, u64)> {
+    let departed: Vec<Time> = data(log, 0).iter().map(|(at, _)| *at).collect();
+    let mut requested: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    let mut count = 0;
+    for departure in log.departures.iter().filter(|d| d.from == 0) {
+        match &departure.message.body {
+            Body::Data(_) => count += 1,
+            Body::StatusRequest(m) => _ = requested.entry((m.pass, m.blocks.last())).or_insert(count),
+            _ => {}
+        }
+    }
+    let acked = |host: usize, now: Time| {
+        let mine = log.legs.iter().filter(|leg| leg.from == host && leg.to == 0 && leg.copies > 0);
+        // Arrivals are 100 ms and a few nanoseconds after departures.
+        let there = mine.filter(|leg| leg.at + ms(100) <= now);
+        let serials = there.filter_map(|leg| match &leg.message.body {
+            Body::Ack(m) => requested.get(&(m.pass, m.blocks.last())).copied(),
+            Body::Done(_) => Some(u64::MAX),
+            _ => None,
+        });
+        serials.max().unwrap_or(0)
+    };
+    let counts = departed.iter().zip(1..).map(|(&now, sent)| {
+        let slowest = (1..=receivers).map(|host| acked(host, now)).min().unwrap_or(0);
+        (now, u64::saturating_sub(sent, slowest))
+    });
+    counts.collect()
+}
+
+#[test]
+fn passes_are_as_many_as_the_binomial_law_says() {
+    // P(all of N receivers have all of K DTUs after m passes) = (1 - p^m)^(N K).
+    let (receivers, dtus, p, sessions) = (10, 30, 0.1, 400);
+    let mut counts = [0.0f64; 4];
+    for seed in 0..sessions {
+        let mut config = sender(dtus, 8, receivers);
+        config.pass_wait = PassWait::FixedTimer;
+        let mut session =
+            Session::new("binomial", Setup::plain(seed), config, receivers as usize, Link::clean(ms(50)));
+        lose_data(&mut session.net, seed, p);
+        session.net.forget();
+        let session = session.run();
+        session.assert_complete();
+        let passes = session.engine().stats().dtus_per_pass.len();
+        counts[passes.clamp(2, 5) - 2] += 1.0;
+    }
+    let within = |m: i32| (1.0 - f64::powi(p, m)).powi((receivers * dtus).cast_signed());
+    let shares = [within(2), within(3) - within(2), within(4) - within(3), 1.0 - within(4)];
+    let chi_square: f64 = shares
+        .iter()
+        .zip(counts)
+        .map(|(share, count)| {
+            let expected = share * sessions as f64;
+            assert!(expected > 5.0, "the test needs five of each");
+            (count - expected).powi(2) / expected
+        })
+        .sum();
+    // Three degrees of freedom: one in a thousand sets of sessions lies above 16.27.
+    assert!(chi_square < 16.27, "chi-square {chi_square:.2} of {counts:?}");
+}
+
+#[test]
+fn dtus_of_each_pass_are_as_many_as_the_binomial_law_says() {
+    // Pass m sends K (1 - (1 - p^(m-1))^N) DTUs on average.
+    let (receivers, dtus, p, sessions) = (5, 60, 0.2, 300);
+    let mut sums = [0.0f64; 3];
+    for seed in 0..sessions {
+        let mut config = sender(dtus, 16, receivers);
+        config.pass_wait = PassWait::FixedTimer;
+        let mut session =
+            Session::new("shares", Setup::plain(seed), config, receivers as usize, Link::clean(ms(50)));
+        lose_data(&mut session.net, seed, p);
+        session.net.forget();
+        let session = session.run();
+        for (sum, &sent) in sums.iter_mut().zip(&session.engine().stats().dtus_per_pass[1..]) {
+            *sum += sent as f64;
+        }
+    }
+    for (pass, sum) in (2..).zip(sums) {
+        let share = 1.0 - (1.0 - f64::powi(p, pass - 1)).powi(receivers.cast_signed());
+        let trials = f64::from(dtus) * sessions as f64;
+        // DTUs are lost independently, so the sum is binomial; 3.9 standard deviations leave one in 10,000.
+        let tolerance = 3.9 * (trials * share * (1.0 - share)).sqrt();
+        let expected = trials * share;
+        assert!((sum - expected).abs() < tolerance, "pass {pass}: {sum} DTUs, {expected:.0} expected");
+    }
+}
+
+#[test]
+fn a_window_larger_than_the_product_waits_for_nothing() {
+    let config = SenderConfig { pace: Pace::Window { segments: 1000 }, ..sender(100, 16, 2) };
+    let mut session = Session::new("wide open", Setup::plain(1), config, 2, Link::clean(ms(100))).run();
+    session.assert_complete();
+    let log = session.net.take_log();
+    let departed = data(&log, 0);
+    assert!(departed.iter().all(|(at, _)| *at == departed[0].0), "all at one instant");
+    let acks = sent(&log, 1, |body| matches!(body, Body::Ack(_)).then_some(()));
+    assert!(acks.len() >= 6, "each request is acknowledged while something is missing");
+    assert!(log.departures.iter().all(|d| d.message.wire_len(0) <= 1472));
+}
