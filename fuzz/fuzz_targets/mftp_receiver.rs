@@ -25,7 +25,8 @@ fuzz_target!(|input: &[u8]| {
     config.keep_early_data = choices & 1 == 0;
     let mut receiver = Receiver::new(config).expect("valid");
     let (mut now, mut choices) = (Time::ZERO, choices);
-    while let Ok(step) = Step::arbitrary(&mut input) {
+    while !input.is_empty() {
+        let Ok(step) = Step::arbitrary(&mut input) else { return };
         match step {
             Step::Datagram { transmission, mut bytes } => {
                 repair(&mut bytes, transmission);

@@ -36,7 +36,8 @@ fuzz_target!(|input: &[u8]| {
     let mut sender = Sender::new(config).expect("valid");
     let mut now = Time::ZERO;
     sender.open(now);
-    while let Ok(step) = Step::arbitrary(&mut input) {
+    while !input.is_empty() {
+        let Ok(step) = Step::arbitrary(&mut input) else { return };
         match step {
             Step::Datagram { port, transmission, mut bytes } => {
                 repair(&mut bytes, transmission);

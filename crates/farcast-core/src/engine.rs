@@ -9,7 +9,8 @@
 //! 1. It changes the engine by exactly one of [`handle`](Engine::handle),
 //!    [`handle_timeout`](Engine::handle_timeout), or a command of the engine's own, and then
 //! 2. drains [`poll_event`](Engine::poll_event), answering what asks for an answer (bytes that arrived stay
-//!    valid until this is done), and [`poll_transmit`](Engine::poll_transmit), until both give `None`;
+//!    valid until this is done), and [`poll_transmit`](Engine::poll_transmit), until both give `None` (asking for a
+//!    transmit may make an event, even where nothing leaves);
 //! 3. reads [`poll_timeout`](Engine::poll_timeout) and sleeps until then or until something arrives.
 //!
 //! # Runs
@@ -32,11 +33,13 @@
 //! 3. A late wake-up is legal; an early one changes nothing; time never goes back.
 //! 4. At any deadline `handle_timeout` makes progress: the next deadline is later, or output is pending.
 //! 5. The same seed and inputs give the same outputs.
-//! 6. Bad input returns a [`Reject`], changes only counters, and never panics.
+//! 6. Bad input returns a [`Reject`], changes only counters, and never panics; where the protocol answers what it turns
+//!    down (a refusal, a confirmation repeated), the answer leaves too.
 //! 7. Memory is bounded by configuration.
 //! 8. Pacing is inside the engine: `poll_transmit` gives `None` until something may leave, and `poll_timeout` says
 //!    when.
-//! 9. Runs may be cut anywhere: the same segments leave at the same times and the same things happen.
+//! 9. Runs may be cut anywhere: the same segments leave at the same times and the same things happen. (An owner's
+//!    command in the middle of a run does not call back what was handed out: cut runs where commands may come.)
 //!
 //! # A small complete engine
 //!

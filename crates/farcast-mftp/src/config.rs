@@ -156,8 +156,12 @@ pub struct SenderConfig {
     pub nak_timing: NakTiming,
     /// How long answers are waited for.
     pub status_retry: StatusRetry,
-    /// Status requests without any answer after which a receiver is given up.
+    /// Repeated status requests without any answer after which a receiver is given up; with the first request, that
+    /// is one more without an answer.
     pub status_retry_count: u32,
+    /// Whether the request that ends a pass is sent twice: a lost one costs a Status Retry Timer. On a thin return
+    /// channel the doubled answers may cost more.
+    pub ask_twice: bool,
     /// The round trip to assume until one is measured.
     pub round_trip: Span,
     /// Over how long receivers spread their answers; zero for at once.
@@ -207,6 +211,7 @@ impl SenderConfig {
             nak_timing: NakTiming::EachBlock,
             status_retry: StatusRetry::Measured,
             status_retry_count: 5,
+            ask_twice: true,
             round_trip: Span::from_secs(1),
             backoff_window: Span::ZERO,
             parity_symbols: 0,
@@ -288,6 +293,8 @@ pub struct ReceiverConfig {
     pub done_retry_count: u32,
     /// Without any sign of the sender for this long, it stops waiting.
     pub patience: Span,
+    /// Bytes of parity symbols that may be held for blocks that cannot be rebuilt yet.
+    pub parity_memory_bytes: u64,
     /// NAKs that one status request may provoke; the next request brings the rest.
     pub naks_per_request: u32,
 }
@@ -308,6 +315,7 @@ impl ReceiverConfig {
             done_retry: Span::from_secs(1),
             done_retry_count: 10,
             patience: Span::from_secs(120),
+            parity_memory_bytes: 64 << 20,
             naks_per_request: 64,
         }
     }

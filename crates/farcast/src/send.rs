@@ -211,6 +211,7 @@ fn slow_link(config: &mut SenderConfig, pace: RateArg, datagram: u64) {
         let room = rate.time_of_bytes(datagram.min(400)) * 20;
         config.announce_interval = config.announce_interval.max(room);
         config.late_announce_interval = config.late_announce_interval.max(room);
+        config.ask_twice = rate.as_bps() >= 1_000_000;
         config.completion_interval = config.completion_interval.max(rate.time_of_bytes(100) * 4);
     }
 }

@@ -77,6 +77,11 @@ impl Receiver {
         if session.missing_in(data.block) == 0 || session.decoding.contains(&data.block) {
             return Ok(0);
         }
+        // What a sender may make us hold is bounded by configuration; beyond that, DTUs come instead.
+        let (held, len) = (session.parity_held, u64::from(session.offer.geometry.dtu_size()));
+        if (held + u64::from(data.dtus.count())) * len > self.config.parity_memory_bytes {
+            return Err(Reject::Limit);
+        }
         let held = session.parity.entry(data.block).or_insert_with(|| Bitmap::new(symbols));
         let mut new = 0;
         for symbol in data.dtus.segments().filter(|&symbol| held.insert(symbol)) {
@@ -85,6 +90,7 @@ impl Receiver {
             let event = ReceiverEvent::StoreParity { block: data.block, symbols: Run::one(symbol), offset };
             self.events.push_back(event);
         }
+        session.parity_held += u64::from(new);
         self.stats.parity += u64::from(new);
         Ok(new)
     }
@@ -95,7 +101,7 @@ impl Receiver {
         let Some(held) = session.parity.get(&block).map(Bitmap::count) else { return };
         let missing = session.missing_in(block);
         if missing == 0 {
-            session.parity.remove(&block);
+            session.forget_parity(block);
         } else if missing <= held && session.decoding.insert(block) {
             self.events.push_back(ReceiverEvent::Decode { block });
         }
@@ -108,7 +114,7 @@ impl Receiver {
             return;
         }
         // Whether it worked or not, these symbols are used up; what is still missing is asked for anew.
-        session.parity.remove(&block);
+        session.forget_parity(block);
         if let (true, Some(run)) = (rebuilt, session.offer.geometry.block_run(block)) {
             session.have.insert_run(run);
             self.check_complete();

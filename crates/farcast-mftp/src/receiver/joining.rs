@@ -110,6 +110,7 @@ impl Receiver {
             registrations: 0,
             have: Bitmap::new(0),
             parity: BTreeMap::new(),
+            parity_held: 0,
             decoding: BTreeSet::new(),
             pass: 0,
             began: now,

@@ -53,6 +53,8 @@ pub(super) struct Session {
     pub(super) have: Bitmap,
     /// Parity symbols held, of blocks that are not complete.
     pub(super) parity: BTreeMap<u32, Bitmap>,
+    /// How many they are in all.
+    pub(super) parity_held: u64,
     /// Blocks that the owner is rebuilding.
     pub(super) decoding: BTreeSet<u32>,
     pub(super) pass: u32,
@@ -69,6 +71,12 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn geometry(&self) -> &Geometry {
         &self.offer.geometry
+    }
+
+    /// Forgets the parity symbols of `block`: it is complete, or they did not help.
+    pub(super) fn forget_parity(&mut self, block: u32) {
+        let held = self.parity.remove(&block).map_or(0, |symbols| symbols.count());
+        self.parity_held -= u64::from(held);
     }
 
     /// DTUs of `block` that are missing.

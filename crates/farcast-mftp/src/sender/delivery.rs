@@ -203,7 +203,7 @@ impl Sender {
         }
         let transmit = Transmit::new(self.status_request(now, blocks), self.config.private);
         self.pacer.charge(self.pacer.span(transmit.message.wire_len(0)));
-        if all {
+        if all && self.config.ask_twice {
             // Nothing else will prompt an answer before the retry timer, so a lost request costs a whole round.
             self.outbox.push_back(transmit.clone());
         }
@@ -381,16 +381,24 @@ impl Sender {
     }
 
     /// The member that an answer comes from, marked as heard.
-    fn heard(&mut self, client: ClientId, server: SocketAddr) -> Result<(), Reject> {
+    ///
+    /// A member that was given up takes part again: an outage may be longer than our patience. The host that an answer
+    /// comes from must be the one that registered; its port may change on the way, so it is not compared.
+    fn heard(&mut self, source: SocketAddr, client: ClientId, server: SocketAddr) -> Result<(), Reject> {
         if server != self.config.server {
             return Err(Reject::OtherSession);
         }
-        match self.members.get_mut(&client) {
-            Some(member) if member.is_active() => {
+        let member = self.members.get_mut(&client).ok_or(Reject::Stranger)?;
+        if member.address.is_none_or(|address| address.ip() != source.ip()) {
+            return Err(Reject::Stranger);
+        }
+        match member.state {
+            MemberState::Active | MemberState::Lost => {
+                member.state = MemberState::Active;
                 (member.heard, member.silent_rounds) = (true, 0);
                 Ok(())
             }
-            Some(member) if member.state == MemberState::Done => Err(Reject::Duplicate),
+            MemberState::Done => Err(Reject::Duplicate),
             _ => Err(Reject::Stranger),
         }
     }
@@ -404,10 +412,10 @@ impl Sender {
         }
     }
 
-    pub(super) fn nak(&mut self, now: Time, m: &Nak) -> Result<(), Reject> {
+    pub(super) fn nak(&mut self, now: Time, source: SocketAddr, m: &Nak) -> Result<(), Reject> {
         self.check_nak(m)?;
         if self.has_members() {
-            self.heard(m.client, m.server)?;
+            self.heard(source, m.client, m.server)?;
         } else if m.server != self.config.server {
             return Err(Reject::OtherSession);
         }
@@ -425,10 +433,18 @@ impl Sender {
         if self.phase == Phase::Waiting
             && self.config.pass_wait == PassWait::Draft
             && !self.schedule.is_empty()
+            && self.may_begin()
         {
             self.begin_pass(now);
         }
         Ok(())
+    }
+
+    /// Whether the next pass may begin while some have not answered. Where answers are spread, the first would
+    /// cut short the spreading of all others; where parity may replace DTUs, their needs must be known to choose.
+    fn may_begin(&self) -> bool {
+        let at_once = self.config.backoff_window.is_zero() && self.config.parity_symbols == 0;
+        at_once || (self.has_members() && self.members.values().all(|m| !m.is_active() || m.heard))
     }
 
     /// Whether a NAK can be an answer to something that was asked.
@@ -448,11 +464,11 @@ impl Sender {
         if unsent { Err(Reject::Unexpected) } else { Ok(()) }
     }
 
-    pub(super) fn ack(&mut self, now: Time, m: &Ack) -> Result<(), Reject> {
+    pub(super) fn ack(&mut self, now: Time, source: SocketAddr, m: &Ack) -> Result<(), Reject> {
         if m.pass > self.progress.pass || m.blocks.end() > self.geometry.blocks() {
             return Err(Reject::OutOfRange);
         }
-        self.heard(m.client, m.server)?;
+        self.heard(source, m.client, m.server)?;
         let answered = self.progress.last_request.filter(|r| (r.pass, r.blocks) == (m.pass, m.blocks));
         if let Some(request) = answered {
             self.sample_round_trip(request.at, now);
@@ -466,8 +482,8 @@ impl Sender {
         Ok(())
     }
 
-    pub(super) fn done(&mut self, now: Time, m: &Done) -> Result<(), Reject> {
-        let repeated = match self.heard(m.client, m.server) {
+    pub(super) fn done(&mut self, now: Time, source: SocketAddr, m: &Done) -> Result<(), Reject> {
+        let repeated = match self.heard(source, m.client, m.server) {
             Ok(()) => false,
             // It has missed its confirmation.
             Err(Reject::Duplicate) => true,

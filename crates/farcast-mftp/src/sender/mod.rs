@@ -301,9 +301,9 @@ impl Sender {
         }
         match &message.body {
             Body::Registration(m) => self.registration(now, from.source, m),
-            Body::Nak(m) => self.nak(now, m),
-            Body::Ack(m) => self.ack(now, m),
-            Body::Done(m) => self.done(now, m),
+            Body::Nak(m) => self.nak(now, from.source, m),
+            Body::Ack(m) => self.ack(now, from.source, m),
+            Body::Done(m) => self.done(now, from.source, m),
             Body::Quit(m) => self.quit(now, from.source, m),
             // Its own multicasts may come back to it.
             _ if from.source == self.config.server => Err(Reject::Duplicate),
