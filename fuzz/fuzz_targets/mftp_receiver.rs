@@ -6,6 +6,7 @@ use farcast_core::engine::{Arrival, Engine, Message as _};
 use farcast_core::{Bitmap, Span, Time};
 use farcast_mftp::message::DeclineReason;
 use farcast_mftp::{ClientId, Receiver, ReceiverConfig, ReceiverEvent, wire};
+use farcast_fuzz::repair;
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
@@ -70,19 +71,6 @@ fn own(receiver: &mut Receiver, now: Time, choices: &mut u64) {
             ReceiverEvent::Complete if yes => receiver.verified(now),
             ReceiverEvent::Complete => receiver.fail(2003, None),
             _ => {}
-        }
-    }
-}
-
-/// Makes a datagram more likely to be one: version, length, no checksum, one transmission.
-fn repair(bytes: &mut [u8], transmission: bool) {
-    let len = bytes.len() as u16;
-    if bytes.len() >= 12 {
-        bytes[..2].copy_from_slice(&1u16.to_be_bytes());
-        bytes[4..6].copy_from_slice(&len.to_be_bytes());
-        bytes[6..8].fill(0);
-        if transmission {
-            bytes[8..12].copy_from_slice(&1u32.to_be_bytes());
         }
     }
 }

@@ -5,6 +5,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use farcast_core::engine::{Arrival, Engine};
 use farcast_core::{Span, Time};
 use farcast_mftp::{Group, Invited, Pace, PassWait, Product, Sender, SenderConfig, wire};
+use farcast_fuzz::repair;
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
@@ -71,16 +72,3 @@ fuzz_target!(|input: &[u8]| {
         assert!(sender.members().count() <= 1024);
     }
 });
-
-/// Makes a datagram more likely to be one: version, length, no checksum, our transmission.
-fn repair(bytes: &mut [u8], transmission: bool) {
-    let len = bytes.len() as u16;
-    if bytes.len() >= 12 {
-        bytes[..2].copy_from_slice(&1u16.to_be_bytes());
-        bytes[4..6].copy_from_slice(&len.to_be_bytes());
-        bytes[6..8].fill(0);
-        if transmission {
-            bytes[8..12].copy_from_slice(&1u32.to_be_bytes());
-        }
-    }
-}

@@ -166,6 +166,12 @@ pub enum ReceiverEvent {
         /// Whose.
         server: SocketAddr,
     },
+    /// A transmission was announced for a list of receivers that does not have this one (or not in this piece of
+    /// it), and is passed over. Told once for each server.
+    NotInvited {
+        /// Whose.
+        server: SocketAddr,
+    },
     /// The transmission is over; the receiver listens for the next one.
     Ended(ReceiverOutcome),
 }

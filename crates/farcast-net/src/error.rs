@@ -25,11 +25,17 @@ pub enum NetError {
         family: &'static str,
     },
     /// The kernel has no route.
-    #[error(
-        "there is no route to {0}; name an interface with --interface, or add a route (`ip route add 224.0.0.0/4 dev IFACE`)"
-    )]
+    #[error("there is no route to {0}; {way}", way = way(*.0))]
     NoRoute(IpAddr),
-    /// The interface cannot do multicast.
+    /// The interface is down.
+    #[error("interface {0} is down; `ip link set {0} up` starts it")]
+    Down(String),
+    /// The interface is not for multicast.
+    #[error(
+        "interface {0} does no multicast; choose another --interface (`ip link` shows MULTICAST), or `ip link set {0} multicast on`"
+    )]
+    NoMulticast(String),
+    /// The group cannot be joined on the interface.
     #[error(
         "cannot join {group} on {interface}: {source}; choose an interface with multicast (`ip link` shows MULTICAST)"
     )]
@@ -87,6 +93,9 @@ pub enum NetError {
         /// What the code says.
         reason: String,
     },
+    /// Everything came, and was to be thrown away.
+    #[error("everything arrived and was thrown away unverified, as --discard asks")]
+    Discarded,
     /// The receiving directory.
     #[error("cannot receive into {}: {source}", path.display())]
     Directory {
@@ -95,6 +104,19 @@ pub enum NetError {
         /// What the system says.
         source: io::Error,
     },
+}
+
+/// How to get a route.
+fn way(to: IpAddr) -> &'static str {
+    match to {
+        IpAddr::V4(ip) if ip.is_multicast() => {
+            "name an interface with --interface, or add a route (`ip route add 224.0.0.0/4 dev IFACE`)"
+        }
+        IpAddr::V6(ip) if ip.is_multicast() => {
+            "name an interface with --interface, or add a route (`ip -6 route add multicast ff00::/8 dev IFACE table local`)"
+        }
+        _ => "check the address, and what `ip route` lists",
+    }
 }
 
 impl NetError {

@@ -3,7 +3,7 @@
 use std::io::IoSliceMut;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::engine::{Arrival, Engine, Message as _, RejectCounts};
@@ -13,6 +13,7 @@ use farcast_mftp::message::{DeclineReason, cancel};
 use farcast_mftp::receiver::ReceiverStats;
 use farcast_mftp::{Body, Message, Offer, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, wire};
 use quinn_udp::RecvMeta;
+use rustix::fs::{Access, access};
 
 use crate::clock::{Clock, sharpen_timers};
 use crate::error::NetError;
@@ -38,6 +39,8 @@ pub struct ReceiveOptions {
     pub socket: SocketOptions,
     /// End after the first transmission that was complete, or that cannot become so.
     pub once: bool,
+    /// Drop what arrives instead of storing it; the end is [`NetError::Discarded`], never a success.
+    pub discard: bool,
     /// Datagrams to lose on purpose.
     pub simulate_loss: Probability,
     /// The seed of those losses.
@@ -116,6 +119,7 @@ pub fn receive(
     observer: &mut dyn FnMut(Time, &Receiver, &ReceiveNotice<'_>),
 ) -> Result<Option<ReceiveReport>, NetError> {
     sharpen_timers();
+    check_directory(&options.into)?;
     let group = Endpoint::listener(options.from, options.source, &options.socket)?;
     let answers = if options.from.ip().is_multicast() {
         Some(Endpoint::answers(options.from, &options.socket)?)
@@ -127,7 +131,7 @@ pub fn receive(
     let mut driver = Driver {
         clock: Clock::start(),
         engine: Receiver::new(config)?,
-        store: Store::start()?,
+        store: Store::start(options.discard)?,
         loss: Loss::new(options.simulate_loss, options.seed),
         session: None,
         last: None,
@@ -142,6 +146,13 @@ pub fn receive(
     driver.notice(&ReceiveNotice::Listening { address });
     driver.run(&group, answers.as_ref(), stop)?;
     Ok(driver.last)
+}
+
+/// Better now than when the first product comes.
+fn check_directory(path: &Path) -> Result<(), NetError> {
+    let failed = |source| NetError::Directory { path: path.into(), source };
+    std::fs::create_dir_all(path).map_err(failed)?;
+    access(path, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| failed(errno.into()))
 }
 
 /// What the driver knows of the transmission at hand.
@@ -188,9 +199,12 @@ impl Driver<'_> {
             if stop.load(Ordering::Relaxed) {
                 self.engine.stop();
             }
-            let heard =
-                self.hear(group)? | answers.map_or(Ok(false), |e| self.hear(e))? | self.hear_private()?;
+            let mut heard = self.hear(group)? | self.hear_private()?;
             let now = self.clock.now();
+            // Next to nothing comes there, so while data runs it is not looked at every time.
+            if !heard || now >= tick {
+                heard |= answers.map_or(Ok(false), |endpoint| self.hear(endpoint))?;
+            }
             self.engine.handle_timeout(now);
             while let Some(reply) = self.store.reply() {
                 self.on_reply(reply);
@@ -224,12 +238,14 @@ impl Driver<'_> {
         !matches!(last.outcome, ReceiverOutcome::SenderLost | ReceiverOutcome::NotAccepted)
     }
 
-    fn wait(&self, group: &Endpoint, answers: Option<&Endpoint>, tick: Time) -> Result<(), NetError> {
+    fn wait(&mut self, group: &Endpoint, answers: Option<&Endpoint>, tick: Time) -> Result<(), NetError> {
         let mut sources = vec![group.as_fd(), self.store.as_fd()];
         sources.extend(answers.map(AsFd::as_fd));
         sources.extend(self.private.as_ref().map(AsFd::as_fd));
         let timer = self.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
-        self.clock.wait(&sources, timer.min(tick)).map_err(NetError::socket("wait for the network"))
+        let waited = self.clock.wait(&sources, timer.min(tick));
+        self.store.woken();
+        waited.map_err(NetError::socket("wait for the network"))
     }
 
     fn hear_private(&mut self) -> Result<bool, NetError> {

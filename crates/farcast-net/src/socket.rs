@@ -1,12 +1,13 @@
 //! UDP sockets for multicast and unicast, with segmentation offload in both directions.
 
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use quinn_udp::{RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockAddr, Socket, Type};
+use socket2::{Domain, InterfaceIndexOrAddress, MsgHdr, Protocol, SockAddr, Socket, Type};
 
 use crate::error::NetError;
 use crate::ssm;
@@ -58,14 +59,30 @@ impl Interface {
         let by_address: Option<IpAddr> = wanted.parse().ok();
         let named =
             |i: &&if_addrs::Interface| by_address.map_or(i.name == *wanted, |address| i.ip() == address);
-        let mut found = all.iter().filter(named).peekable();
-        if found.peek().is_none() {
-            return Err(NetError::NoInterface(wanted.clone()));
+        let found: Vec<_> = all.iter().filter(named).collect();
+        // The list has interfaces with addresses only.
+        let name = found.first().map_or(wanted, |interface| &interface.name);
+        let socket =
+            Socket::new(Domain::IPV4, Type::DGRAM, None).map_err(NetError::socket("make a socket"))?;
+        let flags = ssm::interface_flags(&socket, name);
+        let flags = flags.ok_or_else(|| NetError::NoInterface(wanted.clone()))?;
+        if flags & libc::IFF_UP == 0 {
+            return Err(NetError::Down(name.clone()));
+        }
+        if group.is_multicast() && flags & (libc::IFF_MULTICAST | libc::IFF_LOOPBACK) == 0 {
+            return Err(NetError::NoMulticast(name.clone()));
         }
         let family = if group.is_ipv4() { "IPv4" } else { "IPv6" };
-        let usable = found.find(|i| i.ip().is_ipv4() == group.is_ipv4());
+        let usable = found.into_iter().filter(|i| i.ip().is_ipv4() == group.is_ipv4());
+        // An address that others beyond the link can answer to, where there is one.
+        let usable = usable.min_by_key(|i| i.is_link_local());
         let usable = usable.ok_or(NetError::NoAddress { name: wanted.clone(), family })?;
         Ok(Some(Self { name: usable.name.clone(), index: usable.index.unwrap_or(0), address: usable.ip() }))
+    }
+
+    /// What the kernel calls it in the address of a link; 0 where none was chosen.
+    fn scope(interface: Option<&Self>) -> u32 {
+        interface.map_or(0, |interface| interface.index)
     }
 
     fn label(interface: Option<&Self>) -> String {
@@ -78,8 +95,12 @@ impl Interface {
 pub(crate) struct Endpoint {
     socket: Socket,
     state: UdpSocketState,
+    /// Without a scope, like every address that leaves here: the wire does not carry it, and engines compare.
     local: SocketAddr,
-    offload: bool,
+    /// The interface of link-local addresses; 0 for the system's choice.
+    scope: u32,
+    /// Whether batches may leave as one.
+    offload: AtomicBool,
 }
 
 impl Endpoint {
@@ -88,11 +109,11 @@ impl Endpoint {
         let interface = Interface::choose(options, destination.ip())?;
         let socket = new_socket(destination, options)?;
         set_sending(&socket, destination.ip(), interface.as_ref(), options)?;
-        let address = match interface {
+        let address = match &interface {
             Some(interface) if destination.ip().is_multicast() => interface.address,
-            _ => route_source(destination)?,
+            _ => route_source(scoped(destination, Interface::scope(interface.as_ref())))?,
         };
-        Self::bound(socket, SocketAddr::new(address, 0), options)
+        Self::bound(socket, SocketAddr::new(address, 0), interface.as_ref(), options)
     }
 
     /// A socket that hears `address`: a group, joined on the chosen interface (and from `source` alone, where one is
@@ -104,16 +125,16 @@ impl Endpoint {
     ) -> Result<Self, NetError> {
         let socket = new_socket(address, options)?;
         let group = address.ip();
+        let interface = Interface::choose(options, group)?;
         if !group.is_multicast() {
             if source.is_some() {
                 return Err(NetError::SourceWithoutGroup(group));
             }
-            return Self::bound(socket, address, options);
+            return Self::bound(socket, address, interface.as_ref(), options);
         }
         // Receivers on one host share the group's port; each gets every datagram.
         socket.set_reuse_address(true).map_err(NetError::socket("share the group's port"))?;
-        let interface = Interface::choose(options, group)?;
-        let endpoint = Self::bound(socket, address, options)?;
+        let endpoint = Self::bound(socket, address, interface.as_ref(), options)?;
         let joined = join(&endpoint.socket, group, source, interface.as_ref());
         match joined {
             Ok(()) => Ok(endpoint),
@@ -133,18 +154,25 @@ impl Endpoint {
             if family.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let interface = Interface::choose(options, family.ip())?;
         set_sending(&socket, family.ip(), interface.as_ref(), options)?;
-        Self::bound(socket, SocketAddr::new(any, 0), options)
+        Self::bound(socket, SocketAddr::new(any, 0), interface.as_ref(), options)
     }
 
-    fn bound(socket: Socket, address: SocketAddr, options: &SocketOptions) -> Result<Self, NetError> {
-        socket.bind(&SockAddr::from(address)).map_err(|source| NetError::Bind { address, source })?;
+    fn bound(
+        socket: Socket,
+        address: SocketAddr,
+        interface: Option<&Interface>,
+        options: &SocketOptions,
+    ) -> Result<Self, NetError> {
+        let scope = Interface::scope(interface);
+        let bind = socket.bind(&SockAddr::from(scoped(address, scope)));
+        bind.map_err(|source| NetError::Bind { address, source })?;
         let state =
             UdpSocketState::new(UdpSockRef::from(&socket)).map_err(NetError::socket("set up a socket"))?;
-        let local = socket.local_addr().ok().and_then(|a| a.as_socket()).unwrap_or(address);
+        let local = socket.local_addr().ok().and_then(|a| a.as_socket()).map_or(address, unscoped);
         if !options.offload {
             ssm::disable_gro(&socket);
         }
-        Ok(Self { socket, state, local, offload: options.offload })
+        Ok(Self { socket, state, local, scope, offload: AtomicBool::new(options.offload) })
     }
 
     /// The address it is bound to.
@@ -160,7 +188,7 @@ impl Endpoint {
 
     /// How many datagrams may leave as one batch; 1 where the kernel cannot do more.
     pub(crate) fn batch(&self) -> usize {
-        if self.offload { self.state.max_gso_segments() } else { 1 }
+        if self.offload.load(Ordering::Relaxed) { self.state.max_gso_segments() } else { 1 }
     }
 
     /// Receives into `buffers`; how many of them were filled, 0 if nothing is there.
@@ -170,7 +198,12 @@ impl Endpoint {
         meta: &mut [RecvMeta],
     ) -> Result<usize, NetError> {
         match self.state.recv(UdpSockRef::from(&self.socket), buffers, meta) {
-            Ok(count) => Ok(count),
+            Ok(count) => {
+                for one in &mut meta[..count] {
+                    one.addr = unscoped(one.addr);
+                }
+                Ok(count)
+            }
             // A refused datagram of ours comes back as an error here: its receiver is not there yet, or gone.
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused) => {
                 Ok(0)
@@ -192,9 +225,8 @@ impl Endpoint {
             return contents.chunks(stride).try_for_each(|one| self.send(destination, one, stride));
         }
         let segment_size = (contents.len() > stride).then_some(stride);
-        let transmit = Transmit { destination, ecn: None, contents, segment_size, src_ip: None };
         loop {
-            let Err(error) = self.state.try_send(UdpSockRef::from(&self.socket), &transmit) else {
+            let Err(error) = self.send_once(destination, contents, segment_size) else {
                 return Ok(());
             };
             match error.raw_os_error() {
@@ -207,10 +239,28 @@ impl Endpoint {
                 }
                 // Some drivers take the option and then fail; one by one it must work.
                 Some(libc::EIO | libc::EINVAL) if segment_size.is_some() => {
+                    self.offload.store(false, Ordering::Relaxed);
                     return contents.chunks(stride).try_for_each(|one| self.send(destination, one, stride));
                 }
                 _ => return Err(NetError::Socket { action: "send", source: error }),
             }
+        }
+    }
+
+    /// One system call. quinn-udp's sets the whole traffic class with every message, and so would undo the DSCP.
+    fn send_once(
+        &self,
+        destination: SocketAddr,
+        contents: &[u8],
+        segment_size: Option<usize>,
+    ) -> io::Result<usize> {
+        let address = SockAddr::from(scoped(destination, self.scope));
+        let parts = [IoSlice::new(contents)];
+        let control = segment_size.map(segment_control);
+        let message = MsgHdr::new().with_addr(&address).with_buffers(&parts);
+        match &control {
+            Some(control) => self.socket.sendmsg(&message.with_control(control), 0),
+            None => self.socket.sendmsg(&message, 0),
         }
     }
 
@@ -219,6 +269,47 @@ impl Endpoint {
         // ENOBUFS comes from a full device queue, which poll does not see: a millisecond at most.
         let timeout = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         let _ = poll(&mut fds, Some(&timeout));
+    }
+}
+
+/// A control message that lets the kernel cut what is sent into datagrams of `size` bytes: a length, a level, a type
+/// and the size, as in cmsg(3).
+fn segment_control(size: usize) -> [u8; size_of::<libc::cmsghdr>() + size_of::<usize>()] {
+    const HEADER: usize = size_of::<libc::cmsghdr>();
+    let size = u16::try_from(size).unwrap_or(u16::MAX).to_ne_bytes();
+    let mut control = [0; HEADER + size_of::<usize>()];
+    let (header, data) = control.split_at_mut(HEADER);
+    let (len, kind) = header.split_at_mut(size_of::<usize>());
+    len.copy_from_slice(&(HEADER + size.len()).to_ne_bytes());
+    kind[..4].copy_from_slice(&libc::SOL_UDP.to_ne_bytes());
+    kind[4..].copy_from_slice(&libc::UDP_SEGMENT.to_ne_bytes());
+    data[..size.len()].copy_from_slice(&size);
+    control
+}
+
+/// `address`, with the interface `scope` where it is one that only means something on a link (RFC 4007).
+fn scoped(address: SocketAddr, scope: u32) -> SocketAddr {
+    match address {
+        SocketAddr::V6(mut v6) if v6.scope_id() == 0 => {
+            let [first, second, ..] = v6.ip().octets();
+            let on_a_link = matches!((first, second & 0xc0), (0xfe, 0x80));
+            let to_a_link = first == 0xff && matches!(second & 0x0f, 1 | 2);
+            if on_a_link || to_a_link {
+                v6.set_scope_id(scope);
+            }
+            v6.into()
+        }
+        other => other,
+    }
+}
+
+fn unscoped(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V6(mut v6) => {
+            v6.set_scope_id(0);
+            v6.into()
+        }
+        v4 @ SocketAddr::V4(_) => v4,
     }
 }
 

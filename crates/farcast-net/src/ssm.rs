@@ -1,5 +1,6 @@
-//! Socket options that no library offers: source-specific joins for both families, buffers beyond the limit.
-#![expect(unsafe_code, reason = "setsockopt with structures of the kernel's")]
+//! System calls that no library offers: source-specific joins for both families, buffers beyond the limit, an
+//! interface's flags.
+#![expect(unsafe_code, reason = "setsockopt and ioctl with structures of the kernel's")]
 
 use std::io;
 use std::net::IpAddr;
@@ -36,6 +37,24 @@ pub(crate) fn disable_gro(socket: &Socket) {
     let off: libc::c_int = 0;
     // Where it cannot be turned off it was not on.
     let _ = set(socket, libc::SOL_UDP, libc::UDP_GRO, &off);
+}
+
+/// The flags (`IFF_UP` and so on) of the interface `name`, if there is one.
+pub(crate) fn interface_flags(socket: &Socket, name: &str) -> Option<libc::c_int> {
+    // SAFETY: ifreq is plain data for which all zeros are valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last byte stays 0.
+    let room = request.ifr_name.len() - 1;
+    if name.len() > room {
+        return None;
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from.cast_signed() as libc::c_char;
+    }
+    // SAFETY: `request` lives through the call, which writes nothing but it.
+    let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) };
+    // SAFETY: the kernel has written the flags, and any bits are valid ones.
+    (status == 0).then(|| unsafe { request.ifr_ifru.ifru_flags }.into())
 }
 
 fn storage(address: IpAddr) -> libc::sockaddr_storage {

@@ -87,12 +87,14 @@ pub(crate) struct Store {
     free: Receiver<Arena>,
     spare: Option<Arena>,
     wake: Arc<OwnedFd>,
+    /// Whether a wake-up may be pending.
+    signalled: bool,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Store {
     #[expect(clippy::disallowed_methods, reason = "the driver owns its threads")]
-    pub(crate) fn start() -> Result<Self, NetError> {
+    pub(crate) fn start(discard: bool) -> Result<Self, NetError> {
         let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
         let wake = Arc::new(
             wake.map_err(|errno| NetError::Socket { action: "make an event", source: errno.into() })?,
@@ -113,9 +115,10 @@ impl Store {
             product: None,
             checkpoint: None,
             failed: false,
+            discard,
         };
         let thread = std::thread::spawn(move || worker.run());
-        Ok(Self { jobs, replies, free, spare: None, wake, thread: Some(thread) })
+        Ok(Self { jobs, replies, free, spare: None, wake, signalled: false, thread: Some(thread) })
     }
 
     /// A buffer to receive into; waits while all of them are on their way.
@@ -144,15 +147,20 @@ impl Store {
         let _ = self.jobs.send(Job::Close);
     }
 
-    pub(crate) fn reply(&self) -> Option<Reply> {
+    pub(crate) fn reply(&mut self) -> Option<Reply> {
         let reply = self.replies.try_recv().ok();
-        if reply.is_none() {
+        if reply.is_none() && std::mem::take(&mut self.signalled) {
             // Nothing left: forget the wake-ups, then look once more for what came in between.
             let mut count = [0; 8];
             let _ = rustix::io::read(&*self.wake, &mut count);
             return self.replies.try_recv().ok();
         }
         reply
+    }
+
+    /// Notes that waiting is over, perhaps because of a reply.
+    pub(crate) fn woken(&mut self) {
+        self.signalled = true;
     }
 }
 
@@ -198,6 +206,8 @@ struct Worker {
     /// The checkpoint that is being written.
     checkpoint: Option<JoinHandle<()>>,
     failed: bool,
+    /// Store nothing: to measure what the network alone can do.
+    discard: bool,
 }
 
 impl Worker {
@@ -223,6 +233,9 @@ impl Worker {
             Job::Open { offer, dir, options } => {
                 self.close();
                 self.failed = false;
+                if self.discard {
+                    return self.answer.send(Reply::Opened(Bitmap::new(0)));
+                }
                 match open(&offer, &dir, options) {
                     Ok(mut product) => {
                         let early = product.incoming.take_happenings();
@@ -317,6 +330,9 @@ impl Worker {
 
     fn finish(&mut self) {
         self.join_checkpoint();
+        if self.discard {
+            return self.fail(NetError::Discarded);
+        }
         let Some(product) = self.product.take() else { return };
         match product.incoming.finish() {
             Ok(()) => self.answer.send(Reply::Finished),

@@ -169,6 +169,7 @@ pub(crate) struct ProtocolArgs {
 }
 
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are flags of the command line")]
 pub(crate) struct ReceiveArgs {
     /// The group (or our own address) to listen on.
     #[arg(long, value_name = "GROUP[:PORT]", value_parser = endpoint)]
@@ -200,6 +201,9 @@ pub(crate) struct ReceiveArgs {
     /// Lose this part of what arrives, to try things ("5 %").
     #[arg(long, default_value = "0 %", value_name = "PART")]
     pub(crate) simulate_loss: Probability,
+    /// Drop what arrives instead of storing it (for benchmarks); the end is never a success.
+    #[arg(long, hide = true)]
+    pub(crate) discard: bool,
     /// The seed of simulated losses and of random answers [default: from the name].
     #[arg(long)]
     pub(crate) seed: Option<u64>,

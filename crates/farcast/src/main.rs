@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Cli, Command};
+use farcast_net::NetError;
 
 /// How a command ended; the number is the exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +55,16 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn usage(sentence: impl Into<String>) -> Self {
         Self { sentence: sentence.into(), exit: Exit::Usage }
+    }
+
+    /// Settings that contradict each other are wrong usage; the rest is the network's or the machine's.
+    pub(crate) fn of_net(error: NetError) -> Self {
+        match error {
+            NetError::Config(_) | NetError::Parity { .. } | NetError::SourceWithoutGroup(_) => {
+                Self::usage(error.to_string())
+            }
+            other => other.into(),
+        }
     }
 }
 

@@ -30,6 +30,7 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
         },
         socket: socket_options(&args.socket),
         once: args.once,
+        discard: args.discard,
         simulate_loss: args.simulate_loss,
         seed: config.seed,
     };
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     let mut view = View { output, progress: None, args, files: Vec::new(), joined: None };
     let mut observer =
         |now: Time, receiver: &Receiver, notice: &ReceiveNotice<'_>| view.observe(now, receiver, notice);
-    let last = farcast_net::receive(&options, config, &stop, &mut observer)?;
+    let last = farcast_net::receive(&options, config, &stop, &mut observer).map_err(Failure::of_net)?;
     match last {
         Some(report) if args.once && !report.is_complete() => {
             Err(Failure { sentence: outcome(&report), exit: Exit::Failed })
@@ -159,6 +160,14 @@ impl View<'_> {
                     "passed over: an announcement from {server}, while this transmission runs"
                 ));
                 self.output.event("busy", json!({ "sender": server.to_string() }));
+            }
+            ReceiverEvent::NotInvited { server } => {
+                let id = self.args.name.clone().unwrap_or_else(|| own_address(self.args).to_string());
+                self.say(&format!(
+                    "passed over: an announcement from {server} for a list of receivers without {id}; if it should be \
+                     there, compare --name here with --receivers at the sender"
+                ));
+                self.output.event("not_invited", json!({ "sender": server.to_string(), "receiver": id }));
             }
             ReceiverEvent::JoinGroup(group) | ReceiverEvent::LeaveGroup(group) => {
                 self.output.event("group", json!({ "group": group.to_string() }));

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         start_on_enter(Arc::clone(&start));
     }
     announce_plan(args, &outgoing, &name, &output);
-    let mut view = View::new(output, args, name.clone(), outgoing.size());
+    let mut view = View::new(output, args, name.clone(), &outgoing);
     let mut observer = |now: Time, sender: &Sender, event: Option<&SenderEvent>| {
         if let Some(SenderEvent::Done { client, .. }) = event {
             state.add(*client);
@@ -67,7 +67,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         view.observe(now, sender, event);
     };
     let configure = |product: Product, server: SocketAddr| configure(args, pace, product, server);
-    let report = farcast_net::send(outgoing, &name, &options, configure, (&start, &stop), &mut observer)?;
+    let report = farcast_net::send(outgoing, &name, &options, configure, (&start, &stop), &mut observer);
+    let report = report.map_err(Failure::of_net)?;
     if report.outcome == SenderOutcome::Finished && report.error.is_none() {
         state.forget();
     }

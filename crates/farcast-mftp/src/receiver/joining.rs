@@ -77,7 +77,11 @@ impl Receiver {
             return Err(Reject::Duplicate);
         }
         if !self.invites(m) {
-            // A client that is not in the list of a closed group stays out silently (draft §6).
+            // A client that is not in the list of a closed group stays out silently (draft §6); its owner is told.
+            if self.uninvited_by != Some(from.source) {
+                self.uninvited_by = Some(from.source);
+                self.events.push_back(ReceiverEvent::NotInvited { server: from.source });
+            }
             return Err(Reject::Stranger);
         }
         let geometry =

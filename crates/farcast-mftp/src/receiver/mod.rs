@@ -80,6 +80,8 @@ pub struct Receiver {
     random: RandomStream,
     ended: VecDeque<(SocketAddr, u32)>,
     busy_with: Option<SocketAddr>,
+    /// The server whose list does not have this receiver, to be told of once.
+    uninvited_by: Option<SocketAddr>,
 }
 
 impl Receiver {
@@ -100,6 +102,7 @@ impl Receiver {
             stats: ReceiverStats::default(),
             ended: VecDeque::new(),
             busy_with: None,
+            uninvited_by: None,
         })
     }
 

@@ -76,13 +76,21 @@ impl Sender {
     /// The host list in pieces that fit a datagram; one piece, possibly absent, if it is short.
     fn host_lists(&mut self) -> Vec<Option<Vec<(ClientId, Standing)>>> {
         let repeats = self.config.repeats;
+        let closed = matches!(self.config.group, Group::Closed(_));
         let mut records = Vec::new();
         for (&id, member) in &mut self.members {
             let standing = match member.state {
                 MemberState::Invited => Standing::Pending,
                 MemberState::Declined(reason) => Standing::Declined(reason),
                 // A confirmation is kept for a few announcements before it is pruned (draft §1.1).
-                _ if member.confirmations >= repeats => continue,
+                _ if member.confirmations >= repeats => {
+                    if !closed || member.state == MemberState::Done {
+                        continue;
+                    }
+                    // Who is not in the list of a closed group stays out (draft §6): a receiver that is started
+                    // again, or comes back, must find itself there. One that takes part passes over it.
+                    Standing::Pending
+                }
                 _ => {
                     member.confirmations += 1;
                     Standing::Accepted

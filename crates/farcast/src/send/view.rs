@@ -1,7 +1,8 @@
 //! What `farcast send` shows: progress, events, the closing table.
 
 use farcast_core::{Span, Time};
-use farcast_mftp::{ClientId, MemberState, Phase, Sender, SenderEvent, SenderOutcome};
+use farcast_files::Outgoing;
+use farcast_mftp::{ClientId, Member, MemberState, Phase, Sender, SenderEvent, SenderOutcome};
 use farcast_net::SendReport;
 use serde_json::{Value, json};
 
@@ -11,6 +12,9 @@ use crate::progress::{Progress, percent, rate, size, time_left};
 use crate::table::{Align, Table};
 use crate::{Exit, Failure};
 
+/// Between reports of progress for programs.
+const REPORT_EVERY: Span = Span::from_secs(1);
+
 /// What the person at the sender sees.
 pub(super) struct View<'a> {
     output: Output,
@@ -19,17 +23,41 @@ pub(super) struct View<'a> {
     size: u64,
     data_began: Option<Time>,
     name: String,
+    /// Each file, and where it ends in the product.
+    files: Vec<(String, u64)>,
+    next_report: Time,
 }
 
 impl<'a> View<'a> {
-    pub(super) fn new(output: Output, args: &'a SendArgs, name: String, size: u64) -> Self {
-        Self { output, progress: None, args, size, data_began: None, name }
+    pub(super) fn new(output: Output, args: &'a SendArgs, name: String, outgoing: &Outgoing) -> Self {
+        let mut end = outgoing.manifest().head_len();
+        let files = outgoing.manifest().entries().iter().filter(|entry| entry.is_file()).map(|entry| {
+            end += entry.size();
+            (String::from_utf8_lossy(&entry.path).into_owned(), end)
+        });
+        Self {
+            output,
+            progress: None,
+            args,
+            size: outgoing.size(),
+            data_began: None,
+            name,
+            files: files.collect(),
+            next_report: Time::ZERO,
+        }
     }
 
     pub(super) fn observe(&mut self, now: Time, sender: &Sender, event: Option<&SenderEvent>) {
         let progress = self.progress.get_or_insert_with(|| Progress::new(&self.output));
         let Some(event) = event else {
-            return tick(&self.output, progress, now, sender, self.data_began, self.size);
+            let (prefix, message, done) = bar(now, sender, self.data_began, &self.files);
+            let lines = receiver_lines(now, sender, self.data_began, self.size);
+            progress.update(&self.output, now, (&prefix, &message), done, &lines);
+            if now >= self.next_report {
+                self.next_report = now + REPORT_EVERY;
+                self.output.event("progress", progress_fields(now, sender, self.data_began));
+            }
+            return;
         };
         if let SenderEvent::Started { .. } = event {
             self.data_began = Some(now);
@@ -214,52 +242,79 @@ fn fields(sender: &Sender, event: &SenderEvent) -> (&'static str, Value) {
     }
 }
 
-fn tick(
-    output: &Output,
-    progress: &mut Progress,
+/// What the bar shows: its prefix, its message, and how much of how much.
+fn bar(
     now: Time,
     sender: &Sender,
     began: Option<Time>,
-    size: u64,
-) {
+    files: &[(String, u64)],
+) -> (String, String, (u64, u64)) {
     let (pass, sent, total) = sender.pass();
-    let elapsed = began.map_or(Span::ZERO, |began| now.since(began));
-    let segments = u64::from(sender.geometry().segments());
-    let lines: Vec<String> = sender
-        .members()
-        .map(|(id, member)| {
-            let have = u64::from(sender.received_by(id));
-            let asked = member.naked_dtus;
-            let sent: u64 = sender.stats().dtus_per_pass.iter().sum();
-            format!(
-                "  {:<24} {:>7}  loss {:>7}  {:>12}  {}",
-                member.label,
-                percent(have, segments),
-                percent(asked.min(sent), sent),
-                rate(size * have / segments, elapsed),
-                if member.is_active() { String::new() } else { state(&member.state) }
-            )
-        })
-        .collect();
-    let (prefix, message, bar) = match sender.phase() {
+    match sender.phase() {
         Phase::Announcing => {
             let registered = sender.members().filter(|(_, m)| m.is_active()).count();
-            ("announcing".to_owned(), format!("{registered} registered"), (0, 1))
+            ("announcing".into(), format!("{registered} registered"), (0, 1))
         }
-        Phase::Waiting => (format!("pass {pass}"), "waiting for answers".to_owned(), (1, 1)),
-        Phase::Completing | Phase::Ended => ("closing".to_owned(), String::new(), (1, 1)),
+        Phase::Waiting => (format!("pass {pass}"), "waiting for answers".into(), (1, 1)),
+        Phase::Completing | Phase::Ended => ("closing".into(), String::new(), (1, 1)),
         _ => {
-            let sent_rate = rate(sender.stats().bytes, elapsed);
-            let left = time_left(u64::from(sent), u64::from(total), elapsed);
-            let left = if pass == 1 { left } else { String::new() };
-            (
-                format!("pass {pass}"),
-                format!("{sent} of {total} DTUs, {sent_rate}{left}"),
-                (u64::from(sent), u64::from(total)),
-            )
+            let (sent, total) = (u64::from(sent), u64::from(total));
+            let elapsed = began.map_or(Span::ZERO, |began| now.since(began));
+            let mut message = format!("{sent} of {total} DTUs, {}", rate(sender.stats().bytes, elapsed));
+            if pass == 1 {
+                message += &time_left(sent, total, elapsed);
+                let at = sent * u64::from(sender.geometry().dtu_size());
+                if let Some((path, _)) = files.iter().find(|(_, end)| at < *end).filter(|_| files.len() > 1) {
+                    message.push_str("  ");
+                    message.push_str(path);
+                }
+            }
+            (format!("pass {pass}"), message, (sent, total))
         }
+    }
+}
+
+/// A line for each receiver.
+fn receiver_lines(now: Time, sender: &Sender, began: Option<Time>, size: u64) -> Vec<String> {
+    let elapsed = began.map_or(Span::ZERO, |began| now.since(began));
+    let segments = u64::from(sender.geometry().segments());
+    let sent: u64 = sender.stats().dtus_per_pass.iter().sum();
+    let line = |(id, member): (ClientId, &Member)| {
+        let have = u64::from(sender.received_by(id));
+        format!(
+            "  {:<24} {:>7}  loss {:>7}  {:>12}  {}",
+            member.label,
+            percent(have, segments),
+            percent(member.naked_dtus.min(sent), sent),
+            rate(size * have / segments, elapsed),
+            if member.is_active() { String::new() } else { state(&member.state) }
+        )
     };
-    progress.update(output, now, (&prefix, &message), bar, &lines);
+    sender.members().map(line).collect()
+}
+
+/// The same for programs.
+fn progress_fields(now: Time, sender: &Sender, began: Option<Time>) -> Value {
+    let (pass, sent, total) = sender.pass();
+    let members = sender.members().map(|(id, member)| {
+        json!({
+            "receiver": member.label,
+            "segments": sender.received_by(id),
+            "naked_dtus": member.naked_dtus,
+            "naks": member.naks,
+            "state": state(&member.state),
+        })
+    });
+    json!({
+        "phase": format!("{:?}", sender.phase()).to_lowercase(),
+        "elapsed_s": began.map_or(0.0, |began| now.since(began).as_secs_f64()),
+        "pass": pass,
+        "dtus_sent_in_pass": sent,
+        "dtus_in_pass": total,
+        "wire_bytes": sender.stats().bytes,
+        "round_trip_s": sender.round_trip().as_secs_f64(),
+        "receivers": members.collect::<Vec<Value>>(),
+    })
 }
 
 fn closing_table(report: &SendReport, size_bytes: u64) -> String {
