@@ -140,26 +140,30 @@ impl Bitmap {
 
     /// The first member at or after `from`.
     pub fn next_set(&self, from: u32) -> Option<u32> {
-        self.search(from, |word| word)
+        self.search(from, self.len, |word| word)
     }
 
     /// The first integer below `len`, at or after `from`, that is not in the set.
     pub fn next_clear(&self, from: u32) -> Option<u32> {
-        self.search(from, |word| !word)
+        self.search(from, self.len, |word| !word)
     }
 
-    fn search(&self, from: u32, view: impl Fn(u64) -> u64) -> Option<u32> {
-        if from >= self.len {
+    /// The first integer in `from .. limit` whose bit is set in the viewed words; `limit` is at most `len`.
+    fn search(&self, from: u32, limit: u32, view: impl Fn(u64) -> u64) -> Option<u32> {
+        if from >= limit {
             return None;
         }
-        let mut index = (from / WORD) as usize;
-        let mut word = view(self.words[index]) & (u64::MAX << (from % WORD));
+        let mut index = from / WORD;
+        let mut word = view(self.words[index as usize]) & (u64::MAX << (from % WORD));
         while word == 0 {
             index += 1;
-            word = view(*self.words.get(index)?);
+            if index > (limit - 1) / WORD {
+                return None;
+            }
+            word = view(self.words[index as usize]);
         }
-        let found = index as u32 * WORD + word.trailing_zeros();
-        (found < self.len).then_some(found)
+        let found = index * WORD + word.trailing_zeros();
+        (found < limit).then_some(found)
     }
 
     /// The first run of members at or after `from`, cut to `from`.
@@ -174,6 +178,21 @@ impl Bitmap {
         let first = self.next_clear(from)?;
         let end = self.next_set(first).unwrap_or(self.len);
         Run::new(first, end - first)
+    }
+
+    /// The first run of integers in `run` that are not members. Looks no further than `run`, however long the gap is.
+    pub fn next_gap_in(&self, run: Run) -> Option<Run> {
+        let end = run.end().min(self.len);
+        let first = self.search(run.first(), end, |word| !word)?;
+        let next = self.search(first, end, |word| word).unwrap_or(end);
+        Run::new(first, next - first)
+    }
+
+    /// The runs of integers in `run` that are not members, in order.
+    pub fn gaps_in(&self, run: Run) -> impl Iterator<Item = Run> + '_ {
+        let after =
+            move |gap: &Run| self.next_gap_in(Run::new(gap.end(), run.end().checked_sub(gap.end())?)?);
+        core::iter::successors(self.next_gap_in(run), after)
     }
 
     /// The maximal runs of members, in order.

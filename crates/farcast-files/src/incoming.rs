@@ -135,11 +135,9 @@ impl Incoming {
     /// [`take_happenings`](Self::take_happenings) gives what did happen before it.
     pub fn store(&mut self, first: u32, payloads: &[&[u8]]) -> Result<Vec<Happening>, StoreError> {
         let run = self.check_lengths(first, payloads)?;
-        let mut from = run.first();
-        while let Some(gap) = self.held.next_gap(from).and_then(|gap| gap.clip(run.first(), run.end())) {
+        while let Some(gap) = self.held.next_gap_in(run) {
             let skip = (gap.first() - run.first()) as usize;
             self.store_gap(gap, &payloads[skip..skip + gap.count() as usize])?;
-            from = gap.end();
         }
         self.advance()?;
         Ok(self.take_happenings())

@@ -162,6 +162,9 @@ pub struct SenderConfig {
     /// Whether the request that ends a pass is sent twice: a lost one costs a Status Retry Timer. On a thin return
     /// channel the doubled answers may cost more.
     pub ask_twice: bool,
+    /// Whether a pass that takes less than an eighth of a round trip to send is sent twice: the link would be idle,
+    /// and a repair that is lost costs another round trip. Not with [`PassWait::FixedTimer`].
+    pub repeat_small_passes: bool,
     /// The round trip to assume until one is measured.
     pub round_trip: Span,
     /// Over how long receivers spread their answers; zero for at once.
@@ -212,6 +215,7 @@ impl SenderConfig {
             status_retry: StatusRetry::Measured,
             status_retry_count: 5,
             ask_twice: true,
+            repeat_small_passes: false,
             round_trip: Span::from_secs(1),
             backoff_window: Span::ZERO,
             parity_symbols: 0,

@@ -201,6 +201,7 @@ fn configure(args: &SendArgs, pace: RateArg, product: Product, server: SocketAdd
     config.parity_symbols = protocol.parity;
     // The first DTU always carries the beginning of the manifest, and often all of it.
     config.head_segments = 1;
+    config.repeat_small_passes = true;
     config.transfer_limit = protocol.time_limit;
     slow_link(&mut config, pace, datagram);
     config

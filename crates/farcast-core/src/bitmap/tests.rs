@@ -57,6 +57,9 @@ proptest! {
         prop_assert_eq!(gaps, (0..len).filter(|i| !model.contains(i)).collect::<Vec<_>>());
         if let Some(run) = Run::new(probe, 70) {
             prop_assert_eq!(map.count_in(run) as usize, model.range(probe..probe + 70).count());
+            let gaps: Vec<u32> = map.gaps_in(run).flat_map(Run::segments).collect();
+            let expected: Vec<u32> = run.segments().filter(|i| *i < len && !model.contains(i)).collect();
+            prop_assert_eq!(gaps, expected);
         }
         prop_assert_eq!(Bitmap::from_words(map.words().to_vec(), len), Some(map));
     }

@@ -253,11 +253,9 @@ impl Delivery {
                 continue;
             }
             let bytes = self.layout.spans()[file].bytes();
-            let missing = geometry.touching(&bytes).map_or(0, |run| {
-                let gaps = core::iter::successors(held.next_gap(run.first()), |gap| held.next_gap(gap.end()));
-                let clipped = gaps.map_while(|gap| gap.clip(run.first(), run.end()));
-                clipped.map(|gap| overlap(&geometry.bytes(gap), &bytes)).sum()
-            });
+            let missing = geometry
+                .touching(&bytes)
+                .map_or(0, |run| held.gaps_in(run).map(|gap| overlap(&geometry.bytes(gap), &bytes)).sum());
             self.files[file].missing = missing;
             if missing == 0 {
                 self.ready.push_back(file);

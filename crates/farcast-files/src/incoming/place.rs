@@ -90,11 +90,9 @@ pub(super) fn hold_done(delivery: &Delivery, held: &mut Bitmap, geometry: &Geome
     let mut known = 0..delivery.layout.head_len();
     let mut add = |bytes: &Range<u64>| {
         let Some(run) = geometry.covered(bytes) else { return };
-        let mut from = run.first();
-        while let Some(gap) = held.next_gap(from).and_then(|gap| gap.clip(run.first(), run.end())) {
+        while let Some(gap) = held.next_gap_in(run) {
             held.insert_run(gap);
             newly.push(gap);
-            from = gap.end();
         }
     };
     for (file, span) in delivery.layout.spans().iter().enumerate() {

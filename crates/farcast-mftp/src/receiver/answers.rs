@@ -195,10 +195,8 @@ impl Session {
         )?;
         let asked = asked.clip(run.first(), run.end())?;
         let mut missing = Bitmap::new(run.count().next_multiple_of(8));
-        let mut next = asked.first();
-        while let Some(gap) = self.have.next_gap(next).and_then(|gap| gap.clip(asked.first(), asked.end())) {
+        for gap in self.have.gaps_in(asked) {
             missing.insert_run(Run::new(gap.first() - run.first(), gap.count())?);
-            next = gap.end();
         }
         let parity_held = self.parity.get(&block).map_or(0, Bitmap::count);
         let nak = Nak { server: self.server, client, pass: pending.pass, block, missing, parity_held };

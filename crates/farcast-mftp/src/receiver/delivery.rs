@@ -54,13 +54,9 @@ impl Receiver {
         let Some(session) = &mut self.session else { return 0 };
         let Some(segments) = session.offer.geometry.segments_of(data.block, data.dtus) else { return 0 };
         let mut new = 0;
-        let mut next = segments.first();
-        while let Some(gap) =
-            session.have.next_gap(next).and_then(|gap| gap.clip(segments.first(), segments.end()))
-        {
+        while let Some(gap) = session.have.next_gap_in(segments) {
             session.have.insert_run(gap);
             new += gap.count();
-            next = gap.end();
             self.events
                 .push_back(ReceiverEvent::Store { segments: gap, offset: gap.first() - segments.first() });
         }

@@ -45,6 +45,8 @@ pub(super) struct Progress {
     /// What is left of it.
     runs: VecDeque<Run>,
     sent_in_block: u32,
+    /// Whether what this pass sends is sent twice.
+    twice: bool,
     last_request: Option<Request>,
     /// Rounds in which an open-unlimited group asked for nothing.
     silent_rounds: u32,
@@ -71,6 +73,7 @@ impl Default for Progress {
             kind: DataKind::Source,
             runs: VecDeque::new(),
             sent_in_block: 0,
+            twice: false,
             last_request: None,
             silent_rounds: 0,
             heard: false,
@@ -128,9 +131,20 @@ impl Sender {
         progress.pass += 1;
         (progress.block, progress.step, progress.sent_in_pass, progress.silent_rounds) =
             (None, Step::NextBlock, 0, 0);
+        self.progress.twice = self.is_small_pass();
         self.stats.dtus_per_pass.push(0);
         let dtus = if self.full_pass() { self.geometry.segments() } else { self.schedule.count() };
         self.events.push_back(SenderEvent::Pass { pass: self.progress.pass, dtus });
+    }
+
+    /// Whether this pass is so short that sending it twice costs nothing that the link could carry meanwhile.
+    fn is_small_pass(&self) -> bool {
+        let Pace::Rate { .. } = self.config.pace else { return false };
+        let span = self.pacer.span(wire::data_len(self.geometry.dtu_size().into()));
+        self.config.repeat_small_passes
+            && self.config.pass_wait == PassWait::Draft
+            && !self.full_pass()
+            && span * u64::from(self.schedule.count()) < self.round_trip() / 8
     }
 
     /// What leaves now while a pass is being sent.
@@ -282,6 +296,9 @@ impl Sender {
             (DataKind::Source, head.into_iter().chain(Run::new(0, len)).collect())
         } else {
             match self.schedule.take(block, len, self.progress.pass, self.config.parity_symbols) {
+                Some(Work::Source(runs)) if self.progress.twice => {
+                    (DataKind::Source, runs.iter().chain(&runs).copied().collect())
+                }
                 Some(Work::Source(runs)) => (DataKind::Source, runs.into()),
                 Some(Work::Parity(run)) => {
                     self.stats.parity_sent += u64::from(run.count());

@@ -105,9 +105,11 @@ impl Sender {
         self.closing.rounds >= repeats && (!asked_again || self.closing.rounds >= repeats.saturating_mul(3))
     }
 
-    /// Receivers wait for a confirmation only as long as one could be under way.
+    /// The repeats follow one another closely; after the last, a Done that was repeated for want of a confirmation has
+    /// the time to arrive.
     fn closing_interval(&self) -> Span {
-        (self.round_trip() * 2).max(Span::from_millis(50)).min(self.config.completion_interval)
+        let close = Span::from_millis(50).min(self.config.completion_interval);
+        if self.closing.rounds < self.config.repeats { close } else { self.round_trip() * 3 / 2 + close }
     }
 
     fn unconfirmed_dones(&self) -> bool {

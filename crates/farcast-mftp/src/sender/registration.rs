@@ -57,7 +57,9 @@ impl Sender {
             Phase::Joining | Phase::Sending | Phase::Waiting => (false, self.config.late_announce_interval),
             _ => return,
         };
-        self.first_announce = first.then_some(now);
+        // The second follows so soon that it leaves the measure of the first as good as it was.
+        self.first_announce =
+            if first { Some(now) } else { self.first_announce.filter(|_| self.announced == 1) };
         self.announced += 1;
         for hosts in self.host_lists() {
             let announce = self.announcement(now, hosts);
@@ -65,7 +67,9 @@ impl Sender {
         }
         // Once data runs, announcements are for those who come late or missed their confirmation.
         if self.phase == Phase::Announcing || self.config.late_entry || self.unconfirmed() {
-            self.timers.set(Timer::Announce as usize, now + interval);
+            // Whoever misses the first announcement holds everyone up for a whole interval, so it is soon repeated.
+            let wait = if first { interval / 10 } else { interval };
+            self.timers.set(Timer::Announce as usize, now + wait);
         }
     }
 

@@ -68,6 +68,22 @@ fn a_pass_sends_the_union_of_what_was_lost() {
     }
 }
 
+#[test]
+fn a_small_pass_is_sent_twice_where_that_is_set() {
+    for twice in [false, true] {
+        // 1 DTU takes 8.3 ms at 1 Mbit/s, an eighth of the round trip is 62 ms: up to 7 DTUs are a small pass.
+        let config = SenderConfig { repeat_small_passes: twice, ..sender(60, 60, 1) };
+        let mut session = Session::new("twice", Setup::plain(3), config, 1, Link::clean(ms(250)));
+        lose_data(&mut session.net, 3, 0.05);
+        let mut session = session.run();
+        session.assert_complete();
+        let sent = passes(&session.net.take_log(), 60);
+        let repair: BTreeSet<u32> = sent[1].iter().copied().collect();
+        assert!((1..=7).contains(&repair.len()), "{} lost {repair:?}", session.net.context());
+        assert_eq!(sent[1].len(), repair.len() * if twice { 2 } else { 1 });
+    }
+}
+
 fn requests(log: &MftpLog) -> Vec<(Time, StatusRequest)> {
     sent(log, 0, |body| if let Body::StatusRequest(m) = body { Some(m.clone()) } else { None })
 }
