@@ -43,7 +43,7 @@ pub(crate) struct SocketArgs {
     /// The interface for multicast, by name or address [default: the routing table's choice].
     #[arg(long, value_name = "IFACE")]
     pub(crate) interface: Option<String>,
-    /// Time to live (hop limit) of what is sent; 1 stays on the local network.
+    /// Time to live (hop limit) of multicast; 1 stays on the local network.
     #[arg(long, default_value_t = 1, value_name = "HOPS", value_parser = clap::value_parser!(u8).range(0..=255))]
     pub(crate) ttl: u8,
     /// Differentiated services code point of what is sent.

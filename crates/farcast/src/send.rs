@@ -203,14 +203,17 @@ fn configure(args: &SendArgs, pace: RateArg, product: Product, server: SocketAdd
     config.head_segments = 1;
     config.repeat_small_passes = true;
     config.transfer_limit = protocol.time_limit;
-    slow_link(&mut config, pace, datagram);
+    slow_link(&mut config, pace, args.group.receivers.len() as u64);
     config
 }
 
+/// About what an announcement without its host list takes, with headers.
+const ANNOUNCE_BYTES: u64 = 300;
+
 /// On a slow link announcements must leave room for data: at most a twentieth of the rate.
-fn slow_link(config: &mut SenderConfig, pace: RateArg, datagram: u64) {
+fn slow_link(config: &mut SenderConfig, pace: RateArg, receivers: u64) {
     if let RateArg::Rate(rate) = pace {
-        let room = rate.time_of_bytes(datagram.min(400)) * 20;
+        let room = rate.time_of_bytes(ANNOUNCE_BYTES + 8 * receivers) * 20;
         config.announce_interval = config.announce_interval.max(room);
         config.late_announce_interval = config.late_announce_interval.max(room);
         config.ask_twice = rate.as_bps() >= 1_000_000;

@@ -439,7 +439,8 @@ impl Sender {
         self.progress.heard = true;
         if let Some(member) = self.members.get_mut(&m.client) {
             member.naks += 1;
-            member.naked_dtus += u64::from(m.missing.count());
+            // What a restart asks for was not lost: it was never sent.
+            member.naked_dtus += if m.pass == 0 { 0 } else { u64::from(m.missing.count()) };
             member.missing.insert(m.block, m.missing.count());
         }
         self.sample_answer(now, m.pass, m.block);
@@ -506,8 +507,13 @@ impl Sender {
             Err(Reject::Duplicate) => true,
             Err(other) => return Err(other),
         };
+        // A Done that was repeated before its confirmation could arrive does not ask for another.
+        let under_way =
+            repeated && self.closing.was_confirmed_within(now, self.round_trip.unwrap_or(Span::ZERO));
         let Some(member) = self.members.get_mut(&m.client) else { return Err(Reject::Stranger) };
-        member.confirmations = 0;
+        if !under_way {
+            member.confirmations = 0;
+        }
         if !repeated {
             member.state = MemberState::Done;
             member.done_at = Some(now);

@@ -24,6 +24,13 @@ pub(super) struct Closing {
     abort: Option<(u32, Option<String>)>,
 }
 
+impl Closing {
+    /// Whether a Completion left less than `span` ago.
+    pub(super) fn was_confirmed_within(&self, now: Time, span: Span) -> bool {
+        self.last_completion.is_some_and(|at| now.since(at) < span)
+    }
+}
+
 impl Sender {
     /// Lets a Completion follow soon after a Done: at once if none left lately.
     pub(super) fn confirm_done(&mut self, now: Time) {

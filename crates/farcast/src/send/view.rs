@@ -2,6 +2,7 @@
 
 use farcast_core::{Span, Time};
 use farcast_files::Outgoing;
+use farcast_mftp::message::cancel;
 use farcast_mftp::{ClientId, Member, MemberState, Phase, Sender, SenderEvent, SenderOutcome};
 use farcast_net::SendReport;
 use serde_json::{Value, json};
@@ -77,7 +78,7 @@ impl<'a> View<'a> {
         let exit = exit_code(report, &incomplete);
         self.output.event("summary", summary(report, &self.name, self.size, exit));
         self.output.result(&closing_table(report, self.size));
-        let failure = |sentence: String| Err(Failure { sentence, exit: Exit::Failed });
+        let failure = |sentence: String| Err(Failure { sentence, exit });
         if let Some(error) = &report.error {
             return failure(error.to_string());
         }
@@ -87,11 +88,11 @@ impl<'a> View<'a> {
                 "{} is in use by a transmission from {by}; wait for its end or choose another group or port",
                 self.args.to
             )),
-            SenderOutcome::Aborted { reason: 3003 } => failure(format!(
+            SenderOutcome::Aborted { reason: cancel::ABORT_STATUS_TIMEOUT } => failure(format!(
                 "no receiver answers any more: {}; check their links, then send again: they keep what they have",
                 incomplete.join(", ")
             )),
-            SenderOutcome::Aborted { reason: 3002 } => {
+            SenderOutcome::Aborted { reason: cancel::ABORT_TRANSFER_TIMEOUT } => {
                 failure("the transfer took longer than --time-limit".into())
             }
             SenderOutcome::Aborted { .. } => {
@@ -99,8 +100,7 @@ impl<'a> View<'a> {
             }
             SenderOutcome::Finished if incomplete.is_empty() => Ok(exit),
             SenderOutcome::Finished => {
-                let sentence = format!("not every receiver has it: {}", incomplete.join(", "));
-                Err(Failure { sentence, exit: Exit::Incomplete })
+                failure(format!("not every receiver has it: {}", incomplete.join(", ")))
             }
         }
     }
@@ -110,8 +110,22 @@ fn exit_code(report: &SendReport, incomplete: &[String]) -> Exit {
     match report.outcome {
         _ if report.error.is_some() => Exit::Failed,
         SenderOutcome::Finished if incomplete.is_empty() => Exit::Done,
-        SenderOutcome::Finished => Exit::Incomplete,
+        SenderOutcome::Finished | SenderOutcome::Aborted { reason: cancel::ABORT_STATUS_TIMEOUT } => {
+            Exit::Incomplete
+        }
         _ => Exit::Failed,
+    }
+}
+
+/// The outcome for programs.
+fn outcome_word(outcome: &SenderOutcome) -> &'static str {
+    match outcome {
+        SenderOutcome::Finished => "finished",
+        SenderOutcome::NoReceivers => "no_receivers",
+        SenderOutcome::Aborted { reason: cancel::ABORT_STATUS_TIMEOUT } => "all_receivers_lost",
+        SenderOutcome::Aborted { reason: cancel::ABORT_TRANSFER_TIMEOUT } => "time_limit",
+        SenderOutcome::Aborted { .. } => "aborted",
+        SenderOutcome::GroupInUse { .. } => "group_in_use",
     }
 }
 
@@ -138,10 +152,10 @@ fn state(state: &MemberState) -> String {
 
 fn quit_reason(reason: u32) -> String {
     match reason {
-        2001 => "stopped there".into(),
-        2002 => "it took too long".into(),
-        2003 => "a problem of its system".into(),
-        2004 => "it lost too much".into(),
+        cancel::QUIT_APPLICATION => "stopped there".into(),
+        cancel::QUIT_TRANSFER_TIMEOUT => "it took too long".into(),
+        cancel::QUIT_SYSTEM => "a problem of its system".into(),
+        cancel::QUIT_ERROR_THRESHOLD => "it lost too much".into(),
         other => format!("reason {other}"),
     }
 }
@@ -238,7 +252,7 @@ fn fields(sender: &Sender, event: &SenderEvent) -> (&'static str, Value) {
         }
         SenderEvent::Lost { client } => ("lost", json!({ "receiver": name(client) })),
         SenderEvent::Delivered => ("delivered", json!({})),
-        SenderEvent::Ended(outcome) => ("ended", json!({ "outcome": format!("{outcome:?}") })),
+        SenderEvent::Ended(outcome) => ("ended", json!({ "outcome": outcome_word(outcome) })),
     }
 }
 
@@ -376,7 +390,7 @@ fn summary(report: &SendReport, name: &str, size: u64, exit: Exit) -> Value {
         .collect();
     json!({
         "product": name,
-        "outcome": format!("{:?}", report.outcome),
+        "outcome": outcome_word(&report.outcome),
         "error": report.error.as_ref().map(ToString::to_string),
         "exit_code": exit as u8,
         "size_bytes": size,

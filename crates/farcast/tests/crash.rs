@@ -1,0 +1,166 @@
+//! What survives a killed receiver, a killed sender, and both.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test may panic, and open its own files"
+)]
+
+mod common;
+
+use common::{Place, dtus_sent, member, wait_for_journal, wait_until};
+use serde_json::Value;
+
+const LEN: usize = 3_000_000;
+/// Three seconds for the file.
+const RATE: [&str; 2] = ["--rate", "8 Mbit/s"];
+
+fn send_args(receivers: &str) -> Vec<&str> {
+    [&RATE[..], &["--receivers", receivers]].concat()
+}
+
+/// Segments that a checkpoint of `journal` covers are at least some; waits for a later one than the first.
+fn wait_for_checkpoints(place: &Place, name: &str) {
+    let journal = wait_for_journal(&place.path(name));
+    let changed = || std::fs::metadata(&journal).and_then(|m| m.modified()).ok();
+    let first = changed();
+    wait_until("a second checkpoint", || changed() != first);
+}
+
+/// Segments of the product, and those that a receiver had when it joined for the last time.
+fn held(summary: &Value) -> (u64, u64) {
+    (summary["segments"].as_u64().unwrap(), summary["segments_held_before"].as_u64().unwrap())
+}
+
+#[test]
+fn a_receiver_killed_midway_goes_on() {
+    let place = Place::new();
+    let file = place.file("product.bin", LEN);
+    let killed = place.receive("ant", &[]);
+    let other = place.receive("bee", &["--simulate-loss", "2 %"]);
+    let sender = place.send(&[&file], &send_args("ant,bee"));
+    wait_for_checkpoints(&place, "ant");
+    killed.kill9();
+    assert!(!place.path("ant").join("product.bin").exists(), "a file that is not complete has no name");
+    let again = place.receive("ant", &[]);
+    let got = again.succeed().summary();
+    other.succeed();
+    let sent = sender.succeed().summary();
+    place.assert_received(&file, &["ant", "bee"]);
+    let (segments, before) = held(&got);
+    assert!(before > 0, "nothing was kept: {got}");
+    // The file once, and what passed by while nobody listened: that is far less than another file.
+    assert!(dtus_sent(&sent) < segments * 8 / 5, "{sent}");
+    assert_eq!(member(&sent, "ant")["complete"], true);
+}
+
+#[test]
+fn a_receiver_killed_long_after_it_was_confirmed_goes_on() {
+    let place = Place::new();
+    let file = place.file("product.bin", LEN);
+    let killed = place.receive("ant", &[]);
+    // 24 s, with announcements every five; the third is the last that has this receiver's confirmation.
+    let sender =
+        place.send(&[&file], &["--rate", "1 Mbit/s", "--receivers", "ant", "--status-retries", "20"]);
+    killed.until("files");
+    common::pause(std::time::Duration::from_secs(16));
+    killed.kill9();
+    let got = place.receive("ant", &[]).succeed().summary();
+    let sent = sender.succeed().summary();
+    place.assert_received(&file, &["ant"]);
+    assert!(held(&got).1 > common::segments(&sent) / 2, "{got}");
+}
+
+#[test]
+fn a_sender_killed_midway_goes_on() {
+    let place = Place::new();
+    let file = place.file("product.bin", LEN);
+    let receivers = [place.receive("ant", &["--simulate-loss", "2 %"]), place.receive("bee", &[])];
+    let killed = place.send(&[&file], &send_args("ant,bee"));
+    wait_for_checkpoints(&place, "ant");
+    wait_for_checkpoints(&place, "bee");
+    killed.kill9();
+    let again = place.send(&[&file], &send_args("ant,bee")).succeed();
+    for receiver in receivers {
+        // It joined once, and has noticed little: the same product went on under another sender.
+        receiver.succeed();
+    }
+    place.assert_received(&file, &["ant", "bee"]);
+    let (started, sent) = (again.all("started").remove(0), again.summary());
+    assert_eq!(started["restart"], true, "{started}");
+    let held = |event: &Value| event["segments_held"].as_u64().unwrap();
+    let before = again.all("registered").iter().map(held).min().unwrap();
+    let segments = common::segments(&sent);
+    assert!(before > segments / 5, "{}", again.story());
+    // Only what was missing: of the one receiver all that the other lacks too, 2 % of it twice.
+    assert!(dtus_sent(&sent) <= (segments - before) * 9 / 8 + 5, "held {before} of {segments}: {sent}");
+}
+
+#[test]
+fn both_killed_midway_go_on() {
+    let place = Place::new();
+    let file = place.file("product.bin", LEN);
+    let receiver = place.receive("ant", &[]);
+    let sender = place.send(&[&file], &send_args("ant"));
+    wait_for_checkpoints(&place, "ant");
+    sender.kill9();
+    receiver.kill9();
+    let sender = place.send(&[&file], &send_args("ant"));
+    let receiver = place.receive("ant", &[]);
+    let sent = sender.succeed().summary();
+    let got = receiver.succeed().summary();
+    place.assert_received(&file, &["ant"]);
+    let (segments, before) = held(&got);
+    assert!(before > 0, "{got}");
+    // The manifest's head goes out once more.
+    assert!(dtus_sent(&sent) <= segments - before + 2, "held {before} of {segments}: {sent}");
+}
+
+#[test]
+fn a_receiver_that_was_done_before_the_sender_was_killed_is_not_waited_for() {
+    let place = Place::new();
+    let file = place.file("product.bin", 500_000);
+    // Bee loses so much that it is behind for long after ant is done.
+    let ant = place.receive("ant", &[]);
+    let bee = place.receive("bee", &["--simulate-loss", "90 %"]);
+    let sender = place.send(&[&file], &send_args("ant,bee"));
+    ant.succeed();
+    sender.until("done");
+    sender.kill9();
+    bee.kill9();
+    let bee = place.receive("bee", &[]);
+    let sent = place.send(&[&file], &send_args("ant,bee")).succeed().summary();
+    bee.succeed();
+    place.assert_received(&file, &["ant", "bee"]);
+    assert_eq!(member(&sent, "ant")["complete"], true, "{sent}");
+    assert!(common::names(&place.path("state/farcast")).is_empty(), "the transfer is over and forgotten");
+}
+
+#[test]
+fn a_changed_file_is_another_product() {
+    let place = Place::new();
+    let file = place.file("product.bin", LEN);
+    let receiver = place.receive("ant", &[]);
+    let sender = place.send(&[&file], &send_args("ant"));
+    wait_for_checkpoints(&place, "ant");
+    sender.kill9();
+    receiver.kill9();
+    place.file("product.bin", LEN / 2);
+    let receiver = place.receive("ant", &[]);
+    place.send(&[&file], &send_args("ant")).succeed();
+    let got = receiver.succeed().summary();
+    assert_eq!(held(&got).1, 0, "{got}");
+    common::assert_same(&file, &place.path("ant/product.bin"));
+}
+
+#[test]
+fn a_product_that_is_there_already_is_not_sent_again() {
+    let place = Place::new();
+    let file = place.file("product.bin", 300_000);
+    for _ in 0..2 {
+        let receiver = place.receive("ant", &[]);
+        let sent = place.send(&[&file], &send_args("ant")).succeed().summary();
+        receiver.succeed();
+        place.assert_received(&file, &["ant"]);
+        assert_eq!(sent["exit_code"], 0);
+    }
+}
