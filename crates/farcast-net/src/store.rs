@@ -47,7 +47,7 @@ pub(crate) enum Step {
 }
 
 enum Job {
-    Open { offer: Box<Offer>, dir: PathBuf, options: Options },
+    Open { session: u64, offer: Box<Offer>, dir: PathBuf, options: Options },
     Steps(Arena),
     Finish,
     Close,
@@ -83,7 +83,9 @@ pub(crate) enum Reply {
 /// The receiving thread's end of the store thread.
 pub(crate) struct Store {
     jobs: Sender<Job>,
-    replies: Receiver<Reply>,
+    replies: Receiver<(u64, Reply)>,
+    /// Counts products; what the thread still says of an earlier one is passed over.
+    session: u64,
     free: Receiver<Arena>,
     spare: Option<Arena>,
     wake: Arc<OwnedFd>,
@@ -107,7 +109,7 @@ impl Store {
             // The channel has room for all of them.
             let _ = give_back.send(arena);
         }
-        let answer = Answer { replies: reply_queue, wake: Arc::clone(&wake) };
+        let answer = Answer { replies: reply_queue, wake: Arc::clone(&wake), session: 0 };
         let mut worker = Worker {
             jobs: job_queue,
             free: give_back,
@@ -118,7 +120,16 @@ impl Store {
             discard,
         };
         let thread = std::thread::spawn(move || worker.run());
-        Ok(Self { jobs, replies, free, spare: None, wake, signalled: false, thread: Some(thread) })
+        Ok(Self {
+            jobs,
+            replies,
+            session: 0,
+            free,
+            spare: None,
+            wake,
+            signalled: false,
+            thread: Some(thread),
+        })
     }
 
     /// A buffer to receive into; waits while all of them are on their way.
@@ -135,8 +146,9 @@ impl Store {
         }
     }
 
-    pub(crate) fn open(&self, offer: Offer, dir: PathBuf, options: Options) {
-        let _ = self.jobs.send(Job::Open { offer: Box::new(offer), dir, options });
+    pub(crate) fn open(&mut self, offer: Offer, dir: PathBuf, options: Options) {
+        self.session += 1;
+        let _ = self.jobs.send(Job::Open { session: self.session, offer: Box::new(offer), dir, options });
     }
 
     pub(crate) fn finish(&self) {
@@ -148,14 +160,19 @@ impl Store {
     }
 
     pub(crate) fn reply(&mut self) -> Option<Reply> {
-        let reply = self.replies.try_recv().ok();
+        let reply = self.current_reply();
         if reply.is_none() && std::mem::take(&mut self.signalled) {
             // Nothing left: forget the wake-ups, then look once more for what came in between.
             let mut count = [0; 8];
             let _ = rustix::io::read(&*self.wake, &mut count);
-            return self.replies.try_recv().ok();
+            return self.current_reply();
         }
         reply
+    }
+
+    fn current_reply(&self) -> Option<Reply> {
+        let current = |(session, reply): (u64, Reply)| (session == self.session).then_some(reply);
+        self.replies.try_iter().find_map(current)
     }
 
     /// Notes that waiting is over, perhaps because of a reply.
@@ -182,13 +199,14 @@ impl Drop for Store {
 }
 
 struct Answer {
-    replies: Sender<Reply>,
+    replies: Sender<(u64, Reply)>,
+    session: u64,
     wake: Arc<OwnedFd>,
 }
 
 impl Answer {
     fn send(&self, reply: Reply) {
-        let _ = self.replies.send(reply);
+        let _ = self.replies.send((self.session, reply));
         let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
     }
 }
@@ -230,7 +248,8 @@ impl Worker {
 
     fn job(&mut self, job: Job) {
         match job {
-            Job::Open { offer, dir, options } => {
+            Job::Open { session, offer, dir, options } => {
+                self.answer.session = session;
                 self.close();
                 self.failed = false;
                 if self.discard {

@@ -36,7 +36,7 @@ impl Receiver {
         let restarted = session.source.ip() == from.source.ip()
             && m.product_id.is_some()
             && session.offer.id == m.product_id
-            && matches!(session.state, State::Receiving)
+            && session.state != State::Offered
             && Geometry::new(m.product_size, m.dtu_size, m.block_size).as_ref() == Ok(session.geometry());
         if restarted {
             return self.follow(now, from, transmission, m);
@@ -64,6 +64,11 @@ impl Receiver {
         // Parity symbols are the same in every transmission of one product cut the same way, so they stay.
         self.timers.set(Timer::Patience as usize, now + self.config.patience);
         self.register_after_backoff(now);
+        if let Some(session) = self.session.as_mut().filter(|s| matches!(s.state, State::Completing { .. })) {
+            // The sender that was started again does not know that we have everything.
+            session.dones = 0;
+            self.send_done(now);
+        }
         Ok(())
     }
 

@@ -213,7 +213,7 @@ impl Sender {
             None => {}
             Some(known) if known == source => {
                 member.confirmations = 0;
-                if member.is_active() {
+                if member.is_active() || member.state == MemberState::Done {
                     self.confirm_soon(now);
                     return Ok(());
                 }

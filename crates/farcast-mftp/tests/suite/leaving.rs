@@ -139,6 +139,24 @@ fn a_sender_starts_again_and_receivers_go_on() {
 }
 
 #[test]
+fn a_sender_that_starts_again_hears_of_the_complete() {
+    // Everything is sent after 1.9 s; the first sender is gone before a Done reaches it.
+    let config = sender(200, 16, 3);
+    let mut session = Session::new("complete", Setup::plain(1), config.clone(), 3, Link::clean(ms(100)));
+    let first = session.sender;
+    session.net.vanish(at(ms(2000)), first);
+    let mut again = SenderConfig { transmission: 2, ..config };
+    again.server.set_port(40001);
+    again.response = again.server;
+    let (_, told) = add_sender(&mut session.net, again, at(secs(3)));
+    let mut session = session.run();
+    session.assert_received(&session.clients);
+    let done = |(_, event): &&(Time, SenderEvent)| matches!(event, SenderEvent::Done { .. });
+    assert_eq!(told.borrow().iter().filter(done).count(), 3);
+    assert!(data(&session.net.take_log(), 4).is_empty(), "nothing is missing, so nothing is sent");
+}
+
+#[test]
 fn receivers_that_hold_half_are_asked_first() {
     let config = SenderConfig { pass_wait: PassWait::FixedTimer, ..sender(100, 16, 2) };
     let mut session = Session::empty("holding half", Setup::plain(1), config, Link::clean(ms(100)));
