@@ -42,7 +42,7 @@ fuzz_target!(|input: &[u8]| {
                 }
                 receiver.handle_timeout(now);
             }
-            Step::Stop => receiver.stop(),
+            Step::Stop => receiver.stop(now),
         }
         own(&mut receiver, now, &mut choices);
         let mut polls = 0;

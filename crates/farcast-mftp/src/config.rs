@@ -159,6 +159,8 @@ pub struct SenderConfig {
     /// Repeated status requests without any answer after which a receiver is given up; with the first request, that
     /// is one more without an answer.
     pub status_retry_count: u32,
+    /// A receiver is given up only after this much silence, however many requests it left unanswered.
+    pub silence: Span,
     /// Whether the request that ends a pass is sent twice: a lost one costs a Status Retry Timer. On a thin return
     /// channel the doubled answers may cost more.
     pub ask_twice: bool,
@@ -214,6 +216,7 @@ impl SenderConfig {
             nak_timing: NakTiming::EachBlock,
             status_retry: StatusRetry::Measured,
             status_retry_count: 5,
+            silence: Span::from_secs(10),
             ask_twice: true,
             repeat_small_passes: false,
             round_trip: Span::from_secs(1),
@@ -297,6 +300,8 @@ pub struct ReceiverConfig {
     pub done_retry_count: u32,
     /// Without any sign of the sender for this long, it stops waiting.
     pub patience: Span,
+    /// DTUs that a product may have; a bitmap of them is kept.
+    pub max_segments: u32,
     /// Bytes of parity symbols that may be held for blocks that cannot be rebuilt yet.
     pub parity_memory_bytes: u64,
     /// NAKs that one status request may provoke; the next request brings the rest.
@@ -319,6 +324,7 @@ impl ReceiverConfig {
             done_retry: Span::from_secs(1),
             done_retry_count: 10,
             patience: Span::from_secs(120),
+            max_segments: 1 << 27,
             parity_memory_bytes: 64 << 20,
             naks_per_request: 64,
         }

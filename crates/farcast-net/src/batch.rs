@@ -22,6 +22,8 @@ pub(crate) struct Outlet<'a> {
     pub(crate) outgoing: &'a mut Outgoing,
     pub(crate) parity: Option<&'a mut ParityEncoder>,
     pub(crate) geometry: Geometry,
+    /// Where data goes.
+    pub(crate) group: SocketAddr,
 }
 
 /// Datagrams of equal length (the last may be shorter) for one destination.
@@ -61,7 +63,9 @@ impl Batch {
         self.flush(out.endpoint)?;
         self.header.clear();
         wire::encode(message, 0, &mut self.header);
-        out.endpoint.send(to, &self.header, self.header.len())
+        let sent = out.endpoint.send(to, &self.header, self.header.len());
+        // Where a unicast answer goes was its asker's choice; it must not end the transmission.
+        if to.ip().is_multicast() || to == out.group { sent } else { Ok(()) }
     }
 
     fn push_data(
@@ -128,6 +132,11 @@ impl Batch {
             }
         }
         Ok(())
+    }
+
+    /// Drops what is there: it could not be sent.
+    pub(crate) fn forget(&mut self) {
+        (self.destination, self.filled, self.closed) = (None, 0, false);
     }
 
     /// Sends what is there.

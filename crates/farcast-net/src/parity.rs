@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 use std::io::IoSliceMut;
 
+use farcast_core::Run;
 use farcast_fec::{BlockCode, ParitySymbol};
-use farcast_files::{Incoming, Outgoing};
+use farcast_files::{Happening, Incoming, Outgoing};
 use farcast_mftp::Geometry;
 
 use crate::error::NetError;
 
 /// The most memory that coding one block may take, bytes: announced numbers alone could ask for gigabytes.
 const CODING_BUDGET: usize = 256 << 20;
+
+/// Blocks with symbols held, from which on it is worth looking for those that need them no more.
+const CROWDED: usize = 64;
 
 fn code(geometry: &Geometry, symbols: u32) -> Result<BlockCode, NetError> {
     let (block, parity) = (geometry.block_size().min(geometry.segments()), symbols);
@@ -66,7 +70,8 @@ impl ParityEncoder {
             })?;
             self.block = Some(block);
         }
-        Ok(&self.parity[symbol as usize * len..][..len])
+        let none = || NetError::Parity { block, parity: symbol, reason: "there is no such symbol".into() };
+        self.parity.get(symbol as usize * len..).and_then(|rest| rest.get(..len)).ok_or_else(none)
     }
 }
 
@@ -83,13 +88,23 @@ impl ParityDecoder {
         Ok(Self { code: code(&geometry, symbols)?, geometry, held: BTreeMap::new() })
     }
 
-    /// Keeps a symbol; the engine passes each one once, and only those that its block can still need.
-    pub(crate) fn keep(&mut self, block: u32, symbol: u32, bytes: &[u8]) {
+    /// Keeps a symbol; the engine passes each one once, and only those that its block can still need. Symbols of blocks
+    /// that were completed otherwise go first when there are many.
+    pub(crate) fn keep(&mut self, incoming: &Incoming, block: u32, symbol: u32, bytes: &[u8]) {
+        if self.held.len() >= CROWDED {
+            let complete = |run: Run| incoming.held().count_in(run) == run.count();
+            self.held.retain(|&block, _| self.geometry.block_run(block).is_some_and(|run| !complete(run)));
+        }
         self.held.entry(block).or_default().push((symbol, bytes.to_vec()));
     }
 
     /// Rebuilds and stores what is missing of `block`; whether that worked.
-    pub(crate) fn rebuild(&mut self, incoming: &mut Incoming, block: u32) -> Result<bool, NetError> {
+    pub(crate) fn rebuild(
+        &mut self,
+        incoming: &mut Incoming,
+        block: u32,
+        happenings: &mut Vec<Happening>,
+    ) -> Result<bool, NetError> {
         let (Some(symbols), Some(run)) = (self.held.remove(&block), self.geometry.block_run(block)) else {
             return Ok(false);
         };
@@ -109,7 +124,7 @@ impl ParityDecoder {
         for index in missing {
             let segment = run.first() + index as u32;
             let payload = &bytes[index * len..][..usize::from(self.geometry.payload_len(segment))];
-            incoming.store(segment, &[payload])?;
+            happenings.extend(incoming.store(segment, &[payload])?);
         }
         Ok(true)
     }

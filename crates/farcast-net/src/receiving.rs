@@ -96,6 +96,8 @@ pub struct ReceiveReport {
     pub stats: ReceiverStats,
     /// Datagrams that were no MFTP.
     pub malformed: u64,
+    /// Answers that the system would not send.
+    pub unsent: u64,
     /// Messages turned down, by reason.
     pub rejects: RejectCounts,
 }
@@ -136,11 +138,12 @@ pub fn receive(
         session: None,
         last: None,
         malformed: 0,
+        unsent: 0,
         options,
         observer,
         private: None,
         out: Vec::new(),
-        finish_due: false,
+        due: Vec::new(),
     };
     let address = group.local();
     driver.notice(&ReceiveNotice::Listening { address });
@@ -172,13 +175,22 @@ struct Driver<'a> {
     session: Option<Session>,
     last: Option<ReceiveReport>,
     malformed: u64,
+    /// Answers that the system would not send.
+    unsent: u64,
     options: &'a ReceiveOptions,
     observer: &'a mut dyn FnMut(Time, &Receiver, &ReceiveNotice<'_>),
     /// The private group, where it is another than the public one.
     private: Option<Endpoint>,
     out: Vec<u8>,
-    /// Everything has come; the store is told once it has been handed all of it.
-    finish_due: bool,
+    /// What the store is told once it has been handed all that was received before.
+    due: Vec<Due>,
+}
+
+/// What the store is to do behind everything that it was handed.
+enum Due {
+    Open(Box<Offer>),
+    Finish,
+    Close,
 }
 
 /// Consecutive datagrams that became one message, and where their payloads lie in the arena.
@@ -197,7 +209,7 @@ impl Driver<'_> {
         let mut tick = Time::ZERO;
         while !self.is_over() {
             if stop.load(Ordering::Relaxed) {
-                self.engine.stop();
+                self.engine.stop(self.clock.now());
             }
             let mut heard = self.hear(group)? | self.hear_private()?;
             let now = self.clock.now();
@@ -210,10 +222,8 @@ impl Driver<'_> {
                 self.on_reply(reply);
             }
             self.drain(None);
-            if std::mem::take(&mut self.finish_due) {
-                self.store.finish();
-            }
-            self.transmit(answers.unwrap_or(group))?;
+            self.tell_store();
+            self.transmit(answers.unwrap_or(group));
             if stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -225,8 +235,20 @@ impl Driver<'_> {
                 self.wait(group, answers, tick)?;
             }
         }
+        self.tell_store();
         self.store.close();
         Ok(())
+    }
+
+    /// Tells the store what became due while its buffer was being filled.
+    fn tell_store(&mut self) {
+        for due in std::mem::take(&mut self.due) {
+            match due {
+                Due::Open(offer) => self.store.open(*offer, self.options.into.clone(), self.options.files),
+                Due::Finish => self.store.finish(),
+                Due::Close => self.store.close(),
+            }
+        }
     }
 
     /// Whether the one transmission that was asked for is over.
@@ -274,6 +296,7 @@ impl Driver<'_> {
             self.slot(now, &from, slot, meta, &mut arena);
         }
         self.store.submit(arena);
+        self.tell_store();
         Ok(count > 0)
     }
 
@@ -349,7 +372,7 @@ impl Driver<'_> {
                     }
                 }
                 // Behind everything that is still to be stored.
-                ReceiverEvent::Complete => self.finish_due = true,
+                ReceiverEvent::Complete => self.due.push(Due::Finish),
                 ReceiverEvent::Offered(offer) => self.offered(offer),
                 ReceiverEvent::Ended(outcome) => self.ended(outcome),
                 _ => {}
@@ -383,7 +406,7 @@ impl Driver<'_> {
             held: 0,
             error: None,
         });
-        self.store.open(offer.clone(), self.options.into.clone(), self.options.files);
+        self.due.push(Due::Open(Box::new(offer.clone())));
     }
 
     /// Declines what cannot be received, and keeps the reason for the report.
@@ -446,9 +469,8 @@ impl Driver<'_> {
 
     fn ended(&mut self, outcome: &ReceiverOutcome) {
         self.private = None;
-        self.finish_due = false;
         if !matches!(outcome, ReceiverOutcome::Complete { .. }) {
-            self.store.close();
+            self.due.push(Due::Close);
         }
         let Some(session) = self.session.take() else { return };
         let now = self.clock.now();
@@ -466,6 +488,7 @@ impl Driver<'_> {
             have,
             stats,
             malformed: self.malformed,
+            unsent: self.unsent,
             rejects: *self.engine.rejects(),
             offer: session.offer,
         };
@@ -473,18 +496,17 @@ impl Driver<'_> {
         self.last = Some(report);
     }
 
-    fn transmit(&mut self, endpoint: &Endpoint) -> Result<(), NetError> {
+    fn transmit(&mut self, endpoint: &Endpoint) {
         let now = self.clock.now();
         while let Some(transmit) = self.engine.poll_transmit(now, now) {
             self.out.clear();
             wire::encode(&transmit.message, 0, &mut self.out);
-            match endpoint.send(transmit.destination, &self.out, self.out.len()) {
-                // An answer that finds no way is as good as lost; the protocol asks again.
-                Ok(()) | Err(NetError::NoRoute(_)) => {}
-                Err(error) => return Err(error),
+            // An answer that finds no way is as good as lost: the protocol asks again. Where it goes was not our choice,
+            // so it must not end us.
+            if endpoint.send(transmit.destination, &self.out, self.out.len()).is_err() {
+                self.unsent += 1;
             }
         }
-        Ok(())
     }
 }
 

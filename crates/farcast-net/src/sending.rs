@@ -24,6 +24,8 @@ const CHECK_EVERY: Span = Span::from_secs(2);
 /// Answers are small: a NAK fits one datagram.
 const SLOT_LEN: usize = 1 << 16;
 const SLOTS: usize = 16;
+/// How often the socket is emptied before something is sent again.
+const HEARINGS: usize = 32;
 
 /// What to send and where to.
 #[derive(Clone, Debug)]
@@ -101,8 +103,13 @@ pub fn send(
         data_began: None,
         observer,
     };
-    let mut outlet =
-        Outlet { endpoint: &endpoint, outgoing: &mut outgoing, parity: parity.as_mut(), geometry };
+    let mut outlet = Outlet {
+        endpoint: &endpoint,
+        outgoing: &mut outgoing,
+        parity: parity.as_mut(),
+        geometry,
+        group: options.private,
+    };
     driver.run(&mut outlet, options, start, stop)?;
     let end = driver.delivered.unwrap_or_else(|| driver.clock.now());
     Ok(SendReport {
@@ -192,7 +199,12 @@ impl Driver<'_> {
         }
         let group = self.group.take();
         for endpoint in group.iter().chain([self.endpoint]) {
-            while self.hear_some(endpoint)? {}
+            // A flood of answers must not keep us from sending.
+            for _ in 0..HEARINGS {
+                if !self.hear_some(endpoint)? {
+                    break;
+                }
+            }
         }
         self.group = group;
         Ok(())
@@ -256,8 +268,14 @@ impl Driver<'_> {
         }
     }
 
-    /// Aborts where receivers can still be told; returns the error where they cannot.
+    /// Aborts where receivers can still be told; returns the error where nothing can ever leave. A path that was there
+    /// and is gone may come back: what it lost is asked for again.
     fn give_up(&mut self, error: NetError) -> Result<(), NetError> {
+        let passing = matches!(error, NetError::NoRoute(_) | NetError::Socket { .. });
+        if passing && self.data_began.is_some() {
+            self.batch.forget();
+            return Ok(());
+        }
         let told = matches!(error, NetError::Source(SourceError::Changed { .. } | SourceError::Io { .. }));
         if !told || self.error.is_some() {
             return Err(error);

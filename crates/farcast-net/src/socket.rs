@@ -209,6 +209,15 @@ impl Endpoint {
                 Ok(0)
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(0),
+            // The network may be back in a moment; until then nothing comes.
+            Err(e)
+                if matches!(
+                    e.raw_os_error(),
+                    Some(libc::ENETDOWN | libc::ENETUNREACH | libc::EHOSTUNREACH)
+                ) =>
+            {
+                Ok(0)
+            }
             Err(e) => Err(NetError::Socket { action: "receive", source: e }),
         }
     }

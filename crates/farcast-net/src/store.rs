@@ -300,7 +300,7 @@ impl Worker {
                 }
                 Step::Parity { block, symbol, at, len } => {
                     if let Some(parity) = &mut product.parity {
-                        parity.keep(block, symbol, slice(&arena.buffer, at, len));
+                        parity.keep(&product.incoming, block, symbol, slice(&arena.buffer, at, len));
                     }
                     Ok(())
                 }
@@ -314,8 +314,8 @@ impl Worker {
 
     fn decode(&mut self, block: u32) -> Result<(), NetError> {
         let Some(Product { incoming, parity: Some(parity) }) = &mut self.product else { return Ok(()) };
-        let rebuilt = parity.rebuild(incoming, block)?;
-        let happenings = incoming.take_happenings();
+        let mut happenings = Vec::new();
+        let rebuilt = parity.rebuild(incoming, block, &mut happenings)?;
         self.tell(happenings);
         self.answer.send(Reply::Decoded { block, rebuilt });
         Ok(())

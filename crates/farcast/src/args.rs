@@ -154,6 +154,9 @@ pub(crate) struct ProtocolArgs {
     /// Unanswered status requests after which a receiver is given up.
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub(crate) status_retries: u32,
+    /// A receiver is given up only after this much silence, however many requests it left unanswered.
+    #[arg(long, default_value = "10 s", value_name = "TIME")]
+    pub(crate) silence: Span,
     /// The round trip to assume until one is measured.
     #[arg(long, default_value = "1 s", value_name = "TIME")]
     pub(crate) rtt: Span,

@@ -43,14 +43,14 @@ impl Output {
     /// A line for people.
     pub(crate) fn line(&self, text: &str) {
         if self.is_for_people() {
-            eprintln!("{text}");
+            eprintln!("{}", clean(text));
         }
     }
 
     /// The result, for people.
     pub(crate) fn result(&self, text: &str) {
         if self.is_for_people() {
-            println!("{text}");
+            println!("{}", text.split('\n').map(clean).collect::<Vec<_>>().join("\n"));
         }
     }
 
@@ -78,9 +78,15 @@ impl Output {
     }
 }
 
+/// `text` with control characters made visible: names come from the network, and a terminal obeys them.
+pub(crate) fn clean(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_default().collect() } else { String::from(c) };
+    text.chars().map(shown).collect()
+}
+
 /// An error, in one sentence.
 pub(crate) fn error(sentence: &str) {
-    eprintln!("farcast: {sentence}");
+    eprintln!("farcast: {}", clean(sentence));
 }
 
 /// Seconds since 1970, for logs.
@@ -88,4 +94,14 @@ pub(crate) fn error(sentence: &str) {
 fn unix_time() -> f64 {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (elapsed.as_secs_f64() * 1000.0).round() / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clean;
+
+    #[test]
+    fn a_name_cannot_command_the_terminal() {
+        assert_eq!(clean("a\u{1b}[2Jb\nc\u{e9}"), "a\\u{1b}[2Jb\\nc\u{e9}");
+    }
 }

@@ -7,7 +7,7 @@ use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Span, Time};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use crate::output::Output;
+use crate::output::{Output, clean};
 
 /// Between lines where there is no terminal.
 const LINE_EVERY: Span = Span::from_secs(2);
@@ -56,7 +56,7 @@ impl Progress {
         main.set_length(total.max(1));
         main.set_position(done);
         main.set_prefix(prefix.to_owned());
-        main.set_message(message.to_owned());
+        main.set_message(clean(message));
         while below.len() < lines.len().min(MOST_LINES) {
             let line = all.add(ProgressBar::new(0));
             line.set_style(
@@ -65,7 +65,7 @@ impl Progress {
             below.push(line);
         }
         for (bar, line) in below.iter().zip(lines) {
-            bar.set_message(line.clone());
+            bar.set_message(clean(line));
         }
         if let (Some(bar), true) = (below.last(), lines.len() > MOST_LINES) {
             bar.set_message(format!("  and {} more", lines.len() - MOST_LINES + 1));
@@ -76,7 +76,7 @@ impl Progress {
     pub(crate) fn line(&self, output: &Output, text: &str) {
         match &self.bars {
             // Where the terminal is gone there is nobody to tell.
-            Some((all, ..)) => drop(all.println(text)),
+            Some((all, ..)) => drop(all.println(clean(text))),
             None => output.line(text),
         }
     }

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use farcast_core::{Bitmap, Run, Time};
+use farcast_core::{Bitmap, Run, Span, Time};
 use farcast_files::{Durability, Options, Overwrite};
 use farcast_mftp::{ClientId, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
 use farcast_net::{FileInfo, ReceiveNotice, ReceiveOptions, ReceiveReport};
@@ -39,7 +39,8 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
         signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
-    let mut view = View { output, progress: None, args, files: Vec::new(), joined: None };
+    let mut view =
+        View { output, progress: None, args, files: Vec::new(), joined: None, next_report: Time::ZERO };
     let mut observer =
         |now: Time, receiver: &Receiver, notice: &ReceiveNotice<'_>| view.observe(now, receiver, notice);
     let last = farcast_net::receive(&options, config, &stop, &mut observer).map_err(Failure::of_net)?;
@@ -75,6 +76,9 @@ fn own_address(args: &ReceiveArgs) -> std::net::IpAddr {
     farcast_net::own_address(args.from, &socket_options(&args.socket)).unwrap_or(args.from.ip())
 }
 
+/// Between reports of progress for programs.
+const REPORT_EVERY: Span = Span::from_secs(1);
+
 /// What the person at the receiver sees.
 struct View<'a> {
     output: Output,
@@ -82,6 +86,7 @@ struct View<'a> {
     args: &'a ReceiveArgs,
     files: Vec<FileInfo>,
     joined: Option<Joined>,
+    next_report: Time,
 }
 
 struct Joined {
@@ -206,6 +211,20 @@ impl View<'_> {
             Vec::new()
         };
         progress.update(&self.output, now, ("receiving", &message), (count, total), &lines);
+        if now >= self.next_report {
+            self.next_report = now + REPORT_EVERY;
+            self.output.event(
+                "progress",
+                json!({
+                    "elapsed_s": elapsed.as_secs_f64(),
+                    "segments_have": count,
+                    "segments": total,
+                    "duplicates": stats.duplicates,
+                    "naks": stats.naks,
+                    "naked_dtus": stats.naked_dtus,
+                }),
+            );
+        }
     }
 
     fn ended(&mut self, report: &ReceiveReport) {
@@ -237,6 +256,7 @@ impl View<'_> {
                 "naks": report.stats.naks,
                 "naked_dtus": report.stats.naked_dtus,
                 "malformed_datagrams": report.malformed,
+            "unsent_answers": report.unsent,
                 "rejected_messages": rejects,
             }),
         );

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use farcast_core::{Span, Time};
 use farcast_files::{Outgoing, SourceError};
 use farcast_mftp::{
-    Group, Invited, NakTiming, Pace, PassWait, Product, Sender, SenderConfig, SenderEvent, SenderOutcome,
-    Start, wire,
+    Group, Invited, MemberState, NakTiming, Pace, PassWait, Product, Sender, SenderConfig, SenderEvent,
+    SenderOutcome, Start, wire,
 };
 use farcast_net::{SendOptions, SocketOptions};
 use serde_json::json;
@@ -69,7 +69,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let configure = |product: Product, server: SocketAddr| configure(args, pace, product, server);
     let report = farcast_net::send(outgoing, &name, &options, configure, (&start, &stop), &mut observer);
     let report = report.map_err(Failure::of_net)?;
-    if report.outcome == SenderOutcome::Finished && report.error.is_none() {
+    let everyone = report.sender.members().all(|(_, member)| member.state == MemberState::Done);
+    if report.outcome == SenderOutcome::Finished && report.error.is_none() && everyone {
         state.forget();
     }
     view.close(&report)
@@ -196,6 +197,7 @@ fn configure(args: &SendArgs, pace: RateArg, product: Product, server: SocketAdd
     };
     config.status_retry = protocol.status_retry;
     config.status_retry_count = protocol.status_retries;
+    config.silence = protocol.silence;
     config.round_trip = protocol.rtt.max(Span::from_millis(1));
     config.backoff_window = protocol.spread;
     config.parity_symbols = protocol.parity;

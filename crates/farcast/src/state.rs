@@ -1,7 +1,7 @@
 //! What a sender remembers between runs: which receivers of a transfer have everything.
 //!
 //! A sender that was killed and is started again with the same command must not wait for receivers that were
-//! done and have gone. The file is removed when a transfer is over.
+//! done and have gone. The file is removed when everyone has everything.
 
 use std::fs;
 use std::net::SocketAddr;

@@ -149,6 +149,8 @@ impl Receiver {
         }
         match self.session.as_ref().map(|session| session.state) {
             Some(State::Completing { .. }) => self.finished(now),
+            // What is being verified needs the sender no more.
+            Some(State::Verifying) => {}
             _ => self.end(ReceiverOutcome::Aborted { reason: m.reason, text: m.text.clone() }),
         }
         Ok(())

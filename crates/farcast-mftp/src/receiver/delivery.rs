@@ -161,8 +161,11 @@ impl Receiver {
         self.end(ReceiverOutcome::Stopped);
     }
 
-    /// The user stops it.
-    pub fn stop(&mut self) {
+    /// The user stops it. What is complete and verified stays so.
+    pub fn stop(&mut self, now: Time) {
+        if self.session.as_ref().is_some_and(|session| matches!(session.state, State::Completing { .. })) {
+            return self.finished(now);
+        }
         self.fail(cancel::QUIT_APPLICATION, None);
     }
 

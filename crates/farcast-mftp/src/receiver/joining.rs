@@ -94,6 +94,9 @@ impl Receiver {
         if geometry.block_len(0) as usize > LARGEST_BLOCK {
             return Err(Reject::OutOfRange);
         }
+        if geometry.segments() > self.config.max_segments {
+            return Err(Reject::Limit);
+        }
         let (server, response) = addresses(from, m);
         let offer = Offer {
             server: from.source,
@@ -226,11 +229,15 @@ impl Receiver {
     }
 }
 
-/// The server and response addresses of an announcement. A sender that does not know its own address announces
-/// 0.0.0.0; answers then go where the announcement came from.
+/// The server and response addresses of an announcement.
+///
+/// A sender that does not know its own address announces 0.0.0.0; answers then go where the announcement came from.
+/// They go there too where the announced address could not be answered, or is another host's: nobody is to aim
+/// our answers at a third.
 fn addresses(from: &Arrival, m: &Announce) -> (SocketAddr, SocketAddr) {
-    let response = if m.response.ip().is_unspecified() { from.source } else { m.response };
-    (m.server, response)
+    let sound = m.response.port() != 0 && m.response.is_ipv4() == from.source.is_ipv4();
+    let own = m.response.ip() == from.source.ip() || m.response.ip().is_multicast();
+    (m.server, if sound && own { m.response } else { from.source })
 }
 
 /// The parity symbols of an announcement: more than a block code can have is a claim that nothing would back.

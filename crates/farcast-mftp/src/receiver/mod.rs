@@ -153,7 +153,10 @@ impl Receiver {
     }
 
     fn end(&mut self, outcome: ReceiverOutcome) {
-        if let Some(session) = self.session.take() {
+        let session = self.session.take();
+        // A sender that fell silent, or did not hear us, may be heard again.
+        let over = !matches!(outcome, ReceiverOutcome::SenderLost | ReceiverOutcome::NotAccepted);
+        if let Some(session) = session.filter(|_| over) {
             if self.ended.len() == REMEMBERED {
                 self.ended.pop_front();
             }

@@ -49,7 +49,7 @@ pub(super) struct Progress {
     twice: bool,
     last_request: Option<Request>,
     /// Rounds in which an open-unlimited group asked for nothing.
-    silent_rounds: u32,
+    pub(super) silent_rounds: u32,
     heard: bool,
 }
 
@@ -329,8 +329,9 @@ impl Sender {
         if !self.schedule.is_empty() {
             return self.begin_pass(now);
         }
-        self.count_silent();
-        self.progress.silent_rounds = if self.progress.heard { 0 } else { self.progress.silent_rounds + 1 };
+        self.count_silent(now);
+        let heard = self.progress.heard || self.members.values().any(|m| m.is_active() && m.heard);
+        self.progress.silent_rounds = if heard { 0 } else { self.progress.silent_rounds + 1 };
         let nobody = !self.has_members() && self.progress.silent_rounds > self.config.status_retry_count;
         if nobody || self.everyone_accounted() {
             return self.begin_completing(now);
@@ -340,11 +341,11 @@ impl Sender {
     }
 
     /// Gives up the members that have not answered in too many rounds.
-    fn count_silent(&mut self) {
-        let limit = self.config.status_retry_count;
+    fn count_silent(&mut self, now: Time) {
+        let (limit, silence) = (self.config.status_retry_count, self.config.silence);
         for (&client, member) in self.members.iter_mut().filter(|(_, m)| m.is_active()) {
             member.silent_rounds = if member.heard { 0 } else { member.silent_rounds + 1 };
-            if member.silent_rounds > limit {
+            if member.silent_rounds > limit && now.since(member.last_heard) >= silence {
                 member.state = MemberState::Lost;
                 self.events.push_back(SenderEvent::Lost { client });
             }
@@ -369,7 +370,9 @@ impl Sender {
     }
 
     fn stall_time(&self) -> Span {
-        (self.round_trip() * 4).max(Span::from_millis(200))
+        // Doubled while nothing is heard, up to a second: who is slow must not be flooded with requests.
+        let doubled = Span::from_millis(200) * (1 << self.progress.silent_rounds.min(3));
+        (self.round_trip() * 4).max(doubled.min(Span::from_secs(1)))
     }
 
     /// No acknowledgement came: ask those who are behind again, and give up who never answers.
@@ -381,7 +384,8 @@ impl Sender {
         for member in self.members.values_mut().filter(|m| m.acked >= newest) {
             member.heard = true;
         }
-        self.count_silent();
+        self.count_silent(now);
+        self.progress.silent_rounds += 1;
         self.progress.step = Step::NextBlock;
         if let Some((_, block)) = self.flight.last() {
             let request = self.status_request(now, Run::one(block));
@@ -401,7 +405,13 @@ impl Sender {
     ///
     /// A member that was given up takes part again: an outage may be longer than our patience. The host that an answer
     /// comes from must be the one that registered; its port may change on the way, so it is not compared.
-    fn heard(&mut self, source: SocketAddr, client: ClientId, server: SocketAddr) -> Result<(), Reject> {
+    fn heard(
+        &mut self,
+        now: Time,
+        source: SocketAddr,
+        client: ClientId,
+        server: SocketAddr,
+    ) -> Result<(), Reject> {
         if server != self.config.server {
             return Err(Reject::OtherSession);
         }
@@ -412,7 +422,7 @@ impl Sender {
         match member.state {
             MemberState::Active | MemberState::Lost => {
                 member.state = MemberState::Active;
-                (member.heard, member.silent_rounds) = (true, 0);
+                (member.heard, member.silent_rounds, member.last_heard) = (true, 0, now);
                 Ok(())
             }
             MemberState::Done => Err(Reject::Duplicate),
@@ -432,7 +442,7 @@ impl Sender {
     pub(super) fn nak(&mut self, now: Time, source: SocketAddr, m: &Nak) -> Result<(), Reject> {
         self.check_nak(m)?;
         if self.has_members() {
-            self.heard(source, m.client, m.server)?;
+            self.heard(now, source, m.client, m.server)?;
         } else if m.server != self.config.server {
             return Err(Reject::OtherSession);
         }
@@ -486,7 +496,7 @@ impl Sender {
         if m.pass > self.progress.pass || m.blocks.end() > self.geometry.blocks() {
             return Err(Reject::OutOfRange);
         }
-        self.heard(source, m.client, m.server)?;
+        self.heard(now, source, m.client, m.server)?;
         let answered = self.progress.last_request.filter(|r| (r.pass, r.blocks) == (m.pass, m.blocks));
         if let Some(request) = answered {
             self.sample_round_trip(request.at, now);
@@ -495,13 +505,14 @@ impl Sender {
             answered.map(|request| request.serial).or_else(|| self.flight.serial(m.pass, m.blocks.last()));
         if let (Some(serial), Some(member)) = (serial, self.members.get_mut(&m.client)) {
             member.acked = member.acked.max(serial);
+            self.progress.silent_rounds = 0;
             self.unstall();
         }
         Ok(())
     }
 
     pub(super) fn done(&mut self, now: Time, source: SocketAddr, m: &Done) -> Result<(), Reject> {
-        let repeated = match self.heard(source, m.client, m.server) {
+        let repeated = match self.heard(now, source, m.client, m.server) {
             Ok(()) => false,
             // It has missed its confirmation.
             Err(Reject::Duplicate) => true,
@@ -519,9 +530,6 @@ impl Sender {
             member.done_at = Some(now);
             member.missing.clear();
             self.events.push_back(SenderEvent::Done { client: m.client, naked_dtus: m.naked_dtus });
-            if let Some(request) = self.progress.last_request {
-                self.sample_answer(now, request.pass, request.blocks.first());
-            }
         }
         self.one_less(now);
         self.confirm_done(now);

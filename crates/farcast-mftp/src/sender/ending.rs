@@ -74,9 +74,17 @@ impl Sender {
     fn close(&mut self, now: Time, phase: Phase) {
         self.phase = phase;
         self.closing.rounds = 0;
-        for timer in
-            [Timer::StatusRetry, Timer::Stall, Timer::TransferLimit, Timer::Announce, Timer::AnnounceLimit]
-        {
+        for member in self.members.values_mut() {
+            member.contender = None;
+        }
+        for timer in [
+            Timer::Probe,
+            Timer::StatusRetry,
+            Timer::Stall,
+            Timer::TransferLimit,
+            Timer::Announce,
+            Timer::AnnounceLimit,
+        ] {
             self.timers.stop(timer as usize);
         }
         self.closing_step(now);

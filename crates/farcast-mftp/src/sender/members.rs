@@ -49,6 +49,7 @@ pub struct Member {
     pub(super) missing: BTreeMap<u32, u32>,
     pub(super) silent_rounds: u32,
     pub(super) heard: bool,
+    pub(super) last_heard: Time,
     /// Announcements or Completions that have carried its confirmation.
     pub(super) confirmations: u32,
     /// The last flight entry that it acknowledged (see [`flight`](super::flight)).
@@ -72,6 +73,7 @@ impl Member {
             missing: BTreeMap::new(),
             silent_rounds: 0,
             heard: true,
+            last_heard: Time::ZERO,
             confirmations: 0,
             acked: 0,
             contender: None,

@@ -176,6 +176,11 @@ impl Sender {
         &self.geometry
     }
 
+    /// Whether it sends over IPv6.
+    pub fn is_ipv6(&self) -> bool {
+        self.config.private.is_ipv6()
+    }
+
     /// The receivers, in the order of their ids.
     pub fn members(&self) -> impl Iterator<Item = (ClientId, &Member)> {
         self.members.iter().map(|(&id, member)| (id, member))
@@ -214,7 +219,9 @@ impl Sender {
                 block_time + self.round_trip() * u64::from(round_trips)
             }
             StatusRetry::Measured => {
-                self.round_trip() * 3 / 2 + self.config.backoff_window + Span::from_millis(20)
+                // Doubled while nothing is heard, up to a second or the first value.
+                let first = self.round_trip() * 3 / 2 + self.config.backoff_window + Span::from_millis(20);
+                first.max((first * (1 << self.progress.silent_rounds.min(10))).min(Span::from_secs(1)))
             }
         }
     }
@@ -290,11 +297,11 @@ impl Sender {
                 self.queue(Body::EchoResponse(Echo { hosts: None, ..echo.clone() }), from.source);
                 return Ok(());
             }
-            Body::EchoResponse(echo) => return self.echo_response(now, from.source, echo.sequence),
+            Body::EchoResponse(echo) => return self.echo_response(from.source, echo.sequence),
             _ => {}
         }
         if message.transmission != self.config.transmission {
-            return self.foreign(now, from, message);
+            return self.foreign(from, message);
         }
         if self.phase == Phase::Idle || self.phase == Phase::Ended {
             return Err(Reject::Unexpected);

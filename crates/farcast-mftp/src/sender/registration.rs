@@ -11,8 +11,8 @@ use super::{Phase, Sender, Timer};
 use crate::config::{Group, Pace};
 use crate::event::{SenderEvent, SenderOutcome};
 use crate::message::{
-    Abort, Announce, AnnounceOptions, Body, ClientId, Echo, GroupModel, Message, Registration, Standing,
-    cancel,
+    Abort, Announce, AnnounceOptions, Body, ClientId, DeclineReason, Echo, GroupModel, Message, Registration,
+    Standing, cancel,
 };
 use crate::wire;
 
@@ -174,7 +174,7 @@ impl Sender {
         for entry in &m.entries {
             let one = match entry.response {
                 Ok(()) => self.register(now, source, entry.client, m),
-                Err(reason) => self.decline(entry.client, reason),
+                Err(reason) => self.decline(source, entry.client, reason, m),
             };
             result = result.and(one);
         }
@@ -182,8 +182,28 @@ impl Sender {
         result
     }
 
-    fn decline(&mut self, client: ClientId, reason: crate::message::DeclineReason) -> Result<(), Reject> {
+    fn decline(
+        &mut self,
+        source: SocketAddr,
+        client: ClientId,
+        reason: DeclineReason,
+        m: &Registration,
+    ) -> Result<(), Reject> {
+        if let (false, Group::OpenLimited { limit }) =
+            (self.members.contains_key(&client), &self.config.group)
+        {
+            // Nobody waits for it, but the user sees why it stays out.
+            if self.members.len() >= *limit as usize {
+                return Err(Reject::Limit);
+            }
+            let label = members::label(client, m.name.as_ref(), source);
+            self.members.insert(client, Member::new(label, MemberState::Invited));
+        }
         let member = self.members.get_mut(&client).ok_or(Reject::Stranger)?;
+        // Once it has registered, only the host that did may take that back.
+        if member.address.is_some_and(|address| address.ip() != source.ip()) {
+            return Err(Reject::Stranger);
+        }
         match member.state {
             MemberState::Invited | MemberState::Active => {
                 member.state = MemberState::Declined(reason);
@@ -259,6 +279,10 @@ impl Sender {
         let newest = self.flight.newest();
         let Some(member) = self.members.get_mut(&client) else { return };
         member.address = Some(source);
+        if matches!(self.config.group, Group::OpenLimited { .. }) {
+            member.label = members::label(client, m.name.as_ref(), source);
+        }
+        member.last_heard = now;
         member.name.clone_from(&m.name);
         member.receive_buffer = m.receive_buffer_bytes;
         member.held = m.segments_held.unwrap_or(0).min(self.geometry.segments());
@@ -331,12 +355,7 @@ impl Sender {
         }
     }
 
-    pub(super) fn echo_response(
-        &mut self,
-        _now: Time,
-        source: SocketAddr,
-        sequence: u32,
-    ) -> Result<(), Reject> {
+    pub(super) fn echo_response(&mut self, source: SocketAddr, sequence: u32) -> Result<(), Reject> {
         let client = ClientId(sequence);
         let member = self.members.get_mut(&client).ok_or(Reject::Stranger)?;
         if member.address != Some(source) {
@@ -348,7 +367,7 @@ impl Sender {
     }
 
     /// Another transmission's message: on our private group while we announce, it means that the group is taken.
-    pub(super) fn foreign(&mut self, _now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+    pub(super) fn foreign(&mut self, from: &Arrival, message: &Message) -> Result<(), Reject> {
         let ours = self.config.private;
         let taken = match &message.body {
             Body::Data(_) | Body::StatusRequest(_) => from.destination == ours,
@@ -398,6 +417,8 @@ impl Sender {
         }
         if self.accepted() > 0 || !self.has_members() {
             self.begin_join(now);
+        } else if self.members.values().any(|member| member.state == MemberState::Done) {
+            self.begin_completing(now);
         } else {
             self.end(SenderOutcome::NoReceivers);
         }

@@ -77,9 +77,10 @@ impl Schedule {
         let repair = self.repairs.remove(&block)?;
         let pass = u16::try_from(pass).unwrap_or(u16::MAX);
         let sent = self.parity.get(&block).map_or(0, |&(sent, _)| sent);
-        if repair.need < repair.wanted.count() && repair.need <= parity_symbols.saturating_sub(sent) {
-            // A need of 0 cannot be: the receiver would have decoded. It asks for one to be safe.
-            let run = Run::new(sent, repair.need.max(1))?;
+        // A receiver that claims to need none would have decoded, if its claim were true.
+        let need = repair.need.max(1);
+        if need < repair.wanted.count() && need <= parity_symbols.saturating_sub(sent) {
+            let run = Run::new(sent, need)?;
             self.parity.insert(block, (run.end(), pass));
             return Some(Work::Parity(run));
         }
@@ -147,6 +148,17 @@ mod tests {
         // Only one symbol is left of four, and two are needed: the DTUs themselves.
         schedule.nak(0, 8, 3, &map(8, &[1, 2, 3]), 1);
         assert_eq!(schedule.take(0, 8, 4, 4), Some(Work::Source([Run::new(1, 3).expect("run")].to_vec())));
+    }
+
+    #[test]
+    fn a_false_claim_of_parity_gets_no_symbol_that_is_not_there() {
+        let mut schedule = Schedule::new(false);
+        for pass in 1..20 {
+            schedule.nak(0, 8, pass, &map(8, &[4, 5]), 2);
+            if let Some(Work::Parity(run)) = schedule.take(0, 8, pass + 1, 3) {
+                assert!(run.end() <= 3, "{run:?}");
+            }
+        }
     }
 
     #[test]

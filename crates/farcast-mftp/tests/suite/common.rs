@@ -62,7 +62,7 @@ pub(crate) fn sender(dtus: u32, block_size: u32, receivers: u32) -> SenderConfig
     (config.dtu_size, config.block_size, config.pace) = (1000, block_size, rate(1000));
     config.start.receivers = Some(receivers);
     config.start.after = None;
-    config.status_retry = StatusRetry::Fixed(ms(800));
+    (config.status_retry, config.silence) = (StatusRetry::Fixed(ms(800)), Span::ZERO);
     config
 }
 

@@ -50,7 +50,7 @@ fn when_all_vanish_it_is_aborted() {
 fn a_receiver_quits_and_the_others_finish() {
     let mut session = Session::new("quits", Setup::plain(1), sender(60, 16, 3), 3, Link::clean(ms(100)));
     let handle = session.clients[1].handle;
-    session.net.at(at(ms(400)), handle, |engine: &mut Receiver, _| engine.stop());
+    session.net.at(at(ms(400)), handle, |engine: &mut Receiver, now| engine.stop(now));
     let session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Finished));
     session.assert_received(&[session.clients[0].clone(), session.clients[2].clone()]);

@@ -274,7 +274,7 @@ fn bar(
         _ => {
             let (sent, total) = (u64::from(sent), u64::from(total));
             let elapsed = began.map_or(Span::ZERO, |began| now.since(began));
-            let mut message = format!("{sent} of {total} DTUs, {}", rate(sender.stats().bytes, elapsed));
+            let mut message = format!("{sent} of {total} DTUs, {}", rate(wire_bytes(sender), elapsed));
             if pass == 1 {
                 message += &time_left(sent, total, elapsed);
                 let at = sent * u64::from(sender.geometry().dtu_size());
@@ -325,14 +325,21 @@ fn progress_fields(now: Time, sender: &Sender, began: Option<Time>) -> Value {
         "pass": pass,
         "dtus_sent_in_pass": sent,
         "dtus_in_pass": total,
-        "wire_bytes": sender.stats().bytes,
+        "wire_bytes": wire_bytes(sender),
         "round_trip_s": sender.round_trip().as_secs_f64(),
         "receivers": members.collect::<Vec<Value>>(),
     })
 }
 
+/// Bytes of all datagrams with their UDP and IP headers.
+fn wire_bytes(sender: &Sender) -> u64 {
+    let stats = sender.stats();
+    stats.bytes + stats.datagrams * if sender.is_ipv6() { 48 } else { 28 }
+}
+
 fn closing_table(report: &SendReport, size_bytes: u64) -> String {
     let stats = report.sender.stats();
+    let wire = wire_bytes(&report.sender);
     let mut table = Table::new(&[
         ("receiver", Align::Left),
         ("state", Align::Left),
@@ -354,14 +361,14 @@ fn closing_table(report: &SendReport, size_bytes: u64) -> String {
         ]);
     }
     let passes = stats.dtus_per_pass.len();
-    let overhead = stats.bytes as f64 / size_bytes.max(1) as f64;
+    let overhead = wire as f64 / size_bytes.max(1) as f64;
     format!(
         "{}\n\n{} in {} ({} of data), {passes} passes, {} on the wire, {overhead:.3} times the size, {}",
         table.render(),
         size(size_bytes),
         report.duration,
         report.data_duration,
-        size(stats.bytes),
+        size(wire),
         rate(size_bytes, report.duration),
     )
 }
@@ -400,8 +407,8 @@ fn summary(report: &SendReport, name: &str, size: u64, exit: Exit) -> Value {
         "passes": stats.dtus_per_pass.len(),
         "dtus_per_pass": stats.dtus_per_pass,
         "parity_dtus": stats.parity_sent,
-        "wire_bytes": stats.bytes,
-        "wire_bytes_over_size": stats.bytes as f64 / size.max(1) as f64,
+        "wire_bytes": wire_bytes(&report.sender),
+        "wire_bytes_over_size": wire_bytes(&report.sender) as f64 / size.max(1) as f64,
         "datagrams": stats.datagrams,
         "naks": stats.naks,
         "status_requests": stats.status_requests,
