@@ -256,6 +256,8 @@ pub mod cancel {
     pub const ABORT_NOT_INVITED: u32 = 3101;
     /// ABORT to one client: another client has its id (farcast's own).
     pub const ABORT_COLLISION: u32 = 3102;
+    /// ABORT: the product changed at its source, so what was sent of it is of no use (farcast's own).
+    pub const ABORT_SOURCE_CHANGED: u32 = 3103;
 }
 
 /// ANNOUNCE.

@@ -191,6 +191,7 @@ enum Due {
     Open(Box<Offer>),
     Finish,
     Close,
+    Discard,
 }
 
 /// Consecutive datagrams that became one message, and where their payloads lie in the arena.
@@ -247,6 +248,7 @@ impl Driver<'_> {
                 Due::Open(offer) => self.store.open(*offer, self.options.into.clone(), self.options.files),
                 Due::Finish => self.store.finish(),
                 Due::Close => self.store.close(),
+                Due::Discard => self.store.discard(),
             }
         }
     }
@@ -470,7 +472,10 @@ impl Driver<'_> {
     fn ended(&mut self, outcome: &ReceiverOutcome) {
         self.private = None;
         if !matches!(outcome, ReceiverOutcome::Complete { .. }) {
-            self.due.push(Due::Close);
+            // What changed at its source can never be completed; everything else is kept for the next try.
+            let useless =
+                matches!(outcome, ReceiverOutcome::Aborted { reason: cancel::ABORT_SOURCE_CHANGED, .. });
+            self.due.push(if useless { Due::Discard } else { Due::Close });
         }
         let Some(session) = self.session.take() else { return };
         let now = self.clock.now();

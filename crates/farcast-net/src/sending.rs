@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use farcast_core::engine::{Arrival, Engine};
 use farcast_core::{Span, Time};
 use farcast_files::{Outgoing, SourceError};
+use farcast_mftp::message::cancel;
 use farcast_mftp::{ClientId, Phase, Product, Sender, SenderConfig, SenderEvent, SenderOutcome, wire};
 use quinn_udp::RecvMeta;
 
@@ -153,7 +154,7 @@ impl Driver<'_> {
                 self.sender.start(now);
             }
             if stop.swap(false, Ordering::Relaxed) {
-                self.sender.abort(now, Some("stopped at the sender".into()));
+                self.sender.abort(now, cancel::ABORT_APPLICATION, Some("stopped at the sender".into()));
             }
             self.hear()?;
             if now >= check {
@@ -263,8 +264,9 @@ impl Driver<'_> {
         if self.error.is_none()
             && let Err(error) = outgoing.check_unchanged()
         {
-            self.sender.abort(self.clock.now(), Some(error.to_string()));
-            self.error = Some(error.into());
+            let error = NetError::from(error);
+            self.sender.abort(self.clock.now(), reason(&error), Some(error.to_string()));
+            self.error = Some(error);
         }
     }
 
@@ -280,8 +282,16 @@ impl Driver<'_> {
         if !told || self.error.is_some() {
             return Err(error);
         }
-        self.sender.abort(self.clock.now(), Some(error.to_string()));
+        self.sender.abort(self.clock.now(), reason(&error), Some(error.to_string()));
         self.error = Some(error);
         Ok(())
+    }
+}
+
+/// Why receivers are told to stop.
+fn reason(error: &NetError) -> u32 {
+    match error {
+        NetError::Source(SourceError::Changed { .. }) => cancel::ABORT_SOURCE_CHANGED,
+        _ => cancel::ABORT_SYSTEM,
     }
 }

@@ -51,6 +51,7 @@ enum Job {
     Steps(Arena),
     Finish,
     Close,
+    Discard,
 }
 
 /// A file of the product that is being received.
@@ -157,6 +158,10 @@ impl Store {
 
     pub(crate) fn close(&self) {
         let _ = self.jobs.send(Job::Close);
+    }
+
+    pub(crate) fn discard(&self) {
+        let _ = self.jobs.send(Job::Discard);
     }
 
     pub(crate) fn reply(&mut self) -> Option<Reply> {
@@ -276,6 +281,7 @@ impl Worker {
             }
             Job::Finish => self.finish(),
             Job::Close => self.close(),
+            Job::Discard => self.discard(),
         }
     }
 
@@ -374,6 +380,15 @@ impl Worker {
         }
     }
 
+    /// Removes what is there: it can never be completed.
+    fn discard(&mut self) {
+        self.join_checkpoint();
+        if let Some(product) = self.product.take() {
+            // What cannot be removed is only litter.
+            let _ = product.incoming.discard();
+        }
+    }
+
     #[expect(clippy::disallowed_methods, reason = "the driver owns its threads")]
     fn write_checkpoint(&mut self) {
         if self.checkpoint.as_ref().is_some_and(|thread| !thread.is_finished()) {
@@ -397,7 +412,7 @@ fn open(offer: &Offer, dir: &Path, options: Options) -> Result<Product, NetError
     let id = ProductId::from_bytes(offer.id.unwrap_or_default());
     let geometry = offer.geometry;
     let incoming = Incoming::open(dir, id, geometry.size(), u32::from(geometry.dtu_size()), options)?;
-    // A sender whose parity we cannot use repairs with the DTUs themselves, as long as we do not ask.
+    // Where the announced numbers are beyond our code, it is better to say so than to lose the repairs.
     let parity =
         (offer.parity_symbols > 0).then(|| ParityDecoder::new(geometry, offer.parity_symbols)).transpose()?;
     Ok(Product { incoming, parity })

@@ -12,7 +12,7 @@ use super::{Phase, Sender, Timer, all_blocks};
 use crate::config::{NakTiming, Pace, PassWait};
 use crate::event::SenderEvent;
 use crate::message::{
-    Ack, Body, ClientId, Data, DataKind, Done, Message, Nak, Quit, StatusRequest, StatusType, cancel,
+    Ack, Body, ClientId, Data, DataKind, Done, Message, Nak, Quit, StatusRequest, StatusType,
 };
 use crate::wire;
 
@@ -560,9 +560,9 @@ impl Sender {
         }
     }
 
-    /// Abandons the transmission.
-    pub fn abort(&mut self, now: Time, text: Option<alloc::string::String>) {
-        self.abort_with(now, cancel::ABORT_APPLICATION, text);
+    /// Abandons the transmission for `reason`, one of [`cancel`](crate::message::cancel), in words if so wished.
+    pub fn abort(&mut self, now: Time, reason: u32, text: Option<alloc::string::String>) {
+        self.abort_with(now, reason, text);
     }
 
     /// What receiver `client` has so far, in segments, as far as its answers tell.

@@ -300,3 +300,25 @@ fn a_member_that_registers_again_is_confirmed_again() {
     assert_eq!(state, Some(MemberState::Done));
     assert!(session.net.now().since(Time::ZERO) < Span::from_secs(60));
 }
+
+#[test]
+fn a_stranger_cannot_decline_for_a_member() {
+    let mut engine = Sender::new(closed(&["ant", "bee"])).expect("valid");
+    engine.open(at(ms(0)));
+    let client = ClientId::from_name("ant");
+    let from = |source: &str| Arrival::new(source.parse().expect("address"), server());
+    let decline = |client| {
+        let mut message = registration(client);
+        if let Body::Registration(m) = &mut message.body {
+            m.entries[0].response = Err(DeclineReason::Disk);
+        }
+        message
+    };
+    engine.handle(at(ms(1)), &from("10.0.0.7:5000"), &registration(client)).expect("invited");
+    let stranger = engine.handle(at(ms(2)), &from("10.0.0.8:5000"), &decline(client));
+    assert_eq!(stranger, Err(Reject::Stranger));
+    assert!(engine.members().any(|(id, member)| id == client && member.is_active()));
+    // Its own host may.
+    engine.handle(at(ms(3)), &from("10.0.0.7:5001"), &decline(client)).expect("its own");
+    assert!(engine.members().all(|(_, member)| !member.is_active()));
+}

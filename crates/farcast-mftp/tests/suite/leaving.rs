@@ -67,7 +67,9 @@ fn the_sender_aborts() {
         let link = Link::lossy(ms(100), 0.1);
         let mut session = Session::new("aborts", Setup::plain(3), sender(200, 16, 3), 3, link);
         let sender = session.sender;
-        session.net.at(at(when), sender, |engine: &mut Sender, now| engine.abort(now, Some("enough".into())));
+        session
+            .net
+            .at(at(when), sender, |engine: &mut Sender, now| engine.abort(now, 3001, Some("enough".into())));
         let session = session.run();
         let reason = cancel::ABORT_APPLICATION;
         assert_eq!(session.outcome(), Some(SenderOutcome::Aborted { reason }));
