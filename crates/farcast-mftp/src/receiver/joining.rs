@@ -17,6 +17,9 @@ use crate::wire;
 /// would have its receivers build answers that cannot be sent.
 const LARGEST_BLOCK: usize = wire::block_size_for(65_507, 40);
 
+/// After this much silence of the transmission at hand, another one from the same host takes its place.
+const SUPERSEDED_AFTER: Span = Span::from_secs(5);
+
 impl Receiver {
     pub(super) fn announce(
         &mut self,
@@ -41,6 +44,12 @@ impl Receiver {
         if restarted {
             return self.follow(now, from, transmission, m);
         }
+        // The same host sends something else and the old transmission is silent: it was started again differently.
+        let silent = now.since(session.last_heard) >= SUPERSEDED_AFTER;
+        if silent && session.source.ip() == from.source.ip() && session.state == State::Receiving {
+            self.end(ReceiverOutcome::SenderLost);
+            return self.offer(now, from, transmission, m);
+        }
         if self.busy_with != Some(from.source) {
             self.busy_with = Some(from.source);
             self.events.push_back(ReceiverEvent::Busy { server: from.source });
@@ -57,7 +66,7 @@ impl Receiver {
         let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
         let (server, response) = addresses(from, m);
         (session.source, session.server, session.response) = (from.source, server, response);
-        (session.transmission, session.model) = (transmission, m.options.model);
+        (session.transmission, session.model, session.last_heard) = (transmission, m.options.model, now);
         session.accepted = m.options.model == GroupModel::OpenUnlimited;
         (session.registrations, session.pass, session.pending, session.register_timer) = (0, 0, None, false);
         session.offer.parity_symbols = parity_symbols(m);
@@ -126,6 +135,7 @@ impl Receiver {
             decoding: BTreeSet::new(),
             pass: 0,
             began: now,
+            last_heard: now,
             backoff: Span::from_millis(m.backoff_window_ms.unwrap_or(0).into()),
             transfer: Span::from_secs(m.transfer_duration_s.into()),
             pending: None,
@@ -214,6 +224,7 @@ impl Receiver {
         let Some(session) = self.session.as_mut().filter(|s| s.state != State::Offered) else {
             return;
         };
+        session.last_heard = now;
         self.timers.set(Timer::Patience as usize, now + self.config.patience);
         if session.accepted {
             return;

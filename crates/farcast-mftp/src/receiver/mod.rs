@@ -189,6 +189,7 @@ impl Receiver {
         if message.transmission != session.transmission || from.source != session.source {
             return Err(Reject::OtherSession);
         }
+        session.last_heard = now;
         if session.state != State::Offered {
             self.timers.set(Timer::Patience as usize, now + self.config.patience);
         }

@@ -59,6 +59,8 @@ pub(super) struct Session {
     pub(super) decoding: BTreeSet<u32>,
     pub(super) pass: u32,
     pub(super) began: Time,
+    /// When its sender was last heard.
+    pub(super) last_heard: Time,
     pub(super) backoff: Span,
     pub(super) transfer: Span,
     pub(super) pending: Option<Pending>,

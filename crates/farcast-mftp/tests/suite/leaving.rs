@@ -159,6 +159,25 @@ fn a_sender_that_starts_again_hears_of_the_complete() {
 }
 
 #[test]
+fn a_sender_that_starts_again_with_something_else_is_heard() {
+    let config = sender(200, 16, 2);
+    let mut session =
+        Session::new("another product", Setup::plain(1), config.clone(), 2, Link::clean(ms(100)));
+    let first = session.sender;
+    session.net.vanish(at(ms(1000)), first);
+    let mut again = SenderConfig { transmission: 2, dtu_size: 500, ..config };
+    again.product.id = [9; 32];
+    again.server.set_port(40001);
+    again.response = again.server;
+    let (_, told) = add_sender(&mut session.net, again, at(secs(3)));
+    session.run();
+    let finished = |(_, event): &(Time, SenderEvent)| *event == SenderEvent::Ended(SenderOutcome::Finished);
+    let done = |(_, event): &&(Time, SenderEvent)| matches!(event, SenderEvent::Done { .. });
+    assert!(told.borrow().iter().any(finished));
+    assert_eq!(told.borrow().iter().filter(done).count(), 2, "long before patience ends");
+}
+
+#[test]
 fn receivers_that_hold_half_are_asked_first() {
     let config = SenderConfig { pass_wait: PassWait::FixedTimer, ..sender(100, 16, 2) };
     let mut session = Session::empty("holding half", Setup::plain(1), config, Link::clean(ms(100)));
