@@ -4,6 +4,7 @@
 
 # A real file to three receivers on this machine over lossy multicast.
 demo:
+	@echo "building; the first time this takes a minute or two"
 	@cargo build --quiet --release -p farcast
 	@$${CARGO_TARGET_DIR:-target}/release/farcast demo
 

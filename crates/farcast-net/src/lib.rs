@@ -21,5 +21,5 @@ pub use clock::Clock;
 pub use error::NetError;
 pub use receiving::{ReceiveNotice, ReceiveOptions, ReceiveReport, receive};
 pub use sending::{SendOptions, SendReport, send};
-pub use socket::{SocketOptions, own_address};
+pub use socket::{SocketOptions, own_address, path_mtu};
 pub use store::FileInfo;

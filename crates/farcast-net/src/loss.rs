@@ -20,3 +20,18 @@ impl Loss {
         self.probability > 0.0 && self.stream.chance(self.probability)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_loses_its_part() {
+        let mut loss = Loss::new(Probability::new(0.1).expect("valid"), 1);
+        let struck = (0..10_000).filter(|_| loss.strikes()).count();
+        // Mean 1000, standard deviation 30.
+        assert!((880..1120).contains(&struck), "{struck}");
+        let mut none = Loss::new(Probability::ZERO, 1);
+        assert!((0..1000).all(|_| !none.strikes()));
+    }
+}

@@ -270,7 +270,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Aborts where receivers can still be told; returns the error where nothing can ever leave. A path that was there
+    /// Aborts where receivers can still be told; returns the error where nothing leaves at all. A path that was there
     /// and is gone may come back: what it lost is asked for again.
     fn give_up(&mut self, error: NetError) -> Result<(), NetError> {
         let passing = matches!(error, NetError::NoRoute(_) | NetError::Socket { .. });
@@ -278,10 +278,11 @@ impl Driver<'_> {
             self.batch.forget();
             return Ok(());
         }
-        let told = matches!(error, NetError::Source(SourceError::Changed { .. } | SourceError::Io { .. }));
-        if !told || self.error.is_some() {
+        // A first error is told to receivers; if that fails too, nothing leaves any more.
+        if self.error.is_some() || self.data_began.is_none() {
             return Err(error);
         }
+        self.batch.forget();
         self.sender.abort(self.clock.now(), reason(&error), Some(error.to_string()));
         self.error = Some(error);
         Ok(())

@@ -406,3 +406,59 @@ pub fn own_address(destination: SocketAddr, options: &SocketOptions) -> Result<I
         None => route_source(destination),
     }
 }
+
+/// The largest IP packet in bytes that the way to `destination` is known to carry.
+///
+/// # Errors
+/// If the interface is not there, or there is no route.
+pub fn path_mtu(destination: SocketAddr, options: &SocketOptions) -> Result<Option<u32>, NetError> {
+    let interface = Interface::choose(options, destination.ip())?;
+    let socket = new_socket(destination, options)?;
+    set_sending(&socket, destination.ip(), interface.as_ref(), options)?;
+    let to = SockAddr::from(scoped(destination, Interface::scope(interface.as_ref())));
+    socket.connect(&to).map_err(|_| NetError::NoRoute(destination.ip()))?;
+    Ok(ssm::connected_mtu(&socket, destination.is_ipv6()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mtu_is_what_the_system_says() {
+        let said = std::fs::read_to_string("/sys/class/net/lo/mtu").expect("Linux has it");
+        let said: u32 = said.trim().parse().expect("a number");
+        let to = "127.0.0.1:5402".parse().expect("an address");
+        let mtu = path_mtu(to, &SocketOptions::default()).expect("loopback is there");
+        // No IPv4 packet is longer than its length field can say.
+        assert_eq!(mtu, Some(said.min(65_535)));
+    }
+
+    #[test]
+    fn an_interface_that_is_not_there_is_named() {
+        let options = SocketOptions { interface: Some("nosuch0".into()), ..SocketOptions::default() };
+        let to = "239.255.1.1:5402".parse().expect("an address");
+        let error = own_address(to, &options).expect_err("there is none");
+        assert!(error.to_string().contains("nosuch0"), "{error}");
+    }
+
+    #[test]
+    fn a_batch_arrives_as_the_datagrams_that_were_put_in() {
+        let options = SocketOptions::default();
+        let any = "127.0.0.1:0".parse().expect("an address");
+        let (to, from) = (Endpoint::listener(any, None, &options), Endpoint::sender(any, &options));
+        let (to, from) = (to.expect("bound"), from.expect("bound"));
+        let bytes: Vec<u8> = (0..2500u32).map(|n| n as u8).collect();
+        from.send(to.local(), &bytes, 1000).expect("loopback carries it");
+        let mut got = Vec::new();
+        let mut buffer = vec![0; 1 << 16];
+        while got.len() < 3 {
+            let mut meta = [RecvMeta::default()];
+            let count = to.receive(&mut [IoSliceMut::new(&mut buffer)], &mut meta).expect("bound");
+            let chunks = buffer[..if count > 0 { meta[0].len } else { 0 }].chunks(meta[0].stride.max(1));
+            got.extend(chunks.map(<[u8]>::to_vec));
+        }
+        assert_eq!(got.iter().map(Vec::len).collect::<Vec<_>>(), [1000, 1000, 500]);
+        assert_eq!(got.concat(), bytes);
+    }
+}

@@ -57,6 +57,19 @@ pub(crate) fn interface_flags(socket: &Socket, name: &str) -> Option<libc::c_int
     (status == 0).then(|| unsafe { request.ifr_ifru.ifru_flags }.into())
 }
 
+/// The path MTU in bytes that the kernel knows for a connected socket.
+pub(crate) fn connected_mtu(socket: &Socket, ipv6: bool) -> Option<u32> {
+    let (level, name) =
+        if ipv6 { (libc::IPPROTO_IPV6, libc::IPV6_MTU) } else { (libc::IPPROTO_IP, libc::IP_MTU) };
+    let mut mtu: libc::c_int = 0;
+    let mut len = libc::socklen_t::try_from(size_of_val(&mtu)).ok()?;
+    // SAFETY: `mtu` lives through the call and has `len` bytes, which the kernel fills.
+    let status = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, name, std::ptr::from_mut(&mut mtu).cast(), &raw mut len)
+    };
+    (status == 0).then(|| u32::try_from(mtu).ok())?
+}
+
 fn storage(address: IpAddr) -> libc::sockaddr_storage {
     let address = SockAddr::from(std::net::SocketAddr::new(address, 0));
     // SAFETY: sockaddr_storage is plain data for which all zeros are valid.

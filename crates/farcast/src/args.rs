@@ -77,7 +77,7 @@ pub(crate) struct SendArgs {
     /// Files and directories; all of them travel as one product.
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// The group (or one receiver's address) that announcements and data go to.
+    /// The group (or one receiver's address) that announcements and data go to; the port is 5402 if none is given.
     #[arg(long, value_name = "GROUP[:PORT]", value_parser = endpoint)]
     pub(crate) to: SocketAddr,
     /// Announce on this group instead, and send only data to --to.
@@ -139,7 +139,7 @@ pub(crate) struct ProtocolArgs {
     /// DTUs in a block; receivers report losses block by block [default: a quarter of a second's].
     #[arg(long, value_name = "DTUS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) block_size: Option<u32>,
-    /// Parity symbols that a block may have: they replace lost DTUs where fewer of them do [default: none].
+    /// Parity symbols that a block may have: they replace lost DTUs where fewer of them do.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=32768))]
     pub(crate) parity: u32,
     /// When the next pass begins: at once when something is missing, or after a whole Status Retry Timer.
@@ -174,7 +174,7 @@ pub(crate) struct ProtocolArgs {
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags of the command line")]
 pub(crate) struct ReceiveArgs {
-    /// The group (or our own address) to listen on.
+    /// The group (or our own address) to listen on; the port is 5402 if none is given.
     #[arg(long, value_name = "GROUP[:PORT]", value_parser = endpoint)]
     pub(crate) from: SocketAddr,
     /// Where files go; made if it is not there.

@@ -149,6 +149,7 @@ fn burst(args: &SendArgs, pace: RateArg) -> Span {
 fn configure(args: &SendArgs, pace: RateArg, product: Product, server: SocketAddr) -> SenderConfig {
     let protocol = &args.protocol;
     let mut config = SenderConfig::new(product, server, args.to);
+    fit(&mut config, args);
     let overhead: u16 = if args.to.is_ipv6() { 48 } else { 28 };
     config.public = args.announce.unwrap_or(args.to);
     config.transmission = transmission();
@@ -207,6 +208,16 @@ fn configure(args: &SendArgs, pace: RateArg, product: Product, server: SocketAdd
     config.transfer_limit = protocol.time_limit;
     slow_link(&mut config, pace, args.group.receivers.len() as u64);
     config
+}
+
+/// Makes datagrams fit the way, where it is known to be narrower than Ethernet.
+fn fit(config: &mut SenderConfig, args: &SendArgs) {
+    let headers = if args.to.is_ipv6() { 48 } else { 28 };
+    if let Ok(Some(mtu)) = farcast_net::path_mtu(args.to, &socket_options(&args.socket)) {
+        config.datagram = config.datagram.min((mtu as usize).saturating_sub(headers));
+        config.dtu_size =
+            u32::try_from(wire::dtu_size_for(config.datagram)).unwrap_or(config.dtu_size).max(4);
+    }
 }
 
 /// About what an announcement without its host list takes, with headers.

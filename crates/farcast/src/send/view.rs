@@ -162,7 +162,6 @@ fn quit_reason(reason: u32) -> String {
 
 fn no_receivers(args: &SendArgs, sender: &Sender) -> String {
     let group = args.to.ip();
-    let interface = args.socket.interface.as_deref().unwrap_or("IFACE");
     if incomplete(sender).iter().any(|one| one.contains("declined")) {
         return format!("no receiver takes part: {}", incomplete(sender).join(", "));
     }
@@ -175,10 +174,10 @@ fn no_receivers(args: &SendArgs, sender: &Sender) -> String {
         );
     }
     format!(
-        "nobody answered on {}; check, in this order: that receivers run (`farcast receive --from {}`); the interface \
+        "nobody answered on {}; check, in this order: that receivers run (`farcast receive --from {} --name NAME`) and have the names in --receivers, if it is given; the interface \
          at both ends (--interface; `ip route get {group}` shows the one in use); the TTL, {} now, if routers lie \
          between (--ttl); IGMP snooping without a querier on switches (`bridge mdb show`); firewalls (`nft list \
-         ruleset`: UDP port {} and IGMP must pass); `tcpdump -ni {interface} host {group}` at a receiver shows \
+         ruleset`: UDP port {} and IGMP must pass); `tcpdump -ni IFACE host {group}` at a receiver shows \
          whether anything arrives",
         args.to,
         args.to,
