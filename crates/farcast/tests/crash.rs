@@ -111,8 +111,9 @@ fn both_killed_midway_go_on() {
     place.assert_received(&file, &["ant"]);
     let (segments, before) = held(&got);
     assert!(before > 0, "{got}");
-    // The manifest's head goes out once more.
-    assert!(dtus_sent(&sent) <= segments - before + 2, "held {before} of {segments}: {sent}");
+    // Only what was missing. The first answer may ask for so little that it is sent twice, more of it the slower
+    // the answers come: far less than what was held.
+    assert!(dtus_sent(&sent) <= (segments - before) * 9 / 8 + 5, "held {before} of {segments}: {sent}");
 }
 
 #[test]

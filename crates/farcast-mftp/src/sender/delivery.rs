@@ -131,20 +131,23 @@ impl Sender {
         progress.pass += 1;
         (progress.block, progress.step, progress.sent_in_pass, progress.silent_rounds) =
             (None, Step::NextBlock, 0, 0);
-        self.progress.twice = self.is_small_pass();
+        self.progress.twice = true;
         self.stats.dtus_per_pass.push(0);
         let dtus = if self.full_pass() { self.geometry.segments() } else { self.schedule.count() };
         self.events.push_back(SenderEvent::Pass { pass: self.progress.pass, dtus });
     }
 
-    /// Whether this pass is so short that sending it twice costs nothing that the link could carry meanwhile.
+    /// Whether this pass is so short that sending it twice costs nothing that the link could carry meanwhile. A pass
+    /// begins with the first NAK and grows with those that follow, so this is asked again at each block.
     fn is_small_pass(&self) -> bool {
         let Pace::Rate { .. } = self.config.pace else { return false };
         let span = self.pacer.span(wire::data_len(self.geometry.dtu_size().into()));
+        // So far each was sent twice, or we would not ask.
+        let dtus = self.progress.sent_in_pass / 2 + self.schedule.count();
         self.config.repeat_small_passes
             && self.config.pass_wait == PassWait::Draft
             && !self.full_pass()
-            && span * u64::from(self.schedule.count()) < self.round_trip() / 8
+            && span * u64::from(dtus) < self.round_trip() / 8
     }
 
     /// What leaves now while a pass is being sent.
@@ -290,6 +293,7 @@ impl Sender {
 
     fn take_block(&mut self, block: u32) {
         let len = self.geometry.block_len(block);
+        self.progress.twice = self.progress.twice && self.is_small_pass();
         let (kind, runs) = if self.full_pass() {
             // The manifest goes twice: without it a receiver cannot tell which file a DTU belongs to.
             let head = Run::new(0, self.config.head_segments.min(len)).filter(|_| block == 0);

@@ -84,6 +84,23 @@ fn a_small_pass_is_sent_twice_where_that_is_set() {
     }
 }
 
+#[test]
+fn a_pass_that_grows_is_no_longer_small() {
+    // The first NAK asks for one DTU and begins the pass; the second, which is under way behind it, for a block.
+    let mut config = SenderConfig { repeat_small_passes: true, ..sender(60, 20, 1) };
+    config.nak_timing = NakTiming::EndOfFirstPass;
+    let mut session = Session::new("growing", Setup::plain(3), config, 1, Link::clean(ms(250)));
+    session.net.drop_if(|leg| match &leg.message.body {
+        Body::Data(d) => d.pass == 1 && (d.block == 1 || (d.block == 0 && d.dtus.first() == 7)),
+        _ => false,
+    });
+    let mut session = session.run();
+    session.assert_complete();
+    let sent = passes(&session.net.take_log(), 20);
+    let expected: Vec<u32> = [7, 7].into_iter().chain(20..40).collect();
+    assert_eq!(sent[1], expected);
+}
+
 fn requests(log: &MftpLog) -> Vec<(Time, StatusRequest)> {
     sent(log, 0, |body| if let Body::StatusRequest(m) = body { Some(m.clone()) } else { None })
 }
