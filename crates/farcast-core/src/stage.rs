@@ -1,0 +1,103 @@
+//! Link stages: what lies between engines, as state machines of the same kind.
+//!
+//! A stage has one port at the hub and one or many at terminals. Frames that enter at the hub leave at terminals
+//! (the *forward* direction), frames that enter at a terminal leave at the hub (*return*). Like an
+//! [`Engine`](crate::Engine) a stage owns no clock: it is told the time, and asked what leaves and when to wake it.
+//!
+//! # How a driver treats a stage
+//!
+//! After each [`handle`](Stage::handle) or [`handle_timeout`](Stage::handle_timeout) it drains
+//! [`poll_output`](Stage::poll_output) and then reads [`poll_timeout`](Stage::poll_timeout). Time never goes back over
+//! all calls to one stage. An output may lie ahead of now: a stage that knows at once when a frame will leave says so
+//! at once, and the driver keeps it until then.
+//!
+//! # Runs
+//!
+//! A frame may hold a run: `segments` datagrams, the first of which enters at `now` and each
+//! [`spacing`](Frame::spacing) after the one before. A stage whose outcome depends on what else enters meanwhile
+//! cannot know it ahead: the driver hands it only the part of a run that enters before anything else does. Cutting a run
+//! anywhere changes nothing.
+
+use core::num::NonZeroU32;
+
+use crate::engine::{Deadline, Message};
+use crate::{Span, Time};
+
+/// A side of a stage.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Port {
+    /// The hub, or the far end of a link between two.
+    Hub,
+    /// One of the terminals, from 0.
+    Terminal(u32),
+    /// Every terminal at once: what leaves here is a shared channel's, and who loses it is the fan-out's business.
+    Terminals,
+}
+
+/// A message on a link, or a run of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Frame<M> {
+    /// What it carries; `wire_len` of the message and [`overhead`](Self::overhead) make its length.
+    pub message: M,
+    /// Octets of the layers above this link that `wire_len` does not count (UDP and IP).
+    pub overhead: u16,
+    /// The time between the segments of its run.
+    pub spacing: Span,
+}
+
+impl<M: Message> Frame<M> {
+    /// A frame of one datagram or of a run without spacing.
+    pub const fn new(message: M, overhead: u16) -> Self {
+        Self { message, overhead, spacing: Span::ZERO }
+    }
+
+    /// The length of datagram `segment` in octets, as the link sees it.
+    pub fn octets(&self, segment: u32) -> u64 {
+        self.message.wire_len(segment) as u64 + u64::from(self.overhead)
+    }
+
+    /// How many datagrams.
+    pub fn segments(&self) -> u32 {
+        self.message.segments().get()
+    }
+
+    /// The time between the first and the last of its datagrams.
+    pub fn extent(&self) -> Span {
+        self.spacing * u64::from(self.segments() - 1)
+    }
+
+    /// Cuts after `count` datagrams; the tail, if there is one, begins `count` spacings later.
+    pub fn split(self, count: NonZeroU32) -> (Self, Option<Self>) {
+        let (overhead, spacing) = (self.overhead, self.spacing);
+        let (head, tail) = self.message.split(count);
+        let frame = |message| Self { message, overhead, spacing };
+        (frame(head), tail.map(frame))
+    }
+}
+
+/// A frame that leaves a stage.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Output<M> {
+    /// When its first datagram leaves; not before the call that made it.
+    pub at: Time,
+    /// Where.
+    pub port: Port,
+    /// What.
+    pub frame: Frame<M>,
+}
+
+/// A link stage. The [module](self) states how a driver treats it.
+pub trait Stage<M: Message> {
+    /// Takes a frame whose first datagram enters at `now` at `port`.
+    fn handle(&mut self, now: Time, port: Port, frame: Frame<M>);
+
+    /// Acts on every timer that is due at `now`. Called early, it does nothing.
+    fn handle_timeout(&mut self, now: Time);
+
+    /// The next frame that leaves, in the order in which that became known; `at` never lies before the last call's
+    /// time.
+    fn poll_output(&mut self) -> Option<Output<M>>;
+
+    /// When the stage wants to be woken.
+    fn poll_timeout(&self) -> Option<Deadline>;
+}

@@ -1,0 +1,2 @@
+//! What people look at: pages and tables.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The second face of farcast: the engines in virtual time over simulated links.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Statistics of replications: summaries with intervals, quantiles, tests.
+#![forbid(unsafe_code)]
