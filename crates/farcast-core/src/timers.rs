@@ -6,7 +6,7 @@ use crate::{Deadline, Time};
 ///
 /// An engine has a handful of timers; the earliest is found by looking at all of them, which beats a heap and
 /// needs no cancellation.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timers<const N: usize> {
     at: [Time; N],
 }

@@ -3,27 +3,21 @@
 use farcast_core::engine::Reject;
 use farcast_core::{Bitmap, Run, Time};
 
-use super::session::State;
-use super::{Receiver, Timer};
+use super::Receiver;
+use super::control::State;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Body, Data, DataKind, Done, Quit, cancel};
 
 impl Receiver {
     pub(super) fn data(&mut self, now: Time, data: &Data) -> Result<(), Reject> {
-        let keep_early = self.config.keep_early_data;
         let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
-        match session.state {
-            State::Receiving if session.accepted || keep_early => {}
-            State::Verifying | State::Completing { .. } => {
+        if let Err(reason) = session.control.takes_data(&self.config) {
+            if reason == Reject::Duplicate {
                 self.stats.duplicates += u64::from(data.dtus.count());
-                return Err(Reject::Duplicate);
+            } else {
+                session.control.data_before_confirmation(now, &self.config);
             }
-            // The draft discards data that comes before the registration is confirmed (§11.1.1).
-            State::Receiving => {
-                self.data_before_confirmation(now);
-                return Err(Reject::Unexpected);
-            }
-            State::Offered => return Err(Reject::Unexpected),
+            return Err(reason);
         }
         let geometry = session.geometry();
         let (source, full) = (data.kind == DataKind::Source, geometry.dtu_size());
@@ -40,7 +34,9 @@ impl Receiver {
             self.events.push_back(ReceiverEvent::Pass { pass: data.pass });
         }
         let new = if source { self.source(data) } else { self.parity(data)? };
-        self.data_before_confirmation(now);
+        if let Some(session) = &mut self.session {
+            session.control.data_before_confirmation(now, &self.config);
+        }
         self.stats.duplicates += u64::from(data.dtus.count() - new);
         if new == 0 {
             return Err(Reject::Duplicate);
@@ -52,7 +48,9 @@ impl Receiver {
 
     fn source(&mut self, data: &Data) -> u32 {
         let Some(session) = &mut self.session else { return 0 };
-        let Some(segments) = session.offer.geometry.segments_of(data.block, data.dtus) else { return 0 };
+        let Some(segments) = session.terms.offer.geometry.segments_of(data.block, data.dtus) else {
+            return 0;
+        };
         let mut new = 0;
         while let Some(gap) = session.have.next_gap_in(segments) {
             session.have.insert_run(gap);
@@ -66,7 +64,7 @@ impl Receiver {
 
     fn parity(&mut self, data: &Data) -> Result<u32, Reject> {
         let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
-        let symbols = session.offer.parity_symbols;
+        let symbols = session.terms.offer.parity_symbols;
         if data.block >= session.geometry().blocks() || data.dtus.end() > symbols {
             return Err(Reject::OutOfRange);
         }
@@ -74,7 +72,7 @@ impl Receiver {
             return Ok(0);
         }
         // What a sender may make us hold is bounded by configuration; beyond that, DTUs come instead.
-        let (held, len) = (session.parity_held, u64::from(session.offer.geometry.dtu_size()));
+        let (held, len) = (session.parity_held, u64::from(session.terms.offer.geometry.dtu_size()));
         if (held + u64::from(data.dtus.count())) * len > self.config.parity_memory_bytes {
             return Err(Reject::Limit);
         }
@@ -111,7 +109,7 @@ impl Receiver {
         }
         // Whether it worked or not, these symbols are used up; what is still missing is asked for anew.
         session.forget_parity(block);
-        if let (true, Some(run)) = (rebuilt, session.offer.geometry.block_run(block)) {
+        if let (true, Some(run)) = (rebuilt, session.terms.offer.geometry.block_run(block)) {
             session.have.insert_run(run);
             self.check_complete();
         }
@@ -119,32 +117,27 @@ impl Receiver {
 
     /// The owner has found that it holds these segments too, in a file that is there already.
     pub fn held(&mut self, segments: &Bitmap) {
-        let Some(session) = self.session.as_mut().filter(|s| s.state == State::Receiving) else { return };
+        let Some(session) = self.session.as_mut().filter(|s| s.control.state == State::Receiving) else {
+            return;
+        };
         session.have.union(segments);
         self.check_complete();
     }
 
     pub(super) fn check_complete(&mut self) {
-        if let Some(session) =
-            self.session.as_mut().filter(|s| s.state == State::Receiving && s.have.is_full())
+        if let Some(session) = self.session.as_mut().filter(|session| session.have.is_full())
+            && session.control.complete()
         {
-            session.state = State::Verifying;
             session.pending = None;
-            self.timers.stop(Timer::Answer as usize);
             self.events.push_back(ReceiverEvent::Complete);
         }
     }
 
     /// The product is verified and has its final name: tell the sender.
     pub fn verified(&mut self, now: Time) {
-        let Some(session) = self.session.as_mut().filter(|s| s.state == State::Verifying) else { return };
-        session.state = State::Completing { since: now };
-        self.timers.stop(Timer::Transfer as usize);
-        if session.model == crate::message::GroupModel::OpenUnlimited {
-            // Nobody registers, so nobody reports.
-            return self.end(ReceiverOutcome::Complete { confirmed: false, at: now });
-        }
-        self.send_done(now);
+        let Some(session) = &mut self.session else { return };
+        let act = session.control.verified(now, &session.terms, &self.config);
+        self.act(now, act);
     }
 
     /// The product cannot be stored or does not verify: leave and say why. `reason` is one of
@@ -163,40 +156,24 @@ impl Receiver {
 
     /// The user stops it. What is complete and verified stays so.
     pub fn stop(&mut self, now: Time) {
-        if self.session.as_ref().is_some_and(|session| matches!(session.state, State::Completing { .. })) {
-            return self.finished(now);
-        }
-        self.fail(cancel::QUIT_APPLICATION, None);
-    }
-
-    pub(super) fn transfer_timeout(&mut self, now: Time) {
-        match self.session.as_ref().map(|session| session.state) {
-            Some(State::Completing { .. }) => self.finished(now),
-            _ => self.fail(cancel::QUIT_TRANSFER_TIMEOUT, Some("the announced duration is over".into())),
+        match &self.session {
+            Some(session) if matches!(session.control.state, State::Completing { .. }) => {
+                let act = session.control.finished(now);
+                self.act(now, act);
+            }
+            _ => self.fail(cancel::QUIT_APPLICATION, None),
         }
     }
 
     pub(super) fn send_done(&mut self, now: Time) {
-        let Some(session) = &mut self.session else { return };
-        session.dones += 1;
-        session.done_sent = now;
+        let Some(session) = &self.session else { return };
         let done = Done {
-            server: session.server,
+            server: session.terms.server,
             client: self.config.id,
             naked_dtus: u32::try_from(session.naked_dtus).unwrap_or(u32::MAX),
-            duration_s: u32::try_from(now.since(session.began).as_nanos() / 1_000_000_000)
+            duration_s: u32::try_from(now.since(session.control.began).as_nanos() / 1_000_000_000)
                 .unwrap_or(u32::MAX),
         };
         self.answer(Body::Done(done));
-        self.timers.set(Timer::Done as usize, now + self.config.done_retry);
-    }
-
-    /// The product is complete, whether the sender knows or not.
-    pub(super) fn finished(&mut self, now: Time) {
-        let at = match self.session.as_ref().map(|session| session.state) {
-            Some(State::Completing { since }) => since,
-            _ => now,
-        };
-        self.end(ReceiverOutcome::Complete { confirmed: false, at });
     }
 }

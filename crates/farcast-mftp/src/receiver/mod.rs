@@ -2,12 +2,14 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `control.rs` | what is decided without looking at segments; a population decides by it too |
 //! | `session.rs` | what is known of the transmission at hand |
 //! | `joining.rs` | announcements, registration |
 //! | `delivery.rs` | data, parity, completeness |
-//! | `answers.rs` | status requests, NAKs, Done, the end |
+//! | `answers.rs` | status requests and NAKs |
 
-mod answers;
+pub(crate) mod answers;
+pub(crate) mod control;
 mod delivery;
 mod joining;
 mod session;
@@ -18,31 +20,15 @@ use core::num::NonZeroU32;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
 use farcast_core::random::RandomStream;
-use farcast_core::{Bitmap, Span, Time, Timers};
+use farcast_core::{Bitmap, Span, Time};
 
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Body, ClientId, Echo, Message, Query};
+use crate::message::{Body, ClientId, Echo, Message, Query, StatusRequest};
 
-use session::{Session, State};
-
-/// The receiver's timers.
-#[derive(Clone, Copy)]
-enum Timer {
-    /// Send the registration (again).
-    Register,
-    /// Send the NAKs that were held back to spread them.
-    Answer,
-    /// Send Done again.
-    Done,
-    /// The sender has not been heard for long.
-    Patience,
-    /// The announced transfer duration is over.
-    Transfer,
-}
-
-const TIMERS: [&str; 5] = ["register", "answer", "done", "patience", "transfer"];
+use control::Act;
+use session::Session;
 
 /// Transmissions whose end is remembered, so that a late announcement does not begin them again.
 const REMEMBERED: usize = 16;
@@ -72,7 +58,6 @@ pub struct ReceiverStats {
 pub struct Receiver {
     config: ReceiverConfig,
     session: Option<Session>,
-    timers: Timers<{ TIMERS.len() }>,
     outbox: VecDeque<Transmit<Message>>,
     events: VecDeque<ReceiverEvent>,
     rejects: RejectCounts,
@@ -95,7 +80,6 @@ impl Receiver {
             random: RandomStream::derive(config.seed, &[u64::from(config.id.0)]),
             config,
             session: None,
-            timers: Timers::default(),
             outbox: VecDeque::new(),
             events: VecDeque::new(),
             rejects: RejectCounts::default(),
@@ -141,14 +125,14 @@ impl Receiver {
     /// Sends `body` to where the session's answers go.
     fn answer(&mut self, body: Body) {
         if let Some(session) = &self.session {
-            let message = Message { transmission: session.transmission, body };
-            self.outbox.push_back(Transmit::new(message, session.response));
+            let message = Message { transmission: session.terms.transmission, body };
+            self.outbox.push_back(Transmit::new(message, session.terms.response));
         }
     }
 
     /// A uniform part of the session's back-off window.
     fn backoff(&mut self) -> Span {
-        let window = self.session.as_ref().map_or(Span::ZERO, |session| session.backoff);
+        let window = self.session.as_ref().map_or(Span::ZERO, |session| session.terms.backoff);
         Span::from_nanos(self.random.below(window.as_nanos().saturating_add(1)))
     }
 
@@ -160,9 +144,8 @@ impl Receiver {
             if self.ended.len() == REMEMBERED {
                 self.ended.pop_front();
             }
-            self.ended.push_back((session.source, session.transmission));
+            self.ended.push_back((session.terms.source, session.terms.transmission));
         }
-        self.timers = Timers::default();
         self.busy_with = None;
         self.events.push_back(ReceiverEvent::Ended(outcome));
     }
@@ -186,23 +169,53 @@ impl Receiver {
         }
         let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
         // A transmission is named by its server's address and its identifier (draft §2).
-        if message.transmission != session.transmission || from.source != session.source {
+        if message.transmission != session.terms.transmission || from.source != session.terms.source {
             return Err(Reject::OtherSession);
         }
-        session.last_heard = now;
-        if session.state != State::Offered {
-            self.timers.set(Timer::Patience as usize, now + self.config.patience);
+        session.control.touch(now, &self.config);
+        let me = |hosts: &Option<alloc::vec::Vec<ClientId>>| {
+            hosts.as_ref().is_some_and(|hosts| hosts.contains(&self.config.id))
+        };
+        let act = match &message.body {
+            Body::Data(data) => return self.data(now, data),
+            Body::StatusRequest(m) if m.hosts.is_none() || me(&m.hosts) => return self.asked(now, m),
+            Body::Completion(m) => session.control.completion(now, m, me(&m.hosts), &self.config),
+            Body::Abort(m) if m.hosts.is_none() || me(&m.hosts) => session.control.aborted(now, m),
+            Body::StatusRequest(_) | Body::Abort(_) => return Err(Reject::OtherSession),
+            Body::End(_) => session.control.ended(now),
+            _ => return Err(Reject::Unexpected),
+        };
+        self.act(now, act);
+        Ok(())
+    }
+
+    fn asked(&mut self, now: Time, m: &StatusRequest) -> Result<(), Reject> {
+        let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
+        match session.control.asked(now, m, &session.terms, &self.config)? {
+            Act::Answer => self.hold_answers(now, m),
+            Act::Ack => self.acknowledge(m.pass, m.blocks),
+            act => self.act(now, act),
         }
-        match &message.body {
-            Body::Data(data) => self.data(now, data),
-            Body::StatusRequest(request) => self.status_request(now, request),
-            Body::Completion(completion) => self.completion(now, completion),
-            Body::Abort(abort) => self.aborted(now, abort),
-            Body::End(_) => {
-                self.ended(now);
-                Ok(())
+        Ok(())
+    }
+
+    /// Carries out what the control has decided.
+    fn act(&mut self, now: Time, act: Act) {
+        match act {
+            // A request's answer and its acknowledgement are made where the request is at hand.
+            Act::Nothing | Act::Answer | Act::Ack => {}
+            Act::RegisterLater => {
+                let wait = self.backoff();
+                let Some(session) = &mut self.session else { return };
+                let act = session.control.register_after(now, wait, &self.config);
+                self.act(now, act);
             }
-            _ => Err(Reject::Unexpected),
+            Act::Register => self.send_registration(Ok(())),
+            Act::Accepted => self.events.push_back(ReceiverEvent::Accepted),
+            Act::Flush => self.send_answers(),
+            Act::Done => self.send_done(now),
+            Act::Quit(reason, text) => self.fail(reason, Some(text.into())),
+            Act::End(outcome) => self.end(outcome),
         }
     }
 
@@ -239,14 +252,10 @@ impl Engine for Receiver {
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        while let Some(timer) = self.timers.expire(now) {
-            match timer {
-                t if t == Timer::Register as usize => self.register(now),
-                t if t == Timer::Answer as usize => self.send_answers(),
-                t if t == Timer::Done as usize => self.done_again(now),
-                t if t == Timer::Patience as usize => self.sender_lost(now),
-                _ => self.transfer_timeout(now),
-            }
+        while let Some(session) = &mut self.session
+            && let Some(act) = session.control.expire(now, &self.config)
+        {
+            self.act(now, act);
         }
     }
 
@@ -255,7 +264,7 @@ impl Engine for Receiver {
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        self.timers.next(&TIMERS)
+        self.session.as_ref()?.control.deadline()
     }
 
     fn poll_event(&mut self) -> Option<ReceiverEvent> {

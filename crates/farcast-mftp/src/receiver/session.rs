@@ -1,55 +1,27 @@
 //! What a receiver knows of the transmission at hand.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use core::net::SocketAddr;
 use core::num::NonZeroU32;
 
-use farcast_core::{Bitmap, Run, Span, Time};
+use farcast_core::{Bitmap, Run, Time};
 
-use crate::event::Offer;
+use super::answers::{Gaps, Question};
+use super::control::{Control, Terms};
 use crate::geometry::Geometry;
-use crate::message::{Data, DataKind, GroupModel, StatusType};
-
-/// Where the receiver stands with a transmission.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum State {
-    /// The owner has been asked.
-    Offered,
-    /// Taking part.
-    Receiving,
-    /// Every segment is there; the owner verifies.
-    Verifying,
-    /// Verified; waiting for the sender's confirmation.
-    Completing {
-        /// When it was verified.
-        since: Time,
-    },
-}
+use crate::message::{Data, DataKind};
 
 /// Answers that are held back, to spread them.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
-    pub(super) pass: u32,
-    pub(super) blocks: Run,
-    pub(super) dtus: Run,
-    pub(super) status: StatusType,
+    pub(super) question: Question,
     /// Blocks for which another receiver has said the same.
     pub(super) suppressed: BTreeSet<u32>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Session {
-    pub(super) source: SocketAddr,
-    /// The server as it names itself, for answers.
-    pub(super) server: SocketAddr,
-    pub(super) response: SocketAddr,
-    pub(super) transmission: u32,
-    pub(super) model: GroupModel,
-    pub(super) offer: Offer,
-    pub(super) state: State,
-    /// Whether the sender has confirmed the registration, or none is needed.
-    pub(super) accepted: bool,
-    pub(super) registrations: u32,
+    pub(super) terms: Terms,
+    pub(super) control: Control,
     pub(super) have: Bitmap,
     /// Parity symbols held, of blocks that are not complete.
     pub(super) parity: BTreeMap<u32, Bitmap>,
@@ -58,21 +30,27 @@ pub(super) struct Session {
     /// Blocks that the owner is rebuilding.
     pub(super) decoding: BTreeSet<u32>,
     pub(super) pass: u32,
-    pub(super) began: Time,
-    /// When its sender was last heard.
-    pub(super) last_heard: Time,
-    pub(super) backoff: Span,
-    pub(super) transfer: Span,
     pub(super) pending: Option<Pending>,
     pub(super) naked_dtus: u64,
-    pub(super) dones: u32,
-    pub(super) done_sent: Time,
-    pub(super) register_timer: bool,
 }
 
 impl Session {
+    pub(super) fn offered(now: Time, terms: Terms) -> Self {
+        Self {
+            control: Control::offered(now, &terms),
+            terms,
+            have: Bitmap::new(0),
+            parity: BTreeMap::new(),
+            parity_held: 0,
+            decoding: BTreeSet::new(),
+            pass: 0,
+            pending: None,
+            naked_dtus: 0,
+        }
+    }
+
     pub(super) fn geometry(&self) -> &Geometry {
-        &self.offer.geometry
+        self.terms.geometry()
     }
 
     /// Forgets the parity symbols of `block`: it is complete, or they did not help.
@@ -92,7 +70,7 @@ impl Session {
         let delicate = data.kind == DataKind::Parity
             || self.parity.contains_key(&data.block)
             || data.pass != self.pass
-            || (!self.accepted && !self.register_timer);
+            || (!self.control.accepted && !self.control.register_timer);
         if delicate {
             return NonZeroU32::MIN;
         }
@@ -103,5 +81,25 @@ impl Session {
         // The last gap is in this run: everything is there once it is filled.
         let last = (segments.segments()).rev().find(|&segment| !self.have.contains(segment));
         last.and_then(|last| NonZeroU32::new(last - segments.first() + 1)).unwrap_or(whole)
+    }
+}
+
+impl Gaps for Session {
+    fn next_gap(&self, from: u32) -> Option<u32> {
+        self.have.next_clear(from)
+    }
+
+    fn gaps_in(&self, run: Run, each: &mut dyn FnMut(Run)) {
+        for gap in self.have.gaps_in(run) {
+            each(gap);
+        }
+    }
+
+    fn is_rebuilding(&self, block: u32) -> bool {
+        self.decoding.contains(&block)
+    }
+
+    fn parity_held(&self, block: u32) -> u32 {
+        self.parity.get(&block).map_or(0, Bitmap::count)
     }
 }

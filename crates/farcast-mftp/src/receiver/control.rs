@@ -1,0 +1,435 @@
+//! What a receiver decides without looking at which segments it has.
+//!
+//! The rules are here, once, for the [engine](crate::Receiver) of one receiver and for a
+//! [population](crate::Population) of many: each calls these functions and carries out the [`Act`] that they return.
+//! A [`Control`] is small and cloneable: a population holds one for all receivers that are in the same state, and
+//! copies it when a message reaches some of them and not the others.
+
+use core::net::SocketAddr;
+
+use farcast_core::engine::{Arrival, Reject};
+use farcast_core::{Deadline, Span, Time, Timers};
+
+use crate::config::ReceiverConfig;
+use crate::error::ConfigError;
+use crate::event::{Offer, ReceiverOutcome};
+use crate::geometry::Geometry;
+use crate::message::{Abort, Announce, Completion, GroupModel, Standing, StatusRequest};
+use crate::wire;
+
+/// The most DTUs that a block may have: the largest datagram holds one NAK of them. A sender that claims more
+/// would have its receivers build answers that cannot be sent.
+const LARGEST_BLOCK: usize = wire::block_size_for(65_507, 40);
+
+/// The receiver's timers.
+#[derive(Clone, Copy)]
+pub(crate) enum Timer {
+    /// Send the registration (again).
+    Register,
+    /// Send the NAKs that were held back to spread them.
+    Answer,
+    /// Send Done again.
+    Done,
+    /// The sender has not been heard for long.
+    Patience,
+    /// The announced transfer duration is over.
+    Transfer,
+}
+
+const TIMERS: [&str; 5] = ["register", "answer", "done", "patience", "transfer"];
+
+/// Where a receiver stands with a transmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// The owner has been asked.
+    Offered,
+    /// Taking part.
+    Receiving,
+    /// Every segment is there; the owner verifies.
+    Verifying,
+    /// Verified; waiting for the sender's confirmation.
+    Completing {
+        /// When it was verified.
+        since: Time,
+    },
+}
+
+/// What is to be done, besides what the control has noted for itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Act {
+    /// Nothing.
+    Nothing,
+    /// Register, after a part of the back-off window.
+    RegisterLater,
+    /// Register now.
+    Register,
+    /// The registration is confirmed: tell the owner.
+    Accepted,
+    /// Answer a status request, after a part of the back-off window.
+    Answer,
+    /// Send the answers that are held back.
+    Flush,
+    /// Acknowledge the status request.
+    Ack,
+    /// Report that everything is there.
+    Done,
+    /// Leave, with a reason of [`cancel`](crate::message::cancel) and words.
+    Quit(u32, &'static str),
+    /// The transmission is over for this receiver.
+    End(ReceiverOutcome),
+}
+
+/// What a transmission's announcement says, the same for all its receivers.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    /// Where its messages come from.
+    pub(crate) source: SocketAddr,
+    /// The server as it names itself, for answers.
+    pub(crate) server: SocketAddr,
+    pub(crate) response: SocketAddr,
+    pub(crate) transmission: u32,
+    pub(crate) model: GroupModel,
+    pub(crate) offer: Offer,
+    pub(crate) backoff: Span,
+    pub(crate) transfer: Span,
+}
+
+impl Terms {
+    /// The terms of an announcement from outside, checked against what a receiver can bear.
+    pub(crate) fn new(
+        from: &Arrival,
+        transmission: u32,
+        m: &Announce,
+        config: &ReceiverConfig,
+    ) -> Result<Self, Reject> {
+        let geometry = Geometry::new(m.product_size, m.dtu_size, m.block_size)
+            .map_err(|_: ConfigError| Reject::OutOfRange)?;
+        if geometry.block_len(0) as usize > LARGEST_BLOCK {
+            return Err(Reject::OutOfRange);
+        }
+        if geometry.segments() > config.max_segments {
+            return Err(Reject::Limit);
+        }
+        let (server, response) = addresses(from, m);
+        let offer = Offer {
+            server: from.source,
+            transmission,
+            private: m.private,
+            name: m.product_name.clone(),
+            id: m.product_id,
+            geometry,
+            parity_symbols: parity_symbols(m),
+            overwrite: m.options.overwrite,
+            rate_bps: m.data_rate_bps,
+        };
+        Ok(Self {
+            source: from.source,
+            server,
+            response,
+            transmission,
+            model: m.options.model,
+            offer,
+            backoff: Span::from_millis(m.backoff_window_ms.unwrap_or(0).into()),
+            transfer: Span::from_secs(m.transfer_duration_s.into()),
+        })
+    }
+
+    /// Goes over to the announcement of the same product by a sender that was started again.
+    pub(crate) fn follow(&mut self, from: &Arrival, transmission: u32, m: &Announce) {
+        let (server, response) = addresses(from, m);
+        (self.source, self.server, self.response) = (from.source, server, response);
+        (self.transmission, self.model) = (transmission, m.options.model);
+        // Parity symbols are the same in every transmission of one product cut the same way, so they stay.
+        self.offer.parity_symbols = parity_symbols(m);
+    }
+
+    pub(crate) fn geometry(&self) -> &Geometry {
+        &self.offer.geometry
+    }
+}
+
+/// The server and response addresses of an announcement.
+///
+/// A sender that does not know its own address announces 0.0.0.0; answers then go where the announcement came from.
+/// They go there too where the announced address could not be answered, or is another host's: nobody is to aim
+/// our answers at a third.
+fn addresses(from: &Arrival, m: &Announce) -> (SocketAddr, SocketAddr) {
+    let sound = m.response.port() != 0 && m.response.is_ipv4() == from.source.is_ipv4();
+    let own = m.response.ip() == from.source.ip() || m.response.ip().is_multicast();
+    (m.server, if sound && own { m.response } else { from.source })
+}
+
+/// The parity symbols of an announcement: more than a block code can have is a claim that nothing would back.
+fn parity_symbols(m: &Announce) -> u32 {
+    m.parity_symbols.unwrap_or(0).min(32_768)
+}
+
+/// Where a receiver stands, apart from which segments it has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Control {
+    pub(crate) state: State,
+    /// Whether the sender has confirmed the registration, or none is needed.
+    pub(crate) accepted: bool,
+    registrations: u32,
+    /// Whether the registration is repeated by the clock.
+    pub(crate) register_timer: bool,
+    dones: u32,
+    done_sent: Time,
+    pub(crate) began: Time,
+    /// When its sender was last heard.
+    pub(crate) last_heard: Time,
+    timers: Timers<{ TIMERS.len() }>,
+}
+
+impl Control {
+    /// A transmission has been offered to the owner.
+    pub(crate) fn offered(now: Time, terms: &Terms) -> Self {
+        Self {
+            state: State::Offered,
+            accepted: terms.model == GroupModel::OpenUnlimited,
+            registrations: 0,
+            register_timer: false,
+            dones: 0,
+            done_sent: Time::ZERO,
+            began: now,
+            last_heard: now,
+            timers: Timers::default(),
+        }
+    }
+
+    /// The owner takes part.
+    pub(crate) fn accept(&mut self, now: Time, terms: &Terms, config: &ReceiverConfig) -> Act {
+        self.state = State::Receiving;
+        self.began = now;
+        self.timers.set(Timer::Patience as usize, now + config.patience);
+        self.timers.set(Timer::Transfer as usize, now + terms.transfer);
+        self.register_if_needed()
+    }
+
+    /// A sender that was started again is followed: what the control knew of the old one is void.
+    pub(crate) fn follow(&mut self, now: Time, terms: &Terms, config: &ReceiverConfig) -> Act {
+        self.last_heard = now;
+        self.accepted = terms.model == GroupModel::OpenUnlimited;
+        (self.registrations, self.register_timer) = (0, false);
+        self.timers.set(Timer::Patience as usize, now + config.patience);
+        if matches!(self.state, State::Completing { .. }) {
+            // The sender that was started again does not know that we have everything.
+            self.dones = 0;
+        }
+        self.register_if_needed()
+    }
+
+    fn register_if_needed(&self) -> Act {
+        if self.accepted { Act::Nothing } else { Act::RegisterLater }
+    }
+
+    /// The sender was heard.
+    pub(crate) fn touch(&mut self, now: Time, config: &ReceiverConfig) {
+        self.last_heard = now;
+        if self.state != State::Offered {
+            self.timers.set(Timer::Patience as usize, now + config.patience);
+        }
+    }
+
+    /// An announcement of the transmission at hand, with what it says of this receiver: perhaps it confirms it.
+    pub(crate) fn announced(&mut self, standing: Option<Standing>) -> Act {
+        if self.state == State::Offered || self.accepted {
+            Act::Nothing
+        } else if standing == Some(Standing::Accepted) {
+            self.accepted = true;
+            self.timers.stop(Timer::Register as usize);
+            Act::Accepted
+        } else if self.timers.is_set(Timer::Register as usize) {
+            Act::Nothing
+        } else {
+            Act::RegisterLater
+        }
+    }
+
+    /// Registers after `wait`.
+    pub(crate) fn register_after(&mut self, now: Time, wait: Span, config: &ReceiverConfig) -> Act {
+        if wait.is_zero() {
+            return self.register(now, config);
+        }
+        self.timers.set(Timer::Register as usize, now + wait);
+        Act::Nothing
+    }
+
+    /// Registers, or gives up after too many times.
+    fn register(&mut self, now: Time, config: &ReceiverConfig) -> Act {
+        if self.accepted {
+            return Act::Nothing;
+        }
+        if self.register_timer {
+            if self.registrations > config.register_retry_count {
+                return Act::End(ReceiverOutcome::NotAccepted);
+            }
+            self.timers.set(Timer::Register as usize, now + config.register_retry);
+        }
+        self.registrations += 1;
+        Act::Register
+    }
+
+    /// Whether data that comes now is taken; otherwise why not.
+    pub(crate) fn takes_data(&self, config: &ReceiverConfig) -> Result<(), Reject> {
+        match self.state {
+            State::Receiving if self.accepted || config.keep_early_data => Ok(()),
+            State::Verifying | State::Completing { .. } => Err(Reject::Duplicate),
+            // The draft discards data that comes before the registration is confirmed (§11.1.1).
+            State::Receiving | State::Offered => Err(Reject::Unexpected),
+        }
+    }
+
+    /// Data runs although no confirmation came: from now on the registration is repeated by the clock.
+    pub(crate) fn data_before_confirmation(&mut self, now: Time, config: &ReceiverConfig) {
+        if !self.accepted && !self.register_timer && self.state != State::Offered {
+            self.register_timer = true;
+            self.timers.set(Timer::Register as usize, now + config.register_retry);
+        }
+    }
+
+    /// A status request for this receiver.
+    pub(crate) fn asked(
+        &mut self,
+        now: Time,
+        m: &StatusRequest,
+        terms: &Terms,
+        config: &ReceiverConfig,
+    ) -> Result<Act, Reject> {
+        if m.blocks.end() > terms.geometry().blocks() {
+            return Err(Reject::OutOfRange);
+        }
+        self.data_before_confirmation(now, config);
+        match self.state {
+            // Nothing is said before the owner has decided.
+            State::Offered => Err(Reject::Unexpected),
+            State::Receiving => Ok(Act::Answer),
+            // The sender must not take the time that verifying takes for silence.
+            State::Verifying => Ok(Act::Ack),
+            State::Completing { .. } => Ok(self.report(now, config)),
+        }
+    }
+
+    /// Holds an answer back until `at`.
+    pub(crate) fn answer_at(&mut self, at: Time) {
+        self.timers.set(Timer::Answer as usize, at);
+    }
+
+    /// No answer is held back any more.
+    pub(crate) fn answered(&mut self) {
+        self.timers.stop(Timer::Answer as usize);
+    }
+
+    /// Every segment is there. Whether that is news.
+    pub(crate) fn complete(&mut self) -> bool {
+        let news = self.state == State::Receiving;
+        if news {
+            self.state = State::Verifying;
+            self.answered();
+        }
+        news
+    }
+
+    /// The product is verified and has its final name.
+    pub(crate) fn verified(&mut self, now: Time, terms: &Terms, config: &ReceiverConfig) -> Act {
+        if self.state != State::Verifying {
+            return Act::Nothing;
+        }
+        self.state = State::Completing { since: now };
+        self.timers.stop(Timer::Transfer as usize);
+        if terms.model == GroupModel::OpenUnlimited {
+            // Nobody registers, so nobody reports.
+            return self.finished(now);
+        }
+        self.report(now, config)
+    }
+
+    /// Sends Done, and again after a while.
+    pub(crate) fn report(&mut self, now: Time, config: &ReceiverConfig) -> Act {
+        self.dones += 1;
+        self.done_sent = now;
+        self.timers.set(Timer::Done as usize, now + config.done_retry);
+        Act::Done
+    }
+
+    /// A Completion, and whether its list has this receiver.
+    pub(crate) fn completion(
+        &mut self,
+        now: Time,
+        m: &Completion,
+        listed: bool,
+        config: &ReceiverConfig,
+    ) -> Act {
+        match self.state {
+            State::Completing { since } if listed => {
+                Act::End(ReceiverOutcome::Complete { confirmed: true, at: since })
+            }
+            State::Completing { .. } if m.hosts.is_none() => self.finished(now),
+            // Others are confirmed and we are not: our Done was lost, if it has had the time to arrive.
+            State::Completing { .. } if now.since(self.done_sent) >= config.done_retry / 2 => {
+                self.report(now, config)
+            }
+            State::Receiving | State::Offered if m.hosts.is_none() => Act::End(ReceiverOutcome::Incomplete),
+            _ => Act::Nothing,
+        }
+    }
+
+    /// The sender aborts.
+    pub(crate) fn aborted(&self, now: Time, m: &Abort) -> Act {
+        self.over(now, || ReceiverOutcome::Aborted { reason: m.reason, text: m.text.clone() })
+    }
+
+    /// The sender has ended the transmission.
+    pub(crate) fn ended(&self, now: Time) -> Act {
+        self.over(now, || ReceiverOutcome::Incomplete)
+    }
+
+    fn over(&self, now: Time, outcome: impl Fn() -> ReceiverOutcome) -> Act {
+        match self.state {
+            State::Completing { .. } => self.finished(now),
+            // What is being verified needs the sender no more.
+            State::Verifying => Act::Nothing,
+            State::Offered | State::Receiving => Act::End(outcome()),
+        }
+    }
+
+    /// The product is complete, whether the sender knows or not.
+    pub(crate) fn finished(&self, now: Time) -> Act {
+        let at = if let State::Completing { since } = self.state { since } else { now };
+        Act::End(ReceiverOutcome::Complete { confirmed: false, at })
+    }
+
+    /// When the control wants to be woken.
+    pub(crate) fn deadline(&self) -> Option<Deadline> {
+        self.timers.next(&TIMERS)
+    }
+
+    /// Acts on the first timer that is due at `now`; `None` when none is left.
+    pub(crate) fn expire(&mut self, now: Time, config: &ReceiverConfig) -> Option<Act> {
+        let timer = self.timers.expire(now)?;
+        Some(match timer {
+            t if t == Timer::Register as usize => self.register(now, config),
+            t if t == Timer::Answer as usize => Act::Flush,
+            t if t == Timer::Done as usize => self.done_again(now, config),
+            t if t == Timer::Patience as usize => self.over(now, || ReceiverOutcome::SenderLost),
+            _ => self.transfer_timeout(now),
+        })
+    }
+
+    fn done_again(&mut self, now: Time, config: &ReceiverConfig) -> Act {
+        if !matches!(self.state, State::Completing { .. }) {
+            Act::Nothing
+        } else if self.dones > config.done_retry_count {
+            self.finished(now)
+        } else {
+            self.report(now, config)
+        }
+    }
+
+    fn transfer_timeout(&self, now: Time) -> Act {
+        match self.state {
+            State::Completing { .. } => self.finished(now),
+            _ => Act::Quit(crate::message::cancel::QUIT_TRANSFER_TIMEOUT, "the announced duration is over"),
+        }
+    }
+}
