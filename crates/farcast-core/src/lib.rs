@@ -14,6 +14,7 @@ extern crate std;
 
 pub mod bitmap;
 pub mod engine;
+pub mod losses;
 pub mod random;
 pub mod run;
 pub mod stage;
@@ -23,6 +24,7 @@ pub mod units;
 
 pub use bitmap::Bitmap;
 pub use engine::{Arrival, Deadline, Engine, Message, Transmit};
+pub use losses::{Among, Losses};
 pub use run::Run;
 pub use stage::Stage;
 pub use time::{Span, Time};

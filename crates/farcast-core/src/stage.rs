@@ -86,6 +86,21 @@ pub struct Output<M> {
     pub frame: Frame<M>,
 }
 
+/// What a stage has done, for reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Datagrams that it has sent on.
+    pub sent: u64,
+    /// Datagrams that it has dropped because of a limit.
+    pub dropped: u64,
+    /// The time for which its channel was in use: what the transfer costs of it.
+    pub airtime: Span,
+    /// Requests for capacity.
+    pub requests: u64,
+    /// Of these, how many met another and were lost.
+    pub collided: u64,
+}
+
 /// A link stage. The [module](self) states how a driver treats it.
 pub trait Stage<M: Message> {
     /// Takes a frame whose first datagram enters at `now` at `port`.
@@ -100,4 +115,7 @@ pub trait Stage<M: Message> {
 
     /// When the stage wants to be woken.
     fn poll_timeout(&self) -> Option<Deadline>;
+
+    /// What it has done so far. Complete once its outputs have been polled.
+    fn totals(&self) -> Totals;
 }

@@ -6,6 +6,13 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod bgan;
+pub mod error;
 pub mod losses;
+pub mod outage;
+pub mod pipe;
 
+pub use error::LinkError;
 pub use losses::{Among, Losses};
+pub use outage::{Hold, Schedule};
+pub use pipe::{Pipe, PipeConfig};

@@ -1,28 +1,48 @@
 //! Who loses what: loss processes over the receivers of one channel.
+//!
+//! | process | a frame is lost |
+//! |---|---|
+//! | [`NoLoss`] | never |
+//! | [`Bernoulli`] | with one probability, independently |
+//! | [`BitErrors`] | if any of its bits is in error, independently |
+//! | [`PerFrame`] | with a probability that depends on its length, independently |
+//! | [`GilbertElliott`] | in bursts, by a chain of two states at each receiver |
+//! | [`ErrorVectors`] | where a given bit string says so |
+//! | [`Outages`] | while its receiver, or the channel, is cut off |
+//! | [`Several`] | if any of several processes loses it |
+//!
+//! The memoryless ones share one mechanism, [`Hazard`], which costs a step for each loss and none for a receiver.
 
 use alloc::vec::Vec;
-use core::fmt::Debug;
 
 use farcast_core::Time;
+pub use farcast_core::losses::{Among, Losses};
 
-/// The receivers that a loss process decides about, numbered from 0.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Among<'a> {
-    /// Every receiver of the channel.
-    All,
-    /// These, ascending. Only of a [memoryless](Losses::is_memoryless) process may the rest be left out of the draw;
-    /// every other process draws for all and answers for these.
-    These(&'a [u32]),
-}
+mod gilbert_elliott;
+mod hazard;
+mod memoryless;
+mod outages;
+mod several;
+mod sorted;
+#[cfg(test)]
+mod statistics;
+mod vectors;
 
-/// A loss process over the receivers of one channel.
-///
-/// A link between two is a channel with one receiver. The frames of a channel are offered in the order of their times.
-pub trait Losses: Debug + Send {
-    /// Decides a frame of `octets` that is on the channel at `now`: the receivers `among` that lose it are appended to
-    /// `lost`, ascending.
-    fn draw(&mut self, now: Time, octets: u64, among: Among<'_>, lost: &mut Vec<u32>);
+pub use gilbert_elliott::{GilbertElliott, GilbertElliottConfig, Transitions};
+pub use hazard::Hazard;
+pub use memoryless::{Bernoulli, BitErrors, PerFrame};
+pub use outages::{OutageLength, Outages, RandomOutages};
+pub use several::Several;
+pub use vectors::{AtEnd, ErrorVectors, parse_error_vector};
 
-    /// Whether the fate of one frame at one receiver says nothing about any other.
-    fn is_memoryless(&self) -> bool;
+/// A channel that loses nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NoLoss;
+
+impl Losses for NoLoss {
+    fn draw(&mut self, _now: Time, _octets: u64, _among: Among<'_>, _lost: &mut Vec<u32>) {}
+
+    fn is_memoryless(&self) -> bool {
+        true
+    }
 }

@@ -71,6 +71,9 @@ pub enum Pace {
         overhead: u16,
         /// How much sending time a late driver may make up for at once.
         credit: Span,
+        /// Bytes that the link sends as one: each datagram with its headers is counted in whole ones, as it is on
+        /// a bearer whose FEC blocks are not shared, or on ATM cells. 1 for a link without them.
+        granule: u16,
     },
     /// As fast as receivers acknowledge: at most `segments` DTUs beyond what the slowest has acknowledged.
     Window {
@@ -84,7 +87,8 @@ pub enum Pace {
 pub enum PassWait {
     /// As soon as anything is to be sent again (draft §9.5, §11.2.1).
     Draft,
-    /// A whole Status Retry Timer after every pass, as the BGAN study reads it.
+    /// A whole Status Retry Timer after every pass, as the BGAN study reads it. A pass then sends what was asked for
+    /// before it began; NAKs that come while it runs are for the next.
     FixedTimer,
 }
 
@@ -112,6 +116,7 @@ pub enum StatusRetry {
 }
 
 /// Everything that a [`Sender`](crate::Sender) needs to know.
+#[expect(clippy::struct_excessive_bools, reason = "they are settings, each independent of the others")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SenderConfig {
     /// The Transmission Identifier, not 0; with the server's address it names this transmission.
@@ -156,6 +161,9 @@ pub struct SenderConfig {
     pub nak_timing: NakTiming,
     /// How long answers are waited for.
     pub status_retry: StatusRetry,
+    /// Whether a NAK that comes while answers are waited for begins the wait anew
+    /// (with [`PassWait::FixedTimer`]).
+    pub nak_restarts_wait: bool,
     /// Repeated status requests without any answer after which a receiver is given up; with the first request, that
     /// is one more without an answer.
     pub status_retry_count: u32,
@@ -211,10 +219,12 @@ impl SenderConfig {
                 rate: BitRate::from_bps(1_000_000).unwrap_or_else(|| unreachable!()),
                 overhead: if ipv6 { 48 } else { 28 },
                 credit: Span::from_millis(5),
+                granule: 1,
             },
             pass_wait: PassWait::Draft,
             nak_timing: NakTiming::EachBlock,
             status_retry: StatusRetry::Measured,
+            nak_restarts_wait: false,
             status_retry_count: 5,
             silence: Span::from_secs(10),
             ask_twice: true,
@@ -246,6 +256,7 @@ impl SenderConfig {
             (self.round_trip.is_zero(), "the assumed round trip"),
             (self.repeats == 0, "the number of repeats"),
             (matches!(self.pace, Pace::Window { segments: 0 }), "the window"),
+            (matches!(self.pace, Pace::Rate { granule: 0, .. }), "the granule of the rate"),
             (matches!(self.status_retry, StatusRetry::Fixed(Span::ZERO)), "the Status Retry Timer"),
             (matches!(self.group, Group::OpenLimited { limit: 0 }), "the limit of an open group"),
         ] {

@@ -51,6 +51,9 @@ pub enum ConfigError {
         "sending without a rate needs receivers that register: use a closed or open-limited group, or set a rate"
     )]
     WindowWithoutMembers,
+    /// A population of nobody, of many with one name, or with ids past the last.
+    #[error("a population needs at least one receiver, ids that go up to it, and no name")]
+    Population,
     /// A limit must not be zero.
     #[error("{0} must be above zero")]
     Zero(&'static str),

@@ -2,6 +2,7 @@
 //!
 //! Blocks and DTUs count from 0 here and from 1 on the wire.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -36,7 +37,7 @@ pub enum Body {
     /// The answer to an echo: everything but its host list.
     EchoResponse(Echo),
     /// A transmission is about to begin, or goes on.
-    Announce(Announce),
+    Announce(Box<Announce>),
     /// A client wants to take part, or declines.
     Registration(Registration),
     /// One or more DTUs.
@@ -392,6 +393,22 @@ pub struct Nak {
     pub missing: Bitmap,
     /// Parity symbols of the block that the client holds (farcast's own).
     pub parity_held: u32,
+}
+
+/// The NAKs of many clients of an open-unlimited group for one block that arrive at one instant, as one: how a
+/// simulated population speaks. It is never on the wire.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Naks {
+    /// The server that they answer.
+    pub server: SocketAddr,
+    /// The pass of the status request.
+    pub pass: u32,
+    /// The block, from 0.
+    pub block: u32,
+    /// The union of the missing DTUs, as long as a single NAK's.
+    pub missing: Bitmap,
+    /// How many NAKs these are.
+    pub count: u64,
 }
 
 /// ACK RESPONSE.

@@ -158,7 +158,7 @@ fn configure(args: &SendArgs, pace: RateArg, product: Product, server: SocketAdd
     let datagram = wire::data_len(config.dtu_size as usize) as u64 + u64::from(overhead);
     config.pace = match pace {
         RateArg::Max => Pace::Window { segments: WINDOW },
-        RateArg::Rate(rate) => Pace::Rate { rate, overhead, credit: CREDIT },
+        RateArg::Rate(rate) => Pace::Rate { rate, overhead, credit: CREDIT, granule: 1 },
     };
     config.block_size = protocol.block_size.unwrap_or(match pace {
         RateArg::Max => WINDOW_BLOCK,

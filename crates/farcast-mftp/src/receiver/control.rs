@@ -282,10 +282,20 @@ impl Control {
 
     /// Data runs although no confirmation came: from now on the registration is repeated by the clock.
     pub(crate) fn data_before_confirmation(&mut self, now: Time, config: &ReceiverConfig) {
-        if !self.accepted && !self.register_timer && self.state != State::Offered {
+        if self.is_unconfirmed() {
             self.register_timer = true;
             self.timers.set(Timer::Register as usize, now + config.register_retry);
         }
+    }
+
+    /// Whether it takes part and lacks something.
+    pub(crate) fn is_receiving(&self) -> bool {
+        self.state == State::Receiving
+    }
+
+    /// Whether data would begin the repetition of the registration.
+    pub(crate) fn is_unconfirmed(&self) -> bool {
+        !self.accepted && !self.register_timer && self.state != State::Offered
     }
 
     /// A status request for this receiver.
@@ -397,6 +407,11 @@ impl Control {
     pub(crate) fn finished(&self, now: Time) -> Act {
         let at = if let State::Completing { since } = self.state { since } else { now };
         Act::End(ReceiverOutcome::Complete { confirmed: false, at })
+    }
+
+    /// When the sender's silence becomes too long.
+    pub(crate) fn patience_ends(&self) -> Time {
+        self.timers.due(Timer::Patience as usize)
     }
 
     /// When the control wants to be woken.

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use core::net::SocketAddr;
 
 use farcast_core::engine::{Reject, Transmit};
-use farcast_core::{Message as _, Run, Span, Time};
+use farcast_core::{Bitmap, Message as _, Run, Span, Time};
 
 use super::members::MemberState;
 use super::schedule::{Schedule, Work};
@@ -12,7 +12,7 @@ use super::{Phase, Sender, Timer, all_blocks};
 use crate::config::{NakTiming, Pace, PassWait};
 use crate::event::SenderEvent;
 use crate::message::{
-    Ack, Body, ClientId, Data, DataKind, Done, Message, Nak, Quit, StatusRequest, StatusType,
+    Ack, Body, ClientId, Data, DataKind, Done, Message, Nak, Naks, Quit, StatusRequest, StatusType,
 };
 use crate::wire;
 
@@ -133,6 +133,10 @@ impl Sender {
             (None, Step::NextBlock, 0, 0);
         self.progress.twice = true;
         self.stats.dtus_per_pass.push(0);
+        if self.config.pass_wait == PassWait::FixedTimer && !self.full_pass() {
+            let geometry = self.geometry;
+            self.schedule.freeze(self.progress.pass, |block| geometry.block_len(block));
+        }
         let dtus = if self.full_pass() { self.geometry.segments() } else { self.schedule.count() };
         self.events.push_back(SenderEvent::Pass { pass: self.progress.pass, dtus });
     }
@@ -444,7 +448,7 @@ impl Sender {
     }
 
     pub(super) fn nak(&mut self, now: Time, source: SocketAddr, m: &Nak) -> Result<(), Reject> {
-        self.check_nak(m)?;
+        self.check_nak(m.pass, m.block, &m.missing)?;
         if self.has_members() {
             self.heard(now, source, m.client, m.server)?;
         } else if m.server != self.config.server {
@@ -458,18 +462,58 @@ impl Sender {
             member.missing.insert(m.block, m.missing.count());
         }
         self.sample_answer(now, m.pass, m.block);
-        let len = self.geometry.block_len(m.block);
-        let parity_held = m.parity_held.min(self.config.parity_symbols);
         self.stats.naks += 1;
-        self.stats.scheduled += u64::from(self.schedule.nak(m.block, len, m.pass, &m.missing, parity_held));
-        if self.phase == Phase::Waiting
-            && self.config.pass_wait == PassWait::Draft
-            && !self.schedule.is_empty()
-            && self.may_begin()
-        {
+        self.schedule_nak(now, m.pass, m.block, &m.missing, m.parity_held.min(self.config.parity_symbols));
+        Ok(())
+    }
+
+    /// Takes the NAKs of many receivers for one block that arrive at one instant as one. Where
+    /// [merging](Self::may_merge) is allowed, nothing comes out otherwise than if they were
+    /// [handled](farcast_core::Engine::handle) one by one.
+    ///
+    /// # Errors
+    /// As of a single NAK; [`Reject::Unexpected`] where NAKs may not be merged.
+    pub fn handle_naks(&mut self, now: Time, m: &Naks) -> Result<(), Reject> {
+        let result = self.naks(now, m);
+        self.rejects.note(result)
+    }
+
+    /// Whether NAKs that arrive at one instant may be merged: the group has no members to keep account of, no pass
+    /// begins with the first of them, and no parity makes it matter how much each receiver needs.
+    pub fn may_merge(&self) -> bool {
+        !self.has_members()
+            && self.config.pass_wait == PassWait::FixedTimer
+            && self.config.parity_symbols == 0
+    }
+
+    fn naks(&mut self, now: Time, m: &Naks) -> Result<(), Reject> {
+        if !self.may_merge() {
+            return Err(Reject::Unexpected);
+        }
+        self.check_nak(m.pass, m.block, &m.missing)?;
+        if m.server != self.config.server {
+            return Err(Reject::OtherSession);
+        }
+        self.progress.heard = true;
+        self.sample_answer(now, m.pass, m.block);
+        self.stats.naks += m.count;
+        self.schedule_nak(now, m.pass, m.block, &m.missing, 0);
+        Ok(())
+    }
+
+    fn schedule_nak(&mut self, now: Time, pass: u32, block: u32, missing: &Bitmap, parity_held: u32) {
+        let len = self.geometry.block_len(block);
+        self.stats.scheduled += u64::from(self.schedule.nak(block, len, pass, missing, parity_held));
+        if self.phase != Phase::Waiting {
+            return;
+        }
+        if self.config.pass_wait == PassWait::FixedTimer {
+            if self.config.nak_restarts_wait {
+                self.timers.set(Timer::StatusRetry as usize, now + self.status_retry());
+            }
+        } else if !self.schedule.is_empty() && self.may_begin() {
             self.begin_pass(now);
         }
-        Ok(())
     }
 
     /// Whether the next pass may begin while some have not answered. Where answers are spread, the first would
@@ -480,19 +524,19 @@ impl Sender {
     }
 
     /// Whether a NAK can be an answer to something that was asked.
-    fn check_nak(&self, m: &Nak) -> Result<(), Reject> {
+    fn check_nak(&self, pass: u32, block: u32, missing: &Bitmap) -> Result<(), Reject> {
         if !matches!(self.phase, Phase::Sending | Phase::Waiting) {
             return Err(Reject::Unexpected);
         }
-        let len = self.geometry.block_len(m.block);
-        if len == 0 || m.pass > self.progress.pass {
+        let len = self.geometry.block_len(block);
+        if len == 0 || pass > self.progress.pass {
             return Err(Reject::OutOfRange);
         }
-        let fits = m.missing.len() >= len && m.missing.len() < len + 8;
-        if !fits || m.missing.is_empty() || m.missing.next_set(len).is_some() {
+        let fits = missing.len() >= len && missing.len() < len + 8;
+        if !fits || missing.is_empty() || missing.next_set(len).is_some() {
             return Err(Reject::Inconsistent);
         }
-        let unsent = self.full_pass() && self.phase == Phase::Sending && Some(m.block) > self.progress.block;
+        let unsent = self.full_pass() && self.phase == Phase::Sending && Some(block) > self.progress.block;
         if unsent { Err(Reject::Unexpected) } else { Ok(()) }
     }
 

@@ -176,6 +176,17 @@ impl Sender {
         &self.geometry
     }
 
+    /// Its settings.
+    pub fn config(&self) -> &SenderConfig {
+        &self.config
+    }
+
+    /// The time before which it sends nothing but what is settled, whatever a receiver may answer: no confirmation
+    /// either, for nobody is a member.
+    pub fn quiet_until(&self) -> Time {
+        if self.has_members() { Time::ZERO } else { self.settled_until() }
+    }
+
     /// Whether it sends over IPv6.
     pub fn is_ipv6(&self) -> bool {
         self.config.private.is_ipv6()

@@ -26,7 +26,9 @@ impl Pacer {
     /// The time that a datagram with `len` bytes of UDP payload takes; zero without a rate.
     pub(super) fn span(&self, len: usize) -> Span {
         match self.pace {
-            Pace::Rate { rate, overhead, .. } => rate.time_of_bytes(len as u64 + u64::from(overhead)),
+            Pace::Rate { rate, overhead, granule, .. } => {
+                rate.time_of_bytes((len as u64 + u64::from(overhead)).next_multiple_of(u64::from(granule)))
+            }
             Pace::Window { .. } => Span::ZERO,
         }
     }

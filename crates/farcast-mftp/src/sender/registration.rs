@@ -63,7 +63,7 @@ impl Sender {
         self.announced += 1;
         for hosts in self.host_lists() {
             let announce = self.announcement(now, hosts);
-            self.queue(Body::Announce(announce), self.config.public);
+            self.queue(Body::Announce(announce.into()), self.config.public);
         }
         // Once data runs, announcements are for those who come late or missed their confirmation.
         if self.phase == Phase::Announcing || self.config.late_entry || self.unconfirmed() {
@@ -108,7 +108,7 @@ impl Sender {
         let fixed = wire::encoded_len(
             &Message {
                 transmission: 0,
-                body: Body::Announce(self.announcement(Time::ZERO, Some(Vec::new()))),
+                body: Body::Announce(self.announcement(Time::ZERO, Some(Vec::new())).into()),
             },
             0,
         );

@@ -18,6 +18,8 @@ pub(super) struct Repair {
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     repairs: BTreeMap<u32, Repair>,
+    /// What the pass at hand has yet to send, where a pass does not take up what is asked for while it runs.
+    plan: Option<BTreeMap<u32, Repair>>,
     /// The last pass of each DTU, for blocks of which something was sent again; 16 bits saturate.
     last_pass: BTreeMap<u32, Vec<u16>>,
     /// Parity symbols sent of a block, and the last pass that sent some.
@@ -29,21 +31,51 @@ pub(super) struct Schedule {
 impl Schedule {
     pub(super) fn new(restart: bool) -> Self {
         let default_pass = u16::from(!restart);
-        Self { repairs: BTreeMap::new(), last_pass: BTreeMap::new(), parity: BTreeMap::new(), default_pass }
+        Self {
+            repairs: BTreeMap::new(),
+            plan: None,
+            last_pass: BTreeMap::new(),
+            parity: BTreeMap::new(),
+            default_pass,
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.repairs.is_empty()
     }
 
-    /// DTUs scheduled.
-    pub(super) fn count(&self) -> u32 {
-        self.repairs.values().map(|repair| repair.wanted.count()).sum()
+    /// What the pass at hand takes its blocks from.
+    fn current(&self) -> &BTreeMap<u32, Repair> {
+        self.plan.as_ref().unwrap_or(&self.repairs)
     }
 
-    /// The first block at or after `from` of which something is wanted.
+    /// DTUs that the pass at hand is yet to send.
+    pub(super) fn count(&self) -> u32 {
+        self.current().values().map(|repair| repair.wanted.count()).sum()
+    }
+
+    /// The first block at or after `from` of which the pass at hand sends something.
     pub(super) fn next_block(&self, from: u32) -> Option<u32> {
-        self.repairs.range(from..).next().map(|(&block, _)| block)
+        self.current().range(from..).next().map(|(&block, _)| block)
+    }
+
+    /// Makes all that is scheduled the plan of `pass`; what is asked for from now on is for the next. A NAK of an
+    /// earlier pass is not to ask for it again, so it counts as sent already.
+    pub(super) fn freeze(&mut self, pass: u32, len: impl Fn(u32) -> u32) {
+        let plan = core::mem::take(&mut self.repairs);
+        for (&block, repair) in &plan {
+            self.note_sent(block, len(block), pass, &repair.wanted);
+        }
+        self.plan = Some(plan);
+    }
+
+    fn note_sent(&mut self, block: u32, len: u32, pass: u32, wanted: &Bitmap) {
+        let pass = u16::try_from(pass).unwrap_or(u16::MAX);
+        let default = self.default_pass;
+        let history = self.last_pass.entry(block).or_insert_with(|| alloc::vec![default; len as usize]);
+        for dtu in wanted.iter_runs().flat_map(Run::segments) {
+            history[dtu as usize] = pass;
+        }
     }
 
     /// Takes what a receiver misses of `block` after `pass`; how many DTUs are newly scheduled.
@@ -59,38 +91,34 @@ impl Schedule {
             u32::from(last) <= pass || last == u16::MAX
         };
         let history = self.last_pass.get(&block);
-        let asked =
-            missing.iter_runs().flat_map(Run::segments).filter(|&dtu| dtu < len && fresh(history, dtu));
-        let asked: Vec<u32> = asked.collect();
-        if asked.is_empty() {
+        let asked = || {
+            let dtus = missing.iter_runs().flat_map(Run::segments);
+            dtus.filter(|&dtu| dtu < len && fresh(history, dtu))
+        };
+        let count = asked().count() as u32;
+        if count == 0 {
             return 0;
         }
         let repair =
             self.repairs.entry(block).or_insert_with(|| Repair { wanted: Bitmap::new(len), need: 0 });
-        repair.need = repair.need.max((asked.len() as u32).saturating_sub(parity_held));
-        asked.into_iter().filter(|&dtu| repair.wanted.insert(dtu)).count() as u32
+        repair.need = repair.need.max(count.saturating_sub(parity_held));
+        asked().filter(|&dtu| repair.wanted.insert(dtu)).count() as u32
     }
 
     /// Takes `block` out of the schedule, to be sent in `pass`. With `parity_symbols` left to send, fewer of them
     /// may do than the union: then their run comes back instead.
     pub(super) fn take(&mut self, block: u32, len: u32, pass: u32, parity_symbols: u32) -> Option<Work> {
-        let repair = self.repairs.remove(&block)?;
-        let pass = u16::try_from(pass).unwrap_or(u16::MAX);
+        let repair = self.plan.as_mut().unwrap_or(&mut self.repairs).remove(&block)?;
         let sent = self.parity.get(&block).map_or(0, |&(sent, _)| sent);
         // A receiver that claims to need none would have decoded, if its claim were true.
         let need = repair.need.max(1);
         if need < repair.wanted.count() && need <= parity_symbols.saturating_sub(sent) {
             let run = Run::new(sent, need)?;
-            self.parity.insert(block, (run.end(), pass));
+            self.parity.insert(block, (run.end(), u16::try_from(pass).unwrap_or(u16::MAX)));
             return Some(Work::Parity(run));
         }
-        let default = self.default_pass;
-        let history = self.last_pass.entry(block).or_insert_with(|| alloc::vec![default; len as usize]);
-        let runs: Vec<Run> = repair.wanted.iter_runs().collect();
-        for dtu in runs.iter().flat_map(|run| run.segments()) {
-            history[dtu as usize] = pass;
-        }
-        Some(Work::Source(runs))
+        self.note_sent(block, len, pass, &repair.wanted);
+        Some(Work::Source(repair.wanted.iter_runs().collect()))
     }
 }
 

@@ -243,7 +243,7 @@ fn decode_body(kind: u16, datagram: &[u8]) -> Result<(Body, Range<usize>), Decod
         kind::ABORT => Body::Abort(control::decode_abort(reader)?),
         kind::QUIT => Body::Quit(control::decode_quit(reader)?),
         kind::END => Body::End(control::decode_end(reader)?),
-        kind::ANNOUNCE => Body::Announce(announce::decode(reader)?),
+        kind::ANNOUNCE => Body::Announce(announce::decode(reader)?.into()),
         kind::STATUS_REQUEST => Body::StatusRequest(transfer::decode_status_request(reader)?),
         kind::NAK => Body::Nak(transfer::decode_nak(reader)?),
         kind::ACK => Body::Ack(transfer::decode_ack(reader)?),

@@ -52,7 +52,7 @@ pub(crate) fn product(size: u64) -> Product {
 
 pub(crate) fn rate(kbps: u64) -> Pace {
     let rate = BitRate::from_bps(kbps * 1000).expect("positive");
-    Pace::Rate { rate, overhead: OVERHEAD as u16, credit: ms(5) }
+    Pace::Rate { rate, overhead: OVERHEAD as u16, credit: ms(5), granule: 1 }
 }
 
 /// A sender of `dtus` DTUs of 1000 bytes in blocks of `block_size`, at 1 Mbit/s, to a group that starts with

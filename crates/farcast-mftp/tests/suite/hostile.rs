@@ -95,7 +95,7 @@ impl Forger {
     fn server_body(&mut self) -> Body {
         match self.0.below(7) {
             0 => Body::Echo(Echo { sequence: self.small(), data: None, hosts: self.clients() }),
-            1 => Body::Announce(self.announce()),
+            1 => Body::Announce(self.announce().into()),
             2 | 3 => {
                 let kind = if self.flag() { DataKind::Source } else { DataKind::Parity };
                 let last_len = if self.flag() { 1000 } else { self.0.below(1001) as u16 };

@@ -2,6 +2,7 @@
 
 use core::net::{IpAddr, SocketAddr};
 use core::num::NonZeroU32;
+use std::boxed::Box;
 use std::string::String;
 use std::vec;
 use std::vec::Vec;
@@ -105,7 +106,7 @@ fn announce() -> impl Strategy<Value = Body> {
     (addresses, options(), any::<[u32; 5]>(), product_size, texts, optional, listed).prop_map(
         |(addresses, options, numbers, product_size, texts, optional, hosts)| {
             let [announce_duration_s, block_size, data_rate_bps, transfer_duration_s, dtu_size] = numbers;
-            Body::Announce(Announce {
+            Body::Announce(Box::new(Announce {
                 server: addresses.0,
                 response: addresses.1,
                 private: addresses.2,
@@ -124,7 +125,7 @@ fn announce() -> impl Strategy<Value = Body> {
                 backoff_window_ms: optional.1,
                 product_id: optional.3,
                 parity_symbols: optional.2,
-            })
+            }))
         },
     )
 }

@@ -97,9 +97,9 @@ fn group_management() -> Vec<Vector> {
 
 fn announcements() -> Vec<Vector> {
     vec![
-        vector!("announce", 0x5EED_0001, Body::Announce(full_announcement())),
-        vector!("announce_minimal", 7, Body::Announce(minimal_announcement())),
-        vector!("announce_ipv6", 0x5EED_0002, Body::Announce(ipv6_announcement())),
+        vector!("announce", 0x5EED_0001, Body::Announce(full_announcement().into())),
+        vector!("announce_minimal", 7, Body::Announce(minimal_announcement().into())),
+        vector!("announce_ipv6", 0x5EED_0002, Body::Announce(ipv6_announcement().into())),
     ]
 }
 

@@ -1,0 +1,204 @@
+//! The forward bearer: a continuous stream of FEC blocks from the hub to all terminals.
+
+use alloc::collections::VecDeque;
+use core::num::NonZeroU32;
+
+use farcast_core::stage::{Frame, Output, Port, Totals};
+use farcast_core::{Deadline, Message, Span, Stage, Time};
+
+use crate::bgan::BganError;
+
+mod config;
+mod losses;
+mod packing;
+
+pub use config::{ForwardConfig, LossUnit, Packing};
+pub use losses::ForwardLosses;
+use packing::{Memo, Packer};
+
+/// The forward bearer. Packets that enter at the hub leave at [`Port::Terminals`], each at the end of its last FEC
+/// block plus the propagation, first come first served.
+///
+/// When a packet leaves is known when it enters, so there are no timers. Segments of a run that leave evenly spaced
+/// leave as one run.
+#[derive(Clone, Debug)]
+pub struct Forward<M> {
+    config: ForwardConfig,
+    packer: Packer,
+    length: Memo,
+    waiting: Waiting,
+    outputs: VecDeque<Output<M>>,
+    counters: ForwardCounters,
+}
+
+/// What a [`Forward`] has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ForwardCounters {
+    /// Packets carried.
+    pub packets: u64,
+    /// Their octets, without PDU overheads.
+    pub octets: u64,
+    /// FEC blocks used, in part or in whole.
+    pub fec_blocks: u64,
+    /// The time that these blocks took.
+    pub airtime: Span,
+    /// Packets that found no room in the queue.
+    pub dropped: u64,
+    /// Packets that entered at another port than the hub; they go nowhere.
+    pub misdirected: u64,
+}
+
+impl<M: Message> Forward<M> {
+    /// An idle bearer.
+    ///
+    /// # Errors
+    /// What [`ForwardConfig::check`] finds.
+    pub fn new(config: ForwardConfig) -> Result<Self, BganError> {
+        config.check()?;
+        Ok(Self {
+            packer: Packer::new(&config),
+            config,
+            length: Memo::default(),
+            waiting: Waiting::default(),
+            outputs: VecDeque::new(),
+            counters: ForwardCounters::default(),
+        })
+    }
+
+    /// What it has done.
+    pub fn counters(&self) -> &ForwardCounters {
+        &self.counters
+    }
+
+    /// Takes one packet: when it leaves, or `None` if it is dropped.
+    fn admit(&mut self, entry: Time, octets: u64) -> Option<Time> {
+        let octets = octets.min(config::LONGEST_PACKET);
+        let length = self.length.get(octets, |octets| self.config.octets_on_air(octets));
+        let place = self.packer.place(entry, length);
+        if let Some(limit) = self.config.queue_limit {
+            let busy = self.packer.free_at() > entry;
+            if !self.waiting.admit(entry, place.begin, octets, if busy { limit } else { u64::MAX }) {
+                self.counters.dropped += 1;
+                return None;
+            }
+        }
+        self.packer.take(&place);
+        self.counters.packets += 1;
+        self.counters.octets += octets;
+        self.counters.fec_blocks += place.blocks;
+        Some(place.end + self.config.propagation)
+    }
+
+    /// Sends `frame` off as its group tells.
+    fn emit(&mut self, mut frame: Frame<M>, group: &Group) {
+        if let Some(at) = group.first {
+            frame.spacing = group.spacing;
+            self.outputs.push_back(Output { at, port: Port::Terminals, frame });
+        }
+    }
+
+    /// Takes the segments one by one and cuts where they stop leaving evenly.
+    fn carry(&mut self, now: Time, frame: Frame<M>) {
+        let (segments, spacing) = (frame.segments(), frame.spacing);
+        let mut rest = frame;
+        let mut entry = now;
+        let mut group = Group::default();
+        for _ in 0..segments {
+            let leaves = self.admit(entry, rest.octets(group.count));
+            if !group.take(leaves) {
+                let (head, tail) = rest.split(NonZeroU32::new(group.count).unwrap_or(NonZeroU32::MIN));
+                self.emit(head, &group);
+                let Some(tail) = tail else { return };
+                rest = tail;
+                group = Group { first: leaves, spacing: Span::ZERO, count: 1 };
+            }
+            entry += spacing;
+        }
+        self.emit(rest, &group);
+    }
+}
+
+impl<M: Message> Stage<M> for Forward<M> {
+    fn handle(&mut self, now: Time, port: Port, frame: Frame<M>) {
+        if port == Port::Hub {
+            self.carry(now, frame);
+            self.counters.airtime = self.config.block_time() * self.counters.fec_blocks;
+        } else {
+            self.counters.misdirected += u64::from(frame.segments());
+        }
+    }
+
+    fn handle_timeout(&mut self, _now: Time) {}
+
+    fn poll_output(&mut self) -> Option<Output<M>> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        None
+    }
+
+    fn totals(&self) -> Totals {
+        let ForwardCounters { packets, dropped, airtime, .. } = self.counters;
+        Totals { sent: packets, dropped, airtime, ..Totals::default() }
+    }
+}
+
+/// Consecutive segments that leave evenly spaced, or are all dropped.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    /// When the first leaves; `None` if they are dropped.
+    first: Option<Time>,
+    spacing: Span,
+    count: u32,
+}
+
+impl Group {
+    /// Takes the next segment if it leaves in step.
+    fn take(&mut self, leaves: Option<Time>) -> bool {
+        let in_step = match (self.count, self.first, leaves) {
+            (0, ..) => {
+                self.first = leaves;
+                true
+            }
+            (_, None, None) => true,
+            (1, Some(first), Some(at)) => {
+                self.spacing = at.since(first);
+                true
+            }
+            (count, Some(first), Some(at)) => at == first + self.spacing * u64::from(count),
+            _ => false,
+        };
+        self.count += u32::from(in_step);
+        in_step
+    }
+}
+
+/// The packets that wait for their first block; kept only where the queue has a limit.
+#[derive(Clone, Debug, Default)]
+struct Waiting {
+    /// When each begins, and its octets.
+    packets: VecDeque<(Time, u64)>,
+    octets: u64,
+}
+
+impl Waiting {
+    /// Takes a packet that enters at `entry` and begins at `begin`, if it need not wait or `limit` has room for it.
+    fn admit(&mut self, entry: Time, begin: Time, octets: u64, limit: u64) -> bool {
+        while let Some((_, begun)) = self.packets.pop_front_if(|&mut (begin, _)| begin <= entry) {
+            self.octets -= begun;
+        }
+        if begin <= entry {
+            return true;
+        }
+        let fits = self.octets.saturating_add(octets) <= limit;
+        if fits {
+            self.packets.push_back((begin, octets));
+            self.octets += octets;
+        }
+        fits
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! Who loses what on the forward bearer.
+
+use alloc::vec::Vec;
+
+use farcast_core::Time;
+use farcast_core::random::RandomStream;
+
+use super::packing::{Memo, OpenBlock};
+use super::{ForwardConfig, LossUnit, Packing};
+use crate::bgan::BganError;
+use crate::losses::{Among, Hazard, Losses};
+
+/// The losses of a forward bearer at each of its receivers.
+///
+/// Receivers lose independently. A packet that has FEC blocks for itself is lost with probability 1 - (1 - p)^k, where
+/// k are its PDUs, its blocks, or 1, and says nothing about the next. Where packets share blocks and a block is the
+/// unit of loss, or a lost PDU takes the rest of its block, neighbours are lost together: then every packet that leaves
+/// the [`Forward`](super::Forward) must be drawn, once and in order, at the time that it leaves or a fixed time later.
+/// That tells which packets share a block.
+#[derive(Clone, Debug)]
+pub struct ForwardLosses {
+    config: ForwardConfig,
+    trials: Trials,
+    kind: Kind,
+    /// Units of a memoryless packet, or its octets on the air.
+    size: Memo,
+    open: OpenBlock,
+    failed: Failed,
+}
+
+/// How far a loss reaches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// Not beyond its packet.
+    Packet,
+    /// Over all of its FEC block.
+    Block,
+    /// From its PDU to the end of its FEC block.
+    RestOfBlock,
+}
+
+/// Draws of one unit for all receivers.
+#[derive(Clone, Debug)]
+struct Trials {
+    hazard: Hazard,
+    /// The hazard of one unit.
+    unit: f64,
+    receivers: u32,
+}
+
+/// Sets of receivers.
+#[derive(Clone, Debug, Default)]
+struct Failed {
+    /// Those that lose what is still to come in the last block.
+    block: Vec<u32>,
+    /// Those that lose the packet at hand.
+    packet: Vec<u32>,
+    /// Those that lose the PDU at hand.
+    pdu: Vec<u32>,
+}
+
+impl ForwardLosses {
+    /// The losses at `receivers` receivers, drawn from `stream`.
+    ///
+    /// # Errors
+    /// What [`ForwardConfig::check`] finds.
+    pub fn new(config: ForwardConfig, receivers: u32, stream: RandomStream) -> Result<Self, BganError> {
+        config.check()?;
+        let kind = match (config.packing, config.loss_unit) {
+            (Packing::Shared, LossUnit::FecBlock) => Kind::Block,
+            (Packing::Shared, LossUnit::Pdu) if config.drop_rest_of_block => Kind::RestOfBlock,
+            _ => Kind::Packet,
+        };
+        Ok(Self {
+            trials: Trials { hazard: Hazard::new(stream), unit: Hazard::of(config.loss), receivers },
+            kind,
+            size: Memo::default(),
+            open: OpenBlock::new(&config),
+            failed: Failed::default(),
+            config,
+        })
+    }
+
+    fn draw_packet(&mut self, octets: u64, among: Among<'_>, lost: &mut Vec<u32>) {
+        let Self { config, trials, .. } = self;
+        let units = self.size.get(octets, |octets| match config.loss_unit {
+            LossUnit::Pdu => config.pdus(octets),
+            LossUnit::Packet => 1,
+            LossUnit::FecBlock => config.fec_blocks(octets),
+        });
+        trials.hazard.lost(trials.unit * units as f64, trials.receivers, among, lost);
+    }
+
+    fn draw_blocks(&mut self, now: Time, octets: u64) {
+        let Self { config, failed, .. } = self;
+        let length = self.size.get(octets, |octets| config.octets_on_air(octets));
+        let (joined, blocks) = self.open.take(now, length);
+        if joined > 0 {
+            failed.packet.extend_from_slice(&failed.block);
+        }
+        for _ in 0..blocks {
+            self.trials.draw(&mut failed.block);
+            failed.packet.extend_from_slice(&failed.block);
+        }
+    }
+
+    fn draw_rest_of_blocks(&mut self, now: Time, octets: u64) {
+        let Self { config, failed, .. } = self;
+        let length = self.size.get(octets, |octets| config.octets_on_air(octets));
+        let (mut room, _) = self.open.take(now, length);
+        for pdu in config.pdu_lengths(octets) {
+            if room == 0 {
+                failed.block.clear();
+                room = config.block_octets();
+            }
+            self.trials.draw(&mut failed.pdu);
+            failed.packet.extend_from_slice(&failed.block);
+            failed.packet.extend_from_slice(&failed.pdu);
+            if pdu > room {
+                // Its checksum is found wrong where it ends. One that was dropped with the block before is only skipped
+                // there, or a single loss would run on from block to block.
+                failed.block.clear();
+                room += config.block_octets();
+            }
+            room -= pdu;
+            failed.block.extend_from_slice(&failed.pdu);
+        }
+        sort(&mut failed.block);
+    }
+}
+
+impl Losses for ForwardLosses {
+    fn draw(&mut self, now: Time, octets: u64, among: Among<'_>, lost: &mut Vec<u32>) {
+        self.failed.packet.clear();
+        match self.kind {
+            Kind::Packet => return self.draw_packet(octets, among, lost),
+            Kind::Block => self.draw_blocks(now, octets),
+            Kind::RestOfBlock => self.draw_rest_of_blocks(now, octets),
+        }
+        sort(&mut self.failed.packet);
+        match among {
+            Among::All => lost.extend_from_slice(&self.failed.packet),
+            Among::These(these) => {
+                lost.extend(
+                    self.failed.packet.iter().filter(|receiver| these.binary_search(receiver).is_ok()),
+                );
+            }
+        }
+    }
+
+    fn is_memoryless(&self) -> bool {
+        self.kind == Kind::Packet
+    }
+}
+
+impl Trials {
+    /// Draws one unit for every receiver: those that lose it, ascending.
+    fn draw(&mut self, lost: &mut Vec<u32>) {
+        lost.clear();
+        self.hazard.lost(self.unit, self.receivers, Among::All, lost);
+    }
+}
+
+fn sort(receivers: &mut Vec<u32>) {
+    receivers.sort_unstable();
+    receivers.dedup();
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! When a link is out, and the stage that holds frames until it is back.
+
+use alloc::vec::Vec;
+
+use farcast_core::engine::{Deadline, Message};
+use farcast_core::stage::{Frame, Output, Port, Stage, Totals};
+use farcast_core::{Span, Time};
+
+use crate::LinkError;
+use crate::pipe::{Inbox, entering_before};
+
+/// One outage: from `start`, which belongs to it, to `start + length`, which does not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// When it begins.
+    pub start: Time,
+    /// How long it lasts; above zero.
+    pub length: Span,
+}
+
+/// Scheduled outages, the same for everyone.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Schedule {
+    /// Start and end of each outage, ascending, with time between them.
+    windows: Vec<(Time, Time)>,
+    period: Option<Span>,
+}
+
+/// What a schedule says of an instant, and until when it stays so ([`Time::NEVER`] for good).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// The link is there.
+    Clear {
+        /// When the next outage begins.
+        until: Time,
+    },
+    /// The link is out.
+    Outage {
+        /// When it is over.
+        until: Time,
+    },
+}
+
+impl Schedule {
+    /// Outages at `windows`, in any order; those that overlap or touch are one. With a `period` all of them repeat
+    /// every `period`, for good.
+    ///
+    /// # Errors
+    /// [`LinkError::ZeroOutage`] if a window has no length, [`LinkError::Period`] if the last does not end before the
+    /// first repeats.
+    pub fn new(windows: &[Window], period: Option<Span>) -> Result<Self, LinkError> {
+        if windows.iter().any(|window| window.length.is_zero()) {
+            return Err(LinkError::ZeroOutage);
+        }
+        let mut spans: Vec<_> =
+            windows.iter().map(|window| (window.start, window.start + window.length)).collect();
+        spans.sort_unstable();
+        spans.dedup_by(|later, earlier| {
+            let one = later.0 <= earlier.1;
+            if one {
+                earlier.1 = earlier.1.max(later.1);
+            }
+            one
+        });
+        if let (Some(period), Some(first), Some(last)) = (period, spans.first(), spans.last())
+            && last.1 >= first.0 + period
+        {
+            return Err(LinkError::Period);
+        }
+        Ok(Self { windows: spans, period })
+    }
+
+    /// What holds at `now`.
+    pub fn at(&self, now: Time) -> Phase {
+        let Some(&(first, _)) = self.windows.first() else { return Phase::Clear { until: Time::NEVER } };
+        // How far the windows have been moved by the repetitions before this one.
+        let moved = self
+            .period
+            .map_or(Span::ZERO, |period| period * (now.since(first).as_nanos() / period.as_nanos()));
+        let within = now - moved;
+        let next = self.windows.partition_point(|&(_, end)| end <= within);
+        match (self.windows.get(next), self.period) {
+            (Some(&(start, end)), _) if start <= within => Phase::Outage { until: end + moved },
+            (Some(&(start, _)), _) => Phase::Clear { until: start + moved },
+            (None, Some(period)) => Phase::Clear { until: first + moved + period },
+            (None, None) => Phase::Clear { until: Time::NEVER },
+        }
+    }
+}
+
+/// A stage that stores what enters during an outage and forwards it when the outage is over, all at once and in order.
+///
+/// It takes one direction: whatever enters, at any port, leaves at the one that it was made with. What enters while
+/// the link is there passes without delay.
+#[derive(Clone, Debug)]
+pub struct Hold<M> {
+    schedule: Schedule,
+    out: Port,
+    inbox: Inbox<M>,
+    sent: u64,
+}
+
+impl<M> Hold<M> {
+    /// Holds frames during the outages of `schedule`; they leave at `out`.
+    pub const fn new(schedule: Schedule, out: Port) -> Self {
+        Self { schedule, out, inbox: Inbox::new(), sent: 0 }
+    }
+}
+
+impl<M: Message> Stage<M> for Hold<M> {
+    fn handle(&mut self, now: Time, _port: Port, frame: Frame<M>) {
+        self.inbox.push(now, frame);
+    }
+
+    fn handle_timeout(&mut self, _now: Time) {}
+
+    fn poll_output(&mut self) -> Option<Output<M>> {
+        let (now, frame) = self.inbox.front()?;
+        let phase = self.schedule.at(now);
+        let (Phase::Clear { until } | Phase::Outage { until }) = phase;
+        let count = entering_before(now, frame.spacing, until, frame.message.segments());
+        let mut frame = self.inbox.take(count)?;
+        self.sent += u64::from(frame.segments());
+        let at = match phase {
+            Phase::Clear { .. } => now,
+            Phase::Outage { until } => {
+                frame.spacing = Span::ZERO;
+                until
+            }
+        };
+        Some(Output { at, port: self.out, frame })
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        None
+    }
+
+    fn totals(&self) -> Totals {
+        Totals { sent: self.sent, ..Totals::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! A pipe: rate, queue, delay and jitter in one direction.
+
+use core::num::NonZeroU32;
+
+use farcast_core::engine::{Deadline, Message};
+use farcast_core::random::RandomStream;
+use farcast_core::stage::{Frame, Output, Port, Stage, Totals};
+use farcast_core::{BitRate, Span, Time};
+
+use crate::LinkError;
+
+mod inbox;
+mod latency;
+#[cfg(test)]
+pub(crate) mod probe;
+mod server;
+
+pub(crate) use inbox::{Inbox, entering_before};
+pub use latency::{Jitter, JitterShape};
+pub use server::QueueLimit;
+
+use latency::Latency;
+use server::{Decision, Lot, Server};
+
+/// The settings of a [`Pipe`]. By default everything passes at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PipeConfig {
+    /// The rate at which frames are sent; without one, sending takes no time.
+    pub rate: Option<BitRate>,
+    /// What may wait or be in service; what enters beyond that is dropped. Without a rate nothing ever waits, and
+    /// the limit never acts.
+    pub queue: QueueLimit,
+    /// The one-way delay, from the end of sending.
+    pub delay: Span,
+    /// How the delay varies from frame to frame.
+    pub jitter: Option<Jitter>,
+    /// Octets that the link adds to each frame.
+    pub overhead: u16,
+}
+
+impl PipeConfig {
+    /// Checks what the types do not.
+    ///
+    /// # Errors
+    /// [`LinkError::ZeroQueue`] if the queue has a limit of 0, [`LinkError::JitterBeyondDelay`] if a frame might leave
+    /// before it was sent, [`LinkError::JitterLimit`] if normal jitter is cut below its deviation.
+    pub fn check(&self) -> Result<(), LinkError> {
+        if matches!(self.queue, QueueLimit::Packets(0) | QueueLimit::Octets(0)) {
+            return Err(LinkError::ZeroQueue);
+        }
+        self.jitter.map_or(Ok(()), |jitter| jitter.check(self.delay))
+    }
+}
+
+/// How many frames, and their octets with all overhead. Both saturate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// Frames.
+    pub frames: u64,
+    /// Octets.
+    pub octets: u64,
+}
+
+impl Tally {
+    const fn count(&mut self, frames: u32, octets: u64) {
+        self.frames = self.frames.saturating_add(frames as u64);
+        self.octets = self.octets.saturating_add(octets);
+    }
+}
+
+/// What a [`Pipe`] has done. Complete once its outputs have been polled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PipeCounters {
+    /// What came in.
+    pub entered: Tally,
+    /// What was or will be sent.
+    pub sent: Tally,
+    /// What found the queue full.
+    pub dropped: Tally,
+    /// The time that sending took: the airtime.
+    pub busy: Span,
+    /// The longest time from a frame's entry to the end of its sending.
+    pub longest_wait: Span,
+    /// The most octets that were waiting or in service when a frame had entered, less what had been sent of the one in
+    /// service: `longest_wait` at the pipe's rate, rounded down.
+    pub longest_queue: u64,
+}
+
+/// One direction of a link: a server with a rate and a drop-tail queue, and a delay behind it.
+///
+/// Whatever enters, at any port, leaves at the one that the pipe was made with; a duplex link is two pipes. When a
+/// frame leaves is known when it enters, so there are no timers.
+///
+/// Runs pass whole where they can: with their own spacing while the server is idle at each entry, and with the time of
+/// service for spacing while it is the bottleneck. All segments of a run but the last have one length, as in a
+/// segmented send; a shorter last one takes less time, so it leaves as an output of its own. Jitter takes a run apart.
+#[derive(Clone, Debug)]
+pub struct Pipe<M> {
+    config: PipeConfig,
+    out: Port,
+    server: Server,
+    latency: Latency,
+    /// What entered and is not yet judged.
+    inbox: Inbox<M>,
+    /// What was judged last, by the time that its sending ends.
+    sent: Inbox<M>,
+    counters: PipeCounters,
+}
+
+impl<M: Message> Pipe<M> {
+    /// A pipe whose frames leave at `out`; jitter is drawn from `stream`.
+    ///
+    /// # Errors
+    /// What [`PipeConfig::check`] refuses.
+    pub fn new(config: PipeConfig, out: Port, stream: RandomStream) -> Result<Self, LinkError> {
+        config.check()?;
+        Ok(Self {
+            config,
+            out,
+            server: Server::new(config.rate, config.queue),
+            latency: Latency::new(config.delay, config.jitter, stream),
+            inbox: Inbox::new(),
+            sent: Inbox::new(),
+            counters: PipeCounters::default(),
+        })
+    }
+
+    /// What it has done so far.
+    pub const fn counters(&self) -> &PipeCounters {
+        &self.counters
+    }
+
+    /// Judges the frames of the inbox up to the first difference in their fates.
+    fn judge(&mut self) -> Option<()> {
+        let (now, frame) = self.inbox.front()?;
+        let lot = Lot::of(frame, self.config.overhead);
+        let decision = self.server.admit(now, &lot);
+        let (Decision::Drop { count } | Decision::Send { count, .. }) = decision;
+        let octets = lot.octets_of(count);
+        let mut frame = self.inbox.take(count)?;
+        self.counters.entered.count(count.get(), octets);
+        match decision {
+            Decision::Drop { .. } => self.counters.dropped.count(count.get(), octets),
+            Decision::Send { first, spacing, busy, wait, .. } => {
+                self.counters.sent.count(count.get(), octets);
+                self.note_service(busy, wait);
+                frame.spacing = spacing;
+                self.sent.push(first, frame);
+            }
+        }
+        Some(())
+    }
+
+    fn note_service(&mut self, busy: Span, wait: Span) {
+        let counters = &mut self.counters;
+        counters.busy = counters.busy + busy;
+        if wait > counters.longest_wait {
+            counters.longest_wait = wait;
+            let bps = self.config.rate.map_or(0, BitRate::as_bps);
+            let octets = u128::from(wait.as_nanos()) * u128::from(bps) / 8_000_000_000;
+            counters.longest_queue = u64::try_from(octets).unwrap_or(u64::MAX);
+        }
+    }
+
+    /// The next output of what has been sent: all of it, or one frame where each has a delay of its own.
+    fn release(&mut self) -> Option<Output<M>> {
+        let (departure, frame) = self.sent.front()?;
+        let count = if self.latency.varies() { NonZeroU32::MIN } else { frame.message.segments() };
+        let at = self.latency.release(departure);
+        let frame = self.sent.take(count)?;
+        Some(Output { at, port: self.out, frame })
+    }
+}
+
+impl<M: Message> Stage<M> for Pipe<M> {
+    fn handle(&mut self, now: Time, _port: Port, frame: Frame<M>) {
+        self.inbox.push(now, frame);
+    }
+
+    fn handle_timeout(&mut self, _now: Time) {}
+
+    fn poll_output(&mut self) -> Option<Output<M>> {
+        loop {
+            if let Some(output) = self.release() {
+                return Some(output);
+            }
+            self.judge()?;
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        None
+    }
+
+    fn totals(&self) -> Totals {
+        let PipeCounters { sent, dropped, busy, .. } = self.counters;
+        Totals { sent: sent.frames, dropped: dropped.frames, airtime: busy, ..Totals::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! A message whose datagrams are numbered, for tests of stages.
+
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
+
+use farcast_core::engine::Message;
+use farcast_core::stage::Stage;
+use farcast_core::{Run, Time};
+
+/// A run of datagrams of `octets` each; number `short`, the last that was made, has `last` octets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Probe {
+    pub(crate) run: Run,
+    octets: usize,
+    short: u32,
+    last: usize,
+}
+
+impl Probe {
+    pub(crate) fn new(first: u32, count: u32, octets: usize, last: usize) -> Self {
+        let run = Run::new(first, count).expect("at least one");
+        Self { run, octets, short: run.last(), last }
+    }
+}
+
+impl Message for Probe {
+    fn segments(&self) -> NonZeroU32 {
+        NonZeroU32::new(self.run.count()).expect("at least one")
+    }
+
+    fn split(self, count: NonZeroU32) -> (Self, Option<Self>) {
+        let (head, tail) = self.run.split(count);
+        (Self { run: head, ..self.clone() }, tail.map(|run| Self { run, ..self }))
+    }
+
+    fn wire_len(&self, segment: u32) -> usize {
+        if self.run.first() + segment == self.short { self.last } else { self.octets }
+    }
+}
+
+/// Appends what leaves `stage` now, datagram by datagram: when, and which.
+pub(crate) fn flatten(stage: &mut impl Stage<Probe>, out: &mut Vec<(Time, u32)>) {
+    while let Some(output) = stage.poll_output() {
+        let frame = output.frame;
+        let each = (0u64..).zip(frame.message.run.segments());
+        out.extend(each.map(|(k, number)| (output.at + frame.spacing * k, number)));
+    }
+}

@@ -1,0 +1,327 @@
+//! Status requests and NAKs (draft §11.2.2, §4.1.1).
+
+use alloc::vec::Vec;
+
+use farcast_core::{Among, Message as _, Run, Time};
+
+use super::{Channel, Population, Voice};
+use crate::message::{Body, Message, Nak, Naks, StatusType};
+use crate::receiver::answers::{self, Gaps, Question};
+
+/// The segments that one receiver lacks, ascending.
+struct List<'a>(&'a [u32]);
+
+impl Gaps for List<'_> {
+    fn next_gap(&self, from: u32) -> Option<u32> {
+        self.0.get(self.0.partition_point(|&segment| segment < from)).copied()
+    }
+
+    fn gaps_in(&self, run: Run, each: &mut dyn FnMut(Run)) {
+        let begin = self.0.partition_point(|&segment| segment < run.first());
+        let mut rest = self.0[begin..].iter().copied().take_while(|&segment| segment < run.end()).peekable();
+        while let Some(first) = rest.next() {
+            let mut count = 1;
+            while rest.next_if_eq(&(first + count)).is_some() {
+                count += 1;
+            }
+            if let Some(run) = Run::new(first, count) {
+                each(run);
+            }
+        }
+    }
+
+    fn is_rebuilding(&self, _block: u32) -> bool {
+        false
+    }
+
+    fn parity_held(&self, _block: u32) -> u32 {
+        0
+    }
+}
+
+/// What each of some receivers lacked of the blocks that a request asked about: lists one behind the other.
+#[derive(Clone, Debug, Default)]
+struct Lists {
+    receivers: Vec<u32>,
+    /// Where the list of each receiver begins in `segments`; one more at the end.
+    begins: Vec<u32>,
+    segments: Vec<u32>,
+}
+
+impl Lists {
+    fn get(&self, index: usize) -> (u32, &[u32]) {
+        let (begin, end) = (self.begins[index] as usize, self.begins[index + 1] as usize);
+        (self.receivers[index], &self.segments[begin..end])
+    }
+}
+
+/// Answers to one request that are held back, each receiver's for a time of its own.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    question: Question,
+    lists: Lists,
+    /// When, and the place in `lists`; in the order of time.
+    queue: Vec<(Time, u32)>,
+    next: usize,
+}
+
+impl Held {
+    pub(super) fn due(&self) -> Time {
+        self.queue.get(self.next).map_or(Time::NEVER, |&(at, _)| at)
+    }
+}
+
+impl Population {
+    /// Those who receive and have heard a request answer it, at once or after a part of the back-off window.
+    /// `self.lost` have not heard it.
+    pub(super) fn ask(&mut self, now: Time, question: Question, channel: &mut Channel<'_>) {
+        self.flush(now, &question);
+        let Some(terms) = &self.terms else { return };
+        let window = terms.backoff;
+        let most = question.blocks.count() <= self.config.naks_per_request;
+        if let Some(losses) = channel
+            .merged
+            .as_deref_mut()
+            .filter(|_| window.is_zero() && most && question.status == StatusType::NakOnly)
+        {
+            let overhead = channel.overhead;
+            return self.answer_merged(now, &question, losses, overhead);
+        }
+        let lists = self.lists(&question);
+        if window.is_zero() {
+            for index in 0..lists.receivers.len() {
+                self.answer(now, &question, &lists, index, false);
+            }
+            return;
+        }
+        let mut queue: Vec<(Time, u32)> =
+            (0..lists.receivers.len() as u32).map(|index| (now + self.wait(window), index)).collect();
+        queue.sort_unstable();
+        self.held.push(Held { question, lists, queue, next: 0 });
+    }
+
+    /// A new request finds answers to earlier ones still held back: they go first (draft §4.1.1). A request that is
+    /// sent twice against loss does not undo the spreading of its answers.
+    fn flush(&mut self, now: Time, question: &Question) {
+        self.excluded.clear();
+        self.excluded.extend_from_slice(&self.lost);
+        for mut held in core::mem::take(&mut self.held) {
+            let mut stay = Vec::new();
+            for &(at, index) in &held.queue[held.next..] {
+                let receiver = held.lists.receivers[index as usize];
+                if held.question == *question {
+                    // It has its answer pending; it does not make another.
+                    self.excluded.push(receiver);
+                    stay.push((at, index));
+                } else if self.lost.binary_search(&receiver).is_ok() {
+                    stay.push((at, index));
+                } else {
+                    self.answer(now, &held.question, &held.lists, index as usize, true);
+                }
+            }
+            if !stay.is_empty() {
+                (held.queue, held.next) = (stay, 0);
+                self.held.push(held);
+            }
+        }
+        let config = &self.config;
+        let survey = self.cohorts.survey(|control| control.takes_data(config).is_ok());
+        self.excluded.extend_from_slice(&survey.outside);
+        self.excluded.sort_unstable();
+        self.excluded.dedup();
+    }
+
+    /// Answers whose time has come.
+    pub(super) fn answer_due(&mut self, now: Time) {
+        for index in 0..self.held.len() {
+            while self.held[index].due() <= now {
+                let held = &mut self.held[index];
+                let (at, place) = held.queue[held.next];
+                held.next += 1;
+                let (question, lists) = (held.question, core::mem::take(&mut held.lists));
+                self.answer(at, &question, &lists, place as usize, true);
+                self.held[index].lists = lists;
+            }
+        }
+        self.held.retain(|held| held.due() != Time::NEVER);
+    }
+
+    /// What each of those who answer lacks of the blocks that are asked about.
+    fn lists(&mut self, question: &Question) -> Lists {
+        let Some(segments) = self.segments(question) else { return Lists::default() };
+        let mut counts = alloc::vec![0u32; self.receivers as usize];
+        for segment in segments.segments() {
+            self.lacking.for_each(segment, |receiver| counts[receiver as usize] += 1);
+        }
+        for &receiver in &self.excluded {
+            counts[receiver as usize] = 0;
+        }
+        let mut lists = Lists::default();
+        let everyone = question.status == StatusType::All;
+        let mut begin = 0;
+        for receiver in 0..self.receivers {
+            let count = core::mem::replace(&mut counts[receiver as usize], u32::MAX);
+            let answers =
+                everyone && self.excluded.binary_search(&receiver).is_err() && self.is_receiving(receiver);
+            if count > 0 || answers {
+                lists.receivers.push(receiver);
+                lists.begins.push(begin);
+                // From here on `counts` is where the receiver's next segment goes.
+                counts[receiver as usize] = begin;
+                begin += count;
+            }
+        }
+        lists.begins.push(begin);
+        lists.segments.resize(begin as usize, 0);
+        for segment in segments.segments() {
+            self.lacking.for_each(segment, |receiver| {
+                let place = &mut counts[receiver as usize];
+                if *place != u32::MAX {
+                    lists.segments[*place as usize] = segment;
+                    *place += 1;
+                }
+            });
+        }
+        lists
+    }
+
+    /// The segments from the first to the last block of a question.
+    fn segments(&self, question: &Question) -> Option<Run> {
+        let geometry = self.terms.as_ref()?.geometry();
+        let (first, last) =
+            (geometry.block_run(question.blocks.first())?, geometry.block_run(question.blocks.last())?);
+        Run::new(first.first(), last.end() - first.first())
+    }
+
+    /// One receiver's answer; `later` if it may have got something since the lists were made.
+    fn answer(&mut self, at: Time, question: &Question, lists: &Lists, index: usize, later: bool) {
+        let (receiver, segments) = lists.get(index);
+        let Some(terms) = &self.terms else { return };
+        if later && !self.is_receiving(receiver) {
+            return;
+        }
+        let kept: Vec<u32>;
+        let segments = if later {
+            kept = segments.iter().copied().filter(|&s| self.lacking.lacks(s, receiver)).collect();
+            &kept
+        } else {
+            segments
+        };
+        let most = self.config.naks_per_request;
+        for nak in answers::naks(&List(segments), question, terms, self.id(receiver), most) {
+            self.say_nak(at, receiver, nak);
+        }
+        if question.status == StatusType::All {
+            // Last, so that the sender has heard everything when it comes.
+            self.say_ack(at, receiver, question);
+        }
+    }
+
+    fn say_nak(&mut self, at: Time, receiver: u32, nak: Nak) {
+        self.stats.naks += 1;
+        self.stats.naked_dtus += u64::from(nak.missing.count());
+        self.naked[receiver as usize] += nak.missing.count();
+        self.say(at, receiver, Body::Nak(nak));
+    }
+
+    /// The NAKs of all who answer, united block by block. Nothing of this depends on how many receivers lack a
+    /// segment but the counting.
+    fn answer_merged(
+        &mut self,
+        now: Time,
+        question: &Question,
+        losses: &mut dyn farcast_core::Losses,
+        overhead: u16,
+    ) {
+        let (mut senders, mut lost) = (Vec::new(), Vec::new());
+        for block in question.blocks.segments() {
+            let Some(terms) = &self.terms else { return };
+            let Some(asked) = question.segments(terms, block) else { continue };
+            let missing = answers::empty_map(terms, block);
+            let mut naks = Naks { server: terms.server, pass: question.pass, block, missing, count: 0 };
+            self.count(asked, &mut senders);
+            if senders.is_empty() {
+                continue;
+            }
+            let nak = self.sample_nak(&naks, senders[0]);
+            lost.clear();
+            let octets = nak.wire_len(0) as u64 + u64::from(overhead);
+            losses.draw(now, octets, Among::These(&senders), &mut lost);
+            self.stats.naks += senders.len() as u64;
+            self.stats.messages += senders.len() as u64;
+            self.stats.bytes += senders.len() as u64 * nak.wire_len(0) as u64;
+            self.stats.naks_lost += lost.len() as u64;
+            self.unite(block, asked, &lost, &mut naks);
+            naks.count = (senders.len() - lost.len()) as u64;
+            if naks.count > 0 {
+                self.voices.push_back((now, Voice::Naks(naks)));
+            }
+        }
+    }
+
+    /// Those who lack something of `asked` and answer, ascending, into `senders`; notes what each asks for.
+    fn count(&mut self, asked: Run, senders: &mut Vec<u32>) {
+        senders.clear();
+        self.mark += 1;
+        let (mark, marks, naked) = (self.mark, &mut self.marks, &mut self.naked);
+        for &receiver in &self.excluded {
+            marks[receiver as usize] = u32::MAX;
+        }
+        let mut dtus = 0u64;
+        for segment in asked.segments() {
+            self.lacking.for_each(segment, |receiver| {
+                let last = &mut marks[receiver as usize];
+                if *last == u32::MAX {
+                    return;
+                }
+                if *last != mark {
+                    *last = mark;
+                    senders.push(receiver);
+                }
+                naked[receiver as usize] += 1;
+                dtus += 1;
+            });
+        }
+        for &receiver in &self.excluded {
+            marks[receiver as usize] = 0;
+        }
+        self.stats.naked_dtus += dtus;
+        // Where most have lost something, looking at everyone beats sorting.
+        if senders.len() > self.receivers as usize / 16 {
+            senders.clear();
+            senders.extend((0..self.receivers).filter(|&receiver| marks[receiver as usize] == mark));
+        } else {
+            senders.sort_unstable();
+        }
+    }
+
+    /// A NAK as long as every one of this block.
+    fn sample_nak(&self, naks: &Naks, receiver: u32) -> Message {
+        let Naks { server, pass, block, missing, .. } = naks.clone();
+        let nak = Nak { server, client: self.id(receiver), pass, block, missing, parity_held: 0 };
+        Message {
+            transmission: self.terms.as_ref().map_or(0, |terms| terms.transmission),
+            body: Body::Nak(nak),
+        }
+    }
+
+    /// What those who are not among `lost` and not excluded lack of `asked`.
+    fn unite(&mut self, block: u32, asked: Run, lost: &[u32], naks: &mut Naks) {
+        let Some(terms) = &self.terms else { return };
+        let first = block * terms.geometry().block_size();
+        let simple = lost.is_empty() && self.excluded.is_empty();
+        let silent = |receiver: &u32| {
+            lost.binary_search(receiver).is_ok() || self.excluded.binary_search(receiver).is_ok()
+        };
+        for segment in asked.segments() {
+            let wanted = if simple {
+                !self.lacking.is_settled(segment)
+            } else {
+                self.lacking.any(segment, |receiver| !silent(&receiver))
+            };
+            if wanted {
+                naks.missing.insert(segment - first);
+            }
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Messages other than data, and timers.
+
+use alloc::vec::Vec;
+
+use farcast_core::engine::Arrival;
+use farcast_core::{Span, Time};
+
+use super::cohorts::{CohortId, FINISHED, GONE};
+use super::{Channel, Population};
+use crate::event::ReceiverOutcome;
+use crate::message::{
+    Ack, Announce, Body, ClientId, Completion, GroupModel, Message, Quit, Registration, RegistrationEntry,
+    Standing,
+};
+use crate::receiver::answers::Question;
+use crate::receiver::control::{Act, Control, Terms};
+
+impl Population {
+    /// A message other than data reaches the fan-out; `self.lost` have lost it.
+    pub(super) fn hear(&mut self, now: Time, from: &Arrival, message: &Message, channel: &mut Channel<'_>) {
+        if let Body::Announce(announce) = &message.body {
+            return self.announce(now, from, message.transmission, announce);
+        }
+        let Some(terms) = &self.terms else { return };
+        if message.transmission != terms.transmission || from.source != terms.source {
+            return;
+        }
+        self.last_heard = now;
+        match &message.body {
+            Body::StatusRequest(m) if m.hosts.is_none() => {
+                let mut asked = false;
+                for cohort in self.cohorts.ids() {
+                    let Some(mut control) = self.cohorts.control(cohort).cloned() else { continue };
+                    let Some(terms) = &self.terms else { return };
+                    let Ok(act) = control.asked(now, m, terms, &self.config) else { continue };
+                    if !self.step(cohort, control) {
+                        continue;
+                    }
+                    match act {
+                        Act::Answer => asked = true,
+                        Act::Ack => self.acknowledge(now, cohort, &Question::of(m)),
+                        act => self.act(now, cohort, &act),
+                    }
+                }
+                if asked {
+                    self.ask(now, Question::of(m), channel);
+                }
+            }
+            Body::Completion(m) => self.completion(now, m),
+            Body::Abort(m) if m.hosts.is_none() => self.all(now, |control| control.aborted(now, m)),
+            Body::End(_) => self.all(now, |control| control.ended(now)),
+            _ => {}
+        }
+    }
+
+    /// Something that concerns all who hear it, each by its state.
+    fn all(&mut self, now: Time, decide: impl Fn(&Control) -> Act) {
+        for cohort in self.cohorts.ids() {
+            let Some(control) = self.cohorts.control(cohort).cloned() else { continue };
+            let act = decide(&control);
+            self.part_and_act(now, cohort, control, &act);
+        }
+    }
+
+    /// The members of `cohort` who heard the message get `control`; those who lost it keep the old one, in a cohort of
+    /// their own. Whether anyone may have heard it.
+    pub(super) fn step(&mut self, cohort: CohortId, control: Control) -> bool {
+        self.cohorts.control(cohort) == Some(&control) || self.part(cohort, control)
+    }
+
+    /// Those of `cohort` who heard the message get `control` and do `act`.
+    fn part_and_act(&mut self, now: Time, cohort: CohortId, control: Control, act: &Act) {
+        if *act != Act::Nothing && self.part(cohort, control) {
+            self.act(now, cohort, act);
+        }
+    }
+
+    /// As [`step`](Self::step), but parts those who lost the message even where their control stays the same. Whether
+    /// anyone heard it.
+    fn part(&mut self, cohort: CohortId, control: Control) -> bool {
+        let stay: Vec<u32> = self.lost.iter().copied().filter(|&r| self.cohorts.of(r) == cohort).collect();
+        let old = self.cohorts.control(cohort).cloned();
+        if stay.len() as u32 == self.cohorts.count(cohort) {
+            return false;
+        }
+        if !stay.is_empty() {
+            let apart = self.cohorts.found(old);
+            for receiver in stay {
+                self.cohorts.shift(receiver, apart);
+            }
+        }
+        self.cohorts.put(cohort, Some(control));
+        true
+    }
+
+    fn index(&self, id: ClientId) -> Option<u32> {
+        id.0.checked_sub(self.config.id.0).filter(|&n| n < self.receivers)
+    }
+
+    fn announce(&mut self, now: Time, from: &Arrival, transmission: u32, m: &Announce) {
+        if m.application != self.config.application {
+            return;
+        }
+        if self.terms.is_none() {
+            let Ok(terms) = Terms::new(from, transmission, m, &self.config) else { return };
+            self.lacking = super::Lacking::new(self.receivers, terms.geometry().segments());
+            self.terms = Some(terms);
+        }
+        let Some(terms) = &self.terms else { return };
+        if (terms.source, terms.transmission) != (from.source, transmission) {
+            return;
+        }
+        self.last_heard = now;
+        for cohort in self.cohorts.ids() {
+            match self.cohorts.control(cohort) {
+                None => self.invite(now, cohort, m),
+                Some(control) if control.accepted => {}
+                Some(_) => self.confirm(now, cohort, m),
+            }
+        }
+    }
+
+    /// Those outside who hear the announcement join.
+    fn invite(&mut self, now: Time, cohort: CohortId, m: &Announce) {
+        let Some(terms) = &self.terms else { return };
+        let mut control = Control::offered(now, terms);
+        let act = control.accept(now, terms, &self.config);
+        if m.options.model != GroupModel::Closed {
+            if self.part(cohort, control) {
+                self.act(now, cohort, &act);
+            }
+            return;
+        }
+        // In a closed group only those in the list (draft §6).
+        let invited: Vec<u32> = self.listed(cohort, m).into_iter().map(|(receiver, _)| receiver).collect();
+        if !invited.is_empty() {
+            let joined = self.cohorts.found(Some(control));
+            for receiver in invited {
+                self.cohorts.shift(receiver, joined);
+            }
+            self.act(now, joined, &act);
+        }
+    }
+
+    /// The members of `cohort` whom an announcement lists and who heard it.
+    fn listed(&self, cohort: CohortId, m: &Announce) -> Vec<(u32, Standing)> {
+        let hosts = m.hosts.as_deref().unwrap_or(&[]);
+        let known = hosts.iter().filter_map(|&(id, standing)| Some((self.index(id)?, standing)));
+        known.filter(|&(r, _)| self.cohorts.of(r) == cohort && self.lost.binary_search(&r).is_err()).collect()
+    }
+
+    /// Those who wait for their confirmation hear another announcement.
+    fn confirm(&mut self, now: Time, cohort: CohortId, m: &Announce) {
+        let Some(before) = self.cohorts.control(cohort).cloned() else { return };
+        for (receiver, standing) in self.listed(cohort, m) {
+            if standing == Standing::Accepted {
+                let mut control = before.clone();
+                control.announced(Some(standing));
+                control.touch(now, &self.config);
+                self.settle(receiver, control);
+            }
+        }
+        if self.cohorts.count(cohort) > 0 && self.cohorts.control(cohort) == Some(&before) {
+            let mut control = before;
+            let act = control.announced(None);
+            self.part_and_act(now, cohort, control, &act);
+        }
+    }
+
+    /// Moves `receiver` to a cohort with this control: an equal one if there is one.
+    fn settle(&mut self, receiver: u32, control: Control) {
+        let equal = self.cohorts.ids().find(|&id| self.cohorts.control(id) == Some(&control));
+        let to = equal.unwrap_or_else(|| self.cohorts.found(Some(control)));
+        self.cohorts.shift(receiver, to);
+    }
+
+    fn completion(&mut self, now: Time, m: &Completion) {
+        for &id in m.hosts.as_deref().unwrap_or(&[]) {
+            let Some(receiver) = self.index(id).filter(|r| self.lost.binary_search(r).is_err()) else {
+                continue;
+            };
+            let cohort = self.cohorts.of(receiver);
+            let Some(mut control) = self.cohorts.control(cohort).cloned() else { continue };
+            if matches!(control.completion(now, m, true, &self.config), Act::End(_)) {
+                self.cohorts.shift(receiver, FINISHED);
+            }
+        }
+        for cohort in self.cohorts.ids() {
+            let Some(mut control) = self.cohorts.control(cohort).cloned() else { continue };
+            let act = control.completion(now, m, false, &self.config);
+            self.part_and_act(now, cohort, control, &act);
+        }
+    }
+
+    /// All members of a cohort do the same.
+    pub(super) fn act(&mut self, now: Time, cohort: CohortId, act: &Act) {
+        let mut members = Vec::new();
+        self.cohorts.members(cohort, &mut members);
+        match act {
+            Act::Nothing | Act::Accepted | Act::Answer | Act::Ack | Act::Flush => {}
+            Act::RegisterLater => self.register_later(now, cohort, &members),
+            Act::Register => members.into_iter().for_each(|receiver| self.say_registration(now, receiver)),
+            Act::Done => members.into_iter().for_each(|receiver| self.say_done(now, receiver)),
+            Act::Quit(reason, text) => {
+                for receiver in members {
+                    // An answer to nobody is repeated by nobody.
+                    for _ in 0..3 {
+                        let client = Some(self.id(receiver));
+                        let quit = Quit { reason: *reason, client, text: Some((*text).into()) };
+                        self.say(now, receiver, Body::Quit(quit));
+                    }
+                    self.cohorts.shift(receiver, GONE);
+                }
+            }
+            Act::End(outcome) => {
+                let to = if matches!(outcome, ReceiverOutcome::Complete { .. }) { FINISHED } else { GONE };
+                for receiver in members {
+                    self.cohorts.shift(receiver, to);
+                }
+            }
+        }
+    }
+
+    fn register_later(&mut self, now: Time, cohort: CohortId, members: &[u32]) {
+        let Some(before) = self.cohorts.control(cohort).cloned() else { return };
+        let window = self.backoff_window();
+        if window.is_zero() {
+            let mut control = before;
+            let act = control.register_after(now, Span::ZERO, &self.config);
+            self.cohorts.put(cohort, Some(control));
+            return self.act(now, cohort, &act);
+        }
+        for &receiver in members {
+            let mut control = before.clone();
+            let wait = self.wait(window);
+            let act = control.register_after(now, wait, &self.config);
+            let own = self.cohorts.found(Some(control));
+            self.cohorts.shift(receiver, own);
+            self.act(now, own, &act);
+        }
+    }
+
+    fn backoff_window(&self) -> Span {
+        self.terms.as_ref().map_or(Span::ZERO, |terms| terms.backoff)
+    }
+
+    /// A uniform part of the back-off window.
+    pub(super) fn wait(&mut self, window: Span) -> Span {
+        Span::from_nanos(self.random.below(window.as_nanos().saturating_add(1)))
+    }
+
+    fn say_registration(&mut self, now: Time, receiver: u32) {
+        let Some(terms) = &self.terms else { return };
+        let client = self.id(receiver);
+        let held = terms.geometry().segments() - self.lacking.count(receiver);
+        let registration = Registration {
+            server: terms.server,
+            entries: alloc::vec![RegistrationEntry { client, serial: None, response: Ok(()) }],
+            name: None,
+            segments_held: Some(held).filter(|&held| held > 0),
+            receive_buffer_bytes: self.config.receive_buffer_bytes,
+        };
+        self.say(now, receiver, Body::Registration(registration));
+    }
+
+    fn acknowledge(&mut self, now: Time, cohort: CohortId, question: &Question) {
+        let mut members = Vec::new();
+        self.cohorts.members(cohort, &mut members);
+        for receiver in members {
+            if self.lost.binary_search(&receiver).is_err() {
+                self.say_ack(now, receiver, question);
+            }
+        }
+    }
+
+    pub(super) fn say_ack(&mut self, now: Time, receiver: u32, question: &Question) {
+        let Some(terms) = &self.terms else { return };
+        let (server, client) = (terms.server, self.id(receiver));
+        let ack = Ack { server, pass: question.pass, blocks: question.blocks, client };
+        self.say(now, receiver, Body::Ack(ack));
+    }
+
+    /// The first timer of a cohort is due.
+    pub(super) fn expire(&mut self, now: Time, cohort: CohortId) {
+        let Some(mut control) = self.cohorts.control(cohort).cloned() else { return };
+        // Patience is counted from what was last heard, which is noted once for all.
+        if control.patience_ends() <= now && self.last_heard + self.config.patience > now {
+            control.touch(self.last_heard, &self.config);
+        } else if let Some(act) = control.expire(now, &self.config) {
+            self.cohorts.put(cohort, Some(control));
+            return self.act(now, cohort, &act);
+        }
+        self.cohorts.put(cohort, Some(control));
+    }
+
+    /// Whether `receiver` takes part and lacks something or nothing, but has not finished.
+    pub(super) fn is_receiving(&self, receiver: u32) -> bool {
+        self.cohorts.control(self.cohorts.of(receiver)).is_some_and(Control::is_receiving)
+    }
+}

@@ -1,0 +1,108 @@
+//! The event queue: what happens next.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use farcast_core::Time;
+
+/// Events in the order of their times; those of one instant in the order in which they were pushed, so that a
+/// simulation is the same every time.
+///
+/// Events lie still in a store beside the heap: what moves in the heap is 24 bytes, whatever an event is.
+#[derive(Clone, Debug)]
+pub struct EventQueue<E> {
+    heap: BinaryHeap<Reverse<(Time, u64, u32)>>,
+    events: Vec<Option<E>>,
+    free: Vec<u32>,
+    pushed: u64,
+}
+
+impl<E> Default for EventQueue<E> {
+    fn default() -> Self {
+        Self { heap: BinaryHeap::new(), events: Vec::new(), free: Vec::new(), pushed: 0 }
+    }
+}
+
+impl<E> EventQueue<E> {
+    /// Adds what happens at `at`.
+    ///
+    /// # Panics
+    /// If more than 2^32 - 1 events wait.
+    pub fn push(&mut self, at: Time, event: E) {
+        let slot = if let Some(slot) = self.free.pop() {
+            self.events[slot as usize] = Some(event);
+            slot
+        } else {
+            self.events.push(Some(event));
+            u32::try_from(self.events.len() - 1).expect("fewer than 2^32 events wait")
+        };
+        self.heap.push(Reverse((at, self.pushed, slot)));
+        self.pushed += 1;
+    }
+
+    /// Adds what happens at `at`, unless that is never.
+    pub fn push_unless_never(&mut self, at: Time, event: E) {
+        if at != Time::NEVER {
+            self.push(at, event);
+        }
+    }
+
+    /// Takes the first event.
+    pub fn pop(&mut self) -> Option<(Time, E)> {
+        let Reverse((at, _, slot)) = self.heap.pop()?;
+        self.free.push(slot);
+        self.events[slot as usize].take().map(|event| (at, event))
+    }
+
+    /// When the first event happens; [`Time::NEVER`] if none waits.
+    pub fn next_at(&self) -> Time {
+        self.heap.peek().map_or(Time::NEVER, |Reverse((at, _, _))| *at)
+    }
+
+    /// How many events wait.
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    /// How many were ever pushed.
+    pub fn pushed(&self) -> u64 {
+        self.pushed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farcast_core::random::RandomStream;
+
+    #[test]
+    fn times_are_in_order_and_ties_in_the_order_of_pushing() {
+        let mut queue = EventQueue::default();
+        let mut random = RandomStream::derive(1, &[]);
+        let mut expected = Vec::new();
+        for number in 0..10_000u32 {
+            let at = Time::from_nanos(random.below(500));
+            queue.push(at, number);
+            expected.push((at, number));
+        }
+        expected.sort();
+        let popped: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+        assert_eq!(popped, expected);
+    }
+
+    #[test]
+    fn slots_are_used_again() {
+        let mut queue = EventQueue::default();
+        for number in 0..1000u64 {
+            queue.push(Time::from_nanos(number), number);
+            queue.push(Time::from_nanos(number), number);
+            assert!(queue.pop().is_some() && queue.pop().is_some());
+        }
+        assert_eq!((queue.events.len(), queue.pushed()), (2, 2000));
+    }
+}

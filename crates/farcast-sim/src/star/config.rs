@@ -1,0 +1,170 @@
+//! What a world is made of.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use farcast_core::random::RandomStream;
+use farcast_core::{Losses, Span, Time};
+use farcast_mftp::{
+    Body, ClientId, ConfigError, Message, Population, Receiver, ReceiverConfig, Sender, SenderConfig,
+};
+
+use super::group::{Group, Kind, Station};
+use super::{Back, BoxedStage, Chain, Observer, Star, Tally};
+use crate::queue::EventQueue;
+
+/// The address of receiver 0; receiver n has the one n behind it.
+const FIRST_RECEIVER: u32 = 0x0A40_0000;
+
+/// The address that receiver `n` answers from, in 10.64.0.0/10.
+pub fn receiver_address(n: u32) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::from_bits(FIRST_RECEIVER.wrapping_add(n))), 5402)
+}
+
+/// The id of receiver `n`: its address.
+pub fn receiver_id(n: u32) -> ClientId {
+    ClientId(FIRST_RECEIVER.wrapping_add(n))
+}
+
+/// The receiver that a message to the sender comes from.
+pub(super) fn receiver_of(message: &Message) -> Option<u32> {
+    let id = match &message.body {
+        Body::Registration(m) => m.entries.first()?.client,
+        Body::Nak(m) => m.client,
+        Body::Ack(m) => m.client,
+        Body::Done(m) => m.client,
+        Body::Quit(m) => m.client?,
+        _ => return None,
+    };
+    id.0.checked_sub(FIRST_RECEIVER)
+}
+
+/// How the simulation cuts runs. The outcome does not depend on it (law 9); tests check that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Cut {
+    /// As long as they may be.
+    #[default]
+    Whole,
+    /// Packet by packet.
+    One,
+    /// At random places, by this seed.
+    Random(u64),
+}
+
+/// Receivers that are alike.
+pub struct GroupConfig {
+    /// How many.
+    pub receivers: u32,
+    /// Whether they are one [`Population`], or an engine each.
+    pub population: bool,
+    /// Their settings; `id` is set for each.
+    pub receiver: ReceiverConfig,
+    /// Who of them loses which frames of the channel.
+    pub losses: Box<dyn Losses>,
+    /// What their way from the channel takes longer than nothing.
+    pub delay: Span,
+}
+
+/// Everything that a [`Star`] is made of.
+pub struct StarConfig {
+    /// The sender.
+    pub sender: SenderConfig,
+    /// The receivers; those of the first group are numbered from 0, and so on.
+    pub groups: Vec<GroupConfig>,
+    /// The stages that the sender's frames pass, in order.
+    pub forward: Vec<BoxedStage>,
+    /// The way back.
+    pub back: Back,
+    /// Octets of a datagram on the links besides its `wire_len`.
+    pub overhead: u16,
+    /// Whether receivers know of the transmission when it opens, instead of hearing announcements and registering over
+    /// the links.
+    pub given: bool,
+    /// No answer to what leaves the sender now can reach it before this has passed. Too short only costs time.
+    pub lookahead: Span,
+    /// Where the replication stops.
+    pub limit: Time,
+    /// How runs are cut.
+    pub cut: Cut,
+}
+
+/// Why a world cannot be made.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StarError {
+    /// An engine's setting.
+    #[error(transparent)]
+    Engine(#[from] ConfigError),
+    /// A population cannot do what the sender does.
+    #[error("{0} is only simulated with single receivers: set receivers.engines = true")]
+    Population(&'static str),
+    /// There is nobody to receive.
+    #[error("there are no receivers")]
+    NoReceivers,
+    /// The addresses of receivers end.
+    #[error("at most 4,194,304 receivers can be simulated")]
+    TooMany,
+}
+
+impl<'o> Star<'o> {
+    /// A world at time zero, in which the sender is about to open.
+    ///
+    /// # Errors
+    /// A setting that cannot work.
+    pub fn new(config: StarConfig, observer: Option<&'o mut dyn Observer>) -> Result<Self, StarError> {
+        let total: u64 = config.groups.iter().map(|group| u64::from(group.receivers)).sum();
+        if total == 0 {
+            return Err(StarError::NoReceivers);
+        }
+        if total > 1 << 22 {
+            return Err(StarError::TooMany);
+        }
+        let mut first = 0;
+        let mut groups = Vec::new();
+        for group in config.groups {
+            let receivers = group.receivers;
+            groups.push(make_group(group, first, &config.sender)?);
+            first += receivers;
+        }
+        let cuts = RandomStream::derive(if let Cut::Random(seed) = config.cut { seed } else { 0 }, &[]);
+        Ok(Self {
+            now: Time::ZERO,
+            queue: EventQueue::default(),
+            sender: Sender::new(config.sender)?,
+            wake: Time::NEVER,
+            overhead: config.overhead,
+            given: config.given,
+            forward: Chain::new(config.forward),
+            groups,
+            back_wakes: vec![Time::NEVER; config.back.len()],
+            back: config.back,
+            lookahead: config.lookahead,
+            limit: config.limit,
+            cut: config.cut,
+            cuts,
+            began: None,
+            tally: Tally::default(),
+            observer,
+        })
+    }
+}
+
+fn make_group(config: GroupConfig, first: u32, sender: &SenderConfig) -> Result<Group, StarError> {
+    let GroupConfig { receivers, population, receiver, losses, delay } = config;
+    let kind = if population {
+        if sender.parity_symbols > 0 {
+            return Err(StarError::Population("parity"));
+        }
+        if sender.response.ip().is_multicast() {
+            return Err(StarError::Population("NAK suppression"));
+        }
+        let receiver = ReceiverConfig { id: receiver_id(first), ..receiver };
+        Kind::Population { population: Box::new(Population::new(receiver, receivers)?), wake: Time::NEVER }
+    } else {
+        let station = |n| {
+            let engine = Receiver::new(ReceiverConfig { id: receiver_id(first + n), ..receiver.clone() })?;
+            Ok(Station { engine, wake: Time::NEVER, completed: Time::NEVER })
+        };
+        Kind::Engines((0..receivers).map(station).collect::<Result<_, ConfigError>>()?)
+    };
+    Ok(Group { first, receivers, kind, losses, delay, lost: Vec::new() })
+}

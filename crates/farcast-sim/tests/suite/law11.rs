@@ -1,0 +1,270 @@
+//! Law 11: a population equals N single engines, to the nanosecond and the NAK count, on the same losses. Law 9: cutting
+//! runs anywhere changes nothing.
+
+use farcast_core::random::RandomStream;
+use farcast_core::stage::{Frame, Port};
+use farcast_core::{Among, BitRate, Losses, Span, Time};
+use farcast_link::pipe::{Pipe, PipeConfig};
+use farcast_mftp::{
+    Body, ClientId, Group, Invited, Message, NakTiming, Pace, PassWait, Product, ReceiverConfig,
+    SenderConfig, SenderEvent, StatusRetry,
+};
+use farcast_sim::star::{Back, BackLosses, Cut, GroupConfig, Observer, Star, StarConfig, Tally, receiver_id};
+
+/// Losses that are decided by nothing but the receiver and the number of the frame: the same for everyone who asks.
+#[derive(Clone, Debug)]
+struct Fate {
+    seed: u64,
+    probability: f64,
+    receivers: u32,
+    /// Frames so far: of the channel, or of each receiver on its own way back.
+    frames: Vec<u64>,
+    own: bool,
+}
+
+impl Fate {
+    fn channel(seed: u64, probability: f64, receivers: u32) -> Self {
+        Self { seed, probability, receivers, frames: vec![0], own: false }
+    }
+
+    fn own(seed: u64, probability: f64, receivers: u32) -> Self {
+        Self { seed, probability, receivers, frames: vec![0; receivers as usize], own: true }
+    }
+
+    fn loses(&self, receiver: u32, frame: u64) -> bool {
+        RandomStream::derive(self.seed, &[u64::from(receiver), frame]).unit() < self.probability
+    }
+}
+
+impl Losses for Fate {
+    fn draw(&mut self, _now: Time, _octets: u64, among: Among<'_>, lost: &mut Vec<u32>) {
+        let all: Vec<u32> = (0..self.receivers).collect();
+        let receivers = if let Among::These(list) = among { list } else { &all };
+        for &receiver in receivers {
+            let frame = self.frames[if self.own { receiver as usize } else { 0 }];
+            if self.loses(receiver, frame) {
+                lost.push(receiver);
+            }
+            if self.own {
+                self.frames[receiver as usize] += 1;
+            }
+        }
+        if !self.own {
+            self.frames[0] += 1;
+        }
+    }
+
+    fn is_memoryless(&self) -> bool {
+        true
+    }
+}
+
+/// One drawn session.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    seed: u64,
+    receivers: u32,
+    dtus: u32,
+    block: u32,
+    model: u32,
+    wait: PassWait,
+    timing: NakTiming,
+    forward_loss: f64,
+    return_loss: f64,
+    delay: Span,
+    rate: Option<u64>,
+    ask_twice: bool,
+    given: bool,
+    keep_early_data: bool,
+    late: bool,
+    restart: bool,
+    head: u32,
+}
+
+impl Case {
+    fn draw(seed: u64) -> Self {
+        let mut random = RandomStream::derive(seed, &[11]);
+        let lossy = random.chance(0.5);
+        Self {
+            seed,
+            receivers: 1 + random.below(12) as u32,
+            dtus: 1 + random.below(90) as u32,
+            block: 3 + random.below(40) as u32,
+            model: random.below(3) as u32,
+            wait: if random.chance(0.5) { PassWait::Draft } else { PassWait::FixedTimer },
+            timing: if random.chance(0.5) { NakTiming::EachBlock } else { NakTiming::EndOfFirstPass },
+            forward_loss: [0.0, 0.02, 0.1, 0.3, 0.6][random.below(5) as usize],
+            return_loss: if lossy { 0.3 } else { 0.0 },
+            delay: Span::from_nanos(1 + random.below(700_000_000)),
+            rate: [None, Some(300_000), Some(1_000_000)][random.below(3) as usize],
+            ask_twice: random.chance(0.5),
+            given: random.chance(0.3),
+            keep_early_data: random.chance(0.7),
+            late: random.chance(0.5),
+            restart: random.chance(0.5),
+            head: random.below(2) as u32,
+        }
+    }
+
+    fn sender(self) -> SenderConfig {
+        let product = Product { id: [7; 32], size: u64::from(self.dtus) * 500 - 123, name: "file".into() };
+        let server = "10.0.0.1:5402".parse().unwrap();
+        let mut config = SenderConfig::new(product, server, "239.255.54.2:5402".parse().unwrap());
+        (config.dtu_size, config.block_size) = (500, self.block);
+        let rate = BitRate::from_bps(300_000).unwrap();
+        config.pace = Pace::Rate { rate, overhead: 28, credit: Span::ZERO, granule: 1 };
+        config.start.after = Some(Span::from_millis(1500));
+        config.group = match self.model {
+            0 => Group::OpenUnlimited,
+            1 => Group::OpenLimited { limit: 1000 },
+            _ => Group::Closed((0..self.receivers).map(|n| invited(receiver_id(n))).collect()),
+        };
+        (config.pass_wait, config.nak_timing, config.ask_twice) = (self.wait, self.timing, self.ask_twice);
+        config.status_retry = StatusRetry::Fixed(Span::from_millis(1901));
+        config.nak_restarts_wait = self.restart;
+        (config.late_entry, config.head_segments) = (self.late, self.head);
+        config.late_announce_interval = Span::from_millis(700);
+        config.announce_limit = Span::from_secs(20);
+        config.transfer_limit = Span::from_secs(4000);
+        config
+    }
+
+    fn star(self, population: bool, cut: Cut, observer: &mut Story) -> Star<'_> {
+        let n = self.receivers;
+        let mut receiver = ReceiverConfig::new(ClientId(1), 5402);
+        receiver.keep_early_data = self.keep_early_data;
+        // Silence is counted for all together in a population, so nobody's patience may end here.
+        receiver.patience = Span::from_secs(100_000);
+        let losses = Box::new(Fate::channel(self.seed, self.forward_loss, n));
+        let back = Fate::own(self.seed + 1, self.return_loss, n);
+        let pipe = PipeConfig {
+            rate: self.rate.and_then(BitRate::from_bps),
+            delay: Span::from_millis(250),
+            ..PipeConfig::default()
+        };
+        let pipe = Pipe::new(pipe, Port::Terminals, RandomStream::derive(0, &[])).unwrap();
+        let config = StarConfig {
+            sender: self.sender(),
+            groups: vec![GroupConfig {
+                receivers: n,
+                population,
+                receiver,
+                losses,
+                delay: Span::from_nanos(17),
+            }],
+            forward: vec![Box::new(pipe)],
+            back: Back::uniform(self.delay, BackLosses::Shared(Box::new(back))),
+            overhead: 28,
+            given: self.given,
+            lookahead: self.delay,
+            limit: Time::ZERO + Span::from_secs(9000),
+            cut,
+        };
+        Star::new(config, Some(observer)).unwrap()
+    }
+}
+
+fn invited(id: ClientId) -> Invited {
+    Invited { label: id.to_string(), id }
+}
+
+/// Everything that can be seen of a session, but for how runs were cut.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Story {
+    /// When each datagram left the sender, and what it was.
+    sent: Vec<(Time, String)>,
+    told: Vec<(Time, SenderEvent)>,
+}
+
+impl Observer for Story {
+    fn sent(&mut self, at: Time, frame: &Frame<Message>) {
+        for segment in 0..frame.segments() {
+            let what = match &frame.message.body {
+                Body::Data(data) => {
+                    format!("data {} {} {}", data.pass, data.block, data.dtus.first() + segment)
+                }
+                other => format!("{other:?}"),
+            };
+            self.sent.push((at + frame.spacing * u64::from(segment), what));
+        }
+    }
+
+    fn told(&mut self, at: Time, event: &SenderEvent) {
+        self.told.push((at, event.clone()));
+    }
+}
+
+/// What a session comes to: when each receiver had everything, how many NAKs left, the tally, and the story.
+#[derive(Clone, PartialEq, Debug)]
+struct Outcome {
+    completed: Vec<Time>,
+    naks: u64,
+    tally: Tally,
+    passes: Vec<u64>,
+    scheduled: u64,
+    members: Vec<(ClientId, u64, u64, u32)>,
+}
+
+fn play(case: Case, population: bool, cut: Cut) -> (Outcome, Story) {
+    let mut story = Story::default();
+    let mut star = case.star(population, cut, &mut story);
+    star.run();
+    let group = &star.groups()[0];
+    let sender = star.sender();
+    let members = sender.members();
+    let outcome = Outcome {
+        completed: (0..case.receivers).map(|n| group.completed(n)).collect(),
+        naks: group.naks(),
+        // How many events it took is no part of what happened; merged NAKs enter the way back uncounted.
+        tally: Tally {
+            events: 0,
+            naks_sent: 0,
+            return_datagrams: 0,
+            return_octets: 0,
+            naks_used: 0,
+            ..*star.tally()
+        },
+        passes: sender.stats().dtus_per_pass.clone(),
+        scheduled: sender.stats().scheduled,
+        members: members.map(|(id, m)| (id, m.naked_dtus, m.naks, m.held)).collect(),
+    };
+    drop(star);
+    story.sent.sort();
+    (outcome, story)
+}
+
+fn compare(seed: u64, left: &(Outcome, Story), right: &(Outcome, Story), what: &str) {
+    let case = Case::draw(seed);
+    for (a, b) in left.1.sent.iter().zip(&right.1.sent) {
+        assert_eq!(a, b, "seed {seed}, {what}: {case:?}");
+    }
+    assert_eq!(left.1.told, right.1.told, "seed {seed}, {what}: {case:?}");
+    assert_eq!(left.0, right.0, "seed {seed}, {what}: {case:?}");
+    assert_eq!(left.1.sent.len(), right.1.sent.len(), "seed {seed}, {what}: {case:?}");
+}
+
+#[test]
+fn a_population_equals_single_engines() {
+    let (mut lossy, mut complete, mut naks) = (0, 0, 0);
+    for seed in 0..2000 {
+        let case = Case::draw(seed);
+        let alone = play(case, false, Cut::Whole);
+        let together = play(case, true, Cut::Whole);
+        compare(seed, &alone, &together, "engines and population");
+        lossy += u32::from(case.forward_loss > 0.0 && case.return_loss > 0.0);
+        complete += u32::from(alone.0.completed.iter().all(|&at| at != Time::NEVER));
+        naks += alone.0.naks;
+    }
+    // The sessions were worth comparing.
+    assert!(lossy > 600 && complete > 1500 && naks > 20_000, "{lossy} {complete} {naks}");
+}
+
+#[test]
+fn cutting_runs_changes_nothing() {
+    for seed in 0..400 {
+        let case = Case::draw(seed);
+        let whole = play(case, true, Cut::Whole);
+        compare(seed, &whole, &play(case, true, Cut::One), "whole runs and packets");
+        compare(seed, &whole, &play(case, true, Cut::Random(seed)), "whole runs and runs cut at random");
+    }
+}
