@@ -45,13 +45,14 @@ pub struct Channel<'a> {
     pub losses: &'a mut (dyn Losses + 'static),
     /// Octets that each datagram has besides its `wire_len`, as the losses count them.
     pub overhead: u16,
+    /// Whether only data is lost.
+    pub data_only: bool,
     /// Where every answer takes equally long and the sender may [merge](crate::Sender::may_merge) NAKs: which answers
     /// are lost. The population then says its NAKs merged; otherwise one by one.
     pub merged: Option<&'a mut (dyn Losses + 'static)>,
 }
 
 /// What a population says.
-#[expect(clippy::large_enum_variant, reason = "single messages are the many")]
 #[derive(Clone, PartialEq, Debug)]
 pub enum Voice {
     /// One receiver's message.
@@ -74,10 +75,10 @@ pub struct PopulationStats {
     pub naks_lost: u64,
     /// DTUs that NAKs asked for.
     pub naked_dtus: u64,
-    /// All messages sent.
-    pub messages: u64,
-    /// Their UDP payload in bytes.
-    pub bytes: u64,
+    /// NAKs that were said merged.
+    pub merged: u64,
+    /// Their octets with the channel's overhead.
+    pub merged_octets: u64,
 }
 
 /// Many like receivers as one entity. The [module](self) says what it is.
@@ -196,7 +197,8 @@ impl Population {
                 message.segments().get()
             }
             _ => {
-                self.draw(now, message, 0, Among::All, channel);
+                let among = if channel.data_only { Among::These(&[]) } else { Among::All };
+                self.draw(now, message, 0, among, channel);
                 let first = self.voices.len();
                 self.hear(now, from, message, channel);
                 self.order(first);
@@ -259,8 +261,6 @@ impl Population {
     fn say(&mut self, at: Time, receiver: u32, body: Body) {
         let Some(terms) = &self.terms else { return };
         let message = Message { transmission: terms.transmission, body };
-        self.stats.messages += 1;
-        self.stats.bytes += message.wire_len(0) as u64;
         let transmit = Transmit::new(message, terms.response);
         self.voices.push_back((at, Voice::Each { receiver, transmit }));
     }

@@ -43,6 +43,7 @@ fn replicate(seed: u64, receivers: u32, per: f64) -> (Time, usize) {
             receiver: ReceiverConfig::new(ClientId(1), 5402),
             losses,
             delay: Span::from_millis(500),
+            data_only: false,
         }],
         forward: Vec::new(),
         back,

@@ -1,5 +1,9 @@
 //! The second face of farcast: the engines in virtual time over simulated links.
 #![forbid(unsafe_code)]
 
+pub mod document;
+pub mod outcome;
 pub mod queue;
+pub mod replicate;
+pub mod scenario;
 pub mod star;

@@ -32,8 +32,10 @@ pub type BoxedStage = Box<dyn Stage<Message> + Send>;
 enum Event {
     /// The sender wants to be woken.
     Wake,
-    /// A receiver's message reaches the sender.
-    Reach { receiver: u32, message: Message },
+    /// A receiver's message has passed the stages of the way back; it may be lost yet.
+    Reach { receiver: u32, frame: Frame<Message> },
+    /// A receiver's message arrives at the sender.
+    Arrive { receiver: u32, message: Message },
     /// The NAKs of a population reach the sender.
     Merged(Naks),
     /// A frame enters a stage of the forward chain.

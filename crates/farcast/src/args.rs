@@ -32,8 +32,61 @@ pub(crate) enum Command {
     /// Receive what is sent to a group.
     #[command(after_help = EXIT_CODES)]
     Receive(Box<ReceiveArgs>),
+    /// Predict a transfer: run its engines in virtual time over simulated links.
+    #[command(after_help = EXIT_CODES)]
+    Simulate(SimulateArgs),
     /// Send a file to three receivers on this machine over lossy multicast, and show it.
     Demo(DemoArgs),
+}
+
+/// What is simulated, and how often.
+#[derive(Args, Debug)]
+pub(crate) struct SimulateArgs {
+    /// A scenario: a TOML file, or the name of one that ships with farcast (see --list).
+    #[arg(required_unless_present = "list", value_name = "SCENARIO")]
+    pub(crate) scenario: Option<String>,
+    /// Set a key of the scenario, as in link.forward.per=0.005 or protocol.srt.n=4; may be given again.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// How many replications, each with random numbers of its own [default: 20].
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "until_precision")]
+    pub(crate) replications: Option<u64>,
+    /// Run replications until the 95 % confidence interval of the mean completion time is so narrow, as in 2 %.
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) until_precision: Option<Probability>,
+    /// At most so many replications with --until-precision.
+    #[arg(long, default_value_t = 100_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) most: u64,
+    /// The seed of all random numbers: the same seed gives the same results, on any number of threads.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Threads [default: one for each core].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Keep each receiver's completion time (in the JSON).
+    #[arg(long)]
+    pub(crate) per_receiver: bool,
+    /// Write the packets of one replication to a file for Wireshark or tshark.
+    #[arg(long, value_name = "FILE.pcapng")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Draw one replication as a page: passes, NAKs, and who waited for what.
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) timeline: Option<PathBuf>,
+    /// Which replication --trace and --timeline show.
+    #[arg(long, default_value_t = 0, value_name = "INDEX")]
+    pub(crate) replication: u64,
+    /// Print every key of the scenario with its value in effect, and where that came from, and do nothing else.
+    #[arg(long)]
+    pub(crate) show: bool,
+    /// List the scenarios that ship with farcast.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Print one JSON object: every replication, and the summary.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print errors only, and with --json the result.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 /// How sockets are made.

@@ -8,6 +8,8 @@ mod output;
 mod progress;
 mod receive;
 mod send;
+mod shipped;
+mod simulate;
 mod state;
 mod table;
 
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Send(args) => send::run(&args),
         Command::Receive(args) => receive::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Demo(args) => demo::run(&args),
     };
     let exit = result.unwrap_or_else(|failure| {

@@ -35,6 +35,18 @@ impl Output {
         Self { json: false, quiet: false, log: None }
     }
 
+    /// Lines for people, unless one JSON object is the whole result or silence is wished.
+    pub(crate) fn of(json: bool, quiet: bool) -> Self {
+        Self { json, quiet, log: None }
+    }
+
+    /// The one JSON object that is the result.
+    pub(crate) fn object(&self, object: &impl serde::Serialize) -> Result<(), Failure> {
+        let mut out = std::io::stdout().lock();
+        serde_json::to_writer_pretty(&mut out, object)?;
+        Ok(writeln!(out)?)
+    }
+
     /// Whether progress is to be shown to a person.
     pub(crate) fn is_for_people(&self) -> bool {
         !self.json && !self.quiet

@@ -100,14 +100,14 @@ fn run_through(mut stage: Hold<Probe>, runs: &[(u64, u32, u64)], cuts: &[u32]) -
 fn a_run_across_an_outage_leaves_in_three_parts() {
     let mut hold = Hold::new(schedule(&[(100, 50)], None).expect("valid"), Port::Terminal(3));
     let frame = Frame { message: Probe::new(0, 20, 10, 10), overhead: 0, spacing: Span::from_nanos(10) };
-    hold.handle(ns(50), Port::Hub, frame);
-    hold.handle_timeout(ns(50));
+    hold.handle(ns(55), Port::Hub, frame);
+    hold.handle_timeout(ns(55));
     let part = |output: Option<Output<Probe>>| {
         output.map(|o| (o.at, o.port, o.frame.segments(), o.frame.spacing.as_nanos()))
     };
-    assert_eq!(part(hold.poll_output()), Some((ns(50), Port::Terminal(3), 5, 10)));
+    assert_eq!(part(hold.poll_output()), Some((ns(55), Port::Terminal(3), 5, 10)));
     assert_eq!(part(hold.poll_output()), Some((ns(150), Port::Terminal(3), 5, 0)));
-    assert_eq!(part(hold.poll_output()), Some((ns(150), Port::Terminal(3), 10, 10)));
+    assert_eq!(part(hold.poll_output()), Some((ns(155), Port::Terminal(3), 10, 10)));
     assert_eq!(part(hold.poll_output()), None);
 }
 

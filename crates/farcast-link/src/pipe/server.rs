@@ -230,12 +230,8 @@ impl Backlog {
         self.frames += stretch.count;
         self.octets = self.octets.saturating_add(stretch.octets.saturating_mul(stretch.count));
         match self.stretches.back_mut() {
-            Some(back)
-                if (back.octets, back.every) == (stretch.octets, stretch.every)
-                    && back.first + back.every * back.count == stretch.first =>
-            {
-                back.count += stretch.count;
-            }
+            // While anything waits the server sends without a pause, so what is behind continues what is before.
+            Some(back) if back.octets == stretch.octets => back.count += stretch.count,
             _ => self.stretches.push_back(stretch),
         }
     }

@@ -43,11 +43,14 @@ fn a_run_slower_than_the_server_passes_whole_but_for_a_shorter_last() {
     pipe.handle(ns(start), Port::Hub, frame(0, 10, 96, 30, 150));
     // Nine of 100 octets; the last enters after nine spacings and takes 34 ns.
     assert_eq!(outputs(&mut pipe), [(start + 1100, 9, 150), (start + 9 * 150 + 34 + 1000, 1, 150)]);
+    // One that begins just as the server becomes idle passes whole, too.
+    pipe.handle(ns(start + 9 * 150 + 34), Port::Hub, frame(0, 5, 96, 96, 200));
+    assert_eq!(outputs(&mut pipe), [(start + 9 * 150 + 34 + 1100, 5, 200)]);
     assert_eq!(pipe.poll_timeout(), None);
     let counters = *pipe.counters();
-    assert_eq!(counters.entered, tally(1_000_010, 100_000_934));
+    assert_eq!(counters.entered, tally(1_000_015, 100_001_434));
     assert_eq!((counters.sent, counters.dropped), (counters.entered, tally(0, 0)));
-    assert_eq!(counters.busy, Span::from_nanos(100_000_934));
+    assert_eq!(counters.busy, Span::from_nanos(100_001_434));
     assert_eq!((counters.longest_wait, counters.longest_queue), (Span::from_nanos(100), 100));
 }
 

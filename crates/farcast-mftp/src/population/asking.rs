@@ -248,8 +248,8 @@ impl Population {
             let octets = nak.wire_len(0) as u64 + u64::from(overhead);
             losses.draw(now, octets, Among::These(&senders), &mut lost);
             self.stats.naks += senders.len() as u64;
-            self.stats.messages += senders.len() as u64;
-            self.stats.bytes += senders.len() as u64 * nak.wire_len(0) as u64;
+            self.stats.merged += senders.len() as u64;
+            self.stats.merged_octets += senders.len() as u64 * octets;
             self.stats.naks_lost += lost.len() as u64;
             self.unite(block, asked, &lost, &mut naks);
             naks.count = (senders.len() - lost.len()) as u64;

@@ -13,56 +13,58 @@ pub enum BackLosses {
     Each(Vec<Box<dyn Losses>>),
 }
 
-impl BackLosses {
-    fn lose(&mut self, now: Time, octets: u64, receiver: u32, lost: &mut Vec<u32>) -> bool {
-        lost.clear();
-        match self {
-            Self::Shared(losses) => losses.draw(now, octets, Among::These(&[receiver]), lost),
-            Self::Each(list) => {
-                if let Some(losses) = list.get_mut(receiver as usize) {
-                    losses.draw(now, octets, Among::All, lost);
-                }
-            }
-        }
-        !lost.is_empty()
-    }
-}
-
-/// The way back.
-pub enum Back {
-    /// Everyone's messages take equally long and meet nobody else's.
-    Uniform {
-        /// How long.
-        delay: Span,
-        /// Which are lost.
-        losses: BackLosses,
-        /// Reused.
-        lost: Vec<u32>,
-    },
-    /// Messages pass these stages, in order; each enters at its receiver's port.
+/// How messages come back.
+pub(super) enum Path {
+    /// Everyone's take equally long and meet nobody else's.
+    Constant(Span),
+    /// They pass these stages, in order; each enters at its receiver's port.
     Stages(Vec<BoxedStage>),
 }
 
+/// The way back.
+pub struct Back {
+    pub(super) path: Path,
+    losses: BackLosses,
+    /// Reused.
+    lost: Vec<u32>,
+}
+
 impl Back {
-    /// A way that takes `delay` and loses what `losses` say.
+    /// A way that takes everyone's messages `delay`.
     pub fn uniform(delay: Span, losses: BackLosses) -> Self {
-        Self::Uniform { delay, losses, lost: Vec::new() }
+        Self { path: Path::Constant(delay), losses, lost: Vec::new() }
+    }
+
+    /// A way through `stages`, of which there is at least one; what is lost is lost behind them, with their capacity
+    /// used.
+    pub fn stages(stages: Vec<BoxedStage>, losses: BackLosses) -> Self {
+        Self { path: Path::Stages(stages), losses, lost: Vec::new() }
     }
 
     pub(super) fn len(&self) -> usize {
-        if let Self::Stages(stages) = self { stages.len() } else { 0 }
+        if let Path::Stages(stages) = &self.path { stages.len() } else { 0 }
     }
 
-    /// A message of `receiver` on a uniform way: how long it takes, unless it is lost.
-    pub(super) fn pass(&mut self, now: Time, octets: u64, receiver: u32) -> Option<Span> {
-        let Self::Uniform { delay, losses, lost } = self else { return None };
-        (!losses.lose(now, octets, receiver, lost)).then_some(*delay)
+    /// Whether a message of `receiver` is lost.
+    pub(super) fn loses(&mut self, now: Time, octets: u64, receiver: u32) -> bool {
+        self.lost.clear();
+        match &mut self.losses {
+            BackLosses::Shared(losses) => {
+                losses.draw(now, octets, Among::These(&[receiver]), &mut self.lost);
+            }
+            BackLosses::Each(list) => {
+                if let Some(losses) = list.get_mut(receiver as usize) {
+                    losses.draw(now, octets, Among::All, &mut self.lost);
+                }
+            }
+        }
+        !self.lost.is_empty()
     }
 
     /// The losses of merged NAKs, where they may be merged at all.
     pub(super) fn merged(&mut self) -> Option<&mut (dyn Losses + 'static)> {
-        match self {
-            Self::Uniform { losses: BackLosses::Shared(losses), .. } => Some(losses.as_mut()),
+        match (&self.path, &mut self.losses) {
+            (Path::Constant(_), BackLosses::Shared(losses)) => Some(losses.as_mut()),
             _ => None,
         }
     }

@@ -62,6 +62,8 @@ pub struct GroupConfig {
     pub losses: Box<dyn Losses>,
     /// What their way from the channel takes longer than nothing.
     pub delay: Span,
+    /// Whether only data is lost.
+    pub data_only: bool,
 }
 
 /// Everything that a [`Star`] is made of.
@@ -95,7 +97,7 @@ pub enum StarError {
     #[error(transparent)]
     Engine(#[from] ConfigError),
     /// A population cannot do what the sender does.
-    #[error("{0} is only simulated with single receivers: set receivers.engines = true")]
+    #[error("{0} is only simulated with single receivers: set engines = true")]
     Population(&'static str),
     /// There is nobody to receive.
     #[error("there are no receivers")]
@@ -149,7 +151,7 @@ impl<'o> Star<'o> {
 }
 
 fn make_group(config: GroupConfig, first: u32, sender: &SenderConfig) -> Result<Group, StarError> {
-    let GroupConfig { receivers, population, receiver, losses, delay } = config;
+    let GroupConfig { receivers, population, receiver, losses, delay, data_only } = config;
     let kind = if population {
         if sender.parity_symbols > 0 {
             return Err(StarError::Population("parity"));
@@ -166,5 +168,5 @@ fn make_group(config: GroupConfig, first: u32, sender: &SenderConfig) -> Result<
         };
         Kind::Engines((0..receivers).map(station).collect::<Result<_, ConfigError>>()?)
     };
-    Ok(Group { first, receivers, kind, losses, delay, lost: Vec::new() })
+    Ok(Group { first, receivers, kind, losses, delay, data_only, lost: Vec::new() })
 }

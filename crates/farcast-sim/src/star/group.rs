@@ -4,7 +4,7 @@ use farcast_core::engine::{Arrival, Engine, Message as _, Transmit};
 use farcast_core::stage::Frame;
 use farcast_core::{Among, Bitmap, Losses, Span, Time};
 use farcast_mftp::population::{Channel, Voice};
-use farcast_mftp::{Message, Population, Receiver, ReceiverEvent};
+use farcast_mftp::{Body, Message, Population, Receiver, ReceiverEvent};
 
 /// A receiver with an engine of its own.
 pub struct Station {
@@ -36,6 +36,7 @@ pub struct Group {
     pub kind: Kind,
     pub(super) losses: Box<dyn Losses>,
     pub(super) delay: Span,
+    pub(super) data_only: bool,
     pub(super) lost: Vec<u32>,
 }
 
@@ -83,20 +84,23 @@ impl Group {
         merged: Option<&mut (dyn Losses + 'static)>,
         said: &mut Vec<Said>,
     ) -> u32 {
-        let Self { kind, losses, lost, .. } = self;
+        let Self { kind, losses, lost, data_only, .. } = self;
         match kind {
             Kind::Population { population, .. } => {
                 if population.poll_timeout() <= now {
                     population.handle_timeout(now);
                 }
-                let mut channel = Channel { losses: losses.as_mut(), overhead: frame.overhead, merged };
+                let (overhead, data_only) = (frame.overhead, *data_only);
+                let mut channel = Channel { losses: losses.as_mut(), overhead, data_only, merged };
                 let taken = population.handle(now, from, &frame.message, Time::NEVER, &mut channel);
                 said.extend(std::iter::from_fn(|| population.poll_voice()));
                 taken
             }
             Kind::Engines(stations) => {
                 lost.clear();
-                losses.draw(now, frame.octets(0), Among::All, lost);
+                let spared = *data_only && !matches!(frame.message.body, Body::Data(_));
+                let among = if spared { Among::These(&[]) } else { Among::All };
+                losses.draw(now, frame.octets(0), among, lost);
                 let (head, _) = frame.message.clone().split(std::num::NonZeroU32::MIN);
                 let mut losers = lost.iter().copied().peekable();
                 for (n, station) in (0..).zip(stations.iter_mut()) {

@@ -1,8 +1,10 @@
 //! Watching a replication.
 
+use std::net::SocketAddr;
+
 use farcast_core::Time;
 use farcast_core::stage::Frame;
-use farcast_mftp::{Message, SenderEvent};
+use farcast_mftp::{Message, Phase, SenderEvent};
 
 /// What became of a NAK at the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +21,10 @@ pub enum NakFate {
 pub trait Observer {
     /// The sender sends a frame, the first datagram of its run at `at`.
     fn sent(&mut self, _at: Time, _frame: &Frame<Message>) {}
+    /// The same, with the group that it is for; who asks for this is not told the other unless it passes it on.
+    fn sent_to(&mut self, at: Time, _destination: SocketAddr, frame: &Frame<Message>) {
+        self.sent(at, frame);
+    }
     /// A receiver sends a message.
     fn answered(&mut self, _at: Time, _receiver: u32, _frame: &Frame<Message>) {}
     /// A message reaches the sender.
@@ -27,6 +33,8 @@ pub trait Observer {
     fn nak(&mut self, _at: Time, _pass: u32, _count: u64, _fate: NakFate) {}
     /// The sender tells its owner something.
     fn told(&mut self, _at: Time, _event: &SenderEvent) {}
-    /// A receiver has everything.
+    /// The sender has done what was to be done at `at`, and this is where it stands then.
+    fn phase(&mut self, _at: Time, _phase: Phase) {}
+    /// A receiver has everything since `at`. This is told when the replication is over, in the order of these times.
     fn completed(&mut self, _at: Time, _receiver: u32) {}
 }

@@ -3,13 +3,14 @@
 use std::num::NonZeroU32;
 
 use farcast_core::engine::{Arrival, Engine, Transmit};
-use farcast_core::stage::{Frame, Port};
+use farcast_core::stage::{Frame, Port, Totals};
 use farcast_core::{Span, Time};
 use farcast_mftp::population::Voice;
 use farcast_mftp::{Body, Message, Phase, Sender, SenderEvent};
 
+use super::back::Path;
 use super::group::{Kind, Said};
-use super::{Back, Cut, Event, Group, NakFate, Star, Tally, receiver_address};
+use super::{Cut, Event, Group, NakFate, Star, Tally, receiver_address};
 
 impl Star<'_> {
     /// Runs until the sender has ended and nothing is under way, or the limit.
@@ -23,6 +24,21 @@ impl Star<'_> {
             self.now = at;
             self.tally.events += 1;
             self.happen(event);
+        }
+        self.tell_completed();
+    }
+
+    /// Tells the observer who completed when, receivers of one instant in their order.
+    fn tell_completed(&mut self) {
+        let Some(observer) = &mut self.observer else { return };
+        let each = |group: &Group| {
+            (0..group.receivers).map(|n| (group.completed(n), group.first + n)).collect::<Vec<_>>()
+        };
+        let mut completed: Vec<(Time, u32)> = self.groups.iter().flat_map(each).collect();
+        completed.retain(|&(at, _)| at != Time::NEVER);
+        completed.sort_unstable();
+        for (at, receiver) in completed {
+            observer.completed(at, receiver);
         }
     }
 
@@ -41,6 +57,17 @@ impl Star<'_> {
         self.began
     }
 
+    /// What the stages of the forward chain have done, in order.
+    pub fn forward_totals(&self) -> impl Iterator<Item = Totals> + '_ {
+        self.forward.stages.iter().map(|stage| stage.totals())
+    }
+
+    /// What the stages of the way back have done, in order.
+    pub fn return_totals(&self) -> impl Iterator<Item = Totals> + '_ {
+        let stages = if let Path::Stages(stages) = &self.back.path { stages.as_slice() } else { &[] };
+        stages.iter().map(|stage| stage.totals())
+    }
+
     /// What has passed.
     pub fn tally(&self) -> &Tally {
         &self.tally
@@ -53,7 +80,12 @@ impl Star<'_> {
                     self.wake_sender();
                 }
             }
-            Event::Reach { receiver, message } => self.reach(receiver, &message),
+            Event::Reach { receiver, frame } => {
+                if !self.back.loses(self.now, frame.octets(0), receiver) {
+                    self.reach(receiver, &frame.message);
+                }
+            }
+            Event::Arrive { receiver, message } => self.reach(receiver, &message),
             Event::Merged(naks) => {
                 self.wake_sender_if_due();
                 let before = self.sender.stats().scheduled;
@@ -76,7 +108,7 @@ impl Star<'_> {
             Event::ReturnWake(stage) => {
                 if self.back_wakes[stage] == self.now {
                     self.back_wakes[stage] = Time::NEVER;
-                    if let Back::Stages(stages) = &mut self.back {
+                    if let Path::Stages(stages) = &mut self.back.path {
                         stages[stage].handle_timeout(self.now);
                     }
                     self.drain_return(stage);
@@ -113,6 +145,9 @@ impl Star<'_> {
                 break;
             }
         }
+        if let Some(observer) = &mut self.observer {
+            observer.phase(self.now, self.sender.phase());
+        }
         let due = self.sender.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
         if due != self.wake {
             self.wake = due;
@@ -143,7 +178,7 @@ impl Star<'_> {
         let (full, last) = (frame.octets(0), frame.octets(frame.segments() - 1));
         self.tally.forward_octets += full * u64::from(frame.segments() - 1) + last;
         if let Some(observer) = &mut self.observer {
-            observer.sent(self.now, &frame);
+            observer.sent_to(self.now, transmit.destination, &frame);
         }
         self.enter_forward(0, frame);
     }
@@ -246,7 +281,7 @@ impl Star<'_> {
         for (at, voice) in said.drain(..) {
             match voice {
                 Voice::Naks(naks) => {
-                    if let Back::Uniform { delay, .. } = self.back {
+                    if let Path::Constant(delay) = self.back.path {
                         self.queue.push(at + delay, Event::Merged(naks));
                     }
                 }
@@ -302,30 +337,25 @@ impl Star<'_> {
                 observer.answered(self.now, receiver, &frame);
             }
         }
-        match &mut self.back {
-            Back::Uniform { .. } => {
-                if let Some(delay) = self.back.pass(self.now, frame.octets(0), receiver) {
-                    self.queue.push(self.now + delay, Event::Reach { receiver, message: frame.message });
-                }
+        if let Path::Constant(delay) = self.back.path {
+            if !self.back.loses(self.now, frame.octets(0), receiver) {
+                self.queue.push(self.now + delay, Event::Arrive { receiver, message: frame.message });
             }
-            Back::Stages(stages) if stages.is_empty() => self.reach(receiver, &frame.message),
-            Back::Stages(stages) => {
-                stages[stage].handle(self.now, Port::Terminal(receiver), frame);
-                self.drain_return(stage);
-            }
+        } else if let Path::Stages(stages) = &mut self.back.path {
+            stages[stage].handle(self.now, Port::Terminal(receiver), frame);
+            self.drain_return(stage);
         }
     }
 
     fn drain_return(&mut self, stage: usize) {
-        let Back::Stages(stages) = &mut self.back else { return };
+        let Path::Stages(stages) = &mut self.back.path else { return };
         while let Some(output) = stages[stage].poll_output() {
-            let message = output.frame.message;
+            let frame = output.frame;
             // Which receiver it comes from is in the message; the port is the hub's.
-            let Some(receiver) = super::config::receiver_of(&message) else { continue };
+            let Some(receiver) = super::config::receiver_of(&frame.message) else { continue };
             if stage + 1 == stages.len() {
-                self.queue.push(output.at, Event::Reach { receiver, message });
+                self.queue.push(output.at, Event::Reach { receiver, frame });
             } else {
-                let frame = Frame { message, ..output.frame };
                 self.queue.push(output.at, Event::Return { stage: stage + 1, receiver, frame });
             }
         }

@@ -151,6 +151,7 @@ impl Case {
                 receiver,
                 losses,
                 delay: Span::from_nanos(17),
+                data_only: self.head == 1,
             }],
             forward: vec![Box::new(pipe)],
             back: Back::uniform(self.delay, BackLosses::Shared(Box::new(back))),

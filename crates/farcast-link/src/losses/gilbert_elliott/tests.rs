@@ -66,23 +66,25 @@ fn bursts_have_the_rate_the_length_and_the_distribution_of_the_chain() {
 
 #[test]
 fn losses_in_both_states_are_correlated_as_the_chain_is() {
-    let (p, r, good, bad) = (0.05, 0.2, 0.03, 0.6);
-    let mut process = process(elliott(p, r, good, bad), 500, 101);
-    let share_bad = p / (p + r);
-    let (mut single, mut both, mut pairs) = (0, 0, 0);
-    for _ in 0..200 {
-        let trace = frames(&mut process, 60);
-        // One pair in 60 frames: 0.75^59 of the correlation is left from the pair before, which is nothing.
-        pairs += 500;
-        single += trace[0].len() as u64;
-        both += trace[0].iter().filter(|who| trace[1].contains(who)).count() as u64;
+    for (label, good, bad) in [(101, 0.03, 0.6), (118, 0.9, 0.1)] {
+        let (p, r) = (0.05, 0.2);
+        let mut process = process(elliott(p, r, good, bad), 500, label);
+        let share_bad = p / (p + r);
+        let (mut single, mut both, mut pairs) = (0, 0, 0);
+        for _ in 0..200 {
+            let trace = frames(&mut process, 60);
+            // One pair in 60 frames: 0.75^59 of the correlation is left from the pair before, which is nothing.
+            pairs += 500;
+            single += trace[0].len() as u64;
+            both += trace[0].iter().filter(|who| trace[1].binary_search(who).is_ok()).count() as u64;
+        }
+        let rate = share_bad * bad + (1.0 - share_bad) * good;
+        assert_share(single, pairs, rate);
+        let joint = bad * bad * share_bad * (1.0 - r)
+            + good * good * (1.0 - share_bad) * (1.0 - p)
+            + 2.0 * good * bad * share_bad * r;
+        assert_share(both, pairs, joint);
     }
-    let rate = share_bad * bad + (1.0 - share_bad) * good;
-    assert_share(single, pairs, rate);
-    let joint = bad * bad * share_bad * (1.0 - r)
-        + good * good * (1.0 - share_bad) * (1.0 - p)
-        + 2.0 * good * bad * share_bad * r;
-    assert_share(both, pairs, joint);
 }
 
 #[test]
@@ -153,35 +155,35 @@ fn a_million_receivers_with_rare_transitions() {
     assert_share_of(lost, 1_000_000_000, p / (p + r), (1.0 + rho) / (1.0 - rho));
 }
 
-/// Who loses a frame at the start of `gap` and at its end agrees with the closed form, whatever frames lie between.
+/// Who loses a frame at the start of a gap and at its end agrees with the closed form, whatever frames lie between and
+/// whatever the gap before.
 #[test]
 fn sojourns_are_exponential_however_time_is_cut() {
     let (good, bad) = (3.0f64, 0.5f64);
-    let config = timed(Span::from_secs_f64(good), Span::from_secs_f64(bad));
     let (share, speed) = (bad / (good + bad), 1.0 / good + 1.0 / bad);
-    for (label, gap, cuts) in [(111, 0.05, 1), (112, 0.4, 1), (113, 0.4, 7), (114, 1.5, 3)] {
-        let mut process = process(config, 1000, label);
-        let (mut before, mut both, mut fallen) = (0, 0, 0);
-        let mut now = Time::ZERO;
-        for _ in 0..200 {
-            let first = losers(&mut process, now, 1, Among::All);
-            assert_eq!(losers(&mut process, now, 1, Among::All), first, "no time, no transition");
-            for cut in 1..cuts {
-                let between = now + Span::from_secs_f64(gap * f64::from(cut) / f64::from(cuts));
-                process.draw(between, 1, Among::All, &mut Vec::new());
-            }
-            now += Span::from_secs_f64(gap);
-            let second = losers(&mut process, now, 1, Among::All);
-            before += first.len() as u64;
-            let stayed = first.iter().filter(|who| second.binary_search(who).is_ok()).count() as u64;
-            both += stayed;
-            fallen += second.len() as u64 - stayed;
-            now += Span::from_secs(10);
+    let mut process = process(timed(Span::from_secs_f64(good), Span::from_secs_f64(bad)), 1000, 111);
+    let gaps = [(0.05, 1), (0.4, 1), (0.4, 7), (1.5, 3)];
+    let mut counts = [[0u64; 3]; 4];
+    let mut now = Time::ZERO;
+    for (gap, count) in (0..800).map(|round| round % 4).map(|index| (gaps[index], index)) {
+        let first = losers(&mut process, now, 1, Among::All);
+        assert_eq!(losers(&mut process, now, 1, Among::All), first, "no time, no transition");
+        for cut in 1..gap.1 {
+            let between = now + Span::from_secs_f64(gap.0 * f64::from(cut) / f64::from(gap.1));
+            process.draw(between, 1, Among::All, &mut Vec::new());
         }
+        now += Span::from_secs_f64(gap.0);
+        let second = losers(&mut process, now, 1, Among::All);
+        let stayed = first.iter().filter(|who| second.binary_search(who).is_ok()).count();
+        let seen = [first.len(), stayed, second.len() - stayed];
+        counts[count].iter_mut().zip(seen).for_each(|(sum, seen)| *sum += seen as u64);
+        now += Span::from_secs(10);
+    }
+    for ((gap, _), [first, stayed, fallen]) in gaps.into_iter().zip(counts) {
         let kept = (-gap * speed).exp();
-        assert_share(before, 200_000, share);
-        assert_share(both, before, share + (1.0 - share) * kept);
-        assert_share(fallen, 200_000 - before, share * (1.0 - kept));
+        assert_share(first, 200_000, share);
+        assert_share(stayed, first, share + (1.0 - share) * kept);
+        assert_share(fallen, 200_000 - first, share * (1.0 - kept));
     }
 }
 

@@ -22,11 +22,11 @@ fn at(seconds: f64) -> Time {
     Time::ZERO + Span::from_secs_f64(seconds)
 }
 
-/// Counts over 1000 receivers and 200 pairs of frames `gap` apart, the pairs far apart: who was out at the first, who
+/// Counts over 200,000 pairs of frames `gap` apart, the pairs of one receiver far apart: who was out at the first, who
 /// at the second too, and who at the second only.
 fn pairs(process: &mut Outages, gap: f64) -> (u64, u64, u64) {
     let (mut first_out, mut both, mut second_only) = (0, 0, 0);
-    for pair in 0..200u32 {
+    for pair in 0..200_000 / process.receivers {
         let start = f64::from(pair) * 1000.0;
         let first = losers(process, at(start), 1, Among::All);
         let second = losers(process, at(start + gap), 1, Among::All);
@@ -42,8 +42,11 @@ fn pairs(process: &mut Outages, gap: f64) -> (u64, u64, u64) {
 fn exponential_outages_follow_the_two_state_chain() {
     let (up, down) = (5.0f64, 2.0f64);
     let share = down / (up + down);
-    for (label, gap) in [(200, 0.3), (201, 2.0), (202, 9.0), (203, 60.0)] {
-        let mut outages = process(random(up, exponential_length(down), false), 1000, label);
+    // With 200,000 receivers there is but one pair, and it begins in the state that was drawn at the start.
+    for (label, gap, receivers) in
+        [(200, 0.3, 1000), (201, 2.0, 1000), (202, 9.0, 1000), (203, 60.0, 1000), (204, 2.0, 200_000)]
+    {
+        let mut outages = process(random(up, exponential_length(down), false), receivers, label);
         let (first, both, second_only) = pairs(&mut outages, gap);
         let kept = (-gap * (1.0 / up + 1.0 / down)).exp();
         assert_share(first, 200_000, share);
@@ -56,8 +59,9 @@ fn exponential_outages_follow_the_two_state_chain() {
 fn fixed_outages_follow_the_renewal_equation() {
     let (up, down) = (5.0f64, 2.0f64);
     let share = down / (up + down);
-    for (label, gap) in [(210, 0.3), (211, 1.1), (212, 2.0)] {
-        let mut outages = process(random(up, fixed(down), false), 1000, label);
+    for (label, gap, receivers) in [(210, 0.3, 1000), (211, 1.1, 1000), (212, 2.0, 1000), (213, 1.1, 200_000)]
+    {
+        let mut outages = process(random(up, fixed(down), false), receivers, label);
         let (first, both, second_only) = pairs(&mut outages, gap);
         // What is left of an outage is uniform; then the next begins within the rest of the gap, and lasts beyond it.
         let kept = 1.0 - up / down * (1.0 - (-gap / up).exp());

@@ -1,0 +1,138 @@
+//! Scenario documents: TOML read with errors that say where they are.
+//!
+//! This module knows no schema. Whoever does reads a document through [`Reader`]s, one for each table, asks each for
+//! the keys that the schema has, and ends with [`Reader::finish`], which refuses every key that nobody asked for. The
+//! first error ends the reading; it is one sentence of the form
+//! `scenarios/x.toml:12: link.forward.per: <what is wrong>; <what is allowed>`, with `--set KEY=VALUE` in place of
+//! file and line where that is what brought it.
+//!
+//! ```
+//! use farcast_sim::document::Document;
+//! # fn main() -> Result<(), farcast_sim::document::DocumentError> {
+//! let mut document = Document::parse("x.toml", "[link]\nrate = \"20 Mbit/s\"\n")?;
+//! document.set("link.per=0.005")?;
+//! let mut top = document.root();
+//! let mut link = top.table("link")?;
+//! let rate = link.rate("rate")?;
+//! let per = link.probability("per")?;
+//! link.finish()?;
+//! top.finish()?;
+//! assert_eq!((rate.as_bps(), per.get()), (20_000_000, 0.005));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Quantities are text with a unit (see [`farcast_core::units`]). The members of a list of tables are reached by their
+//! key `name`, in errors, in [`Document::set`] and in [`Document::keys_read`] alike: `link.stages.uplink.rate`.
+
+mod assignment;
+mod build;
+mod error;
+mod kinds;
+mod nesting;
+mod reader;
+mod suggestion;
+mod tree;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+pub use error::{DocumentError, Place, Problem};
+pub use reader::Reader;
+
+use error::Fault;
+use tree::{Source, Table};
+
+/// How many tables and lists may lie within each other.
+pub const NESTING_LIMIT: usize = 16;
+
+/// Where the value of a key came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// The document's text.
+    File,
+    /// A later [`Document::set`].
+    Setting,
+    /// The schema: the key was not given.
+    Default,
+}
+
+/// A document, with what was laid over it.
+#[derive(Clone, Debug)]
+pub struct Document {
+    name: String,
+    top: Table,
+    /// The assignments that were laid over it, for error messages.
+    assignments: Vec<String>,
+    reads: RefCell<Vec<(String, String, Origin)>>,
+}
+
+impl Document {
+    /// Reads the TOML document `text`; errors call it `name`, which is usually its path.
+    ///
+    /// Refused is what is not TOML 1.0, tables and lists more than [`NESTING_LIMIT`] deep, and numbers that fit neither
+    /// 64-bit integers nor doubles.
+    pub fn parse(name: &str, text: &str) -> Result<Self, DocumentError> {
+        let mut document = Self {
+            name: name.to_owned(),
+            top: Table::default(),
+            assignments: Vec::new(),
+            reads: RefCell::default(),
+        };
+        match build::document(text) {
+            Ok(top) => document.top = top,
+            Err(fault) => return Err(document.error(fault)),
+        }
+        Ok(document)
+    }
+
+    /// Lays `KEY=VALUE` over the document, as in `link.forward.per=0.005`.
+    ///
+    /// The key is a path of keys with dots between them; a part with a dot or an equals sign in it is quoted as in
+    /// TOML. Where the path meets a list of tables, the next part is the `name` of one. Tables and keys that are absent
+    /// are created, members of lists are not. The value is read as TOML if it is, else it is text: `20 Mbit/s` needs no
+    /// quotes. Whether the schema has the key shows when the document is read.
+    pub fn set(&mut self, assignment: &str) -> Result<(), DocumentError> {
+        let index = self.assignments.len();
+        self.assignments.push(assignment.to_owned());
+        assignment::apply(&mut self.top, assignment, index).map_err(|fault| {
+            let error = self.error(fault);
+            self.assignments.pop();
+            error
+        })
+    }
+
+    /// A reader of the topmost table.
+    pub fn root(&self) -> Reader<'_> {
+        Reader::top(self)
+    }
+
+    /// Every key that readers asked for and that has a value: its path, the value in effect as TOML, and where that
+    /// came from. In the order of reading; a key that was read again stands where it was read last.
+    pub fn keys_read(&self) -> Vec<(String, String, Origin)> {
+        let reads = self.reads.borrow();
+        let last: BTreeMap<&str, usize> =
+            reads.iter().enumerate().map(|(index, (key, ..))| (key.as_str(), index)).collect();
+        let is_last = |(index, read): &(usize, &(String, String, Origin))| last[read.0.as_str()] == *index;
+        reads.iter().enumerate().filter(is_last).map(|(_, read)| read.clone()).collect()
+    }
+
+    fn record(&self, key: String, value: String, origin: Origin) {
+        self.reads.borrow_mut().push((key, value, origin));
+    }
+
+    fn error(&self, fault: Fault) -> DocumentError {
+        let place = match fault.source {
+            Source::Document => Place::File { name: self.name.clone(), line: None },
+            Source::Line(line) => Place::File { name: self.name.clone(), line: Some(line) },
+            Source::Assignment(index) => {
+                Place::Setting(tree::printable(&self.assignments[index], tree::LONG))
+            }
+        };
+        let key = tree::cut(&fault.key, tree::LONG);
+        DocumentError { place, key, problem: Box::new(fault.problem) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! From text to tree.
+
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+use super::error::{Fault, Problem};
+use super::tree::{self, Entry, Node, Source, Table, Value};
+use super::{NESTING_LIMIT, nesting};
+
+/// The tree of a whole document.
+pub(super) fn document(text: &str) -> Result<Table, Fault> {
+    let origins = Origins::lines(text);
+    check_nesting(text, &origins)?;
+    let table = DeTable::parse(text).map_err(|error| syntax(text, &error, &origins))?;
+    build_table(table.into_inner(), "", 1, &origins)
+}
+
+/// The value of assignment `index`, which goes `depth` deep into the tree at `path`: TOML if it is, else text.
+pub(super) fn assigned(text: &str, path: &str, depth: usize, index: usize) -> Result<Node, Fault> {
+    let origins = Origins::Assignment(index);
+    check_nesting(text, &origins)?;
+    match DeValue::parse(text) {
+        Ok(value) => build(value, path, depth, &origins),
+        Err(_) => Ok(Node { source: Source::Assignment(index), value: Value::Text(text.to_owned()) }),
+    }
+}
+
+/// The text that a string of TOML stands for.
+pub(super) fn string(literal: &str) -> Option<String> {
+    DeValue::parse(literal).ok()?.get_ref().as_str().map(str::to_owned)
+}
+
+/// Where the offsets of a text lie.
+enum Origins {
+    /// A document: the offsets at which its lines begin.
+    Lines(Vec<usize>),
+    /// All of it is one assignment.
+    Assignment(usize),
+}
+
+impl Origins {
+    fn lines(text: &str) -> Self {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Self::Lines(core::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect())
+    }
+
+    fn of(&self, offset: usize) -> Source {
+        match self {
+            Self::Lines(starts) => Source::Line(starts.partition_point(|start| *start <= offset)),
+            Self::Assignment(index) => Source::Assignment(*index),
+        }
+    }
+}
+
+fn check_nesting(text: &str, origins: &Origins) -> Result<(), Fault> {
+    match nesting::first_beyond(text, NESTING_LIMIT) {
+        Some(offset) => Err(too_deep(origins.of(offset), "")),
+        None => Ok(()),
+    }
+}
+
+fn too_deep(source: Source, path: &str) -> Fault {
+    Fault { source, key: path.to_owned(), problem: Problem::TooDeep { limit: NESTING_LIMIT } }
+}
+
+fn syntax(text: &str, error: &toml::de::Error, origins: &Origins) -> Fault {
+    let span = error.span().unwrap_or_default();
+    let source = origins.of(span.start);
+    let span_text = text.get(span).unwrap_or_default();
+    if error.message() == "duplicate key" {
+        let key = tree::printable(span_text, tree::LONG);
+        return Fault { source, key, problem: Problem::DuplicateKey };
+    }
+    let message = tree::printable(error.message(), tree::LONG * 2).replacen(", expected", "; expected", 1);
+    Fault { source, key: String::new(), problem: Problem::Syntax(message) }
+}
+
+fn build_table(table: DeTable<'_>, path: &str, depth: usize, origins: &Origins) -> Result<Table, Fault> {
+    let mut entries: Vec<_> = table.into_iter().collect();
+    // The parser orders keys by the alphabet.
+    entries.sort_by_key(|(key, _)| key.span().start);
+    let entry = |(key, value): (Spanned<DeString<'_>>, _)| {
+        let source = origins.of(key.span().start);
+        let key = key.into_inner().into_owned();
+        let node = build(value, &tree::join(path, &key), depth, origins)?;
+        Ok(Entry { key, source, node })
+    };
+    Ok(Table { entries: entries.into_iter().map(entry).collect::<Result<_, _>>()? })
+}
+
+/// The node of `value`, which lies in the `depth`th table or list.
+fn build(value: Spanned<DeValue<'_>>, path: &str, depth: usize, origins: &Origins) -> Result<Node, Fault> {
+    let source = origins.of(value.span().start);
+    let too_large = |value: String, allowed| {
+        let problem = Problem::TooLarge { value: tree::printable(&value, tree::LONG), allowed };
+        Fault { source, key: path.to_owned(), problem }
+    };
+    let value = match value.into_inner() {
+        DeValue::Array(_) | DeValue::Table(_) if depth == NESTING_LIMIT => {
+            return Err(too_deep(source, path));
+        }
+        DeValue::String(text) => Value::Text(text.into()),
+        DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix())
+            .map(Value::Integer)
+            .map_err(|_| too_large(integer.to_string(), "an integer must fit into 64 bits with its sign"))?,
+        DeValue::Float(float) => finite(float.as_str())
+            .map(Value::Float)
+            .ok_or_else(|| too_large(float.to_string(), "a number must fit into a double"))?,
+        DeValue::Boolean(flag) => Value::Flag(flag),
+        DeValue::Datetime(moment) => Value::Moment(moment.to_string()),
+        DeValue::Array(values) => {
+            let nodes = values.into_iter().map(|value| build(value, path, depth + 1, origins));
+            Value::List(nodes.collect::<Result<_, _>>()?)
+        }
+        DeValue::Table(table) => Value::Table(build_table(table, path, depth + 1, origins)?),
+    };
+    Ok(Node { source, value })
+}
+
+/// The number that `text` is, unless it is too large for a double; infinity in so many letters is one.
+fn finite(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|float: &f64| !float.is_infinite() || text.ends_with("inf"))
+}

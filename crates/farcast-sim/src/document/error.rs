@@ -1,0 +1,235 @@
+//! What can be wrong with a document.
+
+use core::fmt;
+
+use farcast_core::units::UnitError;
+use thiserror::Error;
+
+use super::tree::Source;
+
+/// Why a document is refused: one sentence that says where, which key, what is wrong and what is allowed.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[error("{place}: {}{problem}", Prefix(.key))]
+pub struct DocumentError {
+    /// Where.
+    pub place: Place,
+    /// The path of the key; empty where the error has none.
+    pub key: String,
+    /// What is wrong.
+    pub problem: Box<Problem>,
+}
+
+/// Where an error is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The document itself.
+    File {
+        /// The name that the document was given.
+        name: String,
+        /// The line, from 1; `None` where something is missing at the top.
+        line: Option<usize>,
+    },
+    /// What was laid over it: the assignment.
+    Setting(String),
+}
+
+/// What is wrong with a document.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The text is not TOML.
+    #[error("this is not TOML: {0}")]
+    Syntax(String),
+    /// TOML allows a key once.
+    #[error("this key is given twice; give it once")]
+    DuplicateKey,
+    /// Tables or lists lie too deep within each other.
+    #[error("this lies too deep; at most {limit} tables and lists may lie within each other")]
+    TooDeep {
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// A number of TOML that fits no number here.
+    #[error("{value} is too large; {allowed}")]
+    TooLarge {
+        /// The number.
+        value: String,
+        /// Which would fit.
+        allowed: &'static str,
+    },
+    /// A key that the schema does not have.
+    #[error("this key is unknown{}; {}", Suggestion(.suggestion), Known(.known))]
+    UnknownKey {
+        /// The known key that is most like it.
+        suggestion: Option<String>,
+        /// The keys that the schema has at this place.
+        known: Vec<String>,
+    },
+    /// A key that the schema requires.
+    #[error("this key is missing {}; add it, as in {example}", Where(.table))]
+    MissingKey {
+        /// The table that lacks it; empty for the top.
+        table: String,
+        /// What to write there.
+        example: String,
+    },
+    /// A value of the wrong kind.
+    #[error("{value} is not {noun}; it must be {allowed}")]
+    Kind {
+        /// The value.
+        value: String,
+        /// What it should be.
+        noun: &'static str,
+        /// How that is written.
+        allowed: String,
+    },
+    /// A number outside its range.
+    #[error("{value} is out of range; it must be {allowed}")]
+    Range {
+        /// The number.
+        value: String,
+        /// The range.
+        allowed: String,
+    },
+    /// A number where a quantity with a unit is needed.
+    #[error("{value} has no unit; {error}")]
+    NoUnit {
+        /// The number.
+        value: String,
+        /// Which units there are.
+        error: UnitError,
+    },
+    /// Text that is no quantity of its kind.
+    #[error("{value} is {}; {error}", NoQuantity(.noun, .error))]
+    Quantity {
+        /// The text.
+        value: String,
+        /// The kind of quantity.
+        noun: &'static str,
+        /// What it should be.
+        error: UnitError,
+    },
+    /// Text that is none of those allowed.
+    #[error("{value} is not known{}; it must be one of {}", Suggestion(.suggestion), Listed(.known))]
+    Choice {
+        /// The text.
+        value: String,
+        /// The choice that is most like it.
+        suggestion: Option<String>,
+        /// All choices.
+        known: Vec<String>,
+    },
+    /// Two members of a list have one name.
+    #[error("two members of this list are named {name}; each must have its own name")]
+    SameName {
+        /// The name.
+        name: String,
+    },
+    /// An assignment to a member of a list that is not there.
+    #[error("this list has no member of this name; {}", Members(.known))]
+    NoMember {
+        /// The names of its members.
+        known: Vec<String>,
+    },
+    /// An assignment to a member of a list as a whole.
+    #[error("a member of a list cannot be replaced; set one of its keys")]
+    WholeMember,
+    /// An assignment that is none.
+    #[error("this is no assignment; write KEY=VALUE, as in link.forward.per=0.005")]
+    Assignment,
+    /// What the schema refuses for its own reasons.
+    #[error("{wrong}; {allowed}")]
+    Refused {
+        /// What is wrong.
+        wrong: String,
+        /// What is allowed.
+        allowed: String,
+    },
+}
+
+/// A problem with its place, before the document's name is known.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Fault {
+    pub(super) source: Source,
+    pub(super) key: String,
+    pub(super) problem: Problem,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { name, line: Some(line) } => write!(f, "{name}:{line}"),
+            Self::File { name, line: None } => f.write_str(name),
+            Self::Setting(assignment) => write!(f, "--set {assignment}"),
+        }
+    }
+}
+
+/// The key and what parts it from the problem.
+struct Prefix<'a>(&'a str);
+
+impl fmt::Display for Prefix<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
+    }
+}
+
+struct Suggestion<'a>(&'a Option<String>);
+
+impl fmt::Display for Suggestion<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |word| write!(f, ", did you mean {word}"))
+    }
+}
+
+/// Words with commas between them.
+struct Listed<'a>(&'a [String]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(", "))
+    }
+}
+
+struct Known<'a>(&'a [String]);
+
+impl fmt::Display for Known<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => f.write_str("there are no keys here"),
+            keys => write!(f, "the keys here are {}", Listed(keys)),
+        }
+    }
+}
+
+struct Members<'a>(&'a [String]);
+
+impl fmt::Display for Members<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => f.write_str("its members have no names"),
+            names => write!(f, "its members are {}", Listed(names)),
+        }
+    }
+}
+
+/// The table that lacks a key.
+struct Where<'a>(&'a str);
+
+impl fmt::Display for Where<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { f.write_str("at the top") } else { write!(f, "in the table {}", self.0) }
+    }
+}
+
+/// In which way a text is no quantity.
+struct NoQuantity<'a>(&'a str, &'a UnitError);
+
+impl fmt::Display for NoQuantity<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            UnitError::Range { .. } => f.write_str("out of range"),
+            _ => write!(f, "not {}", self.0),
+        }
+    }
+}

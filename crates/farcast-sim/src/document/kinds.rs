@@ -1,0 +1,292 @@
+//! What a schema may ask for: how each kind of value is read, and how it is written.
+
+use core::fmt::Display;
+use core::marker::PhantomData;
+use core::ops::RangeInclusive;
+use core::str::FromStr;
+
+use farcast_core::Span;
+use farcast_core::units::{BitRate, Bytes, Probability, UnitError};
+
+use super::error::Problem;
+use super::suggestion::nearest;
+use super::tree::{Node, Source, Value, quoted, quoted_brief};
+
+/// A kind of value.
+pub(super) trait Kind {
+    /// What is read.
+    type Value;
+
+    /// Reads a node; an error says at which source, for a list may span lines.
+    fn read(&self, node: &Node) -> Result<Self::Value, (Source, Problem)>;
+
+    /// How TOML writes `value`.
+    fn literal(&self, value: &Self::Value) -> String;
+
+    /// A value of this kind as TOML, for the message about a missing key.
+    fn example(&self) -> String;
+}
+
+/// A quantity with a unit.
+pub(super) trait Quantity: FromStr<Err = UnitError> {
+    /// What it is, with its article.
+    const NOUN: &'static str;
+    /// One, as TOML.
+    const EXAMPLE: &'static str;
+
+    /// How TOML writes it, without loss.
+    fn literal(&self) -> String;
+}
+
+impl Quantity for BitRate {
+    const NOUN: &'static str = "a bit rate";
+    const EXAMPLE: &'static str = "\"20 Mbit/s\"";
+
+    fn literal(&self) -> String {
+        const UNITS: [(u64, &str); 3] = [(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s")];
+        in_largest_unit(self.as_bps(), &UNITS, "bit/s")
+    }
+}
+
+impl Quantity for Span {
+    const NOUN: &'static str = "a time";
+    const EXAMPLE: &'static str = "\"250 ms\"";
+
+    fn literal(&self) -> String {
+        const SECOND: u64 = 1_000_000_000;
+        const UNITS: [(u64, &str); 5] =
+            [(3_600 * SECOND, "h"), (60 * SECOND, "min"), (SECOND, "s"), (1_000_000, "ms"), (1_000, "us")];
+        in_largest_unit(self.as_nanos(), &UNITS, if self.is_zero() { "s" } else { "ns" })
+    }
+}
+
+impl Quantity for Bytes {
+    const NOUN: &'static str = "a size";
+    const EXAMPLE: &'static str = "\"1 MiB\"";
+
+    fn literal(&self) -> String {
+        const UNITS: [(u64, &str); 8] = [
+            (1 << 40, "TiB"),
+            (1_000_000_000_000, "TB"),
+            (1 << 30, "GiB"),
+            (1_000_000_000, "GB"),
+            (1 << 20, "MiB"),
+            (1_000_000, "MB"),
+            (1 << 10, "KiB"),
+            (1_000, "kB"),
+        ];
+        in_largest_unit(self.0, &UNITS, "B")
+    }
+}
+
+impl Quantity for Probability {
+    const NOUN: &'static str = "a probability";
+    const EXAMPLE: &'static str = "0.005";
+
+    fn literal(&self) -> String {
+        Value::Float(self.get()).literal()
+    }
+}
+
+/// `value` in the largest unit of which it is a multiple, else in `smallest`.
+fn in_largest_unit(value: u64, units: &[(u64, &str)], smallest: &str) -> String {
+    let fits = |(scale, _): &&(u64, &str)| value != 0 && value.is_multiple_of(*scale);
+    let &(scale, unit) = units.iter().find(fits).unwrap_or(&(1, smallest));
+    format!("\"{} {unit}\"", value / scale)
+}
+
+/// Text that is a quantity.
+pub(super) struct WithUnit<Q>(PhantomData<Q>);
+
+impl<Q> WithUnit<Q> {
+    pub(super) const NEW: Self = Self(PhantomData);
+}
+
+impl<Q: Quantity> Kind for WithUnit<Q> {
+    type Value = Q;
+
+    fn read(&self, node: &Node) -> Result<Q, (Source, Problem)> {
+        let value = node.value.brief();
+        let noun = Q::NOUN;
+        let parsed = match &node.value {
+            Value::Text(text) => text.parse(),
+            // A number parses where this quantity has no unit; else the error lists the units.
+            Value::Integer(_) | Value::Float(_) => {
+                if let Err(error @ UnitError::Unit { .. }) = "1".parse::<Q>() {
+                    return Err((node.source, Problem::NoUnit { value, error }));
+                }
+                value.parse()
+            }
+            _ => "".parse(),
+        };
+        parsed.map_err(|error| (node.source, Problem::Quantity { value, noun, error }))
+    }
+
+    fn literal(&self, value: &Q) -> String {
+        value.literal()
+    }
+
+    fn example(&self) -> String {
+        Q::EXAMPLE.to_owned()
+    }
+}
+
+/// An integer within a range.
+pub(super) struct Integer<T>(pub(super) RangeInclusive<T>);
+
+impl<T: Copy + Display + PartialOrd + TryFrom<i64>> Kind for Integer<T> {
+    type Value = T;
+
+    fn read(&self, node: &Node) -> Result<T, (Source, Problem)> {
+        let allowed = || format!("an integer from {} to {}", self.0.start(), self.0.end());
+        let Value::Integer(integer) = node.value else {
+            return Err((node.source, kind(&node.value, "an integer", allowed())));
+        };
+        let fitting = T::try_from(integer).ok().filter(|value| self.0.contains(value));
+        fitting
+            .ok_or_else(|| (node.source, Problem::Range { value: integer.to_string(), allowed: allowed() }))
+    }
+
+    fn literal(&self, value: &T) -> String {
+        value.to_string()
+    }
+
+    fn example(&self) -> String {
+        self.0.start().to_string()
+    }
+}
+
+/// A number within a range.
+pub(super) struct Number(pub(super) RangeInclusive<f64>);
+
+impl Kind for Number {
+    type Value = f64;
+
+    fn read(&self, node: &Node) -> Result<f64, (Source, Problem)> {
+        let allowed = || format!("a number from {} to {}", self.0.start(), self.0.end());
+        let number = match node.value {
+            Value::Integer(integer) => integer as f64,
+            Value::Float(float) => float,
+            _ => return Err((node.source, kind(&node.value, "a number", allowed()))),
+        };
+        if self.0.contains(&number) {
+            return Ok(number);
+        }
+        Err((node.source, Problem::Range { value: node.value.literal(), allowed: allowed() }))
+    }
+
+    fn literal(&self, value: &f64) -> String {
+        Value::Float(*value).literal()
+    }
+
+    fn example(&self) -> String {
+        Value::Float(*self.0.start()).literal()
+    }
+}
+
+/// Any text.
+pub(super) struct Text;
+
+impl Kind for Text {
+    type Value = String;
+
+    fn read(&self, node: &Node) -> Result<String, (Source, Problem)> {
+        match &node.value {
+            Value::Text(text) => Ok(text.clone()),
+            other => Err((node.source, kind(other, "text", "text in quotes".to_owned()))),
+        }
+    }
+
+    fn literal(&self, value: &String) -> String {
+        quoted(value)
+    }
+
+    fn example(&self) -> String {
+        "\"...\"".to_owned()
+    }
+}
+
+/// Yes or no.
+pub(super) struct Flag;
+
+impl Kind for Flag {
+    type Value = bool;
+
+    fn read(&self, node: &Node) -> Result<bool, (Source, Problem)> {
+        match node.value {
+            Value::Flag(flag) => Ok(flag),
+            ref other => Err((node.source, kind(other, "a flag", "true or false".to_owned()))),
+        }
+    }
+
+    fn literal(&self, value: &bool) -> String {
+        value.to_string()
+    }
+
+    fn example(&self) -> String {
+        "true".to_owned()
+    }
+}
+
+/// One of some words, each of which stands for a value.
+pub(super) struct Choice<'a, T>(pub(super) &'a [(&'a str, T)]);
+
+impl<T: Clone + PartialEq> Kind for Choice<'_, T> {
+    type Value = T;
+
+    fn read(&self, node: &Node) -> Result<T, (Source, Problem)> {
+        let words = || self.0.iter().map(|(word, _)| *word);
+        let chosen = match &node.value {
+            Value::Text(text) => self.0.iter().find(|(word, _)| word == text),
+            _ => None,
+        };
+        let problem = || Problem::Choice {
+            value: node.value.brief(),
+            suggestion: match &node.value {
+                Value::Text(text) => nearest(text, words()).map(quoted_brief),
+                _ => None,
+            },
+            known: words().map(quoted_brief).collect(),
+        };
+        chosen.map(|(_, value)| value.clone()).ok_or_else(|| (node.source, problem()))
+    }
+
+    fn literal(&self, value: &T) -> String {
+        let word = self.0.iter().find(|(_, other)| other == value).map_or("", |(word, _)| *word);
+        quoted(word)
+    }
+
+    fn example(&self) -> String {
+        quoted(self.0.first().map_or("", |(word, _)| *word))
+    }
+}
+
+/// Integers within a range.
+pub(super) struct Integers<T>(pub(super) Integer<T>);
+
+impl<T> Kind for Integers<T>
+where
+    Integer<T>: Kind<Value = T>,
+{
+    type Value = Vec<T>;
+
+    fn read(&self, node: &Node) -> Result<Vec<T>, (Source, Problem)> {
+        match &node.value {
+            Value::List(nodes) => nodes.iter().map(|node| self.0.read(node)).collect(),
+            other => Err((node.source, kind(other, "a list", format!("a list, as in {}", self.example())))),
+        }
+    }
+
+    fn literal(&self, value: &Vec<T>) -> String {
+        format!("[{}]", value.iter().map(|value| self.0.literal(value)).collect::<Vec<_>>().join(", "))
+    }
+
+    fn example(&self) -> String {
+        format!("[{}]", self.0.example())
+    }
+}
+
+/// The problem of a value that is of another kind.
+pub(super) fn kind(value: &Value, noun: &'static str, allowed: String) -> Problem {
+    Problem::Kind { value: value.brief(), noun, allowed }
+}

@@ -1,0 +1,353 @@
+//! Reading a table key by key.
+
+use core::fmt::Display;
+use core::ops::RangeInclusive;
+use std::collections::BTreeSet;
+
+use farcast_core::Span;
+use farcast_core::units::{BitRate, Bytes, Probability};
+
+use super::error::{Fault, Problem};
+use super::kinds::{self, Choice, Flag, Integer, Integers, Kind, Number, Text, WithUnit};
+use super::suggestion::nearest;
+use super::tree::{self, Node, Source, Table, Value};
+use super::{Document, DocumentError, Origin};
+
+/// A table of a [`Document`] that is being read.
+///
+/// Each kind of value has three methods: `rate(key)` for a key that must be there, `rate_or(key, default)` for one
+/// that need not, and `optional_rate(key)` for one without a default. All refuse a value of another kind. When every
+/// key of the schema has been asked for, [`finish`](Self::finish) refuses the others.
+///
+/// A table inside is a reader of its own, to be read and finished like this one, before or after.
+#[derive(Debug)]
+#[must_use = "unknown keys show only at finish()"]
+pub struct Reader<'d> {
+    document: &'d Document,
+    table: &'d Table,
+    /// Where the table begins.
+    source: Source,
+    /// The path of the table as errors and assignments write it.
+    path: String,
+    /// The path as the header of the table in the file writes it, without names of members.
+    header: String,
+    asked: Vec<&'static str>,
+}
+
+/// The three methods of a kind of value that takes nothing but its key.
+macro_rules! methods {
+    ($($kind:expr => $value:ty, $required:ident, $or:ident, $optional:ident, $what:literal;)*) => { $(
+        #[doc = concat!("The value of `key`, ", $what, "; an error if it is absent.")]
+        pub fn $required(&mut self, key: &'static str) -> Result<$value, DocumentError> {
+            self.required(key, &$kind)
+        }
+
+        #[doc = concat!("The value of `key`, ", $what, "; `default` if it is absent.")]
+        pub fn $or(&mut self, key: &'static str, default: $value) -> Result<$value, DocumentError> {
+            self.or(key, &$kind, default)
+        }
+
+        #[doc = concat!("The value of `key`, ", $what, "; `None` if it is absent.")]
+        pub fn $optional(&mut self, key: &'static str) -> Result<Option<$value>, DocumentError> {
+            self.optional(key, &$kind)
+        }
+    )* };
+}
+
+impl<'d> Reader<'d> {
+    methods! {
+        WithUnit::<BitRate>::NEW => BitRate, rate, rate_or, optional_rate,
+            "a bit rate with its unit, 1 bit/s to 1000 Gbit/s (`\"20 Mbit/s\"`)";
+        WithUnit::<Span>::NEW => Span, span, span_or, optional_span,
+            "a time with its unit, 0 s to 1e9 s (`\"250 ms\"`)";
+        WithUnit::<Bytes>::NEW => Bytes, bytes, bytes_or, optional_bytes,
+            "a size with its unit, 0 B to 9000 TB (`\"1 MiB\"`)";
+        WithUnit::<Probability>::NEW => Probability, probability, probability_or, optional_probability,
+            "a probability, 0 to 1, as a number or as text (`0.005`, `\"0.5 %\"`)";
+        Text => String, text, text_or, optional_text, "any text";
+        Flag => bool, flag, flag_or, optional_flag, "true or false";
+    }
+
+    /// The value of `key`, an integer within `range`; an error if it is absent.
+    pub fn integer<T>(&mut self, key: &'static str, range: RangeInclusive<T>) -> Result<T, DocumentError>
+    where
+        T: Copy + Display + PartialOrd + TryFrom<i64>,
+    {
+        self.required(key, &Integer(range))
+    }
+
+    /// The value of `key`, an integer within `range`; `default` if it is absent.
+    pub fn integer_or<T>(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<T>,
+        default: T,
+    ) -> Result<T, DocumentError>
+    where
+        T: Copy + Display + PartialOrd + TryFrom<i64>,
+    {
+        self.or(key, &Integer(range), default)
+    }
+
+    /// The value of `key`, an integer within `range`; `None` if it is absent.
+    pub fn optional_integer<T>(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<T>,
+    ) -> Result<Option<T>, DocumentError>
+    where
+        T: Copy + Display + PartialOrd + TryFrom<i64>,
+    {
+        self.optional(key, &Integer(range))
+    }
+
+    /// The value of `key`, a number within `range`, with or without a fraction; an error if it is absent.
+    pub fn number(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Result<f64, DocumentError> {
+        self.required(key, &Number(range))
+    }
+
+    /// The value of `key`, a number within `range`, with or without a fraction; `default` if it is absent.
+    pub fn number_or(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<f64>,
+        default: f64,
+    ) -> Result<f64, DocumentError> {
+        self.or(key, &Number(range), default)
+    }
+
+    /// The value of `key`, a number within `range`, with or without a fraction; `None` if it is absent.
+    pub fn optional_number(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<f64>,
+    ) -> Result<Option<f64>, DocumentError> {
+        self.optional(key, &Number(range))
+    }
+
+    /// What the word at `key` stands for among `choices`; an error if it is absent.
+    ///
+    /// This is also how a table chooses between alternatives: the value may say which keys to ask for next.
+    pub fn choice<T: Clone + PartialEq>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&str, T)],
+    ) -> Result<T, DocumentError> {
+        self.required(key, &Choice(choices))
+    }
+
+    /// What the word at `key` stands for among `choices`; `default`, which should be one of them, if it is absent.
+    pub fn choice_or<T: Clone + PartialEq>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&str, T)],
+        default: T,
+    ) -> Result<T, DocumentError> {
+        self.or(key, &Choice(choices), default)
+    }
+
+    /// What the word at `key` stands for among `choices`; `None` if it is absent.
+    pub fn optional_choice<T: Clone + PartialEq>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&str, T)],
+    ) -> Result<Option<T>, DocumentError> {
+        self.optional(key, &Choice(choices))
+    }
+
+    /// The list at `key`, integers within `range`; an error if it is absent.
+    pub fn list_of_integers<T>(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<T>,
+    ) -> Result<Vec<T>, DocumentError>
+    where
+        T: Copy + Display + PartialOrd + TryFrom<i64>,
+    {
+        self.required(key, &Integers(Integer(range)))
+    }
+
+    /// The list at `key`, integers within `range`; `default` if it is absent.
+    pub fn list_of_integers_or<T>(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<T>,
+        default: Vec<T>,
+    ) -> Result<Vec<T>, DocumentError>
+    where
+        T: Copy + Display + PartialOrd + TryFrom<i64>,
+    {
+        self.or(key, &Integers(Integer(range)), default)
+    }
+
+    /// The list at `key`, integers within `range`; `None` if it is absent.
+    pub fn optional_list_of_integers<T>(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<T>,
+    ) -> Result<Option<Vec<T>>, DocumentError>
+    where
+        T: Copy + Display + PartialOrd + TryFrom<i64>,
+    {
+        self.optional(key, &Integers(Integer(range)))
+    }
+
+    /// A reader of the table at `key`; an error if it is absent.
+    pub fn table(&mut self, key: &'static str) -> Result<Reader<'d>, DocumentError> {
+        let example = format!("[{}]", tree::join(&self.header, key));
+        self.optional_table(key)?.ok_or_else(|| self.missing(key, example))
+    }
+
+    /// A reader of the table at `key`, of one without keys if it is absent: for tables all of whose keys have defaults.
+    pub fn table_or_empty(&mut self, key: &'static str) -> Result<Reader<'d>, DocumentError> {
+        let found = self.optional_table(key)?;
+        Ok(found.unwrap_or_else(|| self.inner(Table::EMPTY, self.source, tree::join(&self.path, key), key)))
+    }
+
+    /// A reader of the table at `key`; `None` if it is absent.
+    pub fn optional_table(&mut self, key: &'static str) -> Result<Option<Reader<'d>>, DocumentError> {
+        let Some(node) = self.ask(key) else { return Ok(None) };
+        let path = tree::join(&self.path, key);
+        match &node.value {
+            Value::Table(table) => Ok(Some(self.inner(table, node.source, path, key))),
+            other => {
+                let allowed = format!("a table, headed [{}]", tree::join(&self.header, key));
+                Err(self.error(node.source, path, kinds::kind(other, "a table", allowed)))
+            }
+        }
+    }
+
+    /// Readers of the tables in the list at `key`; an error if it is absent.
+    ///
+    /// Two members with the same `name` are refused.
+    pub fn tables(&mut self, key: &'static str) -> Result<Vec<Reader<'d>>, DocumentError> {
+        let example = format!("[[{}]]", tree::join(&self.header, key));
+        self.optional_tables(key)?.ok_or_else(|| self.missing(key, example))
+    }
+
+    /// Readers of the tables in the list at `key`, as [`tables`](Self::tables); `None` if it is absent.
+    pub fn optional_tables(&mut self, key: &'static str) -> Result<Option<Vec<Reader<'d>>>, DocumentError> {
+        let Some(node) = self.ask(key) else { return Ok(None) };
+        let path = tree::join(&self.path, key);
+        let allowed = || format!("tables, each headed [[{}]]", tree::join(&self.header, key));
+        let Value::List(nodes) = &node.value else {
+            let problem = kinds::kind(&node.value, "a list of tables", allowed());
+            return Err(self.error(node.source, path, problem));
+        };
+        let mut names = BTreeSet::new();
+        let reader = |(index, node): (usize, &'d Node)| {
+            let numbered = || format!("{path}[{index}]");
+            let Value::Table(table) = &node.value else {
+                return Err(self.error(
+                    node.source,
+                    numbered(),
+                    kinds::kind(&node.value, "a table", allowed()),
+                ));
+            };
+            let name = table.name();
+            if let Some(name) = name.filter(|name| !names.insert(*name)) {
+                let problem = Problem::SameName { name: tree::quoted_brief(name) };
+                return Err(self.error(node.source, path.clone(), problem));
+            }
+            let path = name.map_or_else(numbered, |name| tree::join(&path, name));
+            Ok(self.inner(table, node.source, path, key))
+        };
+        nodes.iter().enumerate().map(reader).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// The path of this table, as errors and assignments write it; empty for the top.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The error for a value at `key` of the right kind that the schema cannot use: `wrong` says what is wrong with it
+    /// and `allowed` what would be right. It stands at the line of the key, or of the table if the key is absent.
+    pub fn refuse(
+        &self,
+        key: &'static str,
+        wrong: impl Into<String>,
+        allowed: impl Into<String>,
+    ) -> DocumentError {
+        let source = self.table.get(key).map_or(self.source, |node| node.source);
+        let problem = Problem::Refused { wrong: wrong.into(), allowed: allowed.into() };
+        self.error(source, tree::join(&self.path, key), problem)
+    }
+
+    /// Ends the reading of this table: the first key that nobody asked for is an error.
+    pub fn finish(self) -> Result<(), DocumentError> {
+        let unknown = self.table.entries.iter().find(|entry| !self.asked.contains(&entry.key.as_str()));
+        let Some(entry) = unknown else { return Ok(()) };
+        let problem = Problem::UnknownKey {
+            suggestion: nearest(&entry.key, self.asked.iter().copied()).map(tree::key),
+            known: self.asked.iter().copied().map(tree::key).collect(),
+        };
+        Err(self.error(entry.source, tree::join(&self.path, &entry.key), problem))
+    }
+
+    pub(super) fn top(document: &'d Document) -> Self {
+        Self {
+            document,
+            table: &document.top,
+            source: Source::Document,
+            path: String::new(),
+            header: String::new(),
+            asked: Vec::new(),
+        }
+    }
+
+    /// A reader of a table inside this one.
+    fn inner(&self, table: &'d Table, source: Source, path: String, key: &str) -> Self {
+        let header = tree::join(&self.header, key);
+        Self { document: self.document, table, source, path, header, asked: Vec::new() }
+    }
+
+    fn ask(&mut self, key: &'static str) -> Option<&'d Node> {
+        if !self.asked.contains(&key) {
+            self.asked.push(key);
+        }
+        self.table.get(key)
+    }
+
+    fn optional<K: Kind>(&mut self, key: &'static str, kind: &K) -> Result<Option<K::Value>, DocumentError> {
+        let Some(node) = self.ask(key) else { return Ok(None) };
+        let path = tree::join(&self.path, key);
+        match kind.read(node) {
+            Ok(value) => {
+                let origin = match node.source {
+                    Source::Assignment(_) => Origin::Setting,
+                    Source::Line(_) | Source::Document => Origin::File,
+                };
+                self.document.record(path, node.value.literal(), origin);
+                Ok(Some(value))
+            }
+            Err((source, problem)) => Err(self.error(source, path, problem)),
+        }
+    }
+
+    fn or<K: Kind>(
+        &mut self,
+        key: &'static str,
+        kind: &K,
+        default: K::Value,
+    ) -> Result<K::Value, DocumentError> {
+        if let Some(value) = self.optional(key, kind)? {
+            return Ok(value);
+        }
+        self.document.record(tree::join(&self.path, key), kind.literal(&default), Origin::Default);
+        Ok(default)
+    }
+
+    fn required<K: Kind>(&mut self, key: &'static str, kind: &K) -> Result<K::Value, DocumentError> {
+        let found = self.optional(key, kind)?;
+        found.ok_or_else(|| self.missing(key, format!("{} = {}", tree::key(key), kind.example())))
+    }
+
+    fn missing(&self, key: &str, example: String) -> DocumentError {
+        let problem = Problem::MissingKey { table: tree::cut(&self.path, tree::LONG), example };
+        self.error(self.source, tree::join(&self.path, key), problem)
+    }
+
+    fn error(&self, source: Source, key: String, problem: Problem) -> DocumentError {
+        self.document.error(Fault { source, key, problem })
+    }
+}

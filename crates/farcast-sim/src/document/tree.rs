@@ -1,0 +1,174 @@
+//! A document as a tree in which everything knows where it came from, and how its parts are written.
+
+use core::fmt::Write as _;
+
+/// Where a key or a value was given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Source {
+    /// The document as a whole.
+    Document,
+    /// A line of it, from 1.
+    Line(usize),
+    /// An assignment that was laid over it, by its index.
+    Assignment(usize),
+}
+
+/// A value and where it was given.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Node {
+    pub(super) source: Source,
+    pub(super) value: Value,
+}
+
+/// A value of TOML.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Value {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+    Flag(bool),
+    /// A date, a time, or both, as written: scenarios have no use for them.
+    Moment(String),
+    List(Vec<Node>),
+    Table(Table),
+}
+
+/// Keys and their values, in the order in which they were given.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Table {
+    pub(super) entries: Vec<Entry>,
+}
+
+/// A key, where it was given, and its value.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Entry {
+    pub(super) key: String,
+    pub(super) source: Source,
+    pub(super) node: Node,
+}
+
+impl Table {
+    /// A table without keys.
+    pub(super) const EMPTY: &'static Self = &Self { entries: Vec::new() };
+
+    /// The value of `key`.
+    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
+    }
+
+    /// The value of `key`, which is put there if it is absent.
+    pub(super) fn get_or_insert(&mut self, key: &str, node: impl FnOnce() -> Node) -> &mut Node {
+        let index = self.entries.iter().position(|entry| entry.key == key).unwrap_or_else(|| {
+            let node = node();
+            self.entries.push(Entry { key: key.to_owned(), source: node.source, node });
+            self.entries.len() - 1
+        });
+        &mut self.entries[index].node
+    }
+
+    /// Gives `key` this value, whether it had one or not.
+    pub(super) fn set(&mut self, key: &str, node: Node) {
+        match self.entries.iter_mut().find(|entry| entry.key == key) {
+            Some(entry) => entry.node = node,
+            None => self.entries.push(Entry { key: key.to_owned(), source: node.source, node }),
+        }
+    }
+
+    /// The name by which this member of a list is reached.
+    pub(super) fn name(&self) -> Option<&str> {
+        match &self.get("name")?.value {
+            Value::Text(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// How many characters of a value an error message shows.
+const SHORT: usize = 40;
+/// How many characters of an assignment an error message shows.
+pub(super) const LONG: usize = 80;
+
+impl Value {
+    /// The value as TOML.
+    pub(super) fn literal(&self) -> String {
+        match self {
+            Self::Text(text) => quoted(text),
+            Self::Integer(integer) => integer.to_string(),
+            // Debug, unlike Display, writes what TOML reads as a float again.
+            Self::Float(float) => format!("{float:?}").to_lowercase(),
+            Self::Flag(flag) => flag.to_string(),
+            Self::Moment(moment) => moment.clone(),
+            Self::List(nodes) => {
+                format!("[{}]", nodes.iter().map(|node| node.value.literal()).collect::<Vec<_>>().join(", "))
+            }
+            Self::Table(table) => {
+                let pair = |entry: &Entry| format!("{} = {}", key(&entry.key), entry.node.value.literal());
+                format!("{{{}}}", table.entries.iter().map(pair).collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
+    /// The value as an error message names it, in one short line.
+    pub(super) fn brief(&self) -> String {
+        match self {
+            Self::Text(text) => quoted_brief(text),
+            Self::List(_) => "a list".to_owned(),
+            Self::Table(_) => "a table".to_owned(),
+            Self::Moment(moment) => format!("the date or time {moment}"),
+            _ => self.literal(),
+        }
+    }
+}
+
+/// `text` in quotes, with the escapes of a basic string of TOML.
+pub(super) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            // A write to a String cannot fail.
+            c if is_hidden(c) => drop(write!(out, "\\u{:04X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// `text` in quotes, cut to the length of an error message.
+pub(super) fn quoted_brief(text: &str) -> String {
+    quoted(&cut(text, SHORT))
+}
+
+/// `key` as it is written in a path.
+pub(super) fn key(key: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if !key.is_empty() && key.chars().all(bare) { key.to_owned() } else { quoted(key) }
+}
+
+/// The path of `name` below `path`.
+pub(super) fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { key(name) } else { format!("{path}.{}", key(name)) }
+}
+
+/// `text` in one line of at most `limit` characters and an ellipsis.
+pub(super) fn printable(text: &str, limit: usize) -> String {
+    cut(text, limit).chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect()
+}
+
+/// `text`, or its first `limit` characters and an ellipsis.
+pub(super) fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+/// Characters that would break a line or reorder it on a terminal.
+fn is_hidden(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}

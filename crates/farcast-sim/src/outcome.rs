@@ -1,0 +1,252 @@
+//! What a replication comes to, and what replications come to together.
+
+use farcast_core::Time;
+use farcast_core::stage::Totals;
+use farcast_stats::{StatsError, Summary, quantile};
+use serde::Serialize;
+
+use crate::star::{Kind, Star};
+
+/// How NAKs fared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Naks {
+    /// Sent by receivers.
+    pub sent: u64,
+    /// Requests for return capacity that collided; on a way back without contention always 0.
+    pub collided: u64,
+    /// That reached the sender after the pass behind the one they answer had begun.
+    pub late: u64,
+    /// That made the sender schedule something.
+    pub used: u64,
+}
+
+/// What one direction carried.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Carried {
+    /// Datagrams that were sent into it.
+    pub datagrams: u64,
+    /// Their octets with UDP and IP headers.
+    pub octets: u64,
+    /// Datagrams that a queue or a limit dropped.
+    pub dropped: u64,
+    /// How long its channel was in use, in seconds: what the transfer costs of it. 0 for a link without a rate.
+    pub airtime_s: f64,
+}
+
+/// When receivers had everything, in seconds; quantiles are of Hyndman and Fan's type 7.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct ReceiverTimes {
+    /// The mean.
+    pub mean: f64,
+    /// The 5 % quantile.
+    pub p05: f64,
+    /// The median.
+    pub p50: f64,
+    /// The 95 % quantile.
+    pub p95: f64,
+}
+
+/// One replication. Times count from when the sender opens.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Replication {
+    /// Its number, from 0.
+    pub index: u64,
+    /// When the last receiver had everything; `None` if one never had.
+    pub completion_time_s: Option<f64>,
+    /// When the sender began to send data.
+    pub data_begins_s: Option<f64>,
+    /// Passes that sent something.
+    pub passes: u64,
+    /// DTUs that each of them sent.
+    pub dtus_per_pass: Vec<u64>,
+    /// NAKs.
+    pub naks: Naks,
+    /// From the sender to the receivers.
+    pub forward: Carried,
+    /// From the receivers to the sender.
+    #[serde(rename = "return")]
+    pub back: Carried,
+    /// Receivers that never had everything.
+    pub incomplete: u64,
+    /// Of those that had: when. `None` if nobody had.
+    pub receiver_time_s: Option<ReceiverTimes>,
+    /// Each receiver's time in order of number, where asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receivers: Option<Vec<Option<f64>>>,
+}
+
+impl Replication {
+    /// What `star`, which has run, came to.
+    pub fn of(index: u64, star: &Star<'_>, per_receiver: bool) -> Self {
+        let mut done: Vec<f64> = Vec::new();
+        let mut each = per_receiver.then(Vec::new);
+        let mut incomplete = 0;
+        for group in star.groups() {
+            for n in 0..group.receivers() {
+                let at = Some(group.completed(n)).filter(|&at| at != Time::NEVER).map(Time::as_secs_f64);
+                done.extend(at);
+                incomplete += u64::from(at.is_none());
+                if let Some(each) = &mut each {
+                    each.push(at);
+                }
+            }
+        }
+        done.sort_unstable_by(f64::total_cmp);
+        let tally = star.tally();
+        let merged = |kind: &Kind| match kind {
+            Kind::Population { population, .. } => *population.stats(),
+            Kind::Engines(_) => farcast_mftp::population::PopulationStats::default(),
+        };
+        // Merged NAKs do not pass the way back one by one, so the populations' own counts are added.
+        let unseen: Vec<_> = star.groups().iter().map(|group| merged(&group.kind)).collect();
+        let stats = star.sender().stats();
+        Self {
+            index,
+            completion_time_s: done.last().copied().filter(|_| incomplete == 0),
+            data_begins_s: star.began().map(Time::as_secs_f64),
+            passes: stats.dtus_per_pass.len() as u64,
+            dtus_per_pass: stats.dtus_per_pass.clone(),
+            naks: Naks {
+                sent: star.groups().iter().map(crate::star::Group::naks).sum(),
+                collided: star.return_totals().map(|totals| totals.collided).sum(),
+                late: tally.naks_late,
+                used: tally.naks_used,
+            },
+            forward: carried(tally.forward_datagrams, tally.forward_octets, star.forward_totals()),
+            back: carried(
+                tally.return_datagrams + unseen.iter().map(|stats| stats.merged).sum::<u64>(),
+                tally.return_octets + unseen.iter().map(|stats| stats.merged_octets).sum::<u64>(),
+                star.return_totals(),
+            ),
+            incomplete,
+            receiver_time_s: times(&done),
+            receivers: each,
+        }
+    }
+}
+
+fn carried(datagrams: u64, octets: u64, totals: impl Iterator<Item = Totals>) -> Carried {
+    let mut carried = Carried { datagrams, octets, ..Carried::default() };
+    for totals in totals {
+        carried.dropped += totals.dropped;
+        carried.airtime_s = carried.airtime_s.max(totals.airtime.as_secs_f64());
+    }
+    carried
+}
+
+fn times(sorted: &[f64]) -> Option<ReceiverTimes> {
+    let at = |p| quantile(sorted, p).ok();
+    let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
+    Some(ReceiverTimes { mean, p05: at(0.05)?, p50: at(0.5)?, p95: at(0.95)? })
+}
+
+/// One measure over all replications.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Measure {
+    /// Replications that have it.
+    pub n: u64,
+    /// The mean; absent if a replication was not finished, for then there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
+    /// The standard deviation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sd: Option<f64>,
+    /// Half the width of the 95 % confidence interval of the mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ci95_half_width: Option<f64>,
+    /// The 5 % quantile. With unfinished replications, which count as later than all others, it may be absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p05: Option<f64>,
+    /// The median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50: Option<f64>,
+    /// The 95 % quantile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p95: Option<f64>,
+}
+
+impl Measure {
+    /// Over `values`; `None` is one that was not reached, later than every other.
+    ///
+    /// # Errors
+    /// A value that is not a finite number.
+    pub fn of(values: impl IntoIterator<Item = Option<f64>>) -> Result<Self, StatsError> {
+        let (mut reached, mut unfinished) = (Vec::new(), 0u64);
+        for value in values {
+            match value {
+                Some(value) => reached.push(value),
+                None => unfinished += 1,
+            }
+        }
+        let whole = (unfinished == 0 && !reached.is_empty()).then(|| Summary::of(&reached)).transpose()?;
+        reached.sort_unstable_by(f64::total_cmp);
+        let n = reached.len() as u64;
+        reached.resize(reached.len() + unfinished as usize, f64::MAX);
+        let at = |p| quantile(&reached, p).ok().filter(|&value| value < f64::MAX / 1e9);
+        Ok(Self {
+            n,
+            mean: whole.map(|summary| summary.mean),
+            sd: whole.and_then(|summary| summary.sd),
+            ci95_half_width: whole.and_then(|summary| summary.ci95_half_width),
+            p05: at(0.05),
+            p50: at(0.5),
+            p95: at(0.95),
+        })
+    }
+}
+
+/// All replications together.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Together {
+    /// Replications.
+    pub replications: u64,
+    /// Of these, how many have a receiver that never had everything.
+    pub unfinished: u64,
+    /// When the last receiver had everything, in seconds.
+    pub completion_time_s: Measure,
+    /// The median receiver's time, in seconds.
+    pub median_receiver_time_s: Measure,
+    /// Passes.
+    pub passes: Measure,
+    /// NAKs sent.
+    pub naks_sent: Measure,
+    /// Requests that collided.
+    pub naks_collided: Measure,
+    /// NAKs that came late.
+    pub naks_late: Measure,
+    /// Octets from the sender.
+    pub forward_octets: Measure,
+    /// How long the forward channel was in use, in seconds.
+    pub forward_airtime_s: Measure,
+    /// Octets from receivers.
+    pub return_octets: Measure,
+    /// How long the way back was in use, in seconds.
+    pub return_airtime_s: Measure,
+}
+
+impl Together {
+    /// The summary of `replications`.
+    ///
+    /// # Errors
+    /// A value that is not a finite number.
+    pub fn of(replications: &[Replication]) -> Result<Self, StatsError> {
+        let over =
+            |value: &dyn Fn(&Replication) -> f64| Measure::of(replications.iter().map(|r| Some(value(r))));
+        Ok(Self {
+            replications: replications.len() as u64,
+            unfinished: replications.iter().filter(|r| r.completion_time_s.is_none()).count() as u64,
+            completion_time_s: Measure::of(replications.iter().map(|r| r.completion_time_s))?,
+            median_receiver_time_s: Measure::of(
+                replications.iter().map(|r| r.receiver_time_s.map(|times| times.p50)),
+            )?,
+            passes: over(&|r| r.passes as f64)?,
+            naks_sent: over(&|r| r.naks.sent as f64)?,
+            naks_collided: over(&|r| r.naks.collided as f64)?,
+            naks_late: over(&|r| r.naks.late as f64)?,
+            forward_octets: over(&|r| r.forward.octets as f64)?,
+            forward_airtime_s: over(&|r| r.forward.airtime_s)?,
+            return_octets: over(&|r| r.back.octets as f64)?,
+            return_airtime_s: over(&|r| r.back.airtime_s)?,
+        })
+    }
+}

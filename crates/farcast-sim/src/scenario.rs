@@ -1,0 +1,278 @@
+//! Scenarios: what is simulated, read from TOML.
+//!
+//! A scenario is read once and makes a [`StarConfig`] for each replication. Every draw of a replication comes from a
+//! stream that is named by (seed, replication, entity, purpose), so a receiver group more or a longer trace changes no
+//! other draw, and two settings can be compared on common random numbers.
+//!
+//! | table | what |
+//! |---|---|
+//! | top | `name`, `receivers` or `[[groups]]`, `engines`, `time_limit` |
+//! | `protocol` | the transfer: size, pace, pass rules, Status Retry Timer |
+//! | `link.forward`, `link.return` | the links, `kind` "pipe" or "bgan", and who loses what |
+//! | `link.stages` | further stages in a row, by `name` |
+
+mod link;
+mod losses;
+mod protocol;
+
+use farcast_core::stage::Port;
+use farcast_core::{Span, Time};
+use farcast_mftp::{ClientId, Group, ReceiverConfig, SenderConfig};
+
+use crate::document::{Document, DocumentError, Reader};
+use crate::star::{Back, BackLosses, Cut, GroupConfig, StarConfig};
+
+use link::{Direction, LinkSpec};
+use losses::LossSpec;
+
+/// Which draw of an entity a stream is for.
+#[derive(Clone, Copy)]
+enum Purpose {
+    Losses = 1,
+    Stage = 2,
+    Waits = 3,
+    ReturnLosses = 4,
+}
+
+/// The stream labels of one replication's entity.
+#[derive(Clone, Copy, Debug)]
+struct Streams {
+    seed: u64,
+    replication: u64,
+}
+
+impl Streams {
+    fn of(self, entity: u64, purpose: Purpose) -> farcast_core::random::RandomStream {
+        farcast_core::random::RandomStream::derive(self.seed, &[self.replication, entity, purpose as u64])
+    }
+
+    /// A number for an engine that derives its own streams.
+    fn seed(self, entity: u64, purpose: Purpose) -> u64 {
+        self.of(entity, purpose).bits()
+    }
+}
+
+/// Receivers that are alike.
+#[derive(Clone, Debug)]
+struct GroupSpec {
+    receivers: u32,
+    delay: Span,
+    /// What they lose, where it differs from what `link.forward` says.
+    losses: Option<LossSpec>,
+}
+
+/// What is simulated.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    name: String,
+    /// Every receiver is an engine of its own.
+    engines: bool,
+    time_limit: Span,
+    groups: Vec<GroupSpec>,
+    sender: SenderConfig,
+    receiver: ReceiverConfig,
+    overhead: u16,
+    given: bool,
+    stages: Vec<(Direction, LinkSpec)>,
+    forward: LinkSpec,
+    losses: LossSpec,
+    /// Only data is lost on the way forward.
+    data_only: bool,
+    back: LinkSpec,
+    back_losses: LossSpec,
+}
+
+impl Scenario {
+    /// Reads a scenario.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it: file, line, key, what is wrong, what is allowed.
+    pub fn read(document: &Document) -> Result<Self, DocumentError> {
+        let mut top = document.root();
+        let name = top.text_or("name", String::new())?;
+        let engines = top.flag_or("engines", false)?;
+        let time_limit = top.span_or("time_limit", Span::from_secs(24 * 3600))?;
+        if time_limit.is_zero() {
+            return Err(top.refuse("time_limit", "nothing happens in no time", "a time above zero"));
+        }
+        let groups = groups(&mut top)?;
+        let mut link = top.table_or_empty("link")?;
+        let mut stages = Vec::new();
+        for mut stage in link.optional_tables("stages")?.unwrap_or_default() {
+            stage.text("name")?;
+            let direction = stage.choice("direction", &Direction::CHOICES)?;
+            stages.push((direction, LinkSpec::read(&mut stage, direction)?));
+            stage.finish()?;
+        }
+        let mut table = link.table_or_empty("forward")?;
+        let forward = LinkSpec::read(&mut table, Direction::Forward)?;
+        let losses = LossSpec::read(&mut table, &forward)?;
+        let data_only = table.choice_or("loses", &[("everything", false), ("data", true)], false)?;
+        table.finish()?;
+        let mut table = link.table_or_empty("return")?;
+        let back = LinkSpec::read(&mut table, Direction::Return)?;
+        let back_losses = LossSpec::read(&mut table, &back)?;
+        table.finish()?;
+        link.finish()?;
+        let mut protocol = protocol::read(&mut top, &forward)?;
+        if let Group::Closed(invited) = &mut protocol.sender.group {
+            let total: u32 = groups.iter().map(|group| group.receivers).sum();
+            *invited = (0..total).map(protocol::invited).collect();
+        }
+        let suppressed = protocol.sender.parity_symbols > 0 && !engines;
+        if suppressed {
+            return Err(top.refuse(
+                "engines",
+                "parity is simulated with an engine for each receiver",
+                "engines = true",
+            ));
+        }
+        top.finish()?;
+        Ok(Self {
+            name,
+            engines,
+            time_limit,
+            groups,
+            sender: protocol.sender,
+            receiver: protocol.receiver,
+            overhead: protocol.overhead,
+            given: protocol.given,
+            stages,
+            forward,
+            losses,
+            data_only,
+            back,
+            back_losses,
+        })
+    }
+
+    /// What the scenario is called; empty if its file does not say.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many receivers there are in all.
+    pub fn receivers(&self) -> u64 {
+        self.groups.iter().map(|group| u64::from(group.receivers)).sum()
+    }
+
+    /// The sender's settings.
+    pub fn sender(&self) -> &SenderConfig {
+        &self.sender
+    }
+
+    /// Where a replication stops.
+    pub fn time_limit(&self) -> Time {
+        Time::ZERO + self.time_limit
+    }
+
+    /// The same with an engine for each receiver, packet by packet: slower, with nothing merged.
+    #[must_use]
+    pub fn with_engines(self) -> Self {
+        Self { engines: true, ..self }
+    }
+
+    /// The world of replication number `replication`, whose random numbers follow from `seed`.
+    pub fn star(&self, seed: u64, replication: u64) -> StarConfig {
+        let streams = Streams { seed, replication };
+        let total = u32::try_from(self.receivers()).unwrap_or(u32::MAX);
+        let stage = |number: usize| streams.of(number as u64, Purpose::Stage);
+        let mut forward = Vec::new();
+        let mut back = Vec::new();
+        for (number, (direction, spec)) in self.stages.iter().enumerate() {
+            let stage = spec.stage(*direction, total, stage(2 + number));
+            if *direction == Direction::Forward { &mut forward } else { &mut back }.extend(stage);
+        }
+        forward.extend(self.forward.stage(Direction::Forward, total, stage(0)));
+        let groups = self.groups.iter().enumerate().map(|(number, group)| {
+            let stream = streams.of(number as u64, Purpose::Losses);
+            let losses = group.losses.as_ref().unwrap_or(&self.losses);
+            let receiver =
+                ReceiverConfig { seed: streams.seed(number as u64, Purpose::Waits), ..self.receiver.clone() };
+            GroupConfig {
+                receivers: group.receivers,
+                population: !self.engines,
+                receiver,
+                losses: losses.make(group.receivers, stream),
+                delay: group.delay,
+                data_only: self.data_only,
+            }
+        });
+        StarConfig {
+            sender: self.sender.clone(),
+            groups: groups.collect(),
+            forward,
+            lookahead: self.back.least_delay(),
+            back: self.way_back(back, total, streams),
+            overhead: self.overhead,
+            given: self.given,
+            limit: self.time_limit(),
+            cut: Cut::Whole,
+        }
+    }
+
+    fn way_back(&self, mut stages: Vec<crate::star::BoxedStage>, total: u32, streams: Streams) -> Back {
+        let lose = |entity| streams.of(entity, Purpose::ReturnLosses);
+        let losses = if self.back_losses.is_memoryless() {
+            BackLosses::Shared(self.back_losses.make(total, lose(0)))
+        } else {
+            // Each receiver has a link of its own, so each has a process of its own.
+            BackLosses::Each((0..u64::from(total)).map(|n| self.back_losses.make(1, lose(n))).collect())
+        };
+        let stage = self.back.stage(Direction::Return, total, streams.of(1, Purpose::Stage));
+        if let (true, Some(delay)) = (stages.is_empty(), self.back.constant_delay()) {
+            return Back::uniform(delay, losses);
+        }
+        stages.extend(stage);
+        Back::stages(stages, losses)
+    }
+}
+
+/// `receivers`, or `[[groups]]`.
+fn groups(top: &mut Reader<'_>) -> Result<Vec<GroupSpec>, DocumentError> {
+    const MOST: u32 = 1 << 22;
+    let Some(tables) = top.optional_tables("groups")? else {
+        let receivers = top.integer("receivers", 1..=MOST)?;
+        return Ok(vec![GroupSpec { receivers, delay: Span::ZERO, losses: None }]);
+    };
+    if top.optional_integer("receivers", 1..=MOST)?.is_some() {
+        return Err(top.refuse(
+            "receivers",
+            "there are groups, and they say how many receivers they have",
+            "either receivers or [[groups]]",
+        ));
+    }
+    let mut groups = Vec::new();
+    let mut left = MOST;
+    for mut table in tables {
+        table.text("name")?;
+        if left == 0 {
+            return Err(table.refuse(
+                "receivers",
+                "there are too many receivers in all",
+                format!("at most {MOST}"),
+            ));
+        }
+        let receivers = table.integer("receivers", 1..=left)?;
+        left -= receivers;
+        let delay = table.span_or("delay", Span::ZERO)?;
+        let losses = LossSpec::read_own(&mut table)?;
+        groups.push(GroupSpec { receivers, delay, losses });
+        table.finish()?;
+    }
+    if groups.is_empty() {
+        return Err(top.refuse("groups", "it is empty", "at least one [[groups]]"));
+    }
+    Ok(groups)
+}
+
+/// The id that settings carry before each receiver is given its own.
+const NOBODY: ClientId = ClientId(1);
+
+/// The port on which a stage's frames leave.
+const fn out(direction: Direction) -> Port {
+    match direction {
+        Direction::Forward => Port::Terminals,
+        Direction::Return => Port::Hub,
+    }
+}

@@ -1,0 +1,199 @@
+//! Links and stages of a scenario.
+
+use farcast_core::random::RandomStream;
+use farcast_core::units::Bytes;
+use farcast_core::{Span, Time};
+use farcast_link::bgan::{
+    Access, Forward, ForwardConfig, LossUnit, Packing, RequestFor, Return, ReturnConfig,
+};
+use farcast_link::outage::{Hold, Schedule, Window};
+use farcast_link::pipe::{Jitter, JitterShape, Pipe, PipeConfig, QueueLimit};
+
+use super::out;
+use crate::document::{DocumentError, Reader};
+use crate::star::BoxedStage;
+
+/// Which way a stage carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Direction {
+    Forward,
+    Return,
+}
+
+impl Direction {
+    pub(super) const CHOICES: [(&'static str, Self); 2] =
+        [("forward", Self::Forward), ("return", Self::Return)];
+}
+
+/// What a link does to frames, but for losing them.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum LinkSpec {
+    Pipe(PipeConfig),
+    Hold(Schedule),
+    BganForward(ForwardConfig),
+    BganReturn(ReturnConfig),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Pipe,
+    Hold,
+    Bgan,
+}
+
+impl LinkSpec {
+    /// Reads `kind` and the keys that go with it.
+    pub(super) fn read(table: &mut Reader<'_>, direction: Direction) -> Result<Self, DocumentError> {
+        let kinds = [("pipe", Kind::Pipe), ("hold", Kind::Hold), ("bgan", Kind::Bgan)];
+        match (table.choice_or("kind", &kinds, Kind::Pipe)?, direction) {
+            (Kind::Pipe, _) => pipe(table).map(Self::Pipe),
+            (Kind::Hold, _) => hold(table).map(Self::Hold),
+            (Kind::Bgan, Direction::Forward) => forward(table).map(Self::BganForward),
+            (Kind::Bgan, Direction::Return) => back(table).map(Self::BganReturn),
+        }
+    }
+
+    /// The stage for `terminals` receivers; `None` if it would pass everything at once.
+    pub(super) fn stage(
+        &self,
+        direction: Direction,
+        terminals: u32,
+        stream: RandomStream,
+    ) -> Option<BoxedStage> {
+        // The settings were checked when they were read.
+        const CHECKED: &str = "checked when read";
+        Some(match self {
+            Self::Pipe(config) if *config == PipeConfig::default() => return None,
+            Self::Pipe(config) => Box::new(Pipe::new(*config, out(direction), stream).expect(CHECKED)),
+            Self::Hold(schedule) => Box::new(Hold::new(schedule.clone(), out(direction))),
+            Self::BganForward(config) => Box::new(Forward::new(config.clone()).expect(CHECKED)),
+            Self::BganReturn(config) => {
+                Box::new(Return::new(config.clone(), terminals, stream).expect(CHECKED))
+            }
+        })
+    }
+
+    /// The delay, if it is the same for every frame whatever else is on the link.
+    pub(super) fn constant_delay(&self) -> Option<Span> {
+        match self {
+            Self::Pipe(config) => (config.rate.is_none() && config.jitter.is_none()).then_some(config.delay),
+            _ => None,
+        }
+    }
+
+    /// The shortest time that a frame takes.
+    pub(super) fn least_delay(&self) -> Span {
+        match self {
+            Self::Pipe(PipeConfig { delay, jitter: None, .. }) => *delay,
+            Self::Pipe(_) | Self::Hold(_) => Span::ZERO,
+            Self::BganForward(config) => config.propagation,
+            Self::BganReturn(config) => config.propagation,
+        }
+    }
+}
+
+fn pipe(table: &mut Reader<'_>) -> Result<PipeConfig, DocumentError> {
+    let rate = table.optional_rate("rate")?;
+    let delay = table.span_or("delay", Span::ZERO)?;
+    let octets = table.optional_bytes("queue")?;
+    let packets = table.optional_integer("queue_packets", 1..=u32::MAX)?;
+    let queue = match (octets, packets) {
+        (None, None) => QueueLimit::Unbounded,
+        (Some(Bytes(octets)), None) => QueueLimit::Octets(octets),
+        (None, Some(packets)) => QueueLimit::Packets(packets),
+        (Some(_), Some(_)) => {
+            return Err(table.refuse("queue_packets", "queue limits the queue already", "one of the two"));
+        }
+    };
+    let jitter = jitter(table)?;
+    let Bytes(overhead) = table.bytes_or("frame_overhead", Bytes(0))?;
+    let Ok(overhead) = u16::try_from(overhead) else {
+        return Err(table.refuse("frame_overhead", "it is larger than any frame", "at most 65535 B"));
+    };
+    let config = PipeConfig { rate, queue, delay, jitter, overhead };
+    config.check().map_err(|error| table.refuse("queue", error.to_string(), "see its documentation"))?;
+    Ok(config)
+}
+
+fn jitter(table: &mut Reader<'_>) -> Result<Option<Jitter>, DocumentError> {
+    let half_width = table.optional_span("jitter")?;
+    let deviation = table.optional_span("jitter_deviation")?;
+    let reorder = table.flag_or("reorder", false)?;
+    let shape = match (half_width, deviation) {
+        (None, None) => return Ok(None),
+        (None, Some(_)) => {
+            return Err(table.refuse(
+                "jitter_deviation",
+                "normal jitter needs a limit",
+                "jitter = \"30 ms\" as well",
+            ));
+        }
+        (Some(half_width), None) => JitterShape::Uniform { half_width },
+        (Some(limit), Some(deviation)) => JitterShape::Normal { deviation, limit },
+    };
+    Ok(Some(Jitter { shape, reorder }))
+}
+
+/// The keys of scheduled outages.
+pub(super) fn schedule(table: &mut Reader<'_>) -> Result<Option<Schedule>, DocumentError> {
+    let Some(start) = table.optional_span("start")? else { return Ok(None) };
+    let length = table.span("length")?;
+    let period = table.optional_span("period")?;
+    let window = Window { start: Time::ZERO + start, length };
+    let schedule = Schedule::new(&[window], period);
+    schedule.map(Some).map_err(|error| table.refuse("length", error.to_string(), "a length below the period"))
+}
+
+fn hold(table: &mut Reader<'_>) -> Result<Schedule, DocumentError> {
+    schedule(table)?.ok_or_else(|| table.refuse("start", "an outage needs a beginning", "start = \"60 s\""))
+}
+
+fn forward(table: &mut Reader<'_>) -> Result<ForwardConfig, DocumentError> {
+    let default = ForwardConfig::default();
+    let packings = [("packet_aligned", Packing::PacketAligned), ("shared", Packing::Shared)];
+    let units = [("pdu", LossUnit::Pdu), ("packet", LossUnit::Packet), ("fec_block", LossUnit::FecBlock)];
+    let config = ForwardConfig {
+        frame: table.span_or("frame", default.frame)?,
+        fec_blocks: table.integer_or("fec_blocks", 1..=1000, default.fec_blocks)?,
+        fec_block_octets: table.integer_or("fec_block_octets", 1..=65_535, default.fec_block_octets)?,
+        pdu_payloads: table.list_of_integers_or("pdu_payloads", 1..=65_535, default.pdu_payloads)?,
+        pdu_overheads: table.list_of_integers_or("pdu_overheads", 0..=65_535, default.pdu_overheads)?,
+        packing: table.choice_or("packing", &packings, default.packing)?,
+        align_to_blocks: table.flag_or("align_to_blocks", default.align_to_blocks)?,
+        queue_limit: table.optional_bytes("queue")?.map(|Bytes(octets)| octets),
+        propagation: table.span_or("propagation", default.propagation)?,
+        loss_unit: table.choice_or("loss_unit", &units, default.loss_unit)?,
+        loss: table.probability_or("per", default.loss)?,
+        drop_rest_of_block: table.flag_or("drop_rest_of_block", default.drop_rest_of_block)?,
+    };
+    config
+        .check()
+        .map_err(|error| table.refuse("kind", error.to_string(), "settings that fit each other"))?;
+    Ok(config)
+}
+
+fn back(table: &mut Reader<'_>) -> Result<ReturnConfig, DocumentError> {
+    let default = ReturnConfig::default();
+    let requests = [("queue", RequestFor::Queue), ("packet", RequestFor::Packet)];
+    let accesses = [("contention", Access::Contention), ("ideal", Access::Ideal)];
+    let config = ReturnConfig {
+        frame: table.span_or("frame", default.frame)?,
+        contention_slots: table.integer_or("c_slots", 0..=10_000, default.contention_slots)?,
+        contention_slot: table.span_or("c_slot", default.contention_slot)?,
+        reservation_slots: table.integer_or("r_slots", 1..=10_000, default.reservation_slots)?,
+        reservation_slot: table.span_or("r_slot", default.reservation_slot)?,
+        r_slot_octets: table.integer_or("r_slot_octets", 1..=65_535, default.r_slot_octets)?,
+        propagation: table.span_or("propagation", default.propagation)?,
+        processing: table.span_or("processing", default.processing)?,
+        backoff_frames: table.integer_or("backoff_frames", 1..=1_000_000, default.backoff_frames)?,
+        backoff_doubling: table.optional_integer("backoff_doubling", 0..=31)?,
+        request: table.choice_or("request", &requests, default.request)?,
+        piggyback: table.flag_or("piggyback", default.piggyback)?,
+        access: table.choice_or("access", &accesses, default.access)?,
+        give_up_after: table.optional_integer("give_up_after", 1..=u32::MAX)?,
+    };
+    config
+        .check()
+        .map_err(|error| table.refuse("kind", error.to_string(), "settings that fit each other"))?;
+    Ok(config)
+}

@@ -1,0 +1,180 @@
+//! Who loses what, as a scenario says it.
+
+use std::num::NonZeroU32;
+
+use farcast_core::random::RandomStream;
+use farcast_core::units::Bytes;
+use farcast_core::{Bitmap, Losses, Probability, Span};
+use farcast_link::bgan::{ForwardConfig, ForwardLosses};
+use farcast_link::losses::{
+    AtEnd, Bernoulli, BitErrors, ErrorVectors, GilbertElliott, GilbertElliottConfig, NoLoss, OutageLength,
+    Outages, RandomOutages, Several, Transitions, parse_error_vector,
+};
+use farcast_link::outage::Schedule;
+
+use super::link::{self, LinkSpec};
+use crate::document::{DocumentError, Reader};
+
+/// One loss process.
+#[derive(Clone, PartialEq, Debug)]
+enum Process {
+    Bernoulli(Probability),
+    BitErrors(Probability, Option<NonZeroU32>),
+    GilbertElliott(GilbertElliottConfig),
+    /// The same vector for every receiver.
+    Vector(Bitmap, AtEnd),
+    Scheduled(Schedule),
+    Random(RandomOutages),
+    Bgan(ForwardConfig),
+}
+
+/// Loss processes; a frame is lost if any of them loses it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct LossSpec(Vec<Process>);
+
+impl LossSpec {
+    /// The losses of a link. A BGAN bearer has read its own `per`, the loss of a unit of it.
+    pub(super) fn read(table: &mut Reader<'_>, link: &LinkSpec) -> Result<Self, DocumentError> {
+        let mut processes = Vec::new();
+        if let LinkSpec::BganForward(config) = link {
+            if config.loss != Probability::ZERO {
+                processes.push(Process::Bgan(config.clone()));
+            }
+        } else {
+            processes.extend(bernoulli(table)?);
+        }
+        processes.extend(others(table)?);
+        Ok(Self(processes))
+    }
+
+    /// The losses that a group of receivers has in place of the link's; `None` if it says none.
+    pub(super) fn read_own(table: &mut Reader<'_>) -> Result<Option<Self>, DocumentError> {
+        let named = table.optional_probability("per")?.is_some();
+        let mut processes: Vec<Process> = bernoulli(table)?.into_iter().collect();
+        processes.extend(others(table)?);
+        Ok((named || !processes.is_empty()).then_some(Self(processes)))
+    }
+
+    /// Whether one process may serve receivers that have a link each.
+    pub(super) fn is_memoryless(&self) -> bool {
+        self.0.iter().all(|process| matches!(process, Process::Bernoulli(_) | Process::BitErrors(..)))
+    }
+
+    /// The processes for `receivers` receivers of one channel.
+    pub(super) fn make(&self, receivers: u32, stream: RandomStream) -> Box<dyn Losses> {
+        match self.0.as_slice() {
+            [] => Box::new(NoLoss),
+            [one] => one.make(receivers, stream),
+            several => {
+                let mut stream = stream;
+                let own = |process: &Process| {
+                    let stream = RandomStream::derive(stream.bits(), &[]);
+                    process.make(receivers, stream)
+                };
+                Box::new(Several::new(several.iter().map(own).collect()))
+            }
+        }
+    }
+}
+
+impl Process {
+    fn make(&self, receivers: u32, stream: RandomStream) -> Box<dyn Losses> {
+        // The settings were checked when they were read.
+        const CHECKED: &str = "checked when read";
+        match self {
+            Self::Bernoulli(p) => Box::new(Bernoulli::new(*p, receivers, stream)),
+            Self::BitErrors(ber, frame) => Box::new(BitErrors::new(*ber, *frame, receivers, stream)),
+            Self::GilbertElliott(config) => {
+                Box::new(GilbertElliott::new(*config, receivers, stream).expect(CHECKED))
+            }
+            Self::Vector(vector, at_end) => {
+                let all = vec![vector.clone(); receivers as usize];
+                Box::new(ErrorVectors::new(&all, *at_end).expect(CHECKED))
+            }
+            Self::Scheduled(schedule) => Box::new(Outages::scheduled(schedule.clone(), receivers)),
+            Self::Random(config) => Box::new(Outages::random(*config, receivers, stream).expect(CHECKED)),
+            Self::Bgan(config) => {
+                Box::new(ForwardLosses::new(config.clone(), receivers, stream).expect(CHECKED))
+            }
+        }
+    }
+}
+
+fn bernoulli(table: &mut Reader<'_>) -> Result<Option<Process>, DocumentError> {
+    let p = table.optional_probability("per")?.filter(|p| *p != Probability::ZERO);
+    Ok(p.map(Process::Bernoulli))
+}
+
+fn others(table: &mut Reader<'_>) -> Result<Vec<Process>, DocumentError> {
+    let mut processes = Vec::new();
+    if let Some(ber) = table.optional_probability("ber")? {
+        let frame = table.optional_bytes("ber_frame")?.map(|Bytes(octets)| octets);
+        let fits = |octets: u64| u32::try_from(octets).ok().and_then(NonZeroU32::new);
+        if frame.is_some_and(|octets| fits(octets).is_none()) {
+            return Err(table.refuse("ber_frame", "a frame has at least one octet", "1 B to 4 GB"));
+        }
+        processes.push(Process::BitErrors(ber, frame.and_then(fits)));
+    }
+    if let Some(mut inner) = table.optional_table("gilbert_elliott")? {
+        processes.push(gilbert_elliott(&mut inner)?);
+        inner.finish()?;
+    }
+    if let Some(text) = table.optional_text("error_vector")? {
+        let vector = parse_error_vector(&text);
+        let vector =
+            vector.map_err(|error| table.refuse("error_vector", error.to_string(), "such as \"00010\""))?;
+        let at_end = if table.flag_or("error_vector_repeats", true)? { AtEnd::Repeat } else { AtEnd::Keep };
+        if vector == Bitmap::new(0) {
+            return Err(table.refuse("error_vector", "it is empty", "at least one 0 or 1"));
+        }
+        processes.push(Process::Vector(vector, at_end));
+    }
+    if let Some(mut inner) = table.optional_table("outages")? {
+        processes.push(outages(&mut inner)?);
+        inner.finish()?;
+    }
+    Ok(processes)
+}
+
+fn gilbert_elliott(table: &mut Reader<'_>) -> Result<Process, DocumentError> {
+    let sojourns = (table.optional_span("good")?, table.optional_span("bad")?);
+    let transitions = match sojourns {
+        (Some(good), Some(bad)) => Transitions::Timed { good, bad },
+        (None, None) => {
+            let (p, r) = (table.probability("p")?, table.probability("r")?);
+            Transitions::PerFrame { p, r }
+        }
+        _ => {
+            return Err(table.refuse(
+                "good",
+                "the mean times in both states are needed",
+                "good and bad, or p and r",
+            ));
+        }
+    };
+    let certain = Probability::new(1.0).unwrap_or(Probability::ZERO);
+    let config = GilbertElliottConfig {
+        transitions,
+        loss_good: table.probability_or("loss_good", Probability::ZERO)?,
+        loss_bad: table.probability_or("loss_bad", certain)?,
+    };
+    config.check().map_err(|error| table.refuse("p", error.to_string(), "see its documentation"))?;
+    Ok(Process::GilbertElliott(config))
+}
+
+/// Scheduled outages have a `start`, random ones a mean time `between` them.
+fn outages(table: &mut Reader<'_>) -> Result<Process, DocumentError> {
+    if let Some(schedule) = link::schedule(table)? {
+        return Ok(Process::Scheduled(schedule));
+    }
+    let between: Span = table.span("between")?;
+    let length = table.span("length")?;
+    let length = if table.flag_or("fixed_length", false)? {
+        OutageLength::Fixed(length)
+    } else {
+        OutageLength::Exponential(length)
+    };
+    let config = RandomOutages { between, length, common: table.flag_or("common", false)? };
+    config.check().map_err(|error| table.refuse("between", error.to_string(), "times above zero"))?;
+    Ok(Process::Random(config))
+}

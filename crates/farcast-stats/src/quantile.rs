@@ -1,0 +1,69 @@
+//! Sample quantiles.
+
+use crate::StatsError;
+
+/// The quantiles that a [`Summary`](crate::Summary) carries, of Hyndman and Fan's type 7.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Quantiles {
+    /// The 5 % quantile.
+    pub p05: f64,
+    /// The lower quartile.
+    pub p25: f64,
+    /// The median.
+    pub p50: f64,
+    /// The upper quartile.
+    pub p75: f64,
+    /// The 95 % quantile.
+    pub p95: f64,
+}
+
+impl Quantiles {
+    /// The quantiles of values that ascend; there must be at least one.
+    pub(crate) fn of_sorted(sorted: &[f64]) -> Self {
+        let at = |p| interpolate(sorted, p);
+        Self { p05: at(0.05), p25: at(0.25), p50: at(0.5), p75: at(0.75), p95: at(0.95) }
+    }
+}
+
+/// The quantile `p` of values that ascend, of type 7 of Hyndman and Fan (The American Statistician 50, 1996).
+///
+/// That is the linear interpolation at position `(n - 1) p`, which R and `NumPy` take by default. A replication that
+/// did not finish may stand as positive infinity: quantiles below it stay finite. Refused are an empty slice, a `p`
+/// outside 0 to 1, not-a-number, minus infinity, and values out of order.
+pub fn quantile(sorted: &[f64], p: f64) -> Result<f64, StatsError> {
+    if !(0.0..=1.0).contains(&p) {
+        return Err(StatsError::Probability { value: p });
+    }
+    if sorted.is_empty() {
+        return Err(StatsError::Empty);
+    }
+    check_order(sorted)?;
+    if !sorted.is_sorted() {
+        return Err(StatsError::Unsorted);
+    }
+    Ok(interpolate(sorted, p))
+}
+
+/// Refuses what cannot be ranked.
+pub(crate) fn check_order(values: &[f64]) -> Result<(), StatsError> {
+    match values.iter().find(|value| value.is_nan() || **value == f64::NEG_INFINITY) {
+        Some(&value) => Err(StatsError::Unordered { value }),
+        None => Ok(()),
+    }
+}
+
+fn interpolate(sorted: &[f64], p: f64) -> f64 {
+    let position = (sorted.len() - 1) as f64 * p;
+    let index = (position as usize).min(sorted.len() - 1);
+    let part = position - index as f64;
+    let low = sorted[index];
+    let high = sorted[(index + 1).min(sorted.len() - 1)];
+    // Infinity times zero is not a number, so the ends of the interval are taken as they are.
+    if part <= 0.0 || low >= high {
+        return low;
+    }
+    (low * (1.0 - part) + high * part).clamp(low, high)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Means with their intervals.
+
+use crate::StatsError;
+use crate::quantile::Quantiles;
+use crate::special::t_quantile;
+
+/// The largest magnitude that a value may have: squares of such values, however many, do not overflow.
+pub const VALUE_LIMIT: f64 = 1e140;
+
+/// Mean, spread and extremes of values, one by one and without keeping them.
+///
+/// Welford's recurrence (Technometrics 4, 1962), so values that share many leading digits lose none of the others.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Accumulator {
+    n: u64,
+    mean: f64,
+    /// The sum of the squared deviations from the mean.
+    squares: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Accumulator {
+    /// Nothing yet.
+    pub const fn new() -> Self {
+        Self { n: 0, mean: 0.0, squares: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY }
+    }
+
+    /// Takes one value; one that is not finite or passes [`VALUE_LIMIT`] is refused and changes nothing.
+    pub fn push(&mut self, value: f64) -> Result<(), StatsError> {
+        if value.is_nan() || value.abs() > VALUE_LIMIT {
+            return Err(StatsError::Value { value });
+        }
+        self.n = self.n.saturating_add(1);
+        let deviation = value - self.mean;
+        self.mean += deviation / self.n as f64;
+        self.squares += deviation * (value - self.mean);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        Ok(())
+    }
+
+    /// Takes what `other` took, as if its values had come after these (Chan, Golub and `LeVeque`, 1979).
+    ///
+    /// The same accumulators merged in the same order give the same bits; another order may differ in the last digits.
+    /// Whoever merges the work of several threads does so in the order of the replications.
+    pub fn merge(&mut self, other: &Self) {
+        if self.n == 0 || other.n == 0 {
+            if self.n == 0 {
+                *self = *other;
+            }
+            return;
+        }
+        let (ours, theirs) = (self.n as f64, other.n as f64);
+        let deviation = other.mean - self.mean;
+        let share = theirs / (ours + theirs);
+        self.mean += deviation * share;
+        self.squares += other.squares + deviation * deviation * ours * share;
+        self.n = self.n.saturating_add(other.n);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// How many values.
+    pub const fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// The summary so far, without quantiles; `None` before the first value.
+    pub fn summary(&self) -> Option<Summary> {
+        let sd = (self.n >= 2).then(|| (self.squares / (self.n - 1) as f64).sqrt());
+        (self.n > 0).then(|| Summary {
+            n: self.n,
+            mean: self.mean,
+            sd,
+            ci95_half_width: sd.map(|sd| t_quantile(self.n - 1) * sd / (self.n as f64).sqrt()),
+            min: self.min,
+            max: self.max,
+            quantiles: None,
+        })
+    }
+}
+
+impl Default for Accumulator {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What there is to say about a sample.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Summary {
+    /// How many values, at least one.
+    pub n: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation with divisor n - 1; `None` for one value.
+    pub sd: Option<f64>,
+    /// Half the width of the 95 % confidence interval of the mean, by Student's t with n - 1 degrees of freedom;
+    /// `None` for one value.
+    pub ci95_half_width: Option<f64>,
+    /// The least value.
+    pub min: f64,
+    /// The greatest value.
+    pub max: f64,
+    /// Quantiles, where the values were at hand: an [`Accumulator`] does not keep them.
+    pub quantiles: Option<Quantiles>,
+}
+
+impl Summary {
+    /// The summary of `values`, in any order. Refused are an empty slice and values that [`Accumulator::push`]
+    /// refuses.
+    pub fn of(values: &[f64]) -> Result<Self, StatsError> {
+        let mut all = Accumulator::new();
+        for &value in values {
+            all.push(value)?;
+        }
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let summary = all.summary().ok_or(StatsError::Empty)?;
+        Ok(Self { quantiles: Some(Quantiles::of_sorted(&sorted)), ..summary })
+    }
+}
+
+/// Half the width of the range in which a published mean should lie if its runs and ours are alike, with 95 %.
+///
+/// `sd` is the standard deviation of our `n_ours` runs (at least 2), `n_theirs` is how many runs the published mean
+/// stands on (at least 1). The difference of the two means has the standard deviation
+/// `sd sqrt(1 / n_theirs + 1 / n_ours)` when both come from one normal distribution; its standard deviation is
+/// estimated from our runs alone, hence Student's t with `n_ours - 1` degrees of freedom. For `n_theirs` = 1 this is
+/// the usual prediction interval for one more run.
+pub fn prediction_half_width(sd: f64, n_theirs: u64, n_ours: u64) -> Result<f64, StatsError> {
+    if !(0.0..=VALUE_LIMIT).contains(&sd) {
+        return Err(StatsError::Deviation { value: sd });
+    }
+    for (given, needed) in [(n_theirs, 1), (n_ours, 2)] {
+        if given < needed {
+            return Err(StatsError::TooFew { given, needed });
+        }
+    }
+    Ok(sd * (1.0 / n_theirs as f64 + 1.0 / n_ours as f64).sqrt() * t_quantile(n_ours - 1))
+}
+
+#[cfg(test)]
+mod tests;

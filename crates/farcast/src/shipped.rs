@@ -1,0 +1,36 @@
+//! The scenarios inside the binary, and those in files.
+
+use farcast_sim::document::Document;
+
+use crate::Failure;
+
+/// Name, what it is, and text.
+const SCENARIOS: [(&str, &str, &str); 1] = [(
+    "mftp-bgan",
+    "MFTP to 20 receivers over BGAN: the study of Status Retry Timers",
+    include_str!("../../../scenarios/mftp-bgan.toml"),
+)];
+
+/// The shipped scenarios: name and what each is.
+pub(crate) fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SCENARIOS.iter().map(|&(name, what, _)| (name, what))
+}
+
+/// The document of a scenario: a file, or one that ships.
+pub(crate) fn document(scenario: &str) -> Result<Document, Failure> {
+    // A path wins, so that a file beside the user may have a shipped one's name.
+    let text = match std::fs::read_to_string(scenario) {
+        Ok(text) => text,
+        Err(error) => match SCENARIOS.iter().find(|(name, _, _)| *name == scenario) {
+            Some((_, _, text)) => (*text).to_owned(),
+            None => {
+                let names: Vec<_> = SCENARIOS.iter().map(|(name, _, _)| *name).collect();
+                return Err(Failure::usage(format!(
+                    "{scenario}: {error}; it is no file, nor one of the shipped scenarios: {}",
+                    names.join(", ")
+                )));
+            }
+        },
+    };
+    Document::parse(scenario, &text).map_err(|error| Failure::usage(error.to_string()))
+}

@@ -1,0 +1,194 @@
+//! `farcast simulate`: predict a transfer.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use farcast_core::{Span, Time};
+use farcast_sim::document::{Document, Origin};
+use farcast_sim::outcome::{Measure, Replication, Together};
+use farcast_sim::replicate::{HowMany, Plan, ReplicationError, run as replicate};
+use farcast_sim::scenario::Scenario;
+use farcast_stats::Precision;
+use serde::Serialize;
+
+use crate::args::SimulateArgs;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::table::{Align, Table};
+use crate::{Exit, Failure, shipped};
+
+/// Replications where nobody says how many.
+const REPLICATIONS: u64 = 20;
+
+/// The result for programs.
+#[derive(Serialize)]
+struct Result_<'a> {
+    scenario: &'a str,
+    seed: u64,
+    replications: &'a [Replication],
+    summary: &'a Together,
+}
+
+/// Runs it.
+pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
+    let output = Output::of(args.json, args.quiet);
+    let Some(name) = args.scenario.as_ref().filter(|_| !args.list) else {
+        for (name, what) in shipped::scenarios() {
+            output.result(&format!("{name:<12}  {what}"));
+        }
+        return Ok(Exit::Done);
+    };
+    let mut document = shipped::document(name)?;
+    for assignment in &args.set {
+        document.set(assignment).map_err(bad_file)?;
+    }
+    let scenario = Scenario::read(&document).map_err(bad_file)?;
+    if args.show {
+        output.result(&shown(&document));
+        return Ok(Exit::Done);
+    }
+    let plan = plan(args);
+    let replications = replications(&scenario, &plan, &output)?;
+    let summary = Together::of(&replications)?;
+    if args.json {
+        output.object(&Result_ {
+            scenario: name,
+            seed: args.seed,
+            replications: &replications,
+            summary: &summary,
+        })?;
+    } else {
+        output.result(&table(name, &scenario, args.seed, &summary));
+    }
+    Ok(if summary.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
+}
+
+fn bad_file(error: impl std::error::Error) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+fn plan(args: &SimulateArgs) -> Plan {
+    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    let how_many = match args.until_precision {
+        Some(share) => HowMany::Until(Precision { relative: share.get() }, args.most),
+        None => HowMany::Count(args.replications.unwrap_or(REPLICATIONS)),
+    };
+    Plan {
+        seed: args.seed,
+        how_many,
+        threads: args.threads.map_or_else(cores, usize::from),
+        per_receiver: args.per_receiver,
+    }
+}
+
+/// Runs them, with progress, until done or interrupted: what there is then is summed up.
+#[expect(clippy::disallowed_methods, reason = "progress is shown in real time")]
+fn replications(scenario: &Scenario, plan: &Plan, output: &Output) -> Result<Vec<Replication>, Failure> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&interrupted))?;
+    let begin = Instant::now();
+    let progress = Mutex::new(Progress::new(output));
+    let total = match plan.how_many {
+        HowMany::Count(n) | HowMany::Until(_, n) => n,
+    };
+    let done = |n: u64| {
+        if let Ok(mut progress) = progress.try_lock() {
+            let now = Time::ZERO + Span::from_secs_f64(begin.elapsed().as_secs_f64());
+            progress.update(output, now, ("simulating", &format!("{n} replications")), (n, total), &[]);
+        }
+        !interrupted.load(Ordering::Relaxed)
+    };
+    let replications = replicate(scenario, plan, &done).map_err(|error| match error {
+        ReplicationError::Star(error) => Failure::usage(error.to_string()),
+        ReplicationError::Stats(error) => Failure::usage(error.to_string()),
+    })?;
+    if let Ok(mut progress) = progress.lock() {
+        progress.clear();
+    }
+    if interrupted.load(Ordering::Relaxed) {
+        output.line(&format!("interrupted after {} replications", replications.len()));
+    }
+    if replications.is_empty() {
+        return Err(Failure {
+            sentence: "interrupted before the first replication".into(),
+            exit: Exit::Failed,
+        });
+    }
+    Ok(replications)
+}
+
+/// Every key in effect.
+fn shown(document: &Document) -> String {
+    let mut table = Table::new(&[("key", Align::Left), ("value", Align::Left), ("from", Align::Left)]);
+    for (key, value, origin) in document.keys_read() {
+        let from = match origin {
+            Origin::File => "file",
+            Origin::Setting => "--set",
+            Origin::Default => "default",
+        };
+        table.row([key, value, from.into()]);
+    }
+    table.render()
+}
+
+/// The summary for people.
+fn table(name: &str, scenario: &Scenario, seed: u64, summary: &Together) -> String {
+    let heading = ["", "mean", "95 % interval", "sd", "5 %", "median", "95 %"];
+    let align = |(index, text)| (text, if index == 0 { Align::Left } else { Align::Right });
+    let mut table = Table::new(&heading.into_iter().enumerate().map(align).collect::<Vec<_>>());
+    for (what, measure, unit) in [
+        ("completion time", &summary.completion_time_s, "s"),
+        ("median receiver's time", &summary.median_receiver_time_s, "s"),
+        ("passes", &summary.passes, ""),
+        ("NAKs sent", &summary.naks_sent, ""),
+        ("requests collided", &summary.naks_collided, ""),
+        ("NAKs too late", &summary.naks_late, ""),
+        ("octets forward", &summary.forward_octets, "B"),
+        ("airtime forward", &summary.forward_airtime_s, "s"),
+        ("octets return", &summary.return_octets, "B"),
+        ("airtime return", &summary.return_airtime_s, "s"),
+    ] {
+        table.row(row(what, measure, unit));
+    }
+    let title = if scenario.name().is_empty() { name } else { scenario.name() };
+    let mut text = format!(
+        "{title}: {} receivers, {} replications, seed {seed}\n\n{}",
+        scenario.receivers(),
+        summary.replications,
+        table.render()
+    );
+    if summary.unfinished > 0 {
+        use std::fmt::Write;
+        let _ = write!(
+            text,
+            "\n\n{} of {} replications reached the time limit with receivers incomplete: there is no mean, and quantiles \
+             count them as later than all others",
+            summary.unfinished, summary.replications
+        );
+    }
+    text
+}
+
+fn row(what: &str, measure: &Measure, unit: &str) -> Vec<String> {
+    let number = |value: Option<f64>| value.map_or("-".into(), |value| with_unit(value, unit));
+    let interval = match (measure.mean, measure.ci95_half_width) {
+        (Some(_), Some(half)) => format!("\u{b1} {}", with_unit(half, unit)),
+        _ => "-".into(),
+    };
+    vec![
+        what.into(),
+        number(measure.mean),
+        interval,
+        number(measure.sd),
+        number(measure.p05),
+        number(measure.p50),
+        number(measure.p95),
+    ]
+}
+
+fn with_unit(value: f64, unit: &str) -> String {
+    let places = if value >= 1000.0 { 0 } else { 2 };
+    let space = if unit.is_empty() { "" } else { " " };
+    format!("{value:.places$}{space}{unit}")
+}
