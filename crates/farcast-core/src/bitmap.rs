@@ -195,6 +195,15 @@ impl Bitmap {
         core::iter::successors(self.next_gap_in(run), after)
     }
 
+    /// The members, in order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..).zip(&self.words).flat_map(|(index, &word)| {
+            let rest = |&word: &u64| Some(word & (word - 1)).filter(|&rest| rest != 0);
+            let words = core::iter::successors(Some(word).filter(|&word| word != 0), rest);
+            words.map(move |word| index * WORD + word.trailing_zeros())
+        })
+    }
+
     /// The maximal runs of members, in order.
     pub fn iter_runs(&self) -> impl Iterator<Item = Run> + '_ {
         core::iter::successors(self.next_run(0), |run| self.next_run(run.end()))

@@ -24,6 +24,13 @@ pub trait Losses: Debug + Send {
     /// `lost`, ascending.
     fn draw(&mut self, now: Time, octets: u64, among: Among<'_>, lost: &mut Vec<u32>);
 
+    /// Lets frames of `octets` each pass, at most `frames`, as long as everyone gets them; how many passed. What comes
+    /// out is the same as of a [`draw`](Self::draw) for each. A process whose fates depend on the time, or that cannot
+    /// tell ahead, lets none pass.
+    fn spared(&mut self, _octets: u64, _frames: u32) -> u32 {
+        0
+    }
+
     /// Whether it may be asked about a subset: leaving receivers out of one draw changes nothing about any other fate.
     ///
     /// So it is where the fate of one frame at one receiver says nothing about any other, and where fates depend on

@@ -63,6 +63,10 @@ impl BitRate {
 
     /// How long `bits` take at this rate, rounded up to the nanosecond.
     pub fn time_of_bits(self, bits: u64) -> Span {
+        // A datagram's bits stay within 64; a division of 128 bits takes ten times as long.
+        if let Some(product) = bits.checked_mul(1_000_000_000) {
+            return Span::from_nanos(product.div_ceil(self.0.get()));
+        }
         let nanoseconds = (u128::from(bits) * 1_000_000_000).div_ceil(u128::from(self.0.get()));
         Span::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
     }

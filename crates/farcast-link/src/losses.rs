@@ -42,6 +42,10 @@ pub struct NoLoss;
 impl Losses for NoLoss {
     fn draw(&mut self, _now: Time, _octets: u64, _among: Among<'_>, _lost: &mut Vec<u32>) {}
 
+    fn spared(&mut self, _octets: u64, frames: u32) -> u32 {
+        frames
+    }
+
     fn is_memoryless(&self) -> bool {
         true
     }

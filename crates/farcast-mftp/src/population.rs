@@ -27,7 +27,7 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Message as _, Transmit};
 use farcast_core::random::RandomStream;
-use farcast_core::{Among, Losses, Span, Time};
+use farcast_core::{Among, Losses, Run, Span, Time};
 
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
@@ -179,26 +179,24 @@ impl Population {
         channel: &mut Channel<'_>,
     ) -> u32 {
         let ours = |terms: &Terms| message.transmission == terms.transmission && from.source == terms.source;
+        let overhead = u64::from(channel.overhead);
+        let octets = |segment| message.wire_len(segment) as u64 + overhead;
         match &message.body {
             Body::Data(data) if self.terms.as_ref().is_some_and(ours) => {
-                self.data(now, from.spacing, message, data, before, channel)
+                let last = data.dtus.count() - 1;
+                self.data(now, from.spacing, data, (octets(0), octets(last)), before, channel)
             }
             // What comes before any announcement was heard, or from elsewhere, still passes the channel.
             Body::Data(_) => {
                 for segment in 0..message.segments().get() {
-                    self.draw(
-                        now + from.spacing * u64::from(segment),
-                        message,
-                        segment,
-                        Among::These(&[]),
-                        channel,
-                    );
+                    let at = now + from.spacing * u64::from(segment);
+                    self.draw(at, octets(segment), Among::These(&[]), channel);
                 }
                 message.segments().get()
             }
             _ => {
                 let among = if channel.data_only { Among::These(&[]) } else { Among::All };
-                self.draw(now, message, 0, among, channel);
+                self.draw(now, octets(0), among, channel);
                 let first = self.voices.len();
                 self.hear(now, from, message, channel);
                 self.order(first);
@@ -240,16 +238,8 @@ impl Population {
         self.voices.make_contiguous()[first..].sort_by_key(speaker);
     }
 
-    fn draw(
-        &mut self,
-        now: Time,
-        message: &Message,
-        segment: u32,
-        among: Among<'_>,
-        channel: &mut Channel<'_>,
-    ) {
+    fn draw(&mut self, now: Time, octets: u64, among: Among<'_>, channel: &mut Channel<'_>) {
         self.lost.clear();
-        let octets = message.wire_len(segment) as u64 + u64::from(channel.overhead);
         channel.losses.draw(now, octets, among, &mut self.lost);
     }
 
@@ -265,12 +255,13 @@ impl Population {
         self.voices.push_back((at, Voice::Each { receiver, transmit }));
     }
 
+    /// Takes a run whose datagrams have so many octets, all but the last and the last.
     fn data(
         &mut self,
         now: Time,
         spacing: Span,
-        message: &Message,
         data: &Data,
+        (full, last): (u64, u64),
         before: Time,
         channel: &mut Channel<'_>,
     ) -> u32 {
@@ -278,43 +269,90 @@ impl Population {
         let segments =
             self.terms.as_ref().and_then(|terms| terms.geometry().segments_of(data.block, data.dtus));
         let Some(segments) = segments.filter(|_| data.kind == DataKind::Source) else { return count };
-        for (index, segment) in (0..).zip(segments.segments()) {
+        let mut limit = before.min(self.poll_timeout());
+        let mut index = 0;
+        while index < count {
             let at = now + spacing * u64::from(index);
-            if index > 0 && at >= before.min(self.poll_timeout()) {
+            if index > 0 && at >= limit {
                 return index;
             }
+            let segment = segments.first() + index;
+            let spared = self.spare(at, spacing, limit, full, segment, count - 1 - index, channel);
+            if spared > 0 {
+                index += spared;
+                continue;
+            }
             self.last_heard = at;
-            self.segment(at, message, index, segment, channel);
+            let octets = if index + 1 == count { last } else { full };
+            if self.segment(at, octets, segment, channel) {
+                limit = before.min(self.poll_timeout());
+            }
+            index += 1;
         }
         count
     }
 
-    /// One segment reaches the fan-out.
-    fn segment(&mut self, at: Time, message: &Message, index: u32, segment: u32, channel: &mut Channel<'_>) {
+    /// Passes over segments that reach everyone for the first time, at most `most` and not the last that is unsent;
+    /// how many.
+    #[expect(clippy::too_many_arguments, reason = "they are where a run stands")]
+    fn spare(
+        &mut self,
+        at: Time,
+        spacing: Span,
+        limit: Time,
+        octets: u64,
+        segment: u32,
+        most: u32,
+        channel: &mut Channel<'_>,
+    ) -> u32 {
+        let config = &self.config;
+        let survey = self.cohorts.survey(|control| control.takes_data(config).is_ok());
+        if !survey.deaf.is_empty() || survey.unconfirmed {
+            return 0;
+        }
+        let in_time = if spacing.is_zero() {
+            most
+        } else {
+            let room = limit.since(at).as_nanos().div_ceil(spacing.as_nanos());
+            u32::try_from(room).unwrap_or(u32::MAX)
+        };
+        let most =
+            self.lacking.unsent_from(segment, most.min(in_time)).min(self.lacking.unsent().saturating_sub(1));
+        let spared = channel.losses.spared(octets, most);
+        if let Some(run) = Run::new(segment, spared) {
+            self.lacking.sent_to_all(run);
+            self.last_heard = at + spacing * u64::from(spared - 1);
+        }
+        spared
+    }
+
+    /// One segment reaches the fan-out. Whether that may have moved a timer.
+    fn segment(&mut self, at: Time, octets: u64, segment: u32, channel: &mut Channel<'_>) -> bool {
         let config = &self.config;
         let survey = self.cohorts.survey(|control| control.takes_data(config).is_ok());
         let plain = survey.deaf.is_empty() && !survey.unconfirmed;
         if self.lacking.is_unsent(segment) {
-            self.draw(at, message, index, Among::All, channel);
+            self.draw(at, octets, Among::All, channel);
             if !plain {
                 self.first_data(at);
                 self.add_deaf(None);
             }
             self.lacking.sent_first(segment, &self.lost);
-            if self.lacking.unsent() == 0 {
-                self.got.clear();
-                self.got.extend((0..self.receivers).filter(|&receiver| self.lacking.count(receiver) == 0));
-                self.complete(at);
+            if self.lacking.unsent() > 0 {
+                return !plain;
             }
-            return;
+            self.got.clear();
+            self.got.extend((0..self.receivers).filter(|&receiver| self.lacking.count(receiver) == 0));
+            self.complete(at);
+            return true;
         }
         let mut who = core::mem::take(&mut self.who);
         self.lacking.who(segment, &mut who);
         if plain {
-            self.draw(at, message, index, Among::These(&who), channel);
+            self.draw(at, octets, Among::These(&who), channel);
         } else {
             // Whom the first DTU that they hear moves is decided by what reaches everyone, not only those who lack it.
-            self.draw(at, message, index, Among::All, channel);
+            self.draw(at, octets, Among::All, channel);
             self.first_data(at);
             self.add_deaf(Some(&who));
         }
@@ -330,8 +368,12 @@ impl Population {
         if self.lacking.unsent() == 0 {
             let lacking = &self.lacking;
             self.got.retain(|&receiver| lacking.count(receiver) == 0);
-            self.complete(at);
+            if !self.got.is_empty() {
+                self.complete(at);
+                return true;
+            }
         }
+        !plain
     }
 
     /// Adds those who take no data to those who lost it, and leaves out who is not in `among`.

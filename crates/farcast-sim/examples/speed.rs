@@ -88,6 +88,9 @@ fn main() {
             passes as f64 / count as f64
         );
     }
+    if only.is_some() {
+        return;
+    }
     let mut queue = EventQueue::default();
     let mut random = RandomStream::derive(1, &[]);
     for number in 0..1000u32 {

@@ -47,6 +47,21 @@ impl Hazard {
         }
     }
 
+    /// Passes over frames, at most `frames`, that none of `receivers` loses; how many. The residual is as after
+    /// [`lost`](Self::lost) for each of them, to the last digit.
+    pub fn spared(&mut self, lambda: f64, receivers: u32, frames: u32) -> u32 {
+        if lambda.is_nan() || lambda <= 0.0 {
+            return frames;
+        }
+        let ahead = f64::from(receivers) * lambda;
+        let mut passed = 0;
+        while passed < frames && self.residual >= ahead {
+            self.residual -= ahead;
+            passed += 1;
+        }
+        passed
+    }
+
     /// Reports the events among `count` candidates of hazard `lambda` each, ascending: the candidate's position, and
     /// how much of its hazard had passed when the event came.
     pub(super) fn each(&mut self, lambda: f64, count: usize, mut event: impl FnMut(usize, f64)) {

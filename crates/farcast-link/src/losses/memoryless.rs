@@ -29,6 +29,10 @@ impl Losses for Bernoulli {
         self.hazard.lost(self.lambda, self.receivers, among, lost);
     }
 
+    fn spared(&mut self, _octets: u64, frames: u32) -> u32 {
+        self.hazard.spared(self.lambda, self.receivers, frames)
+    }
+
     fn is_memoryless(&self) -> bool {
         true
     }
@@ -74,6 +78,11 @@ impl Losses for BitErrors {
         self.hazard.lost(lambda, self.receivers, among, lost);
     }
 
+    fn spared(&mut self, octets: u64, frames: u32) -> u32 {
+        let lambda = self.octet * self.exposed(octets) as f64;
+        self.hazard.spared(lambda, self.receivers, frames)
+    }
+
     fn is_memoryless(&self) -> bool {
         true
     }
@@ -111,6 +120,11 @@ impl<F: Fn(u64) -> Probability + Send> Losses for PerFrame<F> {
     fn draw(&mut self, _now: Time, octets: u64, among: Among<'_>, lost: &mut Vec<u32>) {
         let lambda = self.lambda(octets);
         self.hazard.lost(lambda, self.receivers, among, lost);
+    }
+
+    fn spared(&mut self, octets: u64, frames: u32) -> u32 {
+        let lambda = self.lambda(octets);
+        self.hazard.spared(lambda, self.receivers, frames)
     }
 
     fn is_memoryless(&self) -> bool {

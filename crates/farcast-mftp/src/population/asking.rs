@@ -150,7 +150,7 @@ impl Population {
     fn lists(&mut self, question: &Question) -> Lists {
         let Some(segments) = self.segments(question) else { return Lists::default() };
         let mut counts = alloc::vec![0u32; self.receivers as usize];
-        for segment in segments.segments() {
+        for segment in self.lacking.open_in(segments) {
             self.lacking.for_each(segment, |receiver| counts[receiver as usize] += 1);
         }
         for &receiver in &self.excluded {
@@ -173,7 +173,7 @@ impl Population {
         }
         lists.begins.push(begin);
         lists.segments.resize(begin as usize, 0);
-        for segment in segments.segments() {
+        for segment in self.lacking.open_in(segments) {
             self.lacking.for_each(segment, |receiver| {
                 let place = &mut counts[receiver as usize];
                 if *place != u32::MAX {
@@ -268,7 +268,7 @@ impl Population {
             marks[receiver as usize] = u32::MAX;
         }
         let mut dtus = 0u64;
-        for segment in asked.segments() {
+        for segment in self.lacking.open_in(asked) {
             self.lacking.for_each(segment, |receiver| {
                 let last = &mut marks[receiver as usize];
                 if *last == u32::MAX {
@@ -313,12 +313,8 @@ impl Population {
         let silent = |receiver: &u32| {
             lost.binary_search(receiver).is_ok() || self.excluded.binary_search(receiver).is_ok()
         };
-        for segment in asked.segments() {
-            let wanted = if simple {
-                !self.lacking.is_settled(segment)
-            } else {
-                self.lacking.any(segment, |receiver| !silent(&receiver))
-            };
+        for segment in self.lacking.open_in(asked) {
+            let wanted = simple || self.lacking.any(segment, |receiver| !silent(&receiver));
             if wanted {
                 naks.missing.insert(segment - first);
             }

@@ -4,11 +4,14 @@ use alloc::vec::Vec;
 
 use farcast_core::{Bitmap, Run};
 
+/// As many as fit where a list would have its pointer.
+const HANDFUL: usize = 5;
+
 /// Who lacks one segment.
 #[derive(Clone, Debug)]
 enum Lack {
-    /// Everyone: it was never sent.
-    Everyone,
+    /// So many of these, ascending: the common case has no place of its own.
+    Handful(u8, [u32; HANDFUL]),
     /// These, ascending.
     Few(Vec<u32>),
     /// These: more than one in 32, so that a bit for each receiver is shorter than their list.
@@ -20,8 +23,10 @@ enum Lack {
 pub(super) struct Lacking {
     receivers: u32,
     segments: Vec<Lack>,
-    /// Segments that everyone lacks.
-    unsent: u32,
+    /// The segments that anyone lacks.
+    open: Bitmap,
+    /// Of these, the ones that were never sent: everyone lacks them, whatever `segments` says.
+    unsent: Bitmap,
     /// Of each receiver, how many of the other segments it lacks.
     gaps: Vec<u32>,
 }
@@ -30,76 +35,89 @@ impl Lacking {
     pub(super) fn new(receivers: u32, segments: u32) -> Self {
         Self {
             receivers,
-            segments: alloc::vec![Lack::Everyone; segments as usize],
-            unsent: segments,
+            segments: alloc::vec![Lack::Handful(0, [0; HANDFUL]); segments as usize],
+            open: Bitmap::full(segments),
+            unsent: Bitmap::full(segments),
             gaps: alloc::vec![0; receivers as usize],
         }
     }
 
     /// Whether everyone lacks `segment`.
     pub(super) fn is_unsent(&self, segment: u32) -> bool {
-        matches!(self.segments[segment as usize], Lack::Everyone)
+        self.unsent.contains(segment)
     }
 
     /// Segments that everyone lacks.
     pub(super) fn unsent(&self) -> u32 {
-        self.unsent
+        self.unsent.count()
+    }
+
+    /// How many segments from `first` on, at most `most`, were never sent.
+    pub(super) fn unsent_from(&self, first: u32, most: u32) -> u32 {
+        self.unsent.next_clear(first).map_or(most, |sent| (sent - first).min(most))
+    }
+
+    /// `run` was sent for the first time, and everyone got it.
+    pub(super) fn sent_to_all(&mut self, run: Run) {
+        self.unsent.remove_run(run);
+        self.open.remove_run(run);
     }
 
     /// Segments that `receiver` lacks.
     pub(super) fn count(&self, receiver: u32) -> u32 {
-        self.unsent + self.gaps[receiver as usize]
+        self.unsent.count() + self.gaps[receiver as usize]
     }
 
     /// Whether `receiver` lacks `segment`.
     pub(super) fn lacks(&self, segment: u32, receiver: u32) -> bool {
         match &self.segments[segment as usize] {
-            Lack::Everyone => true,
+            _ if self.is_unsent(segment) => true,
+            Lack::Handful(n, list) => list[..usize::from(*n)].contains(&receiver),
             Lack::Few(list) => list.binary_search(&receiver).is_ok(),
             Lack::Many(bits) => bits.contains(receiver),
         }
     }
 
-    /// Whether nobody lacks `segment`.
-    pub(super) fn is_settled(&self, segment: u32) -> bool {
-        match &self.segments[segment as usize] {
-            Lack::Everyone => false,
-            Lack::Few(list) => list.is_empty(),
-            Lack::Many(bits) => bits.is_empty(),
-        }
+    /// The segments of `run` that anyone lacks, in order.
+    pub(super) fn open_in(&self, run: Run) -> impl Iterator<Item = u32> + '_ {
+        let from = move |first| self.open.next_set(first).filter(|&segment| segment < run.end());
+        core::iter::successors(from(run.first()), move |&last| from(last + 1))
     }
 
     /// Those who lack `segment`, ascending, into `list`.
     pub(super) fn who(&self, segment: u32, list: &mut Vec<u32>) {
         list.clear();
         match &self.segments[segment as usize] {
-            Lack::Everyone => list.extend(0..self.receivers),
+            _ if self.is_unsent(segment) => list.extend(0..self.receivers),
+            Lack::Handful(n, few) => list.extend_from_slice(&few[..usize::from(*n)]),
             Lack::Few(few) => list.extend_from_slice(few),
-            Lack::Many(bits) => list.extend(bits.iter_runs().flat_map(Run::segments)),
+            Lack::Many(bits) => list.extend(bits.iter()),
         }
     }
 
     /// Calls `each` with those who lack `segment`, ascending.
-    pub(super) fn for_each(&self, segment: u32, mut each: impl FnMut(u32)) {
+    pub(super) fn for_each(&self, segment: u32, each: impl FnMut(u32)) {
         match &self.segments[segment as usize] {
-            Lack::Everyone => (0..self.receivers).for_each(each),
+            _ if self.is_unsent(segment) => (0..self.receivers).for_each(each),
+            Lack::Handful(n, few) => few[..usize::from(*n)].iter().copied().for_each(each),
             Lack::Few(few) => few.iter().copied().for_each(each),
-            Lack::Many(bits) => bits.iter_runs().flat_map(Run::segments).for_each(&mut each),
+            Lack::Many(bits) => bits.iter().for_each(each),
         }
     }
 
     /// Whether `test` holds for anyone who lacks `segment`.
     pub(super) fn any(&self, segment: u32, test: impl FnMut(u32) -> bool) -> bool {
         match &self.segments[segment as usize] {
-            Lack::Everyone => (0..self.receivers).any(test),
+            _ if self.is_unsent(segment) => (0..self.receivers).any(test),
+            Lack::Handful(n, few) => few[..usize::from(*n)].iter().copied().any(test),
             Lack::Few(few) => few.iter().copied().any(test),
-            Lack::Many(bits) => bits.iter_runs().flat_map(Run::segments).any(test),
+            Lack::Many(bits) => bits.iter().any(test),
         }
     }
 
     /// `segment` was sent for the first time: only `lacking`, ascending, still lack it.
     pub(super) fn sent_first(&mut self, segment: u32, lacking: &[u32]) {
-        self.unsent -= 1;
+        self.unsent.remove(segment);
         for &receiver in lacking {
             self.gaps[receiver as usize] += 1;
         }
@@ -117,20 +135,25 @@ impl Lacking {
     fn put(&mut self, segment: u32, lacking: &[u32]) {
         let dense = lacking.len() > (self.receivers / 32) as usize && lacking.len() > 64;
         let place = &mut self.segments[segment as usize];
-        match place {
+        if lacking.is_empty() {
+            self.open.remove(segment);
+        }
+        if lacking.len() <= HANDFUL {
+            let mut few = [0; HANDFUL];
+            few[..lacking.len()].copy_from_slice(lacking);
+            *place = Lack::Handful(lacking.len() as u8, few);
+        } else if dense {
+            let mut bits = Bitmap::new(self.receivers);
+            for &receiver in lacking {
+                bits.insert(receiver);
+            }
+            *place = Lack::Many(bits);
+        } else if let Lack::Few(list) = place {
             // A list in place keeps its allocation.
-            Lack::Few(list) if !dense => {
-                list.clear();
-                list.extend_from_slice(lacking);
-            }
-            _ if dense => {
-                let mut bits = Bitmap::new(self.receivers);
-                for &receiver in lacking {
-                    bits.insert(receiver);
-                }
-                *place = Lack::Many(bits);
-            }
-            _ => *place = Lack::Few(lacking.to_vec()),
+            list.clear();
+            list.extend_from_slice(lacking);
+        } else {
+            *place = Lack::Few(lacking.to_vec());
         }
     }
 }

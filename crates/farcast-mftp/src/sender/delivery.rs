@@ -44,6 +44,8 @@ pub(super) struct Progress {
     kind: DataKind,
     /// What is left of it.
     runs: VecDeque<Run>,
+    /// How many DTUs that is.
+    left: u32,
     sent_in_block: u32,
     /// Whether what this pass sends is sent twice.
     twice: bool,
@@ -72,6 +74,7 @@ impl Default for Progress {
             block: None,
             kind: DataKind::Source,
             runs: VecDeque::new(),
+            left: 0,
             sent_in_block: 0,
             twice: false,
             last_request: None,
@@ -83,7 +86,7 @@ impl Default for Progress {
 
 impl Progress {
     pub(super) fn left_in_block(&self) -> u32 {
-        self.runs.iter().map(|run| run.count()).sum()
+        self.left
     }
 }
 
@@ -191,6 +194,7 @@ impl Sender {
             DataKind::Source => self.geometry.payload_len(block * self.geometry.block_size() + head.last()),
             DataKind::Parity => len,
         };
+        progress.left -= head.count();
         progress.sent_in_pass += head.count();
         progress.sent_in_block += head.count();
         if let Some(pass) = self.stats.dtus_per_pass.last_mut() {
@@ -316,6 +320,7 @@ impl Sender {
             }
         };
         let progress = &mut self.progress;
+        progress.left = runs.iter().map(|run: &Run| run.count()).sum();
         (progress.block, progress.kind, progress.runs) = (Some(block), kind, runs);
         (progress.sent_in_block, progress.step) = (0, Step::Data);
     }

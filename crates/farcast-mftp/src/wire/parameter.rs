@@ -77,6 +77,11 @@ pub(super) mod kind {
 pub(super) trait Sink {
     fn put(&mut self, bytes: &[u8]);
 
+    /// A parameter of `len` bytes that take work to make: a counter does without them.
+    fn made(&mut self, kind: u16, _len: usize, value: impl FnOnce() -> Vec<u8>) {
+        self.parameter(kind, &value());
+    }
+
     fn parameter(&mut self, kind: u16, value: &[u8]) {
         self.head(kind, value.len());
         self.put(value);
@@ -140,6 +145,10 @@ pub(super) struct Counter(pub(super) usize);
 impl Sink for Counter {
     fn put(&mut self, bytes: &[u8]) {
         self.0 += bytes.len();
+    }
+
+    fn made(&mut self, _kind: u16, len: usize, _value: impl FnOnce() -> Vec<u8>) {
+        self.0 += 4 + len + padding(len);
     }
 }
 

@@ -96,9 +96,8 @@ pub(super) fn encode_nak<S: Sink>(m: &Nak, out: &mut S) {
     out.integer(kind::PASS_NUMBER, m.pass);
     out.integer(kind::BLOCK_NUMBER, m.block + 1);
     out.integer(kind::EVENT_COUNT, m.missing.count());
-    let list = event_list(&m.missing);
-    out.parameter(kind::EVENT_HASH, &Md5::digest(&list));
-    out.parameter(kind::EVENT_LIST, &list);
+    out.made(kind::EVENT_HASH, 16, || Md5::digest(event_list(&m.missing)).to_vec());
+    out.made(kind::EVENT_LIST, m.missing.len().div_ceil(8) as usize, || event_list(&m.missing));
     if m.parity_held > 0 {
         out.integer(kind::PARITY_HELD, m.parity_held);
     }

@@ -82,13 +82,18 @@ impl ForwardLosses {
     }
 
     fn draw_packet(&mut self, octets: u64, among: Among<'_>, lost: &mut Vec<u32>) {
-        let Self { config, trials, .. } = self;
+        let lambda = self.packet_hazard(octets);
+        self.trials.hazard.lost(lambda, self.trials.receivers, among, lost);
+    }
+
+    fn packet_hazard(&mut self, octets: u64) -> f64 {
+        let config = &self.config;
         let units = self.size.get(octets, |octets| match config.loss_unit {
             LossUnit::Pdu => config.pdus(octets),
             LossUnit::Packet => 1,
             LossUnit::FecBlock => config.fec_blocks(octets),
         });
-        trials.hazard.lost(trials.unit * units as f64, trials.receivers, among, lost);
+        self.trials.unit * units as f64
     }
 
     fn draw_blocks(&mut self, now: Time, octets: u64) {
@@ -146,6 +151,14 @@ impl Losses for ForwardLosses {
                 );
             }
         }
+    }
+
+    fn spared(&mut self, octets: u64, frames: u32) -> u32 {
+        if self.kind != Kind::Packet {
+            return 0;
+        }
+        let lambda = self.packet_hazard(octets);
+        self.trials.hazard.spared(lambda, self.trials.receivers, frames)
     }
 
     fn is_memoryless(&self) -> bool {

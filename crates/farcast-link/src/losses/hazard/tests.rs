@@ -175,3 +175,33 @@ fn hazards_are_those_of_their_probabilities() {
     // Where 1 - p rounds to 1, the hazard is still p.
     assert!((Hazard::of(probability(1e-20)) / 1e-20 - 1.0).abs() < 1e-12);
 }
+
+#[test]
+fn passing_over_frames_equals_drawing_them() {
+    for (lambda, receivers) in [(0.003, 20), (1e-6, 1000), (0.5, 3), (0.0, 5), (f64::INFINITY, 2)] {
+        let mut drawn = Hazard::new(RandomStream::derive(5, &[]));
+        let mut passed = drawn.clone();
+        for round in 0..500u32 {
+            let most = round % 40;
+            let (mut lost, mut free) = (Vec::new(), 0);
+            let before = drawn.clone();
+            while free < most {
+                let kept = drawn.clone();
+                drawn.lost(lambda, receivers, Among::All, &mut lost);
+                if !lost.is_empty() {
+                    drawn = kept;
+                    break;
+                }
+                free += 1;
+            }
+            assert_eq!(passed.spared(lambda, receivers, most), free, "{before:?}");
+            assert_eq!(passed.residual.to_bits(), drawn.residual.to_bits());
+            // The frame that somebody loses, or the next.
+            let mut also = Vec::new();
+            lost.clear();
+            drawn.lost(lambda, receivers, Among::All, &mut lost);
+            passed.lost(lambda, receivers, Among::All, &mut also);
+            assert_eq!(lost, also);
+        }
+    }
+}
