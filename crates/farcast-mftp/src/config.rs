@@ -177,6 +177,8 @@ pub struct SenderConfig {
     pub repeat_small_passes: bool,
     /// The round trip to assume until one is measured.
     pub round_trip: Span,
+    /// Whether it is measured; otherwise it stays as it is assumed.
+    pub measure_round_trip: bool,
     /// Over how long receivers spread their answers; zero for at once.
     pub backoff_window: Span,
     /// Parity symbols that a block may have; 0 turns parity off.
@@ -230,6 +232,7 @@ impl SenderConfig {
             ask_twice: true,
             repeat_small_passes: false,
             round_trip: Span::from_secs(1),
+            measure_round_trip: true,
             backoff_window: Span::ZERO,
             parity_symbols: 0,
             head_segments: 0,

@@ -1,12 +1,8 @@
-//! How long a replication takes: MFTP to populations of all sizes, and the bare event queue.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    reason = "a benchmark reads a clock and prints"
-)]
-
-use std::time::Instant;
+//! How long a replication takes: MFTP to populations of all sizes, with an ideal way back and over BGAN's; and the bare
+//! event queue. Times are CPU seconds of this process, so that others on the machine matter less.
+//!
+//! `speed` runs everything; `speed N` only the rows with N receivers.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints, and may panic")]
 
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Probability, Span, Time};
@@ -14,16 +10,33 @@ use farcast_link::losses::{Bernoulli, NoLoss};
 use farcast_mftp::{
     ClientId, Group, NakTiming, Pace, PassWait, Product, ReceiverConfig, SenderConfig, StatusRetry,
 };
+use farcast_sim::document::Document;
 use farcast_sim::queue::EventQueue;
+use farcast_sim::replicate::replicate;
+use farcast_sim::scenario::Scenario;
 use farcast_sim::star::{Back, BackLosses, Cut, GroupConfig, Star, StarConfig};
+use rustix::time::{ClockId, clock_gettime};
+
+/// CPU seconds that this process has used.
+fn cpu_seconds() -> f64 {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    used.tv_sec as f64 + used.tv_nsec as f64 / 1e9
+}
+
+/// The most memory that this process has had, in MB.
+fn peak_megabytes() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<f64>().ok()).unwrap_or(0.0) * 1.024e-3
+}
 
 fn sender() -> SenderConfig {
     let product = Product { id: [1; 32], size: 1_000_000, name: "file".into() };
-    let mut config =
-        SenderConfig::new(product, "10.0.0.1:5402".parse().unwrap(), "239.255.54.2:5402".parse().unwrap());
+    let (server, group) = ("10.0.0.1:5402".parse().unwrap(), "239.255.54.2:5402".parse().unwrap());
+    let mut config = SenderConfig::new(product, server, group);
     (config.dtu_size, config.block_size) = (526, 488);
     let rate = BitRate::from_bps(300_000).unwrap();
-    config.pace = Pace::Rate { rate, overhead: 10, credit: Span::ZERO, granule: 1 };
+    config.pace = Pace::Rate { rate, overhead: 8, credit: Span::ZERO, granule: 1 };
     (config.group, config.start.after) = (Group::OpenUnlimited, Some(Span::ZERO));
     (config.pass_wait, config.nak_timing) = (PassWait::FixedTimer, NakTiming::EndOfFirstPass);
     config.status_retry = StatusRetry::BlockTime { round_trips: 4 };
@@ -31,23 +44,25 @@ fn sender() -> SenderConfig {
     config
 }
 
-fn replicate(seed: u64, receivers: u32, per: f64) -> (Time, usize) {
+/// One replication over an ideal way back: when the last receiver had everything, and the passes.
+fn ideal(seed: u64, receivers: u32, per: f64) -> (f64, usize) {
     let p = Probability::new(per).unwrap();
     let losses = Box::new(Bernoulli::new(p, receivers, RandomStream::derive(seed, &[1])));
     let back = Back::uniform(Span::from_millis(500), BackLosses::Shared(Box::new(NoLoss)));
+    let group = GroupConfig {
+        receivers,
+        population: true,
+        receiver: ReceiverConfig::new(ClientId(1), 5402),
+        losses,
+        delay: Span::from_millis(500),
+        data_only: false,
+    };
     let config = StarConfig {
         sender: sender(),
-        groups: vec![GroupConfig {
-            receivers,
-            population: true,
-            receiver: ReceiverConfig::new(ClientId(1), 5402),
-            losses,
-            delay: Span::from_millis(500),
-            data_only: false,
-        }],
+        groups: vec![group],
         forward: Vec::new(),
         back,
-        overhead: 10,
+        overhead: 8,
         given: true,
         lookahead: Span::from_secs(1),
         limit: Time::NEVER,
@@ -56,53 +71,72 @@ fn replicate(seed: u64, receivers: u32, per: f64) -> (Time, usize) {
     let mut star = Star::new(config, None).unwrap();
     star.run();
     let last = (0..receivers).map(|n| star.groups()[0].completed(n)).max().unwrap();
-    (last, star.sender().stats().dtus_per_pass.len())
+    assert!(last != Time::NEVER, "everyone completes");
+    (last.as_secs_f64(), star.sender().stats().dtus_per_pass.len())
+}
+
+fn row(name: &str, receivers: u32, count: u32, one: impl Fn(u64) -> (f64, usize)) {
+    let (mut delay, mut passes, mut best) = (0.0, 0, f64::MAX);
+    // Three rounds; the best, as the peers were timed.
+    for _ in 0..3 {
+        (delay, passes) = (0.0, 0);
+        let begin = cpu_seconds();
+        for seed in 0..count {
+            let (last, n) = one(seed.into());
+            delay += last;
+            passes += n;
+        }
+        best = best.min((cpu_seconds() - begin) / f64::from(count));
+    }
+    println!(
+        "{name:<28} {receivers:>9}  {:>12.4}  {:>8.2}  {:>6.2}  {:>7.0}",
+        best * 1e3,
+        delay / f64::from(count),
+        passes as f64 / f64::from(count),
+        peak_megabytes()
+    );
 }
 
 fn main() {
     let only = std::env::args().nth(1).map(|n| n.parse::<u32>().unwrap());
-    for (receivers, per, count) in [
-        (20, 0.005, 2000),
-        (80, 0.005, 2000),
-        (1000, 0.005, 200),
-        (10_000, 0.005, 20),
-        (1_000_000, 0.005, 2),
-        (1_000_000, 0.1, 1),
-    ]
-    .into_iter()
-    .filter(|&(n, _, _)| only.is_none_or(|only| only == n))
-    {
-        let begin = Instant::now();
-        let (mut sum, mut passes) = (0.0, 0);
-        for seed in 0..count {
-            let (last, n) = replicate(seed, receivers, per);
-            assert!(last != Time::NEVER);
-            sum += last.as_secs_f64();
-            passes += n;
+    let wanted = |receivers: u32| only.is_none_or(|only| only == receivers);
+    println!("way back, PER                receivers  CPU ms/repl.   delay s  passes  peak MB");
+    for (receivers, count) in [(20, 2000), (80, 2000), (1000, 200), (10_000, 20), (1_000_000, 1)] {
+        if wanted(receivers) {
+            row("ideal, 0.005", receivers, count, |seed| ideal(seed, receivers, 0.005));
         }
-        let each = begin.elapsed().as_secs_f64() / count as f64;
-        println!(
-            "{receivers:>9} receivers, PER {per:<5}: {:10.4} ms a replication, delay {:.2} s, {:.2} passes",
-            each * 1e3,
-            sum / count as f64,
-            passes as f64 / count as f64
-        );
     }
-    if only.is_some() {
-        return;
+    if wanted(1_000_000) {
+        row("ideal, 0.1", 1_000_000, 1, |seed| ideal(seed, 1_000_000, 0.1));
     }
+    let text = include_str!("../../../scenarios/mftp-bgan.toml");
+    let mut document = Document::parse("mftp-bgan", text).unwrap();
+    document.set("receivers=80").unwrap();
+    document.set("link.forward.per=0.005").unwrap();
+    let scenario = Scenario::read(&document).unwrap();
+    if wanted(80) {
+        row("BGAN by contention, 0.005", 80, 500, |seed| {
+            let replication = replicate(&scenario, 1, seed, false).unwrap();
+            (replication.completion_time_s.unwrap(), replication.passes as usize)
+        });
+    }
+    if only.is_none() {
+        hold_model();
+    }
+}
+
+/// The bare event queue: 1,000 events wait, and each that happens is pushed again.
+fn hold_model() {
     let mut queue = EventQueue::default();
     let mut random = RandomStream::derive(1, &[]);
     for number in 0..1000u32 {
         queue.push(Time::from_nanos(random.below(1_000_000)), number);
     }
-    let (begin, count) = (Instant::now(), 10_000_000u32);
+    let (begin, count) = (cpu_seconds(), 10_000_000u32);
     for _ in 0..count {
         let (at, number) = queue.pop().unwrap();
         queue.push(at + Span::from_nanos(random.below(1_000_000)), number);
     }
-    println!(
-        "event queue, 1000 pending: {:.1} M events/s",
-        f64::from(count) / begin.elapsed().as_secs_f64() / 1e6
-    );
+    let rate = f64::from(count) / (cpu_seconds() - begin) / 1e6;
+    println!("event queue, 1000 pending: {rate:.1} million events a CPU second");
 }

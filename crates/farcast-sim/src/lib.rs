@@ -2,8 +2,10 @@
 #![forbid(unsafe_code)]
 
 pub mod document;
+pub mod history;
 pub mod outcome;
 pub mod queue;
 pub mod replicate;
 pub mod scenario;
 pub mod star;
+pub mod trace;

@@ -35,12 +35,16 @@ pub(crate) enum Command {
     /// Predict a transfer: run its engines in virtual time over simulated links.
     #[command(after_help = EXIT_CODES)]
     Simulate(SimulateArgs),
+    /// Repeat published studies: their numbers beside ours, with intervals and verdicts.
+    #[command(after_help = EXIT_CODES)]
+    Reproduce(ReproduceArgs),
     /// Send a file to three receivers on this machine over lossy multicast, and show it.
     Demo(DemoArgs),
 }
 
 /// What is simulated, and how often.
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are flags of the command line")]
 pub(crate) struct SimulateArgs {
     /// A scenario: a TOML file, or the name of one that ships with farcast (see --list).
     #[arg(required_unless_present = "list", value_name = "SCENARIO")]
@@ -82,6 +86,32 @@ pub(crate) struct SimulateArgs {
     #[arg(long)]
     pub(crate) list: bool,
     /// Print one JSON object: every replication, and the summary.
+    #[arg(long, conflicts_with_all = ["show", "list"])]
+    pub(crate) json: bool,
+    /// Print errors only, and with --json the result.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Which studies are repeated, and how thoroughly.
+#[derive(Args, Debug)]
+pub(crate) struct ReproduceArgs {
+    /// A paper by its short name, as in mftp-bgan, or "all".
+    #[arg(default_value = "all", value_name = "PAPER")]
+    pub(crate) paper: String,
+    /// Fewer replications: a first look, with wider intervals.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Write the results into this directory: reproduce.csv, reproduce.json, and the tables in reproduce.md.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// The seed of all random numbers: the same seed gives the same results, on any number of threads.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Threads [default: one for each core].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Print a JSON array: one object for each number.
     #[arg(long)]
     pub(crate) json: bool,
     /// Print errors only, and with --json the result.

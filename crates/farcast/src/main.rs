@@ -7,6 +7,7 @@ mod demo;
 mod output;
 mod progress;
 mod receive;
+mod reproduce;
 mod send;
 mod shipped;
 mod simulate;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Send(args) => send::run(&args),
         Command::Receive(args) => receive::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
         Command::Demo(args) => demo::run(&args),
     };
     let exit = result.unwrap_or_else(|failure| {

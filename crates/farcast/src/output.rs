@@ -41,6 +41,7 @@ impl Output {
     }
 
     /// The one JSON object that is the result.
+    #[expect(clippy::unused_self, reason = "what is printed goes through an output")]
     pub(crate) fn object(&self, object: &impl serde::Serialize) -> Result<(), Failure> {
         let mut out = std::io::stdout().lock();
         serde_json::to_writer_pretty(&mut out, object)?;

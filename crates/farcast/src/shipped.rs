@@ -21,16 +21,28 @@ pub(crate) fn document(scenario: &str) -> Result<Document, Failure> {
     // A path wins, so that a file beside the user may have a shipped one's name.
     let text = match std::fs::read_to_string(scenario) {
         Ok(text) => text,
-        Err(error) => match SCENARIOS.iter().find(|(name, _, _)| *name == scenario) {
-            Some((_, _, text)) => (*text).to_owned(),
-            None => {
-                let names: Vec<_> = SCENARIOS.iter().map(|(name, _, _)| *name).collect();
-                return Err(Failure::usage(format!(
-                    "{scenario}: {error}; it is no file, nor one of the shipped scenarios: {}",
-                    names.join(", ")
-                )));
-            }
-        },
+        Err(error) => text_of(scenario).ok_or_else(|| {
+            let names: Vec<_> = SCENARIOS.iter().map(|(name, _, _)| *name).collect();
+            Failure::usage(format!(
+                "{scenario}: {error}; it is no file, nor one of the shipped scenarios: {}",
+                names.join(", ")
+            ))
+        })?,
     };
-    Document::parse(scenario, &text).map_err(|error| Failure::usage(error.to_string()))
+    parse(scenario, &text)
+}
+
+/// The document of a scenario that ships, whatever files there are.
+pub(crate) fn document_of(name: &str) -> Result<Document, Failure> {
+    let text =
+        text_of(name).ok_or_else(|| Failure::usage(format!("no scenario {name} ships with farcast")))?;
+    parse(name, &text)
+}
+
+fn text_of(name: &str) -> Option<String> {
+    SCENARIOS.iter().find(|(known, _, _)| *known == name).map(|(_, _, text)| (*text).to_owned())
+}
+
+fn parse(name: &str, text: &str) -> Result<Document, Failure> {
+    Document::parse(name, text).map_err(|error| Failure::usage(error.to_string()))
 }

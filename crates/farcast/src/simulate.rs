@@ -1,5 +1,7 @@
 //! `farcast simulate`: predict a transfer.
 
+mod look;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -48,6 +50,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
         output.result(&shown(&document));
         return Ok(Exit::Done);
     }
+    look::look(args, &scenario, &output)?;
     let plan = plan(args);
     let replications = replications(&scenario, &plan, &output)?;
     let summary = Together::of(&replications)?;

@@ -270,7 +270,7 @@ impl Sender {
 
     fn sample_round_trip(&mut self, since: Time, now: Time) {
         // Answers that were spread at random say nothing about the path.
-        if self.config.backoff_window.is_zero() {
+        if self.config.measure_round_trip && self.config.backoff_window.is_zero() {
             let sample = now.since(since).max(Span::from_micros(100));
             self.round_trip = Some(self.round_trip.map_or(sample, |longest| longest.max(sample)));
         }

@@ -1,10 +1,13 @@
 //! MFTP's engines, one file for each behaviour; RULES.md beside `src` numbers what is tested here.
 
+mod alone;
 mod common;
 mod completion;
+mod fixed_timer;
 mod groups;
 mod hostile;
 mod laws;
 mod leaving;
+mod merging;
 mod passes;
 mod repair;

@@ -47,6 +47,8 @@ pub(super) fn read(top: &mut Reader<'_>, forward: &LinkSpec) -> Result<Protocol,
     control(&mut table, &mut config)?;
     let mut receiver = ReceiverConfig::new(NOBODY, group.port());
     receiver.keep_early_data = table.flag_or("keep_early_data", receiver.keep_early_data)?;
+    receiver.naks_per_request =
+        table.integer_or("naks_per_request", 1..=65_535, receiver.naks_per_request)?;
     receiver.register_retry = table.span_or("register_retry", receiver.register_retry)?;
     receiver.done_retry = table.span_or("done_retry", receiver.done_retry)?;
     receiver.patience = table.span_or("patience", Span::from_secs(24 * 3600))?;
@@ -130,7 +132,10 @@ fn passes(table: &mut Reader<'_>, config: &mut SenderConfig) -> Result<(), Docum
 fn status_retry(table: &mut Reader<'_>, config: &mut SenderConfig) -> Result<(), DocumentError> {
     let n = table.optional_integer("n", 0..=1_000_000)?;
     let time = table.optional_span("time")?;
-    config.round_trip = table.span_or("round_trip", config.round_trip)?;
+    if let Some(round_trip) = table.optional_span("round_trip")? {
+        // Who says what it is means that: it is not measured.
+        (config.round_trip, config.measure_round_trip) = (round_trip, false);
+    }
     config.nak_restarts_wait = table.flag_or("restart_on_nak", false)?;
     config.status_retry_count = table.integer_or("retries", 0..=1_000_000, config.status_retry_count)?;
     config.status_retry = match (n, time) {

@@ -19,6 +19,10 @@ pub enum NakFate {
 
 /// Someone who is told what happens in a replication; it changes nothing.
 pub trait Observer {
+    /// Whether it wants each message of a population, so that NAKs are not merged. What happens is the same (law 10).
+    fn wants_each(&self) -> bool {
+        true
+    }
     /// The sender sends a frame, the first datagram of its run at `at`.
     fn sent(&mut self, _at: Time, _frame: &Frame<Message>) {}
     /// The same, with the group that it is for; who asks for this is not told the other unless it passes it on.

@@ -262,7 +262,8 @@ impl Star<'_> {
             self.queue.push(later, Event::FanOut { group, frame });
         }
         let from = self.arrival(&head);
-        let merged = if self.sender.may_merge() { self.back.merged() } else { None };
+        let each = self.observer.as_ref().is_some_and(|observer| observer.wants_each());
+        let merged = if !each && self.sender.may_merge() { self.back.merged() } else { None };
         let mut said = Vec::new();
         let taken = self.groups[group].take(self.now, &from, &head, merged, &mut said);
         self.say(group, &mut said);

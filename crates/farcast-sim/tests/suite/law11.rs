@@ -60,6 +60,7 @@ impl Losses for Fate {
 }
 
 /// One drawn session.
+#[expect(clippy::struct_excessive_bools, reason = "they are settings, each independent of the others")]
 #[derive(Clone, Copy, Debug)]
 struct Case {
     seed: u64,
@@ -178,6 +179,10 @@ struct Story {
 }
 
 impl Observer for Story {
+    fn wants_each(&self) -> bool {
+        false
+    }
+
     fn sent(&mut self, at: Time, frame: &Frame<Message>) {
         for segment in 0..frame.segments() {
             let what = match &frame.message.body {

@@ -1,4 +1,10 @@
 //! The simulated world against itself in another form, and against closed forms.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod agreement;
+mod closed_forms;
+mod history;
 mod law11;
+mod scenarios;
+mod trace;
+mod worlds;

@@ -1,0 +1,54 @@
+//! Marks: each kind of thing has a shape of its own besides its colour.
+
+use super::Fate;
+use super::svg::Svg;
+
+/// What a mark stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Mark {
+    Request,
+    Sent,
+    Reached(Fate),
+    Lost,
+    Complete,
+    Milestone,
+}
+
+impl Mark {
+    /// Its class, which has its colour, and its shape around a point.
+    fn look(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Request => ("request", "m-5 -5h10l-5 10z"),
+            Self::Sent => ("sent", "m-2.5 0a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0z"),
+            Self::Reached(Fate::Used) => ("used", "m0 -5l5 9h-10z"),
+            Self::Reached(Fate::Known) => ("known", "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z"),
+            Self::Reached(Fate::Late) => ("late", "m-4 -4l8 8m0 -8l-8 8"),
+            Self::Lost => ("lost", "m0 -5v10"),
+            Self::Complete => ("complete", "m0 -5l5 5l-5 5l-5 -5z"),
+            Self::Milestone => ("milestone", "m0 -4v8l7 -4z"),
+        }
+    }
+
+    /// Its class.
+    pub(super) fn class(self) -> &'static str {
+        self.look().0
+    }
+
+    pub(super) fn draw(self, svg: &mut Svg, at: (f64, f64), tip: &str) {
+        let (class, path) = self.look();
+        svg.shape(class, at, path, tip);
+    }
+}
+
+/// What becomes of NAKs, in the order in which it is shown, with its name.
+pub(super) const FATES: [(Fate, &str); 3] =
+    [(Fate::Used, "used"), (Fate::Known, "known"), (Fate::Late, "late")];
+
+/// What is said of a fate.
+pub(super) fn meaning(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Used => "the sender scheduled DTUs for it",
+        Fate::Known => "all that it asked for was scheduled already",
+        Fate::Late => "a later pass had begun",
+    }
+}

@@ -1,0 +1,98 @@
+//! The NAKs of all receivers: sent, and what became of them.
+
+use super::Point;
+use super::chart::{Chart, LEFT, RIGHT, SMALL};
+use super::marks::{FATES, Mark, meaning};
+use super::scale::Column;
+use super::svg::{Anchor, longest_that_fits};
+use super::words::{count, counted, time};
+
+/// The height of each row.
+const ROW: f64 = 34.0;
+/// The width in which NAKs are counted together.
+const COLUMN: f64 = 10.0;
+
+/// A row of the lane.
+struct Row {
+    mark: Mark,
+    name: String,
+    /// What is said of a NAK in it.
+    said: String,
+    columns: Vec<Column>,
+    total: u64,
+}
+
+/// A row for what is sent, and one for each fate; marks stand as high as there are NAKs in their column.
+pub(super) fn naks(chart: &mut Chart<'_>) {
+    let rows = rows(chart);
+    let most = rows.iter().flat_map(|row| &row.columns).map(|column| column.count).max().unwrap_or(0);
+    let height = ROW * rows.len() as f64;
+    chart.ground(height);
+    chart.heading(chart.y + 14.0, "NAKs", "what receivers ask for again");
+    if most > 1 {
+        let texts = [format!("taller: more, up to {}", count(most)), format!("up to {}", count(most))];
+        if let Some(text) = longest_that_fits(&texts, SMALL, LEFT - 20.0) {
+            chart.svg.text("note", (LEFT - 12.0, chart.y + 42.0), Anchor::End, text);
+        }
+    }
+    let top = chart.y;
+    for (index, row) in (0u8..).zip(&rows) {
+        let base = top + ROW * f64::from(index + 1) - 7.0;
+        draw_row(chart, row, base, most);
+    }
+    chart.below(height);
+}
+
+fn rows(chart: &Chart<'_>) -> Vec<Row> {
+    let timeline = chart.timeline;
+    let row = |mark, name: &str, said: String, points: &[Point]| Row {
+        mark,
+        name: name.to_owned(),
+        said,
+        columns: chart.scale.columns(points, COLUMN),
+        total: points.iter().fold(0, |sum, point| sum.saturating_add(point.count)),
+    };
+    let mut rows = Vec::new();
+    // Where nothing is known of what was sent, there is no row of it.
+    if !timeline.naks_sent.is_empty() {
+        rows.push(row(Mark::Sent, "sent", String::from("sent by receivers"), &timeline.naks_sent));
+    }
+    for (fate, name) in FATES {
+        let points: Vec<Point> = timeline
+            .naks_reached
+            .iter()
+            .filter(|naks| naks.0 == fate)
+            .flat_map(|naks| naks.1.clone())
+            .collect();
+        rows.push(row(Mark::Reached(fate), name, format!("{name}: {}", meaning(fate)), &points));
+    }
+    rows
+}
+
+fn draw_row(chart: &mut Chart<'_>, row: &Row, base: f64, most: u64) {
+    let class = row.mark.class();
+    chart.svg.line("base", (LEFT, base), (RIGHT, base), "");
+    chart.at_the_right(base - 2.0, &[format!("{} {}", count(row.total), row.name), count(row.total)]);
+    for column in &row.columns {
+        let x = chart.scale.x(f64::midpoint(column.first_s, column.last_s));
+        // One NAK is a mark on the line; the most stand as high as there is room, and between them each doubling
+        // is as high as any other.
+        let y = base - (ROW - 16.0) * doublings(column.count) / doublings(most).max(1.0);
+        let when = if column.count == 1 {
+            format!("at {}", time(column.first_s))
+        } else {
+            format!("from {} to {}", time(column.first_s), time(column.last_s))
+        };
+        if column.count > 1 {
+            chart.svg.line(&format!("stem {class}"), (x, base), (x, y), "");
+        }
+        let tip = format!("{} {when}, {}", counted(column.count, "NAK"), row.said);
+        row.mark.draw(&mut chart.svg, (x, y), &tip);
+    }
+}
+
+/// How often 1 is doubled to make `value`, at least 1; between powers of two along a straight line.
+fn doublings(value: u64) -> f64 {
+    let whole = value.max(1).ilog2();
+    f64::from(whole) + value.max(1) as f64 / (1u64 << whole) as f64 - 1.0
+}

@@ -1,0 +1,128 @@
+//! The page around the drawing.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::marks::{FATES, Mark, meaning};
+use super::svg::{Area, Escaped, Svg};
+use super::words::{share, span};
+use super::{Timeline, chart};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// The page of a replication: HTML in one piece, which needs nothing else, in light or in dark as its reader's browser
+/// has it.
+pub fn page(timeline: &Timeline) -> String {
+    let title = Escaped(&timeline.title);
+    let head = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
+    );
+    let mut page = head;
+    if !timeline.subtitle.is_empty() {
+        paragraph(&mut page, "subtitle", &timeline.subtitle);
+    }
+    figures(&mut page, timeline);
+    if let Some(balance) = balance(timeline) {
+        paragraph(&mut page, "balance", &balance);
+    }
+    legend(&mut page, timeline);
+    page += "<figure>\n";
+    page += &chart::draw(timeline);
+    page += "</figure>\n";
+    for note in &timeline.notes {
+        paragraph(&mut page, "notes", note);
+    }
+    page += "<script>\n";
+    page += SCRIPT;
+    page += "</script>\n</body>\n</html>\n";
+    page
+}
+
+fn paragraph(page: &mut String, class: &str, text: &str) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(page, "<p class=\"{class}\">{}</p>", Escaped(text));
+}
+
+fn figures(page: &mut String, timeline: &Timeline) {
+    if timeline.figures.is_empty() {
+        return;
+    }
+    *page += "<dl>\n";
+    for (name, value) in &timeline.figures {
+        let _ = writeln!(page, "<div><dt>{}</dt><dd>{}</dd></div>", Escaped(name), Escaped(value));
+    }
+    *page += "</dl>\n";
+}
+
+/// How much of the time the sender sent, and how much it waited for what.
+fn balance(timeline: &Timeline) -> Option<String> {
+    let length = |begin: f64, end: f64| if begin < end { end - begin } else { 0.0 };
+    let sending: f64 = timeline.passes.iter().map(|pass| length(pass.begin_s, pass.end_s)).sum();
+    let mut waits: BTreeMap<&str, f64> = BTreeMap::new();
+    for wait in &timeline.waits {
+        *waits.entry(&wait.what).or_default() += length(wait.begin_s, wait.end_s);
+    }
+    let mut waits: Vec<(&str, f64)> = waits.into_iter().filter(|wait| wait.1 > 0.0).collect();
+    waits.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let whole = timeline.duration_s;
+    let is_length = |seconds: f64| seconds.is_finite() && seconds > 0.0;
+    if !is_length(sending) || !is_length(whole) {
+        return None;
+    }
+    let part = |time: f64| format!("{} ({})", span(time), share(time, whole));
+    let mut text = format!("Of {} the sender sends passes for {}", span(whole), part(sending));
+    for (what, time) in waits {
+        let _ = write!(text, ", waits {} for {what}", part(time));
+    }
+    Some(text + ".")
+}
+
+/// What the colours and shapes mean.
+fn legend(page: &mut String, timeline: &Timeline) {
+    *page += "<ul class=\"legend\">\n";
+    let area = Area { x: 1.0, y: 1.0, width: 24.0, height: 12.0 };
+    entry(page, "a pass; the dark foot is data that leaves", |svg| {
+        svg.rect("pass", area, "");
+        svg.rect("data", Area { y: 9.0, height: 4.0, ..area }, "");
+    });
+    entry(page, "the sender waits, for what is written there", |svg| {
+        svg.rect("wait-ground", area, "");
+        svg.rect("wait", area, "");
+    });
+    mark(page, Mark::Request, "status request");
+    mark(page, Mark::Sent, "NAK leaves a receiver");
+    for (fate, name) in FATES {
+        mark(page, Mark::Reached(fate), &format!("NAK reaches the sender, {name}: {}", meaning(fate)));
+    }
+    if !timeline.lanes.is_empty() {
+        entry(page, "NAK under way", |svg| svg.line("flight used", (2.0, 7.0), (24.0, 7.0), ""));
+        if timeline.lanes.iter().flat_map(|lane| &lane.naks).any(|nak| nak.reached.is_none()) {
+            entry(page, "NAK lost on the way", |svg| {
+                svg.line("flight lost", (4.0, 7.0), (18.0, 7.0), "");
+                Mark::Lost.draw(svg, (18.0, 7.0), "");
+            });
+        }
+        entry(page, "from the request to the answer: its way and the back-off", |svg| {
+            svg.line("asked", (2.0, 7.0), (24.0, 7.0), "");
+        });
+        entry(page, "receiver waits for DTUs that it asked for", |svg| {
+            svg.line("lacking", (2.0, 7.0), (24.0, 7.0), "");
+        });
+        mark(page, Mark::Complete, "receiver complete");
+    }
+    *page += "</ul>\n";
+}
+
+fn mark(page: &mut String, mark: Mark, words: &str) {
+    entry(page, words, |svg| mark.draw(svg, (13.0, 7.0), ""));
+}
+
+fn entry(page: &mut String, words: &str, draw: impl FnOnce(&mut Svg)) {
+    let mut svg = Svg::default();
+    draw(&mut svg);
+    let words = Escaped(words);
+    let _ = writeln!(page, "<li><svg viewBox=\"0 0 26 14\">{}</svg>{words}</li>", svg.as_str());
+}

@@ -1,0 +1,194 @@
+//! The sender's lanes: its passes and what it waits for, and its status requests.
+
+use std::fmt::Write as _;
+
+use super::chart::{Chart, LETTERS, RIGHT, SMALL};
+use super::marks::{FATES, Mark};
+use super::svg::{Anchor, Area, longest_that_fits, wrapped};
+use super::words::{count, counted, span, time};
+use super::{Pass, Wait};
+
+/// The height of the line with the names of passes.
+const NAMES: f64 = 18.0;
+/// The height of passes and waits.
+const BAR: f64 = 78.0;
+/// The distance between lines of writing.
+const LINE: f64 = 13.5;
+/// The height of the lane of status requests.
+const REQUESTS: f64 = 22.0;
+
+/// Passes as bars, the data in them darker, and between them hatched what the sender waits for.
+pub(super) fn passes_and_waits(chart: &mut Chart<'_>) {
+    chart.heading(chart.y + NAMES + 34.0, "sender", "sends passes, then waits");
+    chart.y += NAMES;
+    chart.ground(BAR);
+    waits(chart);
+    passes(chart);
+    data(chart);
+    names(chart);
+    chart.below(BAR);
+}
+
+fn passes(chart: &mut Chart<'_>) {
+    let mut drawn = f64::NEG_INFINITY;
+    for pass in &chart.timeline.passes {
+        let (x, end) = (chart.scale.x(pass.begin_s), chart.scale.x(pass.end_s));
+        // A pass that is within the width of a line of the one before would not be seen.
+        if end.max(x + 2.0) < drawn + 0.5 {
+            continue;
+        }
+        let area = Area { x, y: chart.y, width: (end - x).max(2.0), height: BAR };
+        chart.svg.rect("pass", area, &told(pass));
+        drawn = area.x + area.width;
+    }
+}
+
+fn told(pass: &Pass) -> String {
+    let (number, dtus) = (pass.number, counted(pass.dtus, "DTU"));
+    let (begin, end) = (time(pass.begin_s), time(pass.end_s));
+    format!("pass {number}: {dtus} in {}, from {begin} to {end}", span(pass.end_s - pass.begin_s))
+}
+
+/// When data left within the passes: a pass may pause.
+fn data(chart: &mut Chart<'_>) {
+    let mut drawn = f64::NEG_INFINITY;
+    for interval in &chart.timeline.data {
+        let (x, end) = (chart.scale.x(interval.begin_s), chart.scale.x(interval.end_s));
+        if end.max(x + 2.0) < drawn + 0.5 {
+            continue;
+        }
+        let area = Area { x, y: chart.y + BAR - 8.0, width: (end - x).max(2.0), height: 8.0 };
+        let (begin, until) = (time(interval.begin_s), time(interval.end_s));
+        chart.svg.rect("data", area, &format!("data leaves from {begin} to {until}"));
+        drawn = area.x + area.width;
+    }
+}
+
+/// The names of passes above their bars, each as long as there is room before the next.
+fn names(chart: &mut Chart<'_>) {
+    let passes = &chart.timeline.passes;
+    let begins = passes.iter().skip(1).map(|pass| chart.scale.x(pass.begin_s)).chain([RIGHT + 70.0]);
+    let mut free = f64::NEG_INFINITY;
+    for (pass, next) in passes.iter().zip(begins) {
+        let x = chart.scale.x(pass.begin_s);
+        let dtus = counted(pass.dtus, "DTU");
+        let texts = [
+            format!("pass {}: {dtus} in {}", pass.number, span(pass.end_s - pass.begin_s)),
+            format!("pass {}: {dtus}", pass.number),
+            format!("pass {}", pass.number),
+            format!("{}", pass.number),
+        ];
+        if x < free {
+            continue;
+        }
+        if let Some(text) = longest_that_fits(&texts, LETTERS, next - x - 6.0) {
+            chart.svg.text("name", (x, chart.y - 5.0), Anchor::Start, text);
+            free = next;
+        }
+    }
+}
+
+fn waits(chart: &mut Chart<'_>) {
+    let timeline = chart.timeline;
+    let mut drawn = f64::NEG_INFINITY;
+    // The same wait again and again is written once.
+    for waits in timeline.waits.chunk_by(goes_on) {
+        let begin = chart.scale.x(waits[0].begin_s);
+        let mut end = begin;
+        for wait in waits {
+            let x = chart.scale.x(wait.begin_s);
+            end = chart.scale.x(wait.end_s);
+            if end.max(x + 1.0) < drawn + 0.5 {
+                continue;
+            }
+            let area = Area { x, y: chart.y, width: (end - x).max(1.0), height: BAR };
+            chart.svg.rect("wait-ground", area, "");
+            chart.svg.rect("wait", area, &why(wait));
+            drawn = area.x + area.width;
+        }
+        write(chart, waits, begin, end);
+    }
+}
+
+/// Whether `next` is the wait `wait` begun anew.
+fn goes_on(wait: &Wait, next: &Wait) -> bool {
+    wait.what == next.what && (wait.end_s - next.begin_s).abs() < 1e-9
+}
+
+/// Writes between `begin` and `end` what is waited for, as much of it as there is room for.
+fn write(chart: &mut Chart<'_>, waits: &[Wait], begin: f64, end: f64) {
+    let lines = lines(waits, end - begin - 8.0);
+    let middle = f64::midpoint(begin, end);
+    let first = chart.y + BAR / 2.0 + 4.0 - LINE * (lines.len().saturating_sub(1) as f64 / 2.0);
+    for (index, line) in (0u8..).zip(&lines) {
+        chart.svg.text("why", (middle, first + LINE * f64::from(index)), Anchor::Middle, line);
+    }
+}
+
+/// What is written in waits, in at most five lines of `width`.
+fn lines(waits: &[Wait], width: f64) -> Vec<String> {
+    let each = span(waits[0].end_s - waits[0].begin_s);
+    let alike = waits.iter().all(|wait| span(wait.end_s - wait.begin_s) == each);
+    let all = match waits.len() {
+        1 => each,
+        n if alike => format!("{n} × {each}"),
+        _ => span(waits.iter().map(|wait| wait.end_s - wait.begin_s).sum()),
+    };
+    let how_long = [format!("waits {all}"), all];
+    let Some(how_long) = longest_that_fits(&how_long, SMALL, width) else { return Vec::new() };
+    let what = &waits[0].what;
+    let short = what.strip_prefix("the ").unwrap_or(what);
+    let what = wrapped(&format!("for {what}"), SMALL, width, 3).or_else(|| wrapped(short, SMALL, width, 3));
+    let counts = || waits.iter().flat_map(|wait| &wait.naks);
+    let came = counts().fold(0u64, |sum, nak| sum.saturating_add(nak.1));
+    let naks = match came {
+        _ if counts().next().is_none() => Vec::new(),
+        0 => vec![String::from("no NAK comes"), String::from("no NAK")],
+        1 => vec![String::from("1 NAK comes"), String::from("1 NAK")],
+        _ => vec![format!("{} NAKs come", count(came)), counted(came, "NAK")],
+    };
+    let naks = longest_that_fits(&naks, SMALL, width).map(String::from);
+    std::iter::once(how_long.to_owned()).chain(what.unwrap_or_default()).chain(naks).collect()
+}
+
+fn why(wait: &Wait) -> String {
+    let (begin, end) = (time(wait.begin_s), time(wait.end_s));
+    let long = span(wait.end_s - wait.begin_s);
+    let mut text = format!("from {begin} to {end} the sender waits {long} for {}", wait.what);
+    let came: u64 = wait.naks.iter().map(|nak| nak.1).fold(0, u64::saturating_add);
+    if came > 0 {
+        let parts: Vec<String> = FATES
+            .iter()
+            .filter_map(|&(fate, name)| {
+                let of = wait
+                    .naks
+                    .iter()
+                    .filter(|nak| nak.0 == fate)
+                    .fold(0u64, |sum, nak| sum.saturating_add(nak.1));
+                (of > 0).then(|| format!("{} {name}", count(of)))
+            })
+            .collect();
+        let _ = write!(text, "; meanwhile {} reach it: {}", counted(came, "NAK"), parts.join(", "));
+    }
+    text
+}
+
+/// Status requests, one mark for each.
+pub(super) fn requests(chart: &mut Chart<'_>) {
+    let total = chart.timeline.requests.iter().fold(0u64, |sum, point| sum.saturating_add(point.count));
+    let middle = chart.y + REQUESTS / 2.0;
+    chart.heading(middle - 2.0, "status requests", "sender asks what is missing");
+    chart.ground(REQUESTS);
+    for column in chart.scale.columns(&chart.timeline.requests, 5.0) {
+        let x = chart.scale.x(f64::midpoint(column.first_s, column.last_s));
+        let tip = if column.count == 1 {
+            format!("status request at {}", time(column.first_s))
+        } else {
+            let (first, last) = (time(column.first_s), time(column.last_s));
+            format!("{} from {first} to {last}", counted(column.count, "status request"))
+        };
+        Mark::Request.draw(&mut chart.svg, (x, middle), &tip);
+    }
+    chart.at_the_right(middle + 4.0, &[counted(total, "request"), count(total)]);
+    chart.below(REQUESTS);
+}

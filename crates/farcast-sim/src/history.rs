@@ -1,0 +1,269 @@
+//! What happened in a replication, in a compact form to be drawn or told.
+//!
+//! A [`History`] watches a [`Star`](crate::star::Star); [`finish`](History::finish) gives the [`Record`]. Its memory is
+//! bounded by its settings, not by what happens: where there are more points than may be kept, those that lie close
+//! together become one with a count, and of passes and waits beyond the limit only the number is kept.
+
+mod record;
+mod series;
+
+use farcast_core::Time;
+use farcast_core::stage::Frame;
+use farcast_mftp::{Body, Message, Phase, SenderEvent};
+
+use crate::star::{NakFate, Observer};
+
+pub use record::{Lane, LaneNak, Milestone, NakCounts, Pass, Record, Wait, WaitFor};
+pub use series::{Interval, Point, total};
+
+use record::Open;
+use series::{Intervals, Series};
+
+/// How much of a replication is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HistoryConfig {
+    /// Points of each kind, and passes, waits, and NAKs of each lane; at least 2.
+    pub points: usize,
+    /// Receivers have a lane each if they are no more than this. A population of more may say its NAKs merged: then
+    /// only what reaches the sender is known.
+    pub lanes: u32,
+}
+
+impl Default for HistoryConfig {
+    fn default() -> Self {
+        Self { points: 2000, lanes: 60 }
+    }
+}
+
+/// Collects what happens in a replication.
+#[derive(Clone, Debug)]
+pub struct History {
+    config: HistoryConfig,
+    record: Record,
+    data: Intervals,
+    announcements: Series,
+    registrations: Series,
+    requests: Series,
+    naks_sent: Series,
+    naks_used: Series,
+    naks_known: Series,
+    naks_late: Series,
+    confirmations: Series,
+    dones: Series,
+    leavings: Series,
+    completions: Series,
+    /// The pass that is being sent, and what the sender waits for.
+    open: Open,
+    /// The lane and the place in it of the NAK that reaches the sender right now.
+    reaching: Option<(usize, usize)>,
+}
+
+impl History {
+    /// A history of a replication with so many receivers.
+    pub fn new(receivers: u32, config: HistoryConfig) -> Self {
+        let config = HistoryConfig { points: config.points.max(2), ..config };
+        let series = || Series::new(config.points);
+        let lanes = if receivers <= config.lanes { receivers } else { 0 };
+        Self {
+            config,
+            record: Record::new(receivers, lanes),
+            data: Intervals::new(config.points),
+            announcements: series(),
+            registrations: series(),
+            requests: series(),
+            naks_sent: series(),
+            naks_used: series(),
+            naks_known: series(),
+            naks_late: series(),
+            confirmations: series(),
+            dones: series(),
+            leavings: series(),
+            completions: series(),
+            open: Open::default(),
+            reaching: None,
+        }
+    }
+
+    /// What happened. A pass or wait that has not ended ends with the last thing that was told.
+    pub fn finish(mut self) -> Record {
+        let end = self.record.end;
+        self.end_pass(end);
+        self.end_wait(end);
+        Record {
+            data: self.data.into_list(),
+            announcements: self.announcements.into_points(),
+            registrations: self.registrations.into_points(),
+            status_requests: self.requests.into_points(),
+            naks_sent: self.naks_sent.into_points(),
+            naks_used: self.naks_used.into_points(),
+            naks_known: self.naks_known.into_points(),
+            naks_late: self.naks_late.into_points(),
+            confirmations: self.confirmations.into_points(),
+            dones: self.dones.into_points(),
+            leavings: self.leavings.into_points(),
+            completions: self.completions.into_points(),
+            ..self.record
+        }
+    }
+
+    fn see(&mut self, at: Time) {
+        self.record.end = self.record.end.max(at);
+    }
+
+    fn end_pass(&mut self, at: Time) {
+        let Some(pass) = self.open.pass.take() else { return };
+        if self.record.passes.len() < self.config.points {
+            self.record.passes.push(Pass { end: at, ..pass });
+        } else {
+            self.record.passes_left_out += 1;
+        }
+    }
+
+    fn end_wait(&mut self, at: Time) {
+        let Some(wait) = self.open.wait.take() else { return };
+        if self.record.waits.len() < self.config.points {
+            self.record.waits.push(Wait { end: at, ..wait });
+        } else {
+            self.record.waits_left_out += 1;
+        }
+    }
+
+    /// Pass `number` begins, unless it has.
+    fn begin_pass(&mut self, at: Time, number: u32) -> &mut Pass {
+        if self.open.pass.is_some_and(|pass| pass.number != number) {
+            self.end_pass(at);
+        }
+        self.end_wait(at);
+        self.open.after_pass = number;
+        self.open.pass.get_or_insert(Pass { number, begin: at, end: at, scheduled: 0, dtus: 0 })
+    }
+
+    /// A run of data leaves. Its pass may be told of only afterwards.
+    fn data(&mut self, at: Time, pass: u32, frame: &Frame<Message>) {
+        let count = u64::from(frame.segments());
+        let end = at + frame.spacing * count;
+        self.see(end);
+        self.data.add(Interval { begin: at, end, count });
+        self.begin_pass(at, pass).dtus += count;
+    }
+
+    /// A NAK of a receiver with a lane has left.
+    fn nak_left(&mut self, at: Time, receiver: u32, pass: u32, block: u32, dtus: u32) {
+        let Some(lane) = self.record.lanes.get_mut(receiver as usize) else { return };
+        if lane.naks.len() < self.config.points {
+            lane.naks.push(LaneNak { sent: at, pass, block, dtus, reached: None });
+        } else {
+            lane.naks_left_out += 1;
+        }
+    }
+
+    /// The NAK of a receiver's lane that reaches the sender: the first such under way.
+    fn nak_under_way(&self, receiver: u32, pass: u32, block: u32, dtus: u32) -> Option<(usize, usize)> {
+        let lane = self.record.lanes.get(receiver as usize)?;
+        let alike =
+            |nak: &LaneNak| nak.reached.is_none() && (nak.pass, nak.block, nak.dtus) == (pass, block, dtus);
+        Some((receiver as usize, lane.naks.iter().position(alike)?))
+    }
+
+    fn milestone(&mut self, at: Time, milestone: Milestone) {
+        self.record.milestones.push((at, milestone));
+    }
+}
+
+impl Observer for History {
+    fn wants_each(&self) -> bool {
+        // Lanes are of single receivers.
+        self.record.receivers <= self.config.lanes
+    }
+
+    fn sent(&mut self, at: Time, frame: &Frame<Message>) {
+        self.see(at);
+        match &frame.message.body {
+            Body::Data(data) => self.data(at, data.pass, frame),
+            Body::StatusRequest(_) => {
+                self.requests.add(at, 1);
+                // Whoever asks again begins to wait again.
+                if self.open.waits_for(WaitFor::Answers) {
+                    self.end_wait(at);
+                }
+            }
+            Body::Announce(_) => self.announcements.add(at, 1),
+            Body::Completion(_) => self.confirmations.add(at, 1),
+            _ => {}
+        }
+    }
+
+    fn answered(&mut self, at: Time, receiver: u32, frame: &Frame<Message>) {
+        self.see(at);
+        if let Body::Nak(nak) = &frame.message.body {
+            self.naks_sent.add(at, 1);
+            self.nak_left(at, receiver, nak.pass, nak.block, nak.missing.count());
+        }
+    }
+
+    fn reached(&mut self, at: Time, receiver: u32, message: &Message) {
+        self.see(at);
+        self.reaching = None;
+        if let Body::Nak(nak) = &message.body {
+            self.reaching = self.nak_under_way(receiver, nak.pass, nak.block, nak.missing.count());
+        }
+    }
+
+    fn nak(&mut self, at: Time, _pass: u32, count: u64, fate: NakFate) {
+        self.see(at);
+        match fate {
+            NakFate::Used => self.naks_used.add(at, count),
+            NakFate::Known => self.naks_known.add(at, count),
+            NakFate::Late => self.naks_late.add(at, count),
+        }
+        if let Some(wait) = &mut self.open.wait {
+            wait.naks.add(count, fate);
+        }
+        if let Some((lane, nak)) = self.reaching.take() {
+            self.record.lanes[lane].naks[nak].reached = Some((at, fate));
+        }
+    }
+
+    fn told(&mut self, at: Time, event: &SenderEvent) {
+        self.see(at);
+        match event {
+            SenderEvent::Registered { .. } => self.registrations.add(at, 1),
+            SenderEvent::Started { receivers, .. } => {
+                self.milestone(at, Milestone::Started { receivers: *receivers });
+            }
+            SenderEvent::Pass { pass, dtus } => {
+                self.begin_pass(at, *pass).scheduled = *dtus;
+            }
+            SenderEvent::Done { .. } => self.dones.add(at, 1),
+            SenderEvent::Declined { .. } | SenderEvent::Quit { .. } | SenderEvent::Lost { .. } => {
+                self.leavings.add(at, 1);
+            }
+            SenderEvent::Delivered => self.milestone(at, Milestone::Delivered),
+            SenderEvent::Ended(outcome) => self.milestone(at, Milestone::Ended(outcome.clone())),
+            SenderEvent::Refused { .. } => {}
+        }
+    }
+
+    fn phase(&mut self, at: Time, phase: Phase) {
+        self.see(at);
+        if phase != Phase::Sending {
+            self.end_pass(at);
+        }
+        let waits_for = WaitFor::in_phase(phase);
+        if self.open.wait.as_ref().map(|wait| wait.waits_for) != waits_for {
+            self.end_wait(at);
+            self.open.wait = waits_for.map(|waits_for| Wait::new(at, waits_for, self.open.after_pass));
+        }
+    }
+
+    fn completed(&mut self, at: Time, receiver: u32) {
+        self.see(at);
+        self.completions.add(at, 1);
+        if let Some(lane) = self.record.lanes.get_mut(receiver as usize) {
+            lane.completed = Some(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

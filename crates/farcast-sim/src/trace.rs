@@ -1,0 +1,281 @@
+//! A replication's packets as a capture file that protocol analysers open.
+//!
+//! A [`Trace`] watches a [`Star`](crate::star::Star) and writes what the hosts of a real transfer would see: IPv4
+//! datagrams with UDP and MFTP as they are on the wire, their checksums right, in the order of their times to the
+//! nanosecond. The file has two interfaces:
+//!
+//! | interface | what is captured there |
+//! |---|---|
+//! | `sender` | what the sender sends, and the answers that reach it |
+//! | `receivers` | answers as receivers send them |
+//!
+//! An answer has the same IPv4 identification at both, so one that is at `receivers` alone was lost (of an answer that
+//! was repeated in the same octets, one of the two). A comment stands at the first packet of each pass and at each NAK
+//! that reaches the sender, and says what became of it.
+//!
+//! Payload is a reference in a simulation: in the file it is zeros. A population that is traced says its
+//! NAKs one by one; merged NAKs, if it is told of some, are no datagrams and are left out.
+
+mod datagram;
+mod matching;
+mod pcapng;
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, SocketAddrV4};
+
+use farcast_core::Time;
+use farcast_core::stage::Frame;
+use farcast_mftp::{Body, Message, SenderConfig};
+
+use crate::queue::EventQueue;
+use crate::star::{NakFate, Observer, receiver_address};
+
+use datagram::Header;
+use matching::Matching;
+use pcapng::{Direction, Packet, Writer};
+
+/// What is captured at the sender.
+const SENDER: u32 = 0;
+/// What is captured at the receivers.
+const RECEIVERS: u32 = 1;
+
+/// What a trace holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TraceConfig {
+    /// Octets that are kept of the payload of each DATA packet; its original length is noted all the same.
+    /// `u32::MAX` keeps all.
+    pub payload_octets: u32,
+    /// What the file's own comment says first, such as the scenario and the seed.
+    pub comment: String,
+}
+
+impl Default for TraceConfig {
+    fn default() -> Self {
+        Self { payload_octets: 64, comment: String::new() }
+    }
+}
+
+/// Why a replication cannot be traced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// The file's packets are IPv4.
+    #[error("{0} is no IPv4 address; a trace is written of IPv4 sessions only")]
+    NotIpv4(SocketAddr),
+}
+
+/// A run of which the datagrams from `next` have yet to leave.
+#[derive(Debug)]
+struct Rest {
+    destination: SocketAddrV4,
+    frame: Frame<Message>,
+    next: u32,
+}
+
+/// A NAK that has reached the sender and is written once its fate is known.
+#[derive(Debug)]
+struct Held {
+    at: Time,
+    octets: u32,
+}
+
+/// Writes the packets of a replication as it is told of them, in the pcapng format (draft-ietf-opsawg-pcapng) with
+/// link type RAW.
+///
+/// `W` is written in small pieces: give a file a [`BufWriter`](io::BufWriter). The same replication gives the same
+/// bytes. Time zero is 1970-01-01T00:00:00Z.
+#[derive(Debug)]
+pub struct Trace<W> {
+    file: Writer<W>,
+    payload_octets: u32,
+    server: SocketAddrV4,
+    response: SocketAddrV4,
+    runs: EventQueue<Rest>,
+    held: Option<Held>,
+    answers: Matching,
+    /// The last pass that has begun.
+    pass: u32,
+    /// The datagram at hand.
+    datagram: Vec<u8>,
+    sender_id: u16,
+    answer_id: u16,
+    packets: u64,
+}
+
+impl<W: Write> Trace<W> {
+    /// A trace of what `sender` sends and is answered. It begins to write at once.
+    ///
+    /// # Errors
+    /// An address of `sender` that is not IPv4.
+    pub fn new(out: W, sender: &SenderConfig, config: &TraceConfig) -> Result<Self, TraceError> {
+        for address in [sender.public, sender.private] {
+            ipv4(address)?;
+        }
+        let (server, response) = (ipv4(sender.server)?, ipv4(sender.response)?);
+        let mut file = Writer::new(out);
+        file.section("farcast", &about(config));
+        file.interface("sender", "what the sender sends, and the answers that reach it");
+        file.interface("receivers", "answers as receivers send them");
+        Ok(Self {
+            file,
+            payload_octets: config.payload_octets,
+            server,
+            response,
+            runs: EventQueue::default(),
+            held: None,
+            answers: Matching::default(),
+            pass: 0,
+            datagram: Vec::new(),
+            sender_id: 0,
+            answer_id: 0,
+            packets: 0,
+        })
+    }
+
+    /// Packets written so far.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Writes what is still to leave, and gives `W` back.
+    ///
+    /// # Errors
+    /// The first error that `W` gave, after which nothing more was written; or that a message was too long for a
+    /// datagram.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.advance(Time::NEVER);
+        self.file.finish()
+    }
+
+    /// Writes everything that lies before `at` or at it.
+    fn advance(&mut self, at: Time) {
+        self.release(None);
+        while self.runs.next_at() <= at
+            && let Some((due, mut rest)) = self.runs.pop()
+        {
+            self.leave(due, rest.destination, &rest.frame, rest.next);
+            rest.next += 1;
+            if rest.next < rest.frame.segments() {
+                self.runs.push(due + rest.frame.spacing, rest);
+            }
+        }
+    }
+
+    /// Writes a datagram of a run that the sender sends.
+    fn leave(&mut self, at: Time, destination: SocketAddrV4, frame: &Frame<Message>, segment: u32) {
+        self.sender_id = self.sender_id.wrapping_add(1);
+        let header = Header { source: self.server, destination, id: self.sender_id };
+        let octets = self.build(header, &frame.message, segment);
+        let comment =
+            self.new_pass(&frame.message).map_or(String::new(), |pass| format!("pass {pass} begins"));
+        self.write(SENDER, at, octets, Direction::Outbound, &comment);
+    }
+
+    /// The pass that begins with `message`, if one does.
+    fn new_pass(&mut self, message: &Message) -> Option<u32> {
+        let Body::Data(data) = &message.body else { return None };
+        let begins = data.pass > self.pass;
+        self.pass = self.pass.max(data.pass);
+        begins.then_some(data.pass)
+    }
+
+    /// The datagram in which `segment` of `message` travels; its length before it was cut.
+    fn build(&mut self, header: Header, message: &Message, segment: u32) -> u32 {
+        let built = datagram::build(&mut self.datagram, header, message, segment, self.payload_octets);
+        built.unwrap_or_else(|error| {
+            self.file.fail(io::Error::new(io::ErrorKind::InvalidData, error));
+            0
+        })
+    }
+
+    fn write(&mut self, interface: u32, at: Time, octets: u32, direction: Direction, comment: &str) {
+        self.file.packet(&Packet { interface, at, octets, direction, captured: &self.datagram, comment });
+        self.packets += 1;
+    }
+
+    /// Writes the NAK that waits for its fate, if one does.
+    fn release(&mut self, fate: Option<NakFate>) {
+        if let Some(held) = self.held.take() {
+            self.write(SENDER, held.at, held.octets, Direction::Inbound, fate.map_or("", in_words));
+        }
+    }
+}
+
+impl<W: Write> Observer for Trace<W> {
+    fn sent_to(&mut self, at: Time, destination: SocketAddr, frame: &Frame<Message>) {
+        self.advance(at);
+        match ipv4(destination) {
+            Ok(destination) => {
+                self.leave(at, destination, frame, 0);
+                if frame.segments() > 1 {
+                    self.runs.push(at + frame.spacing, Rest { destination, frame: frame.clone(), next: 1 });
+                }
+            }
+            Err(error) => self.file.fail(io::Error::new(io::ErrorKind::InvalidInput, error)),
+        }
+    }
+
+    fn answered(&mut self, at: Time, receiver: u32, frame: &Frame<Message>) {
+        self.advance(at);
+        let Ok(source) = ipv4(receiver_address(receiver)) else { return };
+        self.answer_id = self.answer_id.wrapping_add(1);
+        let header = Header { source, destination: self.response, id: self.answer_id };
+        let octets = self.build(header, &frame.message, 0);
+        self.answers.left(receiver, &self.datagram[datagram::HEADERS_LEN..], self.answer_id);
+        self.write(RECEIVERS, at, octets, Direction::Outbound, "");
+    }
+
+    fn reached(&mut self, at: Time, receiver: u32, message: &Message) {
+        self.advance(at);
+        let Ok(source) = ipv4(receiver_address(receiver)) else { return };
+        let header = Header { source, destination: self.response, id: 0 };
+        let octets = self.build(header, message, 0);
+        let known = self.answers.arrived(receiver, &self.datagram[datagram::HEADERS_LEN..]);
+        let id = known.unwrap_or_else(|| {
+            self.answer_id = self.answer_id.wrapping_add(1);
+            self.answer_id
+        });
+        datagram::set_id(&mut self.datagram, id);
+        if matches!(message.body, Body::Nak(_)) {
+            self.held = Some(Held { at, octets });
+        } else {
+            self.write(SENDER, at, octets, Direction::Inbound, "");
+        }
+    }
+
+    fn nak(&mut self, _at: Time, _pass: u32, _count: u64, fate: NakFate) {
+        // Merged NAKs come without a message: then none is held.
+        self.release(Some(fate));
+    }
+}
+
+fn ipv4(address: SocketAddr) -> Result<SocketAddrV4, TraceError> {
+    match address {
+        SocketAddr::V4(address) => Ok(address),
+        SocketAddr::V6(_) => Err(TraceError::NotIpv4(address)),
+    }
+}
+
+fn in_words(fate: NakFate) -> &'static str {
+    match fate {
+        NakFate::Used => "used: the sender has scheduled DTUs for it",
+        NakFate::Known => "known: all that it asks for was scheduled or sent already",
+        NakFate::Late => "late: a later pass than the one that it answers has begun",
+    }
+}
+
+fn about(config: &TraceConfig) -> String {
+    let first = if config.comment.is_empty() { "" } else { "\n" };
+    let kept = match config.payload_octets {
+        u32::MAX => String::new(),
+        octets => format!(" Of each DATA packet {octets} octets of payload are captured."),
+    };
+    format!(
+        "{}{first}Simulated: time zero is 1970-01-01T00:00:00Z, and DATA payloads are zeros, for a simulation has no \
+         file contents.{kept}",
+        config.comment
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! IPv4 and UDP around a message (RFC 791, RFC 768).
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use farcast_mftp::{Body, Message, wire};
+
+/// Octets of the IPv4 header without options.
+const IPV4_LEN: usize = 20;
+/// Octets of the UDP header.
+const UDP_LEN: usize = 8;
+/// Octets before the message.
+pub(super) const HEADERS_LEN: usize = IPV4_LEN + UDP_LEN;
+/// UDP's number among the protocols of IPv4.
+const UDP: u8 = 17;
+/// Hops that a datagram may make; nothing counts them here.
+const TTL: u8 = 64;
+
+/// What the headers say besides lengths and checksums.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
+    pub(super) source: SocketAddrV4,
+    pub(super) destination: SocketAddrV4,
+    /// The identification of the IPv4 datagram.
+    pub(super) id: u16,
+}
+
+/// A message that no IPv4 datagram holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a message of {octets} octets does not fit a UDP datagram over IPv4, which holds at most 65,507")]
+pub(super) struct TooLong {
+    octets: usize,
+}
+
+/// Puts the datagram of `segment` of `message` into `out`, with at most `payload_octets` of a DATA payload; its
+/// length before that cut, in octets.
+///
+/// The UDP checksum is that of the whole datagram: the zeros that are cut off add nothing to it. After an error `out`
+/// holds headers of zeros.
+pub(super) fn build(
+    out: &mut Vec<u8>,
+    header: Header,
+    message: &Message,
+    segment: u32,
+    payload_octets: u32,
+) -> Result<u32, TooLong> {
+    out.clear();
+    out.resize(HEADERS_LEN, 0);
+    let octets = wire::encoded_len(message, segment);
+    let total = u16::try_from(octets + HEADERS_LEN).map_err(|_| TooLong { octets })?;
+    wire::encode(message, segment, out);
+    if matches!(message.body, Body::Data(_)) {
+        let payload = usize::from(total) - out.len();
+        out.resize(out.len() + payload.min(payload_octets as usize), 0);
+    }
+    fill_udp(out, header, total - IPV4_LEN as u16);
+    fill_ipv4(out, header, total);
+    Ok(u32::from(total))
+}
+
+/// Changes the identification of a datagram that [`build`] has made.
+pub(super) fn set_id(datagram: &mut [u8], id: u16) {
+    datagram[4..6].copy_from_slice(&id.to_be_bytes());
+    datagram[10..12].fill(0);
+    let sum = !folded(sum(&datagram[..IPV4_LEN]));
+    datagram[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+fn fill_ipv4(out: &mut [u8], header: Header, total: u16) {
+    // Version 4, five words of header.
+    out[0] = 0x45;
+    out[2..4].copy_from_slice(&total.to_be_bytes());
+    (out[8], out[9]) = (TTL, UDP);
+    out[12..16].copy_from_slice(&header.source.ip().octets());
+    out[16..20].copy_from_slice(&header.destination.ip().octets());
+    set_id(out, header.id);
+}
+
+fn fill_udp(out: &mut [u8], header: Header, octets: u16) {
+    let udp = &mut out[IPV4_LEN..];
+    udp[0..2].copy_from_slice(&header.source.port().to_be_bytes());
+    udp[2..4].copy_from_slice(&header.destination.port().to_be_bytes());
+    udp[4..6].copy_from_slice(&octets.to_be_bytes());
+    let address = |ip: &Ipv4Addr| sum(&ip.octets());
+    let pseudo =
+        address(header.source.ip()) + address(header.destination.ip()) + u32::from(UDP) + u32::from(octets);
+    // Zero would say that there is no checksum; it is sent as its other form (RFC 768).
+    let sum = match !folded(pseudo + sum(udp)) {
+        0 => 0xFFFF,
+        sum => sum,
+    };
+    udp[6..8].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// The sum of the 16-bit words of a datagram or less, which 32 bits hold; an odd last octet is the high half of a word.
+fn sum(octets: &[u8]) -> u32 {
+    let (words, rest) = octets.as_chunks::<2>();
+    let words: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
+    words + rest.first().map_or(0, |&octet| u32::from(octet) << 8)
+}
+
+/// The ones'-complement sum that `sum` stands for (RFC 1071).
+fn folded(mut sum: u32) -> u16 {
+    while sum > 0xFFFF {
+        sum = (sum & 0xFFFF) + (sum >> 16);
+    }
+    sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use farcast_mftp::message::End;
+
+    use super::*;
+
+    #[test]
+    fn sums_as_rfc_1071_does() {
+        // Its example in §3.
+        let sum = sum(&[0x00, 0x01, 0xF2, 0x03, 0xF4, 0xF5, 0xF6, 0xF7]);
+        assert_eq!((sum, folded(sum)), (0x2_DDF0, 0xDDF2));
+    }
+
+    #[test]
+    fn an_odd_octet_is_the_high_half_of_a_word() {
+        assert_eq!(sum(&[1, 2, 3]), 0x0102 + 0x0300);
+    }
+
+    #[test]
+    fn the_checksum_of_a_known_header() {
+        // The example of Wikipedia's article on the header checksum: 0xB861.
+        let mut header = [
+            0x45, 0x00, 0x00, 0x73, 0xFF, 0xFF, 0x40, 0x00, 0x40, 0x11, 0xFF, 0xFF, 0xC0, 0xA8, 0x00, 0x01,
+            0xC0, 0xA8, 0x00, 0xC7,
+        ];
+        set_id(&mut header, 0);
+        assert_eq!((header[4..6].to_vec(), header[10..12].to_vec()), (vec![0, 0], vec![0xB8, 0x61]));
+    }
+
+    #[test]
+    fn a_sum_of_zero_is_not_sent_as_none() {
+        let server = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 1);
+        let end = Body::End(End { server: server.into(), response: server.into() });
+        let message = Message { transmission: 1, body: end };
+        let (mut out, mut written) = (Vec::new(), Vec::new());
+        for port in 0..=u16::MAX {
+            let header = Header { source: SocketAddrV4::new(*server.ip(), port), destination: server, id: 0 };
+            build(&mut out, header, &message, 0, 0).unwrap();
+            written.push(u16::from_be_bytes([out[26], out[27]]));
+        }
+        // Of 65,536 ports two have the same residue modulo 65,535; zero never appears and its other form does.
+        assert!(!written.contains(&0) && written.contains(&0xFFFF));
+    }
+}

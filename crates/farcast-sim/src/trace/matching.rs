@@ -1,0 +1,65 @@
+//! Which answer that arrives is which that left.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// Answers of one receiver that are remembered; of more, the oldest was lost.
+const UNDER_WAY: usize = 256;
+
+/// The answers under way: of each receiver the digests of what it said, and their identifications.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Matching {
+    under_way: BTreeMap<u32, VecDeque<(u64, u16)>>,
+}
+
+impl Matching {
+    /// `receiver` has sent `octets` under the identification `id`.
+    pub(super) fn left(&mut self, receiver: u32, octets: &[u8], id: u16) {
+        let answers = self.under_way.entry(receiver).or_default();
+        if answers.len() == UNDER_WAY {
+            answers.pop_front();
+        }
+        answers.push_back((digest(octets), id));
+    }
+
+    /// The identification of the first of `receiver`'s answers under way that was `octets`. If it was lost and then
+    /// repeated in the same octets, this cannot tell.
+    pub(super) fn arrived(&mut self, receiver: u32, octets: &[u8]) -> Option<u16> {
+        let answers = self.under_way.get_mut(&receiver)?;
+        let digest = digest(octets);
+        let index = answers.iter().position(|&(other, _)| other == digest)?;
+        answers.remove(index).map(|(_, id)| id)
+    }
+}
+
+/// FNV-1a over `octets`, in 64 bits.
+fn digest(octets: &[u8]) -> u64 {
+    octets.iter().fold(0xCBF2_9CE4_8422_2325, |hash, &octet| {
+        (hash ^ u64::from(octet)).wrapping_mul(0x0000_0100_0000_01B3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_fnv_1a() {
+        // Values published with the function.
+        for (text, expected) in
+            [("", 0xCBF2_9CE4_8422_2325), ("a", 0xAF63_DC4C_8601_EC8C), ("foobar", 0x8594_4171_F739_67E8)]
+        {
+            assert_eq!(digest(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn alike_answers_arrive_in_their_order_and_old_ones_are_forgotten() {
+        let mut matching = Matching::default();
+        for id in 0..300 {
+            matching.left(4, b"nak", id);
+        }
+        // The last 256 are remembered.
+        assert_eq!((matching.arrived(4, b"nak"), matching.arrived(4, b"nak")), (Some(44), Some(45)));
+        assert_eq!((matching.arrived(4, b"ack"), matching.arrived(5, b"nak")), (None, None));
+    }
+}

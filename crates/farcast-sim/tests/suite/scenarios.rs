@@ -1,0 +1,341 @@
+//! The schema of scenarios: what can be set, what it does, and what is said where it cannot be.
+
+use farcast_sim::document::Origin;
+use farcast_sim::outcome::Replication;
+use farcast_sim::scenario::Scenario;
+
+use crate::worlds::{BGAN, PIPE, document, error, once, replications, scenario};
+
+/// Keys and values that are in effect.
+fn shown(text: &str, settings: &[&str]) -> Vec<(String, String, Origin)> {
+    let document = document(text, settings).unwrap();
+    Scenario::read(&document).unwrap();
+    document.keys_read()
+}
+
+fn value(shown: &[(String, String, Origin)], key: &str) -> String {
+    let found = shown.iter().find(|(name, ..)| name == key);
+    found.unwrap_or_else(|| panic!("{key} is not in {shown:?}")).1.clone()
+}
+
+#[test]
+fn bgan_links_have_the_recommended_defaults() {
+    // Nothing but the kind of both links is said.
+    let text = PIPE
+        .replace("[link.forward]\ndelay = \"250 ms\"\nloses = \"data\"", "[link.forward]\nkind = \"bgan\"")
+        .replace("[link.return]\ndelay = \"250 ms\"", "[link.return]\nkind = \"bgan\"");
+    let shown = shown(&text, &[]);
+    for (key, expected) in [
+        ("link.forward.frame", "\"80 ms\""),
+        ("link.forward.fec_blocks", "8"),
+        ("link.forward.fec_block_octets", "375"),
+        ("link.forward.pdu_payloads", "[251, 108, 217]"),
+        ("link.forward.pdu_overheads", "[9, 7, 7]"),
+        ("link.forward.packing", "\"packet_aligned\""),
+        ("link.forward.loss_unit", "\"pdu\""),
+        ("link.forward.drop_rest_of_block", "false"),
+        ("link.forward.propagation", "\"450 ms\""),
+        ("link.return.frame", "\"80 ms\""),
+        ("link.return.c_slots", "4"),
+        ("link.return.r_slots", "3"),
+        ("link.return.propagation", "\"450 ms\""),
+        ("link.return.processing", "\"100 ms\""),
+        ("link.return.backoff_frames", "12"),
+        // A packet of the bearer takes whole FEC blocks, so it is paced in them.
+        ("protocol.granule", "\"375 B\""),
+        ("protocol.srt.restart_on_nak", "false"),
+    ] {
+        assert_eq!(value(&shown, key), expected, "{key}");
+    }
+    let given =
+        |(key, _, origin): &&(String, String, Origin)| key.starts_with("link.") && *origin != Origin::Default;
+    let given: Vec<&str> = shown.iter().filter(given).map(|(key, ..)| key.as_str()).collect();
+    assert_eq!(given, ["link.forward.kind", "link.return.kind"]);
+}
+
+#[test]
+fn the_shipped_scenario_is_the_studys() {
+    let shown = shown(BGAN, &[]);
+    for (key, expected) in [
+        ("receivers", "20"),
+        ("protocol.file", "\"1 MB\""),
+        ("protocol.dtu_size", "\"526 B\""),
+        ("protocol.block_size", "488"),
+        ("protocol.rate", "\"300 kbit/s\""),
+        ("protocol.pass_wait", "\"fixed\""),
+        ("protocol.nak_timing", "\"end_of_first_pass\""),
+        ("protocol.srt.n", "4"),
+        ("protocol.srt.restart_on_nak", "false"),
+        ("link.return.backoff_frames", "12"),
+    ] {
+        assert_eq!(value(&shown, key), expected, "{key}");
+    }
+    // The keys that the study's open questions need can be set.
+    for setting in [
+        "protocol.file=1024000 B",
+        "link.forward.packing=shared",
+        "link.forward.loss_unit=packet",
+        "link.forward.loss_unit=fec_block",
+        "protocol.spread=0 s",
+        "link.return.c_slots=3",
+        "link.return.r_slots=2",
+        "link.return.backoff_frames=8",
+        "link.return.backoff_doubling=3",
+        "protocol.nak_timing=each_block",
+        "protocol.srt.restart_on_nak=true",
+    ] {
+        let (key, value) = setting.split_once('=').unwrap();
+        let shown = self::shown(BGAN, &[setting]);
+        let (_, effect, origin) = shown.iter().find(|(name, ..)| name == key).unwrap();
+        assert_eq!(*origin, Origin::Setting, "{setting}");
+        assert!(effect.trim_matches('"') == value, "{setting}: {effect}");
+    }
+}
+
+/// The share of DTUs that one receiver loses in pass 1, of 2000: what pass 2 sends.
+fn lost_of(settings: &[&str]) -> f64 {
+    // One request brings NAKs of at most 64 blocks.
+    let own = ["receivers=1", "protocol.file=1 MB", "protocol.block_size=200"];
+    let settings: Vec<&str> = own.into_iter().chain(settings.iter().copied()).collect();
+    let all = once(PIPE, &settings);
+    assert_eq!((all.incomplete, all.dtus_per_pass[0]), (0, 2000));
+    all.dtus_per_pass.get(1).copied().unwrap_or(0) as f64 / 2000.0
+}
+
+#[test]
+fn every_loss_process_loses_about_what_it_should() {
+    // 2000 DTUs of 4.544 ms: 9.088 s. Four standard deviations of independent losses, more where they come in bursts.
+    let near = |settings: &[&str], expected: f64, tolerance: f64| {
+        let lost = lost_of(settings);
+        assert!((lost - expected).abs() <= tolerance, "{settings:?}: {lost}, {expected} expected");
+    };
+    near(&[], 0.0, 0.0);
+    near(&["link.forward.per=5 %"], 0.05, 4.0 * (0.05f64 * 0.95 / 2000.0).sqrt());
+    // 568 octets a DTU: 1 - (1 - 1e-5)^4544.
+    let of_bits = 1.0 - (1.0 - 1e-5f64).powi(4544);
+    near(&["link.forward.ber=0.00001"], of_bits, 4.0 * (of_bits / 2000.0).sqrt());
+    let of_frames = 1.0 - (1.0 - 1e-5f64).powi(8000);
+    near(
+        &["link.forward.ber=0.00001", "link.forward.ber_frame=1000 B"],
+        of_frames,
+        4.0 * (of_frames / 2000.0).sqrt(),
+    );
+    // A share p / (p + r) of frames is in the bad state; bursts of mean 1 / r multiply the variance by (2 - p - r) / (p + r).
+    let (p, r) = (0.02, 0.2);
+    let share = p / (p + r);
+    let variance = share * (1.0 - share) * (2.0 - p - r) / (p + r) / 2000.0;
+    let bursts = ["link.forward.gilbert_elliott.p=0.02", "link.forward.gilbert_elliott.r=0.2"];
+    near(&bursts, share, 4.0 * variance.sqrt());
+    let halved: Vec<&str> =
+        bursts.iter().copied().chain(["link.forward.gilbert_elliott.loss_bad=0.5"]).collect();
+    near(&halved, share / 2.0, 4.0 * variance.sqrt());
+    // Sojourns of 9.09 DTUs in the bad state and 90.9 in the good one: the same share, decided by time.
+    let timed = ["link.forward.gilbert_elliott.good=413 ms", "link.forward.gilbert_elliott.bad=41.3 ms"];
+    let share: f64 = 41.3 / 454.3;
+    // Two-sided correlation of e^-t/37.5 ms between DTUs, 16.5 DTUs in all.
+    near(&timed, share, 4.0 * (share * (1.0 - share) * 16.5 / 2000.0).sqrt());
+    // Every fifth frame.
+    near(&["link.forward.error_vector=00001"], 0.2, 0.0);
+    // A tenth of the time, a second a period: 220 of 2200, rounded at nine edges.
+    let scheduled =
+        ["start=0.5 s", "length=100 ms", "period=1 s"].map(|s| format!("link.forward.outages.{s}"));
+    near(&scheduled.each_ref().map(String::as_str), 9.0 * 22.0 / 2000.0, 9.0 / 2000.0);
+    // Outages of 45 ms, one in 450 ms and its length on average: 1 / 11 of the time. They number 18 with a deviation below 5.
+    let random = ["between=450 ms", "length=45 ms"].map(|s| format!("link.forward.outages.{s}"));
+    near(&random.each_ref().map(String::as_str), 1.0 / 11.0, 4.0 * (2.0 * 18.0f64).sqrt() * 9.9 / 2000.0);
+    // Two processes lose what either loses.
+    near(
+        &["link.forward.error_vector=00001", "link.forward.per=0.1"],
+        0.28,
+        4.0 * (0.08f64 * 0.9 / 2000.0).sqrt(),
+    );
+}
+
+#[test]
+fn every_kind_of_link_carries_a_transfer() {
+    let outage = ["link.forward.kind=hold", "link.forward.start=0.1 s", "link.forward.length=5 s"];
+    let without_delay = PIPE.replace("[link.forward]\ndelay = \"250 ms\"", "[link.forward]");
+    // What the link holds back leaves when the outage is over.
+    let late = once(&without_delay, &outage);
+    assert_eq!(late.completion_time_s, Some(5.1), "{late:?}");
+    let bgan = without_delay.replace("[link.return]\ndelay = \"250 ms\"", "[link.return]");
+    let settings = ["link.forward.kind=bgan", "link.return.kind=bgan", "link.forward.per=0.05"];
+    let bgan = once(&bgan, &settings);
+    assert!(bgan.passes > 1 && bgan.back.airtime_s > 0.0 && bgan.forward.airtime_s > 0.0, "{bgan:?}");
+    let queue = once(PIPE, &["link.forward.rate=900 kbit/s", "link.forward.queue_packets=3"]);
+    assert!(queue.forward.dropped > 0 && queue.passes > 1 && queue.incomplete == 0, "{queue:?}");
+    for jitter in
+        [&["link.forward.jitter=30 ms"][..], &["link.forward.jitter=30 ms", "link.forward.reorder=true"]]
+    {
+        let times: Vec<f64> = replications(&scenario(PIPE, jitter), 5, 50)
+            .iter()
+            .map(|r| r.completion_time_s.unwrap() - (0.250 + 59.0 * 0.004_544 + 0.001_536))
+            .collect();
+        assert!(times.iter().all(|late| (-0.030..=0.030).contains(late)), "{times:?}");
+        assert!(times.iter().any(|late| late.abs() > 0.005), "{times:?}");
+    }
+}
+
+#[test]
+fn stages_are_set_by_name() {
+    let text = format!(
+        "{PIPE}\n[[link.stages]]\nname = \"uplink\"\ndirection = \"forward\"\ndelay = \"1 s\"\n\
+         [[link.stages]]\nname = \"backhaul\"\ndirection = \"return\"\ndelay = \"3 s\"\n"
+    );
+    let base = once(PIPE, &[]).completion_time_s.unwrap();
+    let late = |settings: &[&str]| once(&text, settings).completion_time_s.unwrap() - base;
+    assert!((late(&[]) - 1.0).abs() < 1e-9);
+    assert!((late(&["link.stages.uplink.delay=2 s"]) - 2.0).abs() < 1e-9);
+    // The way back matters once something is lost: the timer of 2 s runs out before the NAKs have come.
+    let vector = ["link.forward.error_vector=0001", "link.forward.error_vector_repeats=false"];
+    let lossy = [&vector[..], &["protocol.file=2 kB"]].concat();
+    let (near, far) = (once(PIPE, &lossy), once(&text, &lossy));
+    assert!(far.completion_time_s.unwrap() - near.completion_time_s.unwrap() > 2.0, "{far:?}");
+    assert_eq!(
+        error(&text, &["link.stages.downlink.delay=2 s"]),
+        "--set link.stages.downlink.delay=2 s: link.stages.downlink: this list has no member of this name; its members \
+         are \"uplink\", \"backhaul\""
+    );
+}
+
+const GROUPS: &str = r#"
+[[groups]]
+name = "clear"
+receivers = 4
+per = "0 %"
+[[groups]]
+name = "rainy"
+receivers = 6
+delay = "100 ms"
+per = "30 %"
+"#;
+
+fn grouped() -> String {
+    format!("{}{GROUPS}", PIPE.replace("receivers = 10\n", ""))
+}
+
+fn times(replication: &Replication) -> Vec<f64> {
+    replication.receivers.as_ref().unwrap().iter().map(|time| time.unwrap()).collect()
+}
+
+#[test]
+fn groups_have_losses_and_a_delay_of_their_own() {
+    let clear = 0.250 + 59.0 * 0.004_544 + 0.001_536;
+    for engines in ["engines=false", "engines=true"] {
+        let all = once(&grouped(), &[engines, "link.forward.per=0.5"]);
+        let times = times(&all);
+        assert!(times[..4].iter().all(|time| (time - clear).abs() < 1e-9), "{times:?}");
+        assert!(times[4..].iter().all(|time| *time > clear + 2.0), "{times:?}");
+        // 60 DTUs, each lost by any of six with 1 - 0.7^6 = 0.882; sd 2.5.
+        assert!((43..=60).contains(&all.dtus_per_pass[1]), "{all:?}");
+    }
+    let near = once(&grouped(), &["groups.rainy.per=0 %"]);
+    assert!((times(&near)[9] - clear - 0.1).abs() < 1e-9);
+    // A group without losses of its own has the link's.
+    let text = grouped().replace("per = \"0 %\"\n", "");
+    assert!(times(&once(&text, &["link.forward.per=0.5"]))[..4].iter().all(|time| *time > clear + 2.0));
+}
+
+#[test]
+fn one_more_group_changes_no_draw_of_another() {
+    // The clear group needs nothing, so the first group's losses decide all there is: its passes, its NAKs.
+    let one = PIPE.replace("receivers = 10\n", "");
+    let first = "[[groups]]\nname = \"first\"\nreceivers = 5\nper = \"10 %\"\n";
+    let clear = "[[groups]]\nname = \"clear\"\nreceivers = 7\nper = \"0 %\"\n";
+    for engines in ["engines=false", "engines=true"] {
+        let alone = replications(&scenario(&format!("{one}{first}"), &[engines]), 3, 20);
+        let both = replications(&scenario(&format!("{one}{first}{clear}"), &[engines]), 3, 20);
+        for (alone, both) in alone.iter().zip(&both) {
+            assert_eq!(times(alone), times(both)[..5], "{engines}");
+            assert_eq!((&alone.dtus_per_pass, alone.naks), (&both.dtus_per_pass, both.naks), "{engines}");
+        }
+        assert!(alone.iter().any(|r| r.naks.sent > 5));
+    }
+    // A lossy second group changes what is sent, but not who of the first loses what of pass 1: NAKs of one DTU a block
+    // in pass 1 are as many as without it.
+    let lossy = clear.replace("0 %", "10 %");
+    let one_pass = ["protocol.transfer_limit=3 s", "time_limit=3 s", "protocol.block_size=1"];
+    let naks = |groups: &str| -> Vec<u64> {
+        let all = replications(&scenario(&format!("{one}{groups}"), &one_pass), 4, 20);
+        all.iter().map(|r| r.naks.sent).collect()
+    };
+    let (alone, both, other) = (naks(first), naks(&format!("{first}{lossy}")), naks(&lossy));
+    assert!(alone.iter().zip(&both).all(|(alone, both)| alone < both), "{alone:?} {both:?}");
+    assert_ne!(alone, other);
+}
+
+#[test]
+fn groups_that_register_complete_over_lossy_links() {
+    let settings = |group: &'static str, engines: &'static str| {
+        [
+            group,
+            engines,
+            "protocol.setup=simulated",
+            "protocol.announce_interval=1 s",
+            "protocol.start_after=5 s",
+            "link.forward.loses=everything",
+            "link.forward.per=0.1",
+            "link.return.per=0.1",
+            "protocol.srt.retries=20",
+        ]
+    };
+    for group in ["protocol.group=closed", "protocol.group=open_limited"] {
+        for engines in ["engines=false", "engines=true"] {
+            let all = replications(&scenario(PIPE, &settings(group, engines)), 6, 50);
+            for one in &all {
+                assert_eq!(one.incomplete, 0, "{group} {engines}: {one:?}");
+                assert!(one.data_begins_s.is_some_and(|begins| begins > 0.0), "{one:?}");
+                // Each registers and says that it is done, at least.
+                assert!(one.back.datagrams >= 20, "{one:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_sentence() {
+    for (settings, expected) in [
+        (
+            &["link.forward.pre=0.1"][..],
+            "--set link.forward.pre=0.1: link.forward.pre: this key is unknown, did you mean per; ",
+        ),
+        (&["receivers=0"], "--set receivers=0: receivers: 0 is out of range; it must be "),
+        (
+            &["time_limit=0 s"],
+            "--set time_limit=0 s: time_limit: nothing happens in no time; a time above zero",
+        ),
+        (&["link.forward.per=1.5"], "--set link.forward.per=1.5: link.forward.per: 1.5 is out of range; "),
+        (
+            &["protocol.srt.n=4"],
+            "test.toml:15: protocol.srt.time: n sets the timer already; one of n and time",
+        ),
+        (
+            &["protocol.parity=4"],
+            "test.toml: engines: parity is simulated with an engine for each receiver; engines = true",
+        ),
+        (
+            &["link.forward.kind=pip"],
+            "--set link.forward.kind=pip: link.forward.kind: \"pip\" is not known, did you mean ",
+        ),
+        (
+            &["link.forward.queue=1 kB", "link.forward.queue_packets=3"],
+            "--set link.forward.queue_packets=3: link.forward.queue_packets: queue limits the queue already; one of the two",
+        ),
+    ] {
+        let said = error(PIPE, settings);
+        assert!(said.starts_with(expected), "{settings:?}: {said}");
+    }
+    let both = format!("{PIPE}{GROUPS}");
+    assert_eq!(
+        error(&both, &[]),
+        "test.toml:2: receivers: there are groups, and they say how many receivers they have; either receivers or \
+         [[groups]]"
+    );
+    let nobody = PIPE.replace("receivers = 10\n", "");
+    assert_eq!(
+        error(&nobody, &["groups=[]"]),
+        "--set groups=[]: groups: it is empty; at least one [[groups]]"
+    );
+    assert!(error(&nobody, &[]).starts_with("test.toml: receivers: this key is missing at the top; "));
+    assert!(error(&grouped(), &["groups.clear.receivers=4194304"]).contains("groups.rainy.receivers: "));
+}

@@ -1,0 +1,195 @@
+//! One replication to look at: its packets, and its timeline.
+
+use std::fmt::Display;
+use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use farcast_core::Time;
+use farcast_report::timeline::{self, Fate, Timeline};
+use farcast_sim::history::{History, HistoryConfig, Lane, Point, Record, Wait, WaitFor, total};
+use farcast_sim::outcome::Replication;
+use farcast_sim::scenario::Scenario;
+use farcast_sim::star::{NakFate, Observer, Star};
+use farcast_sim::trace::{Trace, TraceConfig};
+use tempfile::NamedTempFile;
+
+use crate::Failure;
+use crate::args::SimulateArgs;
+use crate::output::Output;
+
+/// Writes what `args` ask for.
+pub(super) fn look(args: &SimulateArgs, scenario: &Scenario, output: &Output) -> Result<(), Failure> {
+    if let Some(path) = &args.trace {
+        let packets = trace(args, scenario, path)?;
+        output.line(&format!("{}: {packets} packets of replication {}", path.display(), args.replication));
+    }
+    if let Some(path) = &args.timeline {
+        let page = page(args, scenario)?;
+        let mut file = beside(path)?;
+        file.write_all(page.as_bytes()).map_err(|error| cannot_write(path, &error))?;
+        keep(file, path)?;
+        output.line(&format!("{}: the timeline of replication {}", path.display(), args.replication));
+    }
+    Ok(())
+}
+
+/// Runs the replication that `args` name, watched by `observer`.
+fn watch(
+    args: &SimulateArgs,
+    scenario: &Scenario,
+    observer: &mut dyn Observer,
+) -> Result<Replication, Failure> {
+    let config = scenario.star(args.seed, args.replication);
+    let mut star = Star::new(config, Some(observer)).map_err(|error| Failure::usage(error.to_string()))?;
+    star.run();
+    Ok(Replication::of(args.replication, &star, false))
+}
+
+fn trace(args: &SimulateArgs, scenario: &Scenario, path: &Path) -> Result<u64, Failure> {
+    let comment = format!("{}, seed {}, replication {}", title(args, scenario), args.seed, args.replication);
+    let config = TraceConfig { comment, ..TraceConfig::default() };
+    let file = beside(path)?;
+    let writer = BufWriter::with_capacity(1 << 20, file.reopen()?);
+    let mut trace =
+        Trace::new(writer, scenario.sender(), &config).map_err(|error| Failure::usage(error.to_string()))?;
+    watch(args, scenario, &mut trace)?;
+    let packets = trace.packets();
+    trace.finish().and_then(|mut writer| writer.flush()).map_err(|error| cannot_write(path, &error))?;
+    keep(file, path)?;
+    Ok(packets)
+}
+
+/// A file beside `path` that takes its name when it is whole.
+fn beside(path: &Path) -> Result<NamedTempFile, Failure> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // As any new file would be, not as a secret.
+    let mode = std::fs::Permissions::from_mode(0o666);
+    let file = tempfile::Builder::new().permissions(mode).tempfile_in(parent);
+    file.map_err(|error| cannot_write(path, &error))
+}
+
+fn keep(file: NamedTempFile, path: &Path) -> Result<(), Failure> {
+    file.persist(path).map(drop).map_err(|error| cannot_write(path, &error.error))
+}
+
+fn cannot_write(path: &Path, error: &impl Display) -> Failure {
+    Failure::usage(format!("cannot write {}: {error}", path.display()))
+}
+
+fn title<'a>(args: &'a SimulateArgs, scenario: &'a Scenario) -> &'a str {
+    let name = args.scenario.as_deref().unwrap_or_default();
+    if scenario.name().is_empty() { name } else { scenario.name() }
+}
+
+fn page(args: &SimulateArgs, scenario: &Scenario) -> Result<String, Failure> {
+    let receivers = u32::try_from(scenario.receivers()).unwrap_or(u32::MAX);
+    let mut history = History::new(receivers, HistoryConfig::default());
+    let replication = watch(args, scenario, &mut history)?;
+    let record = history.finish();
+    let set: Vec<&str> = args.set.iter().map(String::as_str).collect();
+    let changes = if set.is_empty() { String::new() } else { format!(", {}", set.join(", ")) };
+    Ok(timeline::page(&Timeline {
+        title: title(args, scenario).to_owned(),
+        subtitle: format!(
+            "{receivers} receivers, seed {}, replication {}{changes}",
+            args.seed, args.replication
+        ),
+        figures: figures(&replication),
+        duration_s: record.end.as_secs_f64(),
+        receivers: receivers.into(),
+        passes: record.passes.iter().map(pass).collect(),
+        data: record.data.iter().map(interval).collect(),
+        waits: record.waits.iter().map(wait).collect(),
+        requests: points(&record.status_requests),
+        naks_sent: points(&record.naks_sent),
+        naks_reached: vec![
+            (Fate::Used, points(&record.naks_used)),
+            (Fate::Known, points(&record.naks_known)),
+            (Fate::Late, points(&record.naks_late)),
+        ],
+        completions: points(&record.completions),
+        milestones: Vec::new(),
+        lanes: (0..).zip(&record.lanes).map(|(n, one)| lane(n, one)).collect(),
+        notes: notes(&record),
+    }))
+}
+
+fn figures(replication: &Replication) -> Vec<(String, String)> {
+    let seconds = |value: Option<f64>| value.map_or("never".into(), |value| format!("{value:.2} s"));
+    let median = replication.receiver_time_s.map(|times| times.p50);
+    [
+        ("last receiver complete", seconds(replication.completion_time_s)),
+        ("median receiver", seconds(median)),
+        ("passes", replication.passes.to_string()),
+        ("DTUs sent", replication.dtus_per_pass.iter().sum::<u64>().to_string()),
+        ("NAKs sent", replication.naks.sent.to_string()),
+        ("requests collided", replication.naks.collided.to_string()),
+        ("forward channel in use", format!("{:.2} s", replication.forward.airtime_s)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}
+
+fn pass(pass: &farcast_sim::history::Pass) -> timeline::Pass {
+    let (begin_s, end_s) = (pass.begin.as_secs_f64(), pass.end.as_secs_f64());
+    timeline::Pass { number: pass.number, begin_s, end_s, dtus: pass.dtus }
+}
+
+fn interval(interval: &farcast_sim::history::Interval) -> timeline::Interval {
+    timeline::Interval { begin_s: interval.begin.as_secs_f64(), end_s: interval.end.as_secs_f64() }
+}
+
+fn wait(wait: &Wait) -> timeline::Wait {
+    let what = match wait.waits_for {
+        WaitFor::Registrations => "registrations",
+        WaitFor::Joining => "receivers to join",
+        WaitFor::Answers => "the Status Retry Timer",
+        WaitFor::Closing => "the last confirmations",
+    };
+    let counts = [(Fate::Used, wait.naks.used), (Fate::Known, wait.naks.known), (Fate::Late, wait.naks.late)];
+    let naks = if wait.waits_for == WaitFor::Answers { counts.into() } else { Vec::new() };
+    let (begin_s, end_s) = (wait.begin.as_secs_f64(), wait.end.as_secs_f64());
+    timeline::Wait { begin_s, end_s, what: what.into(), naks }
+}
+
+fn points(points: &[Point]) -> Vec<timeline::Point> {
+    let middle = |point: &Point| f64::midpoint(point.from.as_secs_f64(), point.to.as_secs_f64());
+    points.iter().map(|point| timeline::Point { at_s: middle(point), count: point.count }).collect()
+}
+
+fn lane(number: usize, lane: &Lane) -> timeline::Lane {
+    let naks = lane.naks.iter().map(|nak| timeline::LaneNak {
+        sent_s: nak.sent.as_secs_f64(),
+        reached: nak.reached.map(|(at, fate)| (at.as_secs_f64(), of(fate))),
+        dtus: nak.dtus,
+    });
+    timeline::Lane {
+        name: format!("receiver {number}"),
+        naks: naks.collect(),
+        completed_s: lane.completed.map(Time::as_secs_f64),
+    }
+}
+
+fn of(fate: NakFate) -> Fate {
+    match fate {
+        NakFate::Used => Fate::Used,
+        NakFate::Known => Fate::Known,
+        NakFate::Late => Fate::Late,
+    }
+}
+
+/// What the drawing does not show.
+fn notes(record: &Record) -> Vec<String> {
+    let mut notes = Vec::new();
+    let complete = total(&record.completions);
+    if complete < u64::from(record.receivers) {
+        notes.push(format!("{} receivers never had everything.", u64::from(record.receivers) - complete));
+    }
+    for (count, what) in [(record.passes_left_out, "passes"), (record.waits_left_out, "waits")] {
+        if count > 0 {
+            notes.push(format!("{count} more {what} are not drawn."));
+        }
+    }
+    notes
+}

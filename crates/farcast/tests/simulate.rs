@@ -1,0 +1,327 @@
+//! `farcast simulate`: what it prints, to people and to programs, and what it says of what is wrong.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test may panic, and open its own files"
+)]
+
+mod common;
+
+use std::fs;
+
+use common::{Ended, Place};
+use serde_json::Value;
+
+fn simulate(place: &Place, args: &[&str]) -> Ended {
+    place.run("simulate", place.farcast([&["simulate"], args].concat()))
+}
+
+/// The one object that `--json` prints, and the exit code.
+fn json(args: &[&str]) -> (Value, i32) {
+    let ended = simulate(&Place::new(), &[args, &["--json"]].concat());
+    assert_eq!(ended.stderr, "", "{}", ended.story());
+    (serde_json::from_str(&ended.stdout).unwrap(), ended.code.unwrap())
+}
+
+/// The one sentence that is said of wrong usage.
+fn sentence(args: &[&str]) -> String {
+    let ended = simulate(&Place::new(), args);
+    ended.assert_one_sentence(2, &[]);
+    assert_eq!(ended.stdout, "");
+    ended.stderr.trim_end().to_owned()
+}
+
+/// Ten receivers of a small file.
+const SMALL: [&str; 7] =
+    ["mftp-bgan", "--set", "receivers=10", "--set", "protocol.file=60 kB", "--set", "link.forward.per=0.01"];
+
+fn small<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&SMALL, more].concat()
+}
+
+#[test]
+fn results_do_not_depend_on_threads() {
+    let place = Place::new();
+    let run = |args: &[&str]| {
+        let ended = simulate(&place, args);
+        assert_eq!(ended.code, Some(0), "{}", ended.story());
+        ended.stdout
+    };
+    let shipped = |threads| run(&["mftp-bgan", "--json", "-n", "6", "--per-receiver", "--threads", threads]);
+    let one = shipped("1");
+    assert_eq!(one, shipped("1"), "repeated");
+    assert_eq!(one, shipped("2"));
+    assert_eq!(one, shipped("7"));
+    let seed = |seed| run(&small(&["--json", "-n", "6", "--seed", seed]));
+    assert_ne!(seed("1"), seed("2"));
+    // More replications change none of the first.
+    let few: Value = serde_json::from_str(&seed("1")).unwrap();
+    let many: Value = serde_json::from_str(&run(&small(&["--json", "-n", "20"]))).unwrap();
+    assert_eq!(few["replications"].as_array().unwrap()[..], many["replications"].as_array().unwrap()[..6]);
+    // The index at which the precision is reached is the same, and it is reached there.
+    let until = |threads| run(&small(&["--json", "--until-precision", "3 %", "--threads", threads]));
+    let one = until("1");
+    assert_eq!(one, until("2"));
+    let object: Value = serde_json::from_str(&one).unwrap();
+    let time = &object["summary"]["completion_time_s"];
+    let share = time["ci95_half_width"].as_f64().unwrap() / time["mean"].as_f64().unwrap();
+    assert!(share <= 0.03 && time["n"].as_u64().unwrap() >= 10, "{time}");
+    let most = json(&small(&["--until-precision", "0.1 %", "--most", "12"])).0;
+    assert_eq!(most["summary"]["replications"], 12);
+}
+
+#[test]
+fn the_object_for_programs() {
+    let (object, code) = json(&small(&["-n", "30", "--seed", "5"]));
+    assert_eq!(code, 0);
+    assert_eq!((&object["scenario"], &object["seed"]), (&"mftp-bgan".into(), &5.into()));
+    let replications = object["replications"].as_array().unwrap();
+    assert_eq!(replications.len(), 30);
+    let mut times = Vec::new();
+    for (index, one) in replications.iter().enumerate() {
+        assert_eq!(one["index"], index);
+        let passes = one["dtus_per_pass"].as_array().unwrap();
+        assert_eq!(one["passes"], passes.len());
+        // 60,000 B in DTUs of 526 B.
+        assert_eq!((&passes[0], &one["incomplete"]), (&115.into(), &0.into()));
+        for key in ["sent", "collided", "late", "used"] {
+            assert!(one["naks"][key].is_u64(), "{key}: {one}");
+        }
+        for way in ["forward", "return"] {
+            for key in ["datagrams", "octets", "dropped"] {
+                assert!(one[way][key].is_u64(), "{way} {key}: {one}");
+            }
+            assert!(one[way]["airtime_s"].as_f64().unwrap() > 0.0, "{one}");
+        }
+        let receivers = &one["receiver_time_s"];
+        let ordered: Vec<f64> =
+            ["p05", "p50", "p95"].iter().map(|key| receivers[key].as_f64().unwrap()).collect();
+        assert!(ordered.is_sorted() && receivers["mean"].is_f64(), "{one}");
+        assert!(one.get("receivers").is_none(), "not asked for: {one}");
+        times.push(one["completion_time_s"].as_f64().unwrap());
+        assert!(times[index] >= ordered[2], "{one}");
+    }
+    // The summary, computed anew.
+    let summary = &object["summary"];
+    assert_eq!((&summary["replications"], &summary["unfinished"]), (&30.into(), &0.into()));
+    let time = &summary["completion_time_s"];
+    let mean = times.iter().sum::<f64>() / 30.0;
+    let sd = (times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / 29.0).sqrt();
+    times.sort_by(f64::total_cmp);
+    // Student's t of 29 degrees of freedom at 97.5 % is 2.0452; quantiles of type 7 lie at 29 p.
+    let expected = [
+        ("mean", mean),
+        ("sd", sd),
+        ("ci95_half_width", 2.045_229_6 * sd / 30f64.sqrt()),
+        ("p50", f64::midpoint(times[14], times[15])),
+        ("p95", times[27] + 0.55 * (times[28] - times[27])),
+    ];
+    assert_eq!(time["n"], 30);
+    for (key, expected) in expected {
+        let told = time[key].as_f64().unwrap();
+        assert!((told - expected).abs() < 1e-7 * expected, "{key}: {told}, {expected} expected");
+    }
+    for measure in ["passes", "naks_sent", "forward_octets", "return_airtime_s", "median_receiver_time_s"] {
+        assert_eq!(summary[measure]["n"], 30, "{measure}");
+    }
+}
+
+#[test]
+fn times_of_each_receiver() {
+    let (object, _) = json(&small(&["-n", "3", "--per-receiver"]));
+    for one in object["replications"].as_array().unwrap() {
+        let times: Vec<f64> =
+            one["receivers"].as_array().unwrap().iter().map(|time| time.as_f64().unwrap()).collect();
+        assert_eq!(times.len(), 10);
+        let last = times.iter().copied().fold(0.0, f64::max);
+        assert_eq!(one["completion_time_s"].as_f64(), Some(last));
+    }
+}
+
+#[test]
+fn what_reaches_the_time_limit_is_unfinished() {
+    // Nobody is complete before the first pass is over, at 38 s.
+    let limit = ["mftp-bgan", "-n", "5", "--set", "time_limit=30 s", "--per-receiver"];
+    let (object, code) = json(&limit);
+    assert_eq!(code, 3);
+    for one in object["replications"].as_array().unwrap() {
+        assert!(one["completion_time_s"].is_null() && one["receiver_time_s"].is_null(), "{one}");
+        assert_eq!(one["incomplete"], 20);
+        assert!(one["receivers"].as_array().unwrap().iter().all(Value::is_null), "{one}");
+    }
+    assert_eq!(object["summary"]["unfinished"], 5);
+    assert_eq!(object["summary"]["completion_time_s"], serde_json::json!({ "n": 0 }));
+    // Some of 40 are: one receiver gets 96 DTUs in one pass with 0.997^96 = 75 %.
+    let some = [
+        "mftp-bgan",
+        "--set",
+        "receivers=1",
+        "--set",
+        "protocol.file=50 kB",
+        "--set",
+        "time_limit=4 s",
+        "-n",
+        "40",
+    ];
+    let (object, code) = json(&some);
+    assert_eq!(code, 3);
+    let nulls = object["replications"].as_array().unwrap().iter();
+    let nulls = nulls.filter(|one| one["completion_time_s"].is_null()).count();
+    // Four standard deviations of a binomial count about 10.
+    assert!((1..=21).contains(&nulls), "{nulls}");
+    let summary = &object["summary"];
+    assert_eq!(summary["unfinished"], nulls);
+    let time = &summary["completion_time_s"];
+    assert_eq!(time["n"], 40 - nulls);
+    for key in ["mean", "sd", "ci95_half_width", "p95"] {
+        assert!(time.get(key).is_none(), "there is no {key}: {time}");
+    }
+    // 95 DTUs of 20 ms, one of 30 B and the announcement of 10 ms each, and the way.
+    assert!((time["p50"].as_f64().unwrap() - 2.37).abs() < 1e-9, "{time}");
+    // For people: no mean, and a sentence.
+    let ended = simulate(&Place::new(), &some);
+    assert_eq!(ended.code, Some(3), "{}", ended.story());
+    let row = ended.stdout.lines().find(|line| line.starts_with("completion time")).unwrap();
+    assert_eq!(row.split_whitespace().nth(2), Some("-"), "{row}");
+    let closing = format!(
+        "{nulls} of 40 replications reached the time limit with receivers incomplete: there is no mean"
+    );
+    assert!(ended.stdout.contains(&closing), "{}", ended.stdout);
+}
+
+#[test]
+fn a_table_for_people() {
+    let ended = simulate(&Place::new(), &small(&["-n", "4", "--seed", "9"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.story());
+    assert!(
+        ended.stdout.starts_with("MFTP over BGAN: 10 receivers, 4 replications, seed 9\n"),
+        "{}",
+        ended.stdout
+    );
+    for part in ["95 % interval", "completion time", "passes", "NAKs sent", "airtime return", "\u{b1}"] {
+        assert!(ended.stdout.contains(part), "no {part:?} in {}", ended.stdout);
+    }
+    let quiet = simulate(&Place::new(), &small(&["-n", "2", "--quiet"]));
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str(), quiet.code), ("", "", Some(0)));
+}
+
+#[test]
+fn keys_in_effect_are_shown_with_their_origin() {
+    let ended = simulate(&Place::new(), &["mftp-bgan", "--show", "--set", "protocol.srt.n=7"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.story());
+    let row = |key: &str| {
+        let line = ended.stdout.lines().find(|line| line.split_whitespace().next() == Some(key));
+        let line = line.unwrap_or_else(|| panic!("no {key} in {}", ended.stdout));
+        line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(row("protocol.srt.n"), "7 --set");
+    assert_eq!(row("receivers"), "20 file");
+    assert_eq!(row("protocol.file"), "\"1 MB\" file");
+    assert_eq!(row("link.forward.fec_blocks"), "8 default");
+}
+
+#[test]
+fn shipped_scenarios_are_listed() {
+    let ended = simulate(&Place::new(), &["--list"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.story());
+    assert!(ended.stdout.lines().any(|line| line.starts_with("mftp-bgan ")), "{}", ended.stdout);
+}
+
+#[test]
+fn a_file_beside_the_user_is_a_scenario() {
+    let place = Place::new();
+    let path = place.path("own.toml");
+    let shipped = include_str!("../../../scenarios/mftp-bgan.toml");
+    fs::write(&path, shipped.replace("receivers = 20", "receivers = 3")).unwrap();
+    let name = path.to_str().unwrap();
+    let (object, _) = json(&[name, "-n", "1", "--per-receiver"]);
+    assert_eq!(object["scenario"], name);
+    assert_eq!(object["replications"][0]["receivers"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn settings_that_are_wrong() {
+    let said = |setting: &str| {
+        let said = sentence(&["mftp-bgan", "--set", setting]);
+        let expected = format!("farcast: --set {setting}: ");
+        said.strip_prefix(&expected).unwrap_or_else(|| panic!("{said}")).to_owned()
+    };
+    let unknown = said("protocol.srt.m=4");
+    assert!(
+        unknown
+            .starts_with("protocol.srt.m: this key is unknown, did you mean n; the keys here are n, time, "),
+        "{unknown}"
+    );
+    for (setting, expected) in [
+        (
+            "protocol.rate=300",
+            "protocol.rate: 300 has no unit; a number needs one of the units bit/s, kbit/s, Mbit/s, Gbit/s, as in \
+             \"20 Mbit/s\"",
+        ),
+        ("receivers=0", "receivers: 0 is out of range; it must be an integer from 1 to 4194304"),
+        ("receivers=many", "receivers: \"many\" is not an integer; it must be an integer from 1 to 4194304"),
+        (
+            "protocol.pass_wait=fixd",
+            "protocol.pass_wait: \"fixd\" is not known, did you mean \"fixed\"; it must be one of \"draft\", \"fixed\"",
+        ),
+        ("engines=yes", "engines: \"yes\" is not a flag; it must be true or false"),
+        ("receivers", "this is no assignment; write KEY=VALUE, as in link.forward.per=0.005"),
+    ] {
+        assert_eq!(said(setting), expected);
+    }
+}
+
+#[test]
+fn files_that_are_wrong() {
+    let place = Place::new();
+    let said = |text: &str| {
+        let path = place.path("own.toml");
+        fs::write(&path, text).unwrap();
+        let name = path.to_str().unwrap().to_owned();
+        sentence(&[&name]).replace(&name, "own.toml")
+    };
+    let shipped = include_str!("../../../scenarios/mftp-bgan.toml");
+    let line = 1 + shipped.lines().position(|line| line.starts_with("per = ")).unwrap();
+    let expected = format!("farcast: own.toml:{line}: link.forward.per: 2.5 is out of range; ");
+    let wrong = said(&shipped.replace("per = 0.001", "per = 2.5"));
+    assert!(wrong.starts_with(&expected), "{wrong}");
+    assert!(
+        said("receivers = 1\nreceivers = 2\n")
+            .starts_with("farcast: own.toml:2: receivers: this key is given twice")
+    );
+    assert!(said("receivers = \n").starts_with("farcast: own.toml:1: this is not TOML: "));
+    assert!(
+        said("receivers = 1\n").starts_with("farcast: own.toml: protocol: this key is missing at the top; ")
+    );
+    let missing = sentence(&["no-such-scenario"]);
+    assert!(missing.contains("no-such-scenario: No such file"), "{missing}");
+    assert!(
+        missing.contains("it is no file, nor one of the shipped scenarios: ")
+            && missing.contains("mftp-bgan")
+    );
+    let directory = place.root().to_str().unwrap();
+    let unreadable = sentence(&[directory]);
+    assert!(unreadable.starts_with(&format!("farcast: {directory}: Is a directory")), "{unreadable}");
+    fs::write(place.path("latin.toml"), b"name = \"\xE9\"\n").unwrap();
+    let name = place.path("latin.toml");
+    let unreadable = sentence(&[name.to_str().unwrap()]);
+    assert!(unreadable.contains("latin.toml: stream did not contain valid UTF-8"), "{unreadable}");
+}
+
+#[test]
+fn wrong_usage() {
+    let place = Place::new();
+    for (args, part) in [
+        (&["mftp-bgan", "--replications", "0"][..], "--replications"),
+        (&["mftp-bgan", "--threads", "0"], "--threads"),
+        (&["mftp-bgan", "-n", "5", "--until-precision", "2 %"], "cannot be used with"),
+        (&["mftp-bgan", "--until-precision", "2"], "--until-precision"),
+        (&["mftp-bgan", "--most", "0"], "--most"),
+        (&[], "SCENARIO"),
+    ] {
+        simulate(&place, args).assert_failed(2, &[part]);
+    }
+    simulate(&place, &["mftp-bgan", "--until-precision", "0 %"]).assert_one_sentence(2, &["precision"]);
+    let help = simulate(&place, &["--help"]);
+    assert!(help.stdout.contains("Exit codes: 0 done, 1 failed, 2 "), "{}", help.stdout);
+}
