@@ -63,7 +63,9 @@ impl Output {
     /// The result, for people.
     pub(crate) fn result(&self, text: &str) {
         if self.is_for_people() {
-            println!("{}", text.split('\n').map(clean).collect::<Vec<_>>().join("\n"));
+            let text = text.split('\n').map(clean).collect::<Vec<_>>().join("\n");
+            // Who stops reading, as `head` does, has seen enough.
+            let _ = writeln!(std::io::stdout(), "{text}");
         }
     }
 
@@ -80,7 +82,7 @@ impl Output {
         }
         let line = Value::Object(object).to_string();
         if self.json {
-            println!("{line}");
+            let _ = writeln!(std::io::stdout(), "{line}");
         }
         if let Some(log) = &mut self.log
             && let Err(error) = writeln!(log, "{line}")
