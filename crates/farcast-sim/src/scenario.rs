@@ -193,7 +193,7 @@ impl Scenario {
                 receivers: group.receivers,
                 population: !self.engines,
                 receiver,
-                losses: losses.make(group.receivers, stream),
+                losses: losses.make(0, group.receivers, stream),
                 delay: group.delay,
                 data_only: self.data_only,
             }
@@ -214,10 +214,10 @@ impl Scenario {
     fn way_back(&self, mut stages: Vec<crate::star::BoxedStage>, total: u32, streams: Streams) -> Back {
         let lose = |entity| streams.of(entity, Purpose::ReturnLosses);
         let losses = if self.back_losses.is_memoryless() {
-            BackLosses::Shared(self.back_losses.make(total, lose(0)))
+            BackLosses::Shared(self.back_losses.make(0, total, lose(0)))
         } else {
             // Each receiver has a link of its own, so each has a process of its own.
-            BackLosses::Each((0..u64::from(total)).map(|n| self.back_losses.make(1, lose(n))).collect())
+            BackLosses::Each((0..total).map(|n| self.back_losses.make(n, 1, lose(n.into()))).collect())
         };
         let stage = self.back.stage(Direction::Return, total, streams.of(1, Purpose::Stage));
         if let (true, Some(delay)) = (stages.is_empty(), self.back.constant_delay()) {

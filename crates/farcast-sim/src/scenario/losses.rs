@@ -21,8 +21,8 @@ enum Process {
     Bernoulli(Probability),
     BitErrors(Probability, Option<NonZeroU32>),
     GilbertElliott(GilbertElliottConfig),
-    /// The same vector for every receiver.
-    Vector(Bitmap, AtEnd),
+    /// Vectors that receivers take in turn.
+    Vectors(Vec<Bitmap>, AtEnd),
     Scheduled(Schedule),
     Random(RandomOutages),
     Bgan(ForwardConfig),
@@ -60,16 +60,16 @@ impl LossSpec {
         self.0.iter().all(|process| matches!(process, Process::Bernoulli(_) | Process::BitErrors(..)))
     }
 
-    /// The processes for `receivers` receivers of one channel.
-    pub(super) fn make(&self, receivers: u32, stream: RandomStream) -> Box<dyn Losses> {
+    /// The processes for `receivers` receivers of one channel, of which the first has number `first`.
+    pub(super) fn make(&self, first: u32, receivers: u32, stream: RandomStream) -> Box<dyn Losses> {
         match self.0.as_slice() {
             [] => Box::new(NoLoss),
-            [one] => one.make(receivers, stream),
+            [one] => one.make(first, receivers, stream),
             several => {
                 let mut stream = stream;
                 let own = |process: &Process| {
                     let stream = RandomStream::derive(stream.bits(), &[]);
-                    process.make(receivers, stream)
+                    process.make(first, receivers, stream)
                 };
                 Box::new(Several::new(several.iter().map(own).collect()))
             }
@@ -78,7 +78,7 @@ impl LossSpec {
 }
 
 impl Process {
-    fn make(&self, receivers: u32, stream: RandomStream) -> Box<dyn Losses> {
+    fn make(&self, first: u32, receivers: u32, stream: RandomStream) -> Box<dyn Losses> {
         // The settings were checked when they were read.
         const CHECKED: &str = "checked when read";
         match self {
@@ -87,8 +87,9 @@ impl Process {
             Self::GilbertElliott(config) => {
                 Box::new(GilbertElliott::new(*config, receivers, stream).expect(CHECKED))
             }
-            Self::Vector(vector, at_end) => {
-                let all = vec![vector.clone(); receivers as usize];
+            Self::Vectors(vectors, at_end) => {
+                let of = |n: u32| vectors[n as usize % vectors.len()].clone();
+                let all: Vec<Bitmap> = (first..first + receivers).map(of).collect();
                 Box::new(ErrorVectors::new(&all, *at_end).expect(CHECKED))
             }
             Self::Scheduled(schedule) => Box::new(Outages::scheduled(schedule.clone(), receivers)),
@@ -119,21 +120,50 @@ fn others(table: &mut Reader<'_>) -> Result<Vec<Process>, DocumentError> {
         processes.push(gilbert_elliott(&mut inner)?);
         inner.finish()?;
     }
-    if let Some(text) = table.optional_text("error_vector")? {
-        let vector = parse_error_vector(&text);
-        let vector =
-            vector.map_err(|error| table.refuse("error_vector", error.to_string(), "such as \"00010\""))?;
-        let at_end = if table.flag_or("error_vector_repeats", true)? { AtEnd::Repeat } else { AtEnd::Keep };
-        if vector == Bitmap::new(0) {
-            return Err(table.refuse("error_vector", "it is empty", "at least one 0 or 1"));
-        }
-        processes.push(Process::Vector(vector, at_end));
-    }
+    processes.extend(vectors(table)?);
     if let Some(mut inner) = table.optional_table("outages")? {
         processes.push(outages(&mut inner)?);
         inner.finish()?;
     }
     Ok(processes)
+}
+
+/// `error_vector`, one for everyone, or `error_vector_file`, a line for each receiver, the first again after the last.
+fn vectors(table: &mut Reader<'_>) -> Result<Option<Process>, DocumentError> {
+    let text = table.optional_text("error_vector")?;
+    let file = table.optional_text("error_vector_file")?;
+    let (key, text) = match (text, file) {
+        (None, None) => return Ok(None),
+        (Some(_), Some(_)) => {
+            return Err(table.refuse(
+                "error_vector_file",
+                "error_vector says what is lost already",
+                "one of the two",
+            ));
+        }
+        (Some(text), None) => ("error_vector", text),
+        (None, Some(path)) => match std::fs::read_to_string(&path) {
+            Ok(text) => ("error_vector_file", text),
+            Err(error) => {
+                let wrong = format!("{path}: {error}");
+                return Err(table.refuse(
+                    "error_vector_file",
+                    wrong,
+                    "a file with a line of 0 and 1 for each receiver",
+                ));
+            }
+        },
+    };
+    let at_end = if table.flag_or("error_vector_repeats", true)? { AtEnd::Repeat } else { AtEnd::Keep };
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).map(parse_error_vector);
+    let refuse =
+        |wrong: String| table.refuse(key, wrong, "vectors such as \"00010\", of equal length if they repeat");
+    let vectors = lines.collect::<Result<Vec<_>, _>>().map_err(|error| refuse(error.to_string()))?;
+    if vectors.iter().all(|vector| *vector == Bitmap::new(0)) {
+        return Err(refuse("there is nothing in it".into()));
+    }
+    ErrorVectors::new(&vectors, at_end).map_err(|error| refuse(error.to_string()))?;
+    Ok(Some(Process::Vectors(vectors, at_end)))
 }
 
 fn gilbert_elliott(table: &mut Reader<'_>) -> Result<Process, DocumentError> {

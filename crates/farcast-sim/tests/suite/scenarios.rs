@@ -152,6 +152,29 @@ fn every_loss_process_loses_about_what_it_should() {
 }
 
 #[test]
+fn recorded_losses_come_from_a_file_a_line_for_each_receiver() {
+    let path = std::env::temp_dir().join(format!("farcast-vectors-{}", std::process::id()));
+    // Of 60 DTUs receiver 0 loses the first and receiver 1 the last two; receiver 2 has the first line again.
+    let lines = [format!("1{}", "0".repeat(59)), format!("{}11", "0".repeat(58))];
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let file = format!("link.forward.error_vector_file={}", path.display());
+    let settings = ["receivers=3", &file, "link.forward.error_vector_repeats=false"];
+    for engines in ["engines=false", "engines=true"] {
+        let all = once(PIPE, &[&settings[..], &[engines]].concat());
+        assert_eq!((all.dtus_per_pass.as_slice(), all.naks.sent), (&[60, 3][..], 3), "{all:?}");
+        let times = times(&all);
+        assert!(times[0] < times[1] && times[0].to_bits() == times[2].to_bits(), "{times:?}");
+    }
+    // On the way back each receiver has its own line: of its frames 0 loses the first, which is its only NAK.
+    let back = format!("link.return.error_vector_file={}", path.display());
+    let lossy = [&settings[..], &[&back, "link.return.error_vector_repeats=false"]].concat();
+    assert!(once(PIPE, &lossy).naks.sent > 3);
+    std::fs::remove_file(&path).unwrap();
+    assert!(error(PIPE, &[&file]).starts_with(&format!("--set {file}: link.forward.error_vector_file: ")));
+    assert!(error(PIPE, &["link.forward.error_vector=01x"]).contains("an error vector holds 'x'"));
+}
+
+#[test]
 fn every_kind_of_link_carries_a_transfer() {
     let outage = ["link.forward.kind=hold", "link.forward.start=0.1 s", "link.forward.length=5 s"];
     let without_delay = PIPE.replace("[link.forward]\ndelay = \"250 ms\"", "[link.forward]");
