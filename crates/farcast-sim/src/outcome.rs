@@ -16,7 +16,7 @@ pub struct Naks {
     pub collided: u64,
     /// That reached the sender after the pass behind the one they answer had begun.
     pub late: u64,
-    /// That made the sender schedule something.
+    /// That the sender took in time for the pass behind the one they answer.
     pub used: u64,
 }
 
@@ -204,7 +204,7 @@ pub struct Together {
     pub unfinished: u64,
     /// When the last receiver had everything, in seconds.
     pub completion_time_s: Measure,
-    /// The median receiver's time, in seconds.
+    /// The median receiver's time, in seconds, where every receiver has one.
     pub median_receiver_time_s: Measure,
     /// Passes.
     pub passes: Measure,
@@ -237,7 +237,9 @@ impl Together {
             unfinished: replications.iter().filter(|r| r.completion_time_s.is_none()).count() as u64,
             completion_time_s: Measure::of(replications.iter().map(|r| r.completion_time_s))?,
             median_receiver_time_s: Measure::of(
-                replications.iter().map(|r| r.receiver_time_s.map(|times| times.p50)),
+                replications
+                    .iter()
+                    .map(|r| r.receiver_time_s.filter(|_| r.incomplete == 0).map(|times| times.p50)),
             )?,
             passes: over(&|r| r.passes as f64)?,
             naks_sent: over(&|r| r.naks.sent as f64)?,

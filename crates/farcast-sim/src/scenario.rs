@@ -119,6 +119,21 @@ impl Scenario {
             let total: u32 = groups.iter().map(|group| group.receivers).sum();
             *invited = (0..total).map(protocol::invited).collect();
         }
+        let total: u32 = groups.iter().map(|group| group.receivers).sum();
+        if protocol.given && protocol.sender.group != Group::OpenUnlimited {
+            // They have joined before: data begins with all of them.
+            (protocol.sender.start.receivers, protocol.sender.start.after) = (Some(total), None);
+        }
+        let most = groups.iter().map(|group| u64::from(group.receivers)).max().unwrap_or(0);
+        let own = groups.iter().filter_map(|group| group.losses.as_ref());
+        let marks = own.chain([&losses]).map(LossSpec::marks).max().unwrap_or(0);
+        if most.saturating_mul(marks) > MOST_MARKS {
+            return Err(top.refuse(
+                "receivers",
+                "the error vectors have too many losses for so many receivers",
+                format!("at most {MOST_MARKS} in all"),
+            ));
+        }
         let suppressed = protocol.sender.parity_symbols > 0 && !engines;
         if suppressed {
             return Err(top.refuse(
@@ -265,6 +280,9 @@ fn groups(top: &mut Reader<'_>) -> Result<Vec<GroupSpec>, DocumentError> {
     }
     Ok(groups)
 }
+
+/// Losses that error vectors may have in all; each takes four octets.
+const MOST_MARKS: u64 = 50_000_000;
 
 /// The id that settings carry before each receiver is given its own.
 const NOBODY: ClientId = ClientId(1);

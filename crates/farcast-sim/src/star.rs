@@ -79,7 +79,7 @@ pub struct Tally {
     pub naks_sent: u64,
     /// NAKs that reached the sender after the pass that follows the one they answer had begun.
     pub naks_late: u64,
-    /// NAKs that made the sender schedule something.
+    /// NAKs that the sender took in time for the pass behind the one they answer.
     pub naks_used: u64,
     /// Events of the simulation.
     pub events: u64,

@@ -89,6 +89,12 @@ fn plan(args: &SimulateArgs) -> Plan {
 #[expect(clippy::disallowed_methods, reason = "progress is shown in real time")]
 fn replications(scenario: &Scenario, plan: &Plan, output: &Output) -> Result<Vec<Replication>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
+    // A replication may take long: the second interrupt ends it at once.
+    signal_hook::flag::register_conditional_shutdown(
+        signal_hook::consts::SIGINT,
+        1,
+        Arc::clone(&interrupted),
+    )?;
     signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&interrupted))?;
     let begin = Instant::now();
     let progress = Mutex::new(Progress::new(output));
@@ -165,8 +171,8 @@ fn table(name: &str, scenario: &Scenario, seed: u64, summary: &Together) -> Stri
         use std::fmt::Write;
         let _ = write!(
             text,
-            "\n\n{} of {} replications reached the time limit with receivers incomplete: there is no mean, and quantiles \
-             count them as later than all others",
+            "\n\n{} of {} replications ended with receivers incomplete: there is no mean, and quantiles count them as \
+             later than all others",
             summary.unfinished, summary.replications
         );
     }

@@ -183,9 +183,7 @@ fn what_reaches_the_time_limit_is_unfinished() {
     assert_eq!(ended.code, Some(3), "{}", ended.story());
     let row = ended.stdout.lines().find(|line| line.starts_with("completion time")).unwrap();
     assert_eq!(row.split_whitespace().nth(2), Some("-"), "{row}");
-    let closing = format!(
-        "{nulls} of 40 replications reached the time limit with receivers incomplete: there is no mean"
-    );
+    let closing = format!("{nulls} of 40 replications ended with receivers incomplete: there is no mean");
     assert!(ended.stdout.contains(&closing), "{}", ended.stdout);
 }
 

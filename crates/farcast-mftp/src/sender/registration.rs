@@ -390,6 +390,15 @@ impl Sender {
         if self.phase != Phase::Announcing {
             return;
         }
+        // Timer::StartAfter is stopped once it has expired.
+        let late = self.config.start.after.is_some() && !self.timers.is_set(Timer::StartAfter as usize);
+        if let (Group::OpenLimited { limit }, false) = (&self.config.group, late) {
+            // Where too few are known at all, counting those who take part tells nothing.
+            let wanted = self.config.start.receivers.unwrap_or(*limit).min(*limit);
+            if self.members.len() < wanted as usize {
+                return;
+            }
+        }
         let accepted = self.accepted();
         let answered = self.members.values().all(|member| member.state != MemberState::Invited);
         let full = match self.config.group {
@@ -398,8 +407,6 @@ impl Sender {
             Group::OpenUnlimited => false,
         };
         let enough = self.config.start.receivers.is_some_and(|n| accepted >= n);
-        // Timer::StartAfter is stopped once it has expired.
-        let late = self.config.start.after.is_some() && !self.timers.is_set(Timer::StartAfter as usize);
         let done = self.members.values().any(|member| member.state == MemberState::Done);
         if done && accepted == 0 && (full || late) {
             // Those who answered had everything already.

@@ -111,7 +111,9 @@ fn pipe(table: &mut Reader<'_>) -> Result<PipeConfig, DocumentError> {
         return Err(table.refuse("frame_overhead", "it is larger than any frame", "at most 65535 B"));
     };
     let config = PipeConfig { rate, queue, delay, jitter, overhead };
-    config.check().map_err(|error| table.refuse("queue", error.to_string(), "see its documentation"))?;
+    let key = if config.jitter.is_some() { "jitter" } else { "queue" };
+    let allowed = "a queue of at least one packet or octet, and jitter from its deviation to the delay";
+    config.check().map_err(|error| table.refuse(key, error.to_string(), allowed))?;
     Ok(config)
 }
 

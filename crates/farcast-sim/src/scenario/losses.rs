@@ -60,17 +60,24 @@ impl LossSpec {
         self.0.iter().all(|process| matches!(process, Process::Bernoulli(_) | Process::BitErrors(..)))
     }
 
+    /// The most losses that an error vector has, and its length in octets, as far as it costs memory for each receiver.
+    pub(super) fn marks(&self) -> u64 {
+        let of = |process: &Process| match process {
+            Process::Vectors(vectors, _) => {
+                vectors.iter().map(|vector| u64::from(vector.count()) + u64::from(vector.len() / 32)).max()
+            }
+            _ => None,
+        };
+        self.0.iter().filter_map(of).max().unwrap_or(0)
+    }
+
     /// The processes for `receivers` receivers of one channel, of which the first has number `first`.
     pub(super) fn make(&self, first: u32, receivers: u32, stream: RandomStream) -> Box<dyn Losses> {
         match self.0.as_slice() {
             [] => Box::new(NoLoss),
             [one] => one.make(first, receivers, stream),
             several => {
-                let mut stream = stream;
-                let own = |process: &Process| {
-                    let stream = RandomStream::derive(stream.bits(), &[]);
-                    process.make(first, receivers, stream)
-                };
+                let own = |process: &Process| process.make(first, receivers, stream.clone());
                 Box::new(Several::new(several.iter().map(own).collect()))
             }
         }
@@ -81,6 +88,15 @@ impl Process {
     fn make(&self, first: u32, receivers: u32, stream: RandomStream) -> Box<dyn Losses> {
         // The settings were checked when they were read.
         const CHECKED: &str = "checked when read";
+        // Each kind has draws of its own, so that one more process changes none of another's.
+        let stream = match self {
+            Self::Bernoulli(_) | Self::Bgan(_) => stream,
+            Self::BitErrors(..) => RandomStream::derive(stream.clone().bits(), &[1]),
+            Self::GilbertElliott(_) => RandomStream::derive(stream.clone().bits(), &[2]),
+            Self::Vectors(..) | Self::Scheduled(_) | Self::Random(_) => {
+                RandomStream::derive(stream.clone().bits(), &[3])
+            }
+        };
         match self {
             Self::Bernoulli(p) => Box::new(Bernoulli::new(*p, receivers, stream)),
             Self::BitErrors(ber, frame) => Box::new(BitErrors::new(*ber, *frame, receivers, stream)),
@@ -188,7 +204,9 @@ fn gilbert_elliott(table: &mut Reader<'_>) -> Result<Process, DocumentError> {
         loss_good: table.probability_or("loss_good", Probability::ZERO)?,
         loss_bad: table.probability_or("loss_bad", certain)?,
     };
-    config.check().map_err(|error| table.refuse("p", error.to_string(), "see its documentation"))?;
+    let key = if matches!(config.transitions, Transitions::Timed { .. }) { "good" } else { "p" };
+    let allowed = "p or r above 0, or times above 0 s in both states";
+    config.check().map_err(|error| table.refuse(key, error.to_string(), allowed))?;
     Ok(Process::GilbertElliott(config))
 }
 

@@ -49,9 +49,9 @@ pub(super) fn read(top: &mut Reader<'_>, forward: &LinkSpec) -> Result<Protocol,
     receiver.keep_early_data = table.flag_or("keep_early_data", receiver.keep_early_data)?;
     receiver.naks_per_request =
         table.integer_or("naks_per_request", 1..=65_535, receiver.naks_per_request)?;
-    receiver.register_retry = table.span_or("register_retry", receiver.register_retry)?;
-    receiver.done_retry = table.span_or("done_retry", receiver.done_retry)?;
-    receiver.patience = table.span_or("patience", Span::from_secs(24 * 3600))?;
+    receiver.register_retry = interval(&mut table, "register_retry", receiver.register_retry)?;
+    receiver.done_retry = interval(&mut table, "done_retry", receiver.done_retry)?;
+    receiver.patience = interval(&mut table, "patience", Span::from_secs(24 * 3600))?;
     if let Err(error) = Sender::new(config.clone()) {
         return Err(table.refuse("file", error.to_string(), "settings that a transfer can have"));
     }
@@ -83,6 +83,15 @@ fn pace(table: &mut Reader<'_>, config: &mut SenderConfig, forward: &LinkSpec) -
     Ok(overhead)
 }
 
+/// A time between repetitions: without a least one, a simulation would do nothing else.
+fn interval(table: &mut Reader<'_>, key: &'static str, default: Span) -> Result<Span, DocumentError> {
+    let span = table.span_or(key, default)?;
+    if span < Span::from_millis(1) {
+        return Err(table.refuse(key, "it is too short to be simulated", "1 ms or more"));
+    }
+    Ok(span)
+}
+
 /// Who may receive, and whether the way there is simulated.
 fn model(table: &mut Reader<'_>, config: &mut SenderConfig) -> Result<bool, DocumentError> {
     let models = [
@@ -102,11 +111,11 @@ fn model(table: &mut Reader<'_>, config: &mut SenderConfig) -> Result<bool, Docu
     let soon = if given { Span::ZERO } else { Span::from_secs(3) };
     config.start.after = Some(table.span_or("start_after", soon)?);
     config.start.receivers = table.optional_integer("start_receivers", 1..=1 << 22)?;
-    config.announce_interval = table.span_or("announce_interval", config.announce_interval)?;
-    config.late_announce_interval = table.span_or("late_announce_interval", config.late_announce_interval)?;
+    config.announce_interval = interval(table, "announce_interval", config.announce_interval)?;
+    config.late_announce_interval = interval(table, "late_announce_interval", config.late_announce_interval)?;
     config.announce_limit = table.span_or("announce_limit", config.announce_limit)?;
     config.late_entry = table.flag_or("late_entry", !given)?;
-    config.completion_interval = table.span_or("completion_interval", config.completion_interval)?;
+    config.completion_interval = interval(table, "completion_interval", config.completion_interval)?;
     Ok(given)
 }
 
@@ -132,6 +141,9 @@ fn passes(table: &mut Reader<'_>, config: &mut SenderConfig) -> Result<(), Docum
 fn status_retry(table: &mut Reader<'_>, config: &mut SenderConfig) -> Result<(), DocumentError> {
     let n = table.optional_integer("n", 0..=1_000_000)?;
     let time = table.optional_span("time")?;
+    if time.is_some_and(|time| time < Span::from_millis(1)) {
+        return Err(table.refuse("time", "it is too short to be simulated", "1 ms or more"));
+    }
     if let Some(round_trip) = table.optional_span("round_trip")? {
         // Who says what it is means that: it is not measured.
         (config.round_trip, config.measure_round_trip) = (round_trip, false);

@@ -6,7 +6,7 @@ use farcast_core::engine::{Arrival, Engine, Transmit};
 use farcast_core::stage::{Frame, Port, Totals};
 use farcast_core::{Span, Time};
 use farcast_mftp::population::Voice;
-use farcast_mftp::{Body, Message, Phase, Sender, SenderEvent};
+use farcast_mftp::{Body, Message, Sender, SenderEvent};
 
 use super::back::Path;
 use super::group::{Kind, Said};
@@ -88,10 +88,9 @@ impl Star<'_> {
             Event::Arrive { receiver, message } => self.reach(receiver, &message),
             Event::Merged(naks) => {
                 self.wake_sender_if_due();
-                let before = self.sender.stats().scheduled;
-                // What the sender turns down is counted there.
-                let _ = self.sender.handle_naks(self.now, &naks);
-                self.judge(naks.pass, naks.count, before);
+                let before = self.standing();
+                let taken = self.sender.handle_naks(self.now, &naks).is_ok();
+                self.judge(naks.pass, naks.count, before, taken);
                 self.drain_sender();
             }
             Event::Forward { stage, frame } => self.enter_forward(stage, frame),
@@ -160,7 +159,9 @@ impl Star<'_> {
     fn poll_sender(&mut self) -> Option<Transmit<Message>> {
         let until = match self.cut {
             Cut::One => self.now,
-            Cut::Whole | Cut::Random(_) => self.sender.settled_until().max(self.queue.next_at()),
+            Cut::Whole | Cut::Random(_) => {
+                self.sender.settled_until().max(self.queue.next_at()).min(self.beyond())
+            }
         };
         self.sender.poll_transmit(self.now, until)
     }
@@ -255,7 +256,7 @@ impl Star<'_> {
     }
 
     fn fan_out(&mut self, group: usize, frame: Frame<Message>) {
-        let count = self.cut(&frame, Time::NEVER);
+        let count = self.cut(&frame, self.beyond());
         let later = self.now + frame.spacing * u64::from(count.get());
         let (mut head, tail) = frame.split(count);
         if let Some(frame) = tail {
@@ -373,32 +374,41 @@ impl Star<'_> {
         if let Some(observer) = &mut self.observer {
             observer.reached(self.now, receiver, message);
         }
-        let before = self.sender.stats().scheduled;
+        let before = self.standing();
         let from = Arrival::new(receiver_address(receiver), self.sender.config().response);
-        // What the sender turns down is counted there.
-        let _ = self.sender.handle(self.now, &from, message);
+        let taken = self.sender.handle(self.now, &from, message).is_ok();
         if let Body::Nak(nak) = &message.body {
-            self.judge(nak.pass, 1, before);
+            self.judge(nak.pass, 1, before, taken);
         }
         self.drain_sender();
     }
 
-    /// Notes what became of NAKs.
-    fn judge(&mut self, pass: u32, count: u64, before: u64) {
-        let fate = if self.sender.pass().0 > pass && self.sender.phase() != Phase::Announcing {
+    /// The sender's pass, and what NAKs have made it schedule so far.
+    fn standing(&self) -> (u32, u64) {
+        (self.sender.pass().0, self.sender.stats().scheduled)
+    }
+
+    /// Notes what became of NAKs that the sender took or not; `before` is where it stood, for a NAK may begin a pass.
+    fn judge(&mut self, pass: u32, count: u64, before: (u32, u64), taken: bool) {
+        let fate = if before.0 > pass {
             self.tally.naks_late += count;
             NakFate::Late
-        } else if self.sender.stats().scheduled > before {
+        } else if self.sender.stats().scheduled > before.1 {
             NakFate::Used
         } else {
             NakFate::Known
         };
-        if self.sender.stats().scheduled > before {
+        if taken && fate != NakFate::Late {
             self.tally.naks_used += count;
         }
         if let Some(observer) = &mut self.observer {
             observer.nak(self.now, pass, count, fate);
         }
+    }
+
+    /// The first instant that is no longer simulated.
+    fn beyond(&self) -> Time {
+        self.limit + Span::from_nanos(1)
     }
 }
 

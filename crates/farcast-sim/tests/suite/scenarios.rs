@@ -152,6 +152,26 @@ fn every_loss_process_loses_about_what_it_should() {
 }
 
 #[test]
+fn receivers_that_have_joined_before_all_take_part() {
+    for group in ["protocol.group=open_limited", "protocol.group=closed", "protocol.group=open_unlimited"] {
+        for engines in ["engines=false", "engines=true"] {
+            let all = once(PIPE, &["receivers=30", "link.forward.per=0.05", group, engines]);
+            assert_eq!(all.incomplete, 0, "{group} {engines}");
+        }
+    }
+}
+
+#[test]
+fn what_happens_beyond_the_time_limit_is_not_counted() {
+    // 60 DTUs of 4.544 ms: after 100 ms 22 or 23 have left, and nobody has anything, 250 ms away.
+    for engines in ["engines=false", "engines=true"] {
+        let all = once(PIPE, &["time_limit=100 ms", engines]);
+        assert_eq!(all.incomplete, 10);
+        assert!((22..=23).contains(&all.dtus_per_pass[0]), "{all:?}");
+    }
+}
+
+#[test]
 fn recorded_losses_come_from_a_file_a_line_for_each_receiver() {
     let path = std::env::temp_dir().join(format!("farcast-vectors-{}", std::process::id()));
     // Of 60 DTUs receiver 0 loses the first and receiver 1 the last two; receiver 2 has the first line again.

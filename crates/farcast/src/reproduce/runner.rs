@@ -40,6 +40,12 @@ impl<'a> Runner<'a> {
         (paper, settings): (&'static str, u64),
     ) -> Result<Self, Failure> {
         let interrupted = Arc::new(AtomicBool::new(false));
+        // A replication may take long: the second interrupt ends it at once.
+        signal_hook::flag::register_conditional_shutdown(
+            signal_hook::consts::SIGINT,
+            1,
+            Arc::clone(&interrupted),
+        )?;
         signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&interrupted))?;
         Ok(Self {
             output,
