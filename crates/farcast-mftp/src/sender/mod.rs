@@ -3,10 +3,12 @@
 //! | file | what |
 //! |---|---|
 //! | `registration.rs` | announcements, registrations, the start |
-//! | `delivery.rs` | passes, blocks, status requests, their answers |
+//! | `delivery.rs` | passes, blocks, status requests |
+//! | `answers.rs` | what receivers answer |
 //! | `ending.rs` | completion, abort |
 //! | `members.rs`, `schedule.rs`, `flight.rs`, `pacer.rs` | the state that these share |
 
+mod answers;
 mod delivery;
 mod ending;
 mod flight;
