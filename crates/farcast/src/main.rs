@@ -4,6 +4,7 @@
 #[expect(clippy::doc_markdown, reason = "doc comments are what --help prints")]
 mod args;
 mod demo;
+mod interrupt;
 mod output;
 mod progress;
 mod receive;

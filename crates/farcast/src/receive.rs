@@ -1,8 +1,6 @@
 //! `farcast receive`.
 
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use farcast_core::{Bitmap, Run, Span, Time};
 use farcast_files::{Durability, Options, Overwrite};
@@ -34,11 +32,7 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
         simulate_loss: args.simulate_loss,
         seed: config.seed,
     };
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
+    let stop = crate::interrupt::interrupted()?;
     let mut view =
         View { output, progress: None, args, files: Vec::new(), joined: None, next_report: Time::ZERO };
     let mut observer =

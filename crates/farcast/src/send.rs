@@ -50,11 +50,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         burst: burst(args, pace),
         done: state.done().to_vec(),
     };
-    let (start, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
+    let (start, stop) = (Arc::new(AtomicBool::new(false)), crate::interrupt::interrupted()?);
     if args.group.start_on_enter {
         start_on_enter(Arc::clone(&start));
     }

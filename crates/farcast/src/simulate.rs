@@ -2,8 +2,8 @@
 
 mod look;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use farcast_core::{Span, Time};
@@ -88,14 +88,7 @@ fn plan(args: &SimulateArgs) -> Plan {
 /// Runs them, with progress, until done or interrupted: what there is then is summed up.
 #[expect(clippy::disallowed_methods, reason = "progress is shown in real time")]
 fn replications(scenario: &Scenario, plan: &Plan, output: &Output) -> Result<Vec<Replication>, Failure> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    // A replication may take long: the second interrupt ends it at once.
-    signal_hook::flag::register_conditional_shutdown(
-        signal_hook::consts::SIGINT,
-        1,
-        Arc::clone(&interrupted),
-    )?;
-    signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&interrupted))?;
+    let interrupted = crate::interrupt::interrupted()?;
     let begin = Instant::now();
     let progress = Mutex::new(Progress::new(output));
     let total = match plan.how_many {

@@ -39,14 +39,7 @@ impl<'a> Runner<'a> {
         (seed, replications, threads): (u64, u64, usize),
         (paper, settings): (&'static str, u64),
     ) -> Result<Self, Failure> {
-        let interrupted = Arc::new(AtomicBool::new(false));
-        // A replication may take long: the second interrupt ends it at once.
-        signal_hook::flag::register_conditional_shutdown(
-            signal_hook::consts::SIGINT,
-            1,
-            Arc::clone(&interrupted),
-        )?;
-        signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&interrupted))?;
+        let interrupted = crate::interrupt::interrupted()?;
         Ok(Self {
             output,
             plan: Plan { seed, how_many: HowMany::Count(replications), threads, per_receiver: false },
