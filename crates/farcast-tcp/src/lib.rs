@@ -1,13 +1,29 @@
 //! TCP (RFC 9293) and FTP (RFC 959) as state machines without I/O.
 #![no_std]
 #![forbid(unsafe_code)]
+// A TCP is a set of switches and conditions; enums for each would hide which RFC they come from.
+#![allow(clippy::struct_excessive_bools)]
 
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod config;
+mod congestion;
+pub mod connection;
+pub mod event;
+mod reassembly;
+pub mod rto;
+mod scoreboard;
 pub mod segment;
 mod sequence;
 
+pub use config::{
+    Algorithm, Config, ConfigError, DelayedAck, Increase, InitialWindow, ReceiveWindow, Recovery, Reduction,
+    Window,
+};
+pub use connection::{Connection, State};
+pub use event::{Event, Failure, Stats};
+pub use rto::{Floor, RtoConfig};
 pub use segment::{Flags, Options, Payload, SackBlock, SackBlocks, Segment, Timestamps};
 pub use sequence::SequenceNumber;

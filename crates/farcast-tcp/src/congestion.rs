@@ -1,0 +1,157 @@
+//! The congestion window: how it grows, and what a loss makes of it (RFC 5681, RFC 9438, RFC 9406).
+
+mod cubic;
+mod hystart;
+
+use farcast_core::{Span, Time};
+
+use crate::config::{Algorithm, Config, Increase};
+use cubic::Cubic;
+use hystart::HyStart;
+
+/// What grows the window beyond slow start.
+#[derive(Clone, Debug)]
+enum Avoidance {
+    /// What acknowledgments have earned, in octets times the window.
+    Reno { earned: u64 },
+    /// A function of time.
+    Cubic(Cubic),
+}
+
+/// The congestion window and the slow start threshold, in octets.
+#[derive(Clone, Debug)]
+pub(crate) struct Congestion {
+    smss: u64,
+    pub window: u64,
+    pub threshold: u64,
+    increase: Increase,
+    avoidance: Avoidance,
+    hystart: Option<HyStart>,
+}
+
+/// What an acknowledgment means to the window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Growth {
+    pub now: Time,
+    /// Octets newly acknowledged.
+    pub octets: u64,
+    /// The smoothed round trip.
+    pub round_trip: Span,
+    /// A round trip measured with this acknowledgment.
+    pub sample: Option<Span>,
+    /// The position that it acknowledges, and behind the last sent.
+    pub acknowledged: u64,
+    pub next: u64,
+}
+
+/// No window is larger: what the header can say, and a margin for inflation.
+const MOST: u64 = 1 << 32;
+
+impl Congestion {
+    pub(crate) fn new(config: &Config, smss: u64) -> Self {
+        Self {
+            smss,
+            window: config.initial_window.octets(smss),
+            threshold: config.initial_ssthresh.map_or(u64::MAX, |threshold| threshold.octets(smss)),
+            increase: config.increase,
+            avoidance: match config.congestion {
+                Algorithm::Reno => Avoidance::Reno { earned: 0 },
+                Algorithm::Cubic => Avoidance::Cubic(Cubic::default()),
+            },
+            hystart: config.hystart.then(HyStart::default),
+        }
+    }
+
+    /// Whether the window grows by slow start.
+    pub(crate) const fn in_slow_start(&self) -> bool {
+        self.window < self.threshold
+    }
+
+    /// New data was acknowledged while the window was what limited sending.
+    pub(crate) fn grow(&mut self, growth: Growth) {
+        let mut octets = growth.octets;
+        if self.in_slow_start() {
+            octets = self.slow_start(&growth);
+            if octets == 0 {
+                return;
+            }
+        }
+        let smss = self.smss;
+        match &mut self.avoidance {
+            Avoidance::Reno { earned } => {
+                *earned += smss * if matches!(self.increase, Increase::Octets(_)) { octets } else { smss };
+                let step = *earned / self.window;
+                *earned %= self.window;
+                self.window += step;
+            }
+            Avoidance::Cubic(cubic) => {
+                let segments = match self.increase {
+                    Increase::Octets(_) => octets as f64 / smss as f64,
+                    Increase::PerAcknowledgment => 1.0,
+                };
+                let window = self.window as f64 / smss as f64;
+                let grown = cubic.grow(growth.now, growth.round_trip, window, segments);
+                self.window = (grown * smss as f64) as u64;
+            }
+        }
+        self.window = self.window.min(MOST);
+    }
+
+    /// Grows by slow start; what of the acknowledged octets is left for congestion avoidance.
+    fn slow_start(&mut self, growth: &Growth) -> u64 {
+        let limit = match self.increase {
+            Increase::PerAcknowledgment => self.smss,
+            Increase::Octets(segments) => u64::from(segments) * self.smss,
+        };
+        let step = growth.octets.min(limit);
+        if let Some(hystart) = &mut self.hystart {
+            hystart.sample(growth.sample, growth.acknowledged, growth.next);
+            self.window += hystart.step(step);
+            if hystart.is_over() {
+                self.threshold = self.window;
+            }
+            return 0;
+        }
+        let room = self.threshold - self.window;
+        let counted = matches!(self.increase, Increase::Octets(_));
+        self.window = (self.window + if counted { step.min(room) } else { step }).min(MOST);
+        if counted { step.saturating_sub(room) } else { 0 }
+    }
+
+    /// The window was not what limited sending: nothing grows, and time that passed so does not count.
+    pub(crate) fn pause(&mut self, now: Time) {
+        if let Avoidance::Cubic(cubic) = &mut self.avoidance {
+            cubic.pause(now);
+        }
+    }
+
+    /// A loss: sets the slow start threshold from `base`, the octets in flight or the window (RFC 5681 equation 4, RFC 9438
+    /// section 4.6).
+    pub(crate) fn lose(&mut self, base: u64) {
+        let share = match &mut self.avoidance {
+            Avoidance::Reno { earned } => {
+                *earned = 0;
+                base / 2
+            }
+            Avoidance::Cubic(cubic) => {
+                cubic.lose(self.window as f64 / self.smss as f64);
+                (base as f64 * cubic::BETA) as u64
+            }
+        };
+        self.threshold = share.max(2 * self.smss);
+        if let Some(hystart) = &mut self.hystart {
+            hystart.end();
+        }
+    }
+
+    /// A timeout: the window is one segment.
+    pub(crate) fn collapse(&mut self) {
+        self.window = self.smss;
+        if let Avoidance::Cubic(cubic) = &mut self.avoidance {
+            cubic.restart();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! An acknowledgment arrives: what it tells about what was sent.
+
+use farcast_core::{Span, Time};
+
+use super::Connection;
+use super::recovery::{News, Phase};
+use crate::Segment;
+use crate::congestion::Growth;
+use crate::scoreboard::Delivered;
+
+impl Connection {
+    /// Takes an acknowledgment of everything below `position`, which lies between SND.UNA and SND.NXT; its segment begins
+    /// at `at`.
+    pub(super) fn acknowledge(&mut self, now: Time, segment: &Segment, at: u64, position: u64) {
+        let first = self.board.first();
+        let flight = self.board.flight();
+        let busy = self.uses_its_window();
+        let mut delivered = Delivered { highest: self.board.highest_arrived(), ..Delivered::default() };
+        let repeated = self.sack && self.hear_blocks(now, segment, position, &mut delivered);
+        let advanced = position > first;
+        if advanced {
+            self.board.acknowledge(now, position, &mut delivered);
+            self.retries = 0;
+            self.measure(now, segment, &delivered);
+        }
+        let window_changed = self.hear_window(segment, at, position);
+        let bare = segment.sequence_len() == 0 && !window_changed;
+        let duplicate = !advanced && flight > 0 && if self.sack { delivered.octets > 0 } else { bare };
+        if !advanced && !duplicate && !repeated && delivered.octets == 0 {
+            return;
+        }
+        self.note_repetition(repeated);
+        let echo = self.clock.and(segment.options.timestamps).map(|stamp| stamp.echo);
+        let news = News { now, position, delivered, advanced, duplicate, repeated, echo, busy };
+        self.undo_if_spurious(&news);
+        self.learn(&news);
+        if advanced {
+            // RFC 6582: only the first partial acknowledgment of a recovery without SACK restarts the timer.
+            let restart = self.restarts_timer();
+            self.time_again(now, restart);
+            self.make_room();
+        }
+    }
+
+    /// Whether the congestion window is what limits sending; in slow start it may have just doubled.
+    fn uses_its_window(&self) -> bool {
+        let used = self.board.flight();
+        let window = self.congestion.window;
+        if self.congestion.in_slow_start() {
+            window < 2 * used + self.smss
+        } else {
+            used + self.smss > window
+        }
+    }
+
+    /// Takes SACK blocks; whether the first reports a repetition (RFC 2883 section 4).
+    fn hear_blocks(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        position: u64,
+        delivered: &mut Delivered,
+    ) -> bool {
+        let mut repeated = false;
+        let place = |number| self.outgoing.position(number, position);
+        let blocks = segment.options.sack.as_slice();
+        let ranges = blocks.iter().map(|block| place(block.left).zip(place(block.right)));
+        let mut second = None;
+        for (n, range) in ranges.enumerate() {
+            let Some((left, right)) = range.filter(|range| range.0 < range.1 && range.1 <= self.board.next())
+            else {
+                continue; // it tells of what was never sent
+            };
+            if n == 0 {
+                repeated = right <= position;
+                second = Some((left, right));
+            } else if n == 1
+                && let Some((l, r)) = second
+            {
+                repeated |= left <= l && r <= right;
+            }
+            if right > position {
+                self.board.arrive(now, left.max(position), right, delivered);
+            }
+        }
+        repeated
+    }
+
+    /// Takes a round trip: of the first segment acknowledged, or by the timestamp where that was sent twice (RFC 6298
+    /// section 3, RFC 7323 section 4.1).
+    fn measure(&mut self, now: Time, segment: &Segment, delivered: &Delivered) {
+        let by_timestamp = || {
+            let (clock, stamp) = self.clock.zip(segment.options.timestamps)?;
+            let ticks = clock.value(now).wrapping_sub(stamp.echo);
+            let sane = stamp.echo != 0 && ticks < 1 << 24;
+            sane.then(|| (clock.tick * u64::from(ticks)).max(Span::from_nanos(1)))
+        };
+        if let Some(trip) = delivered.first_trip.or_else(by_timestamp) {
+            self.estimator.sample(trip);
+        }
+    }
+
+    /// Takes the window that the segment tells, unless it is older than what is known (RFC 9293 section 3.10.7.4); whether
+    /// it is another than before.
+    fn hear_window(&mut self, segment: &Segment, at: u64, position: u64) -> bool {
+        let peer = &mut self.peer;
+        if (at, position) < peer.told_at && at <= peer.told_at.0 {
+            return false;
+        }
+        peer.told_at = (at, position);
+        let size = u64::from(segment.window) << peer.scale;
+        let changed = size != peer.size;
+        peer.size = size;
+        peer.largest = peer.largest.max(size);
+        if changed && size > 0 {
+            self.timers.stop(super::timing::Timer::Persist as usize);
+        }
+        changed
+    }
+
+    /// Lets the congestion window grow.
+    pub(super) fn grow(&mut self, news: &News) {
+        if !news.advanced {
+            return;
+        }
+        if !news.busy {
+            return self.congestion.pause(news.now);
+        }
+        self.congestion.grow(Growth {
+            now: news.now,
+            octets: news.delivered.acknowledged,
+            round_trip: self.estimator.smoothed().unwrap_or(Span::ZERO),
+            sample: news.delivered.last_trip,
+            acknowledged: news.position,
+            next: self.board.next(),
+        });
+    }
+
+    fn restarts_timer(&mut self) -> bool {
+        match &mut self.phase {
+            Phase::Recovery { partial, .. } if !self.sack => core::mem::take(partial),
+            _ => true,
+        }
+    }
+
+    /// Tells the owner that the send buffer has room again.
+    fn make_room(&mut self) {
+        if self.buffer_full && self.written - self.acknowledged() < self.config.send_buffer {
+            self.buffer_full = false;
+            self.events.writable = true;
+        }
+    }
+}

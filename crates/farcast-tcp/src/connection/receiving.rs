@@ -1,0 +1,217 @@
+//! The receiving direction: what is acknowledged when, and what window is offered.
+
+use farcast_core::{Span, Time};
+
+use super::Connection;
+use super::timing::Timer;
+use crate::config::{Config, DelayedAck, ReceiveWindow};
+use crate::reassembly::Taken;
+
+/// When to acknowledge, and with what window.
+#[derive(Clone, Debug)]
+pub(super) struct Acknowledger {
+    policy: DelayedAck,
+    window: ReceiveWindow,
+    mss: u64,
+    scaling: bool,
+    /// By how many bits our windows are shifted, once agreed.
+    shift: u8,
+    agreed: bool,
+    /// An acknowledgment leaves with the next poll.
+    due: bool,
+    /// Octets in order that are not acknowledged.
+    unacknowledged: u64,
+    /// The largest payload seen.
+    full: u64,
+    /// Segments that are acknowledged at once yet, and the delay as it follows arrivals.
+    quick: u32,
+    delay: Span,
+    last_arrival: Option<Time>,
+    /// What the window has grown to, where it grows.
+    grown: u64,
+    /// The position up to which the peer was told that it may send.
+    edge: u64,
+    /// What was acknowledged last (Last.ACK.sent).
+    pub told: u64,
+}
+
+impl Acknowledger {
+    pub(super) fn new(config: &Config) -> Self {
+        let mss = u64::from(config.mss);
+        let window = config.receive_window;
+        let (quick, delay) = match config.delayed_ack {
+            DelayedAck::Off => (0, Span::ZERO),
+            DelayedAck::Delayed { delay } => (0, delay),
+            DelayedAck::Quick { segments, least, .. } => (segments, least),
+        };
+        Self {
+            policy: config.delayed_ack,
+            window,
+            mss,
+            scaling: config.window_scaling,
+            shift: 0,
+            agreed: false,
+            due: false,
+            unacknowledged: 0,
+            full: 0,
+            quick,
+            delay,
+            last_arrival: None,
+            grown: window.first.unwrap_or(window.size).octets(mss),
+            edge: 1,
+            told: 0,
+        }
+    }
+
+    /// How many bits are needed to tell the whole window (RFC 7323 section 2.3).
+    fn needed_shift(&self) -> u8 {
+        let window = self.window.size.octets(self.mss);
+        (0..14).find(|shift| window <= 65_535 << shift).unwrap_or(14)
+    }
+
+    pub(super) fn offered_scale(&self) -> Option<u8> {
+        self.scaling.then(|| self.needed_shift())
+    }
+
+    pub(super) fn use_scale(&mut self, scaled: bool) {
+        self.agreed = scaled;
+        self.shift = if scaled { self.needed_shift() } else { 0 };
+    }
+
+    pub(super) fn scale(&self) -> Option<u8> {
+        self.agreed.then_some(self.shift)
+    }
+
+    /// An acknowledgment is to leave at once.
+    pub(super) fn now(&mut self) {
+        self.due = true;
+    }
+
+    pub(super) const fn is_due(&self) -> bool {
+        self.due
+    }
+
+    /// The position up to which the buffer has room, when `consumed` octets were taken out of it.
+    fn edge_for(&self, consumed: u64) -> u64 {
+        1 + consumed + self.window.size.octets(self.mss).min(self.grown)
+    }
+
+    /// Whether the window has opened so much since the peer was told that it is worth a segment (RFC 9293 section
+    /// 3.8.6.2.2).
+    pub(super) fn wants_update(&self, edge: u64, next: u64) -> bool {
+        let told = self.edge.saturating_sub(next);
+        let opened = edge.saturating_sub(self.edge);
+        told < 2 * self.mss && opened >= self.mss.min(self.window.size.octets(self.mss) / 2)
+    }
+
+    /// The window to put into a segment that acknowledges up to `next`, when the buffer has room up to `edge`.
+    pub(super) fn window(&mut self, next: u64, edge: u64) -> u16 {
+        // Opening by less than a segment, or half the buffer, would make the peer send small segments.
+        let worth = self.mss.min(self.window.size.octets(self.mss) / 2);
+        if edge >= self.edge + worth || edge == next + self.window.size.octets(self.mss) {
+            self.edge = self.edge.max(edge);
+        }
+        let size = self.edge.saturating_sub(next);
+        // Rounded up, lest shifting takes a segment away.
+        let field = size.div_ceil(1 << self.shift).min(65_535);
+        self.edge = self.edge.max(next + (field << self.shift));
+        field as u16
+    }
+
+    pub(super) fn window_of_syn(&mut self, edge: u64) -> u16 {
+        let field = (edge - 1).min(65_535);
+        self.edge = self.edge.max(1 + field);
+        field as u16
+    }
+
+    /// A segment leaves that acknowledges up to `next`.
+    pub(super) fn told(&mut self, next: u64) {
+        self.told = next;
+        self.due = false;
+        self.unacknowledged = 0;
+    }
+
+    /// A segment of `payload` octets has moved the stream on by `octets`; until when its acknowledgment may wait, unless it is due at once.
+    fn in_order(&mut self, now: Time, octets: u64, payload: u64, timeout: Span) -> Option<Time> {
+        self.full = self.full.max(payload);
+        self.unacknowledged += octets;
+        self.grown = self.grown.saturating_add(2 * self.mss);
+        let delay = match self.policy {
+            DelayedAck::Off => Span::ZERO,
+            DelayedAck::Delayed { delay } => delay,
+            DelayedAck::Quick { segments, least, most } => {
+                self.follow(now, segments, least, most, timeout);
+                if self.quick > 0 {
+                    self.quick -= 1;
+                    Span::ZERO
+                } else {
+                    self.delay
+                }
+            }
+        };
+        // More than one full-sized segment is two of them.
+        if delay.is_zero() || self.unacknowledged > self.full {
+            self.due = true;
+            return None;
+        }
+        Some(now + delay)
+    }
+
+    /// Lets the delay follow the time between arrivals, and acknowledges at once again after a pause.
+    fn follow(&mut self, now: Time, segments: u32, least: Span, most: Span, timeout: Span) {
+        let gap = self.last_arrival.map(|last| now.since(last));
+        self.last_arrival = Some(now);
+        let half = |span: Span| Span::from_nanos(span.as_nanos() / 2);
+        match gap {
+            None => self.delay = least,
+            Some(gap) if gap <= half(least) => self.delay = half(self.delay) + half(least),
+            Some(gap) if gap < self.delay => self.delay = (half(self.delay) + gap).min(most),
+            Some(gap) if gap > timeout => self.quick = segments,
+            Some(_) => {}
+        }
+    }
+}
+
+impl Connection {
+    /// The position up to which our buffer has room.
+    pub(super) fn window_edge(&self) -> u64 {
+        self.acknowledger.edge_for(self.consumed)
+    }
+
+    /// The position up to which the peer may send: what it was told, or what there is room for.
+    pub(super) fn acceptable_edge(&self) -> u64 {
+        self.acknowledger.edge.max(self.window_edge())
+    }
+
+    /// Octets at `left..right`, of which those up to `data` are data, have arrived; `at` is where the segment begins.
+    pub(super) fn receive(&mut self, now: Time, at: u64, (left, data, right): (u64, u64, u64)) {
+        let before = self.reassembly.next();
+        let taken = self.reassembly.take(left, right);
+        if matches!(taken, Taken::InOrder { .. } | Taken::OutOfOrder) {
+            let from = left.max(before);
+            if from < data {
+                self.events.store = Some((from - 1, (from - at) as u16, (data - from) as u16));
+            }
+        }
+        match taken {
+            Taken::InOrder { filled } => {
+                self.events.readable |= self.readable() > 0;
+                let octets = self.reassembly.next() - before;
+                let timeout = self.estimator.timeout();
+                let wait = self.acknowledger.in_order(now, octets, data - left, timeout);
+                if filled {
+                    self.acknowledger.now();
+                } else if let Some(at) = wait
+                    && !self.timers.is_set(Timer::Acknowledge as usize)
+                {
+                    self.timers.set(Timer::Acknowledge as usize, at);
+                }
+            }
+            Taken::Old => {
+                self.stats.octets_duplicate += data.saturating_sub(left);
+                self.acknowledger.now();
+            }
+            Taken::OutOfOrder | Taken::TooMany => self.acknowledger.now(),
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What leaves next.
+
+use farcast_core::Time;
+
+use super::recovery::Phase;
+use super::timing::Timer;
+use super::{Connection, State};
+use crate::config::Recovery;
+use crate::scoreboard::Record;
+use crate::segment::{SackBlock, SackBlocks};
+use crate::{Flags, Options, Payload, Segment, SequenceNumber, Timestamps};
+
+impl Connection {
+    /// The next segment, if one is to leave.
+    pub(super) fn next_segment(&mut self, now: Time) -> Option<Segment> {
+        if core::mem::take(&mut self.reset_due) {
+            let mut reset = self.segment(self.board.next(), Flags::RST.with(Flags::ACK));
+            reset.acknowledgment = self.acknowledgment();
+            return Some(reset);
+        }
+        if self.syn_due {
+            return Some(self.syn(now));
+        }
+        if matches!(self.state, State::Listen | State::SynSent | State::SynReceived | State::Closed) {
+            return None;
+        }
+        if let Some(segment) = self.next_data(now) {
+            return Some(segment);
+        }
+        if core::mem::take(&mut self.window_probe_due) {
+            // An octet that the peer has: it answers with its window (RFC 9293 section 3.8.6.1).
+            self.stats.window_probes += 1;
+            self.time_persist(now);
+            return Some(self.bare(now, self.board.next() - 1));
+        }
+        if self.acknowledger.is_due() || core::mem::take(&mut self.challenge_due) {
+            return Some(self.bare(now, self.board.next()));
+        }
+        None
+    }
+
+    /// An empty segment that acknowledges.
+    fn bare(&mut self, now: Time, at: u64) -> Segment {
+        let mut segment = self.segment(at, Flags::default());
+        self.complete(now, &mut segment);
+        segment
+    }
+
+    /// A segment that carries data or a FIN, if one may leave.
+    fn next_data(&mut self, now: Time) -> Option<Segment> {
+        if self.state == State::TimeWait {
+            return None;
+        }
+        let pipe = self.board.pipe();
+        if let Some(lost) = self.board.next_lost() {
+            let len = u64::from(lost.len).min(self.smss);
+            let forced = core::mem::take(&mut self.force);
+            if forced || pipe == 0 || pipe + len <= self.congestion.window {
+                return self.send_again(now, lost.start);
+            }
+            return None;
+        }
+        if core::mem::take(&mut self.probe_due) {
+            return self.probe_the_tail(now);
+        }
+        if let Some(segment) = self.next_new(now, pipe) {
+            return Some(segment);
+        }
+        self.next_without_new_data(now, pipe)
+    }
+
+    /// New data, as far as both windows let it.
+    fn next_new(&mut self, now: Time, pipe: u64) -> Option<Segment> {
+        let left = self.data_end().saturating_sub(self.board.next());
+        let fin = self.closing && !self.fin_sent();
+        if left == 0 && !fin {
+            return None;
+        }
+        if left == 0 {
+            return Some(self.send_new(now, 0, true));
+        }
+        self.restart_after_idleness(now);
+        let len = self.new_length(now, left)?;
+        let allowed = self.congestion.window + self.early_octets() + self.credit;
+        if pipe + len > allowed && pipe > 0 {
+            return None;
+        }
+        if self.holds_back() {
+            return None;
+        }
+        self.credit = self.credit.saturating_sub(len);
+        self.sent_early += if self.duplicates > 0 && self.phase == Phase::Open { len } else { 0 };
+        self.any_size = false;
+        Some(self.send_new(now, len, fin && len == left))
+    }
+
+    /// Limited transmit (RFC 3042): how far beyond the window the first duplicates let new data. With SACK the pipe has
+    /// shrunk by as much already (RFC 6675 section 5 step 3).
+    fn early_octets(&self) -> u64 {
+        if self.phase == Phase::Open && self.config.limited_transmit && !self.sack {
+            u64::from(self.duplicates.min(2)) * self.smss
+        } else {
+            0
+        }
+    }
+
+    /// Without limited transmit, duplicates let nothing new out until a recovery begins.
+    fn holds_back(&self) -> bool {
+        self.duplicates > 0 && self.phase == Phase::Open && !self.config.limited_transmit && self.sack
+    }
+
+    /// How much of `left` octets of new data the next segment takes; `None` if it should wait (RFC 9293 sections 3.7.4 and
+    /// 3.8.6.2.1).
+    fn new_length(&mut self, now: Time, left: u64) -> Option<u64> {
+        let room = self.peer_room();
+        let len = left.min(self.smss).min(room);
+        let whole = len == self.smss || (len == left && (!self.config.nagle || self.board.is_empty()));
+        let worth = len > 0 && (whole || 2 * len >= self.peer.largest || self.any_size);
+        if worth {
+            return Some(len);
+        }
+        if self.board.is_empty() && room < left.min(self.smss) {
+            self.time_persist(now);
+        }
+        None
+    }
+
+    /// Octets that the peer's window takes beyond what was sent.
+    pub(super) fn peer_room(&self) -> u64 {
+        self.peer.size.saturating_sub(self.board.flight())
+    }
+
+    fn restart_after_idleness(&mut self, now: Time) {
+        let idle = self.config.idle_restart
+            && self.board.is_empty()
+            && self.stats.data_segments_sent > 0
+            && now.since(self.last_sent_at) > self.estimator.timeout();
+        if idle {
+            let initial = self.config.initial_window.octets(self.smss);
+            self.congestion.window = self.congestion.window.min(initial);
+        }
+    }
+
+    /// Where there is no new data to send in a recovery, what is doubtful goes again (RFC 6675 `NextSeg` rules 3 and 4).
+    fn next_without_new_data(&mut self, now: Time, pipe: u64) -> Option<Segment> {
+        let recovering = matches!(self.phase, Phase::Recovery { .. });
+        if !recovering || self.recovery() != Recovery::Sack || pipe + self.smss > self.congestion.window {
+            return None;
+        }
+        if let Some(record) = self.board.next_doubtful(self.board.first()) {
+            return self.send_again(now, record.start);
+        }
+        let last = self.board.last().filter(|last| !last.sacked && !last.resent)?;
+        if self.rescue() { self.send_again(now, last.start) } else { None }
+    }
+
+    /// A tail loss probe: new data if there is any, or the last segment again (RFC 8985 section 7.3).
+    fn probe_the_tail(&mut self, now: Time) -> Option<Segment> {
+        if self.board.is_empty() || self.phase != Phase::Open {
+            return None;
+        }
+        let left = self.data_end().saturating_sub(self.board.next());
+        let len = left.min(self.smss);
+        self.stats.tail_loss_probes += 1;
+        let fresh = len > 0 && len <= self.peer_room();
+        self.probe = Some((0, !fresh));
+        let segment = if fresh {
+            let fin = self.closing && len == left;
+            Some(self.send_new(now, len, fin))
+        } else {
+            let last = self.board.last()?;
+            self.send_again(now, last.start)
+        };
+        self.probe = Some((self.board.next(), !fresh));
+        self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
+        segment
+    }
+
+    /// Sends the segment at `start` again.
+    fn send_again(&mut self, now: Time, start: u64) -> Option<Segment> {
+        let record = self.board.resend(now, start, self.smss as u32)?;
+        self.note_resent(now);
+        self.stats.retransmits += 1;
+        let segment = self.carrying(now, &record);
+        self.time_what_was_sent(now, false);
+        Some(segment)
+    }
+
+    /// Sends `len` octets of new data, with a FIN behind them if `fin`.
+    fn send_new(&mut self, now: Time, len: u64, fin: bool) -> Segment {
+        let start = self.board.next();
+        let taken = len as u32 + u32::from(fin);
+        self.board.push(now, taken, fin);
+        if fin {
+            self.state = match self.state {
+                State::Established => State::FinWait1,
+                State::CloseWait => State::LastAck,
+                other => other,
+            };
+        }
+        let record = Record {
+            start,
+            len: taken,
+            sent_at: now,
+            transmissions: 1,
+            fin,
+            sacked: false,
+            lost: false,
+            resent: false,
+        };
+        let segment = self.carrying(now, &record);
+        self.time_what_was_sent(now, true);
+        segment
+    }
+
+    /// The segment of a record.
+    fn carrying(&mut self, now: Time, record: &Record) -> Segment {
+        let len = record.len - u32::from(record.fin);
+        let end = record.start + u64::from(len);
+        let mut flags = if record.fin { Flags::FIN } else { Flags::default() };
+        if len > 0 && end == self.data_end() {
+            flags = flags.with(Flags::PSH);
+        }
+        let mut segment = self.segment(record.start, flags);
+        segment.payload = Payload { offset: record.start - 1, len: len as u16 };
+        self.complete(now, &mut segment);
+        self.last_sent_at = now;
+        self.stats.data_segments_sent += u64::from(len > 0);
+        self.stats.octets_sent += u64::from(len);
+        self.count_sent(u64::from(record.len));
+        segment
+    }
+
+    /// A segment at position `at`, without an acknowledgment yet.
+    pub(super) fn segment(&self, at: u64, flags: Flags) -> Segment {
+        Segment {
+            source_port: self.local.port(),
+            destination_port: self.remote.map_or(0, |remote| remote.port()),
+            sequence: self.outgoing.number(at),
+            flags,
+            ..Segment::default()
+        }
+    }
+
+    /// What is expected next.
+    pub(super) fn acknowledgment(&self) -> SequenceNumber {
+        self.incoming.map_or(SequenceNumber(0), |incoming| incoming.number(self.reassembly.next()))
+    }
+
+    /// Adds what every segment of an open connection has: acknowledgment, window, options.
+    fn complete(&mut self, now: Time, segment: &mut Segment) {
+        let next = self.reassembly.next();
+        let edge = self.window_edge();
+        segment.flags = segment.flags.with(Flags::ACK);
+        segment.acknowledgment = self.acknowledgment();
+        segment.window = self.acknowledger.window(next, edge);
+        segment.options.timestamps =
+            self.clock.map(|clock| Timestamps { value: clock.value(now), echo: clock.recent });
+        if self.sack && self.reassembly.has_report(self.config.dsack) {
+            let room = usize::from(self.config.mss).saturating_sub(usize::from(segment.payload.len));
+            segment.options.sack = self.blocks(&segment.options, room);
+        }
+        self.acknowledger.told(next);
+        self.timers.stop(Timer::Acknowledge as usize);
+        self.challenge_due = false;
+    }
+
+    /// What to report of the peer's stream, as far as it fits beside `options` and into `room` octets with them.
+    fn blocks(&mut self, options: &Options, room: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        let free = 40usize.min(room).saturating_sub(options.wire_len() + 4);
+        let Some(numbering) = self.incoming else { return blocks };
+        for (left, right) in self.reassembly.report(self.config.dsack).take(free / 8) {
+            blocks.push(SackBlock { left: numbering.number(left), right: numbering.number(right) });
+        }
+        blocks
+    }
+}

@@ -1,0 +1,140 @@
+//! Timeouts and recoveries that nothing was lost for: found by F-RTO (RFC 5682), by timestamps (RFC 3522) or by reported
+//! repetitions (RFC 3708), and undone (RFC 4015).
+
+use farcast_core::Time;
+
+use super::Connection;
+use super::recovery::{News, Phase};
+use crate::congestion::Congestion;
+
+/// What is kept until it is clear whether a reduction was due.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Suspicion {
+    /// The congestion control from before.
+    before: Option<Congestion>,
+    /// The timestamp of the first repetition.
+    first_resent: Option<u32>,
+    /// Segments sent again that no repetition was reported of.
+    unreported: u32,
+    any_resent: bool,
+    asking: Option<Asking>,
+}
+
+/// Where F-RTO stands (RFC 5682 section 2.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asking {
+    /// The first acknowledgment after the timeout has not come.
+    First,
+    /// The second has not.
+    Second,
+}
+
+impl Connection {
+    /// A reduction follows: keeps what it takes away. `timeout` begins anew what a recovery may have begun.
+    pub(super) fn suspect(&mut self, timeout: bool) {
+        let kept = self.suspicion.before.take().filter(|_| timeout);
+        let before = kept.unwrap_or_else(|| self.congestion.clone());
+        self.forget_suspicion();
+        self.suspicion.before = Some(before);
+    }
+
+    pub(super) fn is_suspected(&self) -> bool {
+        self.suspicion.before.is_some()
+    }
+
+    /// Begins anew; but copies that are in flight yet will be answered, and are not to be taken for answers to what is
+    /// sent again later.
+    pub(super) fn forget_suspicion(&mut self) {
+        let copies = self.board.has_copies();
+        let Suspicion { first_resent, unreported, any_resent, .. } = self.suspicion;
+        self.suspicion = Suspicion::default();
+        if copies {
+            self.suspicion = Suspicion { first_resent, unreported, any_resent, ..Suspicion::default() };
+        }
+    }
+
+    /// Something was sent again.
+    pub(super) fn note_resent(&mut self, now: Time) {
+        let value = self.clock.map(|clock| clock.value(now));
+        self.suspicion.first_resent = self.suspicion.first_resent.or(value);
+        self.suspicion.unreported += 1;
+        self.suspicion.any_resent = true;
+    }
+
+    /// A repetition was reported.
+    pub(super) fn note_repetition(&mut self, repeated: bool) {
+        if repeated {
+            self.suspicion.unreported = self.suspicion.unreported.saturating_sub(1);
+        }
+    }
+
+    /// Undoes a reduction that timestamps or reported repetitions show to have been needless.
+    pub(super) fn undo_if_spurious(&mut self, news: &News) {
+        if !self.config.undo || self.phase == Phase::Open || !self.is_suspected() {
+            return;
+        }
+        let earlier = self
+            .suspicion
+            .first_resent
+            .zip(news.echo)
+            .is_some_and(|(resent, echo)| echo.wrapping_sub(resent).cast_signed() < 0);
+        let all_repeated = self.suspicion.any_resent && self.suspicion.unreported == 0 && news.repeated;
+        if (news.advanced && earlier && self.suspicion.any_resent) || all_repeated {
+            self.undo();
+        }
+    }
+
+    fn undo(&mut self) {
+        let Some(before) = self.suspicion.before.take() else { return };
+        self.stats.undone += 1;
+        let window = before.window.max(self.congestion.window);
+        self.congestion = before;
+        self.congestion.window = window;
+        self.board.lose_nothing();
+        self.phase = Phase::Open;
+        (self.duplicates, self.sent_early, self.force, self.credit) = (0, 0, false, 0);
+        self.estimator.stop_backing_off();
+        self.forget_suspicion();
+        self.moderate();
+    }
+
+    /// Begins F-RTO: only the first segment is sent again.
+    pub(super) fn ask_whether_spurious(&mut self) {
+        self.board.lose_first();
+        self.suspicion.asking = Some(Asking::First);
+    }
+
+    pub(super) fn stop_asking(&mut self) {
+        self.suspicion.asking = None;
+        self.credit = 0;
+    }
+
+    pub(super) fn is_asking(&self) -> bool {
+        self.suspicion.asking.is_some()
+    }
+
+    /// F-RTO's judgment of an acknowledgment; whether nothing else is to be done with it.
+    pub(super) fn judge_timeout(&mut self, news: &News) -> bool {
+        // With SACK, what arrives without having been sent again tells (RFC 5682 section 3); without, two
+        // acknowledgments that advance (section 2.1).
+        let original = if self.sack { news.delivered.original } else { news.advanced };
+        let second = self.suspicion.asking == Some(Asking::Second);
+        if original && (self.sack || second) {
+            self.stop_asking();
+            self.undo();
+            return true;
+        }
+        let point = self.recover;
+        let room = self.data_end() > self.board.next() && self.peer_room() > 0;
+        if news.advanced && !second && news.position < point && room {
+            self.suspicion.asking = Some(Asking::Second);
+            self.credit = 2 * self.smss;
+            return true;
+        }
+        self.stop_asking();
+        if news.position < point {
+            self.board.lose_all();
+        }
+        false
+    }
+}

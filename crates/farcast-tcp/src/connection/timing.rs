@@ -1,0 +1,122 @@
+//! The timers of a connection.
+
+use farcast_core::{Span, Time};
+
+use super::recovery::Phase;
+use super::{Connection, State};
+use crate::event::Failure;
+
+/// The names of the timers, in the order of [`Timer`].
+pub(super) const TIMERS: [&str; 6] =
+    ["retransmit", "tail loss probe", "persist", "delayed acknowledgment", "reordering", "time wait"];
+
+/// The timers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Timer {
+    /// Something in flight is taken to be lost (RFC 6298).
+    Retransmit,
+    /// The last segment may be lost (RFC 8985 section 7).
+    Probe,
+    /// The peer's window has been closed for long (RFC 9293 section 3.8.6.1).
+    Persist,
+    /// An acknowledgment has waited long enough.
+    Acknowledge,
+    /// What looked reordered is lost (RFC 8985 section 6.2).
+    Reorder,
+    /// The end of TIME-WAIT.
+    Linger,
+}
+
+/// How long at most between probes of a closed window.
+const MOST_PERSIST: Span = Span::from_secs(60);
+
+impl Connection {
+    pub(super) fn time_out(&mut self, now: Time, timer: usize) {
+        match timer {
+            t if t == Timer::Retransmit as usize => self.retransmission_is_due(now),
+            t if t == Timer::Probe as usize => self.probe_due = true,
+            t if t == Timer::Persist as usize => self.window_stayed_closed(),
+            t if t == Timer::Acknowledge as usize => self.acknowledger.now(),
+            t if t == Timer::Reorder as usize => self.find_losses_by_time(now),
+            _ => self.end(),
+        }
+    }
+
+    fn retransmission_is_due(&mut self, now: Time) {
+        self.retries += 1;
+        if self.retries > self.config.most_retries {
+            return self.fail(Failure::TimedOut);
+        }
+        self.stats.timeouts += 1;
+        if matches!(self.state, State::SynSent | State::SynReceived) {
+            self.syn_due = true;
+            self.estimator.back_off();
+            return;
+        }
+        self.time_is_out(now);
+        self.estimator.back_off();
+        self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
+    }
+
+    fn window_stayed_closed(&mut self) {
+        self.retries += 1;
+        if self.retries > self.config.most_retries && self.peer.size > 0 {
+            return self.fail(Failure::TimedOut);
+        }
+        self.any_size = self.peer.size > 0;
+        self.window_probe_due = !self.any_size;
+    }
+
+    /// Sets the timers of the sending direction after something was sent.
+    pub(super) fn time_what_was_sent(&mut self, now: Time, new: bool) {
+        if !self.timers.is_set(Timer::Retransmit as usize) {
+            self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
+        }
+        if new {
+            self.time_probe(now);
+        }
+    }
+
+    /// After an acknowledgment of new data (RFC 6298 rules 5.2 and 5.3).
+    pub(super) fn time_again(&mut self, now: Time, restart: bool) {
+        if self.board.is_empty() {
+            self.timers.stop(Timer::Retransmit as usize);
+            self.timers.stop(Timer::Probe as usize);
+            return;
+        }
+        if restart {
+            self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
+        }
+        self.time_probe(now);
+    }
+
+    /// Sets the tail loss probe (RFC 8985 section 7.2).
+    fn time_probe(&mut self, now: Time) {
+        let wanted = self.config.tail_loss_probe
+            && self.sack
+            && self.phase == Phase::Open
+            && self.probe.is_none()
+            && self.board.sacked() == 0;
+        if !wanted {
+            self.timers.stop(Timer::Probe as usize);
+            return;
+        }
+        let patience = self.estimator.smoothed().map_or(Span::from_secs(1), |smoothed| {
+            let one = self.board.len() == 1;
+            smoothed * 2 + if one { MOST_ACK_DELAY } else { Span::ZERO }
+        });
+        let at = (now + patience).min(self.timers.due(Timer::Retransmit as usize));
+        self.timers.set(Timer::Probe as usize, at);
+    }
+
+    /// Waits for the peer's window to open, if nothing is in flight that would tell.
+    pub(super) fn time_persist(&mut self, now: Time) {
+        if !self.timers.is_set(Timer::Persist as usize) {
+            let doubled = self.estimator.timeout() * (1u64 << self.retries.min(16));
+            self.timers.set(Timer::Persist as usize, now + doubled.min(MOST_PERSIST));
+        }
+    }
+}
+
+/// How long a peer may keep an acknowledgment to itself, as a tail loss probe takes it (RFC 8985 section 7.2).
+const MOST_ACK_DELAY: Span = Span::from_millis(200);

@@ -1,0 +1,146 @@
+//! What has arrived of the peer's stream, and what SACK blocks say of it (RFC 2018, RFC 2883).
+
+use alloc::vec::Vec;
+
+/// How many separate pieces beyond the first gap are kept; what would make more is dropped, and sent again in time.
+const MOST_ISLANDS: usize = 1 << 12;
+/// How many of them are remembered as the ones that changed last.
+const RECENT: usize = 8;
+
+/// The receiving side's view of the sequence space.
+#[derive(Clone, Debug)]
+pub(crate) struct Reassembly {
+    /// RCV.NXT.
+    next: u64,
+    /// Disjoint ranges beyond it, in order.
+    islands: Vec<(u64, u64)>,
+    /// A position in each of the islands that changed last, the latest first.
+    recent: [u64; RECENT],
+    /// What arrived a second time with the last segment.
+    duplicate: Option<(u64, u64)>,
+}
+
+/// What a segment's octets are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taken {
+    /// They were there already.
+    Old,
+    /// They move RCV.NXT; with or without closing a gap.
+    InOrder { filled: bool },
+    /// They lie behind a gap.
+    OutOfOrder,
+    /// There is no room for another piece.
+    TooMany,
+}
+
+impl Reassembly {
+    pub(crate) const fn new(next: u64) -> Self {
+        Self { next, islands: Vec::new(), recent: [0; RECENT], duplicate: None }
+    }
+
+    /// RCV.NXT.
+    pub(crate) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether something lies behind a gap.
+    pub(crate) fn has_gap(&self) -> bool {
+        !self.islands.is_empty()
+    }
+
+    /// Whether something at or behind `position` has arrived.
+    pub(crate) fn has_beyond(&self, position: u64) -> bool {
+        self.next > position || self.islands.last().is_some_and(|island| island.1 > position)
+    }
+
+    /// Octets `left..right` arrive.
+    pub(crate) fn take(&mut self, left: u64, right: u64) -> Taken {
+        self.duplicate = (left < self.next).then(|| (left, right.min(self.next)));
+        if right <= self.next {
+            return Taken::Old;
+        }
+        let left = left.max(self.next);
+        if left > self.next {
+            return self.set_aside(left, right);
+        }
+        self.next = right;
+        let covered = self.islands.iter().take_while(|island| island.0 <= self.next).count();
+        if covered > 0 {
+            self.next = self.next.max(self.islands[covered - 1].1);
+            self.islands.drain(..covered);
+        }
+        Taken::InOrder { filled: covered > 0 || self.has_gap() }
+    }
+
+    fn set_aside(&mut self, left: u64, right: u64) -> Taken {
+        let begin = self.islands.partition_point(|island| island.1 < left);
+        let end = begin + self.islands[begin..].iter().take_while(|island| island.0 <= right).count();
+        if let Some(&island) = self.islands.get(begin).filter(|island| island.0 <= left && right <= island.1)
+        {
+            self.duplicate = Some((left, right));
+            self.remember(island.0);
+            return Taken::Old;
+        }
+        if begin == end {
+            if self.islands.len() >= MOST_ISLANDS {
+                return Taken::TooMany;
+            }
+            self.islands.insert(begin, (left, right));
+        } else {
+            let (from, to) = (self.islands[begin].0.min(left), self.islands[end - 1].1.max(right));
+            self.islands[begin] = (from, to);
+            self.islands.drain(begin + 1..end);
+        }
+        self.remember(left);
+        Taken::OutOfOrder
+    }
+
+    /// The island that holds `position` is the one that changed last.
+    fn remember(&mut self, position: u64) {
+        let Some(island) = self.island(position) else { return };
+        let mut kept = [0; RECENT];
+        kept[0] = position;
+        let others = self.recent.iter().copied().filter(|&other| other < island.0 || other >= island.1);
+        for (slot, other) in kept[1..].iter_mut().zip(others) {
+            *slot = other;
+        }
+        self.recent = kept;
+    }
+
+    fn island(&self, position: u64) -> Option<(u64, u64)> {
+        let index = self.islands.partition_point(|island| island.1 <= position);
+        self.islands.get(index).copied().filter(|island| island.0 <= position)
+    }
+
+    /// What to report: the duplicate that the last segment was, if `duplicates` are reported, then the islands, the one that
+    /// changed last first.
+    pub(crate) fn report(&mut self, duplicates: bool) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let duplicate = self.duplicate.take().filter(|_| duplicates);
+        let mut told: [u64; RECENT] = [0; RECENT];
+        let islands = self.recent.into_iter().enumerate().filter_map(move |(n, position)| {
+            let island = self.island(position)?;
+            let again = told[..n].contains(&island.0);
+            told[n] = island.0;
+            (!again).then_some(island)
+        });
+        duplicate.into_iter().chain(islands)
+    }
+
+    /// Checks that the islands are disjoint and in order, and panics if not: for tests.
+    pub(crate) fn check(&self) {
+        let mut at = self.next;
+        for &(left, right) in &self.islands {
+            assert!(at < left && left < right);
+            at = right;
+        }
+        assert!(self.islands.len() <= MOST_ISLANDS);
+    }
+
+    /// Whether there is something to report.
+    pub(crate) fn has_report(&self, duplicates: bool) -> bool {
+        self.has_gap() || (duplicates && self.duplicate.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests;

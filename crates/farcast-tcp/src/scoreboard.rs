@@ -1,0 +1,496 @@
+//! What is in flight, what of it has arrived, and what is lost (RFC 6675 section 4).
+//!
+//! Every segment sent and not yet acknowledged has a record, in order of position. Losses are found by moving marks
+//! that only go forward, so that an acknowledgment costs what it tells anew, not what is in flight.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use farcast_core::{Span, Time};
+
+/// A segment in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    pub start: u64,
+    /// Data octets, and one for a FIN.
+    pub len: u32,
+    /// When it was last sent.
+    pub sent_at: Time,
+    pub transmissions: u16,
+    pub fin: bool,
+    pub sacked: bool,
+    pub lost: bool,
+    /// It was sent again, and that copy is taken to be in flight.
+    pub resent: bool,
+}
+
+impl Record {
+    pub(crate) fn end(&self) -> u64 {
+        self.start + u64::from(self.len)
+    }
+}
+
+/// What an acknowledgment told anew about segments.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Delivered {
+    /// Octets that are acknowledged cumulatively now.
+    pub acknowledged: u64,
+    /// Octets that arrived, by cumulative or selective acknowledgment.
+    pub octets: u64,
+    /// The round trip of the first segment of these, if none of them was sent twice: with the peer's delay.
+    pub first_trip: Option<Span>,
+    /// The shortest round trip among them.
+    pub last_trip: Option<Span>,
+    /// The highest position that had arrived before.
+    pub highest: u64,
+    /// A segment that was never sent twice arrived out of order, below one that had.
+    pub reordered: bool,
+    /// One that was sent once only is among them (F-RTO asks).
+    pub original: bool,
+    /// Of those, the one sent last: when, its end, and whether it was sent again (RFC 8985 section 5.2).
+    pub latest: Option<(Time, u64, bool)>,
+}
+
+/// The scoreboard of a sending direction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scoreboard {
+    records: VecDeque<Record>,
+    /// Disjoint ranges above the first unacknowledged octet that have arrived, in order.
+    arrived: Vec<(u64, u64)>,
+    /// Every position, and what lies behind the last sent.
+    first: u64,
+    next: u64,
+    sacked: u64,
+    lost: u64,
+    resent: u64,
+    /// Of the lost, what is not sent again.
+    unrepaired: u64,
+    /// Everything below that has not arrived is marked lost.
+    lost_below: u64,
+    /// Nothing below is lost and not sent again.
+    repair_from: u64,
+    /// Transmissions in order of time, with the position of what was sent; only where losses are found by time.
+    log: Option<VecDeque<(Time, u64)>>,
+}
+
+impl Scoreboard {
+    /// An empty one, whose first position is `first`; `timed` where losses are found by time.
+    pub(crate) fn new(first: u64, timed: bool) -> Self {
+        Self {
+            first,
+            next: first,
+            lost_below: first,
+            repair_from: first,
+            log: timed.then(VecDeque::new),
+            ..Self::default()
+        }
+    }
+
+    /// SND.UNA.
+    pub(crate) const fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// SND.NXT.
+    pub(crate) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Octets that are sent and not acknowledged (`FlightSize`).
+    pub(crate) const fn flight(&self) -> u64 {
+        self.next - self.first
+    }
+
+    /// Octets that are taken to be in the network (RFC 6675's pipe).
+    pub(crate) const fn pipe(&self) -> u64 {
+        self.flight() - self.sacked - self.lost + self.resent
+    }
+
+    /// Whether something that was sent again is in flight.
+    pub(crate) const fn has_copies(&self) -> bool {
+        self.resent > 0
+    }
+
+    /// Octets that have arrived out of order.
+    pub(crate) const fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
+    /// The highest position that has arrived out of order (FACK), or the first unacknowledged.
+    pub(crate) fn highest_arrived(&self) -> u64 {
+        self.arrived.last().map_or(self.first, |&(_, right)| right)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// A new segment was sent.
+    pub(crate) fn push(&mut self, now: Time, len: u32, fin: bool) {
+        let start = self.next;
+        self.next += u64::from(len);
+        self.records.push_back(Record {
+            start,
+            len,
+            sent_at: now,
+            transmissions: 1,
+            fin,
+            sacked: false,
+            lost: false,
+            resent: false,
+        });
+        if let Some(log) = &mut self.log {
+            log.push_back((now, start));
+        }
+    }
+
+    /// The index of the record that holds `position`.
+    fn index_of(&self, position: u64) -> usize {
+        // Segments mostly have one size: look where the record must then be, before searching.
+        if let Some(front) = self.records.front().filter(|front| front.len > 0) {
+            let guess = (position.saturating_sub(front.start) / u64::from(front.len)) as usize;
+            if self.records.get(guess).is_some_and(|r| r.start <= position && position < r.end()) {
+                return guess;
+            }
+        }
+        self.records.partition_point(|record| record.end() <= position)
+    }
+
+    /// Everything below `position` is acknowledged.
+    pub(crate) fn acknowledge(&mut self, now: Time, position: u64, delivered: &mut Delivered) {
+        let mut twice = false;
+        while let Some(front) = self.records.front().copied().filter(|front| front.start < position) {
+            if front.end() > position {
+                self.cut(0, (position - front.start) as u32);
+            }
+            let Some(record) = self.records.pop_front() else { break };
+            twice |= record.transmissions > 1;
+            self.forget(&record);
+            if !record.sacked {
+                note(delivered, now, &record);
+                let trip = Some(now.since(record.sent_at)).filter(|_| record.transmissions == 1);
+                delivered.first_trip = delivered.first_trip.or(trip);
+                delivered.reordered |= record.transmissions == 1 && record.start < delivered.highest;
+            }
+        }
+        if twice {
+            delivered.first_trip = None;
+        }
+        delivered.acknowledged = position - self.first;
+        self.first = position;
+        self.lost_below = self.lost_below.max(position);
+        self.repair_from = self.repair_from.max(position);
+        let gone = self.arrived.iter().take_while(|&&(_, right)| right <= position).count();
+        self.arrived.drain(..gone);
+        if let Some(range) = self.arrived.first_mut() {
+            range.0 = range.0.max(position);
+        }
+    }
+
+    /// Takes a record out of the sums.
+    fn forget(&mut self, record: &Record) {
+        let len = u64::from(record.len);
+        self.sacked -= if record.sacked { len } else { 0 };
+        self.lost -= if record.lost { len } else { 0 };
+        self.resent -= if record.resent { len } else { 0 };
+        self.unrepaired -= if record.lost && !record.resent { len } else { 0 };
+    }
+
+    /// Cuts record `index` behind `octets`, fewer than it has.
+    fn cut(&mut self, index: usize, octets: u32) {
+        let record = &mut self.records[index];
+        let mut tail = *record;
+        record.len = octets;
+        record.fin = false;
+        tail.start += u64::from(octets);
+        tail.len -= octets;
+        let entry = (tail.sent_at, tail.start);
+        self.records.insert(index + 1, tail);
+        if let Some(log) = &mut self.log {
+            let at = log.partition_point(|&(sent, _)| sent <= entry.0);
+            log.insert(at, entry);
+        }
+    }
+
+    /// Octets `left..right` have arrived; what is new of it is counted in `delivered`.
+    pub(crate) fn arrive(&mut self, now: Time, left: u64, right: u64, delivered: &mut Delivered) {
+        let (mut left, right) = (left.max(self.first), right.min(self.next));
+        if left >= right {
+            return;
+        }
+        let begin = self.arrived.partition_point(|range| range.1 < left);
+        let (mut from, mut to, mut end) = (left, right, begin);
+        while let Some(&range) = self.arrived.get(end).filter(|range| range.0 <= right) {
+            if left < range.0 {
+                self.mark_arrived(now, left, range.0, delivered);
+            }
+            left = left.max(range.1);
+            (from, to) = (from.min(range.0), to.max(range.1));
+            end += 1;
+        }
+        if left < right {
+            self.mark_arrived(now, left, right, delivered);
+        }
+        if end == begin + 1 {
+            self.arrived[begin] = (from, to);
+        } else {
+            self.arrived.splice(begin..end, [(from, to)]);
+        }
+    }
+
+    /// Marks the records of `left..right`, none of which had arrived.
+    fn mark_arrived(&mut self, now: Time, left: u64, right: u64, delivered: &mut Delivered) {
+        let mut index = self.index_of(left);
+        while let Some(record) = self.records.get(index).copied().filter(|record| record.start < right) {
+            if record.start < left {
+                self.cut(index, (left - record.start) as u32);
+                index += 1;
+                continue;
+            }
+            if record.end() > right {
+                self.cut(index, (right - record.start) as u32);
+            }
+            let record = self.records[index];
+            self.forget(&record);
+            note(delivered, now, &record);
+            delivered.reordered |= record.transmissions == 1 && record.start < delivered.highest;
+            let kept = &mut self.records[index];
+            (kept.sacked, kept.lost, kept.resent) = (true, false, false);
+            self.sacked += u64::from(kept.len);
+            index += 1;
+        }
+    }
+
+    /// Below which position everything that has not arrived is lost: at least `threshold` separate ranges, or more than
+    /// `threshold - 1` segments, have arrived above it (RFC 6675's `IsLost`).
+    pub(crate) fn lost_by_count(&self, threshold: u64, smss: u64) -> u64 {
+        let mut octets = 0;
+        for (count, &(left, right)) in (1..).zip(self.arrived.iter().rev()) {
+            octets += right - left;
+            if count >= threshold || octets > (threshold - 1) * smss {
+                return left;
+            }
+        }
+        self.first
+    }
+
+    /// Marks as lost what has not arrived below `position`; whether that is more than was.
+    pub(crate) fn lose_below(&mut self, position: u64) -> bool {
+        let position = position.min(self.next);
+        if position <= self.lost_below {
+            return false;
+        }
+        let mut index = self.index_of(self.lost_below);
+        let mut more = false;
+        while self.records.get(index).is_some_and(|record| record.start < position) {
+            more |= self.lose(index);
+            index += 1;
+        }
+        self.lost_below = position;
+        more
+    }
+
+    fn lose(&mut self, index: usize) -> bool {
+        let record = &mut self.records[index];
+        if record.sacked || record.lost {
+            return false;
+        }
+        record.lost = true;
+        let (start, len) = (record.start, u64::from(record.len));
+        let unrepaired = !record.resent;
+        self.lost += len;
+        if unrepaired {
+            self.unrepaired += len;
+            self.repair_from = self.repair_from.min(start);
+        }
+        true
+    }
+
+    /// Marks the first segment in flight as lost, or lost once more.
+    pub(crate) fn lose_first(&mut self) {
+        if self.records.front().is_some_and(|record| !record.sacked) {
+            self.lose_again(0);
+        }
+    }
+
+    /// A timeout: everything in flight that has not arrived is lost, copies too. If the first segment in flight has
+    /// arrived, the peer has thrown away what it told of (RFC 2018 section 8), and nothing of that is believed any more.
+    pub(crate) fn lose_all(&mut self) {
+        let reneged = self.records.front().is_some_and(|front| front.sacked);
+        if reneged {
+            self.arrived.clear();
+            self.sacked = 0;
+        }
+        self.lost = 0;
+        self.resent = 0;
+        for record in &mut self.records {
+            record.sacked &= !reneged;
+            record.lost = !record.sacked;
+            record.resent = false;
+            self.lost += if record.lost { u64::from(record.len) } else { 0 };
+        }
+        self.unrepaired = self.lost;
+        self.lost_below = self.next;
+        self.repair_from = self.first;
+    }
+
+    /// Nothing is lost after all.
+    pub(crate) fn lose_nothing(&mut self) {
+        for record in &mut self.records {
+            record.lost = false;
+        }
+        (self.lost, self.unrepaired) = (0, 0);
+        (self.lost_below, self.repair_from) = (self.first, self.next);
+    }
+
+    /// The first segment that is lost and not sent again.
+    pub(crate) fn next_lost(&mut self) -> Option<Record> {
+        if self.unrepaired == 0 {
+            return None;
+        }
+        let mut index = self.index_of(self.repair_from);
+        while let Some(record) = self.records.get(index).filter(|record| record.start < self.next) {
+            if record.lost && !record.resent {
+                self.repair_from = record.start;
+                return Some(*record);
+            }
+            index += 1;
+        }
+        self.repair_from = self.next;
+        None
+    }
+
+    /// The first segment at or behind `from` that has not arrived, is not lost, was not sent again, and lies below one
+    /// that has arrived (RFC 6675's `NextSeg` rule 3).
+    pub(crate) fn next_doubtful(&self, from: u64) -> Option<Record> {
+        let highest = self.highest_arrived();
+        let mut index = self.index_of(from.max(self.first));
+        while let Some(record) = self.records.get(index).filter(|record| record.start < highest) {
+            if !record.sacked && !record.lost && !record.resent {
+                return Some(*record);
+            }
+            index += 1;
+        }
+        None
+    }
+
+    /// The last segment in flight.
+    pub(crate) fn last(&self) -> Option<Record> {
+        self.records.back().copied()
+    }
+
+    /// The segment at `start`, cut to at most `most` octets, is sent again; what was sent of it.
+    pub(crate) fn resend(&mut self, now: Time, start: u64, most: u32) -> Option<Record> {
+        let index = self.index_of(start);
+        let record = self.records.get(index).copied().filter(|record| record.start == start)?;
+        if record.len > most && !(record.fin && record.len == most + 1) {
+            self.cut(index, most);
+        }
+        let record = &mut self.records[index];
+        record.sent_at = now;
+        record.transmissions = record.transmissions.saturating_add(1);
+        if !record.resent && !record.sacked {
+            record.resent = true;
+            self.resent += u64::from(record.len);
+            self.unrepaired -= if record.lost { u64::from(record.len) } else { 0 };
+        }
+        let record = *record;
+        if self.repair_from == record.start {
+            self.repair_from = record.end();
+        }
+        if let Some(log) = &mut self.log {
+            log.push_back((now, start));
+        }
+        Some(record)
+    }
+
+    /// Finds losses by time (RFC 8985 section 6.2): of what was sent before the segment that was sent at `latest` and
+    /// ends at `end`, everything is lost that has been in flight for `patience`. Whether there is any, and when the next
+    /// will be.
+    pub(crate) fn lose_by_time(
+        &mut self,
+        now: Time,
+        (latest, end): (Time, u64),
+        patience: Span,
+    ) -> (bool, Option<Time>) {
+        let mut more = false;
+        while let Some(&(sent, start)) = self.log.as_ref().and_then(VecDeque::front) {
+            let index = if start < self.first { self.records.len() } else { self.index_of(start) };
+            let current = self
+                .records
+                .get(index)
+                .copied()
+                .filter(|r| r.start == start && r.sent_at == sent && !r.sacked && (!r.lost || r.resent));
+            if let Some(record) = current {
+                let before = sent < latest || (sent == latest && record.end() < end);
+                if !before {
+                    return (more, None);
+                }
+                if sent + patience > now {
+                    return (more, Some(sent + patience));
+                }
+                self.lose_again(index);
+                more = true;
+            }
+            if let Some(log) = &mut self.log {
+                log.pop_front();
+            }
+        }
+        (more, None)
+    }
+
+    /// Marks a record as lost, its copy too.
+    fn lose_again(&mut self, index: usize) {
+        let record = &mut self.records[index];
+        let (start, end, len) = (record.start, record.end(), u64::from(record.len));
+        if record.resent {
+            record.resent = false;
+            self.resent -= len;
+            self.unrepaired += if record.lost { len } else { 0 };
+        }
+        self.lose(index);
+        self.repair_from = self.repair_from.min(start);
+        if start <= self.lost_below {
+            self.lost_below = self.lost_below.max(end);
+        }
+    }
+
+    /// Checks the sums against the records, and panics if they do not agree: for tests.
+    pub(crate) fn check(&self) {
+        let sum = |of: fn(&Record) -> bool| -> u64 {
+            self.records.iter().filter(|record| of(record)).map(|record| u64::from(record.len)).sum()
+        };
+        assert_eq!(self.sacked, sum(|r| r.sacked));
+        assert_eq!(self.lost, sum(|r| r.lost));
+        assert_eq!(self.resent, sum(|r| r.resent));
+        assert_eq!(self.unrepaired, sum(|r| r.lost && !r.resent));
+        let mut at = self.first;
+        for record in &self.records {
+            assert!(record.start == at && record.len > 0);
+            assert!(!(record.sacked && (record.lost || record.resent)));
+            assert!(record.start >= self.repair_from || !record.lost || record.resent);
+            at = record.end();
+        }
+        assert_eq!(at, self.next);
+        let marked: u64 = self.arrived.iter().map(|range| range.1 - range.0).sum();
+        assert_eq!(marked, self.sacked);
+    }
+}
+
+/// Notes that `record` has arrived.
+fn note(delivered: &mut Delivered, now: Time, record: &Record) {
+    delivered.octets += u64::from(record.len);
+    delivered.original |= record.transmissions == 1;
+    if record.transmissions == 1 {
+        let trip = now.since(record.sent_at);
+        delivered.last_trip = Some(delivered.last_trip.map_or(trip, |least| least.min(trip)));
+    }
+    let candidate = (record.sent_at, record.end(), record.transmissions > 1);
+    if delivered.latest.is_none_or(|latest| (latest.0, latest.1) < (candidate.0, candidate.1)) {
+        delivered.latest = Some(candidate);
+    }
+}
