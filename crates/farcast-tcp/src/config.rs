@@ -235,13 +235,14 @@ impl Default for Config {
 }
 
 impl Config {
-    /// TCP as today's Linux has it: CUBIC, RACK-TLP, PRR, F-RTO, an initial window of ten, timers from 200 ms.
+    /// TCP as today's Linux has it: CUBIC with `HyStart++`, RACK-TLP, PRR, F-RTO, an initial window of ten, timers from 200 ms.
     pub fn modern() -> Self {
         Self {
             recovery: Recovery::Rack,
             reduction: Reduction::Proportional,
             congestion: Algorithm::Cubic,
             increase: Increase::Octets(u16::MAX),
+            hystart: true,
             halve_window: true,
             frto: true,
             undo: true,

@@ -378,6 +378,11 @@ impl Scoreboard {
         None
     }
 
+    /// Whether something of `delivered` was sent after the first segment in flight was last.
+    pub(crate) fn has_passed_first(&self, delivered: &Delivered) -> bool {
+        self.records.front().zip(delivered.latest).is_some_and(|(first, latest)| latest.0 > first.sent_at)
+    }
+
     /// The last segment in flight.
     pub(crate) fn last(&self) -> Option<Record> {
         self.records.back().copied()

@@ -4,9 +4,9 @@ use farcast_core::{Span, Time};
 
 use super::Connection;
 use super::recovery::{News, Phase};
-use crate::Segment;
 use crate::congestion::Growth;
 use crate::scoreboard::Delivered;
+use crate::{Recovery, Segment};
 
 impl Connection {
     /// Takes an acknowledgment of everything below `position`, which lies between SND.UNA and SND.NXT; its segment begins
@@ -21,8 +21,8 @@ impl Connection {
         if advanced {
             self.board.acknowledge(now, position, &mut delivered);
             self.retries = 0;
-            self.measure(now, segment, &delivered);
         }
+        self.measure(now, segment, &delivered, advanced);
         let window_changed = self.hear_window(segment, at, position);
         let bare = segment.sequence_len() == 0 && !window_changed;
         let duplicate = !advanced && flight > 0 && if self.sack { delivered.octets > 0 } else { bare };
@@ -34,6 +34,11 @@ impl Connection {
         let news = News { now, position, delivered, advanced, duplicate, repeated, echo, busy };
         self.undo_if_spurious(&news);
         self.learn(&news);
+        let by_time = self.recovery() == Recovery::Rack;
+        if by_time && !advanced && self.board.has_passed_first(&news.delivered) {
+            // Should the first segment in flight be lost again, its time of sending will tell before a timeout does.
+            self.time_again(now, true);
+        }
         if advanced {
             // RFC 6582: only the first partial acknowledgment of a recovery without SACK restarts the timer.
             let restart = self.restarts_timer();
@@ -87,15 +92,16 @@ impl Connection {
     }
 
     /// Takes a round trip: of the first segment acknowledged, or by the timestamp where that was sent twice (RFC 6298
-    /// section 3, RFC 7323 section 4.1).
-    fn measure(&mut self, now: Time, segment: &Segment, delivered: &Delivered) {
+    /// section 3, RFC 7323 section 4.1). In a long recovery only SACK blocks tell how the round trip grows.
+    fn measure(&mut self, now: Time, segment: &Segment, delivered: &Delivered, advanced: bool) {
         let by_timestamp = || {
             let (clock, stamp) = self.clock.zip(segment.options.timestamps)?;
             let ticks = clock.value(now).wrapping_sub(stamp.echo);
             let sane = stamp.echo != 0 && ticks < 1 << 24;
             sane.then(|| (clock.tick * u64::from(ticks)).max(Span::from_nanos(1)))
         };
-        if let Some(trip) = delivered.first_trip.or_else(by_timestamp) {
+        let trip = if advanced { delivered.first_trip.or_else(by_timestamp) } else { delivered.last_trip };
+        if let Some(trip) = trip {
             self.estimator.sample(trip);
         }
     }

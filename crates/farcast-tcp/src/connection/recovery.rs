@@ -275,7 +275,8 @@ impl Connection {
         let again = matches!(self.phase, Phase::Loss { point } if first < point);
         let reduced =
             self.config.halve_window && matches!(self.phase, Phase::Recovery { point, .. } if first < point);
-        let whole = self.board.len() > 1;
+        // Where acknowledgments have told of a loss, the timeout is not spurious (RFC 5682 section 2.1 step 1).
+        let doubtful = self.phase == Phase::Open && self.board.len() > 1;
         if !again && !reduced {
             let flight = self.board.flight();
             let base = if self.config.halve_window { self.congestion.window } else { flight };
@@ -287,7 +288,7 @@ impl Connection {
         (self.duplicates, self.credit, self.probe) = (0, 0, None);
         self.timers.stop(Timer::Reorder as usize);
         self.timers.stop(Timer::Probe as usize);
-        if self.config.frto && !again && whole && self.is_suspected() {
+        if self.config.frto && doubtful {
             self.ask_whether_spurious();
         } else {
             self.stop_asking();
