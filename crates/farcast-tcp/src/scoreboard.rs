@@ -106,6 +106,11 @@ impl Scoreboard {
         self.flight() - self.sacked - self.lost + self.resent
     }
 
+    /// Whether the first segment in flight is lost.
+    pub(crate) fn first_is_lost(&self) -> bool {
+        self.records.front().is_some_and(|first| first.lost)
+    }
+
     /// Whether something that was sent again is in flight.
     pub(crate) const fn has_copies(&self) -> bool {
         self.resent > 0

@@ -93,7 +93,10 @@ impl Connection {
             }
             Phase::Recovery { point, .. } if news.advanced && news.position >= point => {
                 self.leave_recovery();
-                self.find_losses(news);
+                // What was sent in the recovery and lost is another loss.
+                if self.find_losses(news) || self.board.first_is_lost() {
+                    self.recover_from_loss(news);
+                }
             }
             Phase::Recovery { .. } => self.go_on_recovering(news),
             Phase::Loss { point } => self.climb_after_timeout(news, point),
