@@ -9,6 +9,8 @@ use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Probability, Span};
 use farcast_mftp::StatusRetry;
 
+use crate::model::ModelArgs;
+
 /// MFTP's port.
 const PORT: u16 = 5402;
 
@@ -35,6 +37,9 @@ pub(crate) enum Command {
     /// Predict a transfer: run its engines in virtual time over simulated links.
     #[command(after_help = EXIT_CODES)]
     Simulate(SimulateArgs),
+    /// Say what a closed-form model makes of a transfer: throughput, time, and what bounds them.
+    #[command(after_help = EXIT_CODES)]
+    Model(ModelArgs),
     /// Repeat published studies: their numbers beside ours, with intervals and verdicts.
     #[command(after_help = EXIT_CODES)]
     Reproduce(ReproduceArgs),

@@ -5,6 +5,7 @@
 mod args;
 mod demo;
 mod interrupt;
+mod model;
 mod output;
 mod progress;
 mod receive;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Send(args) => send::run(&args),
         Command::Receive(args) => receive::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Model(args) => model::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Demo(args) => demo::run(&args),
     };

@@ -6,6 +6,7 @@ mod row;
 mod rules;
 mod runner;
 mod show;
+mod tcp_mlppp;
 
 use crate::args::ReproduceArgs;
 use crate::output::Output;
@@ -20,16 +21,16 @@ struct Paper {
     name: &'static str,
     /// Authors, title, where it appeared.
     citation: &'static str,
-    /// Settings that are simulated, for the progress.
+    /// Settings that are simulated, for the progress; none where a closed form is all there is.
     settings: u64,
     /// Replications of each, and with `--quick`.
     replications: (u64, u64),
-    /// Simulates what the paper simulated, and compares.
+    /// Does what the paper did, and compares.
     reproduce: fn(&Runner<'_>) -> Result<Vec<Row>, Failure>,
 }
 
 /// Every paper that is known.
-const PAPERS: [Paper; 1] = [mftp_bgan::PAPER];
+const PAPERS: [Paper; 2] = [mftp_bgan::PAPER, tcp_mlppp::PAPER];
 
 /// A paper's numbers beside ours.
 struct Results {

@@ -165,11 +165,100 @@ fn threads_do_not_matter_and_seeds_do() {
     assert_ne!(two, json(&place, &["--seed", "2"]));
 }
 
+/// The JSON of the paper on multilink bundles, made once.
+fn bundle() -> &'static [Value] {
+    static ROWS: OnceLock<Vec<Value>> = OnceLock::new();
+    ROWS.get_or_init(|| {
+        let place = Place::new();
+        let ended = place.run("reproduce", place.farcast(["reproduce", "tcp-mlppp", "--json"]));
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{}", ended.story());
+        serde_json::from_str(&ended.stdout).unwrap()
+    })
+}
+
+const BUNDLE_TABLES: [&str; 2] = ["Table I: 8 links", "Table II: 3 to 8 links"];
+
+/// Table, column, printed prediction and measurement in minutes, typed from the paper.
+const BUNDLE: [(&str, &str, f64, f64); 10] = [
+    (BUNDLE_TABLES[0], "1.38 MB", 12.5, 11.0),
+    (BUNDLE_TABLES[0], "5.62 MB", 51.0, 46.0),
+    (BUNDLE_TABLES[0], "20.6 MB", 187.0, 180.0),
+    (BUNDLE_TABLES[0], "35.7 MB", 324.0, 315.0),
+    (BUNDLE_TABLES[1], "3 links, 4.82 MB", 98.1, 96.0),
+    (BUNDLE_TABLES[1], "4 links, 0.85 MB", 13.4, 15.0),
+    (BUNDLE_TABLES[1], "5 links, 1.91 MB", 24.1, 21.0),
+    (BUNDLE_TABLES[1], "6 links, 1.39 MB", 15.4, 13.0),
+    (BUNDLE_TABLES[1], "7 links, 3.40 MB", 33.2, 30.0),
+    (BUNDLE_TABLES[1], "8 links, 1.40 MB", 12.7, 12.0),
+];
+
+/// The one row of the bundle's paper at a place.
+fn bundle_row(item: &str, case: &str, column: &str) -> &'static Value {
+    let is = |row: &&Value| row["item"] == item && row["row"] == case && row["column"] == column;
+    let found: Vec<_> = bundle().iter().filter(is).collect();
+    assert_eq!(found.len(), 1, "rows of {item}, {case}, {column}");
+    found[0]
+}
+
+#[test]
+fn predictions_of_the_bundles_model_agree_and_measurements_wait() {
+    for (case, column, predicted, measured) in BUNDLE {
+        let row = bundle_row("predicted transfer time, min", case, column);
+        let ours = row["farcast"].as_f64().unwrap();
+        assert!((ours / predicted - 1.0).abs() < 0.005, "{row}");
+        assert_eq!((row["published"].as_f64(), &row["verdict"]), (Some(predicted), &"agrees".into()));
+        assert!(row["rule"].as_str().unwrap().contains("within 0.5 %"), "{row}");
+        let row = bundle_row("measured transfer time, min", case, column);
+        assert_eq!((row["published"].as_f64(), &row["verdict"]), (Some(measured), &"undetermined".into()));
+        assert_eq!(row["farcast"].as_f64(), Some(ours), "the model's beside it");
+        assert!(row["rule"].as_str().unwrap().contains("until the bundle is simulated"), "{row}");
+    }
+    let judged = bundle().iter().filter(|row| row["verdict"] != "not_published").count();
+    assert_eq!(judged, 2 * BUNDLE.len(), "nothing else is judged");
+}
+
+/// Values worked out apart from the paper's equation (13), in minutes.
+#[test]
+fn figures_of_the_bundles_model_are_rows() {
+    let value = |item: &str, case: &str, column: &str| {
+        let row = bundle_row(item, case, column);
+        assert!(row["published"].is_null() && row["verdict"] == "not_published", "{row}");
+        row["farcast"].as_f64().unwrap()
+    };
+    for (interval, minutes) in [("50", 110.7), ("30", 121.6), ("20", 138.7)] {
+        let column = format!("a drop of a link every {interval} min");
+        let ours = value("transfer time, min", "Figure 4: 10 MB over 6 links", &column);
+        assert!((ours - minutes).abs() < 0.05, "{interval} min: {ours}");
+    }
+    for (p, minutes) in [("1e-5", [42.541, 26.592]), ("5e-4", [51.526, 32.190]), ("1e-3", [62.486, 39.014])] {
+        for (interval, minutes) in ["10", "100"].into_iter().zip(minutes) {
+            let (item, column) = (format!("transfer time at p = {p}, min"), format!("every {interval} min"));
+            let case = "Figure 5: 100 MB over 4 Inmarsat links, a drop of a link";
+            let ours = value(&item, case, &column);
+            assert!((ours - minutes).abs() < 6e-4, "p {p}, {interval} min: {ours}");
+        }
+    }
+    assert_eq!(bundle().len(), 2 * BUNDLE.len() + 3 + 20);
+}
+
+#[test]
+fn a_paper_without_chance_says_so() {
+    let place = Place::new();
+    let ended = place.run("reproduce", place.farcast(["reproduce", "tcp-mlppp"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.story());
+    assert!(ended.stdout.contains("no chance is in them"), "{}", ended.story());
+    let last = ended.stdout.lines().last().unwrap();
+    assert_eq!(last, "20 numbers compared: 10 agree, 0 differ, 10 undetermined; not published: 23.");
+}
+
 #[test]
 fn an_unknown_paper_is_wrong_usage() {
     let place = Place::new();
     let ended = place.run("reproduce", place.farcast(["reproduce", "mftp-began"]));
-    ended.assert_one_sentence(2, &["mftp-began is no paper that farcast reproduces", "mftp-bgan", "all"]);
+    ended.assert_one_sentence(
+        2,
+        &["mftp-began is no paper that farcast reproduces", "mftp-bgan", "tcp-mlppp", "all"],
+    );
     assert_eq!(ended.stdout, "");
 }
 
@@ -186,7 +275,8 @@ fn results_are_written_as_files() {
     assert_eq!(names, ["reproduce.csv", "reproduce.json", "reproduce.md"], "and nothing half-written");
     let read = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
     let rows: Vec<Value> = serde_json::from_str(&read("reproduce.json")).unwrap();
-    assert_eq!(rows, quick(), "all papers are the one paper");
+    let (first, second) = rows.split_at(quick().len());
+    assert_eq!((first, second), (quick(), bundle()), "all papers are the two papers");
     let csv = read("reproduce.csv");
     let lines: Vec<_> = csv.split_terminator("\r\n").collect();
     assert_eq!((lines[0], lines.len()), (KEYS.join(",").as_str(), 1 + rows.len()));

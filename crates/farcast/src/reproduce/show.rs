@@ -33,15 +33,20 @@ pub(super) fn markdown(results: &[Results]) -> String {
 
 fn whole(results: &[Results], render: impl Fn(Vec<[String; 7]>) -> String) -> String {
     let mut parts = Vec::new();
-    for Results { paper: Paper { name, citation, .. }, seed, replications, rows } in results {
-        parts.push(format!("{name}: {citation}; {replications} replications of each setting, seed {seed}"));
+    for Results { paper: Paper { name, citation, settings, .. }, seed, replications, rows } in results {
+        parts.push(if *settings > 0 {
+            format!("{name}: {citation}; {replications} replications of each setting, seed {seed}")
+        } else {
+            format!("{name}: {citation}; by its formulas, no chance is in them")
+        });
         for (title, rows) in cases(rows) {
             parts.push(title.to_owned());
             parts.push(render(cells(&rows)));
         }
         parts.push(rules(rows));
     }
-    parts.push(closing(results.iter().flat_map(|results| &results.rows)));
+    let chance = results.iter().any(|results| results.paper.settings > 0);
+    parts.push(closing(results.iter().flat_map(|results| &results.rows), chance));
     parts.join("\n\n")
 }
 
@@ -92,17 +97,21 @@ fn rules(rows: &[Row]) -> String {
     format!("Rules:\n\n{}", lines.join("\n"))
 }
 
-fn closing<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+fn closing<'a>(rows: impl Iterator<Item = &'a Row>, chance: bool) -> String {
     let mut counts = [0_usize; 4];
     for row in rows {
         counts[row.verdict as usize] += 1;
     }
     let [agree, differ, undetermined, unpublished] = counts;
-    format!(
-        "{} numbers compared: {agree} agree, {differ} differ, {undetermined} undetermined; not published: {unpublished}. \
-         Of like and like, about one comparison in twenty differs by chance.",
+    let counts = format!(
+        "{} numbers compared: {agree} agree, {differ} differ, {undetermined} undetermined; not published: {unpublished}.",
         agree + differ + undetermined
-    )
+    );
+    if chance {
+        counts + " Of like and like, about one comparison in twenty differs by chance."
+    } else {
+        counts
+    }
 }
 
 #[cfg(test)]
