@@ -11,12 +11,14 @@ extern crate std;
 pub mod config;
 mod congestion;
 pub mod connection;
+pub mod endpoint;
 pub mod event;
 mod reassembly;
 pub mod rto;
 mod scoreboard;
 pub mod segment;
 mod sequence;
+pub mod wire;
 
 pub use config::{
     Algorithm, Config, ConfigError, DelayedAck, Increase, InitialWindow, ReceiveWindow, Recovery, Reduction,

@@ -27,11 +27,14 @@ impl Connection {
         let bare = segment.sequence_len() == 0 && !window_changed;
         let duplicate = !advanced && flight > 0 && if self.sack { delivered.octets > 0 } else { bare };
         if !advanced && !duplicate && !repeated && delivered.octets == 0 {
+            if bare && segment.options.sack.is_empty() {
+                self.hear_of_probe_silently(position);
+            }
             return;
         }
         self.note_repetition(repeated);
         let echo = self.clock.and(segment.options.timestamps).map(|stamp| stamp.echo);
-        let news = News { now, position, delivered, advanced, duplicate, repeated, echo, busy };
+        let news = News { now, position, delivered, advanced, duplicate, repeated, echo, busy, flight };
         self.undo_if_spurious(&news);
         self.learn(&news);
         let by_time = self.recovery() == Recovery::Rack;

@@ -55,6 +55,8 @@ pub(super) struct News {
     pub echo: Option<u32>,
     /// The congestion window limited sending before it came.
     pub busy: bool,
+    /// Octets that were in flight before it came.
+    pub flight: u64,
 }
 
 /// RFC 8985's state.
@@ -377,6 +379,7 @@ impl Connection {
             repeated: false,
             echo: None,
             busy: false,
+            flight: self.board.flight(),
         };
         self.recover_from_loss(&news);
     }
@@ -389,17 +392,27 @@ impl Connection {
         }
     }
 
-    /// Whether the probe of the tail has repaired a loss, which costs as any (RFC 8985 section 7.4).
+    /// Whether the probe of the tail has repaired a loss, which costs as any (RFC 8985 section 7.4.2). The acknowledgment of
+    /// the probe itself may be that of what it repeats: only one beyond it is sure.
     fn hear_of_probe(&mut self, news: &News) {
         let Some((end, again)) = self.probe else { return };
-        if news.position < end && !(news.repeated && again) {
+        let both_arrived = again && news.repeated;
+        if !both_arrived && (news.position < end || (again && news.position == end)) {
             return;
         }
         self.probe = None;
-        if again && !news.repeated && self.phase == Phase::Open {
-            let base = if self.config.halve_window { self.congestion.window } else { self.board.flight() };
+        if again && !both_arrived && self.phase == Phase::Open {
+            let base = if self.config.halve_window { self.congestion.window } else { news.flight };
             self.congestion.lose(base);
             self.congestion.window = self.congestion.window.min(self.congestion.threshold);
+        }
+    }
+
+    /// A peer that does not report repetitions answers the second copy with an acknowledgment that says nothing new (RFC
+    /// 8985 section 7.4.2).
+    pub(super) fn hear_of_probe_silently(&mut self, position: u64) {
+        if self.probe == Some((position, true)) {
+            self.probe = None;
         }
     }
 

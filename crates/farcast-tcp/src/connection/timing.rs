@@ -103,7 +103,7 @@ impl Connection {
         }
         let patience = self.estimator.smoothed().map_or(Span::from_secs(1), |smoothed| {
             let one = self.board.len() == 1;
-            smoothed * 2 + if one { MOST_ACK_DELAY } else { Span::ZERO }
+            smoothed * 2 + if one { MOST_ACK_DELAY } else { LEAST_PATIENCE }
         });
         let at = (now + patience).min(self.timers.due(Timer::Retransmit as usize));
         self.timers.set(Timer::Probe as usize, at);
@@ -117,6 +117,9 @@ impl Connection {
         }
     }
 }
+
+/// A probe leaves the acknowledgment so much more than two round trips, which may be microseconds: as Linux.
+const LEAST_PATIENCE: Span = Span::from_millis(2);
 
 /// How long a peer may keep an acknowledgment to itself, as a tail loss probe takes it (RFC 8985 section 7.2).
 const MOST_ACK_DELAY: Span = Span::from_millis(200);

@@ -1,0 +1,541 @@
+//! A host with TCP connections: a table of them by ports, listeners, ephemeral ports, initial sequence numbers.
+//!
+//! An [`Endpoint`] is an [`Engine`] whose messages are segments: it hands each to the connection that it belongs to,
+//! opens connections for listeners, and answers what belongs to none with a reset (RFC 9293 section 3.10.7.1).
+//!
+//! # Who keeps the octets
+//!
+//! A connection knows its streams as ranges. Each connection of an endpoint [carries](Carries) either
+//!
+//! * **octets**, which the endpoint keeps: [`send`](Endpoint::send), [`readable`](Endpoint::readable) and
+//!   [`consume`](Endpoint::consume) are the owner's; text goes this way, or
+//! * **ranges**, which the owner keeps: [`write`](Endpoint::write) says how many octets follow, and
+//!   [`Event::Store`] where those that arrived belong; files go this way.
+//!
+//! The payload of a segment travels beside it. Whoever puts a segment of an octet stream on a wire takes its payload from
+//! [`octets`](Endpoint::octets), and hands what arrives to [`handle_octets`](Endpoint::handle_octets); in a simulation,
+//! where messages are segments alone, whoever delivers a segment asks the endpoint that sent it for the octets. They are
+//! kept until they are acknowledged: a segment whose octets are gone brings nothing that its receiver does not have,
+//! or it comes from a connection that was aborted, and may be dropped.
+//!
+//! # The life of a connection
+//!
+//! From [`connect`](Endpoint::connect), or [`EndpointEvent::Accepted`], until the owner has
+//! [released](Endpoint::release) it and it has closed, whichever comes last.
+
+mod octets;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use alloc::collections::{BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
+
+use farcast_core::engine::{Arrival, Deadline, Engine, Reject, RejectCounts, Transmit};
+use farcast_core::random::RandomStream;
+use farcast_core::{Span, Time};
+
+use crate::{Config, ConfigError, Connection, Event, Flags, Payload, Segment, SequenceNumber, State};
+
+pub use table::ConnectionId;
+use table::{Pair, Slot, Table};
+
+/// The first port of those that are given out (RFC 6335 section 6).
+const FIRST_EPHEMERAL: u16 = 49_152;
+/// How many there are.
+const EPHEMERAL: u16 = u16::MAX - FIRST_EPHEMERAL + 1;
+
+/// Resets that wait to be sent at most; beyond, segments without a connection are dropped without one.
+const MOST_RESETS: usize = 16;
+
+/// Initial sequence numbers go on by one in this time (RFC 6528 section 3).
+const SEQUENCE_TICK: Span = Span::from_micros(4);
+
+/// Who keeps the octets of a connection's streams.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Carries {
+    /// The endpoint.
+    Octets,
+    /// The owner, who is told ranges.
+    Ranges,
+}
+
+/// What an endpoint tells its owner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EndpointEvent {
+    /// A connection to a listener is open.
+    Accepted {
+        /// The listener's port.
+        port: u16,
+        /// The connection.
+        connection: ConnectionId,
+        /// Who opened it.
+        peer: SocketAddr,
+    },
+    /// Something happened on a connection. [`Event::Connected`] is told only of connections that this side opened, and
+    /// [`Event::Store`] only where the owner keeps the octets.
+    Of(ConnectionId, Event),
+}
+
+/// Why an endpoint does not open or listen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EndpointError {
+    /// There are as many connections as there may be.
+    #[error("there are {0} connections already, as many as the settings allow")]
+    Full(usize),
+    /// Something has that port, or that pair of addresses.
+    #[error("port {0} is in use")]
+    InUse(u16),
+    /// Every ephemeral port is in use.
+    #[error("all ports from {FIRST_EPHEMERAL} on are in use")]
+    NoPort,
+}
+
+/// The settings of an endpoint.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EndpointConfig {
+    /// Its address. Segments to others are not for it.
+    pub address: IpAddr,
+    /// The settings of its connections.
+    pub tcp: Config,
+    /// How many connections there may be, those that linger or are being opened included. When there are as many, the
+    /// one that has lingered longest makes room.
+    pub most_connections: usize,
+    /// The seed of its port numbers and initial sequence numbers.
+    pub seed: u64,
+}
+
+/// A listener.
+#[derive(Clone, Copy, Debug)]
+struct Listener {
+    port: u16,
+    carries: Carries,
+}
+
+/// A host with TCP connections. The [module](self) says how octets travel.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    config: EndpointConfig,
+    table: Table,
+    listeners: Vec<Listener>,
+    /// Connections that may have something to send, in the order in which they were stirred.
+    stirred: VecDeque<ConnectionId>,
+    deadlines: BTreeSet<(Time, ConnectionId)>,
+    events: VecDeque<EndpointEvent>,
+    resets: VecDeque<Transmit<Segment>>,
+    rejects: RejectCounts,
+    /// How far the next ephemeral port lies behind the first.
+    next_port: u16,
+}
+
+impl Endpoint {
+    /// A host without connections.
+    ///
+    /// # Errors
+    /// A setting of its connections that cannot work.
+    pub fn new(config: EndpointConfig) -> Result<Self, ConfigError> {
+        config.tcp.check()?;
+        let mut ports = RandomStream::derive(config.seed, &[PORTS]);
+        let next_port = ports.below(u64::from(EPHEMERAL)) as u16;
+        Ok(Self {
+            config,
+            table: Table::default(),
+            listeners: Vec::new(),
+            stirred: VecDeque::new(),
+            deadlines: BTreeSet::new(),
+            events: VecDeque::new(),
+            resets: VecDeque::new(),
+            rejects: RejectCounts::default(),
+            next_port,
+        })
+    }
+
+    /// Takes connections to `port`, or to a free ephemeral port if there is none; which port that is.
+    ///
+    /// # Errors
+    /// Somebody listens there, or no port is free.
+    pub fn listen(&mut self, port: Option<u16>, carries: Carries) -> Result<u16, EndpointError> {
+        let port = match port {
+            Some(port) if self.listener(port).is_some() => return Err(EndpointError::InUse(port)),
+            Some(port) => port,
+            None => self.free_port(None)?,
+        };
+        self.listeners.push(Listener { port, carries });
+        Ok(port)
+    }
+
+    /// Takes no more connections to `port`. Those that are open stay.
+    pub fn stop_listening(&mut self, port: u16) {
+        self.listeners.retain(|listener| listener.port != port);
+    }
+
+    /// Opens a connection to `remote`, from `port` or from a free ephemeral one; the SYN leaves with the next poll.
+    ///
+    /// # Errors
+    /// There are too many connections, or the port is not free.
+    pub fn connect(
+        &mut self,
+        now: Time,
+        port: Option<u16>,
+        remote: SocketAddr,
+        carries: Carries,
+    ) -> Result<ConnectionId, EndpointError> {
+        let port = match port {
+            Some(port) if self.table.find((port, remote)).is_some() => {
+                return Err(EndpointError::InUse(port));
+            }
+            Some(port) => port,
+            None => self.free_port(Some(remote))?,
+        };
+        self.make_room()?;
+        let (local, initial) = (SocketAddr::new(self.config.address, port), self.initial(now, port, remote));
+        let Ok(connection) = Connection::connect(self.config.tcp.clone(), local, remote, initial) else {
+            unreachable!("the settings were checked");
+        };
+        let id = self.table.insert(Slot::new((port, remote), connection, carries, None));
+        self.stir(id);
+        Ok(id)
+    }
+
+    /// The connection `id`, for what it counts and knows; `None` once it is forgotten.
+    pub fn connection(&self, id: ConnectionId) -> Option<&Connection> {
+        self.table.get(id).map(|slot| &slot.connection)
+    }
+
+    /// The connection between `port` and `remote`.
+    pub fn find(&self, port: u16, remote: SocketAddr) -> Option<ConnectionId> {
+        self.table.find((port, remote))
+    }
+
+    /// How many connections there are, lingering ones included.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.table.len() == 0
+    }
+
+    /// What it has turned down itself; connections count what they turn down.
+    pub const fn rejects(&self) -> &RejectCounts {
+        &self.rejects
+    }
+
+    /// Appends `octets` to the outgoing stream of a connection that carries octets. They are kept, however many, until the
+    /// peer has acknowledged them; [`unacknowledged`](Self::unacknowledged) says how many wait.
+    pub fn send(&mut self, id: ConnectionId, octets: &[u8]) {
+        if let Some(slot) = self.table.get_mut(id) {
+            slot.outgoing.extend(octets);
+            slot.push_on();
+            self.stir(id);
+        }
+    }
+
+    /// Octets that were sent on a connection that carries octets, and are not acknowledged.
+    pub fn unacknowledged(&self, id: ConnectionId) -> u64 {
+        self.table.get(id).map_or(0, |slot| slot.outgoing.all().len() as u64)
+    }
+
+    /// Appends `octets` octets to the outgoing stream of a connection that carries ranges; how many the send buffer took.
+    /// After fewer, [`Event::Writable`] tells when there is room.
+    pub fn write(&mut self, id: ConnectionId, octets: u64) -> u64 {
+        let Some(slot) = self.table.get_mut(id) else { return 0 };
+        let taken = slot.connection.write(octets);
+        self.stir(id);
+        taken
+    }
+
+    /// What has arrived in order on a connection that carries octets.
+    pub fn readable(&self, id: ConnectionId) -> &[u8] {
+        self.table.get(id).map_or(&[], |slot| {
+            // A gap behind what is readable has its place, but nothing in it.
+            &slot.incoming.all()[..(slot.connection.readable() as usize).min(slot.incoming.all().len())]
+        })
+    }
+
+    /// The owner has taken the next `octets` that arrived in order.
+    pub fn consume(&mut self, id: ConnectionId, octets: u64) {
+        if let Some(slot) = self.table.get_mut(id) {
+            slot.consume(octets);
+            self.stir(id);
+        }
+    }
+
+    /// Ends the outgoing stream behind everything that was written. The peer may go on.
+    pub fn close(&mut self, id: ConnectionId) {
+        if let Some(slot) = self.table.get_mut(id) {
+            slot.closing = true;
+            slot.push_on();
+            self.settle(id, &[]);
+        }
+    }
+
+    /// Ends a connection at once; the peer is told with a reset.
+    pub fn abort(&mut self, id: ConnectionId) {
+        if let Some(slot) = self.table.get_mut(id) {
+            slot.connection.abort();
+            self.settle(id, &[]);
+        }
+    }
+
+    /// The owner will look at a connection no more, and is told nothing more of it. What still arrives on it is thrown
+    /// away; it is forgotten once it has closed.
+    pub fn release(&mut self, id: ConnectionId) {
+        if let Some(slot) = self.table.get_mut(id) {
+            slot.released = true;
+            slot.consume(u64::MAX);
+            self.stir(id);
+        }
+    }
+
+    /// The octets of a segment that this endpoint sends or has sent to `destination`, as long as it keeps them; `None` for
+    /// a connection that carries ranges. A segment without data has none, wherever it belongs.
+    pub fn octets(&self, segment: &Segment, destination: IpAddr) -> Option<&[u8]> {
+        if segment.payload.len == 0 {
+            return Some(&[]);
+        }
+        let remote = SocketAddr::new(destination, segment.destination_port);
+        let slot = self.table.get(self.table.find((segment.source_port, remote))?)?;
+        if slot.carries == Carries::Ranges {
+            return None;
+        }
+        slot.outgoing.of(segment.payload)
+    }
+
+    /// Takes a segment with its payload. Where the connection carries ranges, `octets` may be empty.
+    ///
+    /// # Errors
+    /// It belongs to no connection and opens none, the connection turned it down, or its octets are missing.
+    pub fn handle_octets(
+        &mut self,
+        now: Time,
+        from: &Arrival,
+        segment: &Segment,
+        octets: &[u8],
+    ) -> Result<(), Reject> {
+        let result = self.take(now, from, segment, octets);
+        self.rejects.note(result)
+    }
+
+    fn take(&mut self, now: Time, from: &Arrival, segment: &Segment, octets: &[u8]) -> Result<(), Reject> {
+        if from.destination.ip() != self.config.address {
+            return Err(Reject::OtherSession);
+        }
+        let remote = SocketAddr::new(from.source.ip(), segment.source_port);
+        let pair = (segment.destination_port, remote);
+        let known = self.table.find(pair).and_then(|id| self.table.get(id));
+        if known.is_some_and(|slot| slot.connection.state() == State::Closed) {
+            self.refuse(remote, segment);
+            return Err(Reject::Stranger);
+        }
+        let keeps = known.is_some_and(|slot| slot.carries == Carries::Octets);
+        if keeps && octets.len() != usize::from(segment.payload.len) {
+            return Err(Reject::Inconsistent);
+        }
+        let id = match self.table.find(pair) {
+            Some(id) => id,
+            None => self.admit(now, pair, segment)?,
+        };
+        let Some(slot) = self.table.get_mut(id) else { return Err(Reject::Stranger) };
+        let result = slot.connection.handle(now, from, segment);
+        self.settle(id, octets);
+        result
+    }
+
+    /// A connection for the first segment between a pair of addresses, if it is a SYN to a listener.
+    fn admit(&mut self, now: Time, pair: Pair, segment: &Segment) -> Result<ConnectionId, Reject> {
+        let (port, remote) = pair;
+        let opens = segment.flags.has(Flags::SYN)
+            && segment.flags.0 & (Flags::ACK.0 | Flags::RST.0 | Flags::FIN.0) == 0;
+        let Some(listener) = self.listener(port).filter(|_| opens) else {
+            self.refuse(remote, segment);
+            return Err(Reject::Stranger);
+        };
+        self.make_room().map_err(|_| Reject::Limit)?;
+        let (local, initial) = (SocketAddr::new(self.config.address, port), self.initial(now, port, remote));
+        let Ok(connection) = Connection::listen(self.config.tcp.clone(), local, initial) else {
+            unreachable!("the settings were checked");
+        };
+        Ok(self.table.insert(Slot::new(pair, connection, listener.carries, Some(port))))
+    }
+
+    /// Answers a segment that belongs to no connection (RFC 9293 section 3.10.7.1).
+    fn refuse(&mut self, remote: SocketAddr, segment: &Segment) {
+        if segment.flags.has(Flags::RST) || self.resets.len() == MOST_RESETS {
+            return;
+        }
+        let (sequence, acknowledgment, flags) = if segment.flags.has(Flags::ACK) {
+            (segment.acknowledgment, SequenceNumber::default(), Flags::RST)
+        } else {
+            let behind = segment.sequence.plus(segment.sequence_len());
+            (SequenceNumber::default(), behind, Flags::RST.with(Flags::ACK))
+        };
+        let (source_port, destination_port) = (segment.destination_port, segment.source_port);
+        let reset = Segment {
+            source_port,
+            destination_port,
+            sequence,
+            acknowledgment,
+            flags,
+            payload: Payload::default(),
+            ..Segment::default()
+        };
+        let source = Some(SocketAddr::new(self.config.address, source_port));
+        self.resets.push_back(Transmit { source, ..Transmit::new(reset, remote) });
+    }
+
+    fn listener(&self, port: u16) -> Option<Listener> {
+        self.listeners.iter().find(|listener| listener.port == port).copied()
+    }
+
+    /// The next ephemeral port that nobody listens at, and that leads to `remote` by no connection yet.
+    fn free_port(&mut self, remote: Option<SocketAddr>) -> Result<u16, EndpointError> {
+        for _ in 0..EPHEMERAL {
+            let port = FIRST_EPHEMERAL + self.next_port;
+            self.next_port = (self.next_port + 1) % EPHEMERAL;
+            let taken = remote.is_some_and(|remote| self.table.find((port, remote)).is_some());
+            if !taken && self.listener(port).is_none() {
+                return Ok(port);
+            }
+        }
+        Err(EndpointError::NoPort)
+    }
+
+    /// RFC 6528 section 3: a clock, and a function of the addresses and a secret. The function is a random stream, not a
+    /// cipher: whoever sees many numbers may find the secret.
+    fn initial(&self, now: Time, port: u16, remote: SocketAddr) -> SequenceNumber {
+        let [local, other] = [self.config.address, remote.ip()].map(|address| match address {
+            IpAddr::V4(address) => u128::from(address.to_bits()),
+            IpAddr::V6(address) => address.to_bits(),
+        });
+        let halves = |bits: u128| [bits as u64, (bits >> 64) as u64];
+        let ([a, b], [c, d]) = (halves(local), halves(other));
+        let ports = u64::from(port) << 16 | u64::from(remote.port());
+        let offset = RandomStream::derive(self.config.seed, &[SEQUENCES, a, b, c, d, ports]).bits() as u32;
+        let clock = (now.as_nanos() / SEQUENCE_TICK.as_nanos()) as u32;
+        SequenceNumber(clock.wrapping_add(offset))
+    }
+
+    /// Sees to it that there may be one connection more.
+    fn make_room(&mut self) -> Result<(), EndpointError> {
+        if self.table.len() < self.config.most_connections {
+            return Ok(());
+        }
+        let oldest = self.table.first(|slot| slot.released && slot.connection.state() == State::TimeWait);
+        match oldest {
+            Some(id) => self.forget(id),
+            None => return Err(EndpointError::Full(self.table.len())),
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, id: ConnectionId) {
+        if let Some(slot) = self.table.remove(id) {
+            self.deadlines.remove(&(slot.due, id));
+        }
+    }
+
+    /// A connection may have something to send.
+    fn stir(&mut self, id: ConnectionId) {
+        if let Some(slot) = self.table.get_mut(id)
+            && !core::mem::replace(&mut slot.stirred, true)
+        {
+            self.stirred.push_back(id);
+        }
+    }
+
+    /// Takes what a connection tells after it was changed; `octets` are the payload of what it just handled.
+    fn settle(&mut self, id: ConnectionId, octets: &[u8]) {
+        let Some(slot) = self.table.get_mut(id) else { return };
+        let before = self.events.len();
+        while let Some(event) = slot.connection.poll_event() {
+            match slot.note(event, octets) {
+                // Data may come with what opens the connection; the owner hears of that first.
+                Some(Event::Connected) => {
+                    let opened = slot.opened(id);
+                    self.events.insert(before, opened);
+                }
+                Some(event) => self.events.push_back(EndpointEvent::Of(id, event)),
+                None => {}
+            }
+        }
+        slot.outgoing.release(slot.connection.acknowledged());
+        self.stir(id);
+    }
+
+    /// A connection has nothing to send: notes when it wants to be woken, or forgets it.
+    fn come_to_rest(&mut self, id: ConnectionId) {
+        let Some(slot) = self.table.get_mut(id) else { return };
+        slot.stirred = false;
+        if slot.released && slot.connection.state() == State::Closed {
+            return self.forget(id);
+        }
+        let due = slot.connection.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
+        let before = core::mem::replace(&mut slot.due, due);
+        if before != due {
+            self.deadlines.remove(&(before, id));
+            if due != Time::NEVER {
+                self.deadlines.insert((due, id));
+            }
+        }
+    }
+}
+
+/// The labels of what is drawn.
+const PORTS: u64 = 1;
+const SEQUENCES: u64 = 2;
+
+impl Engine for Endpoint {
+    type Message = Segment;
+    type Event = EndpointEvent;
+
+    /// Takes a segment without its payload: enough where the connection carries ranges.
+    fn handle(&mut self, now: Time, from: &Arrival, segment: &Segment) -> Result<(), Reject> {
+        self.handle_octets(now, from, segment, &[])
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        while let Some(&(at, id)) = self.deadlines.first()
+            && at <= now
+        {
+            self.deadlines.pop_first();
+            if let Some(slot) = self.table.get_mut(id) {
+                slot.due = Time::NEVER;
+                slot.connection.handle_timeout(now);
+                self.settle(id, &[]);
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time, until: Time) -> Option<Transmit<Segment>> {
+        if let Some(reset) = self.resets.pop_front() {
+            return Some(reset);
+        }
+        while let Some(&id) = self.stirred.front() {
+            let slot = self.table.get_mut(id);
+            let transmit = slot.and_then(|slot| slot.connection.poll_transmit(now, until));
+            if transmit.is_some() {
+                return transmit;
+            }
+            self.stirred.pop_front();
+            self.come_to_rest(id);
+        }
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        let &(_, id) = self.deadlines.first()?;
+        self.connection(id)?.poll_timeout()
+    }
+
+    fn poll_event(&mut self) -> Option<EndpointEvent> {
+        self.events.pop_front()
+    }
+
+    fn settled_until(&self) -> Time {
+        Time::ZERO // any acknowledgment may alter what leaves
+    }
+}

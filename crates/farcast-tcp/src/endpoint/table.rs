@@ -1,0 +1,144 @@
+//! The connections of an endpoint, by number and by addresses.
+
+use alloc::collections::BTreeMap;
+use core::net::SocketAddr;
+
+use farcast_core::Time;
+
+use super::octets::Octets;
+use super::{Carries, EndpointEvent};
+use crate::{Connection, Event};
+
+/// A connection of an [`Endpoint`](super::Endpoint). No number is used twice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ConnectionId(u64);
+
+/// The local port, and the peer.
+pub(super) type Pair = (u16, SocketAddr);
+
+/// A connection, with the octets that it carries and what its endpoint has to know of it.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    pair: Pair,
+    pub(super) connection: Connection,
+    pub(super) carries: Carries,
+    /// What was sent and is not acknowledged; empty where ranges are carried.
+    pub(super) outgoing: Octets,
+    /// What has arrived and is not consumed, with gaps; likewise.
+    pub(super) incoming: Octets,
+    /// The stream ends when all of `outgoing` is written.
+    pub(super) closing: bool,
+    /// The owner looks at it no more.
+    pub(super) released: bool,
+    /// It waits to be asked what it sends.
+    pub(super) stirred: bool,
+    /// When it wants to be woken.
+    pub(super) due: Time,
+    /// The port of the listener that took it, until the owner knows of it.
+    unknown: Option<u16>,
+}
+
+impl Slot {
+    pub(super) fn new(pair: Pair, connection: Connection, carries: Carries, listener: Option<u16>) -> Self {
+        Self {
+            pair,
+            connection,
+            carries,
+            outgoing: Octets::default(),
+            incoming: Octets::default(),
+            closing: false,
+            released: false,
+            stirred: false,
+            due: Time::NEVER,
+            unknown: listener,
+        }
+    }
+
+    /// Writes as much of what waits as the connection takes, and closes behind the last.
+    pub(super) fn push_on(&mut self) {
+        let waiting = self.outgoing.end().saturating_sub(self.connection.written());
+        let left = waiting - self.connection.write(waiting);
+        if self.closing && left == 0 {
+            self.connection.close();
+        }
+    }
+
+    pub(super) fn consume(&mut self, octets: u64) {
+        let octets = octets.min(self.connection.readable());
+        self.connection.consume(octets);
+        self.incoming.release(self.connection.received() - self.connection.readable());
+    }
+
+    /// Takes what the connection tells; what is left of it for the owner. `octets` are the payload of what it just handled.
+    pub(super) fn note(&mut self, event: Event, octets: &[u8]) -> Option<Event> {
+        match event {
+            Event::Store { offset, skip, len } if self.carries == Carries::Octets => {
+                let (skip, len) = (usize::from(skip), usize::from(len));
+                self.incoming.store(offset, octets.get(skip..skip + len)?);
+                return None;
+            }
+            Event::Writable if self.carries == Carries::Octets => {
+                self.push_on();
+                return None;
+            }
+            Event::Readable if self.released => self.consume(u64::MAX),
+            // A connection that its owner never knew of needs no word about its end.
+            Event::Closed | Event::Failed(_) if self.unknown.is_some() => self.released = true,
+            _ => {}
+        }
+        (!self.released).then_some(event)
+    }
+
+    /// What the owner is told when the connection is open.
+    pub(super) fn opened(&mut self, id: ConnectionId) -> EndpointEvent {
+        match self.unknown.take().zip(self.connection.remote()) {
+            Some((port, peer)) => EndpointEvent::Accepted { port, connection: id, peer },
+            None => EndpointEvent::Of(id, Event::Connected),
+        }
+    }
+}
+
+/// Connections by number and by addresses.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    slots: BTreeMap<ConnectionId, Slot>,
+    pairs: BTreeMap<Pair, ConnectionId>,
+    next: u64,
+}
+
+impl Table {
+    pub(super) fn insert(&mut self, slot: Slot) -> ConnectionId {
+        let id = ConnectionId(self.next);
+        self.next += 1;
+        self.pairs.insert(slot.pair, id);
+        self.slots.insert(id, slot);
+        id
+    }
+
+    pub(super) fn remove(&mut self, id: ConnectionId) -> Option<Slot> {
+        let slot = self.slots.remove(&id)?;
+        self.pairs.remove(&slot.pair);
+        Some(slot)
+    }
+
+    pub(super) fn find(&self, pair: Pair) -> Option<ConnectionId> {
+        self.pairs.get(&pair).copied()
+    }
+
+    pub(super) fn get(&self, id: ConnectionId) -> Option<&Slot> {
+        self.slots.get(&id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Slot> {
+        self.slots.get_mut(&id)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The oldest connection of which `wanted` holds.
+    pub(super) fn first(&self, wanted: impl Fn(&Slot) -> bool) -> Option<ConnectionId> {
+        self.slots.iter().find(|(_, slot)| wanted(slot)).map(|(&id, _)| id)
+    }
+}
