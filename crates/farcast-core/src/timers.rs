@@ -43,7 +43,7 @@ impl<const N: usize> Timers<N> {
 
     /// Stops and returns the first timer that is due at `now`, earliest deadline first, ties by index.
     pub fn expire(&mut self, now: Time) -> Option<usize> {
-        let (index, &at) = self.at.iter().enumerate().min_by_key(|&(_, at)| *at)?;
+        let (index, at) = self.first();
         if at > now || at == Time::NEVER {
             return None;
         }
@@ -53,7 +53,16 @@ impl<const N: usize> Timers<N> {
 
     /// The earliest deadline and its name out of `names`.
     pub fn next(&self, names: &[&'static str; N]) -> Option<Deadline> {
-        let (index, &at) = self.at.iter().enumerate().min_by_key(|&(_, at)| *at)?;
+        let (index, at) = self.first();
         (at != Time::NEVER).then(|| Deadline { at, timer: names[index] })
+    }
+
+    /// The earliest, ties by index. Engines are asked for it after each packet, so it is a loop without a branch.
+    fn first(&self) -> (usize, Time) {
+        let mut first = (0, Time::NEVER);
+        for (index, &at) in self.at.iter().enumerate() {
+            first = if at < first.1 { (index, at) } else { first };
+        }
+        first
     }
 }

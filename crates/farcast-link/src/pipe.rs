@@ -130,8 +130,9 @@ impl<M: Message> Pipe<M> {
         &self.counters
     }
 
-    /// Judges the frames of the inbox up to the first difference in their fates.
-    fn judge(&mut self) -> Option<()> {
+    /// Judges the frames of the inbox up to the first difference in their fates. A single datagram that is sent leaves at
+    /// once, without a detour over what has been sent.
+    fn judge(&mut self) -> Option<Option<Output<M>>> {
         let (now, frame) = self.inbox.front()?;
         let lot = Lot::of(frame, self.config.overhead);
         let decision = self.server.admit(now, &lot);
@@ -145,10 +146,14 @@ impl<M: Message> Pipe<M> {
                 self.counters.sent.count(count.get(), octets);
                 self.note_service(busy, wait);
                 frame.spacing = spacing;
+                if lot.is_single() {
+                    let at = self.latency.release(first);
+                    return Some(Some(Output { at, port: self.out, frame }));
+                }
                 self.sent.push(first, frame);
             }
         }
-        Some(())
+        Some(None)
     }
 
     fn note_service(&mut self, busy: Span, wait: Span) {
@@ -184,7 +189,9 @@ impl<M: Message> Stage<M> for Pipe<M> {
             if let Some(output) = self.release() {
                 return Some(output);
             }
-            self.judge()?;
+            if let Some(output) = self.judge()? {
+                return Some(output);
+            }
         }
     }
 

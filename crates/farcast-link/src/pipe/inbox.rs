@@ -29,6 +29,9 @@ impl<M: Message> Inbox<M> {
     /// Takes the first `count` datagrams of the first frame; the rest of it stays.
     pub(crate) fn take(&mut self, count: NonZeroU32) -> Option<Frame<M>> {
         let (at, frame) = self.0.pop_front()?;
+        if count >= frame.message.segments() {
+            return Some(frame);
+        }
         let spacing = frame.spacing;
         let (head, tail) = frame.split(count);
         if let Some(tail) = tail {

@@ -39,6 +39,11 @@ impl Lot {
         Self { segments, spacing: frame.spacing, octets: octets(0), last: octets(segments.get() - 1) }
     }
 
+    /// Whether it is one datagram.
+    pub(super) const fn is_single(&self) -> bool {
+        self.segments.get() == 1
+    }
+
     /// How many at the front have one length.
     fn alike(&self) -> NonZeroU32 {
         if self.last == self.octets {
