@@ -107,6 +107,14 @@ pub struct Pipe<M> {
     counters: PipeCounters,
 }
 
+/// What came of judging a frame.
+enum Judged<M> {
+    /// It is dropped, or with what has been sent.
+    Done,
+    /// It leaves.
+    Leaves(Output<M>),
+}
+
 impl<M: Message> Pipe<M> {
     /// A pipe whose frames leave at `out`; jitter is drawn from `stream`.
     ///
@@ -132,7 +140,7 @@ impl<M: Message> Pipe<M> {
 
     /// Judges the frames of the inbox up to the first difference in their fates. A single datagram that is sent leaves at
     /// once, without a detour over what has been sent.
-    fn judge(&mut self) -> Option<Option<Output<M>>> {
+    fn judge(&mut self) -> Option<Judged<M>> {
         let (now, frame) = self.inbox.front()?;
         let lot = Lot::of(frame, self.config.overhead);
         let decision = self.server.admit(now, &lot);
@@ -148,12 +156,12 @@ impl<M: Message> Pipe<M> {
                 frame.spacing = spacing;
                 if lot.is_single() {
                     let at = self.latency.release(first);
-                    return Some(Some(Output { at, port: self.out, frame }));
+                    return Some(Judged::Leaves(Output { at, port: self.out, frame }));
                 }
                 self.sent.push(first, frame);
             }
         }
-        Some(None)
+        Some(Judged::Done)
     }
 
     fn note_service(&mut self, busy: Span, wait: Span) {
@@ -189,7 +197,7 @@ impl<M: Message> Stage<M> for Pipe<M> {
             if let Some(output) = self.release() {
                 return Some(output);
             }
-            if let Some(output) = self.judge()? {
+            if let Judged::Leaves(output) = self.judge()? {
                 return Some(output);
             }
         }
