@@ -103,11 +103,15 @@ pub struct Connection {
     /// A segment that says so is to be sent.
     syn_due: bool,
     reset_due: bool,
+    /// A reset with this number is to be sent, to a peer that has an old connection.
+    refusal: Option<SequenceNumber>,
     challenge_due: bool,
     window_probe_due: bool,
     syn_sent_at: Time,
-    /// Timeouts in a row.
+    /// Timeouts in a row, and probes in a row that nobody answered.
     retries: u32,
+    /// Probes since the peer's window closed.
+    probes: u32,
     /// Challenges in the second that began then.
     challenged: (Time, u32),
 
@@ -133,7 +137,7 @@ pub struct Connection {
     recover: u64,
     /// The first lost segment leaves whatever the window says.
     force: bool,
-    /// New data that may leave beyond the congestion window, in octets.
+    /// New data that may leave whatever the congestion window says, in octets.
     credit: u64,
     /// RFC 8985's `TLP.end_seq`, and whether the probe repeated something.
     probe: Option<(u64, bool)>,
@@ -187,10 +191,12 @@ impl Connection {
             timers: Timers::default(),
             syn_due: false,
             reset_due: false,
+            refusal: None,
             challenge_due: false,
             window_probe_due: false,
             syn_sent_at: Time::NEVER,
             retries: 0,
+            probes: 0,
             challenged: (Time::ZERO, 0),
             outgoing: Numbering::new(initial),
             board: Scoreboard::new(1, false),

@@ -23,6 +23,9 @@
 //! From [`connect`](Endpoint::connect), or [`EndpointEvent::Accepted`], until the owner has
 //! [released](Endpoint::release) it and it has closed, whichever comes last.
 
+mod admission;
+mod config;
+mod numbers;
 mod octets;
 mod table;
 #[cfg(test)]
@@ -32,80 +35,17 @@ use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 
+use farcast_core::Time;
 use farcast_core::engine::{Arrival, Deadline, Engine, Reject, RejectCounts, Transmit};
-use farcast_core::random::RandomStream;
-use farcast_core::{Span, Time};
 
-use crate::{Config, ConfigError, Connection, Event, Flags, Payload, Segment, SequenceNumber, State};
+use crate::{ConfigError, Connection, Event, Segment, State};
 
+pub use config::{Carries, EndpointConfig, EndpointError, EndpointEvent};
 pub use table::ConnectionId;
-use table::{Pair, Slot, Table};
-
-/// The first port of those that are given out (RFC 6335 section 6).
-const FIRST_EPHEMERAL: u16 = 49_152;
-/// How many there are.
-const EPHEMERAL: u16 = u16::MAX - FIRST_EPHEMERAL + 1;
+use table::{Slot, Table};
 
 /// Resets that wait to be sent at most; beyond, segments without a connection are dropped without one.
 const MOST_RESETS: usize = 16;
-
-/// Initial sequence numbers go on by one in this time (RFC 6528 section 3).
-const SEQUENCE_TICK: Span = Span::from_micros(4);
-
-/// Who keeps the octets of a connection's streams.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Carries {
-    /// The endpoint.
-    Octets,
-    /// The owner, who is told ranges.
-    Ranges,
-}
-
-/// What an endpoint tells its owner.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum EndpointEvent {
-    /// A connection to a listener is open.
-    Accepted {
-        /// The listener's port.
-        port: u16,
-        /// The connection.
-        connection: ConnectionId,
-        /// Who opened it.
-        peer: SocketAddr,
-    },
-    /// Something happened on a connection. [`Event::Connected`] is told only of connections that this side opened, and
-    /// [`Event::Store`] only where the owner keeps the octets.
-    Of(ConnectionId, Event),
-}
-
-/// Why an endpoint does not open or listen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum EndpointError {
-    /// There are as many connections as there may be.
-    #[error("there are {0} connections already, as many as the settings allow")]
-    Full(usize),
-    /// Something has that port, or that pair of addresses.
-    #[error("port {0} is in use")]
-    InUse(u16),
-    /// Every ephemeral port is in use.
-    #[error("all ports from {FIRST_EPHEMERAL} on are in use")]
-    NoPort,
-}
-
-/// The settings of an endpoint.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct EndpointConfig {
-    /// Its address. Segments to others are not for it.
-    pub address: IpAddr,
-    /// The settings of its connections.
-    pub tcp: Config,
-    /// How many connections there may be, those that linger or are being opened included. When there are as many, the
-    /// one that has lingered longest makes room.
-    pub most_connections: usize,
-    /// The seed of its port numbers and initial sequence numbers.
-    pub seed: u64,
-}
 
 /// A listener.
 #[derive(Clone, Copy, Debug)]
@@ -137,9 +77,8 @@ impl Endpoint {
     /// A setting of its connections that cannot work.
     pub fn new(config: EndpointConfig) -> Result<Self, ConfigError> {
         config.tcp.check()?;
-        let mut ports = RandomStream::derive(config.seed, &[PORTS]);
-        let next_port = ports.below(u64::from(EPHEMERAL)) as u16;
         Ok(Self {
+            next_port: numbers::first_port(config.seed),
             config,
             table: Table::default(),
             listeners: Vec::new(),
@@ -148,7 +87,6 @@ impl Endpoint {
             events: VecDeque::new(),
             resets: VecDeque::new(),
             rejects: RejectCounts::default(),
-            next_port,
         })
     }
 
@@ -219,7 +157,7 @@ impl Endpoint {
         self.table.len() == 0
     }
 
-    /// What it has turned down itself; connections count what they turn down.
+    /// What it and its connections have turned down.
     pub const fn rejects(&self) -> &RejectCounts {
         &self.rejects
     }
@@ -320,103 +258,8 @@ impl Endpoint {
         self.rejects.note(result)
     }
 
-    fn take(&mut self, now: Time, from: &Arrival, segment: &Segment, octets: &[u8]) -> Result<(), Reject> {
-        if from.destination.ip() != self.config.address {
-            return Err(Reject::OtherSession);
-        }
-        let remote = SocketAddr::new(from.source.ip(), segment.source_port);
-        let pair = (segment.destination_port, remote);
-        let known = self.table.find(pair).and_then(|id| self.table.get(id));
-        if known.is_some_and(|slot| slot.connection.state() == State::Closed) {
-            self.refuse(remote, segment);
-            return Err(Reject::Stranger);
-        }
-        let keeps = known.is_some_and(|slot| slot.carries == Carries::Octets);
-        if keeps && octets.len() != usize::from(segment.payload.len) {
-            return Err(Reject::Inconsistent);
-        }
-        let id = match self.table.find(pair) {
-            Some(id) => id,
-            None => self.admit(now, pair, segment)?,
-        };
-        let Some(slot) = self.table.get_mut(id) else { return Err(Reject::Stranger) };
-        let result = slot.connection.handle(now, from, segment);
-        self.settle(id, octets);
-        result
-    }
-
-    /// A connection for the first segment between a pair of addresses, if it is a SYN to a listener.
-    fn admit(&mut self, now: Time, pair: Pair, segment: &Segment) -> Result<ConnectionId, Reject> {
-        let (port, remote) = pair;
-        let opens = segment.flags.has(Flags::SYN)
-            && segment.flags.0 & (Flags::ACK.0 | Flags::RST.0 | Flags::FIN.0) == 0;
-        let Some(listener) = self.listener(port).filter(|_| opens) else {
-            self.refuse(remote, segment);
-            return Err(Reject::Stranger);
-        };
-        self.make_room().map_err(|_| Reject::Limit)?;
-        let (local, initial) = (SocketAddr::new(self.config.address, port), self.initial(now, port, remote));
-        let Ok(connection) = Connection::listen(self.config.tcp.clone(), local, initial) else {
-            unreachable!("the settings were checked");
-        };
-        Ok(self.table.insert(Slot::new(pair, connection, listener.carries, Some(port))))
-    }
-
-    /// Answers a segment that belongs to no connection (RFC 9293 section 3.10.7.1).
-    fn refuse(&mut self, remote: SocketAddr, segment: &Segment) {
-        if segment.flags.has(Flags::RST) || self.resets.len() == MOST_RESETS {
-            return;
-        }
-        let (sequence, acknowledgment, flags) = if segment.flags.has(Flags::ACK) {
-            (segment.acknowledgment, SequenceNumber::default(), Flags::RST)
-        } else {
-            let behind = segment.sequence.plus(segment.sequence_len());
-            (SequenceNumber::default(), behind, Flags::RST.with(Flags::ACK))
-        };
-        let (source_port, destination_port) = (segment.destination_port, segment.source_port);
-        let reset = Segment {
-            source_port,
-            destination_port,
-            sequence,
-            acknowledgment,
-            flags,
-            payload: Payload::default(),
-            ..Segment::default()
-        };
-        let source = Some(SocketAddr::new(self.config.address, source_port));
-        self.resets.push_back(Transmit { source, ..Transmit::new(reset, remote) });
-    }
-
     fn listener(&self, port: u16) -> Option<Listener> {
         self.listeners.iter().find(|listener| listener.port == port).copied()
-    }
-
-    /// The next ephemeral port that nobody listens at, and that leads to `remote` by no connection yet.
-    fn free_port(&mut self, remote: Option<SocketAddr>) -> Result<u16, EndpointError> {
-        for _ in 0..EPHEMERAL {
-            let port = FIRST_EPHEMERAL + self.next_port;
-            self.next_port = (self.next_port + 1) % EPHEMERAL;
-            let taken = remote.is_some_and(|remote| self.table.find((port, remote)).is_some());
-            if !taken && self.listener(port).is_none() {
-                return Ok(port);
-            }
-        }
-        Err(EndpointError::NoPort)
-    }
-
-    /// RFC 6528 section 3: a clock, and a function of the addresses and a secret. The function is a random stream, not a
-    /// cipher: whoever sees many numbers may find the secret.
-    fn initial(&self, now: Time, port: u16, remote: SocketAddr) -> SequenceNumber {
-        let [local, other] = [self.config.address, remote.ip()].map(|address| match address {
-            IpAddr::V4(address) => u128::from(address.to_bits()),
-            IpAddr::V6(address) => address.to_bits(),
-        });
-        let halves = |bits: u128| [bits as u64, (bits >> 64) as u64];
-        let ([a, b], [c, d]) = (halves(local), halves(other));
-        let ports = u64::from(port) << 16 | u64::from(remote.port());
-        let offset = RandomStream::derive(self.config.seed, &[SEQUENCES, a, b, c, d, ports]).bits() as u32;
-        let clock = (now.as_nanos() / SEQUENCE_TICK.as_nanos()) as u32;
-        SequenceNumber(clock.wrapping_add(offset))
     }
 
     /// Sees to it that there may be one connection more.
@@ -483,10 +326,6 @@ impl Endpoint {
         }
     }
 }
-
-/// The labels of what is drawn.
-const PORTS: u64 = 1;
-const SEQUENCES: u64 = 2;
 
 impl Engine for Endpoint {
     type Message = Segment;

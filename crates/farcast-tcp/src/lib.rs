@@ -13,6 +13,7 @@ mod congestion;
 pub mod connection;
 pub mod endpoint;
 pub mod event;
+pub mod ftp;
 mod reassembly;
 pub mod rto;
 mod scoreboard;

@@ -55,7 +55,7 @@ impl Reassembly {
 
     /// Octets `left..right` arrive.
     pub(crate) fn take(&mut self, left: u64, right: u64) -> Taken {
-        self.duplicate = (left < self.next).then(|| (left, right.min(self.next)));
+        self.duplicate = self.first_overlap(left, right);
         if right <= self.next {
             return Taken::Old;
         }
@@ -72,12 +72,21 @@ impl Reassembly {
         Taken::InOrder { filled: covered > 0 || self.has_gap() }
     }
 
+    /// What of `left..right` is here already; of several pieces the first (RFC 2883 section 4).
+    fn first_overlap(&self, left: u64, right: u64) -> Option<(u64, u64)> {
+        if left < self.next {
+            return Some((left, right.min(self.next)));
+        }
+        let index = self.islands.partition_point(|island| island.1 <= left);
+        let island = self.islands.get(index).filter(|island| island.0 < right)?;
+        Some((island.0.max(left), island.1.min(right)))
+    }
+
     fn set_aside(&mut self, left: u64, right: u64) -> Taken {
         let begin = self.islands.partition_point(|island| island.1 < left);
         let end = begin + self.islands[begin..].iter().take_while(|island| island.0 <= right).count();
         if let Some(&island) = self.islands.get(begin).filter(|island| island.0 <= left && right <= island.1)
         {
-            self.duplicate = Some((left, right));
             self.remember(island.0);
             return Taken::Old;
         }

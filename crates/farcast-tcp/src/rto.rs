@@ -113,7 +113,7 @@ impl Estimator {
         if tick == 0 {
             return trip;
         }
-        let ticks = (trip.as_nanos() / tick + u64::from(trip.as_nanos() % tick >= tick / 2)).max(1);
+        let ticks = (trip.as_nanos() / tick + u64::from(trip.as_nanos() % tick >= tick.div_ceil(2))).max(1);
         Span::from_nanos(ticks.saturating_mul(tick))
     }
 

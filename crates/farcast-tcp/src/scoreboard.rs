@@ -45,8 +45,8 @@ pub(crate) struct Delivered {
     pub highest: u64,
     /// A segment that was never sent twice arrived out of order, below one that had.
     pub reordered: bool,
-    /// One that was sent once only is among them (F-RTO asks).
-    pub original: bool,
+    /// The end of the lowest that was sent once only (F-RTO asks).
+    pub original: Option<u64>,
     /// Of those, the one sent last: when, its end, and whether it was sent again (RFC 8985 section 5.2).
     pub latest: Option<(Time, u64, bool)>,
 }
@@ -69,7 +69,7 @@ pub(crate) struct Scoreboard {
     lost_below: u64,
     /// Nothing below is lost and not sent again.
     repair_from: u64,
-    /// Transmissions in order of time, with the position of what was sent; only where losses are found by time.
+    /// Transmissions in order of time and, at one instant, of position; only where losses are found by time.
     log: Option<VecDeque<(Time, u64)>>,
 }
 
@@ -111,6 +111,11 @@ impl Scoreboard {
         self.records.front().is_some_and(|first| first.lost)
     }
 
+    /// The end of the first segment in flight.
+    pub(crate) fn first_end(&self) -> u64 {
+        self.records.front().map_or(self.next, Record::end)
+    }
+
     /// Whether something that was sent again is in flight.
     pub(crate) const fn has_copies(&self) -> bool {
         self.resent > 0
@@ -148,9 +153,7 @@ impl Scoreboard {
             lost: false,
             resent: false,
         });
-        if let Some(log) = &mut self.log {
-            log.push_back((now, start));
-        }
+        self.note_sent(now, start);
     }
 
     /// The index of the record that holds `position`.
@@ -213,11 +216,18 @@ impl Scoreboard {
         record.fin = false;
         tail.start += u64::from(octets);
         tail.len -= octets;
-        let entry = (tail.sent_at, tail.start);
         self.records.insert(index + 1, tail);
-        if let Some(log) = &mut self.log {
-            let at = log.partition_point(|&(sent, _)| sent <= entry.0);
-            log.insert(at, entry);
+        self.note_sent(tail.sent_at, tail.start);
+    }
+
+    /// Notes when the record at `start` was sent.
+    fn note_sent(&mut self, at: Time, start: u64) {
+        let Some(log) = &mut self.log else { return };
+        let entry = (at, start);
+        if log.back().is_none_or(|last| *last <= entry) {
+            log.push_back(entry);
+        } else {
+            log.insert(log.partition_point(|other| *other <= entry), entry);
         }
     }
 
@@ -350,6 +360,14 @@ impl Scoreboard {
         }
         (self.lost, self.unrepaired) = (0, 0);
         (self.lost_below, self.repair_from) = (self.first, self.next);
+        if let Some(log) = &mut self.log {
+            // What was lost by its time is forgotten there, and may be lost yet.
+            log.clear();
+            log.extend(
+                self.records.iter().filter(|r| !r.sacked).map(|record| (record.sent_at, record.start)),
+            );
+            log.make_contiguous().sort_unstable();
+        }
     }
 
     /// The first segment that is lost and not sent again.
@@ -412,9 +430,7 @@ impl Scoreboard {
         if self.repair_from == record.start {
             self.repair_from = record.end();
         }
-        if let Some(log) = &mut self.log {
-            log.push_back((now, start));
-        }
+        self.note_sent(now, start);
         Some(record)
     }
 
@@ -494,8 +510,8 @@ impl Scoreboard {
 /// Notes that `record` has arrived.
 fn note(delivered: &mut Delivered, now: Time, record: &Record) {
     delivered.octets += u64::from(record.len);
-    delivered.original |= record.transmissions == 1;
     if record.transmissions == 1 {
+        delivered.original = Some(delivered.original.map_or(record.end(), |end| end.min(record.end())));
         let trip = now.since(record.sent_at);
         delivered.last_trip = Some(delivered.last_trip.map_or(trip, |least| least.min(trip)));
     }
@@ -504,3 +520,6 @@ fn note(delivered: &mut Delivered, now: Time, record: &Record) {
         delivered.latest = Some(candidate);
     }
 }
+
+#[cfg(test)]
+mod tests;

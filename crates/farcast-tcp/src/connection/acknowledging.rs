@@ -20,6 +20,10 @@ impl Connection {
         let advanced = position > first;
         if advanced {
             self.board.acknowledge(now, position, &mut delivered);
+        }
+        if advanced || flight == 0 {
+            // With nothing in flight, it answers a probe: the connection stays however long the window is closed (RFC 9293
+            // section 3.8.6.1).
             self.retries = 0;
         }
         self.measure(now, segment, &delivered, advanced);
@@ -122,6 +126,7 @@ impl Connection {
         peer.size = size;
         peer.largest = peer.largest.max(size);
         if changed && size > 0 {
+            self.probes = 0;
             self.timers.stop(super::timing::Timer::Persist as usize);
         }
         changed

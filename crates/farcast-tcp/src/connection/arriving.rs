@@ -25,9 +25,14 @@ impl Connection {
         if self.is_from_the_past(now, segment) {
             return self.refuse(now, segment, Reject::Duplicate);
         }
+        if self.clock.is_some() && segment.options.timestamps.is_none() && !segment.flags.has(Flags::RST) {
+            return Err(Reject::Inconsistent); // dropped silently (RFC 7323 section 3.2)
+        }
         let end = at + u64::from(segment.sequence_len());
         let (next, edge) = (self.reassembly.next(), self.acceptable_edge());
-        if end < next || at > edge || (end == next && at < next) || (at == edge && end > at) {
+        // A FIN needs no room.
+        let full = at == edge && segment.payload.len > 0;
+        if end < next || at > edge || (end == next && at < next) || full {
             return self.refuse_place(now, segment, at, end);
         }
         if segment.flags.has(Flags::RST) {
@@ -180,12 +185,13 @@ impl Connection {
         let edge = self.acceptable_edge();
         let fin = segment.flags.has(Flags::FIN);
         let data = end - u64::from(fin);
-        // What lies beyond the window, or beyond a FIN that was seen before, is cut off.
-        let stop = edge.min(self.fin_at.map_or(u64::MAX, |fin| fin + 1));
-        if fin && end <= stop && !self.reassembly.has_beyond(end) {
+        // What lies beyond the window, or beyond a FIN that was seen before, is cut off; so is a FIN before what is known.
+        let last = self.fin_at.map_or(u64::MAX, |fin| fin + 1);
+        let mut right = data.min(edge).min(last);
+        if fin && data <= edge && end <= last && !self.reassembly.has_beyond(end) {
             self.fin_at = Some(data);
+            right = end;
         }
-        let right = end.min(stop);
         if at >= right {
             return;
         }

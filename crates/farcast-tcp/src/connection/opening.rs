@@ -37,6 +37,8 @@ impl Connection {
     pub(super) fn take_answer(&mut self, now: Time, segment: &Segment) -> Result<(), Reject> {
         let acknowledges = segment.flags.has(Flags::ACK);
         if acknowledges && segment.acknowledgment != self.outgoing.number(1) {
+            // The peer has an old connection: this ends it (RFC 9293 figure 9).
+            self.refusal = Some(segment.acknowledgment).filter(|_| !segment.flags.has(Flags::RST));
             return Err(Reject::OutOfRange);
         }
         if segment.flags.has(Flags::RST) {
@@ -110,7 +112,8 @@ impl Connection {
     /// The SYN, or the SYN with an acknowledgment.
     pub(super) fn syn(&mut self, now: Time) -> Segment {
         self.syn_due = false;
-        self.syn_sent_at = now;
+        // Where a SYN leaves twice, or once more with an answer, nothing can be measured (RFC 6298 section 3).
+        self.syn_sent_at = if self.stats.segments_sent == 0 { now } else { Time::NEVER };
         self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
         let answers = self.state == State::SynReceived;
         // In an answer, only what the peer has offered.
@@ -135,6 +138,7 @@ impl Connection {
         if answers {
             segment.flags = segment.flags.with(Flags::ACK);
             segment.acknowledgment = self.acknowledgment();
+            self.acknowledger.told = 1;
         }
         segment
     }

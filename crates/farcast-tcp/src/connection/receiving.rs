@@ -112,8 +112,11 @@ impl Acknowledger {
             self.edge = self.edge.max(edge);
         }
         let size = self.edge.saturating_sub(next);
-        // Rounded up, lest shifting takes a segment away.
-        let field = size.div_ceil(1 << self.shift).min(65_535);
+        // Rounded up, lest shifting takes a segment away; but what rounding adds must not add up (RFC 7323 section 2.4).
+        let rounded = size.div_ceil(1 << self.shift) << self.shift;
+        let most = edge.max(next) + (1 << self.shift);
+        let told = if next + rounded < most { rounded } else { size };
+        let field = (told >> self.shift).min(65_535);
         self.edge = self.edge.max(next + (field << self.shift));
         field as u16
     }

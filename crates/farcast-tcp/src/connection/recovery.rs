@@ -21,8 +21,9 @@ pub(super) enum Phase {
         partial: bool,
         /// How the window comes down.
         descent: Descent,
-        /// The one segment that may be sent again without being lost (RFC 6675's `RescueRxt`) was.
-        rescued: bool,
+        /// Once more than that is acknowledged, one segment may be sent again without being lost (RFC 6675's
+        /// `RescueRxt`).
+        rescue: u64,
     },
     /// A timeout, until everything below `point` is acknowledged.
     Loss { point: u64 },
@@ -172,7 +173,9 @@ impl Connection {
         if self.sack && self.recovery().needs_sack() {
             match self.config.reduction {
                 Reduction::Immediate => self.congestion.window = threshold,
-                Reduction::Proportional => descent = Descent::Proportional { delivered: 0, sent: 0, flight },
+                Reduction::Proportional => {
+                    descent = Descent::Proportional { delivered: 0, sent: 0, flight: self.board.flight() };
+                }
                 Reduction::RateHalving => {
                     descent = Descent::Halving { counted: 0 };
                     self.congestion.window = self.congestion.window.min(self.board.pipe() + self.smss);
@@ -181,7 +184,8 @@ impl Connection {
         } else {
             self.congestion.window = threshold + u64::from(THRESHOLD) * self.smss;
         }
-        self.phase = Phase::Recovery { point: self.recover, partial: true, descent, rescued: false };
+        let rescue = self.board.first_end();
+        self.phase = Phase::Recovery { point: self.recover, partial: true, descent, rescue };
         self.descend(news);
     }
 
@@ -419,8 +423,8 @@ impl Connection {
     /// Takes the right to send one segment again that is not known to be lost (RFC 6675 `NextSeg` rule 4).
     pub(super) fn rescue(&mut self) -> bool {
         match &mut self.phase {
-            Phase::Recovery { rescued, .. } if !*rescued => {
-                *rescued = true;
+            Phase::Recovery { rescue, .. } if self.board.first() > *rescue => {
+                *rescue = u64::MAX;
                 true
             }
             _ => false,

@@ -18,6 +18,9 @@ impl Connection {
             reset.acknowledgment = self.acknowledgment();
             return Some(reset);
         }
+        if let Some(number) = self.refusal.take() {
+            return Some(Segment { sequence: number, ..self.segment(0, Flags::RST) });
+        }
         if self.syn_due {
             return Some(self.syn(now));
         }
@@ -81,8 +84,8 @@ impl Connection {
         }
         self.restart_after_idleness(now);
         let len = self.new_length(now, left)?;
-        let allowed = self.congestion.window + self.early_octets() + self.credit;
-        if pipe + len > allowed && pipe > 0 {
+        let allowed = self.congestion.window + self.early_octets();
+        if pipe + len > allowed && pipe > 0 && self.credit < len {
             return None;
         }
         if self.holds_back() {

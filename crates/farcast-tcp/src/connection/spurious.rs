@@ -117,14 +117,16 @@ impl Connection {
     pub(super) fn judge_timeout(&mut self, news: &News) -> bool {
         // With SACK, what arrives without having been sent again tells (RFC 5682 section 3); without, two
         // acknowledgments that advance (section 2.1).
-        let original = if self.sack { news.delivered.original } else { news.advanced };
+        // What was sent after the timeout says nothing.
+        let point = self.recover;
+        let before_timeout = news.delivered.original.is_some_and(|end| end <= point);
+        let original = if self.sack { before_timeout } else { news.advanced };
         let second = self.suspicion.asking == Some(Asking::Second);
         if original && (self.sack || second) {
             self.stop_asking();
             self.undo();
             return true;
         }
-        let point = self.recover;
         let room = self.data_end() > self.board.next() && self.peer_room() > 0;
         if news.advanced && !second && news.position < point && room {
             self.suspicion.asking = Some(Asking::Second);
@@ -132,9 +134,12 @@ impl Connection {
             return true;
         }
         self.stop_asking();
-        if news.position < point {
-            self.board.lose_all();
+        if second {
+            // Slow start would have come that far in two round trips (step 3a).
+            let caught_up = (3 * self.smss).min(self.congestion.threshold);
+            self.congestion.window = self.congestion.window.max(caught_up);
         }
+        self.board.lose_below(point);
         false
     }
 }

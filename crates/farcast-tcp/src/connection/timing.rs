@@ -60,7 +60,8 @@ impl Connection {
 
     fn window_stayed_closed(&mut self) {
         self.retries += 1;
-        if self.retries > self.config.most_retries && self.peer.size > 0 {
+        self.probes += 1;
+        if self.retries > self.config.most_retries {
             return self.fail(Failure::TimedOut);
         }
         self.any_size = self.peer.size > 0;
@@ -112,7 +113,7 @@ impl Connection {
     /// Waits for the peer's window to open, if nothing is in flight that would tell.
     pub(super) fn time_persist(&mut self, now: Time) {
         if !self.timers.is_set(Timer::Persist as usize) {
-            let doubled = self.estimator.timeout() * (1u64 << self.retries.min(16));
+            let doubled = self.estimator.timeout() * (1u64 << self.probes.min(16));
             self.timers.set(Timer::Persist as usize, now + doubled.min(MOST_PERSIST));
         }
     }

@@ -1,0 +1,410 @@
+//! Operations, and the data connections of those that need one.
+
+use core::net::SocketAddr;
+
+use farcast_core::Time;
+
+use super::{Client, ClientEvent, Completion, Operation, State, Timer};
+use crate::endpoint::{Carries, ConnectionId};
+use crate::ftp::reply::Reply;
+use crate::ftp::report::FileReport;
+use crate::ftp::{Command, FileId, Mode, OperationError, Representation, SessionError, host};
+use crate::{Event, Failure};
+
+/// What an operation waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    /// The reply to TYPE.
+    Type,
+    /// The reply to PASV, EPSV, PORT or EPRT.
+    Arranging,
+    /// The data connection that this side opens.
+    Opening,
+    /// The reply to REST.
+    Rest,
+    /// The first reply to the command itself.
+    Command,
+    /// The last one.
+    Transfer,
+    /// So many more replies, after ABOR: that of the transfer, and that of ABOR.
+    Aborting(u8),
+}
+
+/// The operation at hand.
+#[derive(Clone, Debug)]
+pub(super) struct Work {
+    pub(super) file: FileId,
+    operation: Operation,
+    step: Step,
+    /// The port at which the server's connection is awaited.
+    pub(super) port: Option<u16>,
+    data: Option<ConnectionId>,
+    /// Whether the data connection is open.
+    open: bool,
+    /// Octets that are not written yet.
+    unwritten: u64,
+    /// The data has ended: it has arrived, or it is written.
+    data_ended: bool,
+    failure: Option<OperationError>,
+    /// The server has said that it is done.
+    confirmed: bool,
+    /// The owner wants it no more.
+    cancelled: bool,
+    report: FileReport,
+    clock_runs: bool,
+}
+
+impl Work {
+    fn new(now: Time, file: FileId, operation: Operation) -> Self {
+        let report = FileReport {
+            octets: 0,
+            requested: now,
+            commanded: now,
+            clock_started: now,
+            clock_stopped: now,
+            first_arrived: None,
+            delivered: None,
+            completed: now,
+        };
+        Self {
+            file,
+            unwritten: operation.sends().unwrap_or(0),
+            operation,
+            step: Step::Command,
+            port: None,
+            data: None,
+            open: false,
+            data_ended: false,
+            failure: None,
+            confirmed: false,
+            cancelled: false,
+            report,
+            clock_runs: false,
+        }
+    }
+
+    /// Whether data is sent.
+    const fn sends(&self) -> bool {
+        self.operation.sends().is_some()
+    }
+
+    /// The port that is listened at, and the data connection unless its data has ended.
+    pub(super) fn loose_ends(&self) -> (Option<u16>, Option<ConnectionId>) {
+        (self.port, self.data.filter(|_| !self.data_ended))
+    }
+}
+
+impl Client {
+    pub(super) fn begin(&mut self, now: Time, file: FileId, operation: Operation) {
+        let text = operation.lists() || self.config.representation == Representation::Ascii;
+        let wanted = if text { Representation::Ascii } else { Representation::Image };
+        let transfers = operation.transfers();
+        let mut work = Work::new(now, file, operation);
+        if !transfers {
+            self.say(&work.operation.command());
+            self.work = Some(work);
+        } else if wanted == self.representation {
+            self.work = Some(work);
+            self.arrange_data(now);
+        } else {
+            self.say(&Command::Type(wanted));
+            work.step = Step::Type;
+            self.work = Some(work);
+        }
+    }
+
+    fn arrange_data(&mut self, now: Time) {
+        self.step(Step::Arranging);
+        self.arrange(now);
+    }
+
+    fn step(&mut self, step: Step) {
+        if let Some(work) = &mut self.work {
+            work.step = step;
+        }
+    }
+
+    /// A reply about the operation at hand.
+    pub(super) fn hear_of_work(&mut self, now: Time, reply: Reply) {
+        let Some(work) = &mut self.work else { return };
+        let code = reply.code;
+        match work.step {
+            Step::Aborting(left) => {
+                let left = left - u8::from(!code.is_preliminary());
+                if left == 0 {
+                    let error = work.failure.unwrap_or(OperationError::Aborted);
+                    return self.finish(now, Err(error));
+                }
+                work.step = Step::Aborting(left);
+            }
+            Step::Command | Step::Transfer => self.hear_of_command(now, reply),
+            // A reply of two parts has no place here.
+            _ if code.is_preliminary() => self.end(now, Err(SessionError::Unexpected(code))),
+            _ if work.cancelled => self.finish(now, Err(OperationError::Aborted)),
+            Step::Rest if code.is_intermediate() => self.command(now),
+            Step::Type if code.is_completion() => {
+                let other = self.representation == Representation::Ascii;
+                self.representation = if other { Representation::Image } else { Representation::Ascii };
+                self.arrange_data(now);
+            }
+            Step::Arranging if code.is_completion() => self.hear_where(now, &reply),
+            _ => self.finish(now, Err(OperationError::Refused(code))),
+        }
+    }
+
+    /// The data connection is arranged: opens it, if that is this side's part.
+    fn hear_where(&mut self, now: Time, reply: &Reply) {
+        if self.config.mode == Mode::Active {
+            return self.restart_or_command(now);
+        }
+        let port = if self.config.extended {
+            host::find_port(&reply.text)
+        } else {
+            host::find_host_port(&reply.text).map(|address| address.port())
+        };
+        let Some(port) = port.filter(|&port| port > 0) else {
+            return self.end(now, Err(SessionError::Unexpected(reply.code)));
+        };
+        // RFC 2577 section 3: data goes to the host at hand, whatever address the reply names.
+        let server = SocketAddr::new(self.config.server.ip(), port);
+        match self.endpoint.connect(now, None, server, Carries::Ranges) {
+            Ok(id) => {
+                self.step(Step::Opening);
+                self.use_data(id);
+            }
+            Err(error) => self.finish(now, Err(OperationError::Endpoint(error))),
+        }
+    }
+
+    fn use_data(&mut self, id: ConnectionId) {
+        if let Some(work) = &mut self.work {
+            work.data = Some(id);
+            if work.sends() {
+                self.sources.insert(id, work.file, work.operation.offset());
+            }
+        }
+    }
+
+    /// The server has opened a connection to `port`.
+    pub(super) fn data_was_accepted(&mut self, now: Time, port: u16, id: ConnectionId, peer: SocketAddr) {
+        let wanted = |work: &Work| work.port == Some(port) && work.data.is_none();
+        if !self.work.as_ref().is_some_and(wanted) || peer.ip() != self.config.server.ip() {
+            return self.endpoint.abort(id);
+        }
+        self.endpoint.stop_listening(port);
+        self.use_data(id);
+        self.data_is_open(now);
+    }
+
+    fn data_is_open(&mut self, now: Time) {
+        let Some(work) = &mut self.work else { return };
+        work.open = true;
+        if work.step == Step::Opening {
+            self.restart_or_command(now);
+        } else {
+            self.start_clock(now);
+        }
+    }
+
+    fn restart_or_command(&mut self, now: Time) {
+        let Some(work) = &mut self.work else { return };
+        match work.operation.offset() {
+            0 => self.command(now),
+            offset => {
+                work.step = Step::Rest;
+                self.say(&Command::Rest(offset));
+            }
+        }
+    }
+
+    fn command(&mut self, now: Time) {
+        let Some(work) = &mut self.work else { return };
+        work.report.commanded = now;
+        work.step = Step::Command;
+        let command = work.operation.command();
+        self.say(&command);
+    }
+
+    /// A reply to the command itself.
+    fn hear_of_command(&mut self, now: Time, reply: Reply) {
+        let Some(work) = &mut self.work else { return };
+        let code = reply.code;
+        let transfers = work.operation.transfers();
+        if code.is_preliminary() && transfers && work.step == Step::Command {
+            work.step = Step::Transfer;
+            self.start_clock(now);
+        } else if !transfers && code.is_completion() {
+            self.finish(now, Ok(Completion::Reply(reply)));
+        } else if code.is_completion() && work.step == Step::Transfer {
+            work.confirmed = true;
+            if work.sends() && !work.data_ended {
+                work.failure.get_or_insert(OperationError::CutShort);
+            }
+            self.finish_if_done(now);
+        } else if code.is_completion() || code.is_preliminary() {
+            self.end(now, Err(SessionError::Unexpected(code)));
+        } else {
+            // What became of the data connection says more than the server's words about it (425, 426).
+            let error = work.failure.unwrap_or(OperationError::Refused(code));
+            self.finish(now, Err(error));
+        }
+    }
+
+    /// The clock of the client starts when the data connection is open and the preliminary reply has come.
+    fn start_clock(&mut self, now: Time) {
+        let Some(work) = &mut self.work else { return };
+        if !work.open || work.step != Step::Transfer || work.clock_runs {
+            return;
+        }
+        work.clock_runs = true;
+        work.report.clock_started = now;
+        // Data that came before the reply waited for it.
+        work.report.clock_stopped = now;
+        self.write(now);
+    }
+
+    /// Writes what the send buffer takes; behind the last octet the data ends.
+    fn write(&mut self, now: Time) {
+        let Some(work) = &mut self.work else { return };
+        let Some(id) = work.data.filter(|_| work.sends() && work.clock_runs && !work.data_ended) else {
+            return;
+        };
+        let taken = self.endpoint.write(id, work.unwritten);
+        work.unwritten -= taken;
+        work.report.octets += taken;
+        if work.unwritten == 0 {
+            work.data_ended = true;
+            work.report.clock_stopped = now;
+            self.endpoint.close(id);
+        }
+    }
+
+    /// Something happened on a connection that is not the control connection.
+    pub(super) fn note_data(&mut self, now: Time, id: ConnectionId, event: Event) {
+        let Some(work) = self.work.as_mut().filter(|work| work.data == Some(id)) else {
+            if event == Event::PeerClosed {
+                self.endpoint.close(id);
+            }
+            return;
+        };
+        match event {
+            Event::Connected => self.data_is_open(now),
+            Event::Store { offset, skip, len } if !work.sends() => {
+                let (file, offset) = (work.file, work.operation.offset().saturating_add(offset));
+                self.events.push_back(ClientEvent::Store { file, offset, skip, len });
+            }
+            Event::Readable => self.data_arrived(now, id),
+            Event::Writable => self.write(now),
+            Event::PeerClosed => self.peer_has_closed(now, id),
+            Event::Failed(failure) if !work.data_ended || (work.sends() && !work.confirmed) => {
+                self.data_has_failed(now, OperationError::DataConnection(failure));
+            }
+            _ => {}
+        }
+    }
+
+    fn data_arrived(&mut self, now: Time, id: ConnectionId) {
+        let Some(connection) = self.endpoint.connection(id) else { return };
+        let (received, readable) = (connection.received(), connection.readable());
+        self.endpoint.consume(id, readable);
+        if let Some(work) = self.work.as_mut().filter(|work| !work.sends()) {
+            self.received += readable;
+            work.report.octets = received;
+            work.report.first_arrived.get_or_insert(now);
+            work.report.delivered = Some(now);
+        }
+    }
+
+    fn peer_has_closed(&mut self, now: Time, id: ConnectionId) {
+        let Some(work) = &mut self.work else { return };
+        if work.sends() {
+            if !work.data_ended {
+                self.endpoint.abort(id);
+                self.data_has_failed(now, OperationError::CutShort);
+            }
+            return;
+        }
+        work.data_ended = true;
+        work.report.delivered.get_or_insert(now);
+        work.report.clock_stopped = now;
+        self.endpoint.close(id);
+        self.finish_if_done(now);
+    }
+
+    /// The data connection could not be opened, or is lost: the server has a word to say about it if it was asked for data.
+    fn data_has_failed(&mut self, now: Time, error: OperationError) {
+        let Some(work) = &mut self.work else { return };
+        work.failure.get_or_insert(error);
+        match work.step {
+            Step::Command | Step::Transfer if work.confirmed => self.finish_if_done(now),
+            // The server may not know; any other end it has seen, and says so.
+            Step::Command | Step::Transfer if error == TIMED_OUT => self.say_abort(),
+            Step::Command | Step::Transfer | Step::Aborting(_) | Step::Rest => {}
+            _ => self.finish(now, Err(error)),
+        }
+    }
+
+    fn finish_if_done(&mut self, now: Time) {
+        let Some(work) = &mut self.work else { return };
+        if !work.confirmed {
+            return;
+        }
+        let report = FileReport { completed: now, ..work.report };
+        match work.failure {
+            Some(error) => self.finish(now, Err(error)),
+            None if work.data_ended => self.finish(now, Ok(Completion::File(report))),
+            None => {}
+        }
+    }
+
+    /// The operation is over; the next one follows.
+    pub(super) fn finish(&mut self, now: Time, result: Result<Completion, OperationError>) {
+        let Some(work) = self.work.take() else { return };
+        self.drop_data(work.loose_ends());
+        self.tell(work.file, result);
+        if self.state == State::Ready && !self.config.gap.is_zero() && !self.waiting.is_empty() {
+            self.timers.set(Timer::Gap as usize, now + self.config.gap);
+        }
+        self.go_on(now);
+    }
+
+    pub(super) fn tell(&mut self, file: FileId, result: Result<Completion, OperationError>) {
+        self.events.push_back(ClientEvent::Finished { file, result });
+    }
+
+    /// Leaves nothing of an operation's data connection, but for what is still to be delivered.
+    pub(super) fn drop_data(&mut self, (port, data): (Option<u16>, Option<ConnectionId>)) {
+        if let Some(port) = port {
+            self.endpoint.stop_listening(port);
+        }
+        if let Some(id) = data {
+            self.endpoint.abort(id);
+        }
+    }
+
+    /// Ends the operation at hand.
+    pub(super) fn abort_work(&mut self, now: Time) {
+        let Some(work) = &mut self.work else { return };
+        match work.step {
+            Step::Aborting(_) => {}
+            Step::Opening => self.finish(now, Err(OperationError::Aborted)),
+            Step::Command | Step::Transfer if work.operation.transfers() => {
+                work.failure.get_or_insert(OperationError::Aborted);
+                self.say_abort();
+            }
+            _ => work.cancelled = true,
+        }
+    }
+
+    /// Asks the server to end the transfer, and leaves the data connection.
+    fn say_abort(&mut self) {
+        let Some(work) = &mut self.work else { return };
+        work.step = Step::Aborting(if work.confirmed { 1 } else { 2 });
+        let ends = work.loose_ends();
+        self.drop_data(ends);
+        self.say(&Command::Abor);
+    }
+}
+
+/// What a data connection that nobody answers any more comes to.
+const TIMED_OUT: OperationError = OperationError::DataConnection(Failure::TimedOut);
