@@ -1,7 +1,7 @@
-//! How long a replication takes: MFTP to populations of all sizes, with an ideal way back and over BGAN's; and the bare
-//! event queue. Times are CPU seconds of this process, so that others on the machine matter less.
+//! How long a replication takes: MFTP to populations of all sizes, with an ideal way back and over BGAN's; TCP; and the
+//! bare event queue. Times are CPU seconds of this process, so that others on the machine matter less.
 //!
-//! `speed` runs everything; `speed N` only the rows with N receivers.
+//! `speed` runs everything; `speed N` only the rows with N receivers, with 0 that of TCP.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints, and may panic")]
 
 use farcast_core::random::RandomStream;
@@ -58,8 +58,9 @@ fn ideal(seed: u64, receivers: u32, per: f64) -> (f64, usize) {
         data_only: false,
     };
     let config = StarConfig {
-        sender: sender(),
+        sender: Some(sender()),
         groups: vec![group],
+        flows: Vec::new(),
         forward: Vec::new(),
         back,
         overhead: 8,
@@ -72,7 +73,7 @@ fn ideal(seed: u64, receivers: u32, per: f64) -> (f64, usize) {
     star.run();
     let last = (0..receivers).map(|n| star.groups()[0].completed(n)).max().unwrap();
     assert!(last != Time::NEVER, "everyone completes");
-    (last.as_secs_f64(), star.sender().stats().dtus_per_pass.len())
+    (last.as_secs_f64(), star.sender().unwrap().stats().dtus_per_pass.len())
 }
 
 fn row(name: &str, receivers: u32, count: u32, one: impl Fn(u64) -> (f64, usize)) {
@@ -120,9 +121,33 @@ fn main() {
             (replication.completion_time_s.unwrap(), replication.passes as usize)
         });
     }
+    if wanted(0) {
+        tcp();
+    }
     if only.is_none() {
         hold_model();
     }
+}
+
+/// A bulk transfer over TCP with SACK at 2 Mbit/s, an acknowledgment for every segment: 480,000 packets.
+fn tcp() {
+    let text = include_str!("../../../scenarios/tcp-geo.toml");
+    let mut document = Document::parse("tcp-geo", text).unwrap();
+    for setting in ["link.forward.delay=10 ms", "link.return.delay=10 ms", "traffic.bulk.window=20 packets"] {
+        document.set(setting).unwrap();
+    }
+    let scenario = Scenario::read(&document).unwrap();
+    let mut best = f64::MAX;
+    for _ in 0..5 {
+        let begin = cpu_seconds();
+        let replication = replicate(&scenario, 1, 0, false).unwrap();
+        best = best.min(cpu_seconds() - begin);
+        let packets = replication.forward.datagrams + replication.back.datagrams;
+        assert!(packets > 480_000, "the link is full");
+    }
+    // One connection, for so many seconds; there are no passes.
+    let (name, ms, megabytes) = ("1,000 s of SACK TCP, 20 ms", best * 1e3, peak_megabytes());
+    println!("{name:<28} {:>9}  {ms:>12.4}  {:>8.2}  {:>6}  {megabytes:>7.0}", 1, 1000.0, "-");
 }
 
 /// The bare event queue: 1,000 events wait, and each that happens is pushed again.

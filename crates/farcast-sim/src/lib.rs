@@ -9,3 +9,4 @@ pub mod replicate;
 pub mod scenario;
 pub mod star;
 pub mod trace;
+pub mod traffic;

@@ -1,11 +1,15 @@
 //! What a replication comes to, and what replications come to together.
 
+mod flows;
+
 use farcast_core::Time;
 use farcast_core::stage::Totals;
 use farcast_stats::{StatsError, Summary, quantile};
 use serde::Serialize;
 
 use crate::star::{Kind, Star};
+
+pub use flows::{CbrCounts, Direction, FlowCounts, FlowOutcome, FlowTogether};
 
 /// How NAKs fared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -25,7 +29,7 @@ pub struct Naks {
 pub struct Carried {
     /// Datagrams that were sent into it.
     pub datagrams: u64,
-    /// Their octets with UDP and IP headers.
+    /// Their octets with all headers.
     pub octets: u64,
     /// Datagrams that a queue or a limit dropped.
     pub dropped: u64,
@@ -46,12 +50,13 @@ pub struct ReceiverTimes {
     pub p95: f64,
 }
 
-/// One replication. Times count from when the sender opens.
+/// One replication. Times count from its beginning, when the sender opens.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Replication {
     /// Its number, from 0.
     pub index: u64,
-    /// When the last receiver had everything; `None` if one never had.
+    /// When the last receiver had everything and the last flow of a size was complete; `None` if one never was, or if
+    /// there are none.
     pub completion_time_s: Option<f64>,
     /// When the sender began to send data.
     pub data_begins_s: Option<f64>,
@@ -61,9 +66,9 @@ pub struct Replication {
     pub dtus_per_pass: Vec<u64>,
     /// NAKs.
     pub naks: Naks,
-    /// From the sender to the receivers.
+    /// From the hub to the receivers and terminals.
     pub forward: Carried,
-    /// From the receivers to the sender.
+    /// From the receivers and terminals to the hub.
     #[serde(rename = "return")]
     pub back: Carried,
     /// Receivers that never had everything.
@@ -73,6 +78,12 @@ pub struct Replication {
     /// Each receiver's time in order of number, where asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receivers: Option<Vec<Option<f64>>>,
+    /// The flows, in the order of the scenario.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowOutcome>,
+    /// Whether anything in it has an end: a transfer, or a flow of a size.
+    #[serde(skip)]
+    pub has_end: bool,
 }
 
 impl Replication {
@@ -99,13 +110,19 @@ impl Replication {
         };
         // Merged NAKs do not pass the way back one by one, so the populations' own counts are added.
         let unseen: Vec<_> = star.groups().iter().map(|group| merged(&group.kind)).collect();
-        let stats = star.sender().stats();
+        let dtus_per_pass = star.sender().map(|sender| sender.stats().dtus_per_pass.clone());
+        let dtus_per_pass = dtus_per_pass.unwrap_or_default();
+        let flows: Vec<_> = star.flows().iter().map(|flow| FlowOutcome::of(flow, star.end())).collect();
+        let mut ends = flows::ends(star.flows());
+        ends.extend(star.sender().map(|_| done.last().copied().filter(|_| incomplete == 0)));
+        let has_end = !ends.is_empty();
+        let last = ends.into_iter().try_fold(0.0, |last: f64, end| end.map(|end| last.max(end)));
         Self {
             index,
-            completion_time_s: done.last().copied().filter(|_| incomplete == 0),
+            completion_time_s: last.filter(|_| has_end),
             data_begins_s: star.began().map(Time::as_secs_f64),
-            passes: stats.dtus_per_pass.len() as u64,
-            dtus_per_pass: stats.dtus_per_pass.clone(),
+            passes: dtus_per_pass.len() as u64,
+            dtus_per_pass,
             naks: Naks {
                 sent: star.groups().iter().map(crate::star::Group::naks).sum(),
                 collided: star.return_totals().map(|totals| totals.collided).sum(),
@@ -121,7 +138,18 @@ impl Replication {
             incomplete,
             receiver_time_s: times(&done),
             receivers: each,
+            flows,
+            has_end,
         }
+    }
+
+    /// What tells how exactly replications are known: the completion time, or where nothing has an end the goodput of the
+    /// first flow.
+    pub fn aim(&self) -> Option<f64> {
+        if self.has_end {
+            return self.completion_time_s;
+        }
+        self.flows.first().map(|flow| flow.goodput_bit_per_s)
     }
 }
 
@@ -196,13 +224,13 @@ impl Measure {
 }
 
 /// All replications together.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Together {
     /// Replications.
     pub replications: u64,
-    /// Of these, how many have a receiver that never had everything.
+    /// Of these, how many have a receiver that never had everything, or a flow of a size that was never complete.
     pub unfinished: u64,
-    /// When the last receiver had everything, in seconds.
+    /// When the last receiver had everything and the last flow of a size was complete, in seconds.
     pub completion_time_s: Measure,
     /// The median receiver's time, in seconds, where every receiver has one.
     pub median_receiver_time_s: Measure,
@@ -214,14 +242,17 @@ pub struct Together {
     pub naks_collided: Measure,
     /// NAKs that came late.
     pub naks_late: Measure,
-    /// Octets from the sender.
+    /// Octets from the hub.
     pub forward_octets: Measure,
     /// How long the forward channel was in use, in seconds.
     pub forward_airtime_s: Measure,
-    /// Octets from receivers.
+    /// Octets from receivers and terminals.
     pub return_octets: Measure,
     /// How long the way back was in use, in seconds.
     pub return_airtime_s: Measure,
+    /// The flows, in the order of the scenario.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowTogether>,
 }
 
 impl Together {
@@ -234,7 +265,8 @@ impl Together {
             |value: &dyn Fn(&Replication) -> f64| Measure::of(replications.iter().map(|r| Some(value(r))));
         Ok(Self {
             replications: replications.len() as u64,
-            unfinished: replications.iter().filter(|r| r.completion_time_s.is_none()).count() as u64,
+            unfinished: replications.iter().filter(|r| r.has_end && r.completion_time_s.is_none()).count()
+                as u64,
             completion_time_s: Measure::of(replications.iter().map(|r| r.completion_time_s))?,
             median_receiver_time_s: Measure::of(
                 replications
@@ -249,6 +281,7 @@ impl Together {
             forward_airtime_s: over(&|r| r.forward.airtime_s)?,
             return_octets: over(&|r| r.back.octets as f64)?,
             return_airtime_s: over(&|r| r.back.airtime_s)?,
+            flows: flows::together(replications)?,
         })
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 
 use farcast_core::Time;
 
-/// Events in the order of their times; those of one instant in the order in which they were pushed, so that a
-/// simulation is the same every time.
+/// Events in the order of their times; those of one instant in the order in which they were pushed, those pushed as
+/// late behind all others, so that a simulation is the same every time.
 ///
 /// Events lie still in a store beside the heap: what moves in the heap is 24 bytes, whatever an event is.
 #[derive(Clone, Debug)]
@@ -16,6 +16,9 @@ pub struct EventQueue<E> {
     free: Vec<u32>,
     pushed: u64,
 }
+
+/// Added to the place of an event that comes behind those of its instant.
+const LATE: u64 = 1 << 63;
 
 impl<E> Default for EventQueue<E> {
     fn default() -> Self {
@@ -29,6 +32,18 @@ impl<E> EventQueue<E> {
     /// # Panics
     /// If more than 2^32 - 1 events wait.
     pub fn push(&mut self, at: Time, event: E) {
+        self.push_in_place(at, self.pushed, event);
+    }
+
+    /// Adds what happens at `at`, behind everything of that instant that is not late.
+    ///
+    /// # Panics
+    /// As [`push`](Self::push).
+    pub fn push_late(&mut self, at: Time, event: E) {
+        self.push_in_place(at, LATE | self.pushed, event);
+    }
+
+    fn push_in_place(&mut self, at: Time, place: u64, event: E) {
         let slot = if let Some(slot) = self.free.pop() {
             self.events[slot as usize] = Some(event);
             slot
@@ -36,7 +51,7 @@ impl<E> EventQueue<E> {
             self.events.push(Some(event));
             u32::try_from(self.events.len() - 1).expect("fewer than 2^32 events wait")
         };
-        self.heap.push(Reverse((at, self.pushed, slot)));
+        self.heap.push(Reverse((at, place, slot)));
         self.pushed += 1;
     }
 
@@ -62,6 +77,11 @@ impl<E> EventQueue<E> {
     /// How many events wait.
     pub fn len(&self) -> usize {
         self.heap.len()
+    }
+
+    /// The events that wait, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = &E> {
+        self.events.iter().flatten()
     }
 
     /// Whether none waits.
@@ -93,6 +113,29 @@ mod tests {
         expected.sort();
         let popped: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
         assert_eq!(popped, expected);
+    }
+
+    #[test]
+    fn what_is_late_comes_behind_all_others_of_its_instant() {
+        let mut queue = EventQueue::default();
+        let mut random = RandomStream::derive(2, &[]);
+        let mut expected = Vec::new();
+        for number in 0..10_000u32 {
+            let (at, late) = (Time::from_nanos(random.below(500)), random.chance(0.5));
+            if late {
+                queue.push_late(at, (late, number));
+            } else {
+                queue.push(at, (late, number));
+            }
+            expected.push((at, (late, number)));
+        }
+        expected.sort();
+        let mut waiting: Vec<_> = queue.iter().copied().collect();
+        waiting.sort_by_key(|(_, number)| *number);
+        assert!(waiting.iter().map(|(_, number)| *number).eq(0..10_000));
+        let popped: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+        assert_eq!(popped, expected);
+        assert_eq!(queue.iter().count(), 0);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::star::{Star, StarError};
 pub enum HowMany {
     /// So many.
     Count(u64),
-    /// Until the completion time's mean is known this exactly, but at most so many.
+    /// Until the mean of [`Replication::aim`] is known this exactly, but at most so many.
     Until(Precision, u64),
 }
 
@@ -81,7 +81,7 @@ pub fn run(
         next += batch;
         for replication in some {
             if let Some(rule) = &mut rule {
-                rule.push(replication.index, replication.completion_time_s)?;
+                rule.push(replication.index, replication.aim())?;
             }
             all.push(replication);
         }

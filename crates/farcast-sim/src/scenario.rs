@@ -8,22 +8,28 @@
 //! |---|---|
 //! | top | `name`, `receivers` or `[[groups]]`, `engines`, `time_limit` |
 //! | `protocol` | the transfer: size, pace, pass rules, Status Retry Timer |
+//! | `traffic` | flows of other protocols, by `name`, beside the transfer or alone |
 //! | `link.forward`, `link.return` | the links, `kind` "pipe" or "bgan", and who loses what |
 //! | `link.stages` | further stages in a row, by `name` |
 
+mod ftp;
 mod link;
 mod losses;
 mod protocol;
+mod tcp;
+mod traffic;
 
 use farcast_core::stage::Port;
 use farcast_core::{Span, Time};
 use farcast_mftp::{ClientId, Group, ReceiverConfig, SenderConfig};
 
 use crate::document::{Document, DocumentError, Reader};
-use crate::star::{Back, BackLosses, Cut, GroupConfig, StarConfig};
+use crate::star::{Back, BackLosses, BoxedStage, Cut, GroupConfig, StarConfig};
 
 use link::{Direction, LinkSpec};
 use losses::LossSpec;
+use protocol::Protocol;
+use traffic::TrafficSpec;
 
 /// Which draw of an entity a stream is for.
 #[derive(Clone, Copy)]
@@ -32,6 +38,9 @@ enum Purpose {
     Stage = 2,
     Waits = 3,
     ReturnLosses = 4,
+    FlowLosses = 5,
+    FlowReturnLosses = 6,
+    Flow = 7,
 }
 
 /// The stream labels of one replication's entity.
@@ -61,6 +70,25 @@ struct GroupSpec {
     losses: Option<LossSpec>,
 }
 
+/// The links, and who loses what on them.
+#[derive(Clone, Debug)]
+struct Links {
+    stages: Vec<(Direction, LinkSpec)>,
+    forward: LinkSpec,
+    losses: LossSpec,
+    /// Only data of the transfer is lost on the way forward.
+    data_only: bool,
+    back: LinkSpec,
+    back_losses: LossSpec,
+}
+
+/// The multicast transfer.
+#[derive(Clone, Debug)]
+struct Transfer {
+    groups: Vec<GroupSpec>,
+    protocol: Protocol,
+}
+
 /// What is simulated.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -68,18 +96,9 @@ pub struct Scenario {
     /// Every receiver is an engine of its own.
     engines: bool,
     time_limit: Span,
-    groups: Vec<GroupSpec>,
-    sender: SenderConfig,
-    receiver: ReceiverConfig,
-    overhead: u16,
-    given: bool,
-    stages: Vec<(Direction, LinkSpec)>,
-    forward: LinkSpec,
-    losses: LossSpec,
-    /// Only data is lost on the way forward.
-    data_only: bool,
-    back: LinkSpec,
-    back_losses: LossSpec,
+    transfer: Option<Transfer>,
+    traffic: Vec<TrafficSpec>,
+    links: Links,
 }
 
 impl Scenario {
@@ -95,7 +114,96 @@ impl Scenario {
         if time_limit.is_zero() {
             return Err(top.refuse("time_limit", "nothing happens in no time", "a time above zero"));
         }
-        let groups = groups(&mut top)?;
+        let traffic = top.optional_tables("traffic")?;
+        // With traffic there need be no transfer; a part of one is one of which the rest is missing.
+        let parts = ["receivers", "groups", "protocol"];
+        let groups = if traffic.is_none() || parts.iter().any(|part| top.holds(part)) {
+            Some(groups(&mut top)?)
+        } else {
+            None
+        };
+        let links = Links::read(&mut top)?;
+        let transfer = groups.map(|groups| Transfer::read(&mut top, groups, &links, engines)).transpose()?;
+        let traffic = traffic::read(&top, traffic, &links)?;
+        top.finish()?;
+        Ok(Self { name, engines, time_limit, transfer, traffic, links })
+    }
+
+    /// What the scenario is called; empty if its file does not say.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many receivers there are in all.
+    pub fn receivers(&self) -> u64 {
+        let groups = self.transfer.as_ref().map_or(&[][..], |transfer| &transfer.groups);
+        groups.iter().map(|group| u64::from(group.receivers)).sum()
+    }
+
+    /// The sender's settings, if there is a transfer.
+    pub fn sender(&self) -> Option<&SenderConfig> {
+        self.transfer.as_ref().map(|transfer| &transfer.protocol.sender)
+    }
+
+    /// How many flows there are beside the transfer.
+    pub fn flows(&self) -> usize {
+        self.traffic.len()
+    }
+
+    /// Where a replication stops.
+    pub fn time_limit(&self) -> Time {
+        Time::ZERO + self.time_limit
+    }
+
+    /// The same with an engine for each receiver, packet by packet: slower, with nothing merged.
+    #[must_use]
+    pub fn with_engines(self) -> Self {
+        Self { engines: true, ..self }
+    }
+
+    /// The world of replication number `replication`, whose random numbers follow from `seed`.
+    pub fn star(&self, seed: u64, replication: u64) -> StarConfig {
+        let streams = Streams { seed, replication };
+        let receivers = u32::try_from(self.receivers()).unwrap_or(u32::MAX);
+        let terminals = receivers.saturating_add(self.traffic.len() as u32);
+        let links = &self.links;
+        let (forward, back) = links.chains(terminals, streams);
+        let flows = (0..).zip(&self.traffic).map(|(n, flow)| flow.make(n, receivers, links, streams));
+        StarConfig {
+            sender: self.sender().cloned(),
+            groups: self.groups(streams),
+            flows: flows.collect(),
+            forward,
+            lookahead: links.back.least_delay(),
+            back: links.way_back(back, (receivers, terminals), streams),
+            overhead: self.transfer.as_ref().map_or(0, |transfer| transfer.protocol.overhead),
+            given: self.transfer.as_ref().is_some_and(|transfer| transfer.protocol.given),
+            limit: self.time_limit(),
+            cut: Cut::Whole,
+        }
+    }
+
+    fn groups(&self, streams: Streams) -> Vec<GroupConfig> {
+        let Some(transfer) = &self.transfer else { return Vec::new() };
+        let group = |(number, group): (u64, &GroupSpec)| {
+            let stream = streams.of(number, Purpose::Losses);
+            let losses = group.losses.as_ref().unwrap_or(&self.links.losses);
+            let seed = streams.seed(number, Purpose::Waits);
+            GroupConfig {
+                receivers: group.receivers,
+                population: !self.engines,
+                receiver: ReceiverConfig { seed, ..transfer.protocol.receiver.clone() },
+                losses: losses.make(0, group.receivers, stream),
+                delay: group.delay,
+                data_only: self.links.data_only,
+            }
+        };
+        (0..).zip(&transfer.groups).map(group).collect()
+    }
+}
+
+impl Links {
+    fn read(top: &mut Reader<'_>) -> Result<Self, DocumentError> {
         let mut link = top.table_or_empty("link")?;
         let mut stages = Vec::new();
         for mut stage in link.optional_tables("stages")?.unwrap_or_default() {
@@ -114,19 +222,69 @@ impl Scenario {
         let back_losses = LossSpec::read(&mut table, &back)?;
         table.finish()?;
         link.finish()?;
-        let mut protocol = protocol::read(&mut top, &forward)?;
+        Ok(Self { stages, forward, losses, data_only, back, back_losses })
+    }
+
+    /// Whether a packet takes time there and back, at least on one link.
+    fn take_time(&self) -> bool {
+        let named = self.stages.iter().map(|(_, link)| link);
+        named.chain([&self.forward, &self.back]).any(LinkSpec::takes_time)
+    }
+
+    /// The stages forward, and those of the way back but for the last link.
+    fn chains(&self, terminals: u32, streams: Streams) -> (Vec<BoxedStage>, Vec<BoxedStage>) {
+        let stage = |number: usize| streams.of(number as u64, Purpose::Stage);
+        let (mut forward, mut back) = (Vec::new(), Vec::new());
+        for (number, (direction, spec)) in self.stages.iter().enumerate() {
+            let stage = spec.stage(*direction, terminals, stage(2 + number));
+            if *direction == Direction::Forward { &mut forward } else { &mut back }.extend(stage);
+        }
+        forward.extend(self.forward.stage(Direction::Forward, terminals, stage(0)));
+        (forward, back)
+    }
+
+    fn way_back(
+        &self,
+        mut stages: Vec<BoxedStage>,
+        (receivers, terminals): (u32, u32),
+        streams: Streams,
+    ) -> Back {
+        let lose = |entity| streams.of(entity, Purpose::ReturnLosses);
+        let losses = if self.back_losses.is_memoryless() {
+            BackLosses::Shared(self.back_losses.make(0, receivers, lose(0)))
+        } else {
+            // Each receiver has a link of its own, so each has a process of its own.
+            BackLosses::Each((0..receivers).map(|n| self.back_losses.make(n, 1, lose(n.into()))).collect())
+        };
+        let stage = self.back.stage(Direction::Return, terminals, streams.of(1, Purpose::Stage));
+        if let (true, Some(delay)) = (stages.is_empty(), self.back.constant_delay()) {
+            return Back::uniform(delay, losses);
+        }
+        stages.extend(stage);
+        Back::stages(stages, losses)
+    }
+}
+
+impl Transfer {
+    /// Reads `[protocol]` for these groups.
+    fn read(
+        top: &mut Reader<'_>,
+        groups: Vec<GroupSpec>,
+        links: &Links,
+        engines: bool,
+    ) -> Result<Self, DocumentError> {
+        let mut protocol = protocol::read(top, &links.forward)?;
+        let total: u32 = groups.iter().map(|group| group.receivers).sum();
         if let Group::Closed(invited) = &mut protocol.sender.group {
-            let total: u32 = groups.iter().map(|group| group.receivers).sum();
             *invited = (0..total).map(protocol::invited).collect();
         }
-        let total: u32 = groups.iter().map(|group| group.receivers).sum();
         if protocol.given && protocol.sender.group != Group::OpenUnlimited {
             // They have joined before: data begins with all of them.
             (protocol.sender.start.receivers, protocol.sender.start.after) = (Some(total), None);
         }
         let most = groups.iter().map(|group| u64::from(group.receivers)).max().unwrap_or(0);
         let own = groups.iter().filter_map(|group| group.losses.as_ref());
-        let marks = own.chain([&losses]).map(LossSpec::marks).max().unwrap_or(0);
+        let marks = own.chain([&links.losses]).map(LossSpec::marks).max().unwrap_or(0);
         if most.saturating_mul(marks) > MOST_MARKS {
             return Err(top.refuse(
                 "receivers",
@@ -134,112 +292,14 @@ impl Scenario {
                 format!("at most {MOST_MARKS} in all"),
             ));
         }
-        let suppressed = protocol.sender.parity_symbols > 0 && !engines;
-        if suppressed {
+        if protocol.sender.parity_symbols > 0 && !engines {
             return Err(top.refuse(
                 "engines",
                 "parity is simulated with an engine for each receiver",
                 "engines = true",
             ));
         }
-        top.finish()?;
-        Ok(Self {
-            name,
-            engines,
-            time_limit,
-            groups,
-            sender: protocol.sender,
-            receiver: protocol.receiver,
-            overhead: protocol.overhead,
-            given: protocol.given,
-            stages,
-            forward,
-            losses,
-            data_only,
-            back,
-            back_losses,
-        })
-    }
-
-    /// What the scenario is called; empty if its file does not say.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// How many receivers there are in all.
-    pub fn receivers(&self) -> u64 {
-        self.groups.iter().map(|group| u64::from(group.receivers)).sum()
-    }
-
-    /// The sender's settings.
-    pub fn sender(&self) -> &SenderConfig {
-        &self.sender
-    }
-
-    /// Where a replication stops.
-    pub fn time_limit(&self) -> Time {
-        Time::ZERO + self.time_limit
-    }
-
-    /// The same with an engine for each receiver, packet by packet: slower, with nothing merged.
-    #[must_use]
-    pub fn with_engines(self) -> Self {
-        Self { engines: true, ..self }
-    }
-
-    /// The world of replication number `replication`, whose random numbers follow from `seed`.
-    pub fn star(&self, seed: u64, replication: u64) -> StarConfig {
-        let streams = Streams { seed, replication };
-        let total = u32::try_from(self.receivers()).unwrap_or(u32::MAX);
-        let stage = |number: usize| streams.of(number as u64, Purpose::Stage);
-        let mut forward = Vec::new();
-        let mut back = Vec::new();
-        for (number, (direction, spec)) in self.stages.iter().enumerate() {
-            let stage = spec.stage(*direction, total, stage(2 + number));
-            if *direction == Direction::Forward { &mut forward } else { &mut back }.extend(stage);
-        }
-        forward.extend(self.forward.stage(Direction::Forward, total, stage(0)));
-        let groups = self.groups.iter().enumerate().map(|(number, group)| {
-            let stream = streams.of(number as u64, Purpose::Losses);
-            let losses = group.losses.as_ref().unwrap_or(&self.losses);
-            let receiver =
-                ReceiverConfig { seed: streams.seed(number as u64, Purpose::Waits), ..self.receiver.clone() };
-            GroupConfig {
-                receivers: group.receivers,
-                population: !self.engines,
-                receiver,
-                losses: losses.make(0, group.receivers, stream),
-                delay: group.delay,
-                data_only: self.data_only,
-            }
-        });
-        StarConfig {
-            sender: self.sender.clone(),
-            groups: groups.collect(),
-            forward,
-            lookahead: self.back.least_delay(),
-            back: self.way_back(back, total, streams),
-            overhead: self.overhead,
-            given: self.given,
-            limit: self.time_limit(),
-            cut: Cut::Whole,
-        }
-    }
-
-    fn way_back(&self, mut stages: Vec<crate::star::BoxedStage>, total: u32, streams: Streams) -> Back {
-        let lose = |entity| streams.of(entity, Purpose::ReturnLosses);
-        let losses = if self.back_losses.is_memoryless() {
-            BackLosses::Shared(self.back_losses.make(0, total, lose(0)))
-        } else {
-            // Each receiver has a link of its own, so each has a process of its own.
-            BackLosses::Each((0..total).map(|n| self.back_losses.make(n, 1, lose(n.into()))).collect())
-        };
-        let stage = self.back.stage(Direction::Return, total, streams.of(1, Purpose::Stage));
-        if let (true, Some(delay)) = (stages.is_empty(), self.back.constant_delay()) {
-            return Back::uniform(delay, losses);
-        }
-        stages.extend(stage);
-        Back::stages(stages, losses)
+        Ok(Self { groups, protocol })
     }
 }
 

@@ -1,15 +1,26 @@
-//! One sender, a channel to groups of receivers, and their way back: the simulated world of a multicast transfer.
+//! A hub and its terminals: a multicast sender, a channel to groups of receivers and their way back, and beside them
+//! flows of other protocols, each to a terminal of its own.
 //!
 //! The sender and every single receiver are the engines that `farcast send` and `farcast receive` run; a group may be
 //! a [`Population`](farcast_mftp::Population), which decides by the same rules. What lies between is a chain of
 //! [stages](farcast_core::stage) that all share, a fan-out at which each receiver loses frames of its own, and a way
-//! back: either the same for all, or a chain of stages.
+//! back: either the same for all, or a chain of stages. [Flows](crate::traffic) share both chains; each loses packets
+//! of its own behind them. There may be no sender, or no flows.
+//!
+//! # What happens at one instant
+//!
+//! What the transfer does and what stages do goes before what flows do. So it makes no difference in how many pieces a
+//! run of the transfer enters a stage that it shares with a flow.
 
 mod back;
 mod config;
+mod flows;
 mod group;
+mod links;
 mod observe;
+mod packet;
 mod run;
+mod session;
 
 use farcast_core::random::RandomStream;
 use farcast_core::stage::Frame;
@@ -18,14 +29,17 @@ use farcast_mftp::message::Naks;
 use farcast_mftp::{Message, Sender};
 
 use crate::queue::EventQueue;
+use crate::traffic::{End, FlowMessage};
 
 pub use back::{Back, BackLosses};
-pub use config::{Cut, GroupConfig, StarConfig, StarError, receiver_address, receiver_id};
+pub use config::{Cut, GroupConfig, StarConfig, StarError, hub_address, receiver_address, receiver_id};
+pub use flows::{FlowConfig, FlowState, Passage};
 pub use group::{Group, Kind};
-pub use observe::{NakFate, Observer};
+pub use observe::{FlowPacket, NakFate, Observer};
+pub use packet::Packet;
 
 /// A stage of a chain.
-pub type BoxedStage = Box<dyn Stage<Message> + Send>;
+pub type BoxedStage = Box<dyn Stage<Packet> + Send>;
 
 /// What may happen.
 #[derive(Clone, Debug)]
@@ -38,18 +52,29 @@ enum Event {
     Arrive { receiver: u32, message: Message },
     /// The NAKs of a population reach the sender.
     Merged(Naks),
-    /// A frame enters a stage of the forward chain.
-    Forward { stage: usize, frame: Frame<Message> },
+    /// The rest of what the sender sends enters the forward chain.
+    Send(Frame<Message>),
     /// A stage of the forward chain wants to be woken.
-    ForwardWake(usize),
+    ForwardWake(u32),
     /// A frame's first datagram reaches the receivers of a group.
-    FanOut { group: usize, frame: Frame<Message> },
+    FanOut { group: u32, frame: Frame<Message> },
     /// A receiver of a group wants to be woken; of a population, the only one.
-    GroupWake { group: usize, station: usize },
-    /// A receiver's message enters a stage of the way back.
-    Return { stage: usize, receiver: u32, frame: Frame<Message> },
+    GroupWake { group: u32, station: u32 },
+    /// A receiver says something.
+    Answer { receiver: u32, frame: Frame<Message> },
+    /// A frame enters a stage behind the first, on its way to that end. The only variant of this size: so the tag of an
+    /// event has room in it, and events move by aligned words.
+    Pass { to: End, stage: u32, frame: Frame<Packet> },
     /// A stage of the way back wants to be woken.
-    ReturnWake(usize),
+    ReturnWake(u32),
+    /// A flow begins.
+    FlowStart(u32),
+    /// A flow's time is over.
+    FlowStop(u32),
+    /// A flow may want to be woken.
+    FlowWake(u32),
+    /// A flow's packet has passed the links; it may be lost yet.
+    FlowReach { flow: u32, end: End, message: FlowMessage },
 }
 
 /// A chain of stages, and when each wants to be woken.
@@ -71,9 +96,9 @@ pub struct Tally {
     pub forward_octets: u64,
     /// Datagrams that entered it.
     pub forward_datagrams: u64,
-    /// Octets that receivers sent, with overhead.
+    /// Octets that receivers and the terminals of flows sent, with overhead.
     pub return_octets: u64,
-    /// Datagrams that receivers sent.
+    /// Datagrams that they sent.
     pub return_datagrams: u64,
     /// NAKs that receivers sent.
     pub naks_sent: u64,
@@ -89,21 +114,34 @@ pub struct Tally {
 pub struct Star<'o> {
     now: Time,
     queue: EventQueue<Event>,
-    sender: Sender,
+    sender: Option<Sender>,
     wake: Time,
     overhead: u16,
     /// When the sender opens, receivers are told of it at once and without loss; it is not simulated.
     given: bool,
     forward: Chain,
     groups: Vec<Group>,
+    /// Receivers in all: the first flow's terminal has this number.
+    receivers: u32,
     back: Back,
     back_wakes: Vec<Time>,
-    /// No message that the sender has not sent yet can be an answer to what it sends now before this has passed.
+    flows: Vec<FlowState>,
+    /// Flows with an end that have not reached it.
+    unended: u32,
+    /// Whether something goes on for ever, and something else has an end.
+    stops_early: bool,
+    /// What the sender has sent that has not reached the receivers: frames that wait for their event.
+    under_way: u32,
+    /// No message that has not left the hub yet can be an answer to what leaves it now before this has passed.
     lookahead: Span,
     limit: Time,
+    /// When the replication was over.
+    end: Time,
     cut: Cut,
     cuts: RandomStream,
     began: Option<Time>,
     tally: Tally,
+    /// Reused.
+    lost: Vec<u32>,
     observer: Option<&'o mut dyn Observer>,
 }

@@ -1,13 +1,13 @@
 //! A replication's packets as a capture file that protocol analysers open.
 //!
 //! A [`Trace`] watches a [`Star`](crate::star::Star) and writes what the hosts of a real transfer would see: IPv4
-//! datagrams with UDP and MFTP as they are on the wire, their checksums right, in the order of their times to the
-//! nanosecond. The file has two interfaces:
+//! datagrams with MFTP over UDP, or what flows carry, as they are on the wire, their checksums right, in the order of their
+//! times to the nanosecond. The file has two interfaces:
 //!
 //! | interface | what is captured there |
 //! |---|---|
-//! | `sender` | what the sender sends, and the answers that reach it |
-//! | `receivers` | answers as receivers send them |
+//! | `sender` | what the sender and flows send at the hub, and what reaches them there |
+//! | `receivers` | what receivers and the terminals of flows send |
 //!
 //! An answer has the same IPv4 identification at both, so one that is at `receivers` alone was lost (of an answer that
 //! was repeated in the same octets, one of the two). A comment stands at the first packet of each pass and at each NAK
@@ -28,7 +28,8 @@ use farcast_core::stage::Frame;
 use farcast_mftp::{Body, Message, SenderConfig};
 
 use crate::queue::EventQueue;
-use crate::star::{NakFate, Observer, receiver_address};
+use crate::star::{FlowPacket, NakFate, Observer, receiver_address};
+use crate::traffic::End;
 
 use datagram::Header;
 use matching::Matching;
@@ -42,7 +43,7 @@ const RECEIVERS: u32 = 1;
 /// What a trace holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceConfig {
-    /// Octets that are kept of the payload of each DATA packet; its original length is noted all the same.
+    /// Octets that are kept of the payload of each DATA packet and of each packet of a flow; its original length is noted all the same.
     /// `u32::MAX` keeps all.
     pub payload_octets: u32,
     /// What the file's own comment says first, such as the scenario and the seed.
@@ -79,6 +80,13 @@ struct Held {
     octets: u32,
 }
 
+/// Between whom a transfer goes.
+#[derive(Clone, Copy, Debug)]
+struct Session {
+    server: SocketAddrV4,
+    response: SocketAddrV4,
+}
+
 /// Writes the packets of a replication as it is told of them, in the pcapng format (draft-ietf-opsawg-pcapng) with
 /// link type RAW.
 ///
@@ -88,8 +96,7 @@ struct Held {
 pub struct Trace<W> {
     file: Writer<W>,
     payload_octets: u32,
-    server: SocketAddrV4,
-    response: SocketAddrV4,
+    session: Option<Session>,
     runs: EventQueue<Rest>,
     held: Option<Held>,
     answers: Matching,
@@ -103,24 +110,20 @@ pub struct Trace<W> {
 }
 
 impl<W: Write> Trace<W> {
-    /// A trace of what `sender` sends and is answered. It begins to write at once.
+    /// A trace of what `sender` sends and is answered, if there is one, and of flows. It begins to write at once.
     ///
     /// # Errors
     /// An address of `sender` that is not IPv4.
-    pub fn new(out: W, sender: &SenderConfig, config: &TraceConfig) -> Result<Self, TraceError> {
-        for address in [sender.public, sender.private] {
-            ipv4(address)?;
-        }
-        let (server, response) = (ipv4(sender.server)?, ipv4(sender.response)?);
+    pub fn new(out: W, sender: Option<&SenderConfig>, config: &TraceConfig) -> Result<Self, TraceError> {
+        let session = sender.map(session).transpose()?;
         let mut file = Writer::new(out);
         file.section("farcast", &about(config));
-        file.interface("sender", "what the sender sends, and the answers that reach it");
-        file.interface("receivers", "answers as receivers send them");
+        file.interface("sender", "what the hub sends, and what reaches it");
+        file.interface("receivers", "what receivers and other terminals send");
         Ok(Self {
             file,
             payload_octets: config.payload_octets,
-            server,
-            response,
+            session,
             runs: EventQueue::default(),
             held: None,
             answers: Matching::default(),
@@ -163,8 +166,9 @@ impl<W: Write> Trace<W> {
 
     /// Writes a datagram of a run that the sender sends.
     fn leave(&mut self, at: Time, destination: SocketAddrV4, frame: &Frame<Message>, segment: u32) {
+        let Some(Session { server: source, .. }) = self.session else { return };
         self.sender_id = self.sender_id.wrapping_add(1);
-        let header = Header { source: self.server, destination, id: self.sender_id };
+        let header = Header { source, destination, id: self.sender_id };
         let octets = self.build(header, &frame.message, segment);
         let comment =
             self.new_pass(&frame.message).map_or(String::new(), |pass| format!("pass {pass} begins"));
@@ -193,6 +197,32 @@ impl<W: Write> Trace<W> {
         self.packets += 1;
     }
 
+    /// Between whom an answer of `receiver` goes.
+    fn answer_of(&self, receiver: u32) -> Option<(SocketAddrV4, SocketAddrV4)> {
+        let Session { response, .. } = self.session?;
+        Some((ipv4(receiver_address(receiver)).ok()?, response))
+    }
+
+    /// Gives the datagram at hand, which has arrived from `terminal`, the identification under which it left; by it are
+    /// told apart those that differ from octet `from` on.
+    fn recognise(&mut self, terminal: u32, from: usize) {
+        let known = self.answers.arrived(terminal, &self.datagram[from..]);
+        let id = known.unwrap_or_else(|| {
+            self.answer_id = self.answer_id.wrapping_add(1);
+            self.answer_id
+        });
+        datagram::set_id(&mut self.datagram, id);
+    }
+
+    /// Puts a packet of a flow into the datagram at hand; its length before it was cut.
+    fn build_flow(&mut self, packet: &FlowPacket<'_>, id: u16) -> Option<u32> {
+        let end = |ip| ipv4(SocketAddr::new(ip, 0)).ok();
+        let (source, destination) = (end(packet.source)?, end(packet.destination)?);
+        let header = Header { source, destination, id };
+        let built = datagram::build_flow(&mut self.datagram, header, packet.message, self.payload_octets);
+        built.map_err(|error| self.file.fail(io::Error::new(io::ErrorKind::InvalidData, error))).ok()
+    }
+
     /// Writes the NAK that waits for its fate, if one does.
     fn release(&mut self, fate: Option<NakFate>) {
         if let Some(held) = self.held.take() {
@@ -217,9 +247,9 @@ impl<W: Write> Observer for Trace<W> {
 
     fn answered(&mut self, at: Time, receiver: u32, frame: &Frame<Message>) {
         self.advance(at);
-        let Ok(source) = ipv4(receiver_address(receiver)) else { return };
+        let Some((source, destination)) = self.answer_of(receiver) else { return };
         self.answer_id = self.answer_id.wrapping_add(1);
-        let header = Header { source, destination: self.response, id: self.answer_id };
+        let header = Header { source, destination, id: self.answer_id };
         let octets = self.build(header, &frame.message, 0);
         self.answers.left(receiver, &self.datagram[datagram::HEADERS_LEN..], self.answer_id);
         self.write(RECEIVERS, at, octets, Direction::Outbound, "");
@@ -227,15 +257,9 @@ impl<W: Write> Observer for Trace<W> {
 
     fn reached(&mut self, at: Time, receiver: u32, message: &Message) {
         self.advance(at);
-        let Ok(source) = ipv4(receiver_address(receiver)) else { return };
-        let header = Header { source, destination: self.response, id: 0 };
-        let octets = self.build(header, message, 0);
-        let known = self.answers.arrived(receiver, &self.datagram[datagram::HEADERS_LEN..]);
-        let id = known.unwrap_or_else(|| {
-            self.answer_id = self.answer_id.wrapping_add(1);
-            self.answer_id
-        });
-        datagram::set_id(&mut self.datagram, id);
+        let Some((source, destination)) = self.answer_of(receiver) else { return };
+        let octets = self.build(Header { source, destination, id: 0 }, message, 0);
+        self.recognise(receiver, datagram::HEADERS_LEN);
         if matches!(message.body, Body::Nak(_)) {
             self.held = Some(Held { at, octets });
         } else {
@@ -243,10 +267,42 @@ impl<W: Write> Observer for Trace<W> {
         }
     }
 
+    fn flow_sent(&mut self, at: Time, end: End, packet: &FlowPacket<'_>) {
+        self.advance(at);
+        if end == End::Hub {
+            self.sender_id = self.sender_id.wrapping_add(1);
+            let Some(octets) = self.build_flow(packet, self.sender_id) else { return };
+            self.write(SENDER, at, octets, Direction::Outbound, "");
+        } else {
+            self.answer_id = self.answer_id.wrapping_add(1);
+            let Some(octets) = self.build_flow(packet, self.answer_id) else { return };
+            self.answers.left(packet.terminal, &self.datagram[datagram::IPV4_LEN..], self.answer_id);
+            self.write(RECEIVERS, at, octets, Direction::Outbound, "");
+        }
+    }
+
+    fn flow_reached(&mut self, at: Time, end: End, packet: &FlowPacket<'_>) {
+        if end == End::Terminal {
+            return;
+        }
+        self.advance(at);
+        let Some(octets) = self.build_flow(packet, 0) else { return };
+        self.recognise(packet.terminal, datagram::IPV4_LEN);
+        self.write(SENDER, at, octets, Direction::Inbound, "");
+    }
+
     fn nak(&mut self, _at: Time, _pass: u32, _count: u64, fate: NakFate) {
         // Merged NAKs come without a message: then none is held.
         self.release(Some(fate));
     }
+}
+
+/// Between whom the transfer of `sender` goes, all of it over IPv4.
+fn session(sender: &SenderConfig) -> Result<Session, TraceError> {
+    for address in [sender.public, sender.private] {
+        ipv4(address)?;
+    }
+    Ok(Session { server: ipv4(sender.server)?, response: ipv4(sender.response)? })
 }
 
 fn ipv4(address: SocketAddr) -> Result<SocketAddrV4, TraceError> {
@@ -268,10 +324,10 @@ fn about(config: &TraceConfig) -> String {
     let first = if config.comment.is_empty() { "" } else { "\n" };
     let kept = match config.payload_octets {
         u32::MAX => String::new(),
-        octets => format!(" Of each DATA packet {octets} octets of payload are captured."),
+        octets => format!(" Of each payload {octets} octets are captured."),
     };
     format!(
-        "{}{first}Simulated: time zero is 1970-01-01T00:00:00Z, and DATA payloads are zeros, for a simulation has no \
+        "{}{first}Simulated: time zero is 1970-01-01T00:00:00Z, and payloads are zeros, for a simulation has no \
          file contents.{kept}",
         config.comment
     )

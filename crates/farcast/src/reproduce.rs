@@ -7,6 +7,7 @@ mod rules;
 mod runner;
 mod show;
 mod tcp_mlppp;
+mod tcp_reference;
 
 use crate::args::ReproduceArgs;
 use crate::output::Output;
@@ -30,7 +31,7 @@ struct Paper {
 }
 
 /// Every paper that is known.
-const PAPERS: [Paper; 2] = [mftp_bgan::PAPER, tcp_mlppp::PAPER];
+const PAPERS: [Paper; 3] = [mftp_bgan::PAPER, tcp_mlppp::PAPER, tcp_reference::PAPER];
 
 /// A paper's numbers beside ours.
 struct Results {

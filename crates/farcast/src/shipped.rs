@@ -5,11 +5,18 @@ use farcast_sim::document::Document;
 use crate::Failure;
 
 /// Name, what it is, and text.
-const SCENARIOS: [(&str, &str, &str); 1] = [(
-    "mftp-bgan",
-    "MFTP to 20 receivers over BGAN: the study of Status Retry Timers",
-    include_str!("../../../scenarios/mftp-bgan.toml"),
-)];
+const SCENARIOS: [(&str, &str, &str); 2] = [
+    (
+        "mftp-bgan",
+        "MFTP to 20 receivers over BGAN: the study of Status Retry Timers",
+        include_str!("../../../scenarios/mftp-bgan.toml"),
+    ),
+    (
+        "tcp-geo",
+        "one TCP connection over a geostationary satellite",
+        include_str!("../../../scenarios/tcp-geo.toml"),
+    ),
+];
 
 /// The shipped scenarios: name and what each is.
 pub(crate) fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {

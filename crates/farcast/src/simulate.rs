@@ -1,6 +1,7 @@
 //! `farcast simulate`: predict a transfer.
 
 mod look;
+mod show;
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -8,7 +9,7 @@ use std::time::Instant;
 
 use farcast_core::{Span, Time};
 use farcast_sim::document::{Document, Origin};
-use farcast_sim::outcome::{Measure, Replication, Together};
+use farcast_sim::outcome::{Replication, Together};
 use farcast_sim::replicate::{HowMany, Plan, ReplicationError, run as replicate};
 use farcast_sim::scenario::Scenario;
 use farcast_stats::Precision;
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
             summary: &summary,
         })?;
     } else {
-        output.result(&table(name, &scenario, args.seed, &summary));
+        output.result(&show::summary(name, &scenario, args.seed, &summary));
     }
     Ok(if summary.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
 }
@@ -132,65 +133,4 @@ fn shown(document: &Document) -> String {
         table.row([key, value, from.into()]);
     }
     table.render()
-}
-
-/// The summary for people.
-fn table(name: &str, scenario: &Scenario, seed: u64, summary: &Together) -> String {
-    let heading = ["", "mean", "95 % interval", "sd", "5 %", "median", "95 %"];
-    let align = |(index, text)| (text, if index == 0 { Align::Left } else { Align::Right });
-    let mut table = Table::new(&heading.into_iter().enumerate().map(align).collect::<Vec<_>>());
-    for (what, measure, unit) in [
-        ("completion time", &summary.completion_time_s, "s"),
-        ("median receiver's time", &summary.median_receiver_time_s, "s"),
-        ("passes", &summary.passes, ""),
-        ("NAKs sent", &summary.naks_sent, ""),
-        ("requests collided", &summary.naks_collided, ""),
-        ("NAKs too late", &summary.naks_late, ""),
-        ("octets forward", &summary.forward_octets, "B"),
-        ("airtime forward", &summary.forward_airtime_s, "s"),
-        ("octets return", &summary.return_octets, "B"),
-        ("airtime return", &summary.return_airtime_s, "s"),
-    ] {
-        table.row(row(what, measure, unit));
-    }
-    let title = if scenario.name().is_empty() { name } else { scenario.name() };
-    let mut text = format!(
-        "{title}: {} receivers, {} replications, seed {seed}\n\n{}",
-        scenario.receivers(),
-        summary.replications,
-        table.render()
-    );
-    if summary.unfinished > 0 {
-        use std::fmt::Write;
-        let _ = write!(
-            text,
-            "\n\n{} of {} replications ended with receivers incomplete: there is no mean, and quantiles count them as \
-             later than all others",
-            summary.unfinished, summary.replications
-        );
-    }
-    text
-}
-
-fn row(what: &str, measure: &Measure, unit: &str) -> Vec<String> {
-    let number = |value: Option<f64>| value.map_or("-".into(), |value| with_unit(value, unit));
-    let interval = match (measure.mean, measure.ci95_half_width) {
-        (Some(_), Some(half)) => format!("\u{b1} {}", with_unit(half, unit)),
-        _ => "-".into(),
-    };
-    vec![
-        what.into(),
-        number(measure.mean),
-        interval,
-        number(measure.sd),
-        number(measure.p05),
-        number(measure.p50),
-        number(measure.p95),
-    ]
-}
-
-fn with_unit(value: f64, unit: &str) -> String {
-    let places = if value >= 1000.0 { 0 } else { 2 };
-    let space = if unit.is_empty() { "" } else { " " };
-    format!("{value:.places$}{space}{unit}")
 }

@@ -222,7 +222,9 @@ fn keys_in_effect_are_shown_with_their_origin() {
 fn shipped_scenarios_are_listed() {
     let ended = simulate(&Place::new(), &["--list"]);
     assert_eq!(ended.code, Some(0), "{}", ended.story());
-    assert!(ended.stdout.lines().any(|line| line.starts_with("mftp-bgan ")), "{}", ended.stdout);
+    for name in ["mftp-bgan ", "tcp-geo "] {
+        assert!(ended.stdout.lines().any(|line| line.starts_with(name)), "{}", ended.stdout);
+    }
 }
 
 #[test]
@@ -235,6 +237,123 @@ fn a_file_beside_the_user_is_a_scenario() {
     let (object, _) = json(&[name, "-n", "1", "--per-receiver"]);
     assert_eq!(object["scenario"], name);
     assert_eq!(object["replications"][0]["receivers"].as_array().unwrap().len(), 3);
+}
+
+/// TCP and a source of datagrams over one link, without a transfer.
+const TRAFFIC: &str = r#"
+name = "Traffic alone"
+time_limit = "20 s"
+[[traffic]]
+name = "fetch"
+protocol = "tcp"
+size = "200 kB"
+[[traffic]]
+name = "tone"
+protocol = "cbr"
+rate = "100 kbit/s"
+stop = "15 s"
+[link.forward]
+rate = "1 Mbit/s"
+delay = "50 ms"
+queue_packets = 20
+per = 0.01
+[link.return]
+delay = "50 ms"
+"#;
+
+#[test]
+fn traffic_needs_no_transfer() {
+    let place = Place::new();
+    let path = place.path("traffic.toml");
+    fs::write(&path, TRAFFIC).unwrap();
+    let name = path.to_str().unwrap();
+    let (object, code) = json(&[name, "-n", "4"]);
+    assert_eq!(code, 0);
+    for one in object["replications"].as_array().unwrap() {
+        let [fetch, tone] = one["flows"].as_array().unwrap().as_slice() else { panic!("{one}") };
+        assert_eq!((&fetch["name"], &fetch["protocol"]), (&"fetch".into(), &"tcp".into()));
+        assert_eq!((&fetch["direction"], &fetch["octets"]), (&"forward".into(), &200_000.into()));
+        let time = fetch["completion_time_s"].as_f64().unwrap();
+        let goodput = fetch["goodput_bit_per_s"].as_f64().unwrap();
+        assert!((goodput * time - 1_600_000.0).abs() < 1e-3, "{fetch}");
+        assert_eq!(one["completion_time_s"], fetch["completion_time_s"]);
+        for key in ["segments", "retransmits", "timeouts", "dropped", "lost"] {
+            assert!(fetch[key].is_u64(), "{key}: {fetch}");
+        }
+        // 1028 octets at 100 kbit/s: one in 82.24 ms until 15 s.
+        assert_eq!((&tone["sent"], &tone["completion_time_s"]), (&183.into(), &Value::Null));
+        let missing = tone["dropped"].as_u64().unwrap() + tone["lost"].as_u64().unwrap();
+        assert_eq!(tone["received"].as_u64().unwrap() + missing, 183);
+        assert!((tone["loss"].as_f64().unwrap() - missing as f64 / 183.0).abs() < 1e-12);
+        for key in ["delay_mean_s", "delay_p95_s"] {
+            assert!(tone[key].as_f64().unwrap() >= 0.05, "{key}: {tone}");
+        }
+        assert!(tone["jitter_s"].is_f64() && tone.get("segments").is_none(), "{tone}");
+    }
+    let flows = object["summary"]["flows"].as_array().unwrap();
+    assert_eq!(flows[0]["goodput_bit_per_s"]["n"], 4);
+    assert_eq!(flows[0]["completion_time_s"], object["summary"]["completion_time_s"]);
+    assert!(flows[1].get("completion_time_s").is_none() && flows[1]["loss"]["n"] == 4);
+    // The same for any number of threads.
+    let run = |threads| simulate(&place, &[name, "-n", "4", "--json", "--threads", threads]).stdout;
+    assert_eq!(run("1"), run("3"));
+}
+
+#[test]
+fn a_table_of_flows() {
+    let place = Place::new();
+    let path = place.path("traffic.toml");
+    fs::write(&path, TRAFFIC).unwrap();
+    let ended = simulate(&place, &[path.to_str().unwrap(), "-n", "3"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.story());
+    let text = &ended.stdout;
+    assert!(text.starts_with("Traffic alone: 2 flows, 3 replications, seed 1\n"), "{text}");
+    assert!(text.contains("completion time") && !text.contains("NAKs"), "{text}");
+    let heading = text.lines().find(|line| line.starts_with("flow ")).unwrap();
+    for column in ["protocol", "direction", "goodput", "time", "segments", "again", "loss", "delay", "jitter"]
+    {
+        assert!(heading.contains(column), "{column}: {text}");
+    }
+    // Columns line up: of each row the goodput ends where its heading does.
+    let end = heading.find("goodput").unwrap() + "goodput".len();
+    for name in ["fetch  tcp", "tone   cbr"] {
+        let row = text.lines().find(|line| line.starts_with(name)).unwrap();
+        assert!(row[..end].ends_with("kbit/s"), "{text}");
+    }
+    // Beside a transfer, both are told of.
+    let flows = &TRAFFIC[TRAFFIC.find("[[").unwrap()..TRAFFIC.find("[link").unwrap()];
+    let own = format!("{}\n{flows}", include_str!("../../../scenarios/mftp-bgan.toml"));
+    fs::write(&path, own).unwrap();
+    let both = simulate(&place, &[path.to_str().unwrap(), "-n", "1", "--set", "protocol.file=30 kB"]);
+    assert!(
+        both.stdout.starts_with("MFTP over BGAN: 20 receivers, 2 flows, 1 replications"),
+        "{}",
+        both.story()
+    );
+    assert!(both.stdout.contains("NAKs sent") && both.stdout.contains("fetch  tcp"), "{}", both.story());
+}
+
+#[test]
+fn the_shipped_connection_is_what_ns_2_measures() {
+    // 20 packets of 8000 bit each round trip of 560 ms and what sending takes: ns-2.35 gives 282,864 bit/s, start-up
+    // included, and 2 Mbit/s give at most 1000/1040 of it.
+    let setting = ["tcp-geo", "-n", "1", "--set", "traffic.bulk.window=20 packets"];
+    let (object, code) = json(&setting);
+    assert_eq!(code, 0);
+    let flow = &object["replications"][0]["flows"][0];
+    let goodput = flow["goodput_bit_per_s"].as_f64().unwrap();
+    assert!((goodput / 282_864.0 - 1.0).abs() < 0.01, "{flow}");
+    assert_eq!(object["summary"]["unfinished"], 0);
+    assert!(object["replications"][0]["completion_time_s"].is_null());
+    // A trace of it, and no timeline.
+    let place = Place::new();
+    let path = place.path("tcp.pcapng");
+    let trace = ["tcp-geo", "-n", "1", "--set", "time_limit=5 s", "--trace", path.to_str().unwrap()];
+    let ended = simulate(&place, &trace);
+    assert_eq!(ended.code, Some(0), "{}", ended.story());
+    assert!(ended.stderr.contains("packets of replication 0") && fs::metadata(&path).unwrap().len() > 10_000);
+    let said = sentence(&["tcp-geo", "-n", "1", "--timeline", "no.html"]);
+    assert!(said.contains("a timeline is drawn of a transfer with MFTP"), "{said}");
 }
 
 #[test]

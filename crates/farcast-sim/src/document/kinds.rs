@@ -261,23 +261,20 @@ impl<T: Clone + PartialEq> Kind for Choice<'_, T> {
     }
 }
 
-/// Integers within a range.
-pub(super) struct Integers<T>(pub(super) Integer<T>);
+/// A list of values of one kind.
+pub(super) struct List<K>(pub(super) K);
 
-impl<T> Kind for Integers<T>
-where
-    Integer<T>: Kind<Value = T>,
-{
-    type Value = Vec<T>;
+impl<K: Kind> Kind for List<K> {
+    type Value = Vec<K::Value>;
 
-    fn read(&self, node: &Node) -> Result<Vec<T>, (Source, Problem)> {
+    fn read(&self, node: &Node) -> Result<Self::Value, (Source, Problem)> {
         match &node.value {
             Value::List(nodes) => nodes.iter().map(|node| self.0.read(node)).collect(),
             other => Err((node.source, kind(other, "a list", format!("a list, as in {}", self.example())))),
         }
     }
 
-    fn literal(&self, value: &Vec<T>) -> String {
+    fn literal(&self, value: &Self::Value) -> String {
         format!("[{}]", value.iter().map(|value| self.0.literal(value)).collect::<Vec<_>>().join(", "))
     }
 

@@ -8,7 +8,7 @@ use farcast_core::Span;
 use farcast_core::units::{BitRate, Bytes, Probability};
 
 use super::error::{Fault, Problem};
-use super::kinds::{self, Choice, Flag, Integer, Integers, Kind, Number, Text, WithUnit};
+use super::kinds::{self, Choice, Flag, Integer, Kind, List, Number, Text, WithUnit};
 use super::suggestion::nearest;
 use super::tree::{self, Node, Source, Table, Value};
 use super::{Document, DocumentError, Origin};
@@ -64,6 +64,8 @@ impl<'d> Reader<'d> {
             "a size with its unit, 0 B to 9000 TB (`\"1 MiB\"`)";
         WithUnit::<Probability>::NEW => Probability, probability, probability_or, optional_probability,
             "a probability, 0 to 1, as a number or as text (`0.005`, `\"0.5 %\"`)";
+        List(WithUnit::<Bytes>::NEW) => Vec<Bytes>, list_of_bytes, list_of_bytes_or, optional_list_of_bytes,
+            "a list of sizes with their units (`[\"1 MiB\", \"10 kB\"]`)";
         Text => String, text, text_or, optional_text, "any text";
         Flag => bool, flag, flag_or, optional_flag, "true or false";
     }
@@ -164,7 +166,7 @@ impl<'d> Reader<'d> {
     where
         T: Copy + Display + PartialOrd + TryFrom<i64>,
     {
-        self.required(key, &Integers(Integer(range)))
+        self.required(key, &List(Integer(range)))
     }
 
     /// The list at `key`, integers within `range`; `default` if it is absent.
@@ -177,7 +179,7 @@ impl<'d> Reader<'d> {
     where
         T: Copy + Display + PartialOrd + TryFrom<i64>,
     {
-        self.or(key, &Integers(Integer(range)), default)
+        self.or(key, &List(Integer(range)), default)
     }
 
     /// The list at `key`, integers within `range`; `None` if it is absent.
@@ -189,7 +191,7 @@ impl<'d> Reader<'d> {
     where
         T: Copy + Display + PartialOrd + TryFrom<i64>,
     {
-        self.optional(key, &Integers(Integer(range)))
+        self.optional(key, &List(Integer(range)))
     }
 
     /// A reader of the table at `key`; an error if it is absent.
@@ -253,6 +255,11 @@ impl<'d> Reader<'d> {
             Ok(self.inner(table, node.source, path, key))
         };
         nodes.iter().enumerate().map(reader).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Whether there is anything at `key`, whatever it is.
+    pub fn holds(&mut self, key: &'static str) -> bool {
+        self.ask(key).is_some()
     }
 
     /// The path of this table, as errors and assignments write it; empty for the top.

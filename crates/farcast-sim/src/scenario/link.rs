@@ -81,6 +81,15 @@ impl LinkSpec {
         }
     }
 
+    /// Whether a frame takes time, as a rule.
+    pub(super) fn takes_time(&self) -> bool {
+        match self {
+            Self::Pipe(config) => config.rate.is_some() || !config.delay.is_zero(),
+            Self::Hold(_) => false,
+            Self::BganForward(_) | Self::BganReturn(_) => true,
+        }
+    }
+
     /// The shortest time that a frame takes.
     pub(super) fn least_delay(&self) -> Span {
         match self {

@@ -16,6 +16,7 @@ use crate::document::{DocumentError, Reader};
 use crate::star::receiver_id;
 
 /// What the engines of a scenario are set to.
+#[derive(Clone, Debug)]
 pub(super) struct Protocol {
     pub(super) sender: SenderConfig,
     pub(super) receiver: ReceiverConfig,

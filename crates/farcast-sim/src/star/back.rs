@@ -1,8 +1,9 @@
 //! The way back from receivers to the sender.
 
+use farcast_core::stage::Output;
 use farcast_core::{Among, Losses, Span, Time};
 
-use super::BoxedStage;
+use super::{BoxedStage, Packet};
 
 /// Who loses what on the way back, where every receiver has a link of its own.
 #[derive(Debug)]
@@ -43,6 +44,22 @@ impl Back {
 
     pub(super) fn len(&self) -> usize {
         if let Path::Stages(stages) = &self.path { stages.len() } else { 0 }
+    }
+
+    /// The next frame that leaves a stage.
+    pub(super) fn poll_output(&mut self, stage: usize) -> Option<Output<Packet>> {
+        match &mut self.path {
+            Path::Constant(_) => None,
+            Path::Stages(stages) => stages[stage].poll_output(),
+        }
+    }
+
+    /// When a stage wants to be woken.
+    pub(super) fn poll_timeout(&self, stage: usize) -> Time {
+        match &self.path {
+            Path::Constant(_) => Time::NEVER,
+            Path::Stages(stages) => stages[stage].poll_timeout().map_or(Time::NEVER, |deadline| deadline.at),
+        }
     }
 
     /// Whether a message of `receiver` is lost.

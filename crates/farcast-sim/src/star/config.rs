@@ -9,13 +9,19 @@ use farcast_mftp::{
 };
 
 use super::group::{Group, Kind, Station};
-use super::{Back, BoxedStage, Chain, Observer, Star, Tally};
+use super::{Back, BoxedStage, Chain, FlowConfig, FlowState, Observer, Star, Tally};
 use crate::queue::EventQueue;
 
 /// The address of receiver 0; receiver n has the one n behind it.
 const FIRST_RECEIVER: u32 = 0x0A40_0000;
 
-/// The address that receiver `n` answers from, in 10.64.0.0/10.
+/// The address of the hub, from which flows send.
+pub const fn hub_address() -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1))
+}
+
+/// The address that receiver `n` answers from, in 10.64.0.0/10; the terminal of flow `n` has the one that lies `n` behind
+/// those of all receivers.
 pub fn receiver_address(n: u32) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::from_bits(FIRST_RECEIVER.wrapping_add(n))), 5402)
 }
@@ -68,20 +74,22 @@ pub struct GroupConfig {
 
 /// Everything that a [`Star`] is made of.
 pub struct StarConfig {
-    /// The sender.
-    pub sender: SenderConfig,
+    /// The sender of the multicast transfer, if there is one.
+    pub sender: Option<SenderConfig>,
     /// The receivers; those of the first group are numbered from 0, and so on.
     pub groups: Vec<GroupConfig>,
-    /// The stages that the sender's frames pass, in order.
+    /// Traffic beside the transfer, or alone.
+    pub flows: Vec<FlowConfig>,
+    /// The stages that what leaves the hub passes, in order.
     pub forward: Vec<BoxedStage>,
     /// The way back.
     pub back: Back,
-    /// Octets of a datagram on the links besides its `wire_len`.
+    /// Octets of a datagram of the transfer on the links besides its `wire_len`.
     pub overhead: u16,
     /// Whether receivers know of the transmission when it opens, instead of hearing announcements and registering over
     /// the links.
     pub given: bool,
-    /// No answer to what leaves the sender now can reach it before this has passed. Too short only costs time.
+    /// No answer to what leaves the hub now can reach it before this has passed. Too short only costs time.
     pub lookahead: Span,
     /// Where the replication stops.
     pub limit: Time,
@@ -102,52 +110,83 @@ pub enum StarError {
     /// There is nobody to receive.
     #[error("there are no receivers")]
     NoReceivers,
-    /// The addresses of receivers end.
-    #[error("at most 4,194,304 receivers can be simulated")]
+    /// There are receivers, and nobody sends to them.
+    #[error("there are receivers but no sender")]
+    NoSender,
+    /// There is neither a transfer nor a flow.
+    #[error("there is nothing to simulate: a transfer or a flow is needed")]
+    Nothing,
+    /// The addresses of terminals end.
+    #[error("at most 4,194,304 receivers and flows can be simulated")]
     TooMany,
 }
 
 impl<'o> Star<'o> {
-    /// A world at time zero, in which the sender is about to open.
+    /// A world at time zero, in which the sender is about to open and the first flows to start.
     ///
     /// # Errors
     /// A setting that cannot work.
     pub fn new(config: StarConfig, observer: Option<&'o mut dyn Observer>) -> Result<Self, StarError> {
-        let total: u64 = config.groups.iter().map(|group| u64::from(group.receivers)).sum();
-        if total == 0 {
-            return Err(StarError::NoReceivers);
-        }
-        if total > 1 << 22 {
-            return Err(StarError::TooMany);
-        }
-        let mut first = 0;
-        let mut groups = Vec::new();
-        for group in config.groups {
-            let receivers = group.receivers;
-            groups.push(make_group(group, first, &config.sender)?);
-            first += receivers;
-        }
+        let receivers = check(&config)?;
+        let groups = match &config.sender {
+            Some(sender) => make_groups(config.groups, sender)?,
+            None => Vec::new(),
+        };
+        let flows: Vec<FlowState> = config.flows.into_iter().map(FlowState::new).collect();
+        let unended = flows.iter().filter(|flow| flow.flow().has_end()).count() as u32;
+        let something_ends = config.sender.is_some() || unended > 0;
         let cuts = RandomStream::derive(if let Cut::Random(seed) = config.cut { seed } else { 0 }, &[]);
         Ok(Self {
             now: Time::ZERO,
             queue: EventQueue::default(),
-            sender: Sender::new(config.sender)?,
+            sender: config.sender.map(Sender::new).transpose()?,
             wake: Time::NEVER,
             overhead: config.overhead,
             given: config.given,
             forward: Chain::new(config.forward),
             groups,
+            receivers,
             back_wakes: vec![Time::NEVER; config.back.len()],
             back: config.back,
+            unended,
+            stops_early: something_ends && flows.iter().any(FlowState::is_endless),
+            flows,
+            under_way: 0,
             lookahead: config.lookahead,
             limit: config.limit,
+            end: config.limit,
             cut: config.cut,
             cuts,
             began: None,
             tally: Tally::default(),
+            lost: Vec::new(),
             observer,
         })
     }
+}
+
+/// How many receivers there are, if everyone has whom they need.
+fn check(config: &StarConfig) -> Result<u32, StarError> {
+    let receivers: u64 = config.groups.iter().map(|group| u64::from(group.receivers)).sum();
+    match (&config.sender, receivers) {
+        (Some(_), 0) => return Err(StarError::NoReceivers),
+        (None, 1..) => return Err(StarError::NoSender),
+        (None, 0) if config.flows.is_empty() => return Err(StarError::Nothing),
+        _ => {}
+    }
+    let terminals = receivers.saturating_add(config.flows.len() as u64);
+    u32::try_from(receivers).ok().filter(|_| terminals <= 1 << 22).ok_or(StarError::TooMany)
+}
+
+fn make_groups(configs: Vec<GroupConfig>, sender: &SenderConfig) -> Result<Vec<Group>, StarError> {
+    let mut first = 0;
+    let mut groups = Vec::new();
+    for config in configs {
+        let receivers = config.receivers;
+        groups.push(make_group(config, first, sender)?);
+        first += receivers;
+    }
+    Ok(groups)
 }
 
 fn make_group(config: GroupConfig, first: u32, sender: &SenderConfig) -> Result<Group, StarError> {

@@ -1,10 +1,12 @@
 //! Watching a replication.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use farcast_core::Time;
 use farcast_core::stage::Frame;
 use farcast_mftp::{Message, Phase, SenderEvent};
+
+use crate::traffic::{End, FlowMessage};
 
 /// What became of a NAK at the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +17,19 @@ pub enum NakFate {
     Known,
     /// It answers an earlier pass than the last.
     Late,
+}
+
+/// A packet of a flow, and between whom it goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowPacket<'a> {
+    /// The number of the flow's terminal; the first flow's is behind all receivers.
+    pub terminal: u32,
+    /// Who sent it.
+    pub source: IpAddr,
+    /// Whom it is for.
+    pub destination: IpAddr,
+    /// What it says.
+    pub message: &'a FlowMessage,
 }
 
 /// Someone who is told what happens in a replication; it changes nothing.
@@ -39,6 +54,10 @@ pub trait Observer {
     fn told(&mut self, _at: Time, _event: &SenderEvent) {}
     /// The sender has done what was to be done at `at`, and this is where it stands then.
     fn phase(&mut self, _at: Time, _phase: Phase) {}
+    /// A packet of a flow leaves `end`.
+    fn flow_sent(&mut self, _at: Time, _end: End, _packet: &FlowPacket<'_>) {}
+    /// A packet of a flow reaches `end`.
+    fn flow_reached(&mut self, _at: Time, _end: End, _packet: &FlowPacket<'_>) {}
     /// A receiver has everything since `at`. This is told when the replication is over, in the order of these times.
     fn completed(&mut self, _at: Time, _receiver: u32) {}
 }

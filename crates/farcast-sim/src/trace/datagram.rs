@@ -1,11 +1,15 @@
-//! IPv4 and UDP around a message (RFC 791, RFC 768).
+//! IPv4 and UDP or TCP around a message (RFC 791, RFC 768, RFC 9293).
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use farcast_core::engine::Message as _;
 use farcast_mftp::{Body, Message, wire};
+use farcast_tcp::{Segment, wire as tcp};
+
+use crate::traffic::{Datagram, FlowMessage};
 
 /// Octets of the IPv4 header without options.
-const IPV4_LEN: usize = 20;
+pub(super) const IPV4_LEN: usize = 20;
 /// Octets of the UDP header.
 const UDP_LEN: usize = 8;
 /// Octets before the message.
@@ -26,9 +30,18 @@ pub(super) struct Header {
 
 /// A message that no IPv4 datagram holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("a message of {octets} octets does not fit a UDP datagram over IPv4, which holds at most 65,507")]
-pub(super) struct TooLong {
-    octets: usize,
+pub(super) enum BuildError {
+    /// It is too long.
+    #[error(
+        "a message of {octets} octets does not fit an IPv4 datagram, which holds at most 65,515 behind its header"
+    )]
+    TooLong {
+        /// Its length with the transport's header.
+        octets: usize,
+    },
+    /// A segment has no encoding.
+    #[error(transparent)]
+    Tcp(#[from] tcp::EncodeError),
 }
 
 /// Puts the datagram of `segment` of `message` into `out`, with at most `payload_octets` of a DATA payload; its
@@ -42,19 +55,85 @@ pub(super) fn build(
     message: &Message,
     segment: u32,
     payload_octets: u32,
-) -> Result<u32, TooLong> {
+) -> Result<u32, BuildError> {
     out.clear();
     out.resize(HEADERS_LEN, 0);
-    let octets = wire::encoded_len(message, segment);
-    let total = u16::try_from(octets + HEADERS_LEN).map_err(|_| TooLong { octets })?;
+    let total = total(wire::encoded_len(message, segment) + UDP_LEN)?;
     wire::encode(message, segment, out);
     if matches!(message.body, Body::Data(_)) {
         let payload = usize::from(total) - out.len();
         out.resize(out.len() + payload.min(payload_octets as usize), 0);
     }
     fill_udp(out, header, total - IPV4_LEN as u16);
-    fill_ipv4(out, header, total);
+    fill_ipv4(out, header, total, UDP);
     Ok(u32::from(total))
+}
+
+/// Puts the packet of a flow into `out`, with at most `payload_octets` of its data, which are zeros but for what a datagram
+/// says of itself; its length before that cut, in octets. Of `header` only the addresses count: a segment has its ports
+/// in it, and a datagram goes to the port for what nobody wants (RFC 863).
+pub(super) fn build_flow(
+    out: &mut Vec<u8>,
+    header: Header,
+    message: &FlowMessage,
+    payload_octets: u32,
+) -> Result<u32, BuildError> {
+    let total = total(message.wire_len(0))?;
+    out.clear();
+    out.resize(IPV4_LEN, 0);
+    let protocol = match message {
+        FlowMessage::Tcp(segment) => {
+            add_segment(out, header, segment, payload_octets)?;
+            tcp::PROTOCOL
+        }
+        FlowMessage::Datagram(datagram) => {
+            add_datagram(out, header, datagram);
+            out.truncate(HEADERS_LEN + usize::from(datagram.octets).min(payload_octets as usize));
+            UDP
+        }
+    };
+    fill_ipv4(out, header, total, protocol);
+    Ok(u32::from(total))
+}
+
+/// Appends a segment. Its checksum is that of the whole, as above.
+fn add_segment(
+    out: &mut Vec<u8>,
+    header: Header,
+    segment: &Segment,
+    payload_octets: u32,
+) -> Result<(), BuildError> {
+    let (source, destination) = (*header.source.ip(), *header.destination.ip());
+    let data = &ZEROS[..usize::from(segment.payload.len)];
+    let mut front = [0; tcp::MAX_HEADER_LEN];
+    let len = tcp::encode(segment, tcp::Addresses::V4 { source, destination }, &[data], &mut front)?;
+    out.extend_from_slice(&front[..len]);
+    out.extend_from_slice(&data[..data.len().min(payload_octets as usize)]);
+    Ok(())
+}
+
+/// Appends a whole datagram, which begins with its number and its time.
+fn add_datagram(out: &mut Vec<u8>, header: Header, datagram: &Datagram) {
+    let said = [datagram.number.to_be_bytes(), datagram.sent.as_nanos().to_be_bytes()];
+    out.resize(HEADERS_LEN, 0);
+    out.extend_from_slice(said.as_flattened());
+    let octets = usize::from(datagram.octets);
+    out.resize(HEADERS_LEN + octets, 0);
+    let port = |end: SocketAddrV4, port| SocketAddrV4::new(*end.ip(), port);
+    let (source, destination) = (port(header.source, PROBE_PORT), port(header.destination, DISCARD_PORT));
+    fill_udp(out, Header { source, destination, ..header }, (UDP_LEN + octets) as u16);
+}
+
+/// The data of every segment.
+static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
+/// Where probes come from.
+const PROBE_PORT: u16 = 49_152;
+/// Where they go.
+const DISCARD_PORT: u16 = 9;
+
+/// The length of an IPv4 datagram with `octets` behind its header.
+fn total(octets: usize) -> Result<u16, BuildError> {
+    u16::try_from(octets + IPV4_LEN).map_err(|_| BuildError::TooLong { octets })
 }
 
 /// Changes the identification of a datagram that [`build`] has made.
@@ -65,11 +144,11 @@ pub(super) fn set_id(datagram: &mut [u8], id: u16) {
     datagram[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-fn fill_ipv4(out: &mut [u8], header: Header, total: u16) {
+fn fill_ipv4(out: &mut [u8], header: Header, total: u16, protocol: u8) {
     // Version 4, five words of header.
     out[0] = 0x45;
     out[2..4].copy_from_slice(&total.to_be_bytes());
-    (out[8], out[9]) = (TTL, UDP);
+    (out[8], out[9]) = (TTL, protocol);
     out[12..16].copy_from_slice(&header.source.ip().octets());
     out[16..20].copy_from_slice(&header.destination.ip().octets());
     set_id(out, header.id);

@@ -1,9 +1,9 @@
-//! Which answer that arrives is which that left.
+//! Which packet of a terminal that arrives is which that left.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Answers of one receiver that are remembered; of more, the oldest was lost.
-const UNDER_WAY: usize = 256;
+/// Packets of one terminal that are remembered; of more, the oldest was lost.
+const UNDER_WAY: usize = 2048;
 
 /// The answers under way: of each receiver the digests of what it said, and their identifications.
 #[derive(Clone, Debug, Default)]
@@ -55,10 +55,10 @@ mod tests {
     #[test]
     fn alike_answers_arrive_in_their_order_and_old_ones_are_forgotten() {
         let mut matching = Matching::default();
-        for id in 0..300 {
+        for id in 0..2092 {
             matching.left(4, b"nak", id);
         }
-        // The last 256 are remembered.
+        // The last 2048 are remembered.
         assert_eq!((matching.arrived(4, b"nak"), matching.arrived(4, b"nak")), (Some(44), Some(45)));
         assert_eq!((matching.arrived(4, b"ack"), matching.arrived(5, b"nak")), (None, None));
     }

@@ -12,7 +12,7 @@ fn sender(server: &str) -> SenderConfig {
 }
 
 fn trace<W: Write>(out: W) -> Trace<W> {
-    Trace::new(out, &sender("10.0.0.1:5402"), &TraceConfig::default()).unwrap()
+    Trace::new(out, Some(&sender("10.0.0.1:5402")), &TraceConfig::default()).unwrap()
 }
 
 fn group() -> SocketAddr {
@@ -156,7 +156,7 @@ fn what_no_datagram_holds_is_an_error() {
 #[test]
 fn only_ipv4_is_traced() {
     let config = TraceConfig::default();
-    let error = Trace::new(Vec::new(), &sender("[fd77::1]:5402"), &config).unwrap_err();
+    let error = Trace::new(Vec::new(), Some(&sender("[fd77::1]:5402")), &config).unwrap_err();
     let told = "[fd77::1]:5402 is no IPv4 address; a trace is written of IPv4 sessions only";
     assert_eq!(error.to_string(), told);
 }
@@ -165,7 +165,7 @@ fn only_ipv4_is_traced() {
 fn payload_is_cut_to_the_setting() {
     for (payload_octets, captured) in [(0, 68), (64, 132), (500, 568), (u32::MAX, 568)] {
         let config = TraceConfig { payload_octets, comment: "x".repeat(70_000) + "é" };
-        let mut trace = Trace::new(Vec::new(), &sender("10.0.0.1:5402"), &config).unwrap();
+        let mut trace = Trace::new(Vec::new(), Some(&sender("10.0.0.1:5402")), &config).unwrap();
         trace.sent_to(at(1), group(), &data(0, 1));
         let file = trace.finish().unwrap();
         // The packet's block is the last: header, packet, flags, "pass 1 begins", end of options, length.

@@ -173,7 +173,7 @@ impl Case {
         };
         let pipe = Pipe::new(pipe, Port::Terminals, RandomStream::derive(0, &[])).unwrap();
         let config = StarConfig {
-            sender: self.sender(),
+            sender: Some(self.sender()),
             groups: vec![GroupConfig {
                 receivers: n,
                 population,
@@ -182,6 +182,7 @@ impl Case {
                 delay: Span::from_nanos(17),
                 data_only: self.data_only,
             }],
+            flows: Vec::new(),
             forward: vec![Box::new(pipe)],
             back: Back::uniform(self.delay, BackLosses::Shared(Box::new(back))),
             overhead: 28,
@@ -256,7 +257,7 @@ fn play(case: Case, population: bool, cut: Cut) -> (Outcome, Story) {
     let (mut star, requests_lost) = case.star(population, cut, &mut story);
     star.run();
     let group = &star.groups()[0];
-    let sender = star.sender();
+    let sender = star.sender().unwrap();
     let members = sender.members();
     let outcome = Outcome {
         completed: (0..case.receivers).map(|n| group.completed(n)).collect(),

@@ -7,4 +7,5 @@ mod history;
 mod law11;
 mod scenarios;
 mod trace;
+mod traffic;
 mod worlds;

@@ -21,7 +21,8 @@ use farcast_sim::star::{
 };
 use farcast_sim::trace::{Trace, TraceConfig};
 
-use reader::{datagram, read};
+use reader::datagram;
+pub(crate) use reader::read;
 
 /// Octets of a DTU's payload that the traces here keep, unless they keep all.
 const KEPT: u32 = 64;
@@ -69,7 +70,7 @@ impl World {
         let receiver = ReceiverConfig { seed: self.seed, ..ReceiverConfig::new(ClientId(1), 5402) };
         let delay = Span::from_millis(300);
         let config = StarConfig {
-            sender: self.sender(),
+            sender: Some(self.sender()),
             groups: vec![GroupConfig {
                 receivers: n,
                 population: false,
@@ -78,6 +79,7 @@ impl World {
                 delay,
                 data_only: false,
             }],
+            flows: Vec::new(),
             forward: Vec::new(),
             back: Back::uniform(delay, BackLosses::Shared(back)),
             overhead: 28,
@@ -202,7 +204,7 @@ struct Traced {
 
 fn traced(world: World, payload_octets: u32) -> Traced {
     let config = TraceConfig { payload_octets, comment: format!("{world:?}") };
-    let mut trace = Trace::new(Vec::new(), &world.sender(), &config).unwrap();
+    let mut trace = Trace::new(Vec::new(), Some(&world.sender()), &config).unwrap();
     let mut witness = Witness::new(&mut trace);
     world.play(&mut witness);
     let Witness { mut seen, fates, passes, .. } = witness;
@@ -301,12 +303,13 @@ fn the_same_replication_gives_the_same_bytes() {
 }
 
 /// What tshark reads in a file, a line for each packet.
-fn tshark(name: &str, file: &[u8], fields: &[&str]) -> Vec<String> {
+pub(crate) fn tshark(name: &str, file: &[u8], fields: &[&str]) -> Vec<String> {
     let path = format!("{}/{name}.pcapng", env!("CARGO_TARGET_TMPDIR"));
     std::fs::write(&path, file).unwrap();
     let mut command = Command::new("tshark");
     command.args(["-r", &path, "-T", "fields", "-E", "separator=|", "-E", "occurrence=f"]);
     command.args(["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"]);
+    command.args(["-o", "tcp.check_checksum:TRUE"]);
     command.args(fields.iter().flat_map(|field| ["-e", field]));
     let output = command.output().unwrap_or_else(|error| {
         panic!("tshark: {error}; this test needs the Debian package tshark, which scripts/setup installs")

@@ -142,7 +142,8 @@ fn simulate(runner: &Runner<'_>, case: &Case, n: u32, shares: Shares) -> Result<
         document.set(&setting)?;
     }
     let scenario = Scenario::read(&document)?;
-    let timer = Sender::new(scenario.sender().clone())?.status_retry().as_secs_f64();
+    let config = scenario.sender().expect("the shipped scenario has a transfer").clone();
+    let timer = Sender::new(config)?.status_retry().as_secs_f64();
     let replications = runner.run(&scenario)?;
     let delays: Option<Vec<f64>> = replications.iter().map(|one| one.completion_time_s).collect();
     let delays = delays.ok_or_else(|| Failure {

@@ -56,6 +56,13 @@ impl<'a> Runner<'a> {
     /// Every replication of `scenario`, in order. All settings of a paper have the same seed, so their replications of
     /// one index have common random numbers.
     pub(super) fn run(&self, scenario: &Scenario) -> Result<Vec<Replication>, Failure> {
+        self.run_at_most(scenario, self.replications)
+    }
+
+    /// As many, but at most `most`: what draws nothing need not be repeated.
+    pub(super) fn run_at_most(&self, scenario: &Scenario, most: u64) -> Result<Vec<Replication>, Failure> {
+        let wanted = self.replications.min(most);
+        let plan = Plan { how_many: HowMany::Count(wanted), ..self.plan };
         let before = self.done.get();
         let (output, total, begin) = (self.output, self.total, self.begin);
         let (paper, progress, interrupted) = (self.paper, &self.progress, &self.interrupted);
@@ -70,9 +77,9 @@ impl<'a> Runner<'a> {
             }
             !interrupted.load(Ordering::Relaxed)
         };
-        let replications = replicate(scenario, &self.plan, &done)?;
-        self.done.set(before + replications.len() as u64);
-        if replications.len() as u64 == self.replications {
+        let replications = replicate(scenario, &plan, &done)?;
+        self.done.set(before + self.replications);
+        if replications.len() as u64 == wanted {
             return Ok(replications);
         }
         self.clear();

@@ -25,6 +25,10 @@ pub(super) fn look(args: &SimulateArgs, scenario: &Scenario, output: &Output) ->
         output.line(&format!("{}: {packets} packets of replication {}", path.display(), args.replication));
     }
     if let Some(path) = &args.timeline {
+        if scenario.sender().is_none() {
+            let sentence = "a timeline is drawn of a transfer with MFTP, and this scenario has none";
+            return Err(Failure::usage(sentence.to_owned()));
+        }
         let page = page(args, scenario)?;
         let mut file = beside(path)?;
         file.write_all(page.as_bytes()).map_err(|error| cannot_write(path, &error))?;

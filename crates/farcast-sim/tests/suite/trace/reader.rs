@@ -10,21 +10,21 @@ use super::{Seen, server};
 
 /// A packet as the reader finds it.
 #[derive(Debug)]
-pub(super) struct Packet {
-    pub(super) at: Time,
-    pub(super) interface: usize,
-    pub(super) octets: usize,
-    pub(super) captured: Vec<u8>,
-    pub(super) comment: Option<String>,
-    pub(super) outbound: bool,
+pub(crate) struct Packet {
+    pub(crate) at: Time,
+    pub(crate) interface: usize,
+    pub(crate) octets: usize,
+    pub(crate) captured: Vec<u8>,
+    pub(crate) comment: Option<String>,
+    pub(crate) outbound: bool,
 }
 
 /// What the reader finds in a file.
 #[derive(Debug, Default)]
-pub(super) struct File {
-    pub(super) comment: String,
-    pub(super) interfaces: Vec<String>,
-    pub(super) packets: Vec<Packet>,
+pub(crate) struct File {
+    pub(crate) comment: String,
+    pub(crate) interfaces: Vec<String>,
+    pub(crate) packets: Vec<Packet>,
 }
 
 fn u16_at(octets: &[u8], at: usize) -> u16 {
@@ -56,7 +56,7 @@ fn text(options: &BTreeMap<u16, Vec<u8>>, code: u16) -> Option<String> {
 }
 
 /// Reads a file by the format's rules, and checks all that it says about itself.
-pub(super) fn read(octets: &[u8]) -> File {
+pub(crate) fn read(octets: &[u8]) -> File {
     let mut file = File::default();
     let mut rest = octets;
     while !rest.is_empty() {

@@ -1,0 +1,145 @@
+//! `[[traffic]]`: flows of other protocols than the transfer's, each to a terminal of its own.
+
+use farcast_core::units::Bytes;
+use farcast_core::{Span, Time};
+use farcast_tcp::SequenceNumber;
+
+use super::{Links, Purpose, Streams, ftp, tcp};
+use crate::document::{DocumentError, Reader};
+use crate::star::FlowConfig;
+use crate::traffic::{Bulk, BulkConfig, Cbr, CbrConfig, End, Flow, OnOff};
+
+/// A flow.
+#[derive(Clone, Debug)]
+pub(super) struct TrafficSpec {
+    name: String,
+    source: End,
+    start: Span,
+    stop: Option<Span>,
+    overhead: u16,
+    kind: Kind,
+}
+
+/// What a flow speaks.
+#[derive(Clone, Debug)]
+enum Kind {
+    Tcp(tcp::Spec),
+    Cbr(CbrConfig),
+    Ftp(ftp::Spec),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    Tcp,
+    Cbr,
+    Ftp,
+}
+
+/// The words of `protocol`.
+const PROTOCOLS: [(&str, Protocol); 3] =
+    [("tcp", Protocol::Tcp), ("cbr", Protocol::Cbr), ("ftp", Protocol::Ftp)];
+
+/// Reads the tables of `[[traffic]]`, if there are any.
+pub(super) fn read(
+    top: &Reader<'_>,
+    tables: Option<Vec<Reader<'_>>>,
+    links: &Links,
+) -> Result<Vec<TrafficSpec>, DocumentError> {
+    let Some(tables) = tables else { return Ok(Vec::new()) };
+    if tables.is_empty() {
+        return Err(top.refuse("traffic", "it is empty", "at least one [[traffic]]"));
+    }
+    if tables.len() > MOST_FLOWS {
+        return Err(top.refuse("traffic", "there are too many flows", format!("at most {MOST_FLOWS}")));
+    }
+    tables.into_iter().map(|table| TrafficSpec::read(table, links)).collect()
+}
+
+/// Flows that a scenario may have.
+const MOST_FLOWS: usize = 10_000;
+
+impl TrafficSpec {
+    fn read(mut table: Reader<'_>, links: &Links) -> Result<Self, DocumentError> {
+        let name = table.text("name")?;
+        let protocol = table.choice("protocol", &PROTOCOLS)?;
+        let ends = [("forward", End::Hub), ("return", End::Terminal)];
+        let source = table.choice_or("direction", &ends, End::Hub)?;
+        let start = table.span_or("start", Span::ZERO)?;
+        let stop = table.optional_span("stop")?;
+        if stop.is_some_and(|stop| stop <= start) {
+            return Err(table.refuse("stop", "it stops before it has sent anything", "a time after start"));
+        }
+        let overhead = packet_overhead(&mut table)?;
+        let kind = match protocol {
+            Protocol::Tcp | Protocol::Ftp if !links.take_time() => {
+                return Err(table.refuse(
+                    "protocol",
+                    "over links that take no time TCP would send without end in one instant",
+                    "a rate or a delay in link.forward or link.return",
+                ));
+            }
+            Protocol::Tcp => Kind::Tcp(tcp::read(&mut table)?),
+            Protocol::Ftp => Kind::Ftp(ftp::read(&mut table)?),
+            Protocol::Cbr => Kind::Cbr(cbr(&mut table, source, overhead)?),
+        };
+        table.finish()?;
+        Ok(Self { name, source, start, stop, overhead, kind })
+    }
+
+    /// The flow with number `number` in a replication, behind so many receivers.
+    pub(super) fn make(&self, number: u32, receivers: u32, links: &Links, streams: Streams) -> FlowConfig {
+        let entity = u64::from(number);
+        let terminal = receivers.saturating_add(number);
+        let flow: Box<dyn Flow> = match &self.kind {
+            Kind::Tcp(spec) => {
+                // Both draws of a stream: where its ends begin to number.
+                let mut stream = streams.of(entity, Purpose::Flow);
+                let initial = [(); 2].map(|()| SequenceNumber(stream.bits() as u32));
+                let (config, size) = (spec.config.clone(), spec.size);
+                let bulk = BulkConfig { config, size, source: self.source, terminal, initial };
+                Box::new(Bulk::new(bulk).expect("checked when read"))
+            }
+            Kind::Cbr(config) => Box::new(Cbr::new(*config)),
+            Kind::Ftp(spec) => Box::new(spec.make(self.source, terminal, entity, streams)),
+        };
+        FlowConfig {
+            name: self.name.clone(),
+            source: self.source,
+            flow,
+            start: Time::ZERO + self.start,
+            stop: self.stop.map(|stop| Time::ZERO + stop),
+            overhead: self.overhead,
+            forward_losses: links.losses.make(terminal, 1, streams.of(entity, Purpose::FlowLosses)),
+            return_losses: links.back_losses.make(terminal, 1, streams.of(entity, Purpose::FlowReturnLosses)),
+        }
+    }
+}
+
+/// Octets of a packet besides the transport's header and the data: an IPv4 header, if nobody says otherwise.
+fn packet_overhead(table: &mut Reader<'_>) -> Result<u16, DocumentError> {
+    let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(20))?;
+    u16::try_from(overhead)
+        .map_err(|_| table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"))
+}
+
+/// The keys of a flow at a constant rate.
+fn cbr(table: &mut Reader<'_>, source: End, overhead: u16) -> Result<CbrConfig, DocumentError> {
+    let rate = table.rate("rate")?;
+    let Bytes(octets) = table.bytes_or("payload", Bytes(1000))?;
+    let Some(octets) = u16::try_from(octets).ok().filter(|&octets| octets <= MOST_PAYLOAD) else {
+        return Err(table.refuse("payload", "it fits no datagram", format!("at most {MOST_PAYLOAD} B")));
+    };
+    let on_off = match (table.optional_span("on")?, table.optional_span("off")?) {
+        (None, None) => None,
+        (Some(on), Some(off)) if !on.is_zero() => Some(OnOff { on, off }),
+        (Some(_), Some(_)) => return Err(table.refuse("on", "it never sends", "a time above zero")),
+        _ => {
+            let key = if table.holds("on") { "on" } else { "off" };
+            return Err(table.refuse(key, "a pause needs both its times", "on and off"));
+        }
+    };
+    Ok(CbrConfig { source, rate, octets, overhead, on_off })
+}
+
+/// Octets of data in the longest UDP datagram over IPv4.
+const MOST_PAYLOAD: u16 = 65_507;

@@ -1,0 +1,294 @@
+//! Flows in a world: what they send, what reaches them, and when they are woken.
+
+use farcast_core::engine::Message as _;
+use farcast_core::stage::{Frame, Port};
+use farcast_core::{Among, Losses, Time};
+
+use super::back::Path;
+use super::{Event, FlowPacket, Packet, Star, hub_address, receiver_address};
+use crate::traffic::{End, Flow, FlowMessage};
+
+/// A flow between the hub and a terminal of its own.
+pub struct FlowConfig {
+    /// What it is called.
+    pub name: String,
+    /// The end that its data comes from.
+    pub source: End,
+    /// Both ends.
+    pub flow: Box<dyn Flow>,
+    /// When it starts.
+    pub start: Time,
+    /// When it stops, if it does not go on.
+    pub stop: Option<Time>,
+    /// Octets of a packet on the links besides its `wire_len`.
+    pub overhead: u16,
+    /// Which packets to its terminal are lost behind the forward chain: a process for one receiver.
+    pub forward_losses: Box<dyn Losses>,
+    /// Which packets to the hub are lost behind the way back: a process for one receiver.
+    pub return_losses: Box<dyn Losses>,
+}
+
+/// What became of a flow's packets in one direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Passage {
+    /// Packets that entered the links.
+    pub entered: u64,
+    /// Packets that the loss process took behind them.
+    pub lost: u64,
+    /// Packets that have left the last stage, or are between two.
+    left: u64,
+}
+
+impl Passage {
+    /// Packets that stages dropped. What a stage still holds when the replication is over counts as well; only stages
+    /// with timers hold packets, as a return link does whose terminals ask for capacity.
+    pub const fn dropped(&self) -> u64 {
+        self.entered.saturating_sub(self.left)
+    }
+}
+
+/// A direction of a flow.
+struct Way {
+    passage: Passage,
+    losses: Box<dyn Losses>,
+}
+
+/// A flow as it stands.
+pub struct FlowState {
+    name: String,
+    source: End,
+    flow: Box<dyn Flow>,
+    start: Time,
+    stop: Option<Time>,
+    overhead: u16,
+    /// To the terminal, and to the hub.
+    ways: [Way; 2],
+    /// When it next wants to be woken.
+    due: Time,
+    /// When it will be: at `due` or before.
+    wake: Time,
+    /// Whether it has an end that it has not reached.
+    unended: bool,
+}
+
+impl FlowState {
+    pub(super) fn new(config: FlowConfig) -> Self {
+        let way = |losses| Way { passage: Passage::default(), losses };
+        Self {
+            name: config.name,
+            source: config.source,
+            unended: config.flow.has_end(),
+            flow: config.flow,
+            start: config.start,
+            stop: config.stop,
+            overhead: config.overhead,
+            ways: [way(config.forward_losses), way(config.return_losses)],
+            due: Time::NEVER,
+            wake: Time::NEVER,
+        }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The end that its data comes from.
+    pub fn source(&self) -> End {
+        self.source
+    }
+
+    /// Both ends.
+    pub fn flow(&self) -> &dyn Flow {
+        self.flow.as_ref()
+    }
+
+    /// When it starts.
+    pub fn start(&self) -> Time {
+        self.start
+    }
+
+    /// When it stops, if it does.
+    pub fn stop(&self) -> Option<Time> {
+        self.stop
+    }
+
+    /// What became of the packets that went to `end`.
+    pub fn passage(&self, end: End) -> &Passage {
+        &self.ways[to(end)].passage
+    }
+
+    /// A packet of it as it is on the links.
+    fn frame(&self, number: u32, message: FlowMessage) -> Frame<Packet> {
+        Frame::new(Packet::Flow { flow: number, message }, self.overhead)
+    }
+
+    /// Whether it neither has an end nor is stopped.
+    pub(super) fn is_endless(&self) -> bool {
+        self.stop.is_none() && !self.flow.has_end()
+    }
+}
+
+/// The place of the direction that leads to `end`.
+const fn to(end: End) -> usize {
+    match end {
+        End::Terminal => 0,
+        End::Hub => 1,
+    }
+}
+
+impl Star<'_> {
+    /// The flows, in the order in which they were given.
+    pub fn flows(&self) -> &[FlowState] {
+        &self.flows
+    }
+
+    /// Plans the beginnings and ends of flows.
+    pub(super) fn schedule_flows(&mut self) {
+        for (number, flow) in (0..).zip(&self.flows) {
+            self.queue.push_late(flow.start, Event::FlowStart(number));
+            if let Some(stop) = flow.stop {
+                self.queue.push_late(stop, Event::FlowStop(number));
+            }
+        }
+    }
+
+    pub(super) fn start_flow(&mut self, number: u32) {
+        self.flows[number as usize].flow.start(self.now);
+        self.drain_flow(number);
+    }
+
+    pub(super) fn stop_flow(&mut self, number: u32) {
+        self.flows[number as usize].flow.stop(self.now);
+        self.drain_flow(number);
+    }
+
+    /// The flow was to be woken now; its timer may have moved since.
+    pub(super) fn wake_flow(&mut self, number: u32) {
+        let state = &mut self.flows[number as usize];
+        if state.wake != self.now {
+            return;
+        }
+        state.wake = Time::NEVER;
+        if state.due <= self.now {
+            state.flow.handle_timeout(self.now);
+        }
+        self.drain_flow(number);
+    }
+
+    /// A packet has passed the links to `end`.
+    pub(super) fn reach_flow(&mut self, number: u32, end: End, message: &FlowMessage) {
+        let state = &mut self.flows[number as usize];
+        let way = &mut state.ways[to(end)];
+        let octets = message.wire_len(0) as u64 + u64::from(state.overhead);
+        self.lost.clear();
+        way.losses.draw(self.now, octets, Among::All, &mut self.lost);
+        if !self.lost.is_empty() {
+            way.passage.lost += 1;
+            return;
+        }
+        if state.due <= self.now {
+            // Timers that are due go before what arrives at the same instant.
+            state.flow.handle_timeout(self.now);
+            self.drain_flow(number);
+        }
+        self.watch(number, end, message, true);
+        self.flows[number as usize].flow.handle(self.now, end, message);
+        self.drain_flow(number);
+    }
+
+    /// Sends what leaves, and notes when the flow wants to be woken.
+    fn drain_flow(&mut self, number: u32) {
+        while let Some((from, message)) = self.flows[number as usize].flow.poll_transmit(self.now) {
+            self.depart(number, from, message);
+        }
+        let state = &mut self.flows[number as usize];
+        state.due = state.flow.poll_timeout();
+        // A wake that comes too early costs less than one for each time that the timer moves.
+        if state.due < state.wake {
+            state.wake = state.due;
+            self.queue.push_late(state.due, Event::FlowWake(number));
+        }
+        if state.unended && state.flow.completed().is_some() {
+            state.unended = false;
+            self.unended -= 1;
+        }
+    }
+
+    /// A packet enters the links at `from`.
+    fn depart(&mut self, number: u32, from: End, message: FlowMessage) {
+        if self.observer.is_some() {
+            self.watch(number, from, &message, false);
+        }
+        let state = &mut self.flows[number as usize];
+        state.ways[to(from.other())].passage.entered += 1;
+        let octets = message.wire_len(0) as u64 + u64::from(state.overhead);
+        match from {
+            End::Hub => {
+                self.tally.forward_datagrams += 1;
+                self.tally.forward_octets += octets;
+                self.depart_from_hub(number, message);
+            }
+            End::Terminal => {
+                self.tally.return_datagrams += 1;
+                self.tally.return_octets += octets;
+                self.depart_from_terminal(number, message);
+            }
+        }
+    }
+
+    fn depart_from_hub(&mut self, number: u32, message: FlowMessage) {
+        let frame = self.flows[number as usize].frame(number, message);
+        match self.forward.stages.first_mut() {
+            None => self.leave_links(self.now, number, End::Terminal, message),
+            Some(stage) => {
+                stage.handle(self.now, Port::Hub, frame);
+                self.drain_forward(0);
+            }
+        }
+    }
+
+    fn depart_from_terminal(&mut self, number: u32, message: FlowMessage) {
+        let frame = self.flows[number as usize].frame(number, message);
+        match &mut self.back.path {
+            Path::Constant(delay) => {
+                let at = self.now + *delay;
+                self.leave_links(at, number, End::Hub, message);
+            }
+            Path::Stages(stages) => {
+                stages[0].handle(self.now, Port::Terminal(self.receivers + number), frame);
+                self.drain_return(0);
+            }
+        }
+    }
+
+    /// A packet leaves the last stage at `at`.
+    pub(super) fn leave_links(&mut self, at: Time, flow: u32, end: End, message: FlowMessage) {
+        self.flows[flow as usize].ways[to(end)].passage.left += 1;
+        self.queue.push_late(at, Event::FlowReach { flow, end, message });
+    }
+
+    /// Counts what is between two stages when the replication is over: it was not dropped.
+    pub(super) fn count_under_way(&mut self) {
+        for event in self.queue.iter() {
+            let Event::Pass { to: end, frame, .. } = event else { continue };
+            if let Packet::Flow { flow, .. } = frame.message {
+                self.flows[flow as usize].ways[to(*end)].passage.left += 1;
+            }
+        }
+    }
+
+    /// Tells the observer of a packet at `end`.
+    fn watch(&mut self, number: u32, end: End, message: &FlowMessage, arrives: bool) {
+        let Some(observer) = &mut self.observer else { return };
+        let (hub, terminal) = (hub_address(), receiver_address(self.receivers + number).ip());
+        let (source, destination) =
+            if (end == End::Hub) == arrives { (terminal, hub) } else { (hub, terminal) };
+        let packet = FlowPacket { terminal: self.receivers + number, source, destination, message };
+        if arrives {
+            observer.flow_reached(self.now, end, &packet);
+        } else {
+            observer.flow_sent(self.now, end, &packet);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Law 9 beside flows: in how many pieces runs of the transfer enter the links that flows share changes nothing, neither
+//! for the transfer nor for any packet of a flow. Times are multiples of a few milliseconds, so that much happens at one
+//! instant.
+
+use farcast_core::random::RandomStream;
+use farcast_core::stage::Frame;
+use farcast_core::{Span, Time};
+use farcast_mftp::{Body, Message, SenderEvent};
+use farcast_sim::star::{Cut, FlowPacket, NakFate, Observer, Star};
+use farcast_sim::traffic::{End, FlowMessage};
+
+use crate::worlds::scenario;
+
+/// A transfer to members, who are asked after each block, beside datagrams and TCP both ways. The sender counts in
+/// whole milliseconds, a DTU four, and a datagram leaves every 4 ms.
+const WORLD: &str = r#"
+receivers = 6
+time_limit = "60 s"
+[protocol]
+file = "25 kB"
+dtu_size = "432 B"
+block_size = 20
+rate = "1 Mbit/s"
+granule = "125 B"
+srt.time = "1 s"
+[[traffic]]
+name = "tone"
+protocol = "cbr"
+rate = "250 kbit/s"
+payload = "97 B"
+[[traffic]]
+name = "echo"
+protocol = "cbr"
+direction = "return"
+rate = "100 kbit/s"
+payload = "97 B"
+[[traffic]]
+name = "fetch"
+protocol = "tcp"
+start = "1 s"
+mss = "460 B"
+timestamps = false
+[[traffic]]
+name = "store"
+protocol = "tcp"
+direction = "return"
+start = "2 s"
+size = "200 kB"
+timestamps = false
+[link.forward]
+rate = "1 Mbit/s"
+delay = "20 ms"
+queue_packets = 30
+per = 0.02
+[link.return]
+rate = "250 kbit/s"
+delay = "20 ms"
+queue_packets = 20
+per = 0.02
+"#;
+
+/// Settings of which each session has some.
+const VARIATIONS: [&str; 12] = [
+    "engines=true",
+    "link.forward.rate=2 Mbit/s",
+    "link.forward.queue_packets=4",
+    "link.forward.delay=0 s",
+    "link.return.delay=0 s",
+    "link.forward.jitter=0 s",
+    "link.forward.per=0.2",
+    "protocol.group=open_unlimited",
+    "protocol.pass_wait=fixed",
+    "protocol.spread=200 ms",
+    "protocol.setup=done",
+    "link.forward.loses=data",
+];
+
+/// Stages in a row, of which the first passes runs as they come.
+const STAGES: &str = "[[link.stages]]\nname = \"sky\"\ndirection = \"forward\"\ndelay = \"8 ms\"\n\
+                      [[link.stages]]\nname = \"gap\"\ndirection = \"forward\"\nkind = \"hold\"\nstart = \"4 s\"\n\
+                      length = \"1 s\"\n\
+                      [[link.stages]]\nname = \"back\"\ndirection = \"return\"\ndelay = \"8 ms\"\n";
+
+/// Everything that can be seen, but for how runs were cut.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Log {
+    /// Datagrams of the sender, in their order.
+    sent: Vec<(Time, String)>,
+    told: Vec<(Time, SenderEvent)>,
+    naks: Vec<(Time, NakFate)>,
+    answers: u64,
+    flows: Vec<(Time, End, bool, u32, FlowMessage)>,
+    completed: Vec<(Time, u32)>,
+}
+
+impl Observer for Log {
+    fn sent(&mut self, at: Time, frame: &Frame<Message>) {
+        for segment in 0..frame.segments() {
+            let what = match &frame.message.body {
+                Body::Data(data) => {
+                    format!("data {} {} {}", data.pass, data.block, data.dtus.first() + segment)
+                }
+                other => format!("{other:?}"),
+            };
+            self.sent.push((at + frame.spacing * u64::from(segment), what));
+        }
+    }
+
+    fn answered(&mut self, _at: Time, _receiver: u32, _frame: &Frame<Message>) {
+        self.answers += 1;
+    }
+
+    fn nak(&mut self, at: Time, _pass: u32, _count: u64, fate: NakFate) {
+        self.naks.push((at, fate));
+    }
+
+    fn told(&mut self, at: Time, event: &SenderEvent) {
+        self.told.push((at, event.clone()));
+    }
+
+    fn completed(&mut self, at: Time, receiver: u32) {
+        self.completed.push((at, receiver));
+    }
+
+    fn flow_sent(&mut self, at: Time, end: End, packet: &FlowPacket<'_>) {
+        self.flows.push((at, end, false, packet.terminal, *packet.message));
+    }
+
+    fn flow_reached(&mut self, at: Time, end: End, packet: &FlowPacket<'_>) {
+        self.flows.push((at, end, true, packet.terminal, *packet.message));
+    }
+}
+
+fn play(text: &str, settings: &[&str], seed: u64, cut: Cut) -> Log {
+    let mut log = Log::default();
+    let mut config = scenario(text, settings).star(seed, 0);
+    config.cut = cut;
+    let mut star = Star::new(config, Some(&mut log)).unwrap();
+    star.run();
+    drop(star);
+    log.sent.sort();
+    log
+}
+
+#[test]
+fn runs_may_be_cut_anywhere_beside_flows() {
+    let (mut together, mut lost, mut segments) = (0u64, 0u64, 0);
+    for seed in 0..60 {
+        let mut random = RandomStream::derive(seed, &[9]);
+        let settings: Vec<&str> = VARIATIONS.into_iter().filter(|_| random.chance(0.25)).collect();
+        let staged = format!("{WORLD}{STAGES}");
+        let text = if random.chance(0.4) { staged.as_str() } else { WORLD };
+        let whole = play(text, &settings, seed, Cut::Whole);
+        for cut in [Cut::One, Cut::Random(seed)] {
+            let other = play(text, &settings, seed, cut);
+            let differs = whole.flows.iter().zip(&other.flows).position(|(a, b)| a != b);
+            if let Some(n) = differs {
+                panic!("seed {seed} {cut:?} {settings:?}: {:?} and {:?}", whole.flows[n], other.flows[n]);
+            }
+            assert!(whole == other, "seed {seed} {cut:?} {settings:?}: the transfer differs");
+        }
+        // The sessions are worth comparing: DTUs and packets of flows enter the link at one instant, and some are lost.
+        let departures: Vec<Time> = of_flows(&whole, End::Hub, false);
+        together += whole.sent.iter().filter(|(at, _)| departures.binary_search(at).is_ok()).count() as u64;
+        lost += (departures.len() - of_flows(&whole, End::Terminal, true).len()) as u64;
+        segments += whole.sent.len();
+    }
+    assert!(together > 1000 && lost > 1000 && segments > 6000, "{together} {lost} {segments}");
+}
+
+/// When packets of flows left an end, or reached it.
+fn of_flows(log: &Log, end: End, arrives: bool) -> Vec<Time> {
+    let of_end = log.flows.iter().filter(|entry| (entry.1, entry.2) == (end, arrives));
+    of_end.map(|entry| entry.0).collect()
+}
+
+#[test]
+fn a_pause_of_the_limit_changes_no_order() {
+    // The same replication, watched for a time and for a longer time: what happens first does not depend on the end.
+    let short = play(WORLD, &["time_limit=7 s"], 3, Cut::Whole);
+    let long = play(WORLD, &["time_limit=9 s"], 3, Cut::Whole);
+    let until = Time::ZERO + Span::from_secs(7);
+    let first: Vec<_> = long.flows.iter().filter(|entry| entry.0 <= until).collect();
+    assert_eq!(first, short.flows.iter().collect::<Vec<_>>());
+}

@@ -1,0 +1,143 @@
+//! The summary for people.
+
+use std::fmt::Write;
+
+use farcast_sim::outcome::{Direction, FlowTogether, Measure, Together};
+use farcast_sim::scenario::Scenario;
+
+use crate::table::{Align, Table};
+
+/// A heading and the tables: of the transfer, of the links, of the flows.
+pub(super) fn summary(name: &str, scenario: &Scenario, seed: u64, summary: &Together) -> String {
+    let title = if scenario.name().is_empty() { name } else { scenario.name() };
+    let mut text = format!(
+        "{title}: {}, {} replications, seed {seed}\n\n{}",
+        who(scenario),
+        summary.replications,
+        measures(scenario, summary)
+    );
+    if !summary.flows.is_empty() {
+        let _ = write!(text, "\n\n{}", flows(&summary.flows));
+    }
+    if summary.unfinished > 0 {
+        let _ = write!(
+            text,
+            "\n\n{} of {} replications ended with {} incomplete: there is no mean, and quantiles count them as later \
+             than all others",
+            summary.unfinished,
+            summary.replications,
+            if summary.flows.is_empty() { "receivers" } else { "receivers or flows" }
+        );
+    }
+    text
+}
+
+/// Who takes part.
+fn who(scenario: &Scenario) -> String {
+    let flows = match scenario.flows() {
+        1 => "1 flow".to_owned(),
+        n => format!("{n} flows"),
+    };
+    match (scenario.receivers(), scenario.flows()) {
+        (receivers, 0) => format!("{receivers} receivers"),
+        (0, _) => flows,
+        (receivers, _) => format!("{receivers} receivers, {flows}"),
+    }
+}
+
+/// Times and what it took; without a transfer, only what is not its own.
+fn measures(scenario: &Scenario, summary: &Together) -> String {
+    let heading = ["", "mean", "95 % interval", "sd", "5 %", "median", "95 %"];
+    let align = |(index, text)| (text, if index == 0 { Align::Left } else { Align::Right });
+    let mut table = Table::new(&heading.into_iter().enumerate().map(align).collect::<Vec<_>>());
+    let transfer = scenario.sender().is_some();
+    for (what, of_transfer, measure, unit) in [
+        ("completion time", false, &summary.completion_time_s, "s"),
+        ("median receiver's time", true, &summary.median_receiver_time_s, "s"),
+        ("passes", true, &summary.passes, ""),
+        ("NAKs sent", true, &summary.naks_sent, ""),
+        ("requests collided", true, &summary.naks_collided, ""),
+        ("NAKs too late", true, &summary.naks_late, ""),
+        ("octets forward", false, &summary.forward_octets, "B"),
+        ("airtime forward", false, &summary.forward_airtime_s, "s"),
+        ("octets return", false, &summary.return_octets, "B"),
+        ("airtime return", false, &summary.return_airtime_s, "s"),
+    ] {
+        if transfer || !of_transfer {
+            table.row(row(what, measure, unit));
+        }
+    }
+    table.render()
+}
+
+fn row(what: &str, measure: &Measure, unit: &str) -> Vec<String> {
+    let number = |value: Option<f64>| value.map_or("-".into(), |value| with_unit(value, unit));
+    let interval = match (measure.mean, measure.ci95_half_width) {
+        (Some(_), Some(half)) => format!("\u{b1} {}", with_unit(half, unit)),
+        _ => "-".into(),
+    };
+    vec![
+        what.into(),
+        number(measure.mean),
+        interval,
+        number(measure.sd),
+        number(measure.p05),
+        number(measure.p50),
+        number(measure.p95),
+    ]
+}
+
+fn with_unit(value: f64, unit: &str) -> String {
+    let places = if value >= 1000.0 { 0 } else { 2 };
+    let space = if unit.is_empty() { "" } else { " " };
+    format!("{value:.places$}{space}{unit}")
+}
+
+/// A row for each flow, with the columns that any of them has.
+fn flows(flows: &[FlowTogether]) -> String {
+    type Cell = fn(&FlowTogether) -> String;
+    let columns: [(&str, Align, Cell); 17] = [
+        ("flow", Align::Left, |flow| flow.name.clone()),
+        ("protocol", Align::Left, |flow| flow.protocol.into()),
+        ("direction", Align::Left, |flow| direction(flow.direction).into()),
+        ("goodput", Align::Right, |flow| mean(Some(&flow.goodput_bit_per_s), 1e-3, 1, " kbit/s")),
+        ("95 % interval", Align::Right, |flow| interval(&flow.goodput_bit_per_s)),
+        ("time", Align::Right, |flow| mean(flow.completion_time_s.as_ref(), 1.0, 2, " s")),
+        ("client's clock", Align::Right, |flow| mean(flow.client_time_s.as_ref(), 1.0, 3, " s")),
+        ("delivered", Align::Right, |flow| mean(flow.delivery_time_s.as_ref(), 1.0, 3, " s")),
+        ("session", Align::Right, |flow| mean(flow.session_s.as_ref(), 1.0, 2, " s")),
+        ("segments", Align::Right, |flow| mean(flow.segments.as_ref(), 1.0, 1, "")),
+        ("again", Align::Right, |flow| mean(flow.retransmits.as_ref(), 1.0, 1, "")),
+        ("timeouts", Align::Right, |flow| mean(flow.timeouts.as_ref(), 1.0, 1, "")),
+        ("loss", Align::Right, |flow| mean(flow.loss.as_ref(), 100.0, 2, " %")),
+        ("delay", Align::Right, |flow| mean(flow.delay_mean_s.as_ref(), 1e3, 2, " ms")),
+        ("95 % delay", Align::Right, |flow| mean(flow.delay_p95_s.as_ref(), 1e3, 2, " ms")),
+        ("jitter", Align::Right, |flow| mean(flow.jitter_s.as_ref(), 1e3, 2, " ms")),
+        ("dropped", Align::Right, |flow| mean(Some(&flow.dropped), 1.0, 1, "")),
+    ];
+    let used = |(_, _, cell): &&(&str, Align, Cell)| flows.iter().any(|flow| !cell(flow).is_empty());
+    let columns: Vec<_> = columns.iter().filter(used).collect();
+    let heading: Vec<(&str, Align)> = columns.iter().map(|&&(name, align, _)| (name, align)).collect();
+    let mut table = Table::new(&heading);
+    for flow in flows {
+        table.row(columns.iter().map(|(_, _, cell)| cell(flow)));
+    }
+    table.render()
+}
+
+const fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "forward",
+        Direction::Return => "return",
+    }
+}
+
+/// The mean in another unit; a dash where there is none, nothing where the flow does not have it.
+fn mean(measure: Option<&Measure>, scale: f64, places: usize, unit: &str) -> String {
+    let Some(measure) = measure else { return String::new() };
+    measure.mean.map_or("-".into(), |mean| format!("{:.places$}{unit}", mean * scale))
+}
+
+fn interval(goodput: &Measure) -> String {
+    goodput.ci95_half_width.map_or("-".into(), |half| format!("\u{b1} {:.1} kbit/s", half / 1e3))
+}
