@@ -283,12 +283,16 @@ impl Config {
     /// every segment, an initial window of two, a timer of 3 s at first and 200 ms at least in ticks of 10 ms, and a slow
     /// start threshold that is the receive window.
     pub fn ns2(recovery: Recovery, window: Window) -> Self {
+        let threshold = match window {
+            Window::Segments(count) => Window::Segments(count.max(2)),
+            octets @ Window::Octets(_) => octets,
+        };
         Self {
             mss: 1000,
             recovery,
             sack: recovery.needs_sack(),
             initial_window: InitialWindow::Segments(2),
-            initial_ssthresh: Some(window),
+            initial_ssthresh: Some(threshold),
             rto: RtoConfig::linux_2_4(),
             delayed_ack: DelayedAck::Off,
             receive_window: ReceiveWindow { size: window, first: None },

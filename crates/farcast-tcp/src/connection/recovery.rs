@@ -288,9 +288,12 @@ impl Connection {
         let doubtful = self.phase == Phase::Open && self.board.len() > 1;
         if !again && !reduced {
             let flight = self.board.flight();
+            // In a recovery without SACK duplicates have inflated both: what the window had come down to counts.
+            let inflated = matches!(self.phase, Phase::Recovery { .. }) && !self.recovery().needs_sack();
+            let most = if inflated { self.congestion.threshold } else { self.congestion.window };
             let base = if self.config.halve_window { self.congestion.window } else { flight };
             self.suspect(true);
-            self.congestion.lose(base.min(self.congestion.window));
+            self.congestion.lose(base.min(most));
         }
         self.recover = self.board.next();
         self.phase = Phase::Loss { point: self.recover };

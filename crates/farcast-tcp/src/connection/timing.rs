@@ -8,15 +8,16 @@ use crate::event::Failure;
 
 /// The names of the timers, in the order of [`Timer`].
 pub(super) const TIMERS: [&str; 6] =
-    ["retransmit", "tail loss probe", "persist", "delayed acknowledgment", "reordering", "time wait"];
+    ["tail loss probe", "retransmit", "persist", "delayed acknowledgment", "reordering", "time wait"];
 
 /// The timers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Timer {
+    /// The last segment may be lost (RFC 8985 section 7). Where a timeout is due at the same time, the probe goes first
+    /// and the timeout waits once more (section 7.2).
+    Probe,
     /// Something in flight is taken to be lost (RFC 6298).
     Retransmit,
-    /// The last segment may be lost (RFC 8985 section 7).
-    Probe,
     /// The peer's window has been closed for long (RFC 9293 section 3.8.6.1).
     Persist,
     /// An acknowledgment has waited long enough.
@@ -34,11 +35,18 @@ impl Connection {
     pub(super) fn time_out(&mut self, now: Time, timer: usize) {
         match timer {
             t if t == Timer::Retransmit as usize => self.retransmission_is_due(now),
-            t if t == Timer::Probe as usize => self.probe_due = true,
+            t if t == Timer::Probe as usize => self.probe_is_due(now),
             t if t == Timer::Persist as usize => self.window_stayed_closed(),
             t if t == Timer::Acknowledge as usize => self.acknowledger.now(),
             t if t == Timer::Reorder as usize => self.find_losses_by_time(now),
             _ => self.end(),
+        }
+    }
+
+    fn probe_is_due(&mut self, now: Time) {
+        self.probe_due = true;
+        if !self.board.is_empty() {
+            self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
         }
     }
 

@@ -4,7 +4,7 @@
 //! are constant: congestion avoidance adds a tenth of a segment with each acknowledgment of ten.
 
 use farcast_core::{BitRate, Span, Time};
-use farcast_tcp::{Config, InitialWindow, Recovery, Reduction, Window};
+use farcast_tcp::{Config, Floor, InitialWindow, Recovery, Reduction, RtoConfig, Window};
 
 use crate::common::{CLIENT, Fate, SERVER, World, drop_data, ms, prompt};
 
@@ -290,6 +290,19 @@ fn a_probe_saves_the_timeout_of_a_lost_tail() {
 }
 
 /// New data goes as a probe before old data does (RFC 8985 section 7.3).
+/// RFC 8985 section 7.2: where a timeout would come sooner than the probe, as with Linux's timer over a satellite, the probe
+/// leaves then, and the timeout waits once more.
+#[test]
+fn a_probe_goes_before_an_early_timeout() {
+    let early = RtoConfig { least: Span::from_millis(20), floor: Floor::Variation, ..RtoConfig::linux() };
+    let config = Config { tail_loss_probe: true, rto: early, ..steady(Recovery::Rack, 10) };
+    let (world, begin) = transfer(&config, 10, &[9]);
+    let repeated = world.repetitions(CLIENT, SMSS, begin);
+    assert!(repeated.len() == 1 && repeated[0].0 < 500 && repeated[0].1 == 9, "{repeated:?}");
+    let stats = world.ends[CLIENT].connection.stats();
+    assert_eq!((stats.tail_loss_probes, stats.timeouts), (1, 0));
+}
+
 #[test]
 fn a_probe_is_new_data_if_there_is_any() {
     let config = Config { tail_loss_probe: true, ..steady(Recovery::Rack, 4) };

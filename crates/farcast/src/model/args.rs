@@ -16,23 +16,33 @@ pub(crate) struct ModelArgs {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Name {
     /// A long TCP transfer, with timeouts (Padhye, Firoiu, Towsley and Kurose 2000).
-    #[command(after_help = "Example: farcast model pftk --loss 0.001 --rtt '560 ms' --window '64 KiB'")]
+    #[command(
+        allow_negative_numbers = true,
+        after_help = "Example: farcast model pftk --loss 0.001 --rtt '560 ms' --window '64 KiB'"
+    )]
     Pftk(PftkArgs),
     /// A long TCP transfer, without timeouts: the square root law (Mathis, Semke, Mahdavi and Ott 1997).
-    #[command(after_help = "Example: farcast model mathis --loss 0.001 --rtt '560 ms'")]
+    #[command(
+        allow_negative_numbers = true,
+        after_help = "Example: farcast model mathis --loss 0.001 --rtt '560 ms'"
+    )]
     Mathis(MathisArgs),
     /// How long a TCP transfer of any size takes, and where the time goes (Cardwell, Savage and Anderson 2000).
     #[command(
+        allow_negative_numbers = true,
         after_help = "Example: farcast model cardwell --size '100 kB' --loss 0.001 --rtt '560 ms' --window '64 KiB'"
     )]
     Cardwell(CardwellArgs),
     /// A long TCP transfer over a multilink bundle whose calls drop (Zaghloul, Frost and Mohammad 2005).
     ///
     /// The defaults are the bundle of eight Iridium channels of that paper.
-    #[command(after_help = "Example: farcast model mlppp --size '5754880 B'")]
+    #[command(allow_negative_numbers = true, after_help = "Example: farcast model mlppp --size '5754880 B'")]
     Mlppp(MlpppArgs),
     /// A long PGM session under PGMCC, as its acker sees it (draft-ietf-rmt-bb-pgmcc-03).
-    #[command(after_help = "Example: farcast model pgmcc --loss 0.001 --rtt '530 ms' --mss '1000 B'")]
+    #[command(
+        allow_negative_numbers = true,
+        after_help = "Example: farcast model pgmcc --loss 0.001 --rtt '530 ms' --mss '1000 B'"
+    )]
     Pgmcc(PgmccArgs),
 }
 
