@@ -1,8 +1,10 @@
 //! TCP (RFC 9293) and FTP (RFC 959) as state machines without I/O.
 #![no_std]
 #![forbid(unsafe_code)]
-// A TCP is a set of switches and conditions; enums for each would hide which RFC they come from.
-#![allow(clippy::struct_excessive_bools)]
+#![allow(
+    clippy::struct_excessive_bools,
+    reason = "a TCP is a set of switches and conditions; enums for each would hide which RFC they come from"
+)]
 
 extern crate alloc;
 #[cfg(test)]
