@@ -37,6 +37,12 @@ pub enum EmuError {
     /// There is no such interface.
     #[error("there is no interface \"{0}\" in this namespace")]
     NoInterface(String),
+    /// The kernel goes on looking for duplicates of an address.
+    #[error(
+        "an address of \"{0}\" is still tentative after 10 s: see `ip -6 address show dev {0}`, or set \
+         net.ipv6.conf.{0}.accept_dad to 0"
+    )]
+    Tentative(String),
     /// More bits than an address has.
     #[error("{address}/{prefix}: an address of this family has only {bits} bits")]
     Prefix {

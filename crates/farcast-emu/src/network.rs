@@ -3,11 +3,14 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::thread;
+use std::time::Duration;
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload,
 };
-use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
@@ -18,6 +21,11 @@ use netlink_sys::{Socket, SocketAddr};
 use rustix::net::netdevice::name_to_index;
 
 use crate::EmuError;
+
+/// How long and how often [`Network::set_up`] waits for addresses: 10 s in all, of which the kernel takes milliseconds
+/// where it asks nobody, and a second or two where it does.
+const TENTATIVE_PAUSE: Duration = Duration::from_millis(1);
+const TENTATIVE_LOOKS: u32 = 10_000;
 
 /// The network configuration of one namespace.
 #[derive(Debug)]
@@ -40,16 +48,30 @@ impl Network {
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// Brings the interface `name` up.
+    /// Brings the interface `name` up, and waits until the addresses that it has can be used.
     ///
     /// # Errors
-    /// [`EmuError::NoInterface`], or what the system says.
+    /// [`EmuError::NoInterface`], [`EmuError::Tentative`], or what the system says.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "nothing tells when an address can be used; there is no engine here"
+    )]
     pub fn set_up(&mut self, name: &str) -> Result<(), EmuError> {
         let mut link = LinkMessage::default();
-        link.header.index = self.index(name)?;
+        let index = self.index(name)?;
+        link.header.index = index;
         link.header.flags = LinkFlags::Up;
         link.header.change_mask = LinkFlags::Up;
-        self.ask(RouteNetlinkMessage::SetLink(link), 0, || format!("bring {name} up"))
+        self.ask(RouteNetlinkMessage::SetLink(link), 0, || format!("bring {name} up"))?;
+        // The kernel makes IPv6 addresses usable in a work queue of its own, even where there is nobody to ask for
+        // duplicates (RFC 4862 section 5.4). Who connects before takes any other address for its source, even ::1.
+        for _ in 0..TENTATIVE_LOOKS {
+            if !self.has_tentative_address(index)? {
+                return Ok(());
+            }
+            thread::sleep(TENTATIVE_PAUSE);
+        }
+        Err(EmuError::Tentative(name.into()))
     }
 
     /// Sets the longest packet that leaves by the interface `name`, in octets.
@@ -109,6 +131,22 @@ impl Network {
         })
     }
 
+    /// Whether the kernel still looks for duplicates of an address of the interface.
+    fn has_tentative_address(&mut self, index: u32) -> Result<bool, EmuError> {
+        let action = || "list addresses".into();
+        let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
+        self.send(request, NLM_F_DUMP, action)?;
+        let mut tentative = false;
+        self.hear(|message| {
+            if let RouteNetlinkMessage::NewAddress(message) = message {
+                let flags = message.header.flags;
+                tentative |= message.header.index == index && flags.contains(AddressHeaderFlags::Tentative);
+            }
+        })
+        .map_err(EmuError::when(action()))?;
+        Ok(tentative)
+    }
+
     /// Sends a request and waits for the answer.
     fn ask(
         &mut self,
@@ -116,8 +154,18 @@ impl Network {
         flags: u16,
         action: impl Fn() -> String,
     ) -> Result<(), EmuError> {
+        self.send(request, NLM_F_ACK | flags, &action)?;
+        self.hear(|_| {}).map_err(EmuError::when(action()))
+    }
+
+    fn send(
+        &mut self,
+        request: RouteNetlinkMessage,
+        flags: u16,
+        action: impl Fn() -> String,
+    ) -> Result<(), EmuError> {
         let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+        header.flags = NLM_F_REQUEST | flags;
         self.sequence = self.sequence.wrapping_add(1);
         header.sequence_number = self.sequence;
         let mut message = NetlinkMessage::new(header, NetlinkPayload::from(request));
@@ -125,22 +173,31 @@ impl Network {
         let mut octets = vec![0; message.buffer_len()];
         message.serialize(&mut octets);
         self.socket.send(&octets, 0).map_err(EmuError::when(action()))?;
-        self.answer().map_err(EmuError::when(action()))
+        Ok(())
     }
 
-    /// The kernel's answer to the last request.
-    fn answer(&self) -> io::Result<()> {
+    /// What the kernel answers to the last request, message by message.
+    fn hear(&self, mut each: impl FnMut(RouteNetlinkMessage)) -> io::Result<()> {
         loop {
             let (octets, _) = self.socket.recv_from_full()?;
-            let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&octets);
-            let answer =
-                answer.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
-            if answer.header.sequence_number != self.sequence {
-                continue;
-            }
-            if let NetlinkPayload::Error(error) = answer.payload {
-                // An error of 0 is the acknowledgement.
-                return error.code.map_or(Ok(()), |_| Err(error.to_io()));
+            let mut rest = octets.as_slice();
+            while !rest.is_empty() {
+                let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest);
+                let message =
+                    message.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+                // Messages begin at multiples of four octets (netlink(7)).
+                let length = (message.header.length as usize).next_multiple_of(4);
+                rest = rest.get(length..).unwrap_or(&[]);
+                if message.header.sequence_number != self.sequence {
+                    continue;
+                }
+                match message.payload {
+                    // An error of 0 is the acknowledgement.
+                    NetlinkPayload::Error(error) => return error.code.map_or(Ok(()), |_| Err(error.to_io())),
+                    NetlinkPayload::Done(_) => return Ok(()),
+                    NetlinkPayload::InnerMessage(message) => each(message),
+                    _ => {}
+                }
             }
         }
     }

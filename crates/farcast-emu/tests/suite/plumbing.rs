@@ -16,7 +16,7 @@ use farcast_emu::tun::{Tun, TunConfig};
 use farcast_emu::{Clock, EmuError};
 use farcast_tcp::Config;
 
-use crate::common::{KERNEL, OURS, OURS_6, Ours, PATIENCE, at, ip, kernel};
+use crate::common::{KERNEL, KERNEL_6, OURS, OURS_6, Ours, PATIENCE, at, ip, kernel};
 
 /// What `ip` prints in `namespace`.
 fn shown(namespace: &Namespace, args: &[&str]) -> String {
@@ -201,6 +201,20 @@ fn the_kernel_is_refused_where_nobody_listens() {
         // One SYN, one reset; the rest is the kernel looking for IPv6 routers.
         assert_eq!((counts.sent, counts.bad_packet, counts.bad_segment), (1, 0, 0), "{counts:?}");
         assert_eq!(counts.received, 1 + counts.other_protocol, "{counts:?}");
+    }
+}
+
+#[test]
+fn an_address_can_be_used_once_its_interface_is_up() {
+    for _ in 0..50 {
+        let (namespace, _tun) = kernel(1500);
+        let connect = || {
+            let socket = UdpSocket::bind("[::]:0")?;
+            socket.connect(at(OURS_6, 9))?;
+            socket.local_addr()
+        };
+        let source = namespace.run(connect).unwrap().unwrap();
+        assert_eq!(source.ip(), ip(KERNEL_6), "the kernel takes another while this one is tentative");
     }
 }
 
