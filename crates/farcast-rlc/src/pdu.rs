@@ -1,0 +1,227 @@
+//! What two entities send each other: data PDUs, status reports, resets (TS 25.322 section 9.2).
+
+use core::fmt;
+use core::ops::Range;
+
+use alloc::vec::Vec;
+
+use smallvec::SmallVec;
+
+/// Sequence numbers that there are: 12 bits (section 9.2.2.3).
+pub const MODULUS: u16 = 4096;
+
+/// The number of a data PDU, modulo [`MODULUS`]. Which of two comes first depends on where one counts from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct SequenceNumber(u16);
+
+impl SequenceNumber {
+    /// The number, modulo [`MODULUS`].
+    pub const fn new(number: u16) -> Self {
+        Self(number % MODULUS)
+    }
+
+    /// As a number below [`MODULUS`].
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+
+    /// The one that is `steps` behind it.
+    #[must_use]
+    pub const fn plus(self, steps: u16) -> Self {
+        Self((self.0 + steps % MODULUS) % MODULUS)
+    }
+
+    /// The one that is `steps` before it.
+    #[must_use]
+    pub const fn minus(self, steps: u16) -> Self {
+        self.plus(MODULUS - steps % MODULUS)
+    }
+
+    /// How many steps it is behind `base`: 0 to 4095.
+    pub const fn since(self, base: Self) -> u16 {
+        (self.0 + MODULUS - base.0) % MODULUS
+    }
+}
+
+impl fmt::Display for SequenceNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A PDU. `P` is what a piece of an SDU is: octets, or in simulation a reference to them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Pdu<P> {
+    /// Data.
+    Data(DataPdu<P>),
+    /// A status report.
+    Status(Status),
+    /// A request to start anew, or its acknowledgment.
+    Reset(Reset),
+}
+
+/// An Acknowledged Mode Data (AMD) PDU (section 9.2.1.4).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DataPdu<P> {
+    /// Its number.
+    pub sn: SequenceNumber,
+    /// The polling bit: a status report is asked for.
+    pub poll: bool,
+    /// An SDU ended before this PDU where no room was left to say so.
+    pub ended_before: Option<EndedBefore>,
+    /// What it carries, in order.
+    pub segments: SmallVec<[Segment<P>; 2]>,
+    /// How the end of the last segment is said, if an SDU ends there and no octet follows it.
+    pub last_end: LastEnd,
+    /// A status report in what would be padding.
+    pub piggybacked: Option<Status>,
+}
+
+/// A part of an SDU in a data PDU.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Segment<P> {
+    /// The octets.
+    pub data: P,
+    /// Whether the SDU ends with it, and this PDU says so.
+    pub ends: bool,
+}
+
+/// The length indicators that speak of the PDU before (section 9.2.2.8).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EndedBefore {
+    /// 0: an SDU filled the PDU before to its last octet.
+    Exactly,
+    /// 0x7FFB, with indicators of 15 bits only: it ended one octet before the end of that PDU.
+    OneOctetShort,
+}
+
+/// How a PDU says that an SDU ends with its last octet of data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LastEnd {
+    /// By a length indicator.
+    #[default]
+    Indicator,
+    /// By the special value `10` of the header extension, where it is configured: the last octet of the PDU ends an SDU.
+    HeaderExtension,
+}
+
+/// A request to start anew, or its acknowledgment (section 9.2.1.7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reset {
+    /// Whether it acknowledges one.
+    pub acknowledges: bool,
+    /// The reset sequence number: one bit that toggles with each reset procedure.
+    pub rsn: bool,
+    /// The hyper frame number indicator: 20 bits.
+    pub hfni: u32,
+}
+
+/// A status report (section 9.2.1.5): super fields, in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Status {
+    /// The super fields, without the one that says that no more follow.
+    pub fields: SmallVec<[SuperField; 2]>,
+}
+
+/// A super field (SUFI, section 9.2.2.11).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SuperField {
+    /// WINDOW: the receiver sets the transmitter's window; 0 to 4095 PDUs.
+    Window(u16),
+    /// ACK: everything before this number has arrived but for what the same report says is missing.
+    Ack(SequenceNumber),
+    /// LIST: PDUs that are missing, 1 to 15 runs: the first, and how many follow it (0 to 15).
+    List(SmallVec<[(SequenceNumber, u8); 4]>),
+    /// BITMAP: which PDUs have arrived, from a number on.
+    Bitmap(StatusBitmap),
+    /// RLIST: PDUs that are missing, as distances in code words.
+    RelativeList(RelativeList),
+    /// MRW: move the receiving window.
+    MoveWindow(MoveWindow),
+    /// `MRW_ACK`: the window has been moved.
+    MoveWindowAck {
+        /// `SN_ACK`: the receiver's VR(R) now.
+        sn: SequenceNumber,
+        /// N: the `N_LENGTH` of the request if `sn` is its last number, else 0; 0 to 15.
+        n: u8,
+    },
+    /// POLL, from Release 7 on: a status report is asked for up to a number, without data.
+    Poll(SequenceNumber),
+}
+
+/// The BITMAP super field: 1 to 16 octets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StatusBitmap {
+    /// FSN: the number of the first bit.
+    pub first: SequenceNumber,
+    /// A bit for each number, the most significant of the first octet first: 1 where the PDU has arrived.
+    pub octets: SmallVec<[u8; 16]>,
+}
+
+/// The RLIST super field.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RelativeList {
+    /// FSN: the first PDU that is missing.
+    pub first: SequenceNumber,
+    /// The code words, four bits each: 0 to 15 of them.
+    pub words: SmallVec<[u8; 16]>,
+}
+
+/// The MRW super field (section 9.2.2.11.6).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MoveWindow {
+    /// `SN_MRW`: for each discarded SDU that is listed, the PDU with the indicator of its end; the last is where the
+    /// window moves to. 1 to 15 of them.
+    pub sns: SmallVec<[SequenceNumber; 1]>,
+    /// Whether LENGTH is 0: one number, and the SDU reaches beyond the transmitter's window.
+    pub beyond_window: bool,
+    /// `N_LENGTH`: which length indicator of the PDU with the last number ends the last discarded SDU, from 1; 0 if that SDU
+    /// ended in the PDU before. 0 to 15.
+    pub n_length: u8,
+}
+
+impl<P> Pdu<P> {
+    /// The same with other pieces.
+    pub fn map<Q>(self, mut each: impl FnMut(P) -> Q) -> Pdu<Q> {
+        match self {
+            Self::Data(pdu) => {
+                let DataPdu { sn, poll, ended_before, segments, last_end, piggybacked } = pdu;
+                let segment = |Segment { data, ends }| Segment { data: each(data), ends };
+                let segments = segments.into_iter().map(segment).collect();
+                Pdu::Data(DataPdu { sn, poll, ended_before, segments, last_end, piggybacked })
+            }
+            Self::Status(status) => Pdu::Status(status),
+            Self::Reset(reset) => Pdu::Reset(reset),
+        }
+    }
+}
+
+impl StatusBitmap {
+    /// How many numbers it speaks of.
+    pub fn len(&self) -> u16 {
+        self.octets.len() as u16 * 8
+    }
+
+    /// Whether it speaks of none, which no report does.
+    pub fn is_empty(&self) -> bool {
+        self.octets.is_empty()
+    }
+
+    /// Whether it says that the PDU `offset` behind the first is missing.
+    pub fn is_missing(&self, offset: u16) -> bool {
+        let octet = self.octets.get(usize::from(offset / 8));
+        octet.is_some_and(|octet| octet & (0x80 >> (offset % 8)) == 0)
+    }
+
+    /// The offsets of what is missing, in runs.
+    pub fn missing(&self) -> Vec<Range<u16>> {
+        let mut runs: Vec<Range<u16>> = Vec::new();
+        for offset in (0..self.len()).filter(|&offset| self.is_missing(offset)) {
+            match runs.last_mut() {
+                Some(run) if run.end == offset => run.end += 1,
+                _ => runs.push(offset..offset + 1),
+            }
+        }
+        runs
+    }
+}
