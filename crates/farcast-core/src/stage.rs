@@ -2,7 +2,8 @@
 //!
 //! A stage has one port at the hub and one or many at terminals. Frames that enter at the hub leave at terminals
 //! (the *forward* direction), frames that enter at a terminal leave at the hub (*return*). Like an
-//! [`Engine`](crate::Engine) a stage owns no clock: it is told the time, and asked what leaves and when to wake it.
+//! [`Engine`](crate::Engine) a stage owns no clock: it is told the time, and asked what leaves and when to wake it. A stage
+//! carries one way, or both where they depend on each other.
 //!
 //! # How a driver treats a stage
 //!
@@ -116,6 +117,13 @@ pub trait Stage<M: Message> {
     /// When the stage wants to be woken.
     fn poll_timeout(&self) -> Option<Deadline>;
 
-    /// What it has done so far. Complete once its outputs have been polled.
+    /// What it has done so far; of a stage that carries both ways, on the way forward. Complete once its outputs have
+    /// been polled.
     fn totals(&self) -> Totals;
+
+    /// What a stage that carries both ways has done so far on the way back; one that carries one way has nothing else
+    /// to say.
+    fn return_totals(&self) -> Totals {
+        self.totals()
+    }
 }

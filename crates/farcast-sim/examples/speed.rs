@@ -14,7 +14,7 @@ use farcast_sim::document::Document;
 use farcast_sim::queue::EventQueue;
 use farcast_sim::replicate::replicate;
 use farcast_sim::scenario::Scenario;
-use farcast_sim::star::{Back, BackLosses, Cut, GroupConfig, Star, StarConfig};
+use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Star, StarConfig};
 use rustix::time::{ClockId, clock_gettime};
 
 /// CPU seconds that this process has used.
@@ -61,7 +61,7 @@ fn ideal(seed: u64, receivers: u32, per: f64) -> (f64, usize) {
         sender: Some(sender()),
         groups: vec![group],
         flows: Vec::new(),
-        forward: Vec::new(),
+        chains: Chains::new(),
         back,
         overhead: 8,
         given: true,

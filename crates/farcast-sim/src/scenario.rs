@@ -24,7 +24,7 @@ use farcast_core::{Span, Time};
 use farcast_mftp::{ClientId, Group, ReceiverConfig, SenderConfig};
 
 use crate::document::{Document, DocumentError, Reader};
-use crate::star::{Back, BackLosses, BoxedStage, Cut, GroupConfig, StarConfig};
+use crate::star::{Back, BackLosses, BoxedStage, Chains, Cut, GroupConfig, StarConfig};
 
 use link::{Direction, LinkSpec};
 use losses::LossSpec;
@@ -167,15 +167,15 @@ impl Scenario {
         let receivers = u32::try_from(self.receivers()).unwrap_or(u32::MAX);
         let terminals = receivers.saturating_add(self.traffic.len() as u32);
         let links = &self.links;
-        let (forward, back) = links.chains(terminals, streams);
+        let chains = links.chains(terminals, streams);
         let flows = (0..).zip(&self.traffic).map(|(n, flow)| flow.make(n, receivers, links, streams));
         StarConfig {
             sender: self.sender().cloned(),
             groups: self.groups(streams),
             flows: flows.collect(),
-            forward,
             lookahead: links.back.least_delay(),
-            back: links.way_back(back, (receivers, terminals), streams),
+            back: links.way_back(&chains, receivers, streams),
+            chains,
             overhead: self.transfer.as_ref().map_or(0, |transfer| transfer.protocol.overhead),
             given: self.transfer.as_ref().is_some_and(|transfer| transfer.protocol.given),
             limit: self.time_limit(),
@@ -231,24 +231,22 @@ impl Links {
         named.chain([&self.forward, &self.back]).any(LinkSpec::takes_time)
     }
 
-    /// The stages forward, and those of the way back but for the last link.
-    fn chains(&self, terminals: u32, streams: Streams) -> (Vec<BoxedStage>, Vec<BoxedStage>) {
-        let stage = |number: usize| streams.of(number as u64, Purpose::Stage);
-        let (mut forward, mut back) = (Vec::new(), Vec::new());
+    /// The stages of both directions. A way back on which nobody meets anybody has none.
+    fn chains(&self, terminals: u32, streams: Streams) -> Chains {
+        let stream = |number: usize| streams.of(number as u64, Purpose::Stage);
+        let mut chains = Chains::new();
         for (number, (direction, spec)) in self.stages.iter().enumerate() {
-            let stage = spec.stage(*direction, terminals, stage(2 + number));
-            if *direction == Direction::Forward { &mut forward } else { &mut back }.extend(stage);
+            let stage = spec.stage(*direction, terminals, stream(2 + number));
+            push(&mut chains, *direction, stage);
         }
-        forward.extend(self.forward.stage(Direction::Forward, terminals, stage(0)));
-        (forward, back)
+        push(&mut chains, Direction::Forward, self.forward.stage(Direction::Forward, terminals, stream(0)));
+        if chains.returning() > 0 || self.back.constant_delay().is_none() {
+            push(&mut chains, Direction::Return, self.back.stage(Direction::Return, terminals, stream(1)));
+        }
+        chains
     }
 
-    fn way_back(
-        &self,
-        mut stages: Vec<BoxedStage>,
-        (receivers, terminals): (u32, u32),
-        streams: Streams,
-    ) -> Back {
+    fn way_back(&self, chains: &Chains, receivers: u32, streams: Streams) -> Back {
         let lose = |entity| streams.of(entity, Purpose::ReturnLosses);
         let losses = if self.back_losses.is_memoryless() {
             BackLosses::Shared(self.back_losses.make(0, receivers, lose(0)))
@@ -256,12 +254,19 @@ impl Links {
             // Each receiver has a link of its own, so each has a process of its own.
             BackLosses::Each((0..receivers).map(|n| self.back_losses.make(n, 1, lose(n.into()))).collect())
         };
-        let stage = self.back.stage(Direction::Return, terminals, streams.of(1, Purpose::Stage));
-        if let (true, Some(delay)) = (stages.is_empty(), self.back.constant_delay()) {
-            return Back::uniform(delay, losses);
+        match self.back.constant_delay() {
+            Some(delay) if chains.returning() == 0 => Back::uniform(delay, losses),
+            _ => Back::stages(losses),
         }
-        stages.extend(stage);
-        Back::stages(stages, losses)
+    }
+}
+
+/// Puts a stage, if there is one, behind those of its direction.
+fn push(chains: &mut Chains, direction: Direction, stage: Option<BoxedStage>) {
+    match (direction, stage) {
+        (_, None) => {}
+        (Direction::Forward, Some(stage)) => chains.push_forward(stage),
+        (Direction::Return, Some(stage)) => chains.push_return(stage),
     }
 }
 

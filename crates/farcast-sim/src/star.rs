@@ -4,7 +4,7 @@
 //! The sender and every single receiver are the engines that `farcast send` and `farcast receive` run; a group may be
 //! a [`Population`](farcast_mftp::Population), which decides by the same rules. What lies between is a chain of
 //! [stages](farcast_core::stage) that all share, a fan-out at which each receiver loses frames of its own, and a way
-//! back: either the same for all, or a chain of stages. [Flows](crate::traffic) share both chains; each loses packets
+//! back: either the same for all, or a chain of stages, some of which may be in both chains. [Flows](crate::traffic) share both chains; each loses packets
 //! of its own behind them. There may be no sender, or no flows.
 //!
 //! # What happens at one instant
@@ -13,6 +13,7 @@
 //! run of the transfer enters a stage that it shares with a flow.
 
 mod back;
+mod chains;
 mod config;
 mod flows;
 mod group;
@@ -24,7 +25,7 @@ mod session;
 
 use farcast_core::random::RandomStream;
 use farcast_core::stage::Frame;
-use farcast_core::{Span, Stage, Time};
+use farcast_core::{Span, Time};
 use farcast_mftp::message::Naks;
 use farcast_mftp::{Message, Sender};
 
@@ -32,14 +33,12 @@ use crate::queue::EventQueue;
 use crate::traffic::{End, FlowMessage};
 
 pub use back::{Back, BackLosses};
+pub use chains::{BoxedStage, Chains};
 pub use config::{Cut, GroupConfig, StarConfig, StarError, hub_address, receiver_address, receiver_id};
 pub use flows::{FlowConfig, FlowState, Passage};
 pub use group::{Group, Kind};
 pub use observe::{FlowPacket, NakFate, Observer};
 pub use packet::Packet;
-
-/// A stage of a chain.
-pub type BoxedStage = Box<dyn Stage<Packet> + Send>;
 
 /// What may happen.
 #[derive(Clone, Debug)]
@@ -54,8 +53,8 @@ enum Event {
     Merged(Naks),
     /// The rest of what the sender sends enters the forward chain.
     Send(Frame<Message>),
-    /// A stage of the forward chain wants to be woken.
-    ForwardWake(u32),
+    /// A stage wants to be woken.
+    StageWake(u32),
     /// A frame's first datagram reaches the receivers of a group.
     FanOut { group: u32, frame: Frame<Message> },
     /// A receiver of a group wants to be woken; of a population, the only one.
@@ -65,8 +64,6 @@ enum Event {
     /// A frame enters a stage behind the first, on its way to that end. The only variant of this size: so the tag of an
     /// event has room in it, and events move by aligned words.
     Pass { to: End, stage: u32, frame: Frame<Packet> },
-    /// A stage of the way back wants to be woken.
-    ReturnWake(u32),
     /// A flow begins.
     FlowStart(u32),
     /// A flow's time is over.
@@ -75,18 +72,6 @@ enum Event {
     FlowWake(u32),
     /// A flow's packet has passed the links; it may be lost yet.
     FlowReach { flow: u32, end: End, message: FlowMessage },
-}
-
-/// A chain of stages, and when each wants to be woken.
-struct Chain {
-    stages: Vec<BoxedStage>,
-    wakes: Vec<Time>,
-}
-
-impl Chain {
-    fn new(stages: Vec<BoxedStage>) -> Self {
-        Self { wakes: vec![Time::NEVER; stages.len()], stages }
-    }
 }
 
 /// What has passed and what became of it, in one replication.
@@ -119,12 +104,11 @@ pub struct Star<'o> {
     overhead: u16,
     /// When the sender opens, receivers are told of it at once and without loss; it is not simulated.
     given: bool,
-    forward: Chain,
+    chains: Chains,
     groups: Vec<Group>,
     /// Receivers in all: the first flow's terminal has this number.
     receivers: u32,
     back: Back,
-    back_wakes: Vec<Time>,
     flows: Vec<FlowState>,
     /// Flows with an end that have not reached it.
     unended: u32,

@@ -9,7 +9,7 @@ use farcast_mftp::{
 };
 
 use super::group::{Group, Kind, Station};
-use super::{Back, BoxedStage, Chain, FlowConfig, FlowState, Observer, Star, Tally};
+use super::{Back, Chains, FlowConfig, FlowState, Observer, Star, Tally};
 use crate::queue::EventQueue;
 
 /// The address of receiver 0; receiver n has the one n behind it.
@@ -80,9 +80,9 @@ pub struct StarConfig {
     pub groups: Vec<GroupConfig>,
     /// Traffic beside the transfer, or alone.
     pub flows: Vec<FlowConfig>,
-    /// The stages that what leaves the hub passes, in order.
-    pub forward: Vec<BoxedStage>,
-    /// The way back.
+    /// The stages that packets pass.
+    pub chains: Chains,
+    /// The way back; through stages where the chains have some that lead to the hub.
     pub back: Back,
     /// Octets of a datagram of the transfer on the links besides its `wire_len`.
     pub overhead: u16,
@@ -116,6 +116,9 @@ pub enum StarError {
     /// There is neither a transfer nor a flow.
     #[error("there is nothing to simulate: a transfer or a flow is needed")]
     Nothing,
+    /// Stages lead to the hub and are not passed, or none do and they are to be.
+    #[error("the way back has stages exactly if the chains have some that lead to the hub")]
+    WayBack,
     /// The addresses of terminals end.
     #[error("at most 4,194,304 receivers and flows can be simulated")]
     TooMany,
@@ -143,10 +146,9 @@ impl<'o> Star<'o> {
             wake: Time::NEVER,
             overhead: config.overhead,
             given: config.given,
-            forward: Chain::new(config.forward),
+            chains: config.chains,
             groups,
             receivers,
-            back_wakes: vec![Time::NEVER; config.back.len()],
             back: config.back,
             unended,
             stops_early: something_ends && flows.iter().any(FlowState::is_endless),
@@ -173,6 +175,9 @@ fn check(config: &StarConfig) -> Result<u32, StarError> {
         (None, 1..) => return Err(StarError::NoSender),
         (None, 0) if config.flows.is_empty() => return Err(StarError::Nothing),
         _ => {}
+    }
+    if config.back.delay.is_some() != (config.chains.returning() == 0) {
+        return Err(StarError::WayBack);
     }
     let terminals = receivers.saturating_add(config.flows.len() as u64);
     u32::try_from(receivers).ok().filter(|_| terminals <= 1 << 22).ok_or(StarError::TooMany)

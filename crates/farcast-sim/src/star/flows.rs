@@ -4,7 +4,6 @@ use farcast_core::engine::Message as _;
 use farcast_core::stage::{Frame, Port};
 use farcast_core::{Among, Losses, Time};
 
-use super::back::Path;
 use super::{Event, FlowPacket, Packet, Star, hub_address, receiver_address};
 use crate::traffic::{End, Flow, FlowMessage};
 
@@ -238,28 +237,22 @@ impl Star<'_> {
     }
 
     fn depart_from_hub(&mut self, number: u32, message: FlowMessage) {
+        let Some(stage) = self.chains.first(End::Terminal) else {
+            return self.leave_links(self.now, number, End::Terminal, message);
+        };
         let frame = self.flows[number as usize].frame(number, message);
-        match self.forward.stages.first_mut() {
-            None => self.leave_links(self.now, number, End::Terminal, message),
-            Some(stage) => {
-                stage.handle(self.now, Port::Hub, frame);
-                self.drain_forward(0);
-            }
-        }
+        self.chains.stage(stage).handle(self.now, Port::Hub, frame);
+        self.drain_stage(stage);
     }
 
     fn depart_from_terminal(&mut self, number: u32, message: FlowMessage) {
+        let Some(stage) = self.chains.first(End::Hub) else {
+            let at = self.now + self.back.delay.unwrap_or_default();
+            return self.leave_links(at, number, End::Hub, message);
+        };
         let frame = self.flows[number as usize].frame(number, message);
-        match &mut self.back.path {
-            Path::Constant(delay) => {
-                let at = self.now + *delay;
-                self.leave_links(at, number, End::Hub, message);
-            }
-            Path::Stages(stages) => {
-                stages[0].handle(self.now, Port::Terminal(self.receivers + number), frame);
-                self.drain_return(0);
-            }
-        }
+        self.chains.stage(stage).handle(self.now, Port::Terminal(self.receivers + number), frame);
+        self.drain_stage(stage);
     }
 
     /// A packet leaves the last stage at `at`.

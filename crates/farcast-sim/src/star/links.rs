@@ -3,24 +3,22 @@
 use std::num::NonZeroU32;
 
 use farcast_core::engine::Message as Run;
-use farcast_core::stage::{Frame, Port, Totals};
+use farcast_core::stage::{Frame, Output, Port, Totals};
 use farcast_core::{Span, Time};
 use farcast_mftp::{Body, Message};
 
-use super::back::Path;
 use super::{Cut, Event, Packet, Star};
 use crate::traffic::End;
 
 impl Star<'_> {
     /// What the stages of the forward chain have done, in order.
     pub fn forward_totals(&self) -> impl Iterator<Item = Totals> + '_ {
-        self.forward.stages.iter().map(|stage| stage.totals())
+        self.chains.on_the_way(End::Terminal).map(|stage| stage.totals())
     }
 
     /// What the stages of the way back have done, in order.
     pub fn return_totals(&self) -> impl Iterator<Item = Totals> + '_ {
-        let stages = if let Path::Stages(stages) = &self.back.path { stages.as_slice() } else { &[] };
-        stages.iter().map(|stage| stage.totals())
+        self.chains.on_the_way(End::Hub).map(|stage| stage.return_totals())
     }
 
     /// How many datagrams of a frame may be handed over at once, if those at or after `before` may not.
@@ -45,67 +43,63 @@ impl Star<'_> {
 
     /// What the sender sends enters the forward chain, as far as nothing else does meanwhile.
     pub(super) fn enter_forward(&mut self, frame: Frame<Message>) {
-        let count = self.cut(&frame, self.alone_until());
+        let first = self.chains.first(End::Terminal);
+        let known = self.alone_until();
+        let before = first.map_or(known, |stage| self.chains.alone_until(stage, self.now, known));
+        let count = self.cut(&frame, before);
         let later = self.now + frame.spacing * u64::from(count.get());
         let (head, tail) = frame.split(count);
         if let Some(frame) = tail {
             self.under_way += 1;
             self.queue.push(later, Event::Send(frame));
         }
-        match self.forward.stages.first_mut() {
+        match first {
             None => self.reach_groups(self.now, head),
             Some(stage) => {
-                stage.handle(self.now, Port::Hub, on_links(head));
-                self.drain_forward(0);
+                self.chains.stage(stage).handle(self.now, Port::Hub, on_links(head));
+                self.drain_stage(stage);
             }
         }
     }
 
-    /// A frame enters a stage behind the first: that hears only the one before it, in order, so nothing comes between the
-    /// pieces of a run.
+    /// A frame enters a stage behind the first on the way to the terminals. One that carries one way hears only the one
+    /// before it, in order, so nothing comes between the pieces of a run.
     pub(super) fn pass_forward(&mut self, stage: u32, frame: Frame<Packet>) {
-        let (head, tail) = self.cut_between(frame);
-        if let Some((later, frame)) = tail {
+        let before = self.chains.alone_until(stage, self.now, Time::NEVER);
+        let count = self.cut(&frame, before);
+        let later = self.now + frame.spacing * u64::from(count.get());
+        let (head, tail) = frame.split(count);
+        if let Some(frame) = tail {
             self.under_way += 1;
             self.queue.push(later, Event::Pass { to: End::Terminal, stage, frame });
         }
-        self.forward.stages[stage as usize].handle(self.now, Port::Hub, head);
-        self.drain_forward(stage);
+        self.chains.stage(stage).handle(self.now, Port::Hub, head);
+        self.drain_stage(stage);
     }
 
-    /// A frame between two stages as it is handed over: all of it, unless runs are cut to test that it makes no difference.
-    fn cut_between(&mut self, frame: Frame<Packet>) -> (Frame<Packet>, Option<(Time, Frame<Packet>)>) {
-        let count = self.cut(&frame, Time::NEVER);
-        let later = self.now + frame.spacing * u64::from(count.get());
-        let (head, tail) = frame.split(count);
-        (head, tail.map(|tail| (later, tail)))
-    }
-
-    pub(super) fn wake_forward(&mut self, stage: u32) {
-        let wake = &mut self.forward.wakes[stage as usize];
-        if *wake == self.now {
-            *wake = Time::NEVER;
-            self.forward.stages[stage as usize].handle_timeout(self.now);
-            self.drain_forward(stage);
+    pub(super) fn wake_stage(&mut self, stage: u32) {
+        if self.chains.take_wake(stage, self.now) {
+            self.chains.stage(stage).handle_timeout(self.now);
+            self.drain_stage(stage);
         }
     }
 
-    pub(super) fn drain_forward(&mut self, stage: u32) {
-        let index = stage as usize;
-        while let Some(output) = self.forward.stages[index].poll_output() {
-            if index + 1 == self.forward.stages.len() {
-                self.leave_forward(output.at, output.frame);
-            } else {
-                let frame = output.frame;
-                self.under_way += u32::from(matches!(frame.message, Packet::Mftp(_)));
-                let stage = stage + 1;
-                self.queue.push(output.at, Event::Pass { to: End::Terminal, stage, frame });
+    /// What leaves a stage enters the next, or has passed the links.
+    pub(super) fn drain_stage(&mut self, stage: u32) {
+        while let Some(Output { at, port, frame }) = self.chains.stage(stage).poll_output() {
+            let to = if port == Port::Hub { End::Hub } else { End::Terminal };
+            match (self.chains.next(stage, to), to) {
+                (Some(stage), _) => {
+                    let counts = to == End::Terminal && matches!(frame.message, Packet::Mftp(_));
+                    self.under_way += u32::from(counts);
+                    self.queue.push(at, Event::Pass { to, stage, frame });
+                }
+                (None, End::Terminal) => self.leave_forward(at, frame),
+                (None, End::Hub) => self.leave_return(at, frame),
             }
         }
-        let due = self.forward.stages[index].poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
-        if due != self.forward.wakes[index] {
-            self.forward.wakes[index] = due;
-            self.queue.push_unless_never(due, Event::ForwardWake(stage));
+        if let Some(due) = self.chains.new_wake(stage) {
+            self.queue.push_unless_never(due, Event::StageWake(stage));
         }
     }
 
@@ -137,50 +131,21 @@ impl Star<'_> {
         if let Some(observer) = &mut self.observer {
             observer.answered(self.now, receiver, &frame);
         }
-        if let Path::Constant(delay) = self.back.path {
+        if let Some(delay) = self.back.delay {
             if !self.back.loses(self.now, frame.octets(0), receiver) {
                 self.queue.push(self.now + delay, Event::Arrive { receiver, message: frame.message });
             }
-        } else {
-            self.pass_return(0, on_links(frame));
+        } else if let Some(stage) = self.chains.first(End::Hub) {
+            self.pass_return(stage, on_links(frame));
         }
     }
 
     /// A frame of a terminal enters a stage.
     pub(super) fn pass_return(&mut self, stage: u32, frame: Frame<Packet>) {
-        let terminal = self.terminal_of(&frame.message);
-        if let (Path::Stages(stages), Some(terminal)) = (&mut self.back.path, terminal) {
-            stages[stage as usize].handle(self.now, Port::Terminal(terminal), frame);
+        if let Some(terminal) = self.terminal_of(&frame.message) {
+            self.chains.stage(stage).handle(self.now, Port::Terminal(terminal), frame);
         }
-        self.drain_return(stage);
-    }
-
-    pub(super) fn wake_return(&mut self, stage: u32) {
-        let wake = &mut self.back_wakes[stage as usize];
-        if *wake == self.now {
-            *wake = Time::NEVER;
-            if let Path::Stages(stages) = &mut self.back.path {
-                stages[stage as usize].handle_timeout(self.now);
-            }
-            self.drain_return(stage);
-        }
-    }
-
-    pub(super) fn drain_return(&mut self, stage: u32) {
-        let index = stage as usize;
-        while let Some(output) = self.back.poll_output(index) {
-            if index + 1 == self.back.len() {
-                self.leave_return(output.at, output.frame);
-            } else {
-                let (stage, frame) = (stage + 1, output.frame);
-                self.queue.push(output.at, Event::Pass { to: End::Hub, stage, frame });
-            }
-        }
-        let due = self.back.poll_timeout(index);
-        if due != self.back_wakes[index] {
-            self.back_wakes[index] = due;
-            self.queue.push_unless_never(due, Event::ReturnWake(stage));
-        }
+        self.drain_stage(stage);
     }
 
     /// The terminal that a packet to the hub comes from.

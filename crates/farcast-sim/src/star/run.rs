@@ -83,14 +83,13 @@ impl Star<'_> {
                 self.pass_forward(stage, frame);
             }
             Event::Pass { to: End::Hub, stage, frame } => self.pass_return(stage, frame),
-            Event::ForwardWake(stage) => self.wake_forward(stage),
+            Event::StageWake(stage) => self.wake_stage(stage),
             Event::FanOut { group, frame } => {
                 self.under_way -= 1;
                 self.fan_out(group as usize, frame);
             }
             Event::GroupWake { group, station } => self.wake_group(group as usize, station as usize),
             Event::Answer { receiver, frame } => self.enter_return(receiver, frame),
-            Event::ReturnWake(stage) => self.wake_return(stage),
             Event::FlowStart(flow) => self.start_flow(flow),
             Event::FlowStop(flow) => self.stop_flow(flow),
             Event::FlowWake(flow) => self.wake_flow(flow),

@@ -9,7 +9,6 @@ use farcast_mftp::message::Naks;
 use farcast_mftp::population::Voice;
 use farcast_mftp::{Body, Message, Sender, SenderEvent};
 
-use super::back::Path;
 use super::group::{Kind, Said};
 use super::{Cut, Event, Group, NakFate, Star, receiver_address};
 
@@ -155,7 +154,7 @@ impl Star<'_> {
         for (at, voice) in said.drain(..) {
             match voice {
                 Voice::Naks(naks) => {
-                    if let Path::Constant(delay) = self.back.path {
+                    if let Some(delay) = self.back.delay {
                         self.queue.push(at + delay, Event::Merged(naks));
                     }
                 }

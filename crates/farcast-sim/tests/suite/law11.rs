@@ -12,7 +12,9 @@ use farcast_mftp::{
     Body, ClientId, Group, Invited, Message, NakTiming, Pace, PassWait, Product, ReceiverConfig,
     SenderConfig, SenderEvent, StatusRetry,
 };
-use farcast_sim::star::{Back, BackLosses, Cut, GroupConfig, Observer, Star, StarConfig, Tally, receiver_id};
+use farcast_sim::star::{
+    Back, BackLosses, Chains, Cut, GroupConfig, Observer, Star, StarConfig, Tally, receiver_id,
+};
 
 /// Losses that are decided by nothing but the receiver and the number of the frame: the same for everyone who asks.
 #[derive(Clone, Debug)]
@@ -172,6 +174,8 @@ impl Case {
             ..PipeConfig::default()
         };
         let pipe = Pipe::new(pipe, Port::Terminals, RandomStream::derive(0, &[])).unwrap();
+        let mut chains = Chains::new();
+        chains.push_forward(Box::new(pipe));
         let config = StarConfig {
             sender: Some(self.sender()),
             groups: vec![GroupConfig {
@@ -183,7 +187,7 @@ impl Case {
                 data_only: self.data_only,
             }],
             flows: Vec::new(),
-            forward: vec![Box::new(pipe)],
+            chains,
             back: Back::uniform(self.delay, BackLosses::Shared(Box::new(back))),
             overhead: 28,
             given: self.given,

@@ -17,7 +17,7 @@ use farcast_mftp::{
     StatusRetry, wire,
 };
 use farcast_sim::star::{
-    Back, BackLosses, Cut, GroupConfig, NakFate, Observer, Star, StarConfig, receiver_address,
+    Back, BackLosses, Chains, Cut, GroupConfig, NakFate, Observer, Star, StarConfig, receiver_address,
 };
 use farcast_sim::trace::{Trace, TraceConfig};
 
@@ -80,7 +80,7 @@ impl World {
                 data_only: false,
             }],
             flows: Vec::new(),
-            forward: Vec::new(),
+            chains: Chains::new(),
             back: Back::uniform(delay, BackLosses::Shared(back)),
             overhead: 28,
             given: false,

@@ -1,0 +1,124 @@
+//! The stages of a world, and in which order each direction passes them.
+
+use farcast_core::{Span, Stage, Time};
+
+use super::Packet;
+use crate::traffic::End;
+
+/// A stage of a chain.
+pub type BoxedStage = Box<dyn Stage<Packet> + Send>;
+
+/// The stages between the hub and the terminals. What leaves the hub passes those of the forward chain, in order; what
+/// terminals send passes those of the way back. A stage that carries both ways is in both.
+#[derive(Default)]
+pub struct Chains {
+    stages: Vec<Place>,
+    forward: Vec<u32>,
+    back: Vec<u32>,
+}
+
+/// A stage, and where it stands.
+struct Place {
+    stage: BoxedStage,
+    /// When it wants to be woken.
+    wake: Time,
+    /// Whether it is in both chains.
+    both: bool,
+    /// The stages behind it, to the terminals and to the hub.
+    next: [Option<u32>; 2],
+}
+
+/// A direction's place in arrays.
+const fn way(to: End) -> usize {
+    match to {
+        End::Terminal => 0,
+        End::Hub => 1,
+    }
+}
+
+impl Chains {
+    /// None: what enters leaves at once.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Puts a stage that carries to the terminals behind those that do.
+    pub fn push_forward(&mut self, stage: BoxedStage) {
+        let number = self.add(stage, false);
+        self.append(End::Terminal, number);
+    }
+
+    /// Puts a stage that carries to the hub behind those that do.
+    pub fn push_return(&mut self, stage: BoxedStage) {
+        let number = self.add(stage, false);
+        self.append(End::Hub, number);
+    }
+
+    /// Puts a stage that carries both ways behind the others of each.
+    pub fn push_both(&mut self, stage: BoxedStage) {
+        let number = self.add(stage, true);
+        self.append(End::Terminal, number);
+        self.append(End::Hub, number);
+    }
+
+    /// How many stages lead back to the hub.
+    pub fn returning(&self) -> usize {
+        self.back.len()
+    }
+
+    fn add(&mut self, stage: BoxedStage, both: bool) -> u32 {
+        self.stages.push(Place { stage, wake: Time::NEVER, both, next: [None; 2] });
+        self.stages.len() as u32 - 1
+    }
+
+    fn append(&mut self, to: End, number: u32) {
+        let chain = if to == End::Terminal { &mut self.forward } else { &mut self.back };
+        if let Some(&last) = chain.last() {
+            self.stages[last as usize].next[way(to)] = Some(number);
+        }
+        chain.push(number);
+    }
+
+    /// The first stage on the way to that end.
+    pub(super) fn first(&self, to: End) -> Option<u32> {
+        if to == End::Terminal { self.forward.first() } else { self.back.first() }.copied()
+    }
+
+    /// The stage behind `number` on the way to that end.
+    pub(super) fn next(&self, number: u32, to: End) -> Option<u32> {
+        self.stages[number as usize].next[way(to)]
+    }
+
+    pub(super) fn stage(&mut self, number: u32) -> &mut BoxedStage {
+        &mut self.stages[number as usize].stage
+    }
+
+    /// The stages on the way to that end, in order.
+    pub(super) fn on_the_way(&self, to: End) -> impl Iterator<Item = &BoxedStage> {
+        let chain = if to == End::Terminal { &self.forward } else { &self.back };
+        chain.iter().map(|&number| &self.stages[number as usize].stage)
+    }
+
+    /// Before when nothing else that enters a stage may change what becomes of what enters it at `now`, if the stage before
+    /// it says nothing until `known`. What the other direction brings to one that carries both ways nobody knows ahead.
+    pub(super) fn alone_until(&self, number: u32, now: Time, known: Time) -> Time {
+        if self.stages[number as usize].both { now + Span::from_nanos(1) } else { known }
+    }
+
+    /// Whether the stage is due; then it is not any more.
+    pub(super) fn take_wake(&mut self, number: u32, now: Time) -> bool {
+        let wake = &mut self.stages[number as usize].wake;
+        let due = *wake == now;
+        if due {
+            *wake = Time::NEVER;
+        }
+        due
+    }
+
+    /// When the stage is to be woken, if that has changed.
+    pub(super) fn new_wake(&mut self, number: u32) -> Option<Time> {
+        let place = &mut self.stages[number as usize];
+        let due = place.stage.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
+        (due != std::mem::replace(&mut place.wake, due)).then_some(due)
+    }
+}
