@@ -7,10 +7,11 @@
 //!   [`StoppingRule`].
 //! * *Does a published number agree with ours?* [`prediction_half_width`] for a mean, [`binomial_range`] and
 //!   [`predictive_binomial_range`] for a count, [`multinomial_p_value`] for a table of counts, [`ks_two_sample`] for
-//!   two samples.
+//!   two samples, [`chi_square_exponential`] for times between events of a Poisson process.
 #![forbid(unsafe_code)]
 
 mod binomial;
+mod chi_square;
 mod error;
 mod ks;
 mod multinomial;
@@ -20,6 +21,7 @@ mod stopping;
 mod summary;
 
 pub use binomial::{COUNT_LIMIT, Interval, binomial_interval, binomial_range, predictive_binomial_range};
+pub use chi_square::{ChiSquareTest, chi_square_exponential};
 pub use error::StatsError;
 pub use ks::{KsTest, ks_two_sample};
 pub use multinomial::{CATEGORY_LIMIT, OUTCOME_LIMIT, multinomial_log_likelihood, multinomial_p_value};
