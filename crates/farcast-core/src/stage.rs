@@ -19,6 +19,7 @@
 //! cannot know it ahead: the driver hands it only the part of a run that enters before anything else does. Cutting a run
 //! anywhere changes nothing.
 
+use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
 use crate::engine::{Deadline, Message};
@@ -102,6 +103,27 @@ pub struct Totals {
     pub collided: u64,
 }
 
+/// A number of its own that a stage reports in the end.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Figure {
+    /// What it is, with the unit: `calls_dropped`, `sdu_delay_s`.
+    pub name: &'static str,
+    /// The number; absent if nothing happened of which it could tell, as a mean of nothing.
+    pub value: Option<f64>,
+}
+
+impl Figure {
+    /// A number that is there.
+    pub const fn new(name: &'static str, value: f64) -> Self {
+        Self { name, value: Some(value) }
+    }
+
+    /// A count.
+    pub const fn count(name: &'static str, count: u64) -> Self {
+        Self::new(name, count as f64)
+    }
+}
+
 /// A link stage. The [module](self) states how a driver treats it.
 pub trait Stage<M: Message> {
     /// Takes a frame whose first datagram enters at `now` at `port`.
@@ -125,5 +147,10 @@ pub trait Stage<M: Message> {
     /// to say.
     fn return_totals(&self) -> Totals {
         self.totals()
+    }
+
+    /// What else it has to report, always the same figures in the same order.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
     }
 }

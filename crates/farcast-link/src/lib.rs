@@ -9,8 +9,11 @@ extern crate std;
 pub mod bgan;
 pub mod error;
 pub mod losses;
+pub mod multilink;
 pub mod outage;
 pub mod pipe;
+pub mod ppp;
+pub mod umts;
 
 pub use error::LinkError;
 pub use losses::{Among, Losses};

@@ -1,9 +1,6 @@
 //! What two entities send each other: data PDUs, status reports, resets (TS 25.322 section 9.2).
 
 use core::fmt;
-use core::ops::Range;
-
-use alloc::vec::Vec;
 
 use smallvec::SmallVec;
 
@@ -197,9 +194,9 @@ impl<P> Pdu<P> {
 }
 
 impl StatusBitmap {
-    /// How many numbers it speaks of.
+    /// How many numbers it speaks of: 8 for each octet, at most 128.
     pub fn len(&self) -> u16 {
-        self.octets.len() as u16 * 8
+        self.octets.len().min(16) as u16 * 8
     }
 
     /// Whether it speaks of none, which no report does.
@@ -211,17 +208,5 @@ impl StatusBitmap {
     pub fn is_missing(&self, offset: u16) -> bool {
         let octet = self.octets.get(usize::from(offset / 8));
         octet.is_some_and(|octet| octet & (0x80 >> (offset % 8)) == 0)
-    }
-
-    /// The offsets of what is missing, in runs.
-    pub fn missing(&self) -> Vec<Range<u16>> {
-        let mut runs: Vec<Range<u16>> = Vec::new();
-        for offset in (0..self.len()).filter(|&offset| self.is_missing(offset)) {
-            match runs.last_mut() {
-                Some(run) if run.end == offset => run.end += 1,
-                _ => runs.push(offset..offset + 1),
-            }
-        }
-        runs
     }
 }

@@ -1,6 +1,7 @@
 //! What a replication comes to, and what replications come to together.
 
 mod flows;
+mod stages;
 
 use farcast_core::Time;
 use farcast_core::stage::Totals;
@@ -10,6 +11,7 @@ use serde::Serialize;
 use crate::star::{Kind, Star};
 
 pub use flows::{CbrCounts, Direction, FlowCounts, FlowOutcome, FlowTogether};
+pub use stages::{StageOutcome, StageTogether};
 
 /// How NAKs fared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -81,6 +83,9 @@ pub struct Replication {
     /// The flows, in the order of the scenario.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowOutcome>,
+    /// What stages report of themselves, in the order of the scenario; of those that have something to report.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageOutcome>,
     /// Whether anything in it has an end: a transfer, or a flow of a size.
     #[serde(skip)]
     pub has_end: bool,
@@ -139,6 +144,7 @@ impl Replication {
             receiver_time_s: times(&done),
             receivers: each,
             flows,
+            stages: star.figures().map(|(name, figures)| StageOutcome::of(name, figures)).collect(),
             has_end,
         }
     }
@@ -253,6 +259,9 @@ pub struct Together {
     /// The flows, in the order of the scenario.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowTogether>,
+    /// The stages, likewise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageTogether>,
 }
 
 impl Together {
@@ -282,6 +291,7 @@ impl Together {
             return_octets: over(&|r| r.back.octets as f64)?,
             return_airtime_s: over(&|r| r.back.airtime_s)?,
             flows: flows::together(replications)?,
+            stages: stages::together(replications)?,
         })
     }
 }

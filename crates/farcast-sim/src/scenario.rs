@@ -12,6 +12,7 @@
 //! | `link.forward`, `link.return` | the links, `kind` "pipe" or "bgan", and who loses what |
 //! | `link.stages` | further stages in a row, by `name` |
 
+mod bearer;
 mod ftp;
 mod link;
 mod losses;
@@ -24,9 +25,9 @@ use farcast_core::{Span, Time};
 use farcast_mftp::{ClientId, Group, ReceiverConfig, SenderConfig};
 
 use crate::document::{Document, DocumentError, Reader};
-use crate::star::{Back, BackLosses, BoxedStage, Chains, Cut, GroupConfig, StarConfig};
+use crate::star::{Back, BackLosses, Chains, Cut, GroupConfig, StarConfig};
 
-use link::{Direction, LinkSpec};
+use link::{Direction, LinkSpec, StageSpec};
 use losses::LossSpec;
 use protocol::Protocol;
 use traffic::TrafficSpec;
@@ -73,7 +74,8 @@ struct GroupSpec {
 /// The links, and who loses what on them.
 #[derive(Clone, Debug)]
 struct Links {
-    stages: Vec<(Direction, LinkSpec)>,
+    /// With their names.
+    stages: Vec<(String, StageSpec)>,
     forward: LinkSpec,
     losses: LossSpec,
     /// Only data of the transfer is lost on the way forward.
@@ -207,9 +209,7 @@ impl Links {
         let mut link = top.table_or_empty("link")?;
         let mut stages = Vec::new();
         for mut stage in link.optional_tables("stages")?.unwrap_or_default() {
-            stage.text("name")?;
-            let direction = stage.choice("direction", &Direction::CHOICES)?;
-            stages.push((direction, LinkSpec::read(&mut stage, direction)?));
+            stages.push((stage.text("name")?, StageSpec::read(&mut stage)?));
             stage.finish()?;
         }
         let mut table = link.table_or_empty("forward")?;
@@ -227,21 +227,24 @@ impl Links {
 
     /// Whether a packet takes time there and back, at least on one link.
     fn take_time(&self) -> bool {
-        let named = self.stages.iter().map(|(_, link)| link);
-        named.chain([&self.forward, &self.back]).any(LinkSpec::takes_time)
+        let ends = [&self.forward, &self.back].into_iter().any(LinkSpec::takes_time);
+        ends || self.stages.iter().any(|(_, stage)| stage.takes_time())
     }
 
     /// The stages of both directions. A way back on which nobody meets anybody has none.
     fn chains(&self, terminals: u32, streams: Streams) -> Chains {
         let stream = |number: usize| streams.of(number as u64, Purpose::Stage);
         let mut chains = Chains::new();
-        for (number, (direction, spec)) in self.stages.iter().enumerate() {
-            let stage = spec.stage(*direction, terminals, stream(2 + number));
-            push(&mut chains, *direction, stage);
+        for (number, (name, spec)) in self.stages.iter().enumerate() {
+            spec.push(&mut chains, name, terminals, stream(2 + number));
         }
-        push(&mut chains, Direction::Forward, self.forward.stage(Direction::Forward, terminals, stream(0)));
-        if chains.returning() > 0 || self.back.constant_delay().is_none() {
-            push(&mut chains, Direction::Return, self.back.stage(Direction::Return, terminals, stream(1)));
+        if let Some(stage) = self.forward.stage(Direction::Forward, terminals, stream(0)) {
+            chains.push_forward("forward", stage);
+        }
+        if (chains.returning() > 0 || self.back.constant_delay().is_none())
+            && let Some(stage) = self.back.stage(Direction::Return, terminals, stream(1))
+        {
+            chains.push_return("return", stage);
         }
         chains
     }
@@ -258,15 +261,6 @@ impl Links {
             Some(delay) if chains.returning() == 0 => Back::uniform(delay, losses),
             _ => Back::stages(losses),
         }
-    }
-}
-
-/// Puts a stage, if there is one, behind those of its direction.
-fn push(chains: &mut Chains, direction: Direction, stage: Option<BoxedStage>) {
-    match (direction, stage) {
-        (_, None) => {}
-        (Direction::Forward, Some(stage)) => chains.push_forward(stage),
-        (Direction::Return, Some(stage)) => chains.push_return(stage),
     }
 }
 

@@ -5,7 +5,7 @@ use farcast_sim::document::Document;
 use crate::Failure;
 
 /// Name, what it is, and text.
-const SCENARIOS: [(&str, &str, &str); 2] = [
+const SCENARIOS: [(&str, &str, &str); 6] = [
     (
         "mftp-bgan",
         "MFTP to 20 receivers over BGAN: the study of Status Retry Timers",
@@ -15,6 +15,26 @@ const SCENARIOS: [(&str, &str, &str); 2] = [
         "tcp-geo",
         "one TCP connection over a geostationary satellite",
         include_str!("../../../scenarios/tcp-geo.toml"),
+    ),
+    (
+        "sgls",
+        "64 files by FTP over serial lines with PPP: the space-to-ground link simulator",
+        include_str!("../../../scenarios/sgls.toml"),
+    ),
+    (
+        "iridium",
+        "a file by TCP over eight Iridium channels in a multilink bundle, with call drops",
+        include_str!("../../../scenarios/iridium.toml"),
+    ),
+    (
+        "inmarsat",
+        "100 MB by TCP over four Inmarsat channels in a multilink bundle",
+        include_str!("../../../scenarios/inmarsat.toml"),
+    ),
+    (
+        "umts",
+        "files by FTP over a UMTS bearer with Radio Link Control",
+        include_str!("../../../scenarios/umts.toml"),
     ),
 ];
 

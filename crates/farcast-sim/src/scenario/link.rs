@@ -9,9 +9,10 @@ use farcast_link::bgan::{
 use farcast_link::outage::{Hold, Schedule, Window};
 use farcast_link::pipe::{Jitter, JitterShape, Pipe, PipeConfig, QueueLimit};
 
+use super::bearer::{BearerKind, BearerSpec};
 use super::out;
 use crate::document::{DocumentError, Reader};
-use crate::star::BoxedStage;
+use crate::star::{BoxedStage, Chains};
 
 /// Which way a stage carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,11 +42,21 @@ enum Kind {
     Bgan,
 }
 
+impl Kind {
+    const CHOICES: [(&'static str, Self); 3] =
+        [("pipe", Self::Pipe), ("hold", Self::Hold), ("bgan", Self::Bgan)];
+}
+
 impl LinkSpec {
     /// Reads `kind` and the keys that go with it.
     pub(super) fn read(table: &mut Reader<'_>, direction: Direction) -> Result<Self, DocumentError> {
-        let kinds = [("pipe", Kind::Pipe), ("hold", Kind::Hold), ("bgan", Kind::Bgan)];
-        match (table.choice_or("kind", &kinds, Kind::Pipe)?, direction) {
+        let kind = table.choice_or("kind", &Kind::CHOICES, Kind::Pipe)?;
+        Self::read_kind(table, kind, direction)
+    }
+
+    /// Reads the keys that go with `kind`.
+    fn read_kind(table: &mut Reader<'_>, kind: Kind, direction: Direction) -> Result<Self, DocumentError> {
+        match (kind, direction) {
             (Kind::Pipe, _) => pipe(table).map(Self::Pipe),
             (Kind::Hold, _) => hold(table).map(Self::Hold),
             (Kind::Bgan, Direction::Forward) => forward(table).map(Self::BganForward),
@@ -97,6 +108,56 @@ impl LinkSpec {
             Self::Pipe(_) | Self::Hold(_) => Span::ZERO,
             Self::BganForward(config) => config.propagation,
             Self::BganReturn(config) => config.propagation,
+        }
+    }
+}
+
+/// A member of `link.stages`.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum StageSpec {
+    /// It carries one way.
+    One(Direction, LinkSpec),
+    /// It carries both.
+    Both(BearerSpec),
+}
+
+impl StageSpec {
+    /// Reads `kind`, `direction` where it carries one way, and the keys that go with them.
+    pub(super) fn read(table: &mut Reader<'_>) -> Result<Self, DocumentError> {
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        enum Either {
+            One(Kind),
+            Both(BearerKind),
+        }
+        let one = Kind::CHOICES.map(|(word, kind)| (word, Either::One(kind)));
+        let both = BearerKind::CHOICES.map(|(word, kind)| (word, Either::Both(kind)));
+        let kinds: Vec<_> = one.into_iter().chain(both).collect();
+        match table.choice_or("kind", &kinds, Either::One(Kind::Pipe))? {
+            Either::Both(kind) => BearerSpec::read(table, kind).map(Self::Both),
+            Either::One(kind) => {
+                let direction = table.choice("direction", &Direction::CHOICES)?;
+                Ok(Self::One(direction, LinkSpec::read_kind(table, kind, direction)?))
+            }
+        }
+    }
+
+    /// Whether a frame takes time, as a rule.
+    pub(super) fn takes_time(&self) -> bool {
+        match self {
+            Self::One(_, link) => link.takes_time(),
+            Self::Both(_) => true,
+        }
+    }
+
+    /// Puts the stage where it belongs.
+    pub(super) fn push(&self, chains: &mut Chains, name: &str, terminals: u32, stream: RandomStream) {
+        match self {
+            Self::Both(bearer) => chains.push_both(name, bearer.stage(stream)),
+            Self::One(direction, link) => match (link.stage(*direction, terminals, stream), direction) {
+                (None, _) => {}
+                (Some(stage), Direction::Forward) => chains.push_forward(name, stage),
+                (Some(stage), Direction::Return) => chains.push_return(name, stage),
+            },
         }
     }
 }

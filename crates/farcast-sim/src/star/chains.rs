@@ -19,6 +19,7 @@ pub struct Chains {
 
 /// A stage, and where it stands.
 struct Place {
+    name: String,
     stage: BoxedStage,
     /// When it wants to be woken.
     wake: Time,
@@ -42,21 +43,21 @@ impl Chains {
         Self::default()
     }
 
-    /// Puts a stage that carries to the terminals behind those that do.
-    pub fn push_forward(&mut self, stage: BoxedStage) {
-        let number = self.add(stage, false);
+    /// Puts a stage that carries to the terminals behind those that do. Reports call it `name`, here and below.
+    pub fn push_forward(&mut self, name: &str, stage: BoxedStage) {
+        let number = self.add(name, stage, false);
         self.append(End::Terminal, number);
     }
 
     /// Puts a stage that carries to the hub behind those that do.
-    pub fn push_return(&mut self, stage: BoxedStage) {
-        let number = self.add(stage, false);
+    pub fn push_return(&mut self, name: &str, stage: BoxedStage) {
+        let number = self.add(name, stage, false);
         self.append(End::Hub, number);
     }
 
     /// Puts a stage that carries both ways behind the others of each.
-    pub fn push_both(&mut self, stage: BoxedStage) {
-        let number = self.add(stage, true);
+    pub fn push_both(&mut self, name: &str, stage: BoxedStage) {
+        let number = self.add(name, stage, true);
         self.append(End::Terminal, number);
         self.append(End::Hub, number);
     }
@@ -66,8 +67,13 @@ impl Chains {
         self.back.len()
     }
 
-    fn add(&mut self, stage: BoxedStage, both: bool) -> u32 {
-        self.stages.push(Place { stage, wake: Time::NEVER, both, next: [None; 2] });
+    /// Every stage once, with its name.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&str, &BoxedStage)> {
+        self.stages.iter().map(|place| (&*place.name, &place.stage))
+    }
+
+    fn add(&mut self, name: &str, stage: BoxedStage, both: bool) -> u32 {
+        self.stages.push(Place { name: name.into(), stage, wake: Time::NEVER, both, next: [None; 2] });
         self.stages.len() as u32 - 1
     }
 

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use farcast_core::engine::Message as Run;
-use farcast_core::stage::{Frame, Output, Port, Totals};
+use farcast_core::stage::{Figure, Frame, Output, Port, Totals};
 use farcast_core::{Span, Time};
 use farcast_mftp::{Body, Message};
 
@@ -19,6 +19,12 @@ impl Star<'_> {
     /// What the stages of the way back have done, in order.
     pub fn return_totals(&self) -> impl Iterator<Item = Totals> + '_ {
         self.chains.on_the_way(End::Hub).map(|stage| stage.return_totals())
+    }
+
+    /// What stages have to report, with their names; of those that have something.
+    pub fn figures(&self) -> impl Iterator<Item = (&str, Vec<Figure>)> {
+        let all = self.chains.all().map(|(name, stage)| (name, stage.figures()));
+        all.filter(|(_, figures)| !figures.is_empty())
     }
 
     /// How many datagrams of a frame may be handed over at once, if those at or after `before` may not.

@@ -175,7 +175,7 @@ impl Case {
         };
         let pipe = Pipe::new(pipe, Port::Terminals, RandomStream::derive(0, &[])).unwrap();
         let mut chains = Chains::new();
-        chains.push_forward(Box::new(pipe));
+        chains.push_forward("pipe", Box::new(pipe));
         let config = StarConfig {
             sender: Some(self.sender()),
             groups: vec![GroupConfig {

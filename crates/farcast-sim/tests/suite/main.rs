@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod agreement;
+mod bearers;
 mod closed_forms;
 mod history;
 mod law11;

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use farcast_sim::outcome::{Direction, FlowTogether, Measure, Together};
+use farcast_sim::outcome::{Direction, FlowTogether, Measure, StageTogether, Together};
 use farcast_sim::scenario::Scenario;
 
 use crate::table::{Align, Table};
 
-/// A heading and the tables: of the transfer, of the links, of the flows.
+/// A heading and the tables: of the transfer, of the links, of the flows, of the stages.
 pub(super) fn summary(name: &str, scenario: &Scenario, seed: u64, summary: &Together) -> String {
     let title = if scenario.name().is_empty() { name } else { scenario.name() };
     let mut text = format!(
@@ -18,6 +18,9 @@ pub(super) fn summary(name: &str, scenario: &Scenario, seed: u64, summary: &Toge
     );
     if !summary.flows.is_empty() {
         let _ = write!(text, "\n\n{}", flows(&summary.flows));
+    }
+    for stage in &summary.stages {
+        let _ = write!(text, "\n\n{}", figures(stage));
     }
     if summary.unfinished > 0 {
         let _ = write!(
@@ -47,9 +50,7 @@ fn who(scenario: &Scenario) -> String {
 
 /// Times and what it took; without a transfer, only what is not its own.
 fn measures(scenario: &Scenario, summary: &Together) -> String {
-    let heading = ["", "mean", "95 % interval", "sd", "5 %", "median", "95 %"];
-    let align = |(index, text)| (text, if index == 0 { Align::Left } else { Align::Right });
-    let mut table = Table::new(&heading.into_iter().enumerate().map(align).collect::<Vec<_>>());
+    let mut table = table_of("");
     let transfer = scenario.sender().is_some();
     for (what, of_transfer, measure, unit) in [
         ("completion time", false, &summary.completion_time_s, "s"),
@@ -66,6 +67,27 @@ fn measures(scenario: &Scenario, summary: &Together) -> String {
         if transfer || !of_transfer {
             table.row(row(what, measure, unit));
         }
+    }
+    table.render()
+}
+
+/// A table of measures, under this heading.
+fn table_of(what: &str) -> Table {
+    let heading = [what, "mean", "95 % interval", "sd", "5 %", "median", "95 %"];
+    let align = |(index, text)| (text, if index == 0 { Align::Left } else { Align::Right });
+    Table::new(&heading.into_iter().enumerate().map(align).collect::<Vec<_>>())
+}
+
+/// What a stage reports: the unit is at the end of a figure's name.
+fn figures(stage: &StageTogether) -> String {
+    let mut table = table_of(&format!("stage {}", stage.name));
+    for (name, measure) in &stage.figures {
+        let (what, unit) = match (name.strip_suffix("_s"), name.strip_suffix("_percent")) {
+            (Some(what), _) => (what, "s"),
+            (_, Some(what)) => (what, "%"),
+            _ => (*name, ""),
+        };
+        table.row(row(&what.replace('_', " "), measure, unit));
     }
     table.render()
 }

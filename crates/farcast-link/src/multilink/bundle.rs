@@ -1,0 +1,361 @@
+//! A bundle of links as a stage: packets are cut, sent over several lines, and put together at the other end.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
+
+use farcast_core::random::RandomStream;
+use farcast_core::stage::{Figure, Frame, Output, Port, Stage, Totals};
+use farcast_core::{Deadline, Message, Span, Time};
+
+use super::error::MultilinkError;
+use super::reassembly::ReassemblyCounters;
+use crate::ppp::lcp::Code;
+
+mod calls;
+mod config;
+mod line;
+mod packets;
+mod way;
+
+pub use calls::CallCounters;
+use calls::{Act, Call};
+pub use config::{Calls, Detection, LinkConfig, MultilinkConfig};
+pub use line::LineCounters;
+use line::{Line, Load};
+use way::Way;
+pub use way::WayCounters;
+
+/// The most drops of which a [`Multilink`] keeps the time.
+pub const MOST_DROPS: usize = 1 << 16;
+
+/// One of the two directions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Direction {
+    /// From the hub.
+    Forward,
+    /// To the hub.
+    Back,
+}
+
+/// A call that dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallDrop {
+    /// When.
+    pub at: Time,
+    /// On which link, from 0.
+    pub link: usize,
+}
+
+/// What a link's random numbers are for.
+#[derive(Clone, Copy)]
+enum Purpose {
+    Drops,
+    Escapes,
+    Errors,
+}
+
+/// A multilink bundle, both ways: what enters at the hub leaves at [`Port::Terminals`], what enters at any terminal leaves
+/// at the hub. A frame is an IP packet of its octets.
+///
+/// 1. Packets wait in one queue for the bundle. The [policy](crate::multilink::Policy) cuts the first of them over links
+///    with room, in its time; each fragment takes the next sequence number and stays on its link.
+/// 2. Each link sends one frame after the other: header, fragment, check sequence, escapes, flags. A frame arrives one
+///    delay after its last bit.
+/// 3. [Reassembly](crate::multilink::reassembly) at the other end releases packets in order.
+/// 4. A call that drops takes along, both ways, all that the link has under way, on the line or in its buffer. Until the
+///    drop is detected, both ends go on sending into it, and it holds up M. Then both take the link out of the bundle at
+///    once; when the call is up again it joins, and numbers go on.
+///
+/// All calls are up at time 0. What a link draws depends on the seed and its number alone. While nothing is under way
+/// there are no timers: calls that drop in between are caught up with when something enters, or a wake-up comes.
+///
+/// Runs are taken apart into packets.
+#[derive(Clone, Debug)]
+pub struct Multilink<M> {
+    calls: Vec<Call>,
+    forward: Way<M>,
+    back: Way<M>,
+    /// When something happens next, by [`Slot`].
+    agenda: Vec<Time>,
+    drops: Vec<CallDrop>,
+    /// The driver's time, before which nothing leaves.
+    now: Time,
+    outputs: VecDeque<Output<M>>,
+}
+
+/// Who has something to do. At one instant they act in the order of their numbers in the agenda: 3 a link, and behind
+/// those reassembly at either end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Slot {
+    Line(usize, Direction),
+    Call(usize),
+    Reassembly(Direction),
+}
+
+impl Slot {
+    fn of(number: usize, links: usize) -> Self {
+        match (number.checked_sub(3 * links), number % 3) {
+            (Some(0), _) => Self::Reassembly(Direction::Forward),
+            (Some(_), _) => Self::Reassembly(Direction::Back),
+            (None, 0) => Self::Line(number / 3, Direction::Forward),
+            (None, 1) => Self::Line(number / 3, Direction::Back),
+            (None, _) => Self::Call(number / 3),
+        }
+    }
+
+    const fn timer(self) -> &'static str {
+        match self {
+            Self::Line(..) => "line",
+            Self::Call(_) => "call",
+            Self::Reassembly(_) => "reassembly",
+        }
+    }
+}
+
+impl<M: Message> Multilink<M> {
+    /// A bundle whose links draw from streams below `stream`.
+    ///
+    /// # Errors
+    /// What [`MultilinkConfig::check`] refuses.
+    pub fn new(config: &MultilinkConfig, mut stream: RandomStream) -> Result<Self, MultilinkError> {
+        config.check()?;
+        let seed = stream.bits();
+        let links = config.links.len();
+        let draws = |link: usize, purpose: Purpose, direction: Direction| {
+            RandomStream::derive(seed, &[link as u64, purpose as u64, direction as u64])
+        };
+        let way = |direction: Direction| {
+            let line = |(number, link): (usize, &LinkConfig)| {
+                let rate = if direction == Direction::Forward { link.forward } else { link.back };
+                let losses = draws(number, Purpose::Errors, direction);
+                Line::new((rate, link.octet_bits, link.delay), config.frame_loss, losses)
+            };
+            let escapes = (0..links).map(|link| draws(link, Purpose::Escapes, direction)).collect();
+            Way::new(config, config.links.iter().enumerate().map(line).collect(), escapes)
+        };
+        let call = |(number, link): (usize, &LinkConfig)| {
+            Call::new(link.calls, draws(number, Purpose::Drops, Direction::Forward))
+        };
+        let mut bundle = Self {
+            calls: config.links.iter().enumerate().map(call).collect(),
+            forward: way(Direction::Forward)?,
+            back: way(Direction::Back)?,
+            agenda: alloc::vec![Time::NEVER; 3 * links + 2],
+            drops: Vec::new(),
+            now: Time::ZERO,
+            outputs: VecDeque::new(),
+        };
+        bundle.plan();
+        Ok(bundle)
+    }
+
+    /// What a direction has done.
+    pub const fn counters(&self, direction: Direction) -> &WayCounters {
+        self.of(direction).counters()
+    }
+
+    /// What reassembly at the end of a direction has done.
+    pub fn reassembly(&self, direction: Direction) -> &ReassemblyCounters {
+        self.of(direction).reassembly()
+    }
+
+    /// What link `link` has sent in a direction; `None` if there is no such link.
+    pub fn line(&self, link: usize, direction: Direction) -> Option<&LineCounters> {
+        self.of(direction).line(link)
+    }
+
+    /// What the calls of link `link` have been through; `None` if there is no such link.
+    pub fn call(&self, link: usize) -> Option<&CallCounters> {
+        self.calls.get(link).map(Call::counters)
+    }
+
+    /// The calls that have dropped, in order, up to the last time that the stage was told; the first [`MOST_DROPS`] of
+    /// them.
+    pub fn drops(&self) -> &[CallDrop] {
+        &self.drops
+    }
+
+    const fn of(&self, direction: Direction) -> &Way<M> {
+        match direction {
+            Direction::Forward => &self.forward,
+            Direction::Back => &self.back,
+        }
+    }
+
+    /// A direction, and where its packets go.
+    fn way(&mut self, direction: Direction) -> (&mut Way<M>, Sink<'_, M>) {
+        let (way, port) = match direction {
+            Direction::Forward => (&mut self.forward, Port::Terminals),
+            Direction::Back => (&mut self.back, Port::Hub),
+        };
+        (way, Sink { port, now: self.now, outputs: &mut self.outputs })
+    }
+
+    /// Reads everyone's next time anew.
+    fn plan(&mut self) {
+        let links = self.calls.len();
+        for (link, slots) in self.agenda.chunks_exact_mut(3).take(links).enumerate() {
+            slots[0] = self.forward.next(link);
+            slots[1] = self.back.next(link);
+            slots[2] = self.calls[link].next();
+        }
+        self.agenda[3 * links] = self.forward.wake();
+        self.agenda[3 * links + 1] = self.back.wake();
+    }
+
+    /// Who acts next, and when. A loop without a branch over a few dozen times beats a heap that must forget what a drop
+    /// has undone.
+    fn first(&self) -> (Time, Slot) {
+        let mut first = (0, Time::NEVER);
+        for (number, &at) in self.agenda.iter().enumerate() {
+            first = if at < first.1 { (number, at) } else { first };
+        }
+        (first.1, Slot::of(first.0, self.calls.len()))
+    }
+
+    /// Does all that is due by `until`. What enters at an instant comes after all else.
+    fn advance(&mut self, until: Time) {
+        loop {
+            let (at, slot) = self.first();
+            if at > until || at == Time::NEVER {
+                return;
+            }
+            match slot {
+                Slot::Line(link, direction) => self.act(at, link, direction),
+                Slot::Call(link) => self.call_acts(at, link),
+                Slot::Reassembly(direction) => {
+                    let (way, mut sink) = self.way(direction);
+                    way.act_on_silence(at, |frame| sink.put(at, frame));
+                }
+            }
+            self.plan();
+        }
+    }
+
+    fn act(&mut self, at: Time, link: usize, direction: Direction) {
+        let (way, mut sink) = self.way(direction);
+        match way.act(at, link, |frame| sink.put(at, frame)) {
+            // The hub's end asks.
+            Some(Load::Request(identifier)) => self.back.echo(at, link, Code::EchoReply, identifier),
+            Some(Load::Reply(identifier)) => self.calls[link].reply(at, identifier),
+            Some(Load::Fragment(..)) | None => {}
+        }
+    }
+
+    fn call_acts(&mut self, at: Time, link: usize) {
+        match self.calls[link].act(at) {
+            Some(Act::Drop) => {
+                if self.drops.len() < MOST_DROPS {
+                    self.drops.push(CallDrop { at, link });
+                }
+                self.disconnect(link);
+            }
+            Some(Act::HangUp) => {
+                self.disconnect(link);
+                self.leave(at, link);
+            }
+            Some(Act::Leave) => self.leave(at, link),
+            Some(Act::Join) => {
+                self.forward.join(at, link);
+                self.back.join(at, link);
+            }
+            Some(Act::Ask(identifier)) => self.forward.echo(at, link, Code::EchoRequest, identifier),
+            None => {}
+        }
+    }
+
+    fn disconnect(&mut self, link: usize) {
+        self.forward.disconnect(link);
+        self.back.disconnect(link);
+    }
+
+    fn leave(&mut self, at: Time, link: usize) {
+        for direction in [Direction::Forward, Direction::Back] {
+            let (way, mut sink) = self.way(direction);
+            way.leave(at, link, |frame| sink.put(at, frame));
+        }
+    }
+}
+
+/// Where packets of a direction leave.
+struct Sink<'a, M> {
+    port: Port,
+    now: Time,
+    outputs: &'a mut VecDeque<Output<M>>,
+}
+
+impl<M> Sink<'_, M> {
+    fn put(&mut self, at: Time, frame: Frame<M>) {
+        // A driver that wakes the stage up late may be past it.
+        self.outputs.push_back(Output { at: at.max(self.now), port: self.port, frame });
+    }
+}
+
+impl<M: Message> Stage<M> for Multilink<M> {
+    fn handle(&mut self, now: Time, port: Port, frame: Frame<M>) {
+        self.now = now;
+        let direction = if port == Port::Hub { Direction::Forward } else { Direction::Back };
+        let (spacing, mut entry, mut rest) = (frame.spacing, now, Some(frame));
+        while let Some(frame) = rest {
+            let (mut packet, tail) = frame.split(NonZeroU32::MIN);
+            packet.spacing = Span::ZERO;
+            self.advance(entry);
+            self.way(direction).0.enter(entry, packet);
+            self.plan();
+            entry += spacing;
+            rest = tail;
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.now = now;
+        self.advance(now);
+    }
+
+    fn poll_output(&mut self) -> Option<Output<M>> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        if !(self.forward.is_busy() || self.back.is_busy()) {
+            return None;
+        }
+        let (at, slot) = self.first();
+        (at != Time::NEVER).then_some(Deadline { at, timer: slot.timer() })
+    }
+
+    fn totals(&self) -> Totals {
+        self.forward.totals()
+    }
+
+    fn return_totals(&self) -> Totals {
+        self.back.totals()
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let calls =
+            |counter: fn(&CallCounters) -> u64| self.calls.iter().map(|call| counter(call.counters())).sum();
+        let (forward, back) = (self.forward.counters(), self.back.counters());
+        Vec::from([
+            Figure::count("calls_dropped", calls(|call| call.drops)),
+            Figure::count("calls_hung_up", calls(|call| call.hang_ups)),
+            Figure::new("links_down_s", Span::from_nanos(calls(|call| call.down.as_nanos())).as_secs_f64()),
+            Figure::count("forward_lost_by_drops", forward.lost_by_drops),
+            Figure::count("forward_lost_by_errors", forward.lost_by_errors),
+            Figure::count("forward_given_up", forward.given_up),
+            Figure::count("forward_fragments", self.forward.sum(|line| line.fragments)),
+            Figure::count("forward_octets", self.forward.sum(|line| line.octets)),
+            Figure::count("forward_escapes", self.forward.sum(|line| line.escapes)),
+            Figure::count("return_lost_by_drops", back.lost_by_drops),
+            Figure::count("return_lost_by_errors", back.lost_by_errors),
+            Figure::count("return_given_up", back.given_up),
+            Figure::count("return_fragments", self.back.sum(|line| line.fragments)),
+            Figure::count("return_octets", self.back.sum(|line| line.octets)),
+            Figure::count("return_escapes", self.back.sum(|line| line.escapes)),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests;

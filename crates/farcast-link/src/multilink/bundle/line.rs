@@ -1,0 +1,226 @@
+//! One direction of one link: a line with a small buffer before it.
+
+use alloc::collections::VecDeque;
+
+use farcast_core::random::RandomStream;
+use farcast_core::{BitRate, Piece, Probability, Span, Time};
+
+use crate::multilink::header::Header;
+
+/// A frame begins with a flag of its own after so long a pause; else the flag that ended the frame before it does. Linux's
+/// asynchronous PPP does so (`flag_time`).
+const FLAG_AFTER: Span = Span::from_secs(1);
+
+/// Echoes that may wait; what is beyond finds the buffer full.
+const MOST_ECHOES: usize = 8;
+
+/// What a frame carries.
+#[derive(Clone, Debug)]
+pub(super) enum Load {
+    Fragment(Header, Piece),
+    /// An Echo-Request with this identifier.
+    Request(u8),
+    Reply(u8),
+}
+
+/// A frame that is ready to be sent.
+#[derive(Clone, Debug)]
+pub(super) struct Ready {
+    pub(super) load: Load,
+    /// Octets beside the fragment: headers, check sequence, closing flag.
+    pub(super) overhead: u64,
+    /// Octets that are sent as two.
+    pub(super) escapes: u64,
+    /// All octets, escapes and the closing flag included.
+    pub(super) octets: u64,
+}
+
+/// What one direction of a link has sent. What was cut off by a hang-up counts with all its octets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LineCounters {
+    /// Fragments.
+    pub fragments: u64,
+    /// Echo-Requests and Echo-Replies.
+    pub echoes: u64,
+    /// Octets in all.
+    pub octets: u64,
+    /// Of these, headers of PPP and of Multilink, check sequences and flags, and all of the echoes.
+    pub overhead: u64,
+    /// Of these, octets that are there because another had to be escaped.
+    pub escapes: u64,
+    /// Frames lost to errors.
+    pub errors: u64,
+    /// The time for which the line was in use.
+    pub busy: Span,
+}
+
+/// The line of a link in one direction.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    rate: BitRate,
+    octet_bits: u64,
+    delay: Span,
+    loss: Probability,
+    losses: RandomStream,
+    /// Whether what is sent arrives.
+    connected: bool,
+    /// Whether anything was ever sent.
+    begun: bool,
+    /// When the line became or becomes idle.
+    free: Time,
+    sending: Option<Load>,
+    echoes: VecDeque<Ready>,
+    waiting: VecDeque<Ready>,
+    /// What is on its way, by arrival.
+    flying: VecDeque<(Time, Load)>,
+    counters: LineCounters,
+}
+
+/// What became of a load whose sending ended.
+pub(super) enum Ended {
+    /// It is on its way, or was sent into a call that is gone.
+    Sent,
+    /// A fragment that is lost to errors.
+    Damaged(Piece),
+}
+
+impl Line {
+    pub(super) const fn new(
+        (rate, octet_bits, delay): (BitRate, u8, Span),
+        loss: Probability,
+        losses: RandomStream,
+    ) -> Self {
+        Self {
+            rate,
+            octet_bits: octet_bits as u64,
+            delay,
+            loss,
+            losses,
+            connected: true,
+            begun: false,
+            free: Time::ZERO,
+            sending: None,
+            echoes: VecDeque::new(),
+            waiting: VecDeque::new(),
+            flying: VecDeque::new(),
+            counters: LineCounters {
+                fragments: 0,
+                echoes: 0,
+                octets: 0,
+                overhead: 0,
+                escapes: 0,
+                errors: 0,
+                busy: Span::ZERO,
+            },
+        }
+    }
+
+    pub(super) const fn rate(&self) -> BitRate {
+        self.rate
+    }
+
+    pub(super) const fn is_connected(&self) -> bool {
+        self.connected
+    }
+
+    pub(super) const fn counters(&self) -> &LineCounters {
+        &self.counters
+    }
+
+    /// Whether it takes a fragment, where `buffer` may wait.
+    pub(super) fn has_room(&self, buffer: u16) -> bool {
+        self.sending.is_none() || self.waiting.len() < usize::from(buffer)
+    }
+
+    /// When something happens here next.
+    pub(super) fn next(&self) -> Time {
+        let ends = if self.sending.is_some() { self.free } else { Time::NEVER };
+        self.flying.front().map_or(ends, |(arrives, _)| ends.min(*arrives))
+    }
+
+    /// Takes a frame; echoes go before fragments.
+    pub(super) fn push(&mut self, now: Time, ready: Ready) {
+        match ready.load {
+            Load::Fragment(..) => self.waiting.push_back(ready),
+            _ if self.echoes.len() < MOST_ECHOES => self.echoes.push_back(ready),
+            _ => return,
+        }
+        self.begin(now);
+    }
+
+    /// Begins to send the next frame, if the line is idle.
+    fn begin(&mut self, now: Time) {
+        if self.sending.is_some() {
+            return;
+        }
+        let Some(ready) = self.echoes.pop_front().or_else(|| self.waiting.pop_front()) else { return };
+        let flag = u64::from(!self.begun || now.since(self.free) >= FLAG_AFTER);
+        let octets = ready.octets.saturating_add(flag);
+        let time = self.rate.time_of_bits(octets.saturating_mul(self.octet_bits));
+        let counters = &mut self.counters;
+        match ready.load {
+            Load::Fragment(..) => counters.fragments += 1,
+            _ => counters.echoes += 1,
+        }
+        counters.octets += octets;
+        counters.overhead += ready.overhead + flag;
+        counters.escapes += ready.escapes;
+        counters.busy = counters.busy + time;
+        self.begun = true;
+        self.free = now + time;
+        self.sending = Some(ready.load);
+    }
+
+    /// Ends the sending that is due at `now`, if one is, and begins the next.
+    pub(super) fn end(&mut self, now: Time) -> Option<Ended> {
+        let load = self.sending.take_if(|_| self.free <= now)?;
+        let damaged = self.loss != Probability::ZERO && self.losses.chance(self.loss.get());
+        self.counters.errors += u64::from(damaged);
+        let ended = match load {
+            Load::Fragment(_, piece) if damaged => Ended::Damaged(piece),
+            load => {
+                if self.connected && !damaged {
+                    self.flying.push_back((now + self.delay, load));
+                }
+                Ended::Sent
+            }
+        };
+        self.begin(now);
+        Some(ended)
+    }
+
+    /// What arrives by `now`.
+    pub(super) fn arrive(&mut self, now: Time) -> Option<Load> {
+        self.flying.pop_front_if(|(arrives, _)| *arrives <= now).map(|(_, load)| load)
+    }
+
+    /// The call is gone: what is under way, on the line or in the buffer will not arrive, though what the line has is
+    /// still sent. Names the pieces of all of these.
+    pub(super) fn disconnect(&mut self, mut lost: impl FnMut(&Piece)) {
+        self.connected = false;
+        let flying = self.flying.iter().map(|(_, load)| load);
+        let here = self.sending.iter().chain(self.waiting.iter().map(|ready| &ready.load));
+        for load in flying.chain(here) {
+            if let Load::Fragment(_, piece) = load {
+                lost(piece);
+            }
+        }
+        self.flying.clear();
+    }
+
+    /// The end of the line gives up on a call that is gone.
+    pub(super) fn hang_up(&mut self, now: Time) {
+        if self.sending.take().is_some() {
+            self.counters.busy = self.counters.busy.saturating_sub(self.free.since(now));
+            self.free = now;
+        }
+        self.echoes.clear();
+        self.waiting.clear();
+    }
+
+    /// A new call.
+    pub(super) const fn connect(&mut self) {
+        self.connected = true;
+        self.begun = false;
+    }
+}

@@ -1,0 +1,307 @@
+//! One direction of a bundle: its queue, its lines, and reassembly at the other end.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use farcast_core::random::RandomStream;
+use farcast_core::stage::{Frame, Totals};
+use farcast_core::{Message, Payload, Piece, Span, Time};
+use smallvec::SmallVec;
+
+use super::config::MultilinkConfig;
+use super::line::{Ended, Line, LineCounters, Load, Ready};
+use super::packets::{Packets, Waiting};
+use crate::multilink::error::MultilinkError;
+use crate::multilink::fragment::{Candidate, Part, Policy};
+use crate::multilink::header::{Format, Header};
+use crate::multilink::reassembly::{Reassembler, ReassemblyCounters};
+use crate::ppp::Framing;
+use crate::ppp::framing::{PROTOCOL_IPV4, PROTOCOL_LCP, PROTOCOL_MP};
+use crate::ppp::lcp::{self, Code, ECHO_OCTETS};
+
+/// What one direction of a bundle has done. Complete once its outputs have been polled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WayCounters {
+    /// Packets that entered.
+    pub entered: u64,
+    /// Packets that were longer than the MRRU allows.
+    pub too_long: u64,
+    /// Packets that found the queue full.
+    pub queue_dropped: u64,
+    /// Packets that were cut and handed to links.
+    pub cut: u64,
+    /// Packets that left at the other end.
+    pub delivered: u64,
+    /// Packets with a fragment that a dropped call took along or that was sent into one.
+    pub lost_by_drops: u64,
+    /// Packets with a fragment that was lost to errors, and with none that a drop took before.
+    pub lost_by_errors: u64,
+    /// Packets without a lost fragment that reassembly gave up, because of its bounds or of a link left out too soon.
+    pub given_up: u64,
+}
+
+/// One direction.
+#[derive(Clone, Debug)]
+pub(super) struct Way<M> {
+    format: Format,
+    policy: Policy,
+    framing: Framing,
+    /// The protocol field of the packets that are carried.
+    protocol: SmallVec<[u8; 4]>,
+    link_buffer: u16,
+    mrru: u16,
+    lines: Vec<Line>,
+    escapes: Vec<RandomStream>,
+    /// Which links are in the bundle.
+    up: Vec<bool>,
+    waiting: Waiting<M>,
+    packets: Packets<M>,
+    reassembler: Reassembler<Piece>,
+    /// The next sequence number, counted from the start.
+    sequence: u64,
+    /// The link whose turn it is.
+    turn: usize,
+    candidates: Vec<Candidate>,
+    parts: Vec<Part>,
+    counters: WayCounters,
+}
+
+impl<M: Message> Way<M> {
+    /// A direction over `lines`, all of them up; escapes are drawn from the streams, one for each.
+    pub(super) fn new(
+        config: &MultilinkConfig,
+        lines: Vec<Line>,
+        escapes: Vec<RandomStream>,
+    ) -> Result<Self, MultilinkError> {
+        let mut reassembler = Reassembler::new(config.reassembly, config.header)?;
+        (0..lines.len()).for_each(|link| reassembler.join(Time::ZERO, link));
+        Ok(Self {
+            format: config.header,
+            policy: config.policy,
+            framing: config.framing,
+            // A packet is carried without address and control (RFC 1990 §3). IPv6 has a field of the same length.
+            protocol: Framing { acfc: true, ..config.framing }.header(PROTOCOL_IPV4),
+            link_buffer: config.link_buffer,
+            mrru: config.reassembly.mrru,
+            up: alloc::vec![true; lines.len()],
+            lines,
+            escapes,
+            waiting: Waiting::new(config.queue),
+            packets: Packets::new(),
+            reassembler,
+            sequence: 0,
+            turn: 0,
+            candidates: Vec::new(),
+            parts: Vec::new(),
+            counters: WayCounters::default(),
+        })
+    }
+
+    pub(super) const fn counters(&self) -> &WayCounters {
+        &self.counters
+    }
+
+    pub(super) fn reassembly(&self) -> &ReassemblyCounters {
+        self.reassembler.counters()
+    }
+
+    pub(super) fn line(&self, link: usize) -> Option<&LineCounters> {
+        self.lines.get(link).map(Line::counters)
+    }
+
+    /// One of the counters over all lines.
+    pub(super) fn sum(&self, counter: fn(&LineCounters) -> u64) -> u64 {
+        self.lines.iter().map(|line| counter(line.counters())).sum()
+    }
+
+    pub(super) fn totals(&self) -> Totals {
+        let WayCounters { delivered, queue_dropped, too_long, .. } = self.counters;
+        let airtime = self.lines.iter().fold(Span::ZERO, |sum, line| sum + line.counters().busy);
+        Totals { sent: delivered, dropped: queue_dropped + too_long, airtime, ..Totals::default() }
+    }
+
+    /// When something happens on `link` next.
+    pub(super) fn next(&self, link: usize) -> Time {
+        self.lines[link].next()
+    }
+
+    /// When reassembly wants to be woken.
+    pub(super) fn wake(&self) -> Time {
+        self.reassembler.poll_timeout().unwrap_or(Time::NEVER)
+    }
+
+    /// Whether anything may still leave.
+    pub(super) fn is_busy(&self) -> bool {
+        self.packets.alive() > 0 || !self.waiting.is_empty()
+    }
+
+    #[cfg(test)]
+    pub(super) const fn packets_alive(&self) -> u64 {
+        self.packets.alive() as u64
+    }
+
+    /// Takes a packet.
+    pub(super) fn enter(&mut self, now: Time, frame: Frame<M>) {
+        self.counters.entered += 1;
+        if frame.octets(0) > u64::from(self.mrru) {
+            self.counters.too_long += 1;
+        } else if self.waiting.push(frame) {
+            self.dispatch(now);
+        } else {
+            self.counters.queue_dropped += 1;
+        }
+    }
+
+    /// Cuts what waits, as far as the policy and the links allow.
+    pub(super) fn dispatch(&mut self, now: Time) {
+        while let Some(frame) = self.waiting.front() {
+            let information = frame.octets(0) as u32;
+            let octets = information + self.protocol.len() as u32;
+            let (buffer, up) = (self.link_buffer, &self.up);
+            self.candidates.clear();
+            self.candidates.extend(self.lines.iter().zip(up).map(|(line, &up)| Candidate {
+                up,
+                room: line.has_room(buffer),
+                rate: line.rate(),
+            }));
+            self.policy.cut(octets, &self.candidates, self.turn, &mut self.parts);
+            let (Some(first), Some(last)) = (self.parts.first(), self.parts.last()) else { return };
+            // Where all links are used, the octets that are left over take turns, too.
+            let again = usize::from((last.link + 1) % self.lines.len() == first.link);
+            self.turn = (last.link + 1 + again) % self.lines.len();
+            if let Some(frame) = self.waiting.pop() {
+                self.counters.cut += 1;
+                self.hand_over(now, frame, octets);
+            }
+        }
+    }
+
+    /// Gives the parts of a packet to their links.
+    fn hand_over(&mut self, now: Time, frame: Frame<M>, octets: u32) {
+        let number = self.packets.next();
+        let parts = core::mem::take(&mut self.parts);
+        let mut rest = Piece::whole(number, octets);
+        let mut cut_off = false;
+        for (index, part) in parts.iter().enumerate() {
+            let sequence = self.format.wrap(self.sequence);
+            let header = Header { begins: index == 0, ends: index + 1 == parts.len(), sequence };
+            let piece = rest.split_to(part.octets as usize);
+            let ready = self.frame(part.link, header, piece, &frame);
+            let line = &mut self.lines[part.link];
+            cut_off |= !line.is_connected();
+            line.push(now, ready);
+            self.sequence += 1;
+        }
+        self.parts = parts;
+        self.packets.push(frame, self.sequence);
+        if cut_off {
+            self.lose(number, true);
+        }
+    }
+
+    /// How long the frame of a fragment is. The octets of the packet are looked at where they are at hand; else their
+    /// escapes are drawn, and those of the check sequence always.
+    fn frame(&mut self, link: usize, header: Header, piece: Piece, frame: &Frame<M>) -> Ready {
+        let framing = &self.framing;
+        let lower = framing.header(PROTOCOL_MP);
+        let upper = header.encode(self.format);
+        let overhead = (lower.len() + upper.len()) as u64 + framing.fcs.octets() + 1;
+        // The packet begins with its protocol field, which is known, and then has the octets of the frame.
+        let (Range { start, end }, field) = (piece.range(), self.protocol.len());
+        let (start, end) = (*start as usize, *end as usize);
+        let protocol = &self.protocol[start.min(field)..end.min(field)];
+        let (start, end) = (start.saturating_sub(field), end.saturating_sub(field));
+        let known: u64 = [&lower, &upper, protocol].map(|octets| framing.count_escapes(octets)).iter().sum();
+        let escapes = &mut self.escapes[link];
+        let drawn = match frame.message.octets(0).and_then(|octets| octets.get(start..end)) {
+            Some(octets) => framing.count_escapes(octets) + framing.escapes(framing.fcs.octets(), escapes),
+            None => framing.escapes((end - start) as u64 + framing.fcs.octets(), escapes),
+        };
+        let octets = overhead + piece.len() as u64 + known + drawn;
+        Ready { load: Load::Fragment(header, piece), overhead, escapes: known + drawn, octets }
+    }
+
+    /// Sends an Echo-Request or an Echo-Reply on `link`.
+    pub(super) fn echo(&mut self, now: Time, link: usize, code: Code, identifier: u8) {
+        let framing = &self.framing;
+        let information = lcp::echo(code, identifier, 0);
+        let header = framing.header(PROTOCOL_LCP);
+        let overhead = framing.frame_octets(PROTOCOL_LCP, ECHO_OCTETS as u64) + 1;
+        let known = framing.count_escapes(&header) + framing.count_escapes(&information);
+        let escapes = known + framing.escapes(framing.fcs.octets(), &mut self.escapes[link]);
+        let load =
+            if code == Code::EchoRequest { Load::Request(identifier) } else { Load::Reply(identifier) };
+        self.lines[link].push(now, Ready { load, overhead, escapes, octets: overhead + escapes });
+    }
+
+    /// Does what is due on `link`. Gives what leaves to `out`, and returns the echo that arrived.
+    pub(super) fn act(&mut self, now: Time, link: usize, mut out: impl FnMut(Frame<M>)) -> Option<Load> {
+        match self.lines[link].arrive(now) {
+            Some(Load::Fragment(header, piece)) => {
+                // What reassembly refuses, it has counted.
+                let _refused = self.reassembler.receive(now, link, header, piece);
+                self.release(&mut out);
+                return None;
+            }
+            Some(echo) => return Some(echo),
+            None => {}
+        }
+        match self.lines[link].end(now)? {
+            Ended::Sent => {}
+            Ended::Damaged(piece) => self.lose(piece.packet(), false),
+        }
+        self.dispatch(now);
+        None
+    }
+
+    /// Acts on the timer of reassembly.
+    pub(super) fn act_on_silence(&mut self, now: Time, out: impl FnMut(Frame<M>)) {
+        self.reassembler.handle_timeout(now);
+        self.release(out);
+    }
+
+    /// A packet can no longer arrive.
+    fn lose(&mut self, number: u64, by_drop: bool) {
+        let lost = u64::from(self.packets.take(number).is_some());
+        let counter =
+            if by_drop { &mut self.counters.lost_by_drops } else { &mut self.counters.lost_by_errors };
+        *counter += lost;
+    }
+
+    /// Hands out what reassembly has released.
+    fn release(&mut self, mut out: impl FnMut(Frame<M>)) {
+        while let Some(piece) = self.reassembler.poll_packet() {
+            if let Some(frame) = self.packets.take(piece.packet()).filter(|_| piece.is_whole()) {
+                self.counters.delivered += 1;
+                out(frame);
+            }
+        }
+        self.counters.given_up += self.packets.settle(self.reassembler.decided());
+    }
+
+    /// The call of `link` is gone.
+    pub(super) fn disconnect(&mut self, link: usize) {
+        let (packets, counters) = (&mut self.packets, &mut self.counters);
+        self.lines[link].disconnect(|piece| {
+            counters.lost_by_drops += u64::from(packets.take(piece.packet()).is_some());
+        });
+    }
+
+    /// Takes `link` out of the bundle.
+    pub(super) fn leave(&mut self, now: Time, link: usize, out: impl FnMut(Frame<M>)) {
+        self.lines[link].hang_up(now);
+        self.up[link] = false;
+        self.reassembler.leave(now, link);
+        self.release(out);
+        // The policy may now do without it.
+        self.dispatch(now);
+    }
+
+    /// Takes `link` into the bundle.
+    pub(super) fn join(&mut self, now: Time, link: usize) {
+        self.lines[link].connect();
+        self.up[link] = true;
+        self.reassembler.join(now, link);
+        self.dispatch(now);
+    }
+}

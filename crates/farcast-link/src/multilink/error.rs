@@ -1,0 +1,26 @@
+//! What can be wrong with the settings of a bundle.
+
+use farcast_core::Span;
+
+/// A setting that a bundle cannot work with.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MultilinkError {
+    /// There is nothing to send on, or too much.
+    #[error("links has {0} members; a bundle needs at least one link, and can have {1}")]
+    Links(usize, usize),
+    /// A setting is zero.
+    #[error("{0} is 0; it must be above zero")]
+    Zero(&'static str),
+    /// An octet on the line has a number of bits that no line has.
+    #[error("octet_bits is {0}; it must be 8 (no start and stop bits) to 12")]
+    OctetBits(u8),
+    /// The detection of a dropped call would give up on one that works.
+    #[error("detection gives up after {gives_up}; it must be longer than {round_trip}, the time to a reply")]
+    EchoTooSoon {
+        /// The interval of requests times the failures.
+        gives_up: Span,
+        /// Twice the longest delay.
+        round_trip: Span,
+    },
+}

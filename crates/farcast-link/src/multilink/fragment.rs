@@ -1,0 +1,127 @@
+//! How a packet is cut into fragments, and which link carries which (RFC 1990 §3 leaves both to the sender).
+
+use alloc::vec::Vec;
+
+use farcast_core::BitRate;
+
+/// Which links share a packet.
+///
+/// | policy | a packet is cut | and waits until |
+/// |---|---|---|
+/// | [`Free`](Self::Free) | over the links that have room now, by rate | at least half of the links that are up have room |
+/// | [`Equal`](Self::Equal) | over all links that are up, alike | all that it uses have room |
+/// | [`Proportional`](Self::Proportional) | over all links that are up, by rate | all that it uses have room |
+/// | [`Whole`](Self::Whole) | not at all | a link has room |
+///
+/// The default is `Free`, as in Linux (`ppp_generic` 2.6: a fragment for each channel without a backlog, however small,
+/// once at least half of the channels are so; sizes by the rates of the channels). The Iridium systems that are modelled
+/// ran Linux; their papers do not name a policy.
+///
+/// Parts that are to be alike differ by at most 1 octet. Links take turns: a packet begins on the link behind the one that
+/// was used last.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Policy {
+    /// Over the links that have room.
+    #[default]
+    Free,
+    /// Over all links, alike.
+    Equal {
+        /// A packet is cut into so many parts at most that their mean has this many octets; at least 1.
+        smallest: u16,
+    },
+    /// Over all links, in proportion to their rates.
+    Proportional {
+        /// A packet is cut into so many parts at most that their mean has this many octets; at least 1.
+        smallest: u16,
+    },
+    /// Each packet on one link.
+    Whole,
+}
+
+impl Policy {
+    /// The mean size below which `Equal` and `Proportional` do not cut, unless something else is asked for.
+    pub const SMALLEST: u16 = 64;
+
+    /// Octets that a part has at least, in the mean.
+    const fn smallest(self) -> u16 {
+        match self {
+            Self::Equal { smallest } | Self::Proportional { smallest } => smallest,
+            Self::Free | Self::Whole => 1,
+        }
+    }
+}
+
+/// A link as the policy sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Candidate {
+    /// Whether it is in the bundle.
+    pub up: bool,
+    /// Whether it takes a fragment now.
+    pub room: bool,
+    /// Its rate.
+    pub rate: BitRate,
+}
+
+/// A part of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// The link that carries it.
+    pub link: usize,
+    /// Its octets, at least 1.
+    pub octets: u32,
+}
+
+impl Policy {
+    /// Cuts a packet of `octets`, at least 1, over `links`, the turn being at `turn`: `parts` is cleared and filled with
+    /// the parts in order. It stays empty where the packet must wait.
+    pub fn cut(self, octets: u32, links: &[Candidate], turn: usize, parts: &mut Vec<Part>) {
+        parts.clear();
+        let most = (octets / u32::from(self.smallest().max(1))).max(1) as usize;
+        let most = if self == Self::Whole { 1 } else { most };
+        let from_turn = (0..links.len()).map(|k| (turn % links.len() + k) % links.len());
+        let usable = from_turn.filter(|&link| self.uses(&links[link]));
+        parts.extend(usable.take(most).map(|link| Part { link, octets: 0 }));
+        if octets == 0 || self.waits(links, parts) {
+            parts.clear();
+            return;
+        }
+        self.share(octets, links, parts);
+        parts.retain(|part| part.octets > 0);
+    }
+
+    /// Whether a link is one to share over.
+    const fn uses(self, link: &Candidate) -> bool {
+        match self {
+            Self::Free | Self::Whole => link.up && link.room,
+            Self::Equal { .. } | Self::Proportional { .. } => link.up,
+        }
+    }
+
+    /// Whether a packet that would be shared like this waits instead.
+    fn waits(self, links: &[Candidate], parts: &[Part]) -> bool {
+        if self == Self::Free {
+            let up = links.iter().filter(|link| link.up).count();
+            let free = links.iter().filter(|link| link.up && link.room).count();
+            return free < up / 2;
+        }
+        parts.iter().any(|part| !links[part.link].room)
+    }
+
+    /// Divides all octets: each part ends where its share of the whole, with those before it, ends.
+    fn share(self, octets: u32, links: &[Candidate], parts: &mut [Part]) {
+        let by_rate = matches!(self, Self::Free | Self::Proportional { .. });
+        let weight = |part: &Part| if by_rate { u128::from(links[part.link].rate.as_bps()) } else { 1 };
+        let whole: u128 = parts.iter().map(weight).sum();
+        let (mut weights, mut end) = (0, 0);
+        for part in parts {
+            weights += weight(part);
+            // Rounded up, so that of parts alike none is empty before a packet is used up.
+            let next = (u128::from(octets) * weights).div_ceil(whole) as u32;
+            part.octets = next - end;
+            end = next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

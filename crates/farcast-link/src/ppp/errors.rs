@@ -1,0 +1,190 @@
+//! Bit errors on a line.
+
+use alloc::collections::BTreeSet;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use farcast_core::Probability;
+use farcast_core::random::RandomStream;
+
+use super::error::PppError;
+
+/// What damages the octets on a line. Of each octet the 8 data bits are exposed, start and stop bits are not.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub enum LineErrors {
+    /// Nothing.
+    #[default]
+    None,
+    /// Every bit is in error with this probability, independently.
+    Ber(Probability),
+    /// The stream of octets is xored with a vector over and over, as in a space-to-ground link simulator: it moves on by 8
+    /// bits with each octet that passes, and stands still while the line is idle or cut off.
+    Vector {
+        /// The vector.
+        vector: ErrorVector,
+        /// The bit that the first octet meets first; drawn if there is none.
+        start: Option<u64>,
+    },
+}
+
+impl LineErrors {
+    /// Checks what the types do not.
+    ///
+    /// # Errors
+    /// [`PppError::VectorStart`] if a vector begins beyond its end.
+    pub const fn check(&self) -> Result<(), PppError> {
+        match self {
+            Self::Vector { vector, start: Some(start) } if *start >= vector.bits => {
+                Err(PppError::VectorStart { start: *start, bits: vector.bits })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A string of bits, few of which are errors.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ErrorVector {
+    bits: u64,
+    /// The positions of errors, ascending.
+    errors: Vec<u64>,
+}
+
+impl ErrorVector {
+    /// A vector of `bits` with errors at these positions, from 0 and ascending.
+    ///
+    /// # Errors
+    /// [`PppError::EmptyVector`], [`PppError::VectorOrder`] or [`PppError::VectorPosition`] if there is no such vector.
+    pub fn new(bits: u64, errors: Vec<u64>) -> Result<Self, PppError> {
+        if bits == 0 {
+            return Err(PppError::EmptyVector);
+        }
+        if let Some(pair) = errors.windows(2).find(|pair| pair[1] <= pair[0]) {
+            return Err(PppError::VectorOrder(pair[1]));
+        }
+        match errors.last() {
+            Some(&position) if position >= bits => Err(PppError::VectorPosition { position, bits }),
+            _ => Ok(Self { bits, errors }),
+        }
+    }
+
+    /// A vector of `bits` with errors at `count` different places, every choice of places being as likely
+    /// (Floyd's sampling, CACM 30(9), 1987).
+    ///
+    /// # Errors
+    /// [`PppError::EmptyVector`] or [`PppError::VectorErrors`] if there is no such vector.
+    pub fn random(bits: u64, count: u64, stream: &mut RandomStream) -> Result<Self, PppError> {
+        let rest = bits.checked_sub(count).ok_or(PppError::VectorErrors { count, bits })?;
+        let mut places = BTreeSet::new();
+        for last in rest..bits {
+            let place = stream.below(last.saturating_add(1));
+            if !places.insert(place) {
+                places.insert(last);
+            }
+        }
+        Self::new(bits, places.into_iter().collect())
+    }
+
+    /// Reads the bits themselves: `0` for one that passes, `1` for one in error; white space is left out.
+    ///
+    /// # Errors
+    /// [`PppError::VectorSymbol`] for any other character, [`PppError::EmptyVector`] if there are no bits.
+    pub fn from_bits(text: &str) -> Result<Self, PppError> {
+        let mut bits = 0;
+        let mut errors = Vec::new();
+        for symbol in text.chars().filter(|symbol| !symbol.is_whitespace()) {
+            match symbol {
+                '0' => {}
+                '1' => errors.push(bits),
+                other => return Err(PppError::VectorSymbol(other.to_string())),
+            }
+            bits += 1;
+        }
+        Self::new(bits, errors)
+    }
+
+    /// Reads the positions of errors in a vector of `bits`: whole numbers from 0, ascending, with white space or commas
+    /// between them.
+    ///
+    /// # Errors
+    /// [`PppError::VectorSymbol`] for what is no number, and what [`ErrorVector::new`] refuses.
+    pub fn from_positions(bits: u64, text: &str) -> Result<Self, PppError> {
+        let words = text.split(|symbol: char| symbol.is_whitespace() || symbol == ',');
+        let position = |word: &str| word.parse().map_err(|_| PppError::VectorSymbol(word.to_string()));
+        let errors = words.filter(|word| !word.is_empty()).map(position).collect::<Result<_, _>>()?;
+        Self::new(bits, errors)
+    }
+
+    /// Its length in bits, at least 1.
+    pub const fn bits(&self) -> u64 {
+        self.bits
+    }
+
+    /// The positions of its errors, ascending.
+    pub fn errors(&self) -> &[u64] {
+        &self.errors
+    }
+
+    /// Whether one of `count` bits from `from` on, below `bits`, is in error, the vector being repeated.
+    fn hits(&self, from: u64, count: u64) -> bool {
+        let Some(&first) = self.errors.first() else { return false };
+        let next = self.errors.get(self.errors.partition_point(|&error| error < from));
+        let distance = next.map_or_else(|| self.bits - from + first, |&next| next - from);
+        distance < count
+    }
+}
+
+/// The errors of one line as its octets pass.
+#[derive(Clone, Debug)]
+pub(super) enum Exposure {
+    None,
+    /// A geometric number of bits passes before the next error.
+    Random {
+        ber: f64,
+        spared: u64,
+        stream: RandomStream,
+    },
+    Repeated {
+        vector: ErrorVector,
+        /// The bit that the next octet meets first.
+        at: u64,
+    },
+}
+
+impl Exposure {
+    pub(super) fn new(errors: LineErrors, mut stream: RandomStream) -> Self {
+        match errors {
+            LineErrors::None => Self::None,
+            LineErrors::Ber(ber) if ber == Probability::ZERO => Self::None,
+            LineErrors::Ber(ber) => {
+                let ber = ber.get();
+                let spared = stream.failures_before_success(ber);
+                Self::Random { ber, spared, stream }
+            }
+            LineErrors::Vector { vector, start } => {
+                let at = start.unwrap_or_else(|| stream.below(vector.bits));
+                Self::Repeated { vector, at }
+            }
+        }
+    }
+
+    /// Lets `octets` pass; says whether one of their bits is in error.
+    pub(super) fn pass(&mut self, octets: u64) -> bool {
+        let bits = octets.saturating_mul(8);
+        match self {
+            Self::None => false,
+            Self::Random { ber, spared, stream } => {
+                let hit = *spared < bits;
+                // Bits have no memory: behind what was hit the next error is drawn anew.
+                *spared = if hit { stream.failures_before_success(*ber) } else { *spared - bits };
+                hit
+            }
+            Self::Repeated { vector, at } => {
+                let hit = vector.hits(*at, bits);
+                let moved = u128::from(*at) + u128::from(bits);
+                *at = (moved % u128::from(vector.bits)) as u64;
+                hit
+            }
+        }
+    }
+}

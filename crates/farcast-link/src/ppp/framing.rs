@@ -1,0 +1,126 @@
+//! How long a frame is on the line: header, check sequence and escapes (RFC 1662 §3 and §4.2).
+
+use farcast_core::random::RandomStream;
+use smallvec::SmallVec;
+
+pub use super::fcs::Fcs;
+
+/// The Flag Sequence that begins and ends a frame (RFC 1662 §3.1).
+pub const FLAG: u8 = 0x7E;
+/// The Control Escape octet (RFC 1662 §4.2).
+pub const ESCAPE: u8 = 0x7D;
+/// What an escaped octet is changed by.
+pub const TRANSPARENCY: u8 = 0x20;
+/// The All-Stations address, the only one that PPP knows (RFC 1662 §3.1).
+pub const ADDRESS: u8 = 0xFF;
+/// The Control field of Unnumbered Information.
+pub const CONTROL: u8 = 0x03;
+
+/// Protocol number of IPv4.
+pub const PROTOCOL_IPV4: u16 = 0x0021;
+/// Protocol number of a Multilink fragment (RFC 1990 §3).
+pub const PROTOCOL_MP: u16 = 0x003D;
+/// Protocol number of IPv6.
+pub const PROTOCOL_IPV6: u16 = 0x0057;
+/// Protocol number of IPCP, which configures IPv4.
+pub const PROTOCOL_IPCP: u16 = 0x8021;
+/// Protocol number of the Link Control Protocol.
+pub const PROTOCOL_LCP: u16 = 0xC021;
+
+/// The ACCM before any is negotiated: all 32 control octets are escaped (RFC 1662 §7.1).
+pub const DEFAULT_ACCM: u32 = 0xFFFF_FFFF;
+
+/// Octets beyond which [`Framing::escapes`] takes the mean; no PPP packet is longer than 65,535.
+const LONGEST_DRAW: u64 = 1 << 20;
+
+/// How one end of a link frames what it sends.
+///
+/// By default as Linux's pppd negotiates it with its like: FCS-16, no control octet escaped, short headers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Framing {
+    /// The check sequence.
+    pub fcs: Fcs,
+    /// The Async-Control-Character-Map: bit n is set if octet n, below 32, is escaped (RFC 1662 §7.1).
+    pub accm: u32,
+    /// Address-and-Control-Field-Compression: `FF 03` is left out, but not of LCP's frames (RFC 1661 §6.6).
+    pub acfc: bool,
+    /// Protocol-Field-Compression: protocol numbers below 256 take one octet (RFC 1661 §6.5).
+    pub pfc: bool,
+}
+
+impl Default for Framing {
+    fn default() -> Self {
+        Self { fcs: Fcs::Fcs16, accm: 0, acfc: true, pfc: true }
+    }
+}
+
+impl Framing {
+    /// What holds before anything is negotiated: full headers, and every control octet is escaped.
+    pub const UNCONFIGURED: Self = Self { fcs: Fcs::Fcs16, accm: DEFAULT_ACCM, acfc: false, pfc: false };
+
+    /// The address, control and protocol fields before the information.
+    pub fn header(&self, protocol: u16) -> SmallVec<[u8; 4]> {
+        let mut header = SmallVec::new();
+        if !self.acfc || protocol == PROTOCOL_LCP {
+            header.extend([ADDRESS, CONTROL]);
+        }
+        let [high, low] = protocol.to_be_bytes();
+        // One octet is read as a whole number only if it is odd; 0xFF would be taken for an address.
+        if !self.pfc || high != 0 || low & 1 == 0 || low == ADDRESS {
+            header.push(high);
+        }
+        header.push(low);
+        header
+    }
+
+    /// The octets of the address, control and protocol fields, 1 to 4.
+    pub fn header_octets(&self, protocol: u16) -> u64 {
+        self.header(protocol).len() as u64
+    }
+
+    /// The octets of a frame with so many octets of information: header and check sequence count, escapes and flags do
+    /// not. Saturates.
+    pub fn frame_octets(&self, protocol: u16, information: u64) -> u64 {
+        information.saturating_add(self.header_octets(protocol) + self.fcs.octets())
+    }
+
+    /// Whether `octet` is sent as two.
+    pub const fn is_escaped(&self, octet: u8) -> bool {
+        matches!(octet, FLAG | ESCAPE) || (octet < 32 && self.accm >> octet & 1 == 1)
+    }
+
+    /// How many of `octets` are escaped.
+    pub fn count_escapes(&self, octets: &[u8]) -> u64 {
+        octets.iter().filter(|&&octet| self.is_escaped(octet)).count() as u64
+    }
+
+    /// How many of 256 octet values are escaped, 2 to 34.
+    const fn escaped_values(self) -> u32 {
+        2 + self.accm.count_ones()
+    }
+
+    /// How many of so many random octets are escaped: a binomial draw, exact, with probability (2 + octets in the
+    /// ACCM) / 256. Beyond 2^20 octets it is the mean.
+    ///
+    /// 64 octets are drawn at a time, bit by bit: a word of random bits or-ed in where the probability has a 1 and and-ed
+    /// where it has a 0, from its lowest digit up, holds a 1 with just that probability at each place.
+    pub fn escapes(&self, octets: u64, stream: &mut RandomStream) -> u64 {
+        let values = self.escaped_values();
+        if octets > LONGEST_DRAW {
+            return (u128::from(octets) * u128::from(values) / 256) as u64;
+        }
+        let digits = values.trailing_zeros()..8;
+        let mut batch = |places: u64| {
+            let hits = digits.clone().fold(0, |hits, digit| {
+                let bits = stream.bits();
+                if values >> digit & 1 == 1 { hits | bits } else { hits & bits }
+            });
+            u64::from((hits & (u64::MAX >> (64 - places))).count_ones())
+        };
+        let full: u64 = (0..octets / 64).map(|_| batch(64)).sum();
+        full + match octets % 64 {
+            0 => 0,
+            rest => batch(rest),
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! One direction of a serial line in virtual time.
+
+use alloc::collections::VecDeque;
+use core::ops::Range;
+
+use farcast_core::random::RandomStream;
+use farcast_core::{BitRate, Span, Time};
+
+use super::error::PppError;
+use super::errors::{Exposure, LineErrors};
+use super::framing::Framing;
+use crate::outage::{Phase, Schedule};
+use crate::pipe::QueueLimit;
+
+/// The most octets of a packet: what a Maximum-Receive-Unit can say (RFC 1661 §6.1).
+const LONGEST_PACKET: u64 = u16::MAX as u64;
+
+/// The settings of a [`Line`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct LineConfig {
+    /// The rate of bits on the line, start and stop bits included.
+    pub rate: BitRate,
+    /// The bits that an octet takes: 8 on a synchronous line, 10 with start and stop bit (8N1); 8 to 12.
+    pub octet_bits: u8,
+    /// The one-way delay behind the end of sending.
+    pub delay: Span,
+    /// How frames are made.
+    pub framing: Framing,
+    /// A frame begins with a flag of its own if the line has been idle for so long, else with the flag that ended the
+    /// frame before it. Linux's asynchronous PPP does so after 1 s (`flag_time`, there from the start of the frame before).
+    pub flag_after: Span,
+    /// What damages octets.
+    pub errors: LineErrors,
+    /// What may wait or be sent at once. Octets are those of information: what waits is not yet framed.
+    pub queue: QueueLimit,
+    /// When the sending end is cut off. What it sends then is lost; it notices nothing, for there are no handshake lines.
+    pub cut_offs: Schedule,
+}
+
+impl LineConfig {
+    /// A good asynchronous line of this rate: 8N1, no delay, no errors, no limit, flags as Linux puts them.
+    pub fn new(rate: BitRate) -> Self {
+        Self {
+            rate,
+            octet_bits: 10,
+            delay: Span::ZERO,
+            framing: Framing::default(),
+            flag_after: Span::from_secs(1),
+            errors: LineErrors::None,
+            queue: QueueLimit::Unbounded,
+            cut_offs: Schedule::default(),
+        }
+    }
+
+    /// Checks what the types do not.
+    ///
+    /// # Errors
+    /// [`PppError::OctetBits`], [`PppError::ZeroQueue`], or what [`LineErrors::check`] refuses.
+    pub const fn check(&self) -> Result<(), PppError> {
+        if self.octet_bits < 8 || self.octet_bits > 12 {
+            return Err(PppError::OctetBits(self.octet_bits));
+        }
+        if matches!(self.queue, QueueLimit::Packets(0) | QueueLimit::Octets(0)) {
+            return Err(PppError::ZeroQueue);
+        }
+        self.errors.check()
+    }
+
+    /// How long `octets` take, rounded up to the nanosecond.
+    pub fn time_of(&self, octets: u64) -> Span {
+        self.rate.time_of_bits(octets.saturating_mul(u64::from(self.octet_bits)))
+    }
+
+    /// How many whole octets `span` holds.
+    fn octets_in(&self, span: Span) -> u64 {
+        let bits = u128::from(span.as_nanos()) * u128::from(self.rate.as_bps()) / 1_000_000_000;
+        u64::try_from(bits / u128::from(self.octet_bits)).unwrap_or(u64::MAX)
+    }
+}
+
+/// The packet that a frame carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Information<'a> {
+    /// Its octets; escapes are counted.
+    Octets(&'a [u8]),
+    /// How many octets; escapes are drawn as for random octets, but for the header's, which is known.
+    Length(u64),
+}
+
+impl Information<'_> {
+    /// How many octets.
+    pub const fn len(&self) -> u64 {
+        match self {
+            Self::Octets(octets) => octets.len() as u64,
+            Self::Length(length) => *length,
+        }
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sent {
+    /// It found the queue full, or is longer than 65,535 octets.
+    Dropped,
+    /// It is sent.
+    Frame {
+        /// When the last bit of its closing flag leaves.
+        departs: Time,
+        /// When that bit arrives.
+        arrives: Time,
+        /// Whether the receiver takes the frame.
+        intact: bool,
+    },
+}
+
+/// What a [`Line`] has done. Every frame that was sent and lost counts once, as cut off or as corrupted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LineCounters {
+    /// Frames that were or will be sent, those that are lost included.
+    pub sent: u64,
+    /// Packets of more than 65,535 octets.
+    pub too_long: u64,
+    /// Packets that found the queue full.
+    pub queue_dropped: u64,
+    /// Frames with a bit error in them or in a flag that they share, or behind a part of another frame, which a cut-off
+    /// has left without its end.
+    pub corrupted: u64,
+    /// Frames of which octets met a cut-off.
+    pub cut_off: u64,
+    /// Octets that were sent as two.
+    pub escapes: u64,
+    /// All octets that were sent: headers, escapes and flags included.
+    pub octets: u64,
+    /// The time that sending took.
+    pub busy: Span,
+}
+
+/// One direction of a serial line: it is told of packets in order of time and says what becomes of each at once.
+///
+/// A frame is lost if any of its octets is in error or cut off: the check sequence finds it. The flag between two frames
+/// belongs to both. What a cut-off leaves of two frames is never taken for one, although it may fit: if the closing flag is
+/// all that was cut off, and the next frame has a leading one, or if the same octets were cut off as remain of the other.
+#[derive(Clone, Debug)]
+pub struct Line {
+    config: LineConfig,
+    exposure: Exposure,
+    escapes: RandomStream,
+    /// When everything that entered has been sent.
+    free: Time,
+    /// Whether anything was sent.
+    begun: bool,
+    /// Whether the receiver holds octets of which no flag has told it that they end. Before the first flag it does.
+    ragged: bool,
+    /// What waits or is being sent, with the end of its sending; kept only where there is a limit.
+    backlog: VecDeque<(Time, u64)>,
+    backlog_octets: u64,
+    counters: LineCounters,
+}
+
+/// How the octets in a row fared.
+#[derive(Clone, Copy)]
+struct Passage {
+    /// How many were sent while the line was there.
+    passed: u64,
+    /// Whether that is all of them.
+    whole: bool,
+    /// Whether one of them was in error.
+    hit: bool,
+}
+
+impl Passage {
+    const fn is_clean(self) -> bool {
+        self.whole && !self.hit
+    }
+}
+
+impl Line {
+    /// A line of these settings; escapes, errors and where a vector begins are drawn from `stream`.
+    ///
+    /// # Errors
+    /// What [`LineConfig::check`] refuses.
+    pub fn new(mut config: LineConfig, mut stream: RandomStream) -> Result<Self, PppError> {
+        config.check()?;
+        // Streams of their own: other errors draw no other escapes.
+        let mut part = |label| RandomStream::derive(stream.bits(), &[label]);
+        let (escapes, errors) = (part(0), part(1));
+        let exposure = Exposure::new(core::mem::take(&mut config.errors), errors);
+        Ok(Self {
+            config,
+            exposure,
+            escapes,
+            free: Time::ZERO,
+            begun: false,
+            ragged: true,
+            backlog: VecDeque::new(),
+            backlog_octets: 0,
+            counters: LineCounters::default(),
+        })
+    }
+
+    /// What it has done so far.
+    pub const fn counters(&self) -> &LineCounters {
+        &self.counters
+    }
+
+    /// When everything that entered so far has been sent.
+    pub const fn free(&self) -> Time {
+        self.free
+    }
+
+    /// Sends a packet that enters at `now`.
+    pub fn send(&mut self, now: Time, protocol: u16, information: Information<'_>) -> Sent {
+        if information.len() > LONGEST_PACKET {
+            self.counters.too_long += 1;
+            return Sent::Dropped;
+        }
+        if !self.has_room(now, information.len()) {
+            self.counters.queue_dropped += 1;
+            return Sent::Dropped;
+        }
+        let (octets, escapes) = self.measure(protocol, information);
+        let start = now.max(self.free);
+        let leading = !self.begun || start.since(self.free) >= self.config.flag_after;
+        let begins = u64::from(leading);
+        let ends = begins + octets + escapes;
+        let total = ends + 1;
+        let departs = start + self.config.time_of(total);
+
+        let flag = leading.then(|| self.pass(start, 0..1));
+        let body = self.pass(start, begins..ends);
+        let closing = self.pass(start, ends..total);
+        let intact = self.receive(flag, body, closing);
+
+        self.counters.escapes += escapes;
+        self.counters.octets += total;
+        self.counters.busy = self.counters.busy + departs.since(start);
+        (self.free, self.begun) = (departs, true);
+        self.remember(departs, information.len());
+        Sent::Frame { departs, arrives: departs + self.config.delay, intact }
+    }
+
+    /// The octets of the frame without flags, and how many are escaped.
+    fn measure(&mut self, protocol: u16, information: Information<'_>) -> (u64, u64) {
+        let framing = self.config.framing;
+        match information {
+            Information::Octets(octets) => framing.measure(protocol, octets),
+            Information::Length(length) => {
+                let header = framing.header(protocol);
+                let random = length.saturating_add(framing.fcs.octets());
+                let escapes = framing.escapes(random, &mut self.escapes);
+                (framing.frame_octets(protocol, length), framing.count_escapes(&header) + escapes)
+            }
+        }
+    }
+
+    /// Lets the octets of a frame that begins at `start` pass.
+    fn pass(&mut self, start: Time, octets: Range<u64>) -> Passage {
+        let count = octets.end - octets.start;
+        let passed = count - self.cut_off(start, octets);
+        Passage { passed, whole: passed == count, hit: self.exposure.pass(passed) }
+    }
+
+    /// How many of these octets are sent, in part or whole, during a cut-off.
+    fn cut_off(&self, start: Time, octets: Range<u64>) -> u64 {
+        let begin = |octet| start + self.config.time_of(octet);
+        let end = begin(octets.end);
+        let (mut next, mut lost) = (octets.start, 0);
+        while next < octets.end {
+            // The first octet that this phase leaves to the one after it.
+            let behind = match self.config.cut_offs.at(begin(next)) {
+                Phase::Clear { until } if until >= end => break,
+                Phase::Outage { until } if until >= end => octets.end,
+                // The octet that is being sent when the cut-off begins is lost: what passes ends before it.
+                Phase::Clear { until } => {
+                    next = self.config.octets_in(until.since(start)).max(next);
+                    next + 1
+                }
+                // The first to begin when the cut-off is over.
+                Phase::Outage { until } => {
+                    let within = until.since(start).saturating_sub(Span::from_nanos(1));
+                    self.config.octets_in(within).saturating_add(1).clamp(next + 1, octets.end)
+                }
+            };
+            lost += behind - next;
+            next = behind;
+        }
+        lost
+    }
+
+    /// Whether the receiver takes the frame that was sent in these parts.
+    fn receive(&mut self, flag: Option<Passage>, body: Passage, closing: Passage) -> bool {
+        if let Some(flag) = flag {
+            self.receive_flag(flag);
+        }
+        let content = !self.ragged && body.is_clean();
+        self.ragged |= body.passed > 0;
+        self.receive_flag(closing);
+        let intact = content && closing.is_clean();
+        let whole = body.whole && closing.whole && flag.is_none_or(|flag| flag.whole);
+        self.counters.sent += 1;
+        self.counters.corrupted += u64::from(!intact && whole);
+        self.counters.cut_off += u64::from(!intact && !whole);
+        intact
+    }
+
+    /// A flag ends what was before it; one in error is content, and one that was cut off is nothing.
+    const fn receive_flag(&mut self, flag: Passage) {
+        if flag.whole {
+            self.ragged = flag.hit;
+        }
+    }
+
+    /// Whether a packet of so many octets may wait or be sent at once.
+    fn has_room(&mut self, now: Time, octets: u64) -> bool {
+        while let Some(&(_, sent)) = self.backlog.front().filter(|&&(departs, _)| departs <= now) {
+            self.backlog.pop_front();
+            self.backlog_octets -= sent;
+        }
+        match self.config.queue {
+            QueueLimit::Unbounded => true,
+            QueueLimit::Packets(limit) => self.backlog.len() < limit as usize,
+            QueueLimit::Octets(limit) => self.backlog_octets.saturating_add(weight(octets)) <= limit,
+        }
+    }
+
+    fn remember(&mut self, departs: Time, octets: u64) {
+        if self.config.queue != QueueLimit::Unbounded {
+            self.backlog.push_back((departs, weight(octets)));
+            self.backlog_octets += weight(octets);
+        }
+    }
+}
+
+/// What a packet counts in a queue with a limit in octets: even an empty one takes room.
+const fn weight(octets: u64) -> u64 {
+    if octets == 0 { 1 } else { octets }
+}

@@ -1,0 +1,324 @@
+//! Two serial lines with PPP over them, as a link stage.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
+
+use farcast_core::engine::{Deadline, Message};
+use farcast_core::random::RandomStream;
+use farcast_core::stage::{Figure, Frame, Output, Port, Stage, Totals};
+use farcast_core::{Span, Time};
+
+use super::echo::{EchoConfig, EchoMonitor, Reply};
+use super::error::PppError;
+use super::framing::{PROTOCOL_IPV4, PROTOCOL_LCP};
+use super::lcp::{self, Code, ECHO_OCTETS};
+use super::line::{Information, Line, LineConfig, LineCounters, Sent};
+use crate::pipe::Inbox;
+
+/// The smallest MTU that IPv4 works with (RFC 791 §3.2).
+const LEAST_MTU: u16 = 68;
+
+/// The settings of a [`Ppp`] stage.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PppConfig {
+    /// The line from the hub to the terminals.
+    pub forward: LineConfig,
+    /// The line from the terminals to the hub.
+    pub back: LineConfig,
+    /// The longest packet in octets, IP header included, at least 68; a longer one is dropped.
+    pub mtu: u16,
+    /// How both ends probe the link; without it, none does.
+    pub echo: Option<EchoConfig>,
+}
+
+impl PppConfig {
+    /// Two lines, the usual MTU of 1500 octets and no echo.
+    pub const fn new(forward: LineConfig, back: LineConfig) -> Self {
+        Self { forward, back, mtu: 1500, echo: None }
+    }
+
+    /// Checks what the types do not.
+    ///
+    /// # Errors
+    /// What [`LineConfig::check`] and [`EchoConfig::check`] refuse, [`PppError::Mtu`], and [`PppError::EchoLoad`] if a
+    /// request and a reply take a direction longer than the time between requests.
+    pub fn check(&self) -> Result<(), PppError> {
+        self.forward.check()?;
+        self.back.check()?;
+        if self.mtu < LEAST_MTU {
+            return Err(PppError::Mtu(self.mtu));
+        }
+        let Some(echo) = self.echo else { return Ok(()) };
+        echo.check()?;
+        let needed = [&self.forward, &self.back].map(echo_time);
+        let needed = needed[0].max(needed[1]);
+        if echo.interval < needed { Err(PppError::EchoLoad { needed }) } else { Ok(()) }
+    }
+}
+
+/// The most that an Echo-Request and an Echo-Reply take of a line: every octet escaped, and a flag at both ends.
+fn echo_time(line: &LineConfig) -> Span {
+    let frame = line.framing.frame_octets(PROTOCOL_LCP, ECHO_OCTETS as u64);
+    line.time_of(2 * (2 * frame + 2))
+}
+
+/// What one end of a [`Ppp`] link has done, beside what its [`LineCounters`] say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EndCounters {
+    /// Packets that arrive at the other end.
+    pub delivered: u64,
+    /// Packets longer than the MTU.
+    pub too_long: u64,
+    /// Packets that found the queue full.
+    pub queue_dropped: u64,
+    /// Packets that came while this end held the link for dead.
+    pub dead_dropped: u64,
+    /// Packets that were sent and lost.
+    pub lost: u64,
+    /// Echo-Requests that this end has sent.
+    pub echo_requests: u64,
+    /// Echo-Replies to them that came.
+    pub echo_replies: u64,
+    /// How often this end has found the link dead.
+    pub deaths: u64,
+}
+
+/// A link of two serial lines with PPP: frames that enter at the hub leave at all terminals, frames that enter at a
+/// terminal leave at the hub. What is lost does not leave.
+///
+/// Where a message has its octets at hand, its escapes are counted, else they are drawn. A frame's fate is known when it
+/// enters, so without echoes there are no timers.
+///
+/// # Echoes
+///
+/// With [`PppConfig::echo`] both ends run an [`EchoMonitor`] from the entry of the first packet on. Requests and replies
+/// are LCP frames of 8 octets, stand in line with the packets, and are lost like them. While an end holds the link for
+/// dead it drops what enters there; it goes on asking, and the first answer revives the link. What arrives at a dead end
+/// still comes out.
+#[derive(Clone, Debug)]
+pub struct Ppp<M> {
+    mtu: u16,
+    /// How the ends will probe, until they do.
+    echo: Option<EchoConfig>,
+    /// The hub's end, and the terminals'.
+    ends: [End; 2],
+    /// What entered there and is not yet judged.
+    inboxes: [Inbox<M>; 2],
+}
+
+/// One end: what it sends by, and what it knows of the link.
+#[derive(Clone, Debug)]
+struct End {
+    line: Line,
+    magic: u32,
+    monitor: Option<EchoMonitor>,
+    /// Echoes that are on their way to this end, with their arrival.
+    coming: VecDeque<(Time, Echo)>,
+    counters: EndCounters,
+}
+
+/// An LCP echo on a line.
+#[derive(Clone, Copy, Debug)]
+struct Echo {
+    code: Code,
+    identifier: u8,
+    magic: u32,
+}
+
+impl End {
+    fn new(config: LineConfig, stream: &mut RandomStream) -> Result<Self, PppError> {
+        let line = Line::new(config, RandomStream::derive(stream.bits(), &[]))?;
+        let magic = stream.below(u32::MAX.into()) as u32 + 1;
+        Ok(Self { line, magic, monitor: None, coming: VecDeque::new(), counters: EndCounters::default() })
+    }
+
+    fn is_dead(&self) -> bool {
+        self.monitor.as_ref().is_some_and(EchoMonitor::is_dead)
+    }
+
+    /// When something happens here of itself.
+    fn due(&self) -> Option<Deadline> {
+        let arrival = self.coming.front().map(|&(at, _)| Deadline { at, timer: "lcp echo arrives" });
+        let probe = self.monitor.as_ref().and_then(EchoMonitor::poll_timeout);
+        arrival.into_iter().chain(probe).filter(|due| due.at != Time::NEVER).min_by_key(|due| due.at)
+    }
+
+    /// Does what is due at `now`; the echo that leaves, with its arrival at the other end.
+    fn act(&mut self, now: Time) -> Option<(Time, Echo)> {
+        if let Some(&(_, echo)) = self.coming.front().filter(|&&(at, _)| at <= now) {
+            self.coming.pop_front();
+            return self.receive(now, echo);
+        }
+        let monitor = self.monitor.as_mut()?;
+        let was_dead = monitor.is_dead();
+        monitor.handle_timeout(now);
+        self.counters.deaths += u64::from(monitor.is_dead() && !was_dead);
+        let identifier = monitor.poll_request()?;
+        self.counters.echo_requests += 1;
+        self.send_echo(now, Code::EchoRequest, identifier)
+    }
+
+    /// Takes an echo; the reply that leaves, with its arrival.
+    fn receive(&mut self, now: Time, echo: Echo) -> Option<(Time, Echo)> {
+        if echo.code == Code::EchoRequest {
+            return self.send_echo(now, Code::EchoReply, echo.identifier);
+        }
+        let reply = self.monitor.as_mut()?.reply_with(now, echo.identifier, echo.magic);
+        self.counters.echo_replies += u64::from(reply == Reply::Answer);
+        None
+    }
+
+    fn send_echo(&mut self, now: Time, code: Code, identifier: u8) -> Option<(Time, Echo)> {
+        let echo = Echo { code, identifier, magic: self.magic };
+        let octets = lcp::echo(code, identifier, self.magic);
+        match self.line.send(now, PROTOCOL_LCP, Information::Octets(&octets)) {
+            Sent::Frame { arrives, intact: true, .. } => Some((arrives, echo)),
+            _ => None,
+        }
+    }
+
+    /// Sends a packet; says when it arrives, if it does.
+    fn send(&mut self, now: Time, mtu: u16, information: Information<'_>) -> Option<Time> {
+        if information.len() > mtu.into() {
+            self.counters.too_long += 1;
+            return None;
+        }
+        if self.is_dead() {
+            self.counters.dead_dropped += 1;
+            return None;
+        }
+        match self.line.send(now, PROTOCOL_IPV4, information) {
+            Sent::Frame { arrives, intact: true, .. } => {
+                self.counters.delivered += 1;
+                return Some(arrives);
+            }
+            Sent::Frame { .. } => self.counters.lost += 1,
+            Sent::Dropped => self.counters.queue_dropped += 1,
+        }
+        None
+    }
+
+    fn totals(&self) -> Totals {
+        let EndCounters { delivered, too_long, queue_dropped, dead_dropped, .. } = self.counters;
+        let dropped = too_long + queue_dropped + dead_dropped;
+        let airtime = self.line.counters().busy;
+        Totals { sent: delivered, dropped, airtime, ..Totals::default() }
+    }
+}
+
+impl<M: Message> Ppp<M> {
+    /// A link with these settings; what its lines draw, and the magic numbers of its ends, come from `stream`.
+    ///
+    /// # Errors
+    /// What [`PppConfig::check`] refuses.
+    pub fn new(config: PppConfig, mut stream: RandomStream) -> Result<Self, PppError> {
+        config.check()?;
+        let PppConfig { forward, back, mtu, echo } = config;
+        let ends = [End::new(forward, &mut stream)?, End::new(back, &mut stream)?];
+        Ok(Self { mtu, echo, ends, inboxes: [Inbox::new(), Inbox::new()] })
+    }
+
+    /// What happened to packets that entered at the hub, or else at terminals.
+    pub const fn counters(&self, entered: Port) -> &EndCounters {
+        &self.ends[side(entered)].counters
+    }
+
+    /// What happened on the line that the hub sends by, or else the terminals: echoes count.
+    pub const fn line_counters(&self, entered: Port) -> &LineCounters {
+        self.ends[side(entered)].line.counters()
+    }
+
+    /// Does all that is due up to `now`, each at its time: a wake-up that comes late changes nothing.
+    fn advance(&mut self, now: Time) {
+        loop {
+            let [hub, terminals] =
+                self.ends.each_ref().map(|end| end.due().map_or(Time::NEVER, |due| due.at));
+            let (side, at) = if terminals < hub { (1, terminals) } else { (0, hub) };
+            if at > now || at == Time::NEVER {
+                return;
+            }
+            let leaves = self.ends[side].act(at);
+            self.ends[1 - side].coming.extend(leaves);
+        }
+    }
+
+    /// The end whose next packet enters first, and when.
+    fn entering(&self) -> Option<(usize, Time)> {
+        let entry = |side: usize| self.inboxes[side].front().map(|(at, _)| (side, at));
+        [entry(0), entry(1)].into_iter().flatten().min_by_key(|&(_, at)| at)
+    }
+
+    /// Judges the packet that enters first.
+    fn judge(&mut self, side: usize, now: Time) -> Option<Output<M>> {
+        if let Some(echo) = self.echo.take() {
+            for end in &mut self.ends {
+                end.monitor = Some(EchoMonitor::new(echo, now).with_magic_number(end.magic));
+            }
+        }
+        self.advance(now);
+        let (_, frame) = self.inboxes[side].front()?;
+        let information = match frame.message.octets(0) {
+            Some(octets) => Information::Octets(octets),
+            None => Information::Length(frame.octets(0)),
+        };
+        let arrival = self.ends[side].send(now, self.mtu, information);
+        let frame = self.inboxes[side].take(NonZeroU32::MIN)?;
+        arrival.map(|at| Output { at, port: [Port::Terminals, Port::Hub][side], frame })
+    }
+}
+
+/// The end that a port is at.
+const fn side(port: Port) -> usize {
+    match port {
+        Port::Hub => 0,
+        Port::Terminal(_) | Port::Terminals => 1,
+    }
+}
+
+impl<M: Message> Stage<M> for Ppp<M> {
+    fn handle(&mut self, now: Time, port: Port, frame: Frame<M>) {
+        self.inboxes[side(port)].push(now, frame);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.advance(now);
+    }
+
+    fn poll_output(&mut self) -> Option<Output<M>> {
+        loop {
+            let (side, now) = self.entering()?;
+            if let Some(output) = self.judge(side, now) {
+                return Some(output);
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        self.ends.iter().filter_map(End::due).min_by_key(|due| due.at)
+    }
+
+    fn totals(&self) -> Totals {
+        self.ends[0].totals()
+    }
+
+    fn return_totals(&self) -> Totals {
+        self.ends[1].totals()
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let [hub, terminals] = &self.ends;
+        let [forward, back] = [hub, terminals].map(|end| end.line.counters());
+        Vec::from([
+            Figure::count("forward_octets", forward.octets),
+            Figure::count("forward_escapes", forward.escapes),
+            Figure::count("forward_corrupted", forward.corrupted),
+            Figure::count("forward_cut_off", forward.cut_off),
+            Figure::count("return_octets", back.octets),
+            Figure::count("return_escapes", back.escapes),
+            Figure::count("return_corrupted", back.corrupted),
+            Figure::count("return_cut_off", back.cut_off),
+            Figure::count("link_deaths", hub.counters.deaths + terminals.counters.deaths),
+        ])
+    }
+}

@@ -1,0 +1,109 @@
+//! What can be wrong: with a configuration, and with what the peer sends.
+
+use core::fmt;
+
+use crate::format::FormatError;
+
+/// A setting that an entity cannot work with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The PDUs that are sent have a size that there is not.
+    #[error("format: {0}")]
+    Format(FormatError),
+    /// The PDUs that arrive have a size that there is not.
+    #[error("peer_format: {0}")]
+    PeerFormat(FormatError),
+    /// A window holds nothing, or more than there are numbers.
+    #[error("{key} is {value}: it must be 1 to 4095")]
+    Window {
+        /// Which window.
+        key: &'static str,
+        /// What it was set to.
+        value: u16,
+    },
+    /// A limit or a timer is 0.
+    #[error("{0} is 0: it must be above 0")]
+    Zero(&'static str),
+    /// A share of the window that is never or always reached.
+    #[error("polling.window_percent is {0}: it must be 1 to 99")]
+    WindowPercent(u8),
+    /// No transmission is left to `MaxDAT` as the standard counts.
+    #[error("max_dat is {0}: it must be at least 2, for a PDU is sent max_dat - 1 times")]
+    MaxDat(u32),
+}
+
+/// Why an entity turned a PDU or a part of it down.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reject {
+    /// The number of a data PDU lies outside VR(R) to VR(MR): it is old, or must not have been sent.
+    #[error("data PDU outside the reception window")]
+    OutsideWindow,
+    /// A data PDU beyond VR(R) has arrived before.
+    #[error("data PDU that has arrived before")]
+    Duplicate,
+    /// A report names a PDU that is not between VT(A) and VT(S) (TS 25.322 section 10).
+    #[error("status report with an erroneous sequence number")]
+    ErroneousSequenceNumber,
+    /// A super field contradicts itself.
+    #[error("status report with a field that makes no sense")]
+    InvalidField,
+    /// Nothing in the present state asks for it: an acknowledgment without a request.
+    #[error("acknowledgment of what was not asked for")]
+    Unexpected,
+    /// A reset is under way: until it is acknowledged nothing else counts (section 11.4).
+    #[error("PDU during a reset")]
+    Resetting,
+    /// The entity has given up.
+    #[error("PDU for an entity that has given up")]
+    Stopped,
+}
+
+impl Reject {
+    /// Every reason.
+    pub const ALL: [Self; 7] = [
+        Self::OutsideWindow,
+        Self::Duplicate,
+        Self::ErroneousSequenceNumber,
+        Self::InvalidField,
+        Self::Unexpected,
+        Self::Resetting,
+        Self::Stopped,
+    ];
+}
+
+/// A counter for each reason to reject.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct RejectCounts([u64; Reject::ALL.len()]);
+
+impl RejectCounts {
+    /// Counts `result` if it is a rejection, and passes it on.
+    pub(crate) fn note<T>(&mut self, result: Result<T, Reject>) -> Result<T, Reject> {
+        if let Err(reason) = result {
+            self.0[reason as usize] += 1;
+        }
+        result
+    }
+
+    /// How often `reason` was given.
+    pub const fn of(&self, reason: Reject) -> u64 {
+        self.0[reason as usize]
+    }
+
+    /// How many rejections there were.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The reasons that were given, with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (Reject, u64)> + '_ {
+        Reject::ALL.into_iter().map(|reason| (reason, self.of(reason))).filter(|&(_, count)| count > 0)
+    }
+}
+
+impl fmt::Debug for RejectCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}

@@ -1,0 +1,133 @@
+//! SDUs into PDUs.
+
+use farcast_core::Payload;
+use smallvec::SmallVec;
+
+use super::{Begun, Sender, Sent, State, Waiting};
+use crate::common::Common;
+use crate::config::Discard;
+use crate::format::{Format, MAX_ENDS, Placement};
+use crate::pdu::{EndedBefore, LastEnd, Segment};
+
+/// A PDU that is being filled.
+struct New {
+    pdu: u64,
+    /// Octets that are left in it.
+    room: u16,
+    /// How many ends it speaks of.
+    ends: u8,
+    /// Whether an SDU ends in it whose end carries a poll.
+    polls: bool,
+    last_end: LastEnd,
+}
+
+impl<P: Payload> Sender<P> {
+    /// Makes the next new PDU and puts it behind the ones that were sent. Whether it ends an SDU whose end carries a poll.
+    pub(super) fn cut(&mut self, common: &Common<P>) -> bool {
+        let format = common.config.format;
+        let pdu = self.next();
+        let ended_before = self.pending_end.take();
+        let mut new =
+            New { pdu, room: format.room(ended_before), ends: 0, polls: false, last_end: LastEnd::Indicator };
+        if ended_before.is_some() {
+            self.note_end(&mut new);
+        }
+        let mut segments = SmallVec::new();
+        while new.room > 0
+            && new.ends < most_ends(common)
+            && let Some(sdu) = self.waiting.pop_front()
+        {
+            segments.push(self.place(sdu, &mut new, common));
+        }
+        self.sent.push_back(Sent {
+            ended_before,
+            segments,
+            last_end: new.last_end,
+            left: new.room,
+            transmissions: 0,
+            state: State::Outstanding,
+            missing: false,
+        });
+        self.outstanding += 1;
+        new.polls
+    }
+
+    /// Puts of `sdu` what fits into the PDU, and the rest back.
+    fn place(&mut self, mut sdu: Waiting<P>, new: &mut New, common: &Common<P>) -> Segment<P> {
+        let format = common.config.format;
+        if !sdu.begun {
+            sdu.begun = true;
+            sdu.polls = self.polls.on_sdu(common);
+            self.begun.push_back(Begun { submitted: sdu.submitted, first: new.pdu, end: None });
+        }
+        let placement = format.place(new.room, sdu.rest.len());
+        new.room = 0;
+        if let Placement::Part { octets } = placement {
+            let data = sdu.rest.split_to(usize::from(octets));
+            self.waiting_octets -= u64::from(octets);
+            self.waiting.push_front(sdu);
+            return Segment { data, ends: false };
+        }
+        self.waiting_octets -= sdu.rest.len() as u64;
+        new.polls |= sdu.polls;
+        let ends = self.end(placement, new, format);
+        Segment { data: sdu.rest, ends }
+    }
+
+    /// Ends an SDU in the PDU. Whether the PDU says so itself.
+    fn end(&mut self, placement: Placement, new: &mut New, format: Format) -> bool {
+        match placement {
+            Placement::Ends { left } => new.room = left,
+            Placement::OneOctetShort => {
+                self.pending_end = Some(EndedBefore::OneOctetShort);
+                return false;
+            }
+            // The header extension says so only where there is no indicator.
+            _ if format.header_extension && new.ends == 0 => new.last_end = LastEnd::HeaderExtension,
+            _ => {
+                self.pending_end = Some(EndedBefore::Exactly);
+                return false;
+            }
+        }
+        self.note_end(new);
+        true
+    }
+
+    /// Notes that the PDU says where the last SDU that was begun has ended.
+    fn note_end(&mut self, new: &mut New) {
+        new.ends += 1;
+        if let Some(begun) = self.begun.back_mut() {
+            begun.end = Some((new.pdu, new.ends));
+        }
+    }
+
+    /// Octets that a new PDU would leave behind its last SDU.
+    pub(super) fn left_by_new(&self, common: &Common<P>) -> u16 {
+        let format = common.config.format;
+        let mut room = format.room(self.pending_end);
+        let mut ends = u8::from(self.pending_end.is_some());
+        for sdu in &self.waiting {
+            if ends == most_ends(common) {
+                break;
+            }
+            let Placement::Ends { left } = format.place(room, sdu.rest.len()) else { return 0 };
+            if left == 0 {
+                return 0;
+            }
+            (room, ends) = (left, ends + 1);
+        }
+        room
+    }
+
+    /// Drops what is left of the first SDU that waits.
+    pub(super) fn drop_waiting(&mut self) {
+        if let Some(sdu) = self.waiting.pop_front() {
+            self.waiting_octets -= sdu.rest.len() as u64;
+        }
+    }
+}
+
+/// How many ends a PDU may speak of: where discards are signalled, `N_LENGTH` must be able to count them.
+fn most_ends<P>(common: &Common<P>) -> u8 {
+    if common.config.discard == Discard::None { u8::MAX } else { MAX_ENDS as u8 }
+}

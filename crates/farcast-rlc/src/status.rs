@@ -1,0 +1,193 @@
+//! What a status report says, and how long it is, without its octets.
+
+use core::slice;
+
+use crate::pdu::{MODULUS, RelativeList, SequenceNumber, Status, StatusBitmap, SuperField};
+
+/// Bits before the first super field: D/C (or R2) and the PDU type (TS 25.322 section 9.2.1.5).
+pub const STATUS_HEADER_BITS: usize = 4;
+/// The code word that says that the next number counts a burst (section 9.2.2.11.6).
+pub(crate) const ERROR_BURST: u8 = 0b0001;
+
+impl SuperField {
+    /// Its length in bits, with its type.
+    pub fn bits(&self) -> usize {
+        4 + match self {
+            Self::Window(_) | Self::Ack(_) | Self::Poll(_) => 12,
+            Self::List(pairs) => 4 + 16 * pairs.len(),
+            Self::Bitmap(bitmap) => 4 + 12 + 8 * bitmap.octets.len(),
+            Self::RelativeList(list) => 4 + 12 + 4 * list.words.len(),
+            Self::MoveWindow(window) => 4 + 12 * window.sns.len() + 4,
+            Self::MoveWindowAck { .. } => 4 + 12,
+        }
+    }
+
+    /// What it says is missing: the first of each run and how many, in the order in which it is said, at most
+    /// [`MODULUS`] numbers in all. Nothing, if it is no LIST, BITMAP or RLIST.
+    pub fn missing(&self) -> impl Iterator<Item = (SequenceNumber, u16)> + Clone + '_ {
+        match self {
+            Self::List(pairs) => Runs::List(pairs.iter()),
+            Self::Bitmap(bitmap) => Runs::Bitmap(BitmapRuns { bitmap, at: 0 }),
+            Self::RelativeList(list) => Runs::Relative(RelativeRuns::new(list)),
+            _ => Runs::None,
+        }
+    }
+}
+
+impl Status {
+    /// The bits that it needs: what comes before the super fields, and these. Behind them stands `NO_MORE` if an ACK is not
+    /// the last and the space does not end there.
+    pub fn bits(&self) -> usize {
+        STATUS_HEADER_BITS + self.fields.iter().map(SuperField::bits).sum::<usize>()
+    }
+
+    /// The octets that it needs.
+    pub fn octets(&self) -> usize {
+        self.bits().div_ceil(8)
+    }
+
+    /// The number of its ACK: LSN.
+    pub fn ack(&self) -> Option<SequenceNumber> {
+        self.fields.iter().find_map(|field| match field {
+            SuperField::Ack(sn) => Some(*sn),
+            _ => None,
+        })
+    }
+
+    /// What it says is missing, field by field: the first of each run and how many.
+    pub fn missing(&self) -> impl Iterator<Item = (SequenceNumber, u16)> + Clone + '_ {
+        self.fields.iter().flat_map(SuperField::missing)
+    }
+}
+
+impl RelativeList {
+    /// What it says is missing: the first of each run and how many.
+    ///
+    /// The numbers in the code words come least significant digit first: a word that ends a number has its most
+    /// significant three bits (section 9.2.2.11.6). A number is the distance from the last missing PDU to the next one,
+    /// or, behind the error burst indicator, how many follow the last one without a gap. What lies [`MODULUS`] or more
+    /// behind the first is left out.
+    pub fn missing(&self) -> impl Iterator<Item = (SequenceNumber, u16)> + Clone + '_ {
+        RelativeRuns::new(self)
+    }
+
+    /// Whether the code words are numbers and nothing else: the last word ends a number, an error burst indicator stands
+    /// before a number, and the list does not reach round to its own beginning.
+    pub(crate) fn is_valid(&self) -> bool {
+        let mut words = Numbers(self.words.iter());
+        let mut reach = 0;
+        while !words.0.as_slice().is_empty() {
+            let Some((_, number)) = words.next() else { return false };
+            reach += u32::from(number);
+        }
+        reach < u32::from(MODULUS)
+    }
+}
+
+/// The runs of a super field.
+#[derive(Clone)]
+enum Runs<'a> {
+    None,
+    List(slice::Iter<'a, (SequenceNumber, u8)>),
+    Bitmap(BitmapRuns<'a>),
+    Relative(RelativeRuns<'a>),
+}
+
+impl Iterator for Runs<'_> {
+    type Item = (SequenceNumber, u16);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::None => None,
+            Self::List(pairs) => pairs.next().map(|&(first, more)| (first, u16::from(more) + 1)),
+            Self::Bitmap(runs) => runs.next(),
+            Self::Relative(runs) => runs.next(),
+        }
+    }
+}
+
+/// The runs of zeros in a bitmap.
+#[derive(Clone)]
+struct BitmapRuns<'a> {
+    bitmap: &'a StatusBitmap,
+    at: u16,
+}
+
+impl Iterator for BitmapRuns<'_> {
+    type Item = (SequenceNumber, u16);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let len = self.bitmap.len();
+        let start = (self.at..len).find(|&offset| self.bitmap.is_missing(offset))?;
+        let end = (start..len).find(|&offset| !self.bitmap.is_missing(offset)).unwrap_or(len);
+        self.at = end;
+        Some((self.bitmap.first.plus(start), end - start))
+    }
+}
+
+/// The numbers of a relative list, and whether each counts a burst. Ends early where they make no sense; then words are
+/// left, or the last has been taken for nothing.
+#[derive(Clone)]
+struct Numbers<'a>(slice::Iter<'a, u8>);
+
+impl Iterator for Numbers<'_> {
+    type Item = (bool, u16);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut word = *self.0.next()?;
+        let burst = word == ERROR_BURST;
+        if burst {
+            word = *self.0.next()?;
+        }
+        let mut number = 0;
+        // Four words make 12 bits: there is no larger distance.
+        for digit in 0..4 {
+            if word == ERROR_BURST {
+                return None;
+            }
+            number |= u16::from(word >> 1 & 7) << (3 * digit);
+            if word & 1 == 1 {
+                return Some((burst, number));
+            }
+            word = *self.0.next()?;
+        }
+        None
+    }
+}
+
+/// The runs of a relative list.
+#[derive(Clone)]
+struct RelativeRuns<'a> {
+    first: SequenceNumber,
+    numbers: Numbers<'a>,
+    /// The run that is not complete: from where behind `first`, and to where.
+    open: Option<(u16, u16)>,
+}
+
+impl<'a> RelativeRuns<'a> {
+    fn new(list: &'a RelativeList) -> Self {
+        Self { first: list.first, numbers: Numbers(list.words.iter()), open: Some((0, 1)) }
+    }
+}
+
+impl Iterator for RelativeRuns<'_> {
+    type Item = (SequenceNumber, u16);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (start, mut end) = self.open.take()?;
+        for (burst, number) in self.numbers.by_ref() {
+            // Neither is above 4096.
+            let next = (end + number).min(MODULUS);
+            if burst || number == 1 {
+                end = next;
+            } else {
+                self.open = Some((next - 1, next)).filter(|_| end + number <= MODULUS);
+                break;
+            }
+        }
+        Some((self.first.plus(start), end - start))
+    }
+}
+
+#[cfg(test)]
+mod tests;

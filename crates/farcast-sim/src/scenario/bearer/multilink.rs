@@ -1,0 +1,118 @@
+//! The keys of a multilink bundle.
+
+use farcast_core::units::Bytes;
+use farcast_core::{Probability, Span};
+use farcast_link::multilink::{
+    Calls, Detection, Format, LinkConfig, MOST_LINKS, MultilinkConfig, MultilinkError, Policy,
+    ReassemblyConfig,
+};
+use farcast_link::ppp::EchoConfig;
+
+use super::{framing, queue};
+use crate::document::{DocumentError, Reader};
+
+/// How a call's end becomes known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Carrier,
+    Echo,
+}
+
+pub(super) fn read(table: &mut Reader<'_>) -> Result<MultilinkConfig, DocumentError> {
+    let count = table.integer("links", 0..=MOST_LINKS as u32)?;
+    if count == 0 {
+        let allowed = format!("1 to {MOST_LINKS} links");
+        return Err(table.refuse("links", "a bundle of no links carries nothing", allowed));
+    }
+    let link = link(table)?;
+    let config = MultilinkConfig {
+        header: table.choice_or(
+            "header",
+            &[("long", Format::Long), ("short", Format::Short)],
+            Format::Long,
+        )?,
+        policy: policy(table)?,
+        framing: framing(table)?,
+        queue: queue(table)?,
+        link_buffer: table.integer_or("link_buffer", 0..=u16::MAX, 1)?,
+        frame_loss: table.probability_or("per", Probability::ZERO)?,
+        reassembly: reassembly(table)?,
+        ..MultilinkConfig::new(vec![link; count as usize])
+    };
+    config.check().map_err(|error| {
+        let key = match error {
+            MultilinkError::OctetBits(_) => "octet_bits",
+            MultilinkError::EchoTooSoon { .. } => "echo_interval",
+            MultilinkError::Zero("time_between_drops") => "time_between_drops",
+            _ => "links",
+        };
+        table.refuse(key, error.to_string(), "settings that a bundle can have")
+    })?;
+    Ok(config)
+}
+
+/// Each link has the same settings.
+fn link(table: &mut Reader<'_>) -> Result<LinkConfig, DocumentError> {
+    let rate = table.rate("rate")?;
+    let default = LinkConfig::new(rate);
+    Ok(LinkConfig {
+        back: table.rate_or("return_rate", rate)?,
+        octet_bits: table.integer_or("octet_bits", 8..=12, default.octet_bits)?,
+        delay: table.span_or("delay", Span::ZERO)?,
+        calls: calls(table)?,
+        ..default
+    })
+}
+
+/// `time_between_drops`, and how a call comes back; without it, calls never drop.
+fn calls(table: &mut Reader<'_>) -> Result<Option<Calls>, DocumentError> {
+    let Some(time_between_drops) = table.optional_span("time_between_drops")? else {
+        return Ok(None);
+    };
+    let redial = table.span_or("redial", Span::from_secs(30))?;
+    let detections = [("carrier", Known::Carrier), ("echo", Known::Echo)];
+    let detection = match table.choice_or("detection", &detections, Known::Carrier)? {
+        Known::Carrier => Detection::Carrier { after: table.span_or("carrier_delay", Span::ZERO)? },
+        Known::Echo => Detection::Echo(EchoConfig {
+            interval: table.span_or("echo_interval", Span::from_secs(10))?,
+            failures: table.integer_or("echo_failures", 1..=1000, 3)?,
+        }),
+    };
+    Ok(Some(Calls { time_between_drops, redial, detection }))
+}
+
+fn policy(table: &mut Reader<'_>) -> Result<Policy, DocumentError> {
+    let smallest = Policy::SMALLEST;
+    let choices = [
+        ("free", Policy::Free),
+        ("equal", Policy::Equal { smallest }),
+        ("proportional", Policy::Proportional { smallest }),
+        ("whole", Policy::Whole),
+    ];
+    let policy = table.choice_or("fragments", &choices, Policy::Free)?;
+    Ok(match policy {
+        Policy::Free | Policy::Whole => policy,
+        Policy::Equal { .. } => Policy::Equal { smallest: smallest_of(table)? },
+        Policy::Proportional { .. } => Policy::Proportional { smallest: smallest_of(table)? },
+    })
+}
+
+/// The mean size of fragments below which packets are cut into fewer.
+fn smallest_of(table: &mut Reader<'_>) -> Result<u16, DocumentError> {
+    let Bytes(smallest) = table.bytes_or("smallest_fragment", Bytes(Policy::SMALLEST.into()))?;
+    let smallest = u16::try_from(smallest).ok().filter(|&smallest| smallest > 0);
+    smallest.ok_or_else(|| table.refuse("smallest_fragment", "no fragment has it", "1 B to 65535 B"))
+}
+
+fn reassembly(table: &mut Reader<'_>) -> Result<ReassemblyConfig, DocumentError> {
+    let default = ReassemblyConfig::default();
+    let Bytes(mrru) = table.bytes_or("mrru", Bytes(default.mrru.into()))?;
+    let Some(mrru) = u16::try_from(mrru).ok().filter(|&mrru| mrru > 0) else {
+        return Err(table.refuse("mrru", "no packet could be received", "1 B to 65535 B"));
+    };
+    Ok(ReassemblyConfig {
+        mrru,
+        most_fragments: table.integer_or("most_fragments", 1..=u32::MAX, default.most_fragments)?,
+        ..default
+    })
+}

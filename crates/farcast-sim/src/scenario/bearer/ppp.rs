@@ -1,0 +1,121 @@
+//! The keys of PPP over serial lines.
+
+use farcast_core::Span;
+use farcast_core::random::RandomStream;
+use farcast_core::units::Bytes;
+use farcast_link::ppp::{EchoConfig, ErrorVector, LineConfig, LineErrors, Ppp, PppConfig, PppError};
+
+use super::{framing, queue};
+use crate::document::{DocumentError, Reader};
+use crate::scenario::link::schedule;
+use crate::star::BoxedStage;
+
+/// Two lines. Error vectors are drawn for each replication.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Spec {
+    config: PppConfig,
+    /// Forward and back.
+    vectors: [Option<RandomVector>; 2],
+}
+
+/// So many errors at random places among so many bits, over and over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct RandomVector {
+    bits: u64,
+    errors: u64,
+}
+
+/// Bits of the vectors of the space-to-ground link simulator.
+const VECTOR_BITS: u64 = 10_000_000;
+/// The longest vector: positions take eight octets each.
+const MOST_ERRORS: u64 = 1_000_000;
+
+pub(super) fn read(table: &mut Reader<'_>) -> Result<Spec, DocumentError> {
+    let framing = framing(table)?;
+    let flag_after = table.span_or("flag_after", Span::from_secs(1))?;
+    let Bytes(mtu) = table.bytes_or("mtu", Bytes(1500))?;
+    let Ok(mtu) = u16::try_from(mtu) else {
+        return Err(table.refuse("mtu", "it is longer than any packet", "68 B to 65535 B"));
+    };
+    let interval = table.optional_span("echo_interval")?;
+    let failures = table.integer_or("echo_failures", 1..=1000_u32, 5)?;
+    let echo = interval.map(|interval| EchoConfig { interval, failures });
+    let mut one = |key| {
+        let mut inner = table.table(key)?;
+        let rate = inner.rate("rate")?;
+        let read = line(&mut inner, LineConfig { framing, flag_after, ..LineConfig::new(rate) })?;
+        inner.finish()?;
+        Ok(read)
+    };
+    let ((forward, forward_vector), (back, back_vector)) = (one("forward")?, one("return")?);
+    let config = PppConfig { forward, back, mtu, echo };
+    config.check().map_err(|error| {
+        let key = match error {
+            PppError::Mtu(_) => "mtu",
+            PppError::EchoInterval | PppError::EchoLoad { .. } => "echo_interval",
+            _ => "kind",
+        };
+        table.refuse(key, error.to_string(), "settings that lines can have")
+    })?;
+    Ok(Spec { config, vectors: [forward_vector, back_vector] })
+}
+
+/// The keys of one direction.
+fn line(
+    table: &mut Reader<'_>,
+    mut line: LineConfig,
+) -> Result<(LineConfig, Option<RandomVector>), DocumentError> {
+    line.octet_bits = table.integer_or("octet_bits", 8..=12, line.octet_bits)?;
+    line.delay = table.span_or("delay", line.delay)?;
+    line.queue = queue(table)?;
+    line.cut_offs = schedule(table)?.unwrap_or_default();
+    let ber = table.optional_probability("ber")?;
+    let vector = vector(table)?;
+    line.errors = match (ber, vector) {
+        (Some(_), Some(_)) => {
+            return Err(table.refuse(
+                "ber",
+                "an error vector says already which bits are wrong",
+                "one of the two",
+            ));
+        }
+        (Some(ber), None) => LineErrors::Ber(ber),
+        (None, _) => LineErrors::None,
+    };
+    Ok((line, vector))
+}
+
+/// `vector_errors` and `vector_bits`: an error vector that begins anew when it is over.
+fn vector(table: &mut Reader<'_>) -> Result<Option<RandomVector>, DocumentError> {
+    let bits = table.optional_integer("vector_bits", 1..=i64::MAX as u64)?;
+    let Some(errors) = table.optional_integer("vector_errors", 0..=MOST_ERRORS)? else {
+        if bits.is_some() {
+            return Err(table.refuse("vector_bits", "how many of them are errors?", "vector_errors as well"));
+        }
+        return Ok(None);
+    };
+    let bits = bits.unwrap_or(VECTOR_BITS);
+    if errors > bits {
+        return Err(table.refuse(
+            "vector_errors",
+            "there are more errors than bits",
+            format!("at most {bits}"),
+        ));
+    }
+    Ok(Some(RandomVector { bits, errors }))
+}
+
+impl Spec {
+    pub(super) fn stage(&self, mut stream: RandomStream) -> BoxedStage {
+        let mut config = self.config.clone();
+        for (line, vector) in [&mut config.forward, &mut config.back].into_iter().zip(self.vectors) {
+            // A stream of its own, so that a vector changes no other draw.
+            let mut own = RandomStream::derive(stream.bits(), &[]);
+            if let Some(RandomVector { bits, errors }) = vector {
+                let vector = ErrorVector::random(bits, errors, &mut own).expect("checked when read");
+                line.errors = LineErrors::Vector { vector, start: None };
+            }
+        }
+        Box::new(Ppp::new(config, stream).expect("checked when read"))
+    }
+}

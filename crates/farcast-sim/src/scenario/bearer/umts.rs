@@ -1,0 +1,162 @@
+//! The keys of a UMTS bearer.
+
+use std::num::NonZeroU32;
+
+use farcast_core::units::Bytes;
+use farcast_core::{Probability, Span};
+use farcast_link::umts::{BearerConfig, BearerError, ChannelConfig, ErasureUnit, Erasures};
+use farcast_rlc::config::{BufferLimit, Discard, MaxTransmissions, Polling, StatusReporting};
+use farcast_rlc::format::Format;
+use farcast_rlc::report::ReportForm;
+use farcast_rlc::{Config, ConfigError};
+
+use crate::document::{DocumentError, Reader};
+
+pub(super) fn read(table: &mut Reader<'_>) -> Result<BearerConfig, DocumentError> {
+    let mut one = |key| {
+        let mut inner = table.table(key)?;
+        let read = channel(&mut inner)?;
+        inner.finish()?;
+        Ok(read)
+    };
+    let (downlink, uplink) = (one("forward")?, one("return")?);
+    let config = BearerConfig { downlink, uplink, rlc: rlc(table)? };
+    config.check().map_err(|error| {
+        let key = match &error {
+            BearerError::Channel(misfit) => misfit.channel,
+            BearerError::Rlc(ConfigError::Format(_) | ConfigError::PeerFormat(_)) => "pdu",
+            BearerError::Rlc(ConfigError::Window { .. }) => "window",
+            _ => "kind",
+        };
+        table.refuse(key, error.to_string(), "settings that a bearer can have")
+    })?;
+    Ok(config)
+}
+
+/// A dedicated channel.
+fn channel(table: &mut Reader<'_>) -> Result<ChannelConfig, DocumentError> {
+    let units = [("tti", ErasureUnit::Tti), ("pdu", ErasureUnit::Pdu)];
+    Ok(ChannelConfig {
+        rate: table.rate("rate")?,
+        tti: table.span_or("tti", Span::from_millis(10))?,
+        erasures: Erasures {
+            unit: table.choice_or("erasure_unit", &units, ErasureUnit::Tti)?,
+            rate: table.probability_or("erasures", Probability::ZERO)?,
+        },
+        processing: table.span_or("processing", Span::ZERO)?,
+    })
+}
+
+/// Radio Link Control, alike at both ends.
+fn rlc(table: &mut Reader<'_>) -> Result<Config, DocumentError> {
+    let default = Config::default();
+    let Bytes(pdu) = table.bytes_or("pdu", Bytes(default.format.pdu_octets.into()))?;
+    let Ok(pdu_octets) = u16::try_from(pdu) else {
+        return Err(table.refuse("pdu", "no PDU is so large", "6 B to 1505 B"));
+    };
+    let format = Format { pdu_octets, header_extension: table.flag_or("header_extension", false)? };
+    let window = table.integer_or("window", 0..=u16::MAX, default.tx_window)?;
+    let buffer = table.optional_integer("buffer_packets", 1..=u64::from(u32::MAX))?;
+    let (max_transmissions, discard) = (transmissions(table)?, discard(table)?);
+    let mut rlc = Config {
+        format,
+        peer_format: format,
+        tx_window: window,
+        rx_window: window,
+        transmission_buffer: buffer.map(BufferLimit::Sdus),
+        polling: polling(table, default.polling)?,
+        status: status(table, default.status)?,
+        max_transmissions,
+        discard,
+        in_sequence: table.flag_or("in_sequence", default.in_sequence)?,
+        piggyback: table.flag_or("piggyback", default.piggyback)?,
+        ..default
+    };
+    rlc.mrw.timer = above_zero(table, "mrw_timer", rlc.mrw.timer)?;
+    rlc.mrw.max_mrw = table.integer_or("max_mrw", 1..=1000, rlc.mrw.max_mrw)?;
+    rlc.reset.timer = above_zero(table, "reset_timer", rlc.reset.timer)?;
+    rlc.reset.max_rst = table.integer_or("max_rst", 1..=1000, rlc.reset.max_rst)?;
+    Ok(rlc)
+}
+
+/// `max_transmissions`, or `max_dat` as the standard counts: one more.
+fn transmissions(table: &mut Reader<'_>) -> Result<MaxTransmissions, DocumentError> {
+    let (count, max_dat) = (
+        table.optional_integer("max_transmissions", 0..=1_000_000_u32)?,
+        table.optional_integer("max_dat", 0..=1_000_000_u32)?,
+    );
+    let (key, read, allowed) = match (count, max_dat) {
+        (Some(_), Some(_)) => {
+            return Err(table.refuse("max_dat", "max_transmissions says it already", "one of the two"));
+        }
+        (None, None) => return Ok(Config::default().max_transmissions),
+        (Some(count), None) => ("max_transmissions", MaxTransmissions::new(count), "at least 1"),
+        (None, Some(max_dat)) => ("max_dat", MaxTransmissions::from_max_dat(max_dat), "at least 2"),
+    };
+    read.map_err(|error| table.refuse(key, error.to_string(), allowed))
+}
+
+/// What happens to SDUs that cannot be brought over.
+fn discard(table: &mut Reader<'_>) -> Result<Discard, DocumentError> {
+    let timer = Discard::Timer { after: Span::ZERO };
+    let modes = [("none", Discard::None), ("max_transmissions", Discard::MaxTransmissions), ("timer", timer)];
+    let mode = table.choice_or("discard", &modes, Discard::default())?;
+    if mode != timer {
+        return Ok(mode);
+    }
+    let after = table.span("discard_timer")?;
+    if after.is_zero() {
+        return Err(table.refuse("discard_timer", "everything would be given up at once", "above 0 s"));
+    }
+    Ok(Discard::Timer { after })
+}
+
+/// `poll`: when the transmitter asks for a report.
+fn polling(table: &mut Reader<'_>, default: Polling) -> Result<Polling, DocumentError> {
+    let mut inner = table.table_or_empty("poll")?;
+    let every = |inner: &mut Reader<'_>, key| {
+        Ok::<_, DocumentError>(inner.optional_integer(key, 1..=u32::MAX)?.and_then(NonZeroU32::new))
+    };
+    let polling = Polling {
+        last_pdu: inner.flag_or("last_pdu", default.last_pdu)?,
+        last_retransmitted_pdu: inner.flag_or("last_retransmitted_pdu", default.last_retransmitted_pdu)?,
+        poll_pdu: every(&mut inner, "every_pdus")?,
+        poll_sdu: every(&mut inner, "every_sdus")?,
+        window_percent: inner.optional_integer("window_percent", 1..=99)?,
+        periodic: positive(&mut inner, "periodic")?,
+        timer: positive(&mut inner, "timer")?,
+        prohibit: positive(&mut inner, "prohibit")?,
+    };
+    inner.finish()?;
+    Ok(polling)
+}
+
+/// `status`: when the receiver reports besides.
+fn status(table: &mut Reader<'_>, default: StatusReporting) -> Result<StatusReporting, DocumentError> {
+    let mut inner = table.table_or_empty("status")?;
+    let forms =
+        [("list", ReportForm::List), ("bitmap", ReportForm::Bitmap), ("rlist", ReportForm::RelativeList)];
+    let status = StatusReporting {
+        missing_pdu: inner.flag_or("missing_pdu", default.missing_pdu)?,
+        periodic: positive(&mut inner, "periodic")?,
+        epc: positive(&mut inner, "epc")?,
+        prohibit: positive(&mut inner, "prohibit")?,
+        form: inner.choice_or("form", &forms, default.form)?,
+    };
+    inner.finish()?;
+    Ok(status)
+}
+
+/// A timer that is off where it is absent.
+fn positive(table: &mut Reader<'_>, key: &'static str) -> Result<Option<Span>, DocumentError> {
+    match table.optional_span(key)? {
+        Some(span) if span.is_zero() => {
+            Err(table.refuse(key, "it would expire without end", "above 0 s, or no such key"))
+        }
+        span => Ok(span),
+    }
+}
+
+fn above_zero(table: &mut Reader<'_>, key: &'static str, default: Span) -> Result<Span, DocumentError> {
+    Ok(positive(table, key)?.unwrap_or(default))
+}

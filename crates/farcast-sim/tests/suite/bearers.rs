@@ -1,0 +1,221 @@
+//! Stages that carry both ways: PPP, multilink PPP and UMTS, as scenarios have them.
+
+use farcast_sim::outcome::{FlowCounts, Replication, StageOutcome};
+
+use crate::worlds::{error, once, replications, scenario};
+
+const SGLS: &str = include_str!("../../../../scenarios/sgls.toml");
+const IRIDIUM: &str = include_str!("../../../../scenarios/iridium.toml");
+const INMARSAT: &str = include_str!("../../../../scenarios/inmarsat.toml");
+const UMTS: &str = include_str!("../../../../scenarios/umts.toml");
+
+/// A transfer by multicast to three receivers behind a bearer.
+fn multicast(stage: &str) -> String {
+    format!(
+        r#"
+receivers = 3
+time_limit = "10 h"
+[protocol]
+file = "30 kB"
+rate = "10 kbit/s"
+[[link.stages]]
+name = "bearer"
+{stage}
+"#
+    )
+}
+
+const LINES: &str = r#"
+kind = "ppp"
+[link.stages.forward]
+rate = "64 kbit/s"
+ber = 1e-5
+[link.stages.return]
+rate = "2400 bit/s"
+"#;
+
+fn figure(replication: &Replication, name: &str) -> f64 {
+    replication.stages[0].figure(name).unwrap_or_else(|| panic!("no {name} in {:?}", replication.stages))
+}
+
+#[test]
+fn shipped_scenarios_are_what_the_studies_did() {
+    let read = |text| scenario(text, &[]);
+    for (text, name) in [
+        (SGLS, "FTP through the space-to-ground link simulator"),
+        (IRIDIUM, "TCP over eight Iridium channels"),
+        (INMARSAT, "TCP over four Inmarsat channels"),
+        (UMTS, "FTP over UMTS"),
+    ] {
+        assert_eq!((read(text).name(), read(text).flows()), (name, 1));
+    }
+    // Table 1 of the report: 16 files of each size.
+    let all = once(SGLS, &[]);
+    let FlowCounts::Ftp(report) = &all.flows[0].counts else { panic!("{all:?}") };
+    let count = |octets: u64| report.files.iter().filter(|file| file.octets == octets).count();
+    assert_eq!([10_240, 102_400, 1_024_000, 10_240_000].map(count), [16; 4]);
+    assert!(all.completion_time_s.is_some() && report.files.iter().all(|file| file.delivered_s.is_some()));
+}
+
+#[test]
+fn a_long_file_fills_a_serial_line() {
+    let settings = ["traffic.files.files=[\"1 MB\", \"2 MB\"]", "traffic.files.gap=0 s"];
+    let all = once(SGLS, &settings);
+    let FlowCounts::Ftp(report) = &all.flows[0].counts else { panic!("{all:?}") };
+    let time = |file: usize| report.files[file].delivery_time_s().unwrap();
+    // Another 1 MB takes what its frames take: 1500 octets of packet for 1448 of data, one of protocol, two of check
+    // sequence, one flag, and 2 in 256 escaped, at 11,520 octets a second.
+    let frame = 1503.0 * (1.0 + 2.0 / 256.0) + 1.0;
+    let expected = 1e6 / 1448.0 * frame / 11_520.0;
+    let extra = time(1) - time(0);
+    assert!((extra / expected - 1.0).abs() < 0.002, "{extra} instead of {expected}");
+    assert!(figure(&all, "forward_corrupted") < 0.5);
+}
+
+#[test]
+fn errors_on_a_serial_line_are_those_of_its_vector() {
+    let settings = ["traffic.files.files=[\"1 MB\"]", "link.stages.serial.forward.vector_errors=100"];
+    let all = replications(&scenario(SGLS, &settings), 1, 40);
+    let mean = |name: &str| all.iter().map(|one| figure(one, name)).sum::<f64>() / 40.0;
+    let octets = mean("forward_octets");
+    // 100 errors in 10,000,000 bits; several in one frame are one loss, which takes about a 16th off at 1e-5.
+    let expected = octets * 8.0 * 1e-5;
+    let corrupted = mean("forward_corrupted");
+    assert!(corrupted > 0.88 * expected && corrupted < 1.0 * expected, "{corrupted} of {expected}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_and_bearers_carry_a_multicast_too() {
+    let multilink = "kind = \"multilink\"\nlinks = 3\nrate = \"9600 bit/s\"\ntime_between_drops = \"20 s\"\nredial = \"5 s\"";
+    let umts = "kind = \"umts\"\n[link.stages.poll]\ntimer = \"300 ms\"\n\
+                [link.stages.forward]\nrate = \"64 kbit/s\"\nerasures = 0.1\n\
+                [link.stages.return]\nrate = \"32 kbit/s\"\ntti = \"20 ms\"";
+    for stage in [LINES, multilink, umts] {
+        for engines in ["engines=false", "engines=true"] {
+            let (one, other) = (once(&multicast(stage), &[engines]), once(&multicast(stage), &[engines]));
+            assert!(one.completion_time_s.is_some_and(|time| time > 24.0), "{one:?}");
+            assert_eq!(one, other);
+            assert_eq!(
+                one.stages.iter().map(|stage: &StageOutcome| &*stage.name).collect::<Vec<_>>(),
+                ["bearer"]
+            );
+        }
+    }
+}
+
+#[test]
+fn a_bundle_is_as_fast_as_its_links() {
+    // Without drops and losses the queue decides: 34 packets of 1448 octets, each of which crosses in fragments.
+    let settings =
+        ["link.return.per=0", "link.stages.bundle.time_between_drops=1e5 h", "traffic.file.size=3 MB"];
+    let all = once(IRIDIUM, &settings);
+    // A packet crosses in four to eight fragments, as many links as are free, each with a protocol field, 4 octets of
+    // header, 2 of check sequence, a flag and 2 in 256 escaped, over 8 times 300 octets a second. Begin and end are slower.
+    let packet = |fragments: f64| (1501.0 + fragments * (1.0 + 4.0 + 2.0)) * (1.0 + 2.0 / 256.0) + fragments;
+    let [least, most] = [4.0, 8.0].map(|fragments| 3e6 / 1448.0 * packet(fragments) / 2400.0);
+    let time = all.completion_time_s.unwrap();
+    assert!(time > least && time < 1.01 * most, "{time}, not {least} to {most}");
+}
+
+#[test]
+fn without_repetition_a_transfer_over_umts_takes_far_longer() {
+    let median = |count: u32| {
+        let count = format!("link.stages.bearer.max_transmissions={count}");
+        let scenario = scenario(UMTS, &[&count]);
+        let all = replications(&scenario, 1, 9);
+        let mut times: Vec<f64> =
+            all.iter().map(|one| one.completion_time_s.unwrap_or(f64::INFINITY)).collect();
+        times.sort_by(f64::total_cmp);
+        times[4]
+    };
+    let (once, often) = (median(1), median(10));
+    assert!(once > 5.0 * often && often < 6.0, "{once} and {often}");
+}
+
+/// These settings of `text` are refused with sentences that hold these words.
+fn refuses(text: &str, cases: &[(&[&str], &str)]) {
+    for (settings, expected) in cases {
+        let said = error(text, settings);
+        assert!(said.contains(expected) && !said.contains('\n'), "{settings:?}: {said}");
+    }
+}
+
+#[test]
+fn what_serial_lines_cannot_be_is_refused_in_one_sentence() {
+    let lines = multicast(LINES);
+    refuses(
+        &lines,
+        &[
+            (&["link.stages.bearer.kind=pppp"], "link.stages.bearer.kind"),
+            (&["link.stages.bearer.direction=forward"], "link.stages.bearer.direction"),
+            (&["link.stages.bearer.mtu=60 B"], "link.stages.bearer.mtu"),
+            (&["link.stages.bearer.mtu=70000 B"], "link.stages.bearer.mtu"),
+            (&["link.stages.bearer.fcs=24"], "link.stages.bearer.fcs"),
+            (&["link.stages.bearer.echo_interval=0 s"], "link.stages.bearer.echo_interval"),
+            (&["link.stages.bearer.echo_interval=1 ms"], "link.stages.bearer.echo_interval"),
+            (&["link.stages.bearer.forward.octet_bits=7"], "link.stages.bearer.forward.octet_bits"),
+            (&["link.stages.bearer.forward.vector_errors=10"], "link.stages.bearer.forward.ber"),
+            (&["link.stages.bearer.return.vector_bits=10"], "link.stages.bearer.return.vector_bits"),
+            (
+                &["link.stages.bearer.return.vector_bits=10", "link.stages.bearer.return.vector_errors=11"],
+                "link.stages.bearer.return.vector_errors",
+            ),
+            (&["link.stages.bearer.forward.queue=0 B"], "link.stages.bearer.forward.queue"),
+        ],
+    );
+}
+
+#[test]
+fn what_a_bundle_cannot_be_is_refused_in_one_sentence() {
+    refuses(
+        IRIDIUM,
+        &[
+            (
+                &["link.stages.bundle.links=0"],
+                "link.stages.bundle.links: a bundle of no links carries nothing",
+            ),
+            (&["link.stages.bundle.links=65"], "link.stages.bundle.links"),
+            (&["link.stages.bundle.octet_bits=13"], "link.stages.bundle.octet_bits"),
+            (&["link.stages.bundle.time_between_drops=0 s"], "link.stages.bundle.time_between_drops"),
+            (&["link.stages.bundle.mrru=0 B"], "link.stages.bundle.mrru"),
+            (
+                &["link.stages.bundle.fragments=equal", "link.stages.bundle.smallest_fragment=0 B"],
+                "link.stages.bundle.smallest_fragment",
+            ),
+            (
+                &["link.stages.bundle.detection=echo", "link.stages.bundle.echo_interval=100 ms"],
+                "link.stages.bundle",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn what_a_bearer_cannot_be_is_refused_in_one_sentence() {
+    refuses(
+        UMTS,
+        &[
+            (
+                &["link.stages.bearer.window=0"],
+                "link.stages.bearer.window: tx_window is 0: it must be 1 to 4095",
+            ),
+            (&["link.stages.bearer.window=4096"], "link.stages.bearer.window"),
+            (&["link.stages.bearer.max_transmissions=0"], "link.stages.bearer.max_transmissions"),
+            (&["link.stages.bearer.max_dat=1"], "link.stages.bearer.max_dat"),
+            (&["link.stages.bearer.max_dat=4"], "link.stages.bearer.max_dat"),
+            (&["link.stages.bearer.pdu=5 B"], "link.stages.bearer.pdu"),
+            (&["link.stages.bearer.forward.rate=31 kbit/s"], "it holds no PDU"),
+            (&["link.stages.bearer.return.tti=0 s"], "link.stages.bearer.return"),
+            (&["link.stages.bearer.discard=timer"], "link.stages.bearer.discard_timer"),
+            (&["link.stages.bearer.poll.timer=0 s"], "link.stages.bearer.poll.timer"),
+            (&["link.stages.bearer.status.prohibit=0 s"], "link.stages.bearer.status.prohibit"),
+        ],
+    );
+    // In the standard's way of counting.
+    let max_dat = UMTS.replace("max_transmissions = 10 ", "max_dat = 1 ");
+    assert!(
+        error(&max_dat, &[]).contains("link.stages.bearer.max_dat: max_dat is 1"),
+        "{}",
+        error(&max_dat, &[])
+    );
+}
