@@ -1,6 +1,8 @@
 //! `farcast reproduce`: published studies again, their numbers beside ours.
 
 mod files;
+mod ftp_umts;
+mod mdp_ftp;
 mod mftp_bgan;
 mod row;
 mod rules;
@@ -31,7 +33,8 @@ struct Paper {
 }
 
 /// Every paper that is known.
-const PAPERS: [Paper; 3] = [mftp_bgan::PAPER, tcp_mlppp::PAPER, tcp_reference::PAPER];
+const PAPERS: [Paper; 5] =
+    [mftp_bgan::PAPER, mdp_ftp::PAPER, ftp_umts::PAPER, tcp_mlppp::PAPER, tcp_reference::PAPER];
 
 /// A paper's numbers beside ours.
 struct Results {
