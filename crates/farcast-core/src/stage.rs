@@ -149,6 +149,15 @@ pub trait Stage<M: Message> {
         self.totals()
     }
 
+    /// Calls `each` for every frame that is inside and may still leave, with the port at which it would. A stage whose
+    /// frames leave its hands at once has none.
+    fn each_held(&self, _each: &mut dyn FnMut(Port, &Frame<M>)) {}
+
+    /// Whether its timers go on for ever, even where nothing enters any more.
+    fn never_rests(&self) -> bool {
+        false
+    }
+
     /// What else it has to report, always the same figures in the same order.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()

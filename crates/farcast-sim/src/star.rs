@@ -112,7 +112,7 @@ pub struct Star<'o> {
     flows: Vec<FlowState>,
     /// Flows with an end that have not reached it.
     unended: u32,
-    /// Whether something goes on for ever, and something else has an end.
+    /// Whether something goes on for ever, a flow or a stage's timers, and something else has an end.
     stops_early: bool,
     /// What the sender has sent that has not reached the receivers: frames that wait for their event.
     under_way: u32,

@@ -333,6 +333,11 @@ impl<M: Message> Stage<M> for Multilink<M> {
         self.back.totals()
     }
 
+    fn each_held(&self, each: &mut dyn FnMut(Port, &Frame<M>)) {
+        self.forward.held().for_each(|frame| each(Port::Terminals, frame));
+        self.back.held().for_each(|frame| each(Port::Hub, frame));
+    }
+
     fn figures(&self) -> Vec<Figure> {
         let calls =
             |counter: fn(&CallCounters) -> u64| self.calls.iter().map(|call| counter(call.counters())).sum();

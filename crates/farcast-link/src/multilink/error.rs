@@ -23,4 +23,10 @@ pub enum MultilinkError {
         /// Twice the longest delay.
         round_trip: Span,
     },
+    /// Echoes alone would fill a link.
+    #[error("the echo interval is shorter than the {needed} that a request and a reply take on the line")]
+    EchoLoad {
+        /// The shortest interval that leaves room.
+        needed: Span,
+    },
 }

@@ -306,6 +306,10 @@ impl<M: Message> Stage<M> for Ppp<M> {
         self.ends[1].totals()
     }
 
+    fn never_rests(&self) -> bool {
+        self.echo.is_some()
+    }
+
     fn figures(&self) -> Vec<Figure> {
         let [hub, terminals] = &self.ends;
         let [forward, back] = [hub, terminals].map(|end| end.line.counters());

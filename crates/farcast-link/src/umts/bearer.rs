@@ -81,6 +81,8 @@ pub struct Counters {
     pub delivered: u64,
     /// The sum over those that left of the time from entering to leaving.
     pub delay: Span,
+    /// Whether the entity that sends them has given up for good.
+    pub failed: bool,
     /// The channel that carries them.
     pub channel: ChannelCounters,
 }
@@ -107,6 +109,9 @@ struct Side<M> {
     submitted: u64,
     delivered: u64,
     delay: Span,
+    reports_periodically: bool,
+    /// Whether its entity has given up for good: the peer did not answer to resets.
+    failed: bool,
     /// When an interval begins in which it has something to send.
     wants: Time,
     /// Where its frames leave.
@@ -124,6 +129,7 @@ impl<M: Message> Side<M> {
         Ok(Self {
             channel: Channel::new(channel, payload(&rlc), own)
                 .map_err(|kind| BearerError::Channel(ChannelError { channel: "channel", kind }))?,
+            reports_periodically: rlc.status.periodic.is_some(),
             entity: Entity::new(rlc)?,
             held: VecDeque::new(),
             first: 0,
@@ -132,6 +138,7 @@ impl<M: Message> Side<M> {
             submitted: 0,
             delivered: 0,
             delay: Span::ZERO,
+            failed: false,
             wants: Time::NEVER,
             out,
         })
@@ -231,6 +238,7 @@ impl<M: Message> Bearer<M> {
             submitted: side.submitted,
             delivered: side.delivered,
             delay: side.delay,
+            failed: side.failed,
             channel: *side.channel.counters(),
         })
     }
@@ -302,7 +310,11 @@ impl<M: Message> Bearer<M> {
                     Event::Delivered(piece) => self.deliver(1 - number, now, &piece),
                     Event::Discarded { sdus } => side.give_up(sdus.end),
                     Event::WindowMoved => side.moved(side.moves + 1),
-                    Event::Reset | Event::Unrecoverable => side.moved(side.entity.counters().window_moves),
+                    Event::Reset => side.moved(side.entity.counters().window_moves),
+                    Event::Unrecoverable => {
+                        side.failed = true;
+                        side.moved(side.entity.counters().window_moves);
+                    }
                 }
             }
         }
@@ -327,7 +339,7 @@ impl<M: Message> Bearer<M> {
         let airtime = side.channel.tti() * side.channel.counters().intervals;
         Totals {
             sent: side.delivered,
-            dropped: side.submitted - side.delivered,
+            dropped: side.submitted - side.delivered - side.held.iter().flatten().count() as u64,
             airtime,
             ..Totals::default()
         }
@@ -379,6 +391,19 @@ impl<M: Message> Stage<M> for Bearer<M> {
         self.totals_of(1)
     }
 
+    fn each_held(&self, each: &mut dyn FnMut(Port, &Frame<M>)) {
+        for side in &self.sides {
+            side.held.iter().flatten().for_each(|held| each(side.out, &held.frame));
+        }
+        for (_, number, frame) in &self.entering {
+            each(self.sides[*number].out, frame);
+        }
+    }
+
+    fn never_rests(&self) -> bool {
+        self.sides.iter().any(|side| side.reports_periodically)
+    }
+
     fn figures(&self) -> Vec<Figure> {
         let [downlink, uplink] = self.counters();
         let [network, terminal] = self.entities().map(Entity::counters);
@@ -403,6 +428,8 @@ impl<M: Message> Stage<M> for Bearer<M> {
             ("return_sdu_delay_s", mean_delay(&uplink)),
             ("window_moves", Some((network.window_moves + terminal.window_moves) as f64)),
             ("resets", Some((network.resets + terminal.resets) as f64)),
+            // Ends that do nothing any more, because resets were not answered.
+            ("ends_failed", Some(f64::from(u8::from(downlink.failed) + u8::from(uplink.failed)))),
         ]
         .map(|(name, value)| Figure { name, value })
         .to_vec()

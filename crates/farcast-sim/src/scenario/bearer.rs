@@ -7,6 +7,7 @@ mod multilink;
 mod ppp;
 mod umts;
 
+use farcast_core::Span;
 use farcast_core::random::RandomStream;
 use farcast_core::units::Bytes;
 use farcast_link::multilink::MultilinkConfig;
@@ -92,5 +93,15 @@ fn queue(table: &mut Reader<'_>) -> Result<QueueLimit, DocumentError> {
         (Some(_), Some(_)) => {
             Err(table.refuse("queue_packets", "queue limits the queue already", "one of the two"))
         }
+    }
+}
+
+/// A timer that is off where it is absent.
+fn positive(table: &mut Reader<'_>, key: &'static str) -> Result<Option<Span>, DocumentError> {
+    match table.optional_span(key)? {
+        Some(span) if span.is_zero() => {
+            Err(table.refuse(key, "it would expire without end", "above 0 s, or no such key"))
+        }
+        span => Ok(span),
     }
 }

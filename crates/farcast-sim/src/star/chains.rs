@@ -1,5 +1,6 @@
 //! The stages of a world, and in which order each direction passes them.
 
+use farcast_core::stage::Port;
 use farcast_core::{Span, Stage, Time};
 
 use super::Packet;
@@ -65,6 +66,20 @@ impl Chains {
     /// How many stages lead back to the hub.
     pub fn returning(&self) -> usize {
         self.back.len()
+    }
+
+    /// Calls `each` for every frame that is inside a stage and may still leave, with the end to which it is on its way.
+    pub(super) fn each_held(&self, mut each: impl FnMut(End, &Packet)) {
+        for place in &self.stages {
+            place.stage.each_held(&mut |port, frame| {
+                each(if port == Port::Hub { End::Hub } else { End::Terminal }, &frame.message);
+            });
+        }
+    }
+
+    /// Whether a stage has timers that go on for ever.
+    pub(super) fn never_rest(&self) -> bool {
+        self.stages.iter().any(|place| place.stage.never_rests())
     }
 
     /// Every stage once, with its name.

@@ -39,8 +39,8 @@ pub struct Passage {
 }
 
 impl Passage {
-    /// Packets that stages dropped. What a stage still holds when the replication is over counts as well; only stages
-    /// with timers hold packets, as a return link does whose terminals ask for capacity.
+    /// Packets that stages dropped. What a BGAN return link, whose terminals ask for capacity, still holds when the
+    /// replication is over counts as well.
     pub const fn dropped(&self) -> u64 {
         self.entered.saturating_sub(self.left)
     }
@@ -261,7 +261,7 @@ impl Star<'_> {
         self.queue.push_late(at, Event::FlowReach { flow, end, message });
     }
 
-    /// Counts what is between two stages when the replication is over: it was not dropped.
+    /// Counts what is in a stage, or between two, when the replication is over: it was not dropped.
     pub(super) fn count_under_way(&mut self) {
         for event in self.queue.iter() {
             let Event::Pass { to: end, frame, .. } = event else { continue };
@@ -269,6 +269,12 @@ impl Star<'_> {
                 self.flows[flow as usize].ways[to(*end)].passage.left += 1;
             }
         }
+        let flows = &mut self.flows;
+        self.chains.each_held(|end, packet| {
+            if let Packet::Flow { flow, .. } = packet {
+                flows[*flow as usize].ways[to(end)].passage.left += 1;
+            }
+        });
     }
 
     /// Tells the observer of a packet at `end`.

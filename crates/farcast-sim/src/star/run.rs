@@ -43,7 +43,15 @@ impl Star<'_> {
     /// under way.
     fn is_over(&self) -> bool {
         let ended = |sender: &farcast_mftp::Sender| sender.phase() == Phase::Ended;
-        self.unended == 0 && self.sender.as_ref().is_none_or(ended) && self.under_way == 0
+        let over = self.unended == 0 && self.sender.as_ref().is_none_or(ended) && self.under_way == 0;
+        over && !self.is_held()
+    }
+
+    /// Whether a stage holds something that the sender has sent.
+    fn is_held(&self) -> bool {
+        let mut held = false;
+        self.chains.each_held(|to, packet| held |= to == End::Terminal && matches!(packet, Packet::Mftp(_)));
+        held
     }
 
     /// Tells the observer who completed when, receivers of one instant in their order.

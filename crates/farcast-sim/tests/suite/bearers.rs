@@ -12,8 +12,7 @@ const UMTS: &str = include_str!("../../../../scenarios/umts.toml");
 /// A transfer by multicast to three receivers behind a bearer.
 fn multicast(stage: &str) -> String {
     format!(
-        r#"
-receivers = 3
+        r#"receivers = 3
 time_limit = "10 h"
 [protocol]
 file = "30 kB"
@@ -84,13 +83,29 @@ fn errors_on_a_serial_line_are_those_of_its_vector() {
     assert!(corrupted > 0.88 * expected && corrupted < 1.0 * expected, "{corrupted} of {expected}");
 }
 
+const BUNDLE: &str = r#"
+kind = "multilink"
+links = 3
+rate = "9600 bit/s"
+time_between_drops = "20 s"
+redial = "5 s"
+"#;
+
+const BEARER: &str = r#"
+kind = "umts"
+[link.stages.poll]
+timer = "300 ms"
+[link.stages.forward]
+rate = "64 kbit/s"
+erasures = 0.1
+[link.stages.return]
+rate = "32 kbit/s"
+tti = "20 ms"
+"#;
+
 #[test]
 fn the_same_seed_gives_the_same_and_bearers_carry_a_multicast_too() {
-    let multilink = "kind = \"multilink\"\nlinks = 3\nrate = \"9600 bit/s\"\ntime_between_drops = \"20 s\"\nredial = \"5 s\"";
-    let umts = "kind = \"umts\"\n[link.stages.poll]\ntimer = \"300 ms\"\n\
-                [link.stages.forward]\nrate = \"64 kbit/s\"\nerasures = 0.1\n\
-                [link.stages.return]\nrate = \"32 kbit/s\"\ntti = \"20 ms\"";
-    for stage in [LINES, multilink, umts] {
+    for stage in [LINES, BUNDLE, BEARER] {
         for engines in ["engines=false", "engines=true"] {
             let (one, other) = (once(&multicast(stage), &[engines]), once(&multicast(stage), &[engines]));
             assert!(one.completion_time_s.is_some_and(|time| time > 24.0), "{one:?}");
@@ -130,6 +145,57 @@ fn without_repetition_a_transfer_over_umts_takes_far_longer() {
     };
     let (once, often) = (median(1), median(10));
     assert!(once > 5.0 * often && often < 6.0, "{once} and {often}");
+}
+
+/// A datagram every second for ever, beside whatever else there is.
+const ENDLESS: &str = r#"
+[[traffic]]
+name = "probe"
+protocol = "cbr"
+rate = "800 bit/s"
+payload = "72 B"
+"#;
+
+#[test]
+fn a_transfer_is_not_over_while_a_stage_holds_something_of_it() {
+    for stage in [LINES, BUNDLE, BEARER] {
+        let alone = multicast(stage);
+        let beside = format!("{ENDLESS}{}", alone.replace("receivers = 3\ntime_limit = \"10 h\"", ""));
+        let beside = format!("receivers = 3\ntime_limit = \"10 h\"\n{beside}");
+        let all = once(&beside, &[]);
+        assert!(all.completion_time_s.is_some() && all.incomplete == 0, "{stage}: {all:?}");
+    }
+}
+
+#[test]
+fn what_a_stage_holds_in_the_end_was_not_dropped() {
+    let bundle = "kind = \"multilink\"\nlinks = 2\nrate = \"9600 bit/s\"\ndelay = \"5 s\"";
+    let bearer = BEARER.replace("erasures = 0.1", "processing = \"5 s\"");
+    for stage in [bundle, &bearer] {
+        let text = format!("time_limit = \"60 s\"\n{ENDLESS}[[link.stages]]\nname = \"bearer\"\n{stage}");
+        let all = once(&text, &[]);
+        let FlowCounts::Cbr(counts) = &all.flows[0].counts else { panic!("{all:?}") };
+        // One a second from 0 to 60 s, of which those of the last seconds are under way.
+        assert_eq!((counts.sent, all.flows[0].dropped, all.forward.dropped), (61, 0, 0), "{all:?}");
+        assert!((54..=57).contains(&counts.received), "{counts:?}");
+    }
+}
+
+#[test]
+fn timers_that_go_on_for_ever_do_not_outlive_what_has_an_end() {
+    let periodic = ["link.stages.bearer.status.periodic=100 ms"];
+    let all = once(UMTS, &periodic);
+    let time = all.completion_time_s.unwrap();
+    // Ten reports a second, and a few more.
+    let reports = figure(&all, "return_status_pdus");
+    assert!(reports < 10.0 * time + 100.0, "{reports} in {time} s");
+    let echoes = [
+        "link.stages.serial.echo_interval=1 s",
+        "traffic.files.files=[\"100 KiB\"]",
+        "traffic.files.gap=0 s",
+    ];
+    let all = once(SGLS, &echoes);
+    assert!(all.forward.airtime_s < 1.1 * all.completion_time_s.unwrap(), "{all:?}");
 }
 
 /// These settings of `text` are refused with sentences that hold these words.
@@ -174,7 +240,10 @@ fn what_a_bundle_cannot_be_is_refused_in_one_sentence() {
                 &["link.stages.bundle.links=0"],
                 "link.stages.bundle.links: a bundle of no links carries nothing",
             ),
-            (&["link.stages.bundle.links=65"], "link.stages.bundle.links"),
+            (
+                &["link.stages.bundle.links=65"],
+                "link.stages.bundle.links: a bundle cannot have so many links; 1 to 64 links",
+            ),
             (&["link.stages.bundle.octet_bits=13"], "link.stages.bundle.octet_bits"),
             (&["link.stages.bundle.time_between_drops=0 s"], "link.stages.bundle.time_between_drops"),
             (&["link.stages.bundle.mrru=0 B"], "link.stages.bundle.mrru"),
@@ -182,9 +251,18 @@ fn what_a_bundle_cannot_be_is_refused_in_one_sentence() {
                 &["link.stages.bundle.fragments=equal", "link.stages.bundle.smallest_fragment=0 B"],
                 "link.stages.bundle.smallest_fragment",
             ),
+            (&["link.stages.bundle.link_idle=0 s"], "link.stages.bundle.link_idle"),
             (
                 &["link.stages.bundle.detection=echo", "link.stages.bundle.echo_interval=100 ms"],
-                "link.stages.bundle",
+                "link.stages.bundle.echo_interval",
+            ),
+            (
+                &[
+                    "link.stages.bundle.detection=echo",
+                    "link.stages.bundle.echo_interval=10 ms",
+                    "link.stages.bundle.echo_failures=1000",
+                ],
+                "link.stages.bundle.echo_interval: the echo interval is shorter than",
             ),
         ],
     );
@@ -195,16 +273,16 @@ fn what_a_bearer_cannot_be_is_refused_in_one_sentence() {
     refuses(
         UMTS,
         &[
-            (
-                &["link.stages.bearer.window=0"],
-                "link.stages.bearer.window: tx_window is 0: it must be 1 to 4095",
-            ),
+            (&["link.stages.bearer.window=0"], "link.stages.bearer.window: "),
             (&["link.stages.bearer.window=4096"], "link.stages.bearer.window"),
             (&["link.stages.bearer.max_transmissions=0"], "link.stages.bearer.max_transmissions"),
             (&["link.stages.bearer.max_dat=1"], "link.stages.bearer.max_dat"),
             (&["link.stages.bearer.max_dat=4"], "link.stages.bearer.max_dat"),
             (&["link.stages.bearer.pdu=5 B"], "link.stages.bearer.pdu"),
-            (&["link.stages.bearer.forward.rate=31 kbit/s"], "it holds no PDU"),
+            (
+                &["link.stages.bearer.forward.rate=31 kbit/s"],
+                "link.stages.bearer.forward: its tti does not fit: it holds no PDU: it carries 310 bits",
+            ),
             (&["link.stages.bearer.return.tti=0 s"], "link.stages.bearer.return"),
             (&["link.stages.bearer.discard=timer"], "link.stages.bearer.discard_timer"),
             (&["link.stages.bearer.poll.timer=0 s"], "link.stages.bearer.poll.timer"),

@@ -9,6 +9,8 @@ use crate::multilink::fragment::Policy;
 use crate::multilink::header::Format;
 use crate::multilink::reassembly::{MOST_LINKS, ReassemblyConfig};
 use crate::pipe::QueueLimit;
+use crate::ppp::framing::PROTOCOL_LCP;
+use crate::ppp::lcp::ECHO_OCTETS;
 use crate::ppp::{EchoConfig, Framing};
 
 /// How both ends come to know that a call has dropped.
@@ -57,7 +59,7 @@ impl LinkConfig {
         Self { forward: rate, back: rate, octet_bits: 8, delay: Span::ZERO, calls: None }
     }
 
-    fn check(&self) -> Result<(), MultilinkError> {
+    fn check(&self, framing: Framing) -> Result<(), MultilinkError> {
         if !(8..=12).contains(&self.octet_bits) {
             return Err(MultilinkError::OctetBits(self.octet_bits));
         }
@@ -67,11 +69,11 @@ impl LinkConfig {
         }
         match calls.detection {
             Detection::Carrier { .. } => Ok(()),
-            Detection::Echo(echo) => self.check_echo(echo),
+            Detection::Echo(echo) => self.check_echo(echo, framing),
         }
     }
 
-    fn check_echo(&self, echo: EchoConfig) -> Result<(), MultilinkError> {
+    fn check_echo(&self, echo: EchoConfig, framing: Framing) -> Result<(), MultilinkError> {
         if echo.interval.is_zero() {
             return Err(MultilinkError::Zero("interval"));
         }
@@ -81,6 +83,12 @@ impl LinkConfig {
         let (gives_up, round_trip) = (echo.interval * u64::from(echo.failures), self.delay * 2);
         if gives_up <= round_trip {
             return Err(MultilinkError::EchoTooSoon { gives_up, round_trip });
+        }
+        // A request and a reply with every octet escaped, and a flag at both ends.
+        let octets = 2 * (2 * framing.frame_octets(PROTOCOL_LCP, ECHO_OCTETS as u64) + 2);
+        let needed = self.forward.min(self.back).time_of_bits(octets * u64::from(self.octet_bits));
+        if echo.interval < needed {
+            return Err(MultilinkError::EchoLoad { needed });
         }
         Ok(())
     }
@@ -133,7 +141,7 @@ impl MultilinkConfig {
         if self.links.is_empty() || self.links.len() > MOST_LINKS {
             return Err(MultilinkError::Links(self.links.len(), MOST_LINKS));
         }
-        self.links.iter().try_for_each(LinkConfig::check)?;
+        self.links.iter().try_for_each(|link| link.check(self.framing))?;
         if matches!(self.policy, Policy::Equal { smallest: 0 } | Policy::Proportional { smallest: 0 }) {
             return Err(MultilinkError::Zero("smallest"));
         }

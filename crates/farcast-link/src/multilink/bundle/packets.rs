@@ -48,6 +48,10 @@ impl<M: Message> Waiting<M> {
     pub(super) fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Frame<M>> {
+        self.frames.iter()
+    }
 }
 
 /// A packet of which fragments were sent.
@@ -80,6 +84,11 @@ impl<M> Packets<M> {
 
     pub(super) const fn alive(&self) -> usize {
         self.alive
+    }
+
+    /// Those that may still arrive.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Frame<M>> {
+        self.entries.iter().filter_map(|packet| packet.frame.as_ref())
     }
 
     /// Adds the packet whose fragments have numbers below `end`.

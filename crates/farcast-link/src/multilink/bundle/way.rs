@@ -114,6 +114,11 @@ impl<M: Message> Way<M> {
         self.lines.iter().map(|line| counter(line.counters())).sum()
     }
 
+    /// The packets that are inside and may still arrive.
+    pub(super) fn held(&self) -> impl Iterator<Item = &Frame<M>> {
+        self.packets.iter().chain(self.waiting.iter())
+    }
+
     pub(super) fn totals(&self) -> Totals {
         let WayCounters { delivered, queue_dropped, too_long, .. } = self.counters;
         let airtime = self.lines.iter().fold(Span::ZERO, |sum, line| sum + line.counters().busy);

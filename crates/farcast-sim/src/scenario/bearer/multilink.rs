@@ -19,10 +19,14 @@ enum Known {
 }
 
 pub(super) fn read(table: &mut Reader<'_>) -> Result<MultilinkConfig, DocumentError> {
-    let count = table.integer("links", 0..=MOST_LINKS as u32)?;
-    if count == 0 {
-        let allowed = format!("1 to {MOST_LINKS} links");
-        return Err(table.refuse("links", "a bundle of no links carries nothing", allowed));
+    let count = table.integer("links", 0..=u32::MAX)?;
+    let wrong = match count {
+        0 => Some("a bundle of no links carries nothing"),
+        count if count as usize > MOST_LINKS => Some("a bundle cannot have so many links"),
+        _ => None,
+    };
+    if let Some(wrong) = wrong {
+        return Err(table.refuse("links", wrong, format!("1 to {MOST_LINKS} links")));
     }
     let link = link(table)?;
     let config = MultilinkConfig {
@@ -42,7 +46,7 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<MultilinkConfig, DocumentEr
     config.check().map_err(|error| {
         let key = match error {
             MultilinkError::OctetBits(_) => "octet_bits",
-            MultilinkError::EchoTooSoon { .. } => "echo_interval",
+            MultilinkError::EchoTooSoon { .. } | MultilinkError::EchoLoad { .. } => "echo_interval",
             MultilinkError::Zero("time_between_drops") => "time_between_drops",
             _ => "links",
         };
@@ -71,12 +75,15 @@ fn calls(table: &mut Reader<'_>) -> Result<Option<Calls>, DocumentError> {
     };
     let redial = table.span_or("redial", Span::from_secs(30))?;
     let detections = [("carrier", Known::Carrier), ("echo", Known::Echo)];
+    // The keys of both are known in any case, so that one can be tried in place of the other.
+    let after = table.span_or("carrier_delay", Span::ZERO)?;
+    let echo = EchoConfig {
+        interval: table.span_or("echo_interval", Span::from_secs(10))?,
+        failures: table.integer_or("echo_failures", 1..=1000, 3)?,
+    };
     let detection = match table.choice_or("detection", &detections, Known::Carrier)? {
-        Known::Carrier => Detection::Carrier { after: table.span_or("carrier_delay", Span::ZERO)? },
-        Known::Echo => Detection::Echo(EchoConfig {
-            interval: table.span_or("echo_interval", Span::from_secs(10))?,
-            failures: table.integer_or("echo_failures", 1..=1000, 3)?,
-        }),
+        Known::Carrier => Detection::Carrier { after },
+        Known::Echo => Detection::Echo(echo),
     };
     Ok(Some(Calls { time_between_drops, redial, detection }))
 }
@@ -90,10 +97,11 @@ fn policy(table: &mut Reader<'_>) -> Result<Policy, DocumentError> {
         ("whole", Policy::Whole),
     ];
     let policy = table.choice_or("fragments", &choices, Policy::Free)?;
+    let smallest = smallest_of(table)?;
     Ok(match policy {
         Policy::Free | Policy::Whole => policy,
-        Policy::Equal { .. } => Policy::Equal { smallest: smallest_of(table)? },
-        Policy::Proportional { .. } => Policy::Proportional { smallest: smallest_of(table)? },
+        Policy::Equal { .. } => Policy::Equal { smallest },
+        Policy::Proportional { .. } => Policy::Proportional { smallest },
     })
 }
 
@@ -108,11 +116,12 @@ fn reassembly(table: &mut Reader<'_>) -> Result<ReassemblyConfig, DocumentError>
     let default = ReassemblyConfig::default();
     let Bytes(mrru) = table.bytes_or("mrru", Bytes(default.mrru.into()))?;
     let Some(mrru) = u16::try_from(mrru).ok().filter(|&mrru| mrru > 0) else {
-        return Err(table.refuse("mrru", "no packet could be received", "1 B to 65535 B"));
+        return Err(table.refuse("mrru", "no packet has such a length", "1 B to 65535 B"));
     };
     Ok(ReassemblyConfig {
         mrru,
         most_fragments: table.integer_or("most_fragments", 1..=u32::MAX, default.most_fragments)?,
+        idle: super::positive(table, "link_idle")?,
         ..default
     })
 }

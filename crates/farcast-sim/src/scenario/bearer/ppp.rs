@@ -72,17 +72,17 @@ fn line(
     let ber = table.optional_probability("ber")?;
     let vector = vector(table)?;
     line.errors = match (ber, vector) {
-        (Some(_), Some(_)) => {
+        (Some(_), Some(RandomVector { errors: 1.., .. })) => {
             return Err(table.refuse(
                 "ber",
                 "an error vector says already which bits are wrong",
                 "one of the two",
             ));
         }
-        (Some(ber), None) => LineErrors::Ber(ber),
+        (Some(ber), _) => LineErrors::Ber(ber),
         (None, _) => LineErrors::None,
     };
-    Ok((line, vector))
+    Ok((line, vector.filter(|vector| vector.errors > 0)))
 }
 
 /// `vector_errors` and `vector_bits`: an error vector that begins anew when it is over.

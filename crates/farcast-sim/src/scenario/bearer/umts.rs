@@ -10,6 +10,7 @@ use farcast_rlc::format::Format;
 use farcast_rlc::report::ReportForm;
 use farcast_rlc::{Config, ConfigError};
 
+use super::positive;
 use crate::document::{DocumentError, Reader};
 
 pub(super) fn read(table: &mut Reader<'_>) -> Result<BearerConfig, DocumentError> {
@@ -23,9 +24,11 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<BearerConfig, DocumentError
     let config = BearerConfig { downlink, uplink, rlc: rlc(table)? };
     config.check().map_err(|error| {
         let key = match &error {
-            BearerError::Channel(misfit) => misfit.channel,
+            BearerError::Channel(misfit) => {
+                let wrong = format!("its tti does not fit: {}", misfit.kind);
+                return table.refuse(misfit.channel, wrong, "a tti and a rate that carry at least one PDU");
+            }
             BearerError::Rlc(ConfigError::Format(_) | ConfigError::PeerFormat(_)) => "pdu",
-            BearerError::Rlc(ConfigError::Window { .. }) => "window",
             _ => "kind",
         };
         table.refuse(key, error.to_string(), "settings that a bearer can have")
@@ -55,7 +58,7 @@ fn rlc(table: &mut Reader<'_>) -> Result<Config, DocumentError> {
         return Err(table.refuse("pdu", "no PDU is so large", "6 B to 1505 B"));
     };
     let format = Format { pdu_octets, header_extension: table.flag_or("header_extension", false)? };
-    let window = table.integer_or("window", 0..=u16::MAX, default.tx_window)?;
+    let window = table.integer_or("window", 1..=4095, default.tx_window)?;
     let buffer = table.optional_integer("buffer_packets", 1..=u64::from(u32::MAX))?;
     let (max_transmissions, discard) = (transmissions(table)?, discard(table)?);
     let mut rlc = Config {
@@ -145,16 +148,6 @@ fn status(table: &mut Reader<'_>, default: StatusReporting) -> Result<StatusRepo
     };
     inner.finish()?;
     Ok(status)
-}
-
-/// A timer that is off where it is absent.
-fn positive(table: &mut Reader<'_>, key: &'static str) -> Result<Option<Span>, DocumentError> {
-    match table.optional_span(key)? {
-        Some(span) if span.is_zero() => {
-            Err(table.refuse(key, "it would expire without end", "above 0 s, or no such key"))
-        }
-        span => Ok(span),
-    }
 }
 
 fn above_zero(table: &mut Reader<'_>, key: &'static str, default: Span) -> Result<Span, DocumentError> {

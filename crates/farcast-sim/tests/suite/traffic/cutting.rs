@@ -183,3 +183,60 @@ fn a_pause_of_the_limit_changes_no_order() {
     let first: Vec<_> = long.flows.iter().filter(|entry| entry.0 <= until).collect();
     assert_eq!(first, short.flows.iter().collect::<Vec<_>>());
 }
+
+/// Stages that carry both ways, in which frames of both directions wait for each other.
+const BEARERS: [&str; 3] = [
+    r#"
+kind = "ppp"
+echo_interval = "1 s"
+[link.stages.forward]
+rate = "1 Mbit/s"
+ber = 1e-5
+queue_packets = 30
+[link.stages.return]
+rate = "250 kbit/s"
+"#,
+    r#"
+kind = "multilink"
+links = 4
+rate = "250 kbit/s"
+delay = "8 ms"
+per = 0.01
+time_between_drops = "5 s"
+redial = "1 s"
+queue_packets = 30
+"#,
+    r#"
+kind = "umts"
+buffer_packets = 30
+[link.stages.poll]
+timer = "100 ms"
+[link.stages.forward]
+rate = "960 kbit/s"
+erasures = 0.1
+processing = "8 ms"
+[link.stages.return]
+rate = "256 kbit/s"
+processing = "8 ms"
+"#,
+];
+
+#[test]
+fn runs_may_be_cut_before_link_layers_that_carry_both_ways() {
+    let stage = |name: &str, which: usize| format!("[[link.stages]]\nname = \"{name}\"{}", BEARERS[which]);
+    for seed in 0..24 {
+        let mut random = RandomStream::derive(seed, &[99]);
+        let settings: Vec<&str> = VARIATIONS.into_iter().filter(|_| random.chance(0.25)).collect();
+        let chain = match seed as usize % 6 {
+            one @ 0..3 => stage("one", one),
+            3 => format!("{STAGES}{}", stage("one", 1)),
+            4 => format!("{}{}", stage("one", 2), stage("two", 0)),
+            _ => format!("{}{STAGES}", stage("one", 0)),
+        };
+        let text = format!("{WORLD}{chain}");
+        let whole = play(&text, &settings, seed, Cut::Whole);
+        for cut in [Cut::One, Cut::Random(seed)] {
+            assert!(play(&text, &settings, seed, cut) == whole, "seed {seed}, {cut:?}, {settings:?}");
+        }
+    }
+}
