@@ -187,9 +187,9 @@ impl<M: Message> Side<M> {
         self.forget(self.given_up);
     }
 
-    /// Notes when it wants to send, after anything has happened to its entity.
-    fn note(&mut self, now: Time) {
-        let next = || self.channel.next_interval(now);
+    /// Notes when it wants to send, `from` at the earliest, after anything has happened to its entity.
+    fn note(&mut self, now: Time, from: Time) {
+        let next = || self.channel.next_interval(from);
         self.wants = if self.entity.has_output(now) { next() } else { Time::NEVER };
     }
 }
@@ -208,13 +208,14 @@ pub struct Bearer<M> {
 }
 
 /// What happens next in a bearer, in the order in which it does at one instant: an entity's answer to what arrives at the
-/// end of an interval leaves with the next.
+/// end of an interval leaves with the next, and a frame that enters as an interval begins waits for the one behind. So it
+/// makes no difference whether the driver hands it over before or after it wakes the stage at that instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
     Timer(usize),
     Arrival(usize),
-    Entry,
     Interval(usize),
+    Entry,
 }
 
 impl<M: Message> Bearer<M> {
@@ -282,7 +283,9 @@ impl<M: Message> Bearer<M> {
                     channel.send(at, || entity.poll_pdu(at));
                 }
             }
-            self.settle(at);
+            // For what has entered, the intervals that begin now have begun.
+            let from = if what == Next::Entry { at + Span::from_nanos(1) } else { at };
+            self.settle(at, from);
         }
     }
 
@@ -301,8 +304,8 @@ impl<M: Message> Bearer<M> {
         sender.channel.recycle(interval);
     }
 
-    /// What the entities tell, and when they want to send.
-    fn settle(&mut self, now: Time) {
+    /// What the entities tell, and when they want to send: not before `from`.
+    fn settle(&mut self, now: Time, from: Time) {
         for number in 0..2 {
             while let Some(event) = self.sides[number].entity.poll_event() {
                 let side = &mut self.sides[number];
@@ -319,7 +322,7 @@ impl<M: Message> Bearer<M> {
             }
         }
         for side in &mut self.sides {
-            side.note(now);
+            side.note(now, from);
         }
     }
 

@@ -73,23 +73,25 @@ fn crossing(port: Port, at: u64, octets: usize) -> u64 {
 #[test]
 fn a_packet_takes_as_many_intervals_as_its_pdus_fill() {
     // 39 octets and their indicator fill a PDU; 40 need a second, which says that they end there.
-    assert_eq!(crossing(Port::Hub, 0, 39), 10_000 + 57_500);
-    assert_eq!(crossing(Port::Hub, 0, 40), 10_000 + 57_500);
+    assert_eq!(crossing(Port::Hub, 9_999, 39), 10_000 + 10_000 + 57_500);
+    assert_eq!(crossing(Port::Hub, 9_999, 40), 10_000 + 10_000 + 57_500);
     // 37 PDUs and one to say so are 38, of which an interval takes 12.
-    assert_eq!(crossing(Port::Hub, 0, 1480), 40_000 + 57_500);
-    assert_eq!(crossing(Port::Hub, 0, 1500), 40_000 + 57_500);
+    assert_eq!(crossing(Port::Hub, 9_999, 1480), 10_000 + 40_000 + 57_500);
+    assert_eq!(crossing(Port::Hub, 9_999, 1500), 10_000 + 40_000 + 57_500);
     // 11 full PDUs and an indicator of the end fill the first interval.
-    assert_eq!(crossing(Port::Hub, 0, 12 * 40 - 1), 10_000 + 57_500);
-    assert_eq!(crossing(Port::Hub, 0, 12 * 40), 20_000 + 57_500);
+    assert_eq!(crossing(Port::Hub, 9_999, 12 * 40 - 1), 10_000 + 10_000 + 57_500);
+    assert_eq!(crossing(Port::Hub, 9_999, 12 * 40), 10_000 + 20_000 + 57_500);
     // The uplink takes 2 PDUs in 20 ms.
-    assert_eq!(crossing(Port::Terminal(0), 0, 79), 20_000 + 57_500);
-    assert_eq!(crossing(Port::Terminal(0), 0, 80), 40_000 + 57_500);
+    assert_eq!(crossing(Port::Terminal(0), 19_999, 79), 20_000 + 20_000 + 57_500);
+    assert_eq!(crossing(Port::Terminal(0), 19_999, 80), 20_000 + 40_000 + 57_500);
 }
 
 #[test]
 fn what_comes_while_an_interval_runs_waits_for_the_next() {
-    assert_eq!(crossing(Port::Hub, 10_000, 39), 20_000 + 57_500);
+    assert_eq!(crossing(Port::Hub, 9_999, 39), 20_000 + 57_500);
     assert_eq!(crossing(Port::Hub, 10_001, 39), 30_000 + 57_500);
+    // So does what comes as one begins.
+    assert_eq!(crossing(Port::Hub, 10_000, 39), 30_000 + 57_500);
     assert_eq!(crossing(Port::Terminal(3), 19_999, 39), 40_000 + 57_500);
 }
 
@@ -105,7 +107,7 @@ fn packets_in_a_row_share_pdus_and_saturate_the_rate() {
     for &(at, number) in &out {
         let octets = 1501 * u64::from(number + 1);
         let intervals = octets.div_ceil(40).div_ceil(12);
-        assert_eq!(at, micros(10_000 * intervals + 57_500), "packet {number}");
+        assert_eq!(at, micros(10_000 * (1 + intervals) + 57_500), "packet {number}");
     }
 }
 
@@ -205,6 +207,30 @@ fn cutting_a_run_changes_nothing() {
     cut.extend(drain(&mut stage, micros(60_000_000)));
     assert_eq!(whole, cut);
     assert_eq!(whole.len(), 50);
+}
+
+#[test]
+fn it_makes_no_difference_whether_a_wake_up_or_a_frame_comes_first() {
+    let played = |frames_first: bool| {
+        let mut stage = bearer(&lossy(ErasureUnit::Tti, 0.2));
+        let mut out = Vec::new();
+        for number in 0..100 {
+            // As an interval of the downlink begins, and some of these with one of the uplink.
+            let at = micros(10_000 * u64::from(number));
+            out.extend(drain(&mut stage, Time::from_nanos(at.as_nanos().saturating_sub(1))));
+            if !frames_first {
+                out.extend(drain(&mut stage, at));
+            }
+            stage.handle(at, Port::Terminal(0), packets(1000 + number, 1, 40, Span::ZERO));
+            stage.handle(at, Port::Hub, packets(number, 1, 300, Span::ZERO));
+            out.extend(drain(&mut stage, at));
+        }
+        out.extend(drain(&mut stage, micros(60_000_000)));
+        out
+    };
+    let frames_first = played(true);
+    assert_eq!(frames_first.len(), 200);
+    assert_eq!(frames_first, played(false));
 }
 
 #[test]
