@@ -3,7 +3,7 @@
 
 use farcast_core::{Span, Time};
 use farcast_mftp::Pace;
-use farcast_sim::document::Document;
+use farcast_scenario::document::Document;
 use farcast_sim::replicate::replicate;
 use farcast_sim::scenario::Scenario;
 use libfuzzer_sys::fuzz_target;

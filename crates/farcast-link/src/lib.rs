@@ -7,6 +7,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod bgan;
+pub mod chain;
 pub mod error;
 pub mod losses;
 pub mod multilink;
@@ -15,6 +16,7 @@ pub mod pipe;
 pub mod ppp;
 pub mod umts;
 
+pub use chain::{BoxedStage, Chains, End};
 pub use error::LinkError;
 pub use losses::{Among, Losses};
 pub use outage::{Hold, Schedule};

@@ -10,7 +10,7 @@ use farcast_link::losses::{Bernoulli, NoLoss};
 use farcast_mftp::{
     ClientId, Group, NakTiming, Pace, PassWait, Product, ReceiverConfig, SenderConfig, StatusRetry,
 };
-use farcast_sim::document::Document;
+use farcast_scenario::document::Document;
 use farcast_sim::queue::EventQueue;
 use farcast_sim::replicate::replicate;
 use farcast_sim::scenario::Scenario;

@@ -1,7 +1,6 @@
 //! The second face of farcast: the engines in virtual time over simulated links.
 #![forbid(unsafe_code)]
 
-pub mod document;
 pub mod history;
 pub mod outcome;
 pub mod queue;

@@ -12,23 +12,20 @@
 //! | `link.forward`, `link.return` | the links, `kind` "pipe" or "bgan", and who loses what |
 //! | `link.stages` | further stages in a row, by `name` |
 
-mod bearer;
 mod ftp;
-mod link;
-mod losses;
 mod protocol;
 mod tcp;
 mod traffic;
 
-use farcast_core::stage::Port;
 use farcast_core::{Span, Time};
 use farcast_mftp::{ClientId, Group, ReceiverConfig, SenderConfig};
 
-use crate::document::{Document, DocumentError, Reader};
-use crate::star::{Back, BackLosses, Chains, Cut, GroupConfig, StarConfig};
+use farcast_scenario::links::LossSpec;
+use farcast_scenario::receivers::{self, Group as Receivers};
+use farcast_scenario::{Document, DocumentError, Links, Reader};
 
-use link::{Direction, LinkSpec, StageSpec};
-use losses::LossSpec;
+use crate::star::{Back, BackLosses, Chains, Cut, GroupConfig, Packet, StarConfig};
+
 use protocol::Protocol;
 use traffic::TrafficSpec;
 
@@ -62,32 +59,10 @@ impl Streams {
     }
 }
 
-/// Receivers that are alike.
-#[derive(Clone, Debug)]
-struct GroupSpec {
-    receivers: u32,
-    delay: Span,
-    /// What they lose, where it differs from what `link.forward` says.
-    losses: Option<LossSpec>,
-}
-
-/// The links, and who loses what on them.
-#[derive(Clone, Debug)]
-struct Links {
-    /// With their names.
-    stages: Vec<(String, StageSpec)>,
-    forward: LinkSpec,
-    losses: LossSpec,
-    /// Only data of the transfer is lost on the way forward.
-    data_only: bool,
-    back: LinkSpec,
-    back_losses: LossSpec,
-}
-
 /// The multicast transfer.
 #[derive(Clone, Debug)]
 struct Transfer {
-    groups: Vec<GroupSpec>,
+    groups: Vec<Receivers>,
     protocol: Protocol,
 }
 
@@ -120,7 +95,7 @@ impl Scenario {
         // With traffic there need be no transfer; a part of one is one of which the rest is missing.
         let parts = ["receivers", "groups", "protocol"];
         let groups = if traffic.is_none() || parts.iter().any(|part| top.holds(part)) {
-            Some(groups(&mut top)?)
+            Some(receivers::read(&mut top)?)
         } else {
             None
         };
@@ -169,14 +144,14 @@ impl Scenario {
         let receivers = u32::try_from(self.receivers()).unwrap_or(u32::MAX);
         let terminals = receivers.saturating_add(self.traffic.len() as u32);
         let links = &self.links;
-        let chains = links.chains(terminals, streams);
+        let chains = links.chains(terminals, false, |number| streams.of(number, Purpose::Stage));
         let flows = (0..).zip(&self.traffic).map(|(n, flow)| flow.make(n, receivers, links, streams));
         StarConfig {
             sender: self.sender().cloned(),
             groups: self.groups(streams),
             flows: flows.collect(),
             lookahead: links.back.least_delay(),
-            back: links.way_back(&chains, receivers, streams),
+            back: way_back(links, &chains, receivers, streams),
             chains,
             overhead: self.transfer.as_ref().map_or(0, |transfer| transfer.protocol.overhead),
             given: self.transfer.as_ref().is_some_and(|transfer| transfer.protocol.given),
@@ -187,7 +162,7 @@ impl Scenario {
 
     fn groups(&self, streams: Streams) -> Vec<GroupConfig> {
         let Some(transfer) = &self.transfer else { return Vec::new() };
-        let group = |(number, group): (u64, &GroupSpec)| {
+        let group = |(number, group): (u64, &Receivers)| {
             let stream = streams.of(number, Purpose::Losses);
             let losses = group.losses.as_ref().unwrap_or(&self.links.losses);
             let seed = streams.seed(number, Purpose::Waits);
@@ -204,63 +179,18 @@ impl Scenario {
     }
 }
 
-impl Links {
-    fn read(top: &mut Reader<'_>) -> Result<Self, DocumentError> {
-        let mut link = top.table_or_empty("link")?;
-        let mut stages = Vec::new();
-        for mut stage in link.optional_tables("stages")?.unwrap_or_default() {
-            stages.push((stage.text("name")?, StageSpec::read(&mut stage)?));
-            stage.finish()?;
-        }
-        let mut table = link.table_or_empty("forward")?;
-        let forward = LinkSpec::read(&mut table, Direction::Forward)?;
-        let losses = LossSpec::read(&mut table, &forward)?;
-        let data_only = table.choice_or("loses", &[("everything", false), ("data", true)], false)?;
-        table.finish()?;
-        let mut table = link.table_or_empty("return")?;
-        let back = LinkSpec::read(&mut table, Direction::Return)?;
-        let back_losses = LossSpec::read(&mut table, &back)?;
-        table.finish()?;
-        link.finish()?;
-        Ok(Self { stages, forward, losses, data_only, back, back_losses })
-    }
-
-    /// Whether a packet takes time there and back, at least on one link.
-    fn take_time(&self) -> bool {
-        let ends = [&self.forward, &self.back].into_iter().any(LinkSpec::takes_time);
-        ends || self.stages.iter().any(|(_, stage)| stage.takes_time())
-    }
-
-    /// The stages of both directions. A way back on which nobody meets anybody has none.
-    fn chains(&self, terminals: u32, streams: Streams) -> Chains {
-        let stream = |number: usize| streams.of(number as u64, Purpose::Stage);
-        let mut chains = Chains::new();
-        for (number, (name, spec)) in self.stages.iter().enumerate() {
-            spec.push(&mut chains, name, terminals, stream(2 + number));
-        }
-        if let Some(stage) = self.forward.stage(Direction::Forward, terminals, stream(0)) {
-            chains.push_forward("forward", stage);
-        }
-        if (chains.returning() > 0 || self.back.constant_delay().is_none())
-            && let Some(stage) = self.back.stage(Direction::Return, terminals, stream(1))
-        {
-            chains.push_return("return", stage);
-        }
-        chains
-    }
-
-    fn way_back(&self, chains: &Chains, receivers: u32, streams: Streams) -> Back {
-        let lose = |entity| streams.of(entity, Purpose::ReturnLosses);
-        let losses = if self.back_losses.is_memoryless() {
-            BackLosses::Shared(self.back_losses.make(0, receivers, lose(0)))
-        } else {
-            // Each receiver has a link of its own, so each has a process of its own.
-            BackLosses::Each((0..receivers).map(|n| self.back_losses.make(n, 1, lose(n.into()))).collect())
-        };
-        match self.back.constant_delay() {
-            Some(delay) if chains.returning() == 0 => Back::uniform(delay, losses),
-            _ => Back::stages(losses),
-        }
+/// The way back to the sender.
+fn way_back(links: &Links, chains: &Chains<Packet>, receivers: u32, streams: Streams) -> Back {
+    let lose = |entity| streams.of(entity, Purpose::ReturnLosses);
+    let losses = if links.back_losses.is_memoryless() {
+        BackLosses::Shared(links.back_losses.make(0, receivers, lose(0)))
+    } else {
+        // Each receiver has a link of its own, so each has a process of its own.
+        BackLosses::Each((0..receivers).map(|n| links.back_losses.make(n, 1, lose(n.into()))).collect())
+    };
+    match links.back.constant_delay() {
+        Some(delay) if chains.returning() == 0 => Back::uniform(delay, losses),
+        _ => Back::stages(losses),
     }
 }
 
@@ -268,7 +198,7 @@ impl Transfer {
     /// Reads `[protocol]` for these groups.
     fn read(
         top: &mut Reader<'_>,
-        groups: Vec<GroupSpec>,
+        groups: Vec<Receivers>,
         links: &Links,
         engines: bool,
     ) -> Result<Self, DocumentError> {
@@ -302,54 +232,8 @@ impl Transfer {
     }
 }
 
-/// `receivers`, or `[[groups]]`.
-fn groups(top: &mut Reader<'_>) -> Result<Vec<GroupSpec>, DocumentError> {
-    const MOST: u32 = 1 << 22;
-    let Some(tables) = top.optional_tables("groups")? else {
-        let receivers = top.integer("receivers", 1..=MOST)?;
-        return Ok(vec![GroupSpec { receivers, delay: Span::ZERO, losses: None }]);
-    };
-    if top.optional_integer("receivers", 1..=MOST)?.is_some() {
-        return Err(top.refuse(
-            "receivers",
-            "there are groups, and they say how many receivers they have",
-            "either receivers or [[groups]]",
-        ));
-    }
-    let mut groups = Vec::new();
-    let mut left = MOST;
-    for mut table in tables {
-        table.text("name")?;
-        if left == 0 {
-            return Err(table.refuse(
-                "receivers",
-                "there are too many receivers in all",
-                format!("at most {MOST}"),
-            ));
-        }
-        let receivers = table.integer("receivers", 1..=left)?;
-        left -= receivers;
-        let delay = table.span_or("delay", Span::ZERO)?;
-        let losses = LossSpec::read_own(&mut table)?;
-        groups.push(GroupSpec { receivers, delay, losses });
-        table.finish()?;
-    }
-    if groups.is_empty() {
-        return Err(top.refuse("groups", "it is empty", "at least one [[groups]]"));
-    }
-    Ok(groups)
-}
-
 /// Losses that error vectors may have in all; each takes four octets.
 const MOST_MARKS: u64 = 50_000_000;
 
 /// The id that settings carry before each receiver is given its own.
 const NOBODY: ClientId = ClientId(1);
-
-/// The port on which a stage's frames leave.
-const fn out(direction: Direction) -> Port {
-    match direction {
-        Direction::Forward => Port::Terminals,
-        Direction::Return => Port::Hub,
-    }
-}

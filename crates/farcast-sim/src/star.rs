@@ -13,7 +13,6 @@
 //! run of the transfer enters a stage that it shares with a flow.
 
 mod back;
-mod chains;
 mod config;
 mod flows;
 mod group;
@@ -33,7 +32,7 @@ use crate::queue::EventQueue;
 use crate::traffic::{End, FlowMessage};
 
 pub use back::{Back, BackLosses};
-pub use chains::{BoxedStage, Chains};
+pub use farcast_link::{BoxedStage, Chains};
 pub use config::{Cut, GroupConfig, StarConfig, StarError, hub_address, receiver_address, receiver_id};
 pub use flows::{FlowConfig, FlowState, Passage};
 pub use group::{Group, Kind};
@@ -104,7 +103,7 @@ pub struct Star<'o> {
     overhead: u16,
     /// When the sender opens, receivers are told of it at once and without loss; it is not simulated.
     given: bool,
-    chains: Chains,
+    chains: Chains<Packet>,
     groups: Vec<Group>,
     /// Receivers in all: the first flow's terminal has this number.
     receivers: u32,

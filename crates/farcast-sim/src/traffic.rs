@@ -13,32 +13,13 @@ use std::num::NonZeroU32;
 
 use farcast_core::Time;
 use farcast_core::engine::Message;
+pub use farcast_link::End;
 use farcast_tcp::Segment;
 use serde::Serialize;
 
 pub use bulk::{Bulk, BulkConfig};
 pub use cbr::{Cbr, CbrConfig, CbrReport, OnOff};
 pub use ftp::{Ftp, FtpConfig, FtpFile, FtpReport};
-
-/// An end of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum End {
-    /// The one at the hub.
-    Hub,
-    /// The one at the flow's own terminal.
-    Terminal,
-}
-
-impl End {
-    /// The end that hears this one.
-    #[must_use]
-    pub const fn other(self) -> Self {
-        match self {
-            Self::Hub => Self::Terminal,
-            Self::Terminal => Self::Hub,
-        }
-    }
-}
 
 /// What the ends of a flow send each other: one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,6 +1,6 @@
 //! The scenarios inside the binary, and those in files.
 
-use farcast_sim::document::Document;
+use farcast_scenario::document::Document;
 
 use crate::Failure;
 

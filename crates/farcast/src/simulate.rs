@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use farcast_core::{Span, Time};
-use farcast_sim::document::{Document, Origin};
+use farcast_scenario::document::{Document, Origin};
 use farcast_sim::outcome::{Replication, Together};
 use farcast_sim::replicate::{HowMany, Plan, ReplicationError, run as replicate};
 use farcast_sim::scenario::Scenario;

@@ -6,8 +6,8 @@ use farcast_tcp::Config;
 use farcast_tcp::ftp::Mode;
 
 use super::{Purpose, Streams, tcp};
-use crate::document::{DocumentError, Reader};
 use crate::traffic::{End, Ftp, FtpConfig};
+use farcast_scenario::{DocumentError, Reader};
 
 /// Files that one session transfers at most.
 const MOST_FILES: u32 = 10_000;

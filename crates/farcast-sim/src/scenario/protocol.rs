@@ -11,9 +11,9 @@ use farcast_mftp::{
 };
 
 use super::NOBODY;
-use super::link::LinkSpec;
-use crate::document::{DocumentError, Reader};
 use crate::star::receiver_id;
+use farcast_scenario::links::LinkSpec;
+use farcast_scenario::{DocumentError, Reader};
 
 /// What the engines of a scenario are set to.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use farcast_tcp::{
     Algorithm, Config, DelayedAck, Floor, Increase, InitialWindow, ReceiveWindow, Recovery, Reduction, Window,
 };
 
-use crate::document::{DocumentError, Reader};
+use farcast_scenario::{DocumentError, Reader};
 
 /// A bulk transfer: the connection's settings, and how much is transferred if it has a size.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -4,10 +4,12 @@ use farcast_core::units::Bytes;
 use farcast_core::{Span, Time};
 use farcast_tcp::SequenceNumber;
 
-use super::{Links, Purpose, Streams, ftp, tcp};
-use crate::document::{DocumentError, Reader};
+use farcast_scenario::Links;
+
+use super::{Purpose, Streams, ftp, tcp};
 use crate::star::FlowConfig;
 use crate::traffic::{Bulk, BulkConfig, Cbr, CbrConfig, End, Flow, OnOff};
+use farcast_scenario::{DocumentError, Reader};
 
 /// A flow.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use farcast_mftp::{
 };
 
 use super::group::{Group, Kind, Station};
-use super::{Back, Chains, FlowConfig, FlowState, Observer, Star, Tally};
+use super::{Back, Chains, FlowConfig, FlowState, Observer, Packet, Star, Tally};
 use crate::queue::EventQueue;
 
 /// The address of receiver 0; receiver n has the one n behind it.
@@ -81,7 +81,7 @@ pub struct StarConfig {
     /// Traffic beside the transfer, or alone.
     pub flows: Vec<FlowConfig>,
     /// The stages that packets pass.
-    pub chains: Chains,
+    pub chains: Chains<Packet>,
     /// The way back; through stages where the chains have some that lead to the hub.
     pub back: Back,
     /// Octets of a datagram of the transfer on the links besides its `wire_len`.

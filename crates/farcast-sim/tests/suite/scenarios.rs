@@ -1,6 +1,6 @@
 //! The schema of scenarios: what can be set, what it does, and what is said where it cannot be.
 
-use farcast_sim::document::Origin;
+use farcast_scenario::document::Origin;
 use farcast_sim::outcome::Replication;
 use farcast_sim::scenario::Scenario;
 

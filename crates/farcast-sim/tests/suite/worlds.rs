@@ -1,6 +1,6 @@
 //! Scenarios for tests: read from text, varied by settings, replicated.
 
-use farcast_sim::document::{Document, DocumentError};
+use farcast_scenario::document::{Document, DocumentError};
 use farcast_sim::outcome::Replication;
 use farcast_sim::replicate::{HowMany, Plan, run};
 use farcast_sim::scenario::Scenario;

@@ -30,11 +30,11 @@ enum Process {
 
 /// Loss processes; a frame is lost if any of them loses it.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct LossSpec(Vec<Process>);
+pub struct LossSpec(Vec<Process>);
 
 impl LossSpec {
     /// The losses of a link. A BGAN bearer has read its own `per`, the loss of a unit of it.
-    pub(super) fn read(table: &mut Reader<'_>, link: &LinkSpec) -> Result<Self, DocumentError> {
+    pub fn read(table: &mut Reader<'_>, link: &LinkSpec) -> Result<Self, DocumentError> {
         let mut processes = Vec::new();
         if let LinkSpec::BganForward(config) = link {
             if config.loss != Probability::ZERO {
@@ -48,7 +48,7 @@ impl LossSpec {
     }
 
     /// The losses that a group of receivers has in place of the link's; `None` if it says none.
-    pub(super) fn read_own(table: &mut Reader<'_>) -> Result<Option<Self>, DocumentError> {
+    pub fn read_own(table: &mut Reader<'_>) -> Result<Option<Self>, DocumentError> {
         let named = table.optional_probability("per")?.is_some();
         let mut processes: Vec<Process> = bernoulli(table)?.into_iter().collect();
         processes.extend(others(table)?);
@@ -56,12 +56,12 @@ impl LossSpec {
     }
 
     /// Whether one process may serve receivers that have a link each.
-    pub(super) fn is_memoryless(&self) -> bool {
+    pub fn is_memoryless(&self) -> bool {
         self.0.iter().all(|process| matches!(process, Process::Bernoulli(_) | Process::BitErrors(..)))
     }
 
     /// The most losses that an error vector has, and its length in octets, as far as it costs memory for each receiver.
-    pub(super) fn marks(&self) -> u64 {
+    pub fn marks(&self) -> u64 {
         let of = |process: &Process| match process {
             Process::Vectors(vectors, _) => {
                 vectors.iter().map(|vector| u64::from(vector.count()) + u64::from(vector.len() / 32)).max()
@@ -72,7 +72,7 @@ impl LossSpec {
     }
 
     /// The processes for `receivers` receivers of one channel, of which the first has number `first`.
-    pub(super) fn make(&self, first: u32, receivers: u32, stream: RandomStream) -> Box<dyn Losses> {
+    pub fn make(&self, first: u32, receivers: u32, stream: RandomStream) -> Box<dyn Losses> {
         match self.0.as_slice() {
             [] => Box::new(NoLoss),
             [one] => one.make(first, receivers, stream),

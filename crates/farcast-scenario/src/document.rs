@@ -7,8 +7,8 @@
 //! file and line where that is what brought it.
 //!
 //! ```
-//! use farcast_sim::document::Document;
-//! # fn main() -> Result<(), farcast_sim::document::DocumentError> {
+//! use farcast_scenario::document::Document;
+//! # fn main() -> Result<(), farcast_scenario::document::DocumentError> {
 //! let mut document = Document::parse("x.toml", "[link]\nrate = \"20 Mbit/s\"\n")?;
 //! document.set("link.per=0.005")?;
 //! let mut top = document.root();

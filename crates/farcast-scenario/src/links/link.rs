@@ -1,5 +1,6 @@
-//! Links and stages of a scenario.
+//! A link, and a stage of `link.stages`.
 
+use farcast_core::engine::Message;
 use farcast_core::random::RandomStream;
 use farcast_core::units::Bytes;
 use farcast_core::{Span, Time};
@@ -12,12 +13,14 @@ use farcast_link::pipe::{Jitter, JitterShape, Pipe, PipeConfig, QueueLimit};
 use super::bearer::{BearerKind, BearerSpec};
 use super::out;
 use crate::document::{DocumentError, Reader};
-use crate::star::{BoxedStage, Chains};
+use farcast_link::{BoxedStage, Chains};
 
 /// Which way a stage carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Direction {
+pub enum Direction {
+    /// To the terminals.
     Forward,
+    /// To the hub.
     Return,
 }
 
@@ -28,11 +31,24 @@ impl Direction {
 
 /// What a link does to frames, but for losing them.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum LinkSpec {
-    Pipe(PipeConfig),
+pub enum LinkSpec {
+    /// Rate, queue and delay.
+    Pipe(PipeSpec),
+    /// Outages in which frames wait.
     Hold(Schedule),
+    /// The shared channel of a BGAN bearer.
     BganForward(ForwardConfig),
+    /// Its way back.
     BganReturn(ReturnConfig),
+}
+
+/// A pipe as it was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PipeSpec {
+    /// Its settings.
+    pub config: PipeConfig,
+    /// Whether its queue was given a limit; else it has none.
+    pub limited: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,7 +65,7 @@ impl Kind {
 
 impl LinkSpec {
     /// Reads `kind` and the keys that go with it.
-    pub(super) fn read(table: &mut Reader<'_>, direction: Direction) -> Result<Self, DocumentError> {
+    pub fn read(table: &mut Reader<'_>, direction: Direction) -> Result<Self, DocumentError> {
         let kind = table.choice_or("kind", &Kind::CHOICES, Kind::Pipe)?;
         Self::read_kind(table, kind, direction)
     }
@@ -65,17 +81,17 @@ impl LinkSpec {
     }
 
     /// The stage for `terminals` receivers; `None` if it would pass everything at once.
-    pub(super) fn stage(
+    pub(super) fn stage<M: Message + Send + 'static>(
         &self,
         direction: Direction,
         terminals: u32,
         stream: RandomStream,
-    ) -> Option<BoxedStage> {
+    ) -> Option<BoxedStage<M>> {
         // The settings were checked when they were read.
         const CHECKED: &str = "checked when read";
         Some(match self {
-            Self::Pipe(config) if *config == PipeConfig::default() => return None,
-            Self::Pipe(config) => Box::new(Pipe::new(*config, out(direction), stream).expect(CHECKED)),
+            Self::Pipe(pipe) if pipe.config == PipeConfig::default() => return None,
+            Self::Pipe(pipe) => Box::new(Pipe::new(pipe.config, out(direction), stream).expect(CHECKED)),
             Self::Hold(schedule) => Box::new(Hold::new(schedule.clone(), out(direction))),
             Self::BganForward(config) => Box::new(Forward::new(config.clone()).expect(CHECKED)),
             Self::BganReturn(config) => {
@@ -85,26 +101,39 @@ impl LinkSpec {
     }
 
     /// The delay, if it is the same for every frame whatever else is on the link.
-    pub(super) fn constant_delay(&self) -> Option<Span> {
+    pub fn constant_delay(&self) -> Option<Span> {
         match self {
-            Self::Pipe(config) => (config.rate.is_none() && config.jitter.is_none()).then_some(config.delay),
+            Self::Pipe(PipeSpec { config, .. }) => {
+                (config.rate.is_none() && config.jitter.is_none()).then_some(config.delay)
+            }
             _ => None,
         }
     }
 
     /// Whether a frame takes time, as a rule.
-    pub(super) fn takes_time(&self) -> bool {
+    pub fn takes_time(&self) -> bool {
         match self {
-            Self::Pipe(config) => config.rate.is_some() || !config.delay.is_zero(),
+            Self::Pipe(pipe) => pipe.config.rate.is_some() || !pipe.config.delay.is_zero(),
             Self::Hold(_) => false,
             Self::BganForward(_) | Self::BganReturn(_) => true,
         }
     }
 
+    /// Limits a queue that has a rate and no limit to the rate times `round_trip`, at least `least` octets; the limit.
+    pub(super) fn default_queue(&mut self, round_trip: Span, least: u64) -> Option<u64> {
+        let Self::Pipe(PipeSpec { config, limited }) = self else { return None };
+        let rate = config.rate.filter(|_| !*limited)?;
+        let octets = u128::from(rate.as_bps()) * u128::from(round_trip.as_nanos()) / 8_000_000_000;
+        let octets = u64::try_from(octets).unwrap_or(u64::MAX).max(least);
+        config.queue = QueueLimit::Octets(octets);
+        *limited = true;
+        Some(octets)
+    }
+
     /// The shortest time that a frame takes.
-    pub(super) fn least_delay(&self) -> Span {
+    pub fn least_delay(&self) -> Span {
         match self {
-            Self::Pipe(PipeConfig { delay, jitter: None, .. }) => *delay,
+            Self::Pipe(PipeSpec { config: PipeConfig { delay, jitter: None, .. }, .. }) => *delay,
             Self::Pipe(_) | Self::Hold(_) => Span::ZERO,
             Self::BganForward(config) => config.propagation,
             Self::BganReturn(config) => config.propagation,
@@ -114,7 +143,7 @@ impl LinkSpec {
 
 /// A member of `link.stages`.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum StageSpec {
+pub enum StageSpec {
     /// It carries one way.
     One(Direction, LinkSpec),
     /// It carries both.
@@ -123,7 +152,7 @@ pub(super) enum StageSpec {
 
 impl StageSpec {
     /// Reads `kind`, `direction` where it carries one way, and the keys that go with them.
-    pub(super) fn read(table: &mut Reader<'_>) -> Result<Self, DocumentError> {
+    pub fn read(table: &mut Reader<'_>) -> Result<Self, DocumentError> {
         #[derive(Clone, Copy, PartialEq, Eq)]
         enum Either {
             One(Kind),
@@ -142,15 +171,29 @@ impl StageSpec {
     }
 
     /// Whether a frame takes time, as a rule.
-    pub(super) fn takes_time(&self) -> bool {
+    pub fn takes_time(&self) -> bool {
         match self {
             Self::One(_, link) => link.takes_time(),
             Self::Both(_) => true,
         }
     }
 
+    /// The shortest time that a frame of no length takes there and back, as far as the stage carries it.
+    pub fn least_round_trip(&self) -> Span {
+        match self {
+            Self::One(_, link) => link.least_delay(),
+            Self::Both(bearer) => bearer.least_round_trip(),
+        }
+    }
+
     /// Puts the stage where it belongs.
-    pub(super) fn push(&self, chains: &mut Chains, name: &str, terminals: u32, stream: RandomStream) {
+    pub(super) fn push<M: Message + Send + 'static>(
+        &self,
+        chains: &mut Chains<M>,
+        name: &str,
+        terminals: u32,
+        stream: RandomStream,
+    ) {
         match self {
             Self::Both(bearer) => chains.push_both(name, bearer.stage(stream)),
             Self::One(direction, link) => match (link.stage(*direction, terminals, stream), direction) {
@@ -162,7 +205,7 @@ impl StageSpec {
     }
 }
 
-fn pipe(table: &mut Reader<'_>) -> Result<PipeConfig, DocumentError> {
+fn pipe(table: &mut Reader<'_>) -> Result<PipeSpec, DocumentError> {
     let rate = table.optional_rate("rate")?;
     let delay = table.span_or("delay", Span::ZERO)?;
     let octets = table.optional_bytes("queue")?;
@@ -184,7 +227,7 @@ fn pipe(table: &mut Reader<'_>) -> Result<PipeConfig, DocumentError> {
     let key = if config.jitter.is_some() { "jitter" } else { "queue" };
     let allowed = "a queue of at least one packet or octet, and jitter from its deviation to the delay";
     config.check().map_err(|error| table.refuse(key, error.to_string(), allowed))?;
-    Ok(config)
+    Ok(PipeSpec { config, limited: octets.is_some() || packets.is_some() })
 }
 
 fn jitter(table: &mut Reader<'_>) -> Result<Option<Jitter>, DocumentError> {

@@ -1,27 +1,59 @@
-//! The stages of a world, and in which order each direction passes them.
+//! Stages in a row: which there are, and in which order each direction passes them.
+//!
+//! Whoever drives a chain keeps the events: a frame that leaves a stage enters the [next](Chains::next) at that time, and a
+//! stage is woken when it [wants to be](Chains::new_wake).
 
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use farcast_core::engine::Message;
 use farcast_core::stage::Port;
 use farcast_core::{Span, Stage, Time};
 
-use super::Packet;
-use crate::traffic::End;
-
 /// A stage of a chain.
-pub type BoxedStage = Box<dyn Stage<Packet> + Send>;
+pub type BoxedStage<M> = Box<dyn Stage<M> + Send>;
+
+/// An end of a link.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum End {
+    /// The one at the hub.
+    Hub,
+    /// The one at a terminal.
+    Terminal,
+}
+
+impl End {
+    /// The end that hears this one.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Hub => Self::Terminal,
+            Self::Terminal => Self::Hub,
+        }
+    }
+
+    /// The end at which what leaves a stage at `port` arrives.
+    pub const fn of(port: Port) -> Self {
+        match port {
+            Port::Hub => Self::Hub,
+            Port::Terminal(_) | Port::Terminals => Self::Terminal,
+        }
+    }
+}
 
 /// The stages between the hub and the terminals. What leaves the hub passes those of the forward chain, in order; what
 /// terminals send passes those of the way back. A stage that carries both ways is in both.
-#[derive(Default)]
-pub struct Chains {
-    stages: Vec<Place>,
+pub struct Chains<M> {
+    stages: Vec<Place<M>>,
     forward: Vec<u32>,
     back: Vec<u32>,
 }
 
 /// A stage, and where it stands.
-struct Place {
+struct Place<M> {
     name: String,
-    stage: BoxedStage,
+    stage: BoxedStage<M>,
     /// When it wants to be woken.
     wake: Time,
     /// Whether it is in both chains.
@@ -38,26 +70,32 @@ const fn way(to: End) -> usize {
     }
 }
 
-impl Chains {
+impl<M> Default for Chains<M> {
+    fn default() -> Self {
+        Self { stages: Vec::new(), forward: Vec::new(), back: Vec::new() }
+    }
+}
+
+impl<M: Message> Chains<M> {
     /// None: what enters leaves at once.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Puts a stage that carries to the terminals behind those that do. Reports call it `name`, here and below.
-    pub fn push_forward(&mut self, name: &str, stage: BoxedStage) {
+    pub fn push_forward(&mut self, name: &str, stage: BoxedStage<M>) {
         let number = self.add(name, stage, false);
         self.append(End::Terminal, number);
     }
 
     /// Puts a stage that carries to the hub behind those that do.
-    pub fn push_return(&mut self, name: &str, stage: BoxedStage) {
+    pub fn push_return(&mut self, name: &str, stage: BoxedStage<M>) {
         let number = self.add(name, stage, false);
         self.append(End::Hub, number);
     }
 
     /// Puts a stage that carries both ways behind the others of each.
-    pub fn push_both(&mut self, name: &str, stage: BoxedStage) {
+    pub fn push_both(&mut self, name: &str, stage: BoxedStage<M>) {
         let number = self.add(name, stage, true);
         self.append(End::Terminal, number);
         self.append(End::Hub, number);
@@ -69,25 +107,25 @@ impl Chains {
     }
 
     /// Calls `each` for every frame that is inside a stage and may still leave, with the end to which it is on its way.
-    pub(super) fn each_held(&self, mut each: impl FnMut(End, &Packet)) {
+    pub fn each_held(&self, mut each: impl FnMut(End, &M)) {
         for place in &self.stages {
             place.stage.each_held(&mut |port, frame| {
-                each(if port == Port::Hub { End::Hub } else { End::Terminal }, &frame.message);
+                each(End::of(port), &frame.message);
             });
         }
     }
 
     /// Whether a stage has timers that go on for ever.
-    pub(super) fn never_rest(&self) -> bool {
+    pub fn never_rest(&self) -> bool {
         self.stages.iter().any(|place| place.stage.never_rests())
     }
 
     /// Every stage once, with its name.
-    pub(super) fn all(&self) -> impl Iterator<Item = (&str, &BoxedStage)> {
+    pub fn all(&self) -> impl Iterator<Item = (&str, &BoxedStage<M>)> {
         self.stages.iter().map(|place| (&*place.name, &place.stage))
     }
 
-    fn add(&mut self, name: &str, stage: BoxedStage, both: bool) -> u32 {
+    fn add(&mut self, name: &str, stage: BoxedStage<M>, both: bool) -> u32 {
         self.stages.push(Place { name: name.into(), stage, wake: Time::NEVER, both, next: [None; 2] });
         self.stages.len() as u32 - 1
     }
@@ -101,33 +139,37 @@ impl Chains {
     }
 
     /// The first stage on the way to that end.
-    pub(super) fn first(&self, to: End) -> Option<u32> {
+    pub fn first(&self, to: End) -> Option<u32> {
         if to == End::Terminal { self.forward.first() } else { self.back.first() }.copied()
     }
 
     /// The stage behind `number` on the way to that end.
-    pub(super) fn next(&self, number: u32, to: End) -> Option<u32> {
+    pub fn next(&self, number: u32, to: End) -> Option<u32> {
         self.stages[number as usize].next[way(to)]
     }
 
-    pub(super) fn stage(&mut self, number: u32) -> &mut BoxedStage {
+    /// The stage with this number.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn stage(&mut self, number: u32) -> &mut BoxedStage<M> {
         &mut self.stages[number as usize].stage
     }
 
     /// The stages on the way to that end, in order.
-    pub(super) fn on_the_way(&self, to: End) -> impl Iterator<Item = &BoxedStage> {
+    pub fn on_the_way(&self, to: End) -> impl Iterator<Item = &BoxedStage<M>> {
         let chain = if to == End::Terminal { &self.forward } else { &self.back };
         chain.iter().map(|&number| &self.stages[number as usize].stage)
     }
 
     /// Before when nothing else that enters a stage may change what becomes of what enters it at `now`, if the stage before
     /// it says nothing until `known`. What the other direction brings to one that carries both ways nobody knows ahead.
-    pub(super) fn alone_until(&self, number: u32, now: Time, known: Time) -> Time {
+    pub fn alone_until(&self, number: u32, now: Time, known: Time) -> Time {
         if self.stages[number as usize].both { now + Span::from_nanos(1) } else { known }
     }
 
     /// Whether the stage is due; then it is not any more.
-    pub(super) fn take_wake(&mut self, number: u32, now: Time) -> bool {
+    pub fn take_wake(&mut self, number: u32, now: Time) -> bool {
         let wake = &mut self.stages[number as usize].wake;
         let due = *wake == now;
         if due {
@@ -137,9 +179,9 @@ impl Chains {
     }
 
     /// When the stage is to be woken, if that has changed.
-    pub(super) fn new_wake(&mut self, number: u32) -> Option<Time> {
+    pub fn new_wake(&mut self, number: u32) -> Option<Time> {
         let place = &mut self.stages[number as usize];
         let due = place.stage.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
-        (due != std::mem::replace(&mut place.wake, due)).then_some(due)
+        (due != core::mem::replace(&mut place.wake, due)).then_some(due)
     }
 }

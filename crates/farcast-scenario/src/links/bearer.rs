@@ -8,41 +8,49 @@ mod ppp;
 mod umts;
 
 use farcast_core::Span;
+use farcast_core::engine::Message;
 use farcast_core::random::RandomStream;
 use farcast_core::units::Bytes;
 use farcast_link::multilink::MultilinkConfig;
 use farcast_link::pipe::QueueLimit;
 use farcast_link::ppp::{Fcs, Framing};
-use farcast_link::umts::BearerConfig;
+use farcast_link::umts::{BearerConfig, ChannelConfig};
 
 use crate::document::{DocumentError, Reader};
-use crate::star::BoxedStage;
+use farcast_link::BoxedStage;
+pub use ppp::PppSpec;
 
 /// A bearer.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum BearerSpec {
-    Ppp(Box<ppp::Spec>),
+pub enum BearerSpec {
+    /// Two serial lines with PPP.
+    Ppp(Box<PppSpec>),
+    /// A bundle of lines.
     Multilink(Box<MultilinkConfig>),
+    /// A UMTS bearer with RLC.
     Umts(Box<BearerConfig>),
 }
 
 /// The kinds that there are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum BearerKind {
+pub enum BearerKind {
+    /// `ppp`.
     Ppp,
+    /// `multilink`.
     Multilink,
+    /// `umts`.
     Umts,
 }
 
 impl BearerKind {
     /// The words of `kind`.
-    pub(super) const CHOICES: [(&'static str, Self); 3] =
+    pub const CHOICES: [(&'static str, Self); 3] =
         [("ppp", Self::Ppp), ("multilink", Self::Multilink), ("umts", Self::Umts)];
 }
 
 impl BearerSpec {
     /// Reads the keys that go with `kind`.
-    pub(super) fn read(table: &mut Reader<'_>, kind: BearerKind) -> Result<Self, DocumentError> {
+    pub fn read(table: &mut Reader<'_>, kind: BearerKind) -> Result<Self, DocumentError> {
         match kind {
             BearerKind::Ppp => ppp::read(table).map(Box::new).map(Self::Ppp),
             BearerKind::Multilink => multilink::read(table).map(Box::new).map(Self::Multilink),
@@ -50,8 +58,22 @@ impl BearerSpec {
         }
     }
 
+    /// The shortest time that a frame of no length takes there and back.
+    pub fn least_round_trip(&self) -> Span {
+        match self {
+            Self::Ppp(spec) => spec.least_round_trip(),
+            Self::Multilink(config) => {
+                config.links.iter().map(|link| link.delay).min().unwrap_or_default() * 2
+            }
+            Self::Umts(config) => {
+                let of = |channel: &ChannelConfig| channel.tti + channel.processing;
+                of(&config.downlink) + of(&config.uplink)
+            }
+        }
+    }
+
     /// The stage, whose draws are from `stream`.
-    pub(super) fn stage(&self, stream: RandomStream) -> BoxedStage {
+    pub(super) fn stage<M: Message + Send + 'static>(&self, stream: RandomStream) -> BoxedStage<M> {
         // The settings were checked when they were read.
         const CHECKED: &str = "checked when read";
         match self {

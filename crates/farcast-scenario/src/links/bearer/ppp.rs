@@ -1,18 +1,19 @@
 //! The keys of PPP over serial lines.
 
 use farcast_core::Span;
+use farcast_core::engine::Message;
 use farcast_core::random::RandomStream;
 use farcast_core::units::Bytes;
 use farcast_link::ppp::{EchoConfig, ErrorVector, LineConfig, LineErrors, Ppp, PppConfig, PppError};
 
 use super::{framing, queue};
 use crate::document::{DocumentError, Reader};
-use crate::scenario::link::schedule;
-use crate::star::BoxedStage;
+use crate::links::link::schedule;
+use farcast_link::BoxedStage;
 
 /// Two lines. Error vectors are drawn for each replication.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Spec {
+pub struct PppSpec {
     config: PppConfig,
     /// Forward and back.
     vectors: [Option<RandomVector>; 2],
@@ -30,7 +31,7 @@ const VECTOR_BITS: u64 = 10_000_000;
 /// The longest vector: positions take eight octets each.
 const MOST_ERRORS: u64 = 1_000_000;
 
-pub(super) fn read(table: &mut Reader<'_>) -> Result<Spec, DocumentError> {
+pub(super) fn read(table: &mut Reader<'_>) -> Result<PppSpec, DocumentError> {
     let framing = framing(table)?;
     let flag_after = table.span_or("flag_after", Span::from_secs(1))?;
     let Bytes(mtu) = table.bytes_or("mtu", Bytes(1500))?;
@@ -57,7 +58,7 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<Spec, DocumentError> {
         };
         table.refuse(key, error.to_string(), "settings that lines can have")
     })?;
-    Ok(Spec { config, vectors: [forward_vector, back_vector] })
+    Ok(PppSpec { config, vectors: [forward_vector, back_vector] })
 }
 
 /// The keys of one direction.
@@ -105,8 +106,13 @@ fn vector(table: &mut Reader<'_>) -> Result<Option<RandomVector>, DocumentError>
     Ok(Some(RandomVector { bits, errors }))
 }
 
-impl Spec {
-    pub(super) fn stage(&self, mut stream: RandomStream) -> BoxedStage {
+impl PppSpec {
+    /// The propagation of both directions.
+    pub(super) fn least_round_trip(&self) -> Span {
+        self.config.forward.delay + self.config.back.delay
+    }
+
+    pub(super) fn stage<M: Message + Send + 'static>(&self, mut stream: RandomStream) -> BoxedStage<M> {
         let mut config = self.config.clone();
         for (line, vector) in [&mut config.forward, &mut config.back].into_iter().zip(self.vectors) {
             // A stream of its own, so that a vector changes no other draw.

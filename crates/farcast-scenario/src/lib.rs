@@ -1,0 +1,15 @@
+//! What is simulated or emulated, as TOML says it: documents, and the parts that both faces read.
+//!
+//! | module | what it reads |
+//! |---|---|
+//! | [`document`] | any document, with errors that say where they are; it knows no schema |
+//! | [`links`] | `[link]`: the links' stages, and who loses what on them |
+//! | [`receivers`] | `receivers` or `[[groups]]` |
+#![forbid(unsafe_code)]
+
+pub mod document;
+pub mod links;
+pub mod receivers;
+
+pub use document::{Document, DocumentError, Origin, Reader};
+pub use links::Links;

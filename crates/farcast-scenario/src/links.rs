@@ -1,0 +1,153 @@
+//! `[link]`: the stages that packets pass, and who loses what.
+//!
+//! | table | what |
+//! |---|---|
+//! | `link` | `mtu`, and the tables below |
+//! | `link.forward`, `link.return` | the last stage of each direction, of a `kind`, and the losses behind it |
+//! | `link.stages` | further stages in a row before it, by `name` |
+
+mod bearer;
+mod link;
+mod losses;
+
+use farcast_core::Span;
+use farcast_core::engine::Message;
+use farcast_core::random::RandomStream;
+use farcast_core::stage::Port;
+use farcast_core::units::Bytes;
+use farcast_link::Chains;
+
+use crate::document::{DocumentError, Reader};
+
+pub use bearer::{BearerKind, BearerSpec, PppSpec};
+pub use link::{Direction, LinkSpec, PipeSpec, StageSpec};
+pub use losses::LossSpec;
+
+/// The least queue, in octets, that [`Links::default_queues`] gives: ten packets of 1500.
+pub const LEAST_QUEUE: u64 = 15_000;
+
+/// The links, and who loses what on them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Links {
+    /// The longest packet that hosts send, in octets.
+    pub mtu: u16,
+    /// `link.stages`, with their names.
+    pub stages: Vec<(String, StageSpec)>,
+    /// `link.forward`.
+    pub forward: LinkSpec,
+    /// What is lost behind it.
+    pub losses: LossSpec,
+    /// Only data of the transfer is lost on the way forward.
+    pub data_only: bool,
+    /// `link.return`.
+    pub back: LinkSpec,
+    /// What is lost behind it.
+    pub back_losses: LossSpec,
+}
+
+/// A queue that had no limit, and was given one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DefaultQueue {
+    /// The stage: `forward`, `return`, or the name of one of `link.stages`.
+    pub stage: String,
+    /// Its limit in octets.
+    pub octets: u64,
+}
+
+impl Links {
+    /// Reads `[link]` of a document.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn read(top: &mut Reader<'_>) -> Result<Self, DocumentError> {
+        let mut link = top.table_or_empty("link")?;
+        let Bytes(mtu) = link.bytes_or("mtu", Bytes(1500))?;
+        let Some(mtu) = u16::try_from(mtu).ok().filter(|mtu| *mtu >= LEAST_MTU) else {
+            return Err(link.refuse("mtu", "no packet has such a length", "68 B to 65535 B"));
+        };
+        let mut stages = Vec::new();
+        for mut stage in link.optional_tables("stages")?.unwrap_or_default() {
+            stages.push((stage.text("name")?, StageSpec::read(&mut stage)?));
+            stage.finish()?;
+        }
+        let mut table = link.table_or_empty("forward")?;
+        let forward = LinkSpec::read(&mut table, Direction::Forward)?;
+        let losses = LossSpec::read(&mut table, &forward)?;
+        let data_only = table.choice_or("loses", &[("everything", false), ("data", true)], false)?;
+        table.finish()?;
+        let mut table = link.table_or_empty("return")?;
+        let back = LinkSpec::read(&mut table, Direction::Return)?;
+        let back_losses = LossSpec::read(&mut table, &back)?;
+        table.finish()?;
+        link.finish()?;
+        Ok(Self { mtu, stages, forward, losses, data_only, back, back_losses })
+    }
+
+    /// Whether a packet takes time there and back, at least on one link.
+    pub fn take_time(&self) -> bool {
+        let ends = [&self.forward, &self.back].into_iter().any(LinkSpec::takes_time);
+        ends || self.stages.iter().any(|(_, stage)| stage.takes_time())
+    }
+
+    /// The shortest time that a packet of no length takes there and back: the round-trip time without load, as far as
+    /// it is the links'.
+    pub fn least_round_trip(&self) -> Span {
+        let ends = self.forward.least_delay() + self.back.least_delay();
+        self.stages.iter().fold(ends, |sum, (_, stage)| sum + stage.least_round_trip())
+    }
+
+    /// Gives every queue of a pipe with a rate that says nothing about its limit one bandwidth-delay product (the rate
+    /// times [`least_round_trip`](Self::least_round_trip)), at least [`LEAST_QUEUE`]; which ones.
+    pub fn default_queues(&mut self) -> Vec<DefaultQueue> {
+        let round_trip = self.least_round_trip();
+        let mut given = Vec::new();
+        let mut one = |stage: &str, link: &mut LinkSpec| {
+            if let Some(octets) = link.default_queue(round_trip, LEAST_QUEUE) {
+                given.push(DefaultQueue { stage: stage.into(), octets });
+            }
+        };
+        for (name, stage) in &mut self.stages {
+            if let StageSpec::One(_, link) = stage {
+                one(name, link);
+            }
+        }
+        one("forward", &mut self.forward);
+        one("return", &mut self.back);
+        given
+    }
+
+    /// The stages of both directions, for so many terminals; stage number n draws from `stream(n)`, of which
+    /// `link.forward` is 0 and `link.return` 1. A way back on which nobody meets anybody is left out where it is not
+    /// `whole`.
+    pub fn chains<M: Message + Send + 'static>(
+        &self,
+        terminals: u32,
+        whole: bool,
+        stream: impl Fn(u64) -> RandomStream,
+    ) -> Chains<M> {
+        let mut chains = Chains::new();
+        for (number, (name, spec)) in (2..).zip(&self.stages) {
+            spec.push(&mut chains, name, terminals, stream(number));
+        }
+        if let Some(stage) = self.forward.stage(Direction::Forward, terminals, stream(0)) {
+            chains.push_forward("forward", stage);
+        }
+        if (whole || chains.returning() > 0 || self.back.constant_delay().is_none())
+            && let Some(stage) = self.back.stage(Direction::Return, terminals, stream(1))
+        {
+            chains.push_return("return", stage);
+        }
+        chains
+    }
+}
+
+/// The smallest MTU that IPv4 works with (RFC 791 section 3.2).
+const LEAST_MTU: u16 = 68;
+
+/// The port on which a stage's frames leave.
+const fn out(direction: Direction) -> Port {
+    match direction {
+        Direction::Forward => Port::Terminals,
+        Direction::Return => Port::Hub,
+    }
+}
