@@ -197,6 +197,11 @@ pub trait Message: Clone {
     fn octets(&self, _segment: u32) -> Option<&[u8]> {
         None
     }
+
+    /// Puts the octets of datagram `segment` that have come out of a link in place of those that went in: a link that
+    /// carries octets through its own formats (PPP, RLC) gives back what its far end made of them. They are as many and
+    /// the same, unless a codec is broken. By default it does nothing, for what has no [`octets`](Self::octets).
+    fn put_octets(&mut self, _segment: u32, _octets: &[u8]) {}
 }
 
 /// Where and how a message arrived.

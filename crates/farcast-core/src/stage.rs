@@ -23,7 +23,7 @@ use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
 use crate::engine::{Deadline, Message};
-use crate::{Span, Time};
+use crate::{BitRate, Span, Time};
 
 /// A side of a stage.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -124,6 +124,50 @@ impl Figure {
     }
 }
 
+/// A setting of a stage that may be changed while it carries traffic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Setting {
+    /// The rate at which frames are sent.
+    Rate(BitRate),
+    /// The one-way delay behind the sending.
+    Delay(Span),
+}
+
+impl Setting {
+    /// What it is called in a link's description.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Rate(_) => "rate",
+            Self::Delay(_) => "delay",
+        }
+    }
+}
+
+/// Why a stage keeps a setting as it was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotSettable {
+    /// It has none, or one that cannot change.
+    #[error("this stage has no {0} that can change while it runs; name a stage that has one")]
+    Absent(&'static str),
+    /// A frame would leave before it was sent.
+    #[error("the delay is less than the jitter around it; it must be at least {:.9} s", least.as_secs_f64())]
+    DelayBelowJitter {
+        /// How far the jitter goes.
+        least: Span,
+    },
+}
+
+/// What waits in a stage or is being sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Backlog {
+    /// Datagrams.
+    pub frames: u64,
+    /// Their octets, with what the link adds to each; saturates.
+    pub octets: u64,
+}
+
 /// A link stage. The [module](self) states how a driver treats it.
 pub trait Stage<M: Message> {
     /// Takes a frame whose first datagram enters at `now` at `port`.
@@ -161,5 +205,19 @@ pub trait Stage<M: Message> {
     /// What else it has to report, always the same figures in the same order.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
+    }
+
+    /// Changes a setting: it holds for what enters from `now` on. A run that is entering must have been cut at `now`.
+    ///
+    /// # Errors
+    /// [`NotSettable`], and then nothing changes.
+    fn set(&mut self, _now: Time, setting: Setting) -> Result<(), NotSettable> {
+        Err(NotSettable::Absent(setting.name()))
+    }
+
+    /// What waits at `now` or is being sent, for a view of a link that runs; `None` if the stage cannot tell. A frame
+    /// counts with all its octets until its last has been sent.
+    fn backlog(&self, _now: Time) -> Option<Backlog> {
+        None
     }
 }

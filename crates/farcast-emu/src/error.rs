@@ -26,6 +26,20 @@ pub enum EmuError {
     /// A user namespace cannot be made from a process with threads.
     #[error("a user namespace can only be made before the first thread starts")]
     Threads,
+    /// The system does not let ordinary users make user namespaces.
+    #[error("no right to make namespaces: run as root, or {advice}")]
+    UserNamespaces {
+        /// Who can allow it, and how.
+        advice: String,
+    },
+    /// The process is not init of a PID namespace with a lifeline.
+    #[error("only farcast starts itself with a lifeline: leave that option out")]
+    NotContained,
+    /// A program survives SIGKILL, as one may that waits for a device or a file server.
+    #[error(
+        "the program \"{0}\" is still there 10 s after SIGKILL: see what it waits for with `cat /proc/PID/stack`"
+    )]
+    Unkillable(String),
     /// The name cannot be an interface's.
     #[error(
         "\"{0}\" is no name for an interface: it must have 1 to 15 bytes without spaces, slashes and colons"
@@ -52,6 +66,17 @@ pub enum EmuError {
         prefix: u8,
         /// The bits that there are.
         bits: u8,
+    },
+    /// The relay is no more.
+    #[error("the emulation has ended")]
+    Ended,
+    /// So many hosts cannot be made.
+    #[error("{count} terminals: each is a host, of which there can be 1 to {most}")]
+    Terminals {
+        /// How many were asked for.
+        count: u32,
+        /// How many there can be.
+        most: u32,
     },
     /// The system refused.
     #[error("cannot {action}: {source}")]

@@ -36,11 +36,19 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+pub mod control;
 pub mod driver;
+pub mod emulation;
 mod error;
+pub mod host;
+pub mod link;
 pub mod namespace;
 pub mod network;
 pub mod packet;
+pub mod pool;
+pub mod relay;
+pub mod route;
+pub mod supervise;
 pub mod tun;
 
 pub use clock::Clock;

@@ -156,6 +156,19 @@ impl<M: Message> Chains<M> {
         &mut self.stages[number as usize].stage
     }
 
+    /// The numbers of the stages on the way to that end, in order.
+    pub fn numbers(&self, to: End) -> impl Iterator<Item = u32> + '_ {
+        if to == End::Terminal { &self.forward } else { &self.back }.iter().copied()
+    }
+
+    /// What the stage with this number is called.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn name(&self, number: u32) -> &str {
+        &self.stages[number as usize].name
+    }
+
     /// The stages on the way to that end, in order.
     pub fn on_the_way(&self, to: End) -> impl Iterator<Item = &BoxedStage<M>> {
         let chain = if to == End::Terminal { &self.forward } else { &self.back };

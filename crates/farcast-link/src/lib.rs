@@ -14,6 +14,7 @@ pub mod multilink;
 pub mod outage;
 pub mod pipe;
 pub mod ppp;
+pub mod trace;
 pub mod umts;
 
 pub use chain::{BoxedStage, Chains, End};

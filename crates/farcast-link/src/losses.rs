@@ -6,6 +6,7 @@
 //! | [`Bernoulli`] | with one probability, independently |
 //! | [`BitErrors`] | if any of its bits is in error, independently |
 //! | [`PerFrame`] | with a probability that depends on its length, independently |
+//! | [`TimelineLoss`] | with a probability that depends on the time, independently |
 //! | [`GilbertElliott`] | in bursts, by a chain of two states at each receiver |
 //! | [`ErrorVectors`] | where a given bit string says so |
 //! | [`Outages`] | while its receiver, or the channel, is cut off |
@@ -26,6 +27,7 @@ mod several;
 mod sorted;
 #[cfg(test)]
 mod statistics;
+mod timeline;
 mod vectors;
 
 pub use gilbert_elliott::{GilbertElliott, GilbertElliottConfig, Transitions};
@@ -33,6 +35,7 @@ pub use hazard::Hazard;
 pub use memoryless::{Bernoulli, BitErrors, PerFrame};
 pub use outages::{OutageLength, Outages, RandomOutages};
 pub use several::Several;
+pub use timeline::TimelineLoss;
 pub use vectors::{AtEnd, ErrorVectors, parse_error_vector};
 
 /// A channel that loses nothing.

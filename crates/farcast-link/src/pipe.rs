@@ -1,10 +1,8 @@
 //! A pipe: rate, queue, delay and jitter in one direction.
 
-use core::num::NonZeroU32;
-
 use farcast_core::engine::{Deadline, Message};
 use farcast_core::random::RandomStream;
-use farcast_core::stage::{Frame, Output, Port, Stage, Totals};
+use farcast_core::stage::{Backlog, Frame, NotSettable, Output, Port, Setting, Stage, Totals};
 use farcast_core::{BitRate, Span, Time};
 
 use crate::LinkError;
@@ -14,10 +12,12 @@ mod latency;
 #[cfg(test)]
 pub(crate) mod probe;
 mod server;
+mod waiting;
 
 pub(crate) use inbox::{Inbox, entering_before};
 pub use latency::{Jitter, JitterShape};
 pub use server::QueueLimit;
+pub(crate) use waiting::{Stretch, Waiting};
 
 use latency::Latency;
 use server::{Decision, Lot, Server};
@@ -82,7 +82,8 @@ pub struct PipeCounters {
     /// The longest time from a frame's entry to the end of its sending.
     pub longest_wait: Span,
     /// The most octets that were waiting or in service when a frame had entered, less what had been sent of the one in
-    /// service: `longest_wait` at the pipe's rate, rounded down.
+    /// service: `longest_wait` at the pipe's rate, rounded down. Where the rate was changed: the most that a frame's wait
+    /// makes at the rate with which it entered.
     pub longest_queue: u64,
 }
 
@@ -94,6 +95,10 @@ pub struct PipeCounters {
 /// Runs pass whole where they can: with their own spacing while the server is idle at each entry, and with the time of
 /// service for spacing while it is the bottleneck. All segments of a run but the last have one length, as in a
 /// segmented send; a shorter last one takes less time, so it leaves as an output of its own. Jitter takes a run apart.
+///
+/// Rate and delay can be [set](Stage::set) while it runs. Since departures are known at entry, what has entered keeps its
+/// time: a new rate begins behind what waits, and behind a delay that has become shorter nothing overtakes what was
+/// sent before (unless jitter may reorder): it leaves together with it.
 #[derive(Clone, Debug)]
 pub struct Pipe<M> {
     config: PipeConfig,
@@ -104,6 +109,8 @@ pub struct Pipe<M> {
     inbox: Inbox<M>,
     /// What was judged last, by the time that its sending ends.
     sent: Inbox<M>,
+    /// The longest wait since the rate was set.
+    longest_wait: Span,
     counters: PipeCounters,
 }
 
@@ -129,6 +136,7 @@ impl<M: Message> Pipe<M> {
             latency: Latency::new(config.delay, config.jitter, stream),
             inbox: Inbox::new(),
             sent: Inbox::new(),
+            longest_wait: Span::ZERO,
             counters: PipeCounters::default(),
         })
     }
@@ -155,8 +163,9 @@ impl<M: Message> Pipe<M> {
                 self.note_service(busy, wait);
                 frame.spacing = spacing;
                 if lot.is_single() {
-                    let at = self.latency.release(first);
-                    return Some(Judged::Leaves(Output { at, port: self.out, frame }));
+                    let release = self.latency.release(first, spacing, count);
+                    frame.spacing = release.spacing;
+                    return Some(Judged::Leaves(Output { at: release.at, port: self.out, frame }));
                 }
                 self.sent.push(first, frame);
             }
@@ -167,21 +176,22 @@ impl<M: Message> Pipe<M> {
     fn note_service(&mut self, busy: Span, wait: Span) {
         let counters = &mut self.counters;
         counters.busy = counters.busy + busy;
-        if wait > counters.longest_wait {
-            counters.longest_wait = wait;
+        if wait > self.longest_wait {
+            self.longest_wait = wait;
+            counters.longest_wait = counters.longest_wait.max(wait);
             let bps = self.config.rate.map_or(0, BitRate::as_bps);
             let octets = u128::from(wait.as_nanos()) * u128::from(bps) / 8_000_000_000;
-            counters.longest_queue = u64::try_from(octets).unwrap_or(u64::MAX);
+            counters.longest_queue = counters.longest_queue.max(u64::try_from(octets).unwrap_or(u64::MAX));
         }
     }
 
     /// The next output of what has been sent: all of it, or one frame where each has a delay of its own.
     fn release(&mut self) -> Option<Output<M>> {
         let (departure, frame) = self.sent.front()?;
-        let count = if self.latency.varies() { NonZeroU32::MIN } else { frame.message.segments() };
-        let at = self.latency.release(departure);
-        let frame = self.sent.take(count)?;
-        Some(Output { at, port: self.out, frame })
+        let release = self.latency.release(departure, frame.spacing, frame.message.segments());
+        let mut frame = self.sent.take(release.count)?;
+        frame.spacing = release.spacing;
+        Some(Output { at: release.at, port: self.out, frame })
     }
 }
 
@@ -210,6 +220,23 @@ impl<M: Message> Stage<M> for Pipe<M> {
     fn totals(&self) -> Totals {
         let PipeCounters { sent, dropped, busy, .. } = self.counters;
         Totals { sent: sent.frames, dropped: dropped.frames, airtime: busy, ..Totals::default() }
+    }
+
+    fn set(&mut self, _now: Time, setting: Setting) -> Result<(), NotSettable> {
+        match setting {
+            Setting::Rate(rate) => {
+                self.config.rate = Some(rate);
+                self.longest_wait = Span::ZERO;
+                self.server.set_rate(rate);
+                Ok(())
+            }
+            Setting::Delay(delay) => self.latency.set_delay(delay),
+            other => Err(NotSettable::Absent(other.name())),
+        }
+    }
+
+    fn backlog(&self, now: Time) -> Option<Backlog> {
+        Some(self.server.backlog(now))
     }
 }
 

@@ -12,6 +12,8 @@
 //!
 //! In simulation nothing is negotiated: each direction has the [`Framing`] that its ends would have agreed on.
 
+mod carrier;
+mod damage;
 pub mod deframe;
 pub mod echo;
 mod encode;
@@ -31,5 +33,7 @@ pub use framing::{Fcs, Framing};
 pub use line::{Information, Line, LineConfig, LineCounters, Sent};
 pub use stage::{Ppp, PppConfig};
 
+#[cfg(test)]
+pub(crate) mod packet;
 #[cfg(test)]
 mod tests;

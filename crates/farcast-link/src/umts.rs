@@ -8,6 +8,7 @@
 
 mod bearer;
 mod channel;
+mod sdu;
 
 pub use bearer::{Bearer, BearerConfig, BearerError, Counters};
 pub use channel::{ChannelConfig, ChannelCounters, ChannelError, ErasureUnit, Erasures, Misfit};

@@ -64,6 +64,8 @@ pub struct Document {
     top: Table,
     /// The assignments that were laid over it, for error messages.
     assignments: Vec<String>,
+    /// Files that it may name, by that name.
+    attached: BTreeMap<String, String>,
     reads: RefCell<Vec<(String, String, Origin)>>,
 }
 
@@ -77,6 +79,7 @@ impl Document {
             name: name.to_owned(),
             top: Table::default(),
             assignments: Vec::new(),
+            attached: BTreeMap::new(),
             reads: RefCell::default(),
         };
         match build::document(text) {
@@ -100,6 +103,11 @@ impl Document {
             self.assignments.pop();
             error
         })
+    }
+
+    /// Gives the document a file: where it names `path`, the text is this one's, whatever there is on the disk.
+    pub fn attach(&mut self, path: &str, text: &str) {
+        self.attached.insert(path.to_owned(), text.to_owned());
     }
 
     /// A reader of the topmost table.

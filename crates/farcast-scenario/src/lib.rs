@@ -4,11 +4,13 @@
 //! |---|---|
 //! | [`document`] | any document, with errors that say where they are; it knows no schema |
 //! | [`links`] | `[link]`: the links' stages, and who loses what on them |
+//! | [`programs`] | `[[programs]]`: what the hosts of an emulation run |
 //! | [`receivers`] | `receivers` or `[[groups]]` |
 #![forbid(unsafe_code)]
 
 pub mod document;
 pub mod links;
+pub mod programs;
 pub mod receivers;
 
 pub use document::{Document, DocumentError, Origin, Reader};

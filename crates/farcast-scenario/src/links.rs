@@ -9,6 +9,7 @@
 mod bearer;
 mod link;
 mod losses;
+mod recorded;
 
 use farcast_core::Span;
 use farcast_core::engine::Message;
@@ -17,11 +18,12 @@ use farcast_core::stage::Port;
 use farcast_core::units::Bytes;
 use farcast_link::Chains;
 
-use crate::document::{DocumentError, Reader};
+use crate::document::{Document, DocumentError, Reader};
 
 pub use bearer::{BearerKind, BearerSpec, PppSpec};
 pub use link::{Direction, LinkSpec, PipeSpec, StageSpec};
 pub use losses::LossSpec;
+pub use recorded::{TimelineSpec, TraceSpec};
 
 /// The least queue, in octets, that [`Links::default_queues`] gives: ten packets of 1500.
 pub const LEAST_QUEUE: u64 = 15_000;
@@ -83,6 +85,27 @@ impl Links {
         Ok(Self { mtu, stages, forward, losses, data_only, back, back_losses })
     }
 
+    /// Whether a document is a link alone: it has `[link]` and says nothing of what is sent over it.
+    pub fn are_all_of(document: &Document) -> bool {
+        let mut top = document.root();
+        let others = ["receivers", "groups", "protocol", "traffic", "programs"];
+        top.holds("link") && !others.iter().any(|other| top.holds(other))
+    }
+
+    /// Reads a document that is a link alone, which may have a `name`; queues without a limit get one by
+    /// [`default_queues`](Self::default_queues).
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn read_alone(document: &Document) -> Result<(Self, Vec<DefaultQueue>), DocumentError> {
+        let mut top = document.root();
+        top.text_or("name", String::new())?;
+        let mut links = Self::read(&mut top)?;
+        top.finish()?;
+        let given = links.default_queues();
+        Ok((links, given))
+    }
+
     /// Whether a packet takes time there and back, at least on one link.
     pub fn take_time(&self) -> bool {
         let ends = [&self.forward, &self.back].into_iter().any(LinkSpec::takes_time);
@@ -117,8 +140,8 @@ impl Links {
     }
 
     /// The stages of both directions, for so many terminals; stage number n draws from `stream(n)`, of which
-    /// `link.forward` is 0 and `link.return` 1. A way back on which nobody meets anybody is left out where it is not
-    /// `whole`.
+    /// `link.forward` is 0 and `link.return` 1. What passes everything at once and a way back on which
+    /// nobody meets anybody are left out, but for a `whole` link, whose settings may change.
     pub fn chains<M: Message + Send + 'static>(
         &self,
         terminals: u32,
@@ -129,13 +152,12 @@ impl Links {
         for (number, (name, spec)) in (2..).zip(&self.stages) {
             spec.push(&mut chains, name, terminals, stream(number));
         }
-        if let Some(stage) = self.forward.stage(Direction::Forward, terminals, stream(0)) {
-            chains.push_forward("forward", stage);
+        if whole || !self.forward.is_nothing() {
+            chains.push_forward("forward", self.forward.stage(Direction::Forward, terminals, stream(0)));
         }
-        if (whole || chains.returning() > 0 || self.back.constant_delay().is_none())
-            && let Some(stage) = self.back.stage(Direction::Return, terminals, stream(1))
-        {
-            chains.push_return("return", stage);
+        let meets = chains.returning() > 0 || self.back.constant_delay().is_none();
+        if whole || meets && !self.back.is_nothing() {
+            chains.push_return("return", self.back.stage(Direction::Return, terminals, stream(1)));
         }
         chains
     }

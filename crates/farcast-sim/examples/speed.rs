@@ -5,13 +5,12 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints, and may panic")]
 
 use farcast_core::random::RandomStream;
-use farcast_core::{BitRate, Probability, Span, Time};
+use farcast_core::{BitRate, EventQueue, Probability, Span, Time};
 use farcast_link::losses::{Bernoulli, NoLoss};
 use farcast_mftp::{
     ClientId, Group, NakTiming, Pace, PassWait, Product, ReceiverConfig, SenderConfig, StatusRetry,
 };
 use farcast_scenario::document::Document;
-use farcast_sim::queue::EventQueue;
 use farcast_sim::replicate::replicate;
 use farcast_sim::scenario::Scenario;
 use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Star, StarConfig};

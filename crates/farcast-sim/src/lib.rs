@@ -3,7 +3,6 @@
 
 pub mod history;
 pub mod outcome;
-pub mod queue;
 pub mod replicate;
 pub mod scenario;
 pub mod star;

@@ -21,6 +21,7 @@ use farcast_core::{Span, Time};
 use farcast_mftp::{ClientId, Group, ReceiverConfig, SenderConfig};
 
 use farcast_scenario::links::LossSpec;
+use farcast_scenario::programs;
 use farcast_scenario::receivers::{self, Group as Receivers};
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
@@ -102,6 +103,8 @@ impl Scenario {
         let links = Links::read(&mut top)?;
         let transfer = groups.map(|groups| Transfer::read(&mut top, groups, &links, engines)).transpose()?;
         let traffic = traffic::read(&top, traffic, &links)?;
+        // What an emulation of the scenario runs is nothing to simulate.
+        programs::read(&mut top)?;
         top.finish()?;
         Ok(Self { name, engines, time_limit, transfer, traffic, links })
     }

@@ -24,16 +24,15 @@ mod session;
 
 use farcast_core::random::RandomStream;
 use farcast_core::stage::Frame;
-use farcast_core::{Span, Time};
+use farcast_core::{EventQueue, Span, Time};
 use farcast_mftp::message::Naks;
 use farcast_mftp::{Message, Sender};
 
-use crate::queue::EventQueue;
 use crate::traffic::{End, FlowMessage};
 
 pub use back::{Back, BackLosses};
-pub use farcast_link::{BoxedStage, Chains};
 pub use config::{Cut, GroupConfig, StarConfig, StarError, hub_address, receiver_address, receiver_id};
+pub use farcast_link::{BoxedStage, Chains};
 pub use flows::{FlowConfig, FlowState, Passage};
 pub use group::{Group, Kind};
 pub use observe::{FlowPacket, NakFate, Observer};

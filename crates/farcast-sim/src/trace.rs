@@ -18,22 +18,20 @@
 
 mod datagram;
 mod matching;
-mod pcapng;
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, SocketAddrV4};
 
-use farcast_core::Time;
+use farcast_capture::pcapng::{Direction, Packet, Writer};
 use farcast_core::stage::Frame;
+use farcast_core::{EventQueue, Time};
 use farcast_mftp::{Body, Message, SenderConfig};
 
-use crate::queue::EventQueue;
 use crate::star::{FlowPacket, NakFate, Observer, receiver_address};
 use crate::traffic::End;
 
 use datagram::Header;
 use matching::Matching;
-use pcapng::{Direction, Packet, Writer};
 
 /// What is captured at the sender.
 const SENDER: u32 = 0;

@@ -43,17 +43,85 @@ pub(crate) enum Command {
     /// Repeat published studies: their numbers beside ours, with intervals and verdicts.
     #[command(after_help = EXIT_CODES)]
     Reproduce(ReproduceArgs),
+    /// Run programs behind an emulated link, in real time.
+    #[command(after_help = EMULATE_HELP)]
+    Emulate(Box<EmulateArgs>),
     /// Send a file to three receivers on this machine over lossy multicast, and show it.
     Demo(DemoArgs),
+}
+
+const EMULATE_HELP: &str = "\
+Programs see FARCAST_PEER (the other end's address), FARCAST_ADDRESS, FARCAST_HUB, FARCAST_TERMINALS, FARCAST_TERMINAL \
+and FARCAST_DEVICE. The near end is the terminal (10.64.0.1), the far end the hub (10.0.0.1); forward runs from far to \
+near.
+
+Examples:
+  farcast emulate geo --far 'python3 -m http.server 8000' -- sh -c 'curl -O http://$FARCAST_PEER:8000/file'
+  farcast emulate leo --set link.forward.per=0.01 --shell
+  farcast emulate --control '{\"set\": {\"outage\": \"5 s\"}}'
+
+Exit codes: the near program's; 125 if farcast itself failed.";
+
+/// What is emulated, and what runs there.
+#[derive(Args, Debug)]
+pub(crate) struct EmulateArgs {
+    /// A link or a scenario: a TOML file, or the name of a link that ships with farcast (see --list).
+    #[arg(required_unless_present_any = ["control", "list"], value_name = "LINK|SCENARIO")]
+    pub(crate) link: Option<String>,
+    /// Run this at the far end, by sh -c; may be given again.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) far: Vec<String>,
+    /// Run your shell at the near end.
+    #[arg(long, conflicts_with = "command")]
+    pub(crate) shell: bool,
+    /// Set a key of the link, as in link.forward.per=0.005; may be given again.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// The seed of all random numbers: it fixes which packets are lost, not when programs send them.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Write what became of each packet to a file.
+    #[arg(long, value_name = "FILE.csv|FILE.parquet")]
+    pub(crate) log: Option<PathBuf>,
+    /// Write the packets of all hosts to a file for Wireshark or tshark.
+    #[arg(long, value_name = "FILE.pcapng")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Write what came of the run to a file as one JSON object.
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) report: Option<PathBuf>,
+    /// The run is invalid if more than 1 % of the packets leave later than this share of the round-trip time, or than
+    /// 1 ms [default: 1 %].
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) late_share: Option<Probability>,
+    /// Print errors only; programs print as they like.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// List the links that ship with farcast.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Look at a running emulation, the one of this process number or the only one, or send it one request.
+    #[arg(long, num_args = 0..=2, value_names = ["PID", "REQUEST"], conflicts_with_all = ["far", "shell", "set", "log", "trace", "report", "command"])]
+    pub(crate) control: Option<Vec<String>>,
+    /// The lifeline of the inner process.
+    #[arg(long, hide = true, value_name = "FD")]
+    pub(crate) inside: Option<i32>,
+    /// What runs at the near end.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 /// What is simulated, and how often.
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags of the command line")]
 pub(crate) struct SimulateArgs {
-    /// A scenario: a TOML file, or the name of one that ships with farcast (see --list).
+    /// A scenario: a TOML file, or the name of one that ships with farcast (see --list). A link alone, as for emulate,
+    /// needs --traffic.
     #[arg(required_unless_present = "list", value_name = "SCENARIO")]
     pub(crate) scenario: Option<String>,
+    /// Send this over a link that says nothing of what is sent: tcp, ftp or cbr with the keys of [[traffic]], as in
+    /// "tcp, size = 10 MB"; may be given again.
+    #[arg(long, value_name = "PROTOCOL[,KEY=VALUE]...")]
+    pub(crate) traffic: Vec<String>,
     /// Set a key of the scenario, as in link.forward.per=0.005 or protocol.srt.n=4; may be given again.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,

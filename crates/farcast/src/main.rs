@@ -4,6 +4,7 @@
 #[expect(clippy::doc_markdown, reason = "doc comments are what --help prints")]
 mod args;
 mod demo;
+mod emulate;
 mod interrupt;
 mod model;
 mod output;
@@ -39,6 +40,7 @@ pub(crate) enum Exit {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
+        Command::Emulate(args) => return emulate::run(&args),
         Command::Send(args) => send::run(&args),
         Command::Receive(args) => receive::run(&args),
         Command::Simulate(args) => simulate::run(&args),

@@ -1,4 +1,4 @@
-//! The scenarios inside the binary, and those in files.
+//! The scenarios and links inside the binary, and those in files.
 
 use farcast_scenario::document::Document;
 
@@ -43,31 +43,61 @@ pub(crate) fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> 
     SCENARIOS.iter().map(|&(name, what, _)| (name, what))
 }
 
-/// The document of a scenario: a file, or one that ships.
-pub(crate) fn document(scenario: &str) -> Result<Document, Failure> {
+/// The shipped links: name, what each is, and text.
+const LINKS: [(&str, &str); 8] = [
+    ("geo", include_str!("../../../scenarios/links/geo.toml")),
+    ("meo", include_str!("../../../scenarios/links/meo.toml")),
+    ("leo", include_str!("../../../scenarios/links/leo.toml")),
+    ("starlink-like", include_str!("../../../scenarios/links/starlink-like.toml")),
+    ("bgan", include_str!("../../../scenarios/links/bgan.toml")),
+    ("iridium-8", include_str!("../../../scenarios/links/iridium-8.toml")),
+    ("umts-384", include_str!("../../../scenarios/links/umts-384.toml")),
+    ("sgls-115200", include_str!("../../../scenarios/links/sgls-115200.toml")),
+];
+
+/// Files that shipped links name.
+const FILES: [(&str, &str); 2] = [
+    ("starlink-like-down.csv", include_str!("../../../scenarios/links/starlink-like-down.csv")),
+    ("starlink-like-up.csv", include_str!("../../../scenarios/links/starlink-like-up.csv")),
+];
+
+/// The shipped links: name, and what each is, which its first line says.
+pub(crate) fn links() -> impl Iterator<Item = (&'static str, &'static str)> {
+    LINKS.iter().map(|&(name, text)| (name, text.lines().next().unwrap_or_default().trim_start_matches("# ")))
+}
+
+/// The document of a scenario or a link: a file, or one that ships.
+pub(crate) fn document(name: &str) -> Result<Document, Failure> {
     // A path wins, so that a file beside the user may have a shipped one's name.
-    let text = match std::fs::read_to_string(scenario) {
-        Ok(text) => text,
-        Err(error) => text_of(scenario).ok_or_else(|| {
-            let names: Vec<_> = SCENARIOS.iter().map(|(name, _, _)| *name).collect();
-            Failure::usage(format!(
-                "{scenario}: {error}; it is no file, nor one of the shipped scenarios: {}",
-                names.join(", ")
-            ))
-        })?,
-    };
-    parse(scenario, &text)
+    match std::fs::read_to_string(name) {
+        Ok(text) => parse(name, &text),
+        Err(error) => shipped(name).unwrap_or_else(|| {
+            let scenarios: Vec<_> = SCENARIOS.iter().map(|(name, _, _)| *name).collect();
+            let links: Vec<_> = LINKS.iter().map(|(name, _)| *name).collect();
+            Err(Failure::usage(format!(
+                "{name}: {error}; it is no file, nor one of the shipped scenarios ({}) or links ({})",
+                scenarios.join(", "),
+                links.join(", ")
+            )))
+        }),
+    }
 }
 
 /// The document of a scenario that ships, whatever files there are.
 pub(crate) fn document_of(name: &str) -> Result<Document, Failure> {
-    let text =
-        text_of(name).ok_or_else(|| Failure::usage(format!("no scenario {name} ships with farcast")))?;
-    parse(name, &text)
+    shipped(name).unwrap_or_else(|| Err(Failure::usage(format!("no scenario {name} ships with farcast"))))
 }
 
-fn text_of(name: &str) -> Option<String> {
-    SCENARIOS.iter().find(|(known, _, _)| *known == name).map(|(_, _, text)| (*text).to_owned())
+/// The document of this name that ships, if one does, with the files that it names.
+fn shipped(name: &str) -> Option<Result<Document, Failure>> {
+    let scenarios = SCENARIOS.iter().map(|&(name, _, text)| (name, text));
+    let (_, text) = scenarios.chain(LINKS).find(|(known, _)| *known == name)?;
+    Some(parse(name, text).map(|mut document| {
+        for (path, text) in FILES {
+            document.attach(path, text);
+        }
+        document
+    }))
 }
 
 fn parse(name: &str, text: &str) -> Result<Document, Failure> {

@@ -1,6 +1,7 @@
 //! `farcast simulate`: predict a transfer.
 
 mod look;
+mod over;
 mod show;
 
 use std::sync::Mutex;
@@ -38,7 +39,11 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
     let output = Output::of(args.json, args.quiet);
     let Some(name) = args.scenario.as_ref().filter(|_| !args.list) else {
         for (name, what) in shipped::scenarios() {
-            output.result(&format!("{name:<12}  {what}"));
+            output.result(&format!("{name:<14}  {what}"));
+        }
+        output.result("\nLinks, for emulate and with --traffic:");
+        for (name, what) in shipped::links() {
+            output.result(&format!("{name:<14}  {what}"));
         }
         return Ok(Exit::Done);
     };
@@ -46,10 +51,15 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
     for assignment in &args.set {
         document.set(assignment).map_err(bad_file)?;
     }
+    let queues = over::send_over(&mut document, &args.traffic)?;
     let scenario = Scenario::read(&document).map_err(bad_file)?;
     if args.show {
         output.result(&shown(&document));
         return Ok(Exit::Done);
+    }
+    for queue in &queues {
+        let (stage, octets) = (&queue.stage, queue.octets);
+        output.line(&format!("the queue of {stage} holds one bandwidth-delay product, {octets} B"));
     }
     look::look(args, &scenario, &output)?;
     let plan = plan(args);

@@ -13,6 +13,7 @@ use super::reassembly::ReassemblyCounters;
 use crate::ppp::lcp::Code;
 
 mod calls;
+mod codec;
 mod config;
 mod line;
 mod packets;
@@ -53,6 +54,7 @@ enum Purpose {
     Drops,
     Escapes,
     Errors,
+    Damage,
 }
 
 /// A multilink bundle, both ways: what enters at the hub leaves at [`Port::Terminals`], what enters at any terminal leaves
@@ -70,7 +72,8 @@ enum Purpose {
 /// All calls are up at time 0. What a link draws depends on the seed and its number alone. While nothing is under way
 /// there are no timers: calls that drop in between are caught up with when something enters, or a wake-up comes.
 ///
-/// Runs are taken apart into packets.
+/// Runs are taken apart into packets. Of a packet whose octets are at hand, fragments are octets in frames with their check
+/// sequences; a frame that is lost to errors has a wrong bit; and the packet leaves with the octets that were put together.
 #[derive(Clone, Debug)]
 pub struct Multilink<M> {
     calls: Vec<Call>,
@@ -132,7 +135,8 @@ impl<M: Message> Multilink<M> {
                 Line::new((rate, link.octet_bits, link.delay), config.frame_loss, losses)
             };
             let escapes = (0..links).map(|link| draws(link, Purpose::Escapes, direction)).collect();
-            Way::new(config, config.links.iter().enumerate().map(line).collect(), escapes)
+            let damage = draws(0, Purpose::Damage, direction);
+            Way::new(config, config.links.iter().enumerate().map(line).collect(), escapes, damage)
         };
         let call = |(number, link): (usize, &LinkConfig)| {
             Call::new(link.calls, draws(number, Purpose::Drops, Direction::Forward))
@@ -358,6 +362,8 @@ impl<M: Message> Stage<M> for Multilink<M> {
             Figure::count("return_fragments", self.back.sum(|line| line.fragments)),
             Figure::count("return_octets", self.back.sum(|line| line.octets)),
             Figure::count("return_escapes", self.back.sum(|line| line.escapes)),
+            Figure::count("codec_faults", forward.codec_faults + back.codec_faults),
+            Figure::count("fcs_missed", forward.fcs_missed + back.fcs_missed),
         ])
     }
 }

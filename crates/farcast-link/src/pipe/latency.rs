@@ -1,7 +1,12 @@
 //! Delay behind the server, and how it varies.
 
+use core::num::NonZeroU32;
+
 use farcast_core::random::RandomStream;
+use farcast_core::stage::NotSettable;
 use farcast_core::{Span, Time};
+
+use super::entering_before;
 
 use crate::LinkError;
 
@@ -83,29 +88,65 @@ pub(super) struct Latency {
     delay: Span,
     jitter: Option<Jitter>,
     stream: RandomStream,
-    /// The last release, which the next may not precede.
+    /// No later release may precede this, where order is kept.
     floor: Time,
+    /// The last release.
+    latest: Time,
 }
 
 impl Latency {
     pub(super) const fn new(delay: Span, jitter: Option<Jitter>, stream: RandomStream) -> Self {
-        Self { delay, jitter, stream, floor: Time::ZERO }
+        Self { delay, jitter, stream, floor: Time::ZERO, latest: Time::ZERO }
     }
 
-    /// Whether each frame has a delay of its own.
-    pub(super) const fn varies(&self) -> bool {
-        self.jitter.is_some()
-    }
-
-    /// When a frame is released that was sent by `departure`.
-    pub(super) fn release(&mut self, departure: Time) -> Time {
-        let Some(Jitter { shape, reorder }) = self.jitter else { return departure + self.delay };
-        let least = self.delay.saturating_sub(shape.limit());
-        let at = departure + least + shape.draw(&mut self.stream);
-        if reorder {
-            return at;
+    /// Delays what enters from now on by `delay`; what entered before keeps its time.
+    ///
+    /// # Errors
+    /// [`NotSettable::DelayBelowJitter`] if a frame might leave before it was sent.
+    pub(super) fn set_delay(&mut self, delay: Span) -> Result<(), NotSettable> {
+        let least = self.jitter.map_or(Span::ZERO, |jitter| jitter.shape.limit());
+        if delay < least {
+            return Err(NotSettable::DelayBelowJitter { least });
         }
-        self.floor = self.floor.max(at);
-        self.floor
+        self.delay = delay;
+        self.floor = self.floor.max(self.latest);
+        Ok(())
     }
+
+    /// When frames are released of which the first was sent by `departure` and each of at most `most` others `spacing`
+    /// after the one before: the time of the first, how many are released evenly, and their spacing. Where each has a
+    /// delay of its own, that is one.
+    pub(super) fn release(&mut self, departure: Time, spacing: Span, most: NonZeroU32) -> Release {
+        let Some(Jitter { shape, reorder }) = self.jitter else {
+            return self.keep_order(departure + self.delay, spacing, most);
+        };
+        let least = self.delay.saturating_sub(shape.limit());
+        let mut at = departure + least + shape.draw(&mut self.stream);
+        if !reorder {
+            self.floor = self.floor.max(at);
+            at = self.floor;
+        }
+        Release { at, spacing, count: NonZeroU32::MIN }
+    }
+
+    /// Lets nothing overtake what was released before the delay became shorter: it leaves together with the last of that.
+    fn keep_order(&mut self, at: Time, spacing: Span, most: NonZeroU32) -> Release {
+        if at < self.floor {
+            let count = entering_before(at, spacing, self.floor, most);
+            return Release { at: self.floor, spacing: Span::ZERO, count };
+        }
+        self.latest = self.latest.max(at + spacing * u64::from(most.get() - 1));
+        Release { at, spacing, count: most }
+    }
+}
+
+/// Frames that are released evenly.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Release {
+    /// When the first is.
+    pub(super) at: Time,
+    /// The time from one to the next.
+    pub(super) spacing: Span,
+    /// How many.
+    pub(super) count: NonZeroU32,
 }

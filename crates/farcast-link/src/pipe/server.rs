@@ -1,13 +1,13 @@
 //! The server of a pipe and its drop-tail queue, decided at entry.
 
-use alloc::collections::VecDeque;
 use core::num::NonZeroU32;
 
 use farcast_core::engine::Message;
-use farcast_core::stage::Frame;
+use farcast_core::stage::{Backlog, Frame};
 use farcast_core::{BitRate, Span, Time};
 
 use super::entering_before;
+use super::waiting::{Stretch, Waiting};
 
 /// How much may wait or be in service at once. The frame in service counts with all its octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -19,6 +19,20 @@ pub enum QueueLimit {
     Packets(u32),
     /// So many octets, at least 1. A longer frame never enters.
     Octets(u64),
+}
+
+impl QueueLimit {
+    /// How many more frames of `octets` may enter while `waiting` is there.
+    pub(crate) fn room(self, waiting: Backlog, octets: u64) -> u32 {
+        let room = match self {
+            Self::Unbounded => u64::MAX,
+            Self::Packets(limit) => u64::from(limit).saturating_sub(waiting.frames),
+            Self::Octets(limit) => {
+                limit.saturating_sub(waiting.octets).checked_div(octets).unwrap_or(u64::MAX)
+            }
+        };
+        u32::try_from(room).unwrap_or(u32::MAX)
+    }
 }
 
 /// Datagrams that enter one after the other: a run as the server sees it.
@@ -92,13 +106,23 @@ pub(super) struct Server {
     limit: QueueLimit,
     /// When everything that entered has been sent.
     free: Time,
-    /// What waits or is in service; kept only where there is a limit.
-    backlog: Backlog,
+    /// What waits or is in service.
+    waiting: Waiting,
 }
 
 impl Server {
     pub(super) fn new(rate: Option<BitRate>, limit: QueueLimit) -> Self {
-        Self { rate, limit, free: Time::ZERO, backlog: Backlog::default() }
+        Self { rate, limit, free: Time::ZERO, waiting: Waiting::default() }
+    }
+
+    /// Sends what enters from now on at `rate`; what entered before keeps its time.
+    pub(super) const fn set_rate(&mut self, rate: BitRate) {
+        self.rate = Some(rate);
+    }
+
+    /// What waits at `now` or is in service.
+    pub(super) fn backlog(&self, now: Time) -> Backlog {
+        self.waiting.left_at(now)
     }
 
     /// Decides about the datagrams at the front of `lot`, the first of which enters at `now`: as many as share a fate
@@ -109,12 +133,12 @@ impl Server {
             return Decision::Send { count, first: now, spacing, busy: Span::ZERO, wait: Span::ZERO };
         };
         let service = rate.time_of_bytes(lot.octets);
-        self.backlog.settle(now);
+        self.waiting.settle(now);
         let Some(mut room) = self.room(lot.octets) else {
             return Decision::Drop { count: self.turned_away(now, lot) };
         };
-        if service <= lot.spacing && self.backlog.holds_only(lot.octets) {
-            // One like them leaves from each entry to the next: the backlog never grows.
+        if service <= lot.spacing && self.waiting.leaves_one_each(lot.octets, lot.spacing) {
+            // One like them leaves from each entry to the next: what waits never grows.
             room = NonZeroU32::MAX;
         }
         if self.free <= now && service <= lot.spacing {
@@ -126,19 +150,12 @@ impl Server {
 
     /// How many more frames of `octets` may enter before any leaves.
     fn room(&self, octets: u64) -> Option<NonZeroU32> {
-        let room = match self.limit {
-            QueueLimit::Unbounded => u64::MAX,
-            QueueLimit::Packets(limit) => u64::from(limit).saturating_sub(self.backlog.frames),
-            QueueLimit::Octets(limit) => {
-                limit.saturating_sub(self.backlog.octets).checked_div(octets).unwrap_or(u64::MAX)
-            }
-        };
-        NonZeroU32::new(u32::try_from(room).unwrap_or(u32::MAX))
+        NonZeroU32::new(self.limit.room(self.waiting.total(), octets))
     }
 
     /// How many find the queue full: those that enter before anything leaves it.
     fn turned_away(&self, now: Time, lot: &Lot) -> NonZeroU32 {
-        let until = self.backlog.next_departure().unwrap_or(Time::NEVER);
+        let until = self.waiting.next_departure().unwrap_or(Time::NEVER);
         entering_before(now, lot.spacing, until, lot.alike())
     }
 
@@ -171,9 +188,7 @@ impl Server {
     }
 
     fn remember(&mut self, first: Time, every: Span, count: NonZeroU32, octets: u64) {
-        if self.limit != QueueLimit::Unbounded {
-            self.backlog.push(Stretch { first, every, count: u64::from(count.get()), octets });
-        }
+        self.waiting.push(Stretch { first, every, count: u64::from(count.get()), octets });
     }
 }
 
@@ -181,73 +196,6 @@ impl Server {
 impl Server {
     /// Entries that the backlog holds.
     pub(super) fn entries(&self) -> usize {
-        self.backlog.stretches.len()
-    }
-}
-
-/// Frames of one length that leave evenly spaced.
-#[derive(Clone, Copy, Debug)]
-struct Stretch {
-    /// When the first has been sent.
-    first: Time,
-    every: Span,
-    count: u64,
-    /// Octets of each.
-    octets: u64,
-}
-
-impl Stretch {
-    /// How many have been sent by `now`.
-    fn sent_by(&self, now: Time) -> u64 {
-        if now < self.first {
-            return 0;
-        }
-        let later = now.since(self.first).as_nanos().checked_div(self.every.as_nanos());
-        later.map_or(self.count, |later| later.saturating_add(1).min(self.count))
-    }
-}
-
-/// What waits or is in service, by departure. Frames of one length that leave back to back are one entry.
-#[derive(Clone, Debug, Default)]
-struct Backlog {
-    stretches: VecDeque<Stretch>,
-    frames: u64,
-    octets: u64,
-}
-
-impl Backlog {
-    /// Forgets what has been sent by `now`; a frame that is done at the instant of an entry has left.
-    fn settle(&mut self, now: Time) {
-        while let Some(stretch) = self.stretches.front_mut() {
-            let sent = stretch.sent_by(now);
-            stretch.count -= sent;
-            stretch.first += stretch.every * sent;
-            self.frames -= sent;
-            self.octets = self.octets.saturating_sub(stretch.octets.saturating_mul(sent));
-            if stretch.count > 0 {
-                return;
-            }
-            self.stretches.pop_front();
-        }
-    }
-
-    fn push(&mut self, stretch: Stretch) {
-        self.frames += stretch.count;
-        self.octets = self.octets.saturating_add(stretch.octets.saturating_mul(stretch.count));
-        match self.stretches.back_mut() {
-            // While anything waits the server sends without a pause, so what is behind continues what is before.
-            Some(back) if back.octets == stretch.octets => back.count += stretch.count,
-            _ => self.stretches.push_back(stretch),
-        }
-    }
-
-    /// Whether every frame in it has `octets`.
-    fn holds_only(&self, octets: u64) -> bool {
-        self.stretches.iter().all(|stretch| stretch.octets == octets)
-    }
-
-    /// When the next frame has been sent.
-    fn next_departure(&self) -> Option<Time> {
-        self.stretches.front().map(|stretch| stretch.first)
+        self.waiting.stretches()
     }
 }

@@ -1,7 +1,10 @@
 use super::probe::{Probe, flatten};
 use super::*;
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
 use proptest::prelude::*;
+
+mod live;
 
 fn ns(nanoseconds: u64) -> Time {
     Time::from_nanos(nanoseconds)

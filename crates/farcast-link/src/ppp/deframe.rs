@@ -74,7 +74,11 @@ impl Deframer {
     /// Takes what a peer with `framing` sends, packets of up to `mru` octets of information. Full headers are always
     /// taken, short ones only if `framing` has them; unescaped octets in its ACCM are noise.
     pub fn new(framing: Framing, mru: u16) -> Self {
-        let mru = usize::from(mru);
+        Self::bounded(framing, mru.into())
+    }
+
+    /// The same with any `mru`: a multilink fragment may be a packet of 65,535 octets, and has a header besides.
+    pub(crate) fn bounded(framing: Framing, mru: usize) -> Self {
         let frame = Vec::with_capacity(LONGEST_HEADER + mru + framing.fcs.octets() as usize);
         let counters = DeframerCounters::default();
         Self { framing, mru, frame, done: false, escaping: false, hunting: true, counters }
@@ -83,6 +87,12 @@ impl Deframer {
     /// What it has seen so far.
     pub const fn counters(&self) -> &DeframerCounters {
         &self.counters
+    }
+
+    /// Begins anew as at the start: what comes is in no frame until a flag comes. Counters go on.
+    pub fn restart(&mut self) {
+        self.frame.clear();
+        (self.done, self.escaping, self.hunting) = (false, false, true);
     }
 
     /// Takes octets off the front of `input` until a good frame ends; `None` once all are taken.

@@ -125,12 +125,13 @@ impl ErrorVector {
         &self.errors
     }
 
-    /// Whether one of `count` bits from `from` on, below `bits`, is in error, the vector being repeated.
-    fn hits(&self, from: u64, count: u64) -> bool {
-        let Some(&first) = self.errors.first() else { return false };
+    /// Which of `count` bits from `from` on, below `bits`, is the first in error, the vector being repeated; counted from
+    /// `from`.
+    fn hit(&self, from: u64, count: u64) -> Option<u64> {
+        let &first = self.errors.first()?;
         let next = self.errors.get(self.errors.partition_point(|&error| error < from));
         let distance = next.map_or_else(|| self.bits - from + first, |&next| next - from);
-        distance < count
+        Some(distance).filter(|&distance| distance < count)
     }
 }
 
@@ -168,19 +169,19 @@ impl Exposure {
         }
     }
 
-    /// Lets `octets` pass; says whether one of their bits is in error.
-    pub(super) fn pass(&mut self, octets: u64) -> bool {
+    /// Lets `octets` pass; says which of their bits is the first in error, if one is.
+    pub(super) fn pass(&mut self, octets: u64) -> Option<u64> {
         let bits = octets.saturating_mul(8);
         match self {
-            Self::None => false,
+            Self::None => None,
             Self::Random { ber, spared, stream } => {
-                let hit = *spared < bits;
+                let hit = Some(*spared).filter(|&spared| spared < bits);
                 // Bits have no memory: behind what was hit the next error is drawn anew.
-                *spared = if hit { stream.failures_before_success(*ber) } else { *spared - bits };
+                *spared = if hit.is_some() { stream.failures_before_success(*ber) } else { *spared - bits };
                 hit
             }
             Self::Repeated { vector, at } => {
-                let hit = vector.hits(*at, bits);
+                let hit = vector.hit(*at, bits);
                 let moved = u128::from(*at) + u128::from(bits);
                 *at = (moved % u128::from(vector.bits)) as u64;
                 hit

@@ -1,11 +1,13 @@
 //! One direction of a serial line in virtual time.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::ops::Range;
 
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span, Time};
 
+use super::damage::Damage;
 use super::error::PppError;
 use super::errors::{Exposure, LineErrors};
 use super::framing::Framing;
@@ -159,6 +161,8 @@ pub struct Line {
     /// What waits or is being sent, with the end of its sending; kept only where there is a limit.
     backlog: VecDeque<(Time, u64)>,
     backlog_octets: u64,
+    /// What befell the last frame, if anybody wants to know.
+    damage: Option<Box<Damage>>,
     counters: LineCounters,
 }
 
@@ -199,6 +203,7 @@ impl Line {
             ragged: true,
             backlog: VecDeque::new(),
             backlog_octets: 0,
+            damage: None,
             counters: LineCounters::default(),
         })
     }
@@ -211,6 +216,26 @@ impl Line {
     /// When everything that entered so far has been sent.
     pub const fn free(&self) -> Time {
         self.free
+    }
+
+    /// Notes from now on what befalls each frame.
+    pub(super) fn note_damage(&mut self) {
+        self.damage.get_or_insert_default();
+    }
+
+    /// What befell the octets of the last frame, if that is noted.
+    pub(super) fn damage(&self) -> Option<&Damage> {
+        self.damage.as_deref()
+    }
+
+    /// How it frames packets.
+    pub(super) const fn framing(&self) -> Framing {
+        self.config.framing
+    }
+
+    /// Whether the receiver stands between two frames: a flag was the last that it took.
+    pub(super) const fn is_aligned(&self) -> bool {
+        !self.ragged
     }
 
     /// Sends a packet that enters at `now`.
@@ -231,6 +256,9 @@ impl Line {
         let total = ends + 1;
         let departs = start + self.config.time_of(total);
 
+        if let Some(damage) = &mut self.damage {
+            damage.begin(leading);
+        }
         let flag = leading.then(|| self.pass(start, 0..1));
         let body = self.pass(start, begins..ends);
         let closing = self.pass(start, ends..total);
@@ -262,11 +290,15 @@ impl Line {
     fn pass(&mut self, start: Time, octets: Range<u64>) -> Passage {
         let count = octets.end - octets.start;
         let passed = count - self.cut_off(start, octets);
-        Passage { passed, whole: passed == count, hit: self.exposure.pass(passed) }
+        let error = self.exposure.pass(passed);
+        if let Some(damage) = &mut self.damage {
+            damage.pass(passed, error);
+        }
+        Passage { passed, whole: passed == count, hit: error.is_some() }
     }
 
     /// How many of these octets are sent, in part or whole, during a cut-off.
-    fn cut_off(&self, start: Time, octets: Range<u64>) -> u64 {
+    fn cut_off(&mut self, start: Time, octets: Range<u64>) -> u64 {
         let begin = |octet| start + self.config.time_of(octet);
         let end = begin(octets.end);
         let (mut next, mut lost) = (octets.start, 0);
@@ -287,6 +319,9 @@ impl Line {
                 }
             };
             lost += behind - next;
+            if let Some(damage) = &mut self.damage {
+                damage.cut(next..behind);
+            }
             next = behind;
         }
         lost

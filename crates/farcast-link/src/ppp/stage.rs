@@ -1,5 +1,6 @@
 //! Two serial lines with PPP over them, as a link stage.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
@@ -9,6 +10,7 @@ use farcast_core::random::RandomStream;
 use farcast_core::stage::{Figure, Frame, Output, Port, Stage, Totals};
 use farcast_core::{Span, Time};
 
+use super::carrier::Carrier;
 use super::echo::{EchoConfig, EchoMonitor, Reply};
 use super::error::PppError;
 use super::framing::{PROTOCOL_IPV4, PROTOCOL_LCP};
@@ -82,13 +84,18 @@ pub struct EndCounters {
     pub echo_replies: u64,
     /// How often this end has found the link dead.
     pub deaths: u64,
+    /// Frames with octets that arrived undamaged and were refused: there should be none.
+    pub codec_faults: u64,
+    /// Frames with octets that arrived damaged and were let through by the check sequence. They are lost all the same.
+    pub fcs_missed: u64,
 }
 
 /// A link of two serial lines with PPP: frames that enter at the hub leave at all terminals, frames that enter at a
 /// terminal leave at the hub. What is lost does not leave.
 ///
-/// Where a message has its octets at hand, its escapes are counted, else they are drawn. A frame's fate is known when it
-/// enters, so without echoes there are no timers.
+/// Where a message has its octets at hand, its escapes are counted, else they are drawn. Such octets are framed, damaged
+/// where the line says, and deframed, and what then comes out is what the message leaves with. A frame's fate is the line's to
+/// say, and is known when it enters, so without echoes there are no timers.
 ///
 /// # Echoes
 ///
@@ -115,6 +122,8 @@ struct End {
     monitor: Option<EchoMonitor>,
     /// Echoes that are on their way to this end, with their arrival.
     coming: VecDeque<(Time, Echo)>,
+    /// From the first packet on whose octets are at hand.
+    carrier: Option<Box<Carrier>>,
     counters: EndCounters,
 }
 
@@ -126,11 +135,21 @@ struct Echo {
     magic: u32,
 }
 
+impl Echo {
+    /// Reads the information of a frame.
+    fn parse(information: &[u8]) -> Option<Self> {
+        let packet = lcp::Packet::parse(information).ok()?;
+        let magic = packet.magic_number()?;
+        Some(Self { code: packet.code, identifier: packet.identifier, magic })
+    }
+}
+
 impl End {
     fn new(config: LineConfig, stream: &mut RandomStream) -> Result<Self, PppError> {
         let line = Line::new(config, RandomStream::derive(stream.bits(), &[]))?;
         let magic = stream.below(u32::MAX.into()) as u32 + 1;
-        Ok(Self { line, magic, monitor: None, coming: VecDeque::new(), counters: EndCounters::default() })
+        let (coming, counters) = (VecDeque::new(), EndCounters::default());
+        Ok(Self { line, magic, monitor: None, coming, carrier: None, counters })
     }
 
     fn is_dead(&self) -> bool {
@@ -172,9 +191,37 @@ impl End {
     fn send_echo(&mut self, now: Time, code: Code, identifier: u8) -> Option<(Time, Echo)> {
         let echo = Echo { code, identifier, magic: self.magic };
         let octets = lcp::echo(code, identifier, self.magic);
-        match self.line.send(now, PROTOCOL_LCP, Information::Octets(&octets)) {
-            Sent::Frame { arrives, intact: true, .. } => Some((arrives, echo)),
+        match self.transmit(now, PROTOCOL_LCP, Information::Octets(&octets)) {
+            Sent::Frame { arrives, intact: true, .. } => {
+                let echo = self.carrier.as_ref().map_or(Some(echo), |carrier| Echo::parse(carrier.packet()));
+                echo.map(|echo| (arrives, echo))
+            }
             _ => None,
+        }
+    }
+
+    /// Sends a packet on the line, with its octets if they are carried.
+    fn transmit(&mut self, now: Time, protocol: u16, information: Information<'_>) -> Sent {
+        let sent = self.line.send(now, protocol, information);
+        let (Some(carrier), Sent::Frame { departs, arrives, intact }) = (&mut self.carrier, sent) else {
+            return sent;
+        };
+        let (Information::Octets(octets), Some(damage)) = (information, self.line.damage()) else {
+            carrier.restart(self.line.is_aligned());
+            return sent;
+        };
+        let intact = carrier.carry(protocol, octets, damage, intact);
+        let counters = carrier.counters();
+        (self.counters.codec_faults, self.counters.fcs_missed) = (counters.faults, counters.missed);
+        Sent::Frame { departs, arrives, intact }
+    }
+
+    /// Has octets carried from now on, packets of up to `mtu` octets.
+    fn carry(&mut self, mtu: u16) {
+        if self.carrier.is_none() {
+            self.line.note_damage();
+            let carrier = Carrier::new(self.line.framing(), mtu, self.line.is_aligned());
+            self.carrier = Some(Box::new(carrier));
         }
     }
 
@@ -188,7 +235,7 @@ impl End {
             self.counters.dead_dropped += 1;
             return None;
         }
-        match self.line.send(now, PROTOCOL_IPV4, information) {
+        match self.transmit(now, PROTOCOL_IPV4, information) {
             Sent::Frame { arrives, intact: true, .. } => {
                 self.counters.delivered += 1;
                 return Some(arrives);
@@ -258,13 +305,22 @@ impl<M: Message> Ppp<M> {
         }
         self.advance(now);
         let (_, frame) = self.inboxes[side].front()?;
-        let information = match frame.message.octets(0) {
-            Some(octets) => Information::Octets(octets),
-            None => Information::Length(frame.octets(0)),
+        let end = &mut self.ends[side];
+        let octets = frame.message.octets(0);
+        let arrival = match octets {
+            Some(octets) => {
+                end.carry(self.mtu);
+                end.send(now, self.mtu, Information::Octets(octets))
+            }
+            None => end.send(now, self.mtu, Information::Length(frame.octets(0))),
         };
-        let arrival = self.ends[side].send(now, self.mtu, information);
-        let frame = self.inboxes[side].take(NonZeroU32::MIN)?;
-        arrival.map(|at| Output { at, port: [Port::Terminals, Port::Hub][side], frame })
+        let has_octets = octets.is_some();
+        let mut frame = self.inboxes[side].take(NonZeroU32::MIN)?;
+        let at = arrival?;
+        if let Some(carrier) = end.carrier.as_ref().filter(|_| has_octets) {
+            frame.message.put_octets(0, carrier.packet());
+        }
+        Some(Output { at, port: [Port::Terminals, Port::Hub][side], frame })
     }
 }
 
@@ -323,6 +379,8 @@ impl<M: Message> Stage<M> for Ppp<M> {
             Figure::count("return_corrupted", back.corrupted),
             Figure::count("return_cut_off", back.cut_off),
             Figure::count("link_deaths", hub.counters.deaths + terminals.counters.deaths),
+            Figure::count("codec_faults", hub.counters.codec_faults + terminals.counters.codec_faults),
+            Figure::count("fcs_missed", hub.counters.fcs_missed + terminals.counters.fcs_missed),
         ])
     }
 }

@@ -7,6 +7,7 @@ mod framing;
 mod lcp;
 mod line;
 mod naive;
+mod octets;
 mod stage;
 mod tshark;
 mod vectors;

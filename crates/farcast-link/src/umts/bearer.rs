@@ -1,17 +1,20 @@
-//! The bearer as a stage: an RLC entity at each end, and the channels between them.
+//! The bearer as a stage: its settings, what it has done, and whether its entities carry octets.
 
-use alloc::collections::VecDeque;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::num::NonZeroU32;
 
 use farcast_core::engine::{Deadline, Message};
 use farcast_core::random::RandomStream;
 use farcast_core::stage::{Figure, Frame, Output, Port, Stage, Totals};
-use farcast_core::{Payload, Piece, Span, Time};
+use farcast_core::{Piece, Span, Time};
 use farcast_rlc::format::HEADER_LEN;
-use farcast_rlc::{Entity, Event};
 
-use super::channel::{Channel, ChannelConfig, ChannelCounters, ChannelError};
+use super::channel::{ChannelConfig, ChannelCounters, ChannelError};
+use super::sdu::Octets;
+
+mod pair;
+
+use pair::Pair;
 
 /// The settings of a [`Bearer`].
 #[derive(Clone, PartialEq, Debug)]
@@ -87,135 +90,23 @@ pub struct Counters {
     pub channel: ChannelCounters,
 }
 
-/// A frame between entering and leaving.
-#[derive(Clone, Debug)]
-struct Held<M> {
-    entered: Time,
-    frame: Frame<M>,
-}
-
-/// One end: its entity, the channel from it, and the frames on their way from it.
-#[derive(Clone, Debug)]
-struct Side<M> {
-    entity: Entity<Piece>,
-    channel: Channel,
-    /// By number, from `first` on; none where it has left.
-    held: VecDeque<Option<Held<M>>>,
-    first: u64,
-    /// Frames before this number that have not left were given up.
-    given_up: u64,
-    /// How many moves of the peer's window are over.
-    moves: u64,
-    submitted: u64,
-    delivered: u64,
-    delay: Span,
-    reports_periodically: bool,
-    /// Whether its entity has given up for good: the peer did not answer to resets.
-    failed: bool,
-    /// When an interval begins in which it has something to send.
-    wants: Time,
-    /// Where its frames leave.
-    out: Port,
-}
-
-impl<M: Message> Side<M> {
-    fn new(
-        rlc: farcast_rlc::Config,
-        channel: ChannelConfig,
-        out: Port,
-        stream: &mut RandomStream,
-    ) -> Result<Self, BearerError> {
-        let own = RandomStream::derive(stream.bits(), &[]);
-        Ok(Self {
-            channel: Channel::new(channel, payload(&rlc), own)
-                .map_err(|kind| BearerError::Channel(ChannelError { channel: "channel", kind }))?,
-            reports_periodically: rlc.status.periodic.is_some(),
-            entity: Entity::new(rlc)?,
-            held: VecDeque::new(),
-            first: 0,
-            given_up: 0,
-            moves: 0,
-            submitted: 0,
-            delivered: 0,
-            delay: Span::ZERO,
-            failed: false,
-            wants: Time::NEVER,
-            out,
-        })
-    }
-
-    /// A frame enters.
-    fn submit(&mut self, now: Time, frame: Frame<M>) {
-        let octets = u32::try_from(frame.octets(0)).unwrap_or(u32::MAX);
-        let number = self.first + self.held.len() as u64;
-        self.submitted += 1;
-        if self.entity.submit(now, Piece::whole(number, octets)) {
-            self.held.push_back(Some(Held { entered: now, frame }));
-        }
-    }
-
-    /// Takes out a frame that has crossed.
-    fn take(&mut self, number: u64) -> Option<Held<M>> {
-        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
-        let held = self.held.get_mut(at)?.take();
-        self.forget(0);
-        held
-    }
-
-    /// Drops the frames before `end`, and what is empty behind them.
-    fn forget(&mut self, end: u64) {
-        while self.held.front().is_some_and(|held| held.is_none() || self.first < end) {
-            self.held.pop_front();
-            self.first += 1;
-        }
-    }
-
-    /// Its entity has given up the frames before `end`. The peer may deliver them all the same, for the last PDU may be
-    /// under way, until its window has moved past them.
-    fn give_up(&mut self, end: u64) {
-        self.given_up = end;
-        let is_moving = self.entity.counters().window_moves > self.moves;
-        // Without a move, nothing of them was ever sent.
-        if !is_moving {
-            self.forget(end);
-        }
-    }
-
-    /// The peer's window is past all that was given up; `moves` have been made by now.
-    fn moved(&mut self, moves: u64) {
-        self.moves = moves;
-        self.forget(self.given_up);
-    }
-
-    /// Notes when it wants to send, `from` at the earliest, after anything has happened to its entity.
-    fn note(&mut self, now: Time, from: Time) {
-        let next = || self.channel.next_interval(from);
-        self.wants = if self.entity.has_output(now) { next() } else { Time::NEVER };
-    }
-}
-
 /// A duplex stage: what enters at the hub crosses the downlink and leaves at the terminals, what enters at any terminal
 /// crosses the uplink and leaves at the hub.
+///
+/// If the first message that enters has its octets at hand, entities carry octets: every PDU crosses the channel as its
+/// octets (TS 25.322 section 9.2), and a message leaves with those that the peer's entity has put together. Else they
+/// carry references, and messages leave as they came. What happens, and when, is the same.
 #[derive(Clone, Debug)]
 pub struct Bearer<M> {
-    /// The network's side, and the terminal's.
-    sides: [Side<M>; 2],
-    /// Frames of a run that have not entered yet, by time.
-    entering: VecDeque<(Time, usize, Frame<M>)>,
-    outputs: VecDeque<Output<M>>,
-    /// The driver's time, before which nothing leaves: it may come late.
-    now: Time,
+    ends: Ends<M>,
+    /// What it is made of, until something enters.
+    fresh: Option<Box<(BearerConfig, RandomStream)>>,
 }
 
-/// What happens next in a bearer, in the order in which it does at one instant: an entity's answer to what arrives at the
-/// end of an interval leaves with the next, and a frame that enters as an interval begins waits for the one behind. So it
-/// makes no difference whether the driver hands it over before or after it wakes the stage at that instant.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Next {
-    Timer(usize),
-    Arrival(usize),
-    Interval(usize),
-    Entry,
+#[derive(Clone, Debug)]
+enum Ends<M> {
+    Pieces(Pair<M, Piece>),
+    Octets(Pair<M, Octets>),
 }
 
 impl<M: Message> Bearer<M> {
@@ -223,219 +114,89 @@ impl<M: Message> Bearer<M> {
     ///
     /// # Errors
     /// What cannot work.
-    pub fn new(config: &BearerConfig, mut stream: RandomStream) -> Result<Self, BearerError> {
-        config.check()?;
-        let [(_, downlink, network), (_, uplink, terminal)] = config.ends();
-        let sides = [
-            Side::new(network, downlink, Port::Terminals, &mut stream)?,
-            Side::new(terminal, uplink, Port::Hub, &mut stream)?,
-        ];
-        Ok(Self { sides, entering: VecDeque::new(), outputs: VecDeque::new(), now: Time::ZERO })
+    pub fn new(config: &BearerConfig, stream: RandomStream) -> Result<Self, BearerError> {
+        let fresh = Some(Box::new((config.clone(), stream.clone())));
+        Ok(Self { ends: Ends::Pieces(Pair::new(config, stream)?), fresh })
     }
 
     /// What it has done: downlink, uplink.
     pub fn counters(&self) -> [Counters; 2] {
-        self.sides.each_ref().map(|side| Counters {
-            submitted: side.submitted,
-            delivered: side.delivered,
-            delay: side.delay,
-            failed: side.failed,
-            channel: *side.channel.counters(),
-        })
+        match &self.ends {
+            Ends::Pieces(pair) => pair.counters(),
+            Ends::Octets(pair) => pair.counters(),
+        }
     }
 
-    /// The entities: the network's, the terminal's.
-    pub fn entities(&self) -> [&Entity<Piece>; 2] {
-        self.sides.each_ref().map(|side| &side.entity)
+    /// What the entities have done: the network's, the terminal's.
+    pub fn rlc(&self) -> [&farcast_rlc::Counters; 2] {
+        match &self.ends {
+            Ends::Pieces(pair) => pair.rlc(),
+            Ends::Octets(pair) => pair.rlc(),
+        }
     }
 
-    /// What happens next, and when.
-    fn next(&self) -> (Time, Next) {
-        let entry = (self.entering.front().map_or(Time::NEVER, |&(at, ..)| at), Next::Entry);
-        (0..2).fold(entry, |first, number| {
-            let side = &self.sides[number];
-            let timer = side.entity.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
-            let arrival = side.channel.next_arrival();
-            first
-                .min((timer, Next::Timer(number)))
-                .min((arrival, Next::Arrival(number)))
-                .min((side.wants, Next::Interval(number)))
-        })
+    fn stage(&self) -> &dyn Stage<M> {
+        match &self.ends {
+            Ends::Pieces(pair) => pair,
+            Ends::Octets(pair) => pair,
+        }
     }
 
-    /// Lets everything happen that is due before `limit`.
-    fn advance(&mut self, limit: Time) {
-        loop {
-            let (at, what) = self.next();
-            if at >= limit {
-                return;
+    fn stage_mut(&mut self) -> &mut dyn Stage<M> {
+        match &mut self.ends {
+            Ends::Pieces(pair) => pair,
+            Ends::Octets(pair) => pair,
+        }
+    }
+
+    /// The first message enters: has it octets, they are carried.
+    fn begin(&mut self, message: &M) {
+        if let Some(fresh) = self.fresh.take().filter(|_| message.octets(0).is_some()) {
+            let (config, stream) = *fresh;
+            // The settings have made a pair before.
+            if let Ok(pair) = Pair::new(&config, stream) {
+                self.ends = Ends::Octets(pair);
             }
-            match what {
-                Next::Timer(number) => self.sides[number].entity.handle_timeout(at),
-                Next::Arrival(number) => self.arrive(number, at),
-                Next::Entry => {
-                    if let Some((_, number, frame)) = self.entering.pop_front() {
-                        self.sides[number].submit(at, frame);
-                    }
-                }
-                Next::Interval(number) => {
-                    let Side { entity, channel, .. } = &mut self.sides[number];
-                    channel.send(at, || entity.poll_pdu(at));
-                }
-            }
-            // For what has entered, the intervals that begin now have begun.
-            let from = if what == Next::Entry { at + Span::from_nanos(1) } else { at };
-            self.settle(at, from);
-        }
-    }
-
-    /// An interval of the channel from side `from` has arrived at the other.
-    fn arrive(&mut self, from: usize, now: Time) {
-        let [one, other] = &mut self.sides;
-        let (sender, receiver) = if from == 0 { (one, other) } else { (other, one) };
-        let Some(mut interval) = sender.channel.arrive(now) else { return };
-        for pdu in interval.pdus.drain(..) {
-            // The entity counts what it turns down.
-            let _ = receiver.entity.handle(now, pdu);
-        }
-        if receiver.entity.counts_ttis() {
-            receiver.entity.tti(now, interval.sent);
-        }
-        sender.channel.recycle(interval);
-    }
-
-    /// What the entities tell, and when they want to send: not before `from`.
-    fn settle(&mut self, now: Time, from: Time) {
-        for number in 0..2 {
-            while let Some(event) = self.sides[number].entity.poll_event() {
-                let side = &mut self.sides[number];
-                match event {
-                    Event::Delivered(piece) => self.deliver(1 - number, now, &piece),
-                    Event::Discarded { sdus } => side.give_up(sdus.end),
-                    Event::WindowMoved => side.moved(side.moves + 1),
-                    Event::Reset => side.moved(side.entity.counters().window_moves),
-                    Event::Unrecoverable => {
-                        side.failed = true;
-                        side.moved(side.entity.counters().window_moves);
-                    }
-                }
-            }
-        }
-        for side in &mut self.sides {
-            side.note(now, from);
-        }
-    }
-
-    /// A frame that entered at side `from` has crossed.
-    fn deliver(&mut self, from: usize, now: Time, piece: &Piece) {
-        let side = &mut self.sides[from];
-        let Some(Held { entered, frame }) = side.take(piece.packet()).filter(|_| piece.is_whole()) else {
-            return;
-        };
-        side.delivered += 1;
-        side.delay = side.delay + now.since(entered);
-        self.outputs.push_back(Output { at: now.max(self.now), port: side.out, frame });
-    }
-
-    fn totals_of(&self, number: usize) -> Totals {
-        let side = &self.sides[number];
-        let airtime = side.channel.tti() * side.channel.counters().intervals;
-        Totals {
-            sent: side.delivered,
-            dropped: side.submitted - side.delivered - side.held.iter().flatten().count() as u64,
-            airtime,
-            ..Totals::default()
         }
     }
 }
 
 impl<M: Message> Stage<M> for Bearer<M> {
     fn handle(&mut self, now: Time, port: Port, frame: Frame<M>) {
-        self.now = now;
-        self.advance(now);
-        let number = usize::from(port != Port::Hub);
-        let (mut at, spacing) = (now, frame.spacing);
-        let mut rest = Some(frame);
-        while let Some(frame) = rest {
-            let (head, tail) = frame.split(NonZeroU32::MIN);
-            // Frames of two runs may enter in turn.
-            let place = self.entering.partition_point(|&(other, ..)| other <= at);
-            self.entering.insert(place, (at, number, head));
-            at += spacing;
-            rest = tail;
-        }
+        self.begin(&frame.message);
+        self.stage_mut().handle(now, port, frame);
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        self.now = now;
-        self.advance(now + Span::from_nanos(1));
+        self.stage_mut().handle_timeout(now);
     }
 
     fn poll_output(&mut self) -> Option<Output<M>> {
-        self.outputs.pop_front()
+        self.stage_mut().poll_output()
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        let (at, what) = self.next();
-        let timer = match what {
-            Next::Timer(_) => "rlc",
-            Next::Arrival(_) => "arrival",
-            Next::Entry => "entry",
-            Next::Interval(_) => "interval",
-        };
-        (at != Time::NEVER).then_some(Deadline { at, timer })
+        self.stage().poll_timeout()
     }
 
     fn totals(&self) -> Totals {
-        self.totals_of(0)
+        self.stage().totals()
     }
 
     fn return_totals(&self) -> Totals {
-        self.totals_of(1)
+        self.stage().return_totals()
     }
 
     fn each_held(&self, each: &mut dyn FnMut(Port, &Frame<M>)) {
-        for side in &self.sides {
-            side.held.iter().flatten().for_each(|held| each(side.out, &held.frame));
-        }
-        for (_, number, frame) in &self.entering {
-            each(self.sides[*number].out, frame);
-        }
+        self.stage().each_held(each);
     }
 
     fn never_rests(&self) -> bool {
-        self.sides.iter().any(|side| side.reports_periodically)
+        self.stage().never_rests()
     }
 
     fn figures(&self) -> Vec<Figure> {
-        let [downlink, uplink] = self.counters();
-        let [network, terminal] = self.entities().map(Entity::counters);
-        let data = network.data_pdus + network.retransmissions;
-        let ratio = |value: f64, of: u64| (of > 0).then(|| value / of as f64);
-        let mean_delay = |way: &Counters| ratio(way.delay.as_secs_f64(), way.delivered);
-        let percent = |count: u64, of: u64| ratio(100.0 * count as f64, of);
-        [
-            ("forward_sdus", Some(downlink.submitted as f64)),
-            ("forward_sdus_delivered", Some(downlink.delivered as f64)),
-            ("forward_sdus_discarded", Some(network.sdus_discarded as f64)),
-            ("forward_sdu_delay_s", mean_delay(&downlink)),
-            ("forward_data_pdus", Some(network.data_pdus as f64)),
-            ("forward_retransmissions", Some(network.retransmissions as f64)),
-            ("forward_polls", Some(network.polls as f64)),
-            ("forward_erased_pdus", Some(downlink.channel.erased_pdus as f64)),
-            // Status PDUs of the terminal for each hundred data PDUs that they are about.
-            ("status_overhead_percent", percent(terminal.status_pdus, data)),
-            ("return_status_pdus", Some(terminal.status_pdus as f64)),
-            ("return_sdus", Some(uplink.submitted as f64)),
-            ("return_sdus_delivered", Some(uplink.delivered as f64)),
-            ("return_sdu_delay_s", mean_delay(&uplink)),
-            ("window_moves", Some((network.window_moves + terminal.window_moves) as f64)),
-            ("resets", Some((network.resets + terminal.resets) as f64)),
-            // Ends that do nothing any more, because resets were not answered.
-            ("ends_failed", Some(f64::from(u8::from(downlink.failed) + u8::from(uplink.failed)))),
-        ]
-        .map(|(name, value)| Figure { name, value })
-        .to_vec()
+        self.stage().figures()
     }
 }
 

@@ -5,8 +5,11 @@ use alloc::vec::Vec;
 
 use farcast_core::random::RandomStream;
 use farcast_core::units::{BitRate, Probability};
-use farcast_core::{Piece, Span, Time};
+use farcast_core::{Span, Time};
+use farcast_rlc::format::{Format, HEADER_LEN};
 use farcast_rlc::pdu::Pdu;
+
+use super::sdu::Sdu;
 
 /// What an erasure takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -100,39 +103,47 @@ pub struct ChannelCounters {
     pub pdus: u64,
     /// Of these, those that were erased.
     pub erased_pdus: u64,
+    /// Of the others, those that had no encoding, or that were not what they had been when they were decoded: there should
+    /// be none. They are lost.
+    pub codec_faults: u64,
 }
 
 /// What one interval has carried, on its way.
 #[derive(Clone, Debug)]
-pub(super) struct Interval {
+pub(super) struct Interval<P: Sdu> {
     /// When it arrives.
-    pub(super) at: Time,
+    at: Time,
     /// PDUs that were sent in it.
     pub(super) sent: u16,
     /// Those that were not erased.
-    pub(super) pdus: Vec<Pdu<Piece>>,
+    pdus: Vec<Pdu<P>>,
+    /// Their octets.
+    coded: P::Coded,
 }
 
 /// A channel as it stands. Its intervals begin at multiples of the TTI.
 #[derive(Clone, Debug)]
-pub(super) struct Channel {
+pub(super) struct Channel<P: Sdu> {
     config: ChannelConfig,
+    /// The PDUs that it carries.
+    format: Format,
     /// PDUs that fit an interval.
     capacity: u16,
     /// The number of the first interval that has not begun.
     next: u64,
     stream: RandomStream,
-    under_way: VecDeque<Interval>,
+    under_way: VecDeque<Interval<P>>,
     /// Emptied and kept for their room.
-    spare: Vec<Vec<Pdu<Piece>>>,
+    spare: Vec<Interval<P>>,
     counters: ChannelCounters,
 }
 
-impl Channel {
-    pub(super) fn new(config: ChannelConfig, payload: u16, stream: RandomStream) -> Result<Self, Misfit> {
-        let capacity = config.pdus(payload)?;
+impl<P: Sdu> Channel<P> {
+    pub(super) fn new(config: ChannelConfig, format: Format, stream: RandomStream) -> Result<Self, Misfit> {
+        let capacity = config.pdus(format.pdu_octets - HEADER_LEN)?;
         Ok(Self {
             config,
+            format,
             capacity,
             next: 0,
             stream,
@@ -158,11 +169,12 @@ impl Channel {
     }
 
     /// Sends an interval that begins at `now` with what `poll` gives.
-    pub(super) fn send(&mut self, now: Time, mut poll: impl FnMut() -> Option<Pdu<Piece>>) {
+    pub(super) fn send(&mut self, now: Time, mut poll: impl FnMut() -> Option<Pdu<P>>) {
         self.next = now.as_nanos() / self.config.tti.as_nanos() + 1;
         let Erasures { unit, rate } = self.config.erasures;
-        let mut pdus = self.spare.pop().unwrap_or_default();
+        let mut interval = self.spare.pop().unwrap_or_default();
         let mut sent = 0;
+        let mut spared = 0;
         // Drawn when an interval has something to carry: an idle one loses nothing.
         let mut interval_erased = None;
         while sent < self.capacity
@@ -175,19 +187,25 @@ impl Channel {
             };
             if erased {
                 self.counters.erased_pdus += 1;
+                continue;
+            }
+            spared += 1;
+            if P::encode(&pdu, self.format, &mut interval.coded) {
+                interval.pdus.push(pdu);
             } else {
-                pdus.push(pdu);
+                self.counters.codec_faults += 1;
             }
         }
         if sent == 0 {
-            self.spare.push(pdus);
+            self.spare.push(interval);
             return;
         }
         self.counters.intervals += 1;
         self.counters.pdus += u64::from(sent);
-        self.counters.erased_intervals += u64::from(pdus.is_empty());
-        let at = now + self.config.tti + self.config.processing;
-        self.under_way.push_back(Interval { at, sent, pdus });
+        self.counters.erased_intervals += u64::from(spared == 0);
+        interval.at = now + self.config.tti + self.config.processing;
+        interval.sent = sent;
+        self.under_way.push_back(interval);
     }
 
     /// When the next interval arrives.
@@ -196,13 +214,25 @@ impl Channel {
     }
 
     /// The interval that arrives at `now`.
-    pub(super) fn arrive(&mut self, now: Time) -> Option<Interval> {
+    pub(super) fn arrive(&mut self, now: Time) -> Option<Interval<P>> {
         self.under_way.pop_front_if(|interval| interval.at <= now)
     }
 
-    /// Takes the room of an interval back.
-    pub(super) fn recycle(&mut self, mut interval: Interval) {
-        interval.pdus.clear();
-        self.spare.push(interval.pdus);
+    /// Unpacks an interval that has arrived: `each` is given its PDUs.
+    pub(super) fn unpack(&mut self, mut interval: Interval<P>, mut each: impl FnMut(Pdu<P>)) {
+        for (index, sent) in interval.pdus.drain(..).enumerate() {
+            match P::decode(sent, self.format, &interval.coded, index) {
+                Some(pdu) => each(pdu),
+                None => self.counters.codec_faults += 1,
+            }
+        }
+        P::clear(&mut interval.coded);
+        self.spare.push(interval);
+    }
+}
+
+impl<P: Sdu> Default for Interval<P> {
+    fn default() -> Self {
+        Self { at: Time::ZERO, sent: 0, pdus: Vec::new(), coded: P::Coded::default() }
     }
 }

@@ -70,7 +70,8 @@ impl<P: Payload> Assembly<P> {
         if self.state != State::Collecting {
             return;
         }
-        let most = common.config.max_sdu_octets.get() as usize;
+        // One octet more may turn out to be padding.
+        let most = common.config.max_sdu_octets.get() as usize + 1;
         if self.partial.as_ref().map_or(0, Payload::len) + data.len() > most {
             (self.partial, self.state) = (None, State::TooLong);
             return;
@@ -84,8 +85,11 @@ impl<P: Payload> Assembly<P> {
     /// An SDU has ended.
     fn end(&mut self, keep: bool, common: &mut Common<P>) {
         let state = core::mem::replace(&mut self.state, State::Collecting);
-        common.counters.sdus_too_long += u64::from(state == State::TooLong);
-        if let Some(sdu) = self.partial.take().filter(|_| keep) {
+        let sdu = self.partial.take();
+        let most = common.config.max_sdu_octets.get() as usize;
+        let too_long = state == State::TooLong || sdu.as_ref().is_some_and(|sdu| sdu.len() > most);
+        common.counters.sdus_too_long += u64::from(too_long);
+        if let Some(sdu) = sdu.filter(|_| keep && !too_long) {
             deliver(sdu, common);
         }
     }

@@ -233,6 +233,30 @@ fn an_sdu_without_an_end_takes_no_memory_without_end() {
     }
 }
 
+/// With 198 octets of data in a PDU, 197 leave one of padding, which the next PDU speaks of; decoded, it is there first.
+#[test]
+fn padding_does_not_make_the_longest_sdu_too_long() {
+    for (in_sequence, len, delivered) in [(true, 197, 1), (true, 395, 1), (false, 197, 1), (true, 396, 0)] {
+        let most = if delivered == 1 { len } else { len - 1 };
+        let max_sdu_octets = u32::try_from(most).expect("short").try_into().expect("above 0");
+        let format = Format::new(200);
+        let config = Config { format, peer_format: format, in_sequence, ..bare() };
+        let mut sender = Entity::new(config.clone()).expect("legal");
+        let mut receiver = Entity::new(Config { max_sdu_octets, ..config }).expect("legal");
+        let sdu: Vec<u8> = (0..len).map(|octet: usize| octet as u8).collect();
+        assert!(sender.submit(at(0), sdu.clone()));
+        let mut octets = [0; 200];
+        while let Some(pdu) = sender.poll_pdu(at(0)) {
+            crate::wire::encode(&pdu, format, &mut octets).expect("encodes");
+            let pdu = crate::wire::decode(&octets, format).expect("decodes").map(<[u8]>::to_vec);
+            receiver.handle(at(0), pdu).expect("a new PDU");
+        }
+        let event = receiver.poll_event();
+        assert_eq!(event, (delivered == 1).then_some(crate::Event::Delivered(sdu)), "{len} octets");
+        assert_eq!(receiver.counters().sdus_too_long, 1 - delivered);
+    }
+}
+
 #[test]
 fn pieces_that_do_not_belong_together_are_counted_and_dropped() {
     let (mut one, mut two, mut receiver) = (entity(bare()), entity(bare()), entity(bare()));

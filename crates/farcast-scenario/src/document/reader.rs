@@ -3,6 +3,7 @@
 use core::fmt::Display;
 use core::ops::RangeInclusive;
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use farcast_core::Span;
 use farcast_core::units::{BitRate, Bytes, Probability};
@@ -255,6 +256,23 @@ impl<'d> Reader<'d> {
             Ok(self.inner(table, node.source, path, key))
         };
         nodes.iter().enumerate().map(reader).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// The text of the file that `key` names; an error if the key is absent or the file cannot be read, which says that
+    /// `what` is needed.
+    ///
+    /// A path in the document begins in the document's own directory, that of an assignment where the program runs. A file
+    /// that was [attached](Document::attach) under this name is taken first.
+    pub fn file(&mut self, key: &'static str, what: &str) -> Result<String, DocumentError> {
+        let path = self.text(key)?;
+        if let Some(text) = self.document.attached.get(&path) {
+            return Ok(text.clone());
+        }
+        let laid_over = self.table.get(key).is_some_and(|node| matches!(node.source, Source::Assignment(_)));
+        let directory = Path::new(&self.document.name).parent().filter(|_| !laid_over);
+        let path = directory.map_or_else(|| PathBuf::from(&path), |directory| directory.join(&path));
+        std::fs::read_to_string(&path)
+            .map_err(|error| self.refuse(key, format!("{}: {error}", path.display()), what))
     }
 
     /// Whether there is anything at `key`, whatever it is.

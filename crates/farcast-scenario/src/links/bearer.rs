@@ -104,7 +104,7 @@ fn framing(table: &mut Reader<'_>) -> Result<Framing, DocumentError> {
 }
 
 /// `queue` or `queue_packets`; without one of them, no limit.
-fn queue(table: &mut Reader<'_>) -> Result<QueueLimit, DocumentError> {
+pub(super) fn queue(table: &mut Reader<'_>) -> Result<QueueLimit, DocumentError> {
     let octets = table.optional_bytes("queue")?;
     let packets = table.optional_integer("queue_packets", 1..=u32::MAX)?;
     match (octets, packets) {

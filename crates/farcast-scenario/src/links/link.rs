@@ -9,9 +9,11 @@ use farcast_link::bgan::{
 };
 use farcast_link::outage::{Hold, Schedule, Window};
 use farcast_link::pipe::{Jitter, JitterShape, Pipe, PipeConfig, QueueLimit};
+use farcast_link::trace::{TimelinePipe, TracePipe};
 
-use super::bearer::{BearerKind, BearerSpec};
+use super::bearer::{BearerKind, BearerSpec, queue};
 use super::out;
+use super::recorded::{TimelineSpec, TraceSpec};
 use crate::document::{DocumentError, Reader};
 use farcast_link::{BoxedStage, Chains};
 
@@ -36,6 +38,10 @@ pub enum LinkSpec {
     Pipe(PipeSpec),
     /// Outages in which frames wait.
     Hold(Schedule),
+    /// The moments at which a rate trace delivers.
+    Trace(TraceSpec),
+    /// Rate and delay by time.
+    Timeline(TimelineSpec),
     /// The shared channel of a BGAN bearer.
     BganForward(ForwardConfig),
     /// Its way back.
@@ -55,12 +61,19 @@ pub struct PipeSpec {
 enum Kind {
     Pipe,
     Hold,
+    Trace,
+    Timeline,
     Bgan,
 }
 
 impl Kind {
-    const CHOICES: [(&'static str, Self); 3] =
-        [("pipe", Self::Pipe), ("hold", Self::Hold), ("bgan", Self::Bgan)];
+    const CHOICES: [(&'static str, Self); 5] = [
+        ("pipe", Self::Pipe),
+        ("hold", Self::Hold),
+        ("trace", Self::Trace),
+        ("timeline", Self::Timeline),
+        ("bgan", Self::Bgan),
+    ];
 }
 
 impl LinkSpec {
@@ -75,29 +88,41 @@ impl LinkSpec {
         match (kind, direction) {
             (Kind::Pipe, _) => pipe(table).map(Self::Pipe),
             (Kind::Hold, _) => hold(table).map(Self::Hold),
+            (Kind::Trace, _) => TraceSpec::read(table).map(Self::Trace),
+            (Kind::Timeline, _) => TimelineSpec::read(table).map(Self::Timeline),
             (Kind::Bgan, Direction::Forward) => forward(table).map(Self::BganForward),
             (Kind::Bgan, Direction::Return) => back(table).map(Self::BganReturn),
         }
     }
 
-    /// The stage for `terminals` receivers; `None` if it would pass everything at once.
+    /// The stage for `terminals` receivers.
     pub(super) fn stage<M: Message + Send + 'static>(
         &self,
         direction: Direction,
         terminals: u32,
         stream: RandomStream,
-    ) -> Option<BoxedStage<M>> {
+    ) -> BoxedStage<M> {
         // The settings were checked when they were read.
         const CHECKED: &str = "checked when read";
-        Some(match self {
-            Self::Pipe(pipe) if pipe.config == PipeConfig::default() => return None,
+        match self {
             Self::Pipe(pipe) => Box::new(Pipe::new(pipe.config, out(direction), stream).expect(CHECKED)),
             Self::Hold(schedule) => Box::new(Hold::new(schedule.clone(), out(direction))),
+            Self::Trace(trace) => {
+                Box::new(TracePipe::new(trace.config.clone(), out(direction)).expect(CHECKED))
+            }
+            Self::Timeline(timeline) => {
+                Box::new(TimelinePipe::new(timeline.config.clone(), out(direction)).expect(CHECKED))
+            }
             Self::BganForward(config) => Box::new(Forward::new(config.clone()).expect(CHECKED)),
             Self::BganReturn(config) => {
                 Box::new(Return::new(config.clone(), terminals, stream).expect(CHECKED))
             }
-        })
+        }
+    }
+
+    /// Whether everything passes at once.
+    pub(super) fn is_nothing(&self) -> bool {
+        matches!(self, Self::Pipe(pipe) if pipe.config == PipeConfig::default())
     }
 
     /// The delay, if it is the same for every frame whatever else is on the link.
@@ -115,17 +140,25 @@ impl LinkSpec {
         match self {
             Self::Pipe(pipe) => pipe.config.rate.is_some() || !pipe.config.delay.is_zero(),
             Self::Hold(_) => false,
-            Self::BganForward(_) | Self::BganReturn(_) => true,
+            Self::Timeline(spec) => spec.timeline().has_rate() || spec.timeline().has_delay(),
+            Self::Trace(_) | Self::BganForward(_) | Self::BganReturn(_) => true,
         }
     }
 
     /// Limits a queue that has a rate and no limit to the rate times `round_trip`, at least `least` octets; the limit.
     pub(super) fn default_queue(&mut self, round_trip: Span, least: u64) -> Option<u64> {
-        let Self::Pipe(PipeSpec { config, limited }) = self else { return None };
-        let rate = config.rate.filter(|_| !*limited)?;
+        let (rate, queue, limited) = match self {
+            Self::Pipe(PipeSpec { config, limited }) => (config.rate, &mut config.queue, limited),
+            Self::Trace(spec) => (spec.rate(), &mut spec.config.queue, &mut spec.limited),
+            Self::Timeline(spec) => {
+                (spec.timeline().highest_rate(), &mut spec.config.queue, &mut spec.limited)
+            }
+            _ => return None,
+        };
+        let rate = rate.filter(|_| !*limited)?;
         let octets = u128::from(rate.as_bps()) * u128::from(round_trip.as_nanos()) / 8_000_000_000;
         let octets = u64::try_from(octets).unwrap_or(u64::MAX).max(least);
-        config.queue = QueueLimit::Octets(octets);
+        *queue = QueueLimit::Octets(octets);
         *limited = true;
         Some(octets)
     }
@@ -135,6 +168,8 @@ impl LinkSpec {
         match self {
             Self::Pipe(PipeSpec { config: PipeConfig { delay, jitter: None, .. }, .. }) => *delay,
             Self::Pipe(_) | Self::Hold(_) => Span::ZERO,
+            Self::Trace(spec) => spec.config.delay,
+            Self::Timeline(spec) => spec.timeline().shortest_delay(),
             Self::BganForward(config) => config.propagation,
             Self::BganReturn(config) => config.propagation,
         }
@@ -165,8 +200,22 @@ impl StageSpec {
             Either::Both(kind) => BearerSpec::read(table, kind).map(Self::Both),
             Either::One(kind) => {
                 let direction = table.choice("direction", &Direction::CHOICES)?;
-                Ok(Self::One(direction, LinkSpec::read_kind(table, kind, direction)?))
+                let link = LinkSpec::read_kind(table, kind, direction)?;
+                if matches!(&link, LinkSpec::Timeline(spec) if spec.timeline().has_loss()) {
+                    let wrong = "it has a column per, but a stage of link.stages loses nothing";
+                    let allowed = "such a timeline in link.forward or link.return";
+                    return Err(table.refuse("timeline", wrong, allowed));
+                }
+                Ok(Self::One(direction, link))
             }
+        }
+    }
+
+    /// Which way it carries; `None` if both.
+    pub fn direction(&self) -> Option<Direction> {
+        match self {
+            Self::One(direction, _) => Some(*direction),
+            Self::Both(_) => None,
         }
     }
 
@@ -196,11 +245,13 @@ impl StageSpec {
     ) {
         match self {
             Self::Both(bearer) => chains.push_both(name, bearer.stage(stream)),
-            Self::One(direction, link) => match (link.stage(*direction, terminals, stream), direction) {
-                (None, _) => {}
-                (Some(stage), Direction::Forward) => chains.push_forward(name, stage),
-                (Some(stage), Direction::Return) => chains.push_return(name, stage),
-            },
+            Self::One(_, link) if link.is_nothing() => {}
+            Self::One(Direction::Forward, link) => {
+                chains.push_forward(name, link.stage(Direction::Forward, terminals, stream));
+            }
+            Self::One(Direction::Return, link) => {
+                chains.push_return(name, link.stage(Direction::Return, terminals, stream));
+            }
         }
     }
 }
@@ -208,26 +259,21 @@ impl StageSpec {
 fn pipe(table: &mut Reader<'_>) -> Result<PipeSpec, DocumentError> {
     let rate = table.optional_rate("rate")?;
     let delay = table.span_or("delay", Span::ZERO)?;
-    let octets = table.optional_bytes("queue")?;
-    let packets = table.optional_integer("queue_packets", 1..=u32::MAX)?;
-    let queue = match (octets, packets) {
-        (None, None) => QueueLimit::Unbounded,
-        (Some(Bytes(octets)), None) => QueueLimit::Octets(octets),
-        (None, Some(packets)) => QueueLimit::Packets(packets),
-        (Some(_), Some(_)) => {
-            return Err(table.refuse("queue_packets", "queue limits the queue already", "one of the two"));
-        }
-    };
+    let queue = queue(table)?;
     let jitter = jitter(table)?;
-    let Bytes(overhead) = table.bytes_or("frame_overhead", Bytes(0))?;
-    let Ok(overhead) = u16::try_from(overhead) else {
-        return Err(table.refuse("frame_overhead", "it is larger than any frame", "at most 65535 B"));
-    };
+    let overhead = overhead(table)?;
     let config = PipeConfig { rate, queue, delay, jitter, overhead };
-    let key = if config.jitter.is_some() { "jitter" } else { "queue" };
-    let allowed = "a queue of at least one packet or octet, and jitter from its deviation to the delay";
-    config.check().map_err(|error| table.refuse(key, error.to_string(), allowed))?;
-    Ok(PipeSpec { config, limited: octets.is_some() || packets.is_some() })
+    let allowed = "jitter from its deviation to the delay";
+    config.check().map_err(|error| table.refuse("jitter", error.to_string(), allowed))?;
+    Ok(PipeSpec { config, limited: queue != QueueLimit::Unbounded })
+}
+
+/// `frame_overhead`: octets that the link adds to each frame.
+pub(super) fn overhead(table: &mut Reader<'_>) -> Result<u16, DocumentError> {
+    let Bytes(overhead) = table.bytes_or("frame_overhead", Bytes(0))?;
+    let allowed = "at most 65535 B";
+    u16::try_from(overhead)
+        .map_err(|_| table.refuse("frame_overhead", "it is larger than any frame", allowed))
 }
 
 fn jitter(table: &mut Reader<'_>) -> Result<Option<Jitter>, DocumentError> {

@@ -1,6 +1,7 @@
 //! Who loses what, as a scenario says it.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use farcast_core::random::RandomStream;
 use farcast_core::units::Bytes;
@@ -8,9 +9,10 @@ use farcast_core::{Bitmap, Losses, Probability, Span};
 use farcast_link::bgan::{ForwardConfig, ForwardLosses};
 use farcast_link::losses::{
     AtEnd, Bernoulli, BitErrors, ErrorVectors, GilbertElliott, GilbertElliottConfig, NoLoss, OutageLength,
-    Outages, RandomOutages, Several, Transitions, parse_error_vector,
+    Outages, RandomOutages, Several, TimelineLoss, Transitions, parse_error_vector,
 };
 use farcast_link::outage::Schedule;
+use farcast_link::trace::Timeline;
 
 use super::link::{self, LinkSpec};
 use crate::document::{DocumentError, Reader};
@@ -26,6 +28,7 @@ enum Process {
     Scheduled(Schedule),
     Random(RandomOutages),
     Bgan(ForwardConfig),
+    Timeline(Arc<Timeline>),
 }
 
 /// Loss processes; a frame is lost if any of them loses it.
@@ -33,7 +36,8 @@ enum Process {
 pub struct LossSpec(Vec<Process>);
 
 impl LossSpec {
-    /// The losses of a link. A BGAN bearer has read its own `per`, the loss of a unit of it.
+    /// The losses of a link. A BGAN bearer has read its own `per`, the loss of a unit of it, and a timeline may have a
+    /// column of them.
     pub fn read(table: &mut Reader<'_>, link: &LinkSpec) -> Result<Self, DocumentError> {
         let mut processes = Vec::new();
         if let LinkSpec::BganForward(config) = link {
@@ -44,6 +48,11 @@ impl LossSpec {
             processes.extend(bernoulli(table)?);
         }
         processes.extend(others(table)?);
+        if let LinkSpec::Timeline(spec) = link
+            && spec.timeline().has_loss()
+        {
+            processes.push(Process::Timeline(spec.timeline().clone()));
+        }
         Ok(Self(processes))
     }
 
@@ -53,6 +62,15 @@ impl LossSpec {
         let mut processes: Vec<Process> = bernoulli(table)?.into_iter().collect();
         processes.extend(others(table)?);
         Ok((named || !processes.is_empty()).then_some(Self(processes)))
+    }
+
+    /// The probability of loss, if packets are lost independently of each other and of all else; 0 if nothing is lost.
+    pub fn per(&self) -> Option<Probability> {
+        match self.0.as_slice() {
+            [] => Some(Probability::ZERO),
+            [Process::Bernoulli(p)] => Some(*p),
+            _ => None,
+        }
     }
 
     /// Whether one process may serve receivers that have a link each.
@@ -96,6 +114,7 @@ impl Process {
             Self::Vectors(..) | Self::Scheduled(_) | Self::Random(_) => {
                 RandomStream::derive(stream.clone().bits(), &[3])
             }
+            Self::Timeline(_) => RandomStream::derive(stream.clone().bits(), &[4]),
         };
         match self {
             Self::Bernoulli(p) => Box::new(Bernoulli::new(*p, receivers, stream)),
@@ -113,6 +132,7 @@ impl Process {
             Self::Bgan(config) => {
                 Box::new(ForwardLosses::new(config.clone(), receivers, stream).expect(CHECKED))
             }
+            Self::Timeline(timeline) => Box::new(TimelineLoss::new(timeline.clone(), receivers, stream)),
         }
     }
 }

@@ -3,14 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use farcast_core::random::RandomStream;
-use farcast_core::{Losses, Span, Time};
+use farcast_core::{EventQueue, Losses, Span, Time};
 use farcast_mftp::{
     Body, ClientId, ConfigError, Message, Population, Receiver, ReceiverConfig, Sender, SenderConfig,
 };
 
 use super::group::{Group, Kind, Station};
 use super::{Back, Chains, FlowConfig, FlowState, Observer, Packet, Star, Tally};
-use crate::queue::EventQueue;
 
 /// The address of receiver 0; receiver n has the one n behind it.
 const FIRST_RECEIVER: u32 = 0x0A40_0000;

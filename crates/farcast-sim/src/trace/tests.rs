@@ -186,22 +186,6 @@ fn saturated_times_come_last_and_end() {
 }
 
 #[test]
-fn an_interface_is_described_as_the_format_has_it() {
-    let mut file = Writer::new(Vec::new());
-    file.interface("abc", "");
-    let written = file.finish().unwrap();
-    // Written out by hand from the tables of the format's draft.
-    let expected = [
-        &[1, 0, 0, 0, 40, 0, 0, 0][..],
-        &[101, 0, 0, 0, 0, 0, 0, 0],
-        &[2, 0, 3, 0, b'a', b'b', b'c', 0],
-        &[9, 0, 1, 0, 9, 0, 0, 0],
-        &[0, 0, 0, 0, 40, 0, 0, 0],
-    ];
-    assert_eq!(written, expected.concat());
-}
-
-#[test]
 fn runs_of_one_and_whole_runs_make_the_same_file() {
     let mut whole = trace(Vec::new());
     whole.sent_to(at(0), group(), &data(0, 30));

@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Piece, Probability, Span, Time};
 
+use super::codec::Carried;
 use crate::multilink::header::Header;
 
 /// A frame begins with a flag of its own after so long a pause; else the flag that ended the frame before it does. Linux's
@@ -17,7 +18,7 @@ const MOST_ECHOES: usize = 8;
 /// What a frame carries.
 #[derive(Clone, Debug)]
 pub(super) enum Load {
-    Fragment(Header, Piece),
+    Fragment(Header, Carried),
     /// An Echo-Request with this identifier.
     Request(u8),
     Reply(u8),
@@ -81,7 +82,7 @@ pub(super) enum Ended {
     /// It is on its way, or was sent into a call that is gone.
     Sent,
     /// A fragment that is lost to errors.
-    Damaged(Piece),
+    Damaged(Carried),
 }
 
 impl Line {
@@ -177,7 +178,7 @@ impl Line {
         let damaged = self.loss != Probability::ZERO && self.losses.chance(self.loss.get());
         self.counters.errors += u64::from(damaged);
         let ended = match load {
-            Load::Fragment(_, piece) if damaged => Ended::Damaged(piece),
+            Load::Fragment(_, carried) if damaged => Ended::Damaged(carried),
             load => {
                 if self.connected && !damaged {
                     self.flying.push_back((now + self.delay, load));
@@ -201,8 +202,8 @@ impl Line {
         let flying = self.flying.iter().map(|(_, load)| load);
         let here = self.sending.iter().chain(self.waiting.iter().map(|ready| &ready.load));
         for load in flying.chain(here) {
-            if let Load::Fragment(_, piece) = load {
-                lost(piece);
+            if let Load::Fragment(_, carried) = load {
+                lost(&carried.piece);
             }
         }
         self.flying.clear();

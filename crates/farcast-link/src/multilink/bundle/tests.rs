@@ -10,6 +10,7 @@ use std::vec;
 
 mod calls;
 mod laws;
+mod octets;
 mod rates;
 
 const START: Time = Time::ZERO;

@@ -8,6 +8,7 @@ use farcast_core::stage::{Frame, Totals};
 use farcast_core::{Message, Payload, Piece, Span, Time};
 use smallvec::SmallVec;
 
+use super::codec::{Carried, Codec};
 use super::config::MultilinkConfig;
 use super::line::{Ended, Line, LineCounters, Load, Ready};
 use super::packets::{Packets, Waiting};
@@ -38,6 +39,11 @@ pub struct WayCounters {
     pub lost_by_errors: u64,
     /// Packets without a lost fragment that reassembly gave up, because of its bounds or of a link left out too soon.
     pub given_up: u64,
+    /// Fragments with octets that arrived undamaged and were refused, or packets that were not put together as they had been:
+    /// there should be none. They are lost.
+    pub codec_faults: u64,
+    /// Fragments with octets that were lost to errors and let through by the check sequence. They are lost all the same.
+    pub fcs_missed: u64,
 }
 
 /// One direction.
@@ -56,7 +62,8 @@ pub(super) struct Way<M> {
     up: Vec<bool>,
     waiting: Waiting<M>,
     packets: Packets<M>,
-    reassembler: Reassembler<Piece>,
+    reassembler: Reassembler<Carried>,
+    codec: Codec,
     /// The next sequence number, counted from the start.
     sequence: u64,
     /// The link whose turn it is.
@@ -67,20 +74,25 @@ pub(super) struct Way<M> {
 }
 
 impl<M: Message> Way<M> {
-    /// A direction over `lines`, all of them up; escapes are drawn from the streams, one for each.
+    /// A direction over `lines`, all of them up; escapes are drawn from the streams, one for each. Which octets of a frame
+    /// are damaged, where they are at hand, is drawn from `damage`.
     pub(super) fn new(
         config: &MultilinkConfig,
         lines: Vec<Line>,
         escapes: Vec<RandomStream>,
+        damage: RandomStream,
     ) -> Result<Self, MultilinkError> {
         let mut reassembler = Reassembler::new(config.reassembly, config.header)?;
         (0..lines.len()).for_each(|link| reassembler.join(Time::ZERO, link));
+        // A packet is carried without address and control (RFC 1990 §3). IPv6 has a field of the same length.
+        let protocol = Framing { acfc: true, ..config.framing }.header(PROTOCOL_IPV4);
+        let longest = protocol.len() + usize::from(config.reassembly.mrru);
         Ok(Self {
             format: config.header,
             policy: config.policy,
             framing: config.framing,
-            // A packet is carried without address and control (RFC 1990 §3). IPv6 has a field of the same length.
-            protocol: Framing { acfc: true, ..config.framing }.header(PROTOCOL_IPV4),
+            codec: Codec::new(config.framing, config.header, longest, damage),
+            protocol,
             link_buffer: config.link_buffer,
             mrru: config.reassembly.mrru,
             up: alloc::vec![true; lines.len()],
@@ -204,26 +216,31 @@ impl<M: Message> Way<M> {
         }
     }
 
-    /// How long the frame of a fragment is. The octets of the packet are looked at where they are at hand; else their
-    /// escapes are drawn, and those of the check sequence always.
+    /// The frame of a fragment: encoded where the octets of the packet are at hand; else its length, with the escapes of
+    /// as many random octets.
     fn frame(&mut self, link: usize, header: Header, piece: Piece, frame: &Frame<M>) -> Ready {
         let framing = &self.framing;
         let lower = framing.header(PROTOCOL_MP);
         let upper = header.encode(self.format);
         let overhead = (lower.len() + upper.len()) as u64 + framing.fcs.octets() + 1;
-        // The packet begins with its protocol field, which is known, and then has the octets of the frame.
+        let len = piece.len() as u64;
         let (Range { start, end }, field) = (piece.range(), self.protocol.len());
         let (start, end) = (*start as usize, *end as usize);
-        let protocol = &self.protocol[start.min(field)..end.min(field)];
-        let (start, end) = (start.saturating_sub(field), end.saturating_sub(field));
-        let known: u64 = [&lower, &upper, protocol].map(|octets| framing.count_escapes(octets)).iter().sum();
-        let escapes = &mut self.escapes[link];
-        let drawn = match frame.message.octets(0).and_then(|octets| octets.get(start..end)) {
-            Some(octets) => framing.count_escapes(octets) + framing.escapes(framing.fcs.octets(), escapes),
-            None => framing.escapes((end - start) as u64 + framing.fcs.octets(), escapes),
+        let (encoded, octets) = if let Some(octets) = octets_of(frame) {
+            let encoded = self.codec.encode(header, start..end, (&self.protocol, octets));
+            let octets = encoded.len() as u64;
+            (encoded, octets)
+        } else {
+            // The packet begins with its protocol field, which is known, and then has the octets of the frame.
+            let protocol = &self.protocol[start.min(field)..end.min(field)];
+            let unknown = (end.saturating_sub(field) - start.saturating_sub(field)) as u64;
+            let known: u64 =
+                [&lower, &upper, protocol].map(|octets| framing.count_escapes(octets)).iter().sum();
+            let drawn = framing.escapes(unknown + framing.fcs.octets(), &mut self.escapes[link]);
+            (Vec::new(), overhead + len + known + drawn)
         };
-        let octets = overhead + piece.len() as u64 + known + drawn;
-        Ready { load: Load::Fragment(header, piece), overhead, escapes: known + drawn, octets }
+        let load = Load::Fragment(header, Carried { piece, octets: encoded });
+        Ready { load, overhead, escapes: octets - overhead - len, octets }
     }
 
     /// Sends an Echo-Request or an Echo-Reply on `link`.
@@ -242,9 +259,8 @@ impl<M: Message> Way<M> {
     /// Does what is due on `link`. Gives what leaves to `out`, and returns the echo that arrived.
     pub(super) fn act(&mut self, now: Time, link: usize, mut out: impl FnMut(Frame<M>)) -> Option<Load> {
         match self.lines[link].arrive(now) {
-            Some(Load::Fragment(header, piece)) => {
-                // What reassembly refuses, it has counted.
-                let _refused = self.reassembler.receive(now, link, header, piece);
+            Some(Load::Fragment(header, carried)) => {
+                self.receive(now, link, header, carried);
                 self.release(&mut out);
                 return None;
             }
@@ -253,10 +269,28 @@ impl<M: Message> Way<M> {
         }
         match self.lines[link].end(now)? {
             Ended::Sent => {}
-            Ended::Damaged(piece) => self.lose(piece.packet(), false),
+            Ended::Damaged(carried) => {
+                self.lose(carried.piece.packet(), false);
+                let missed = carried.has_octets() && self.codec.misses(carried.octets);
+                self.counters.fcs_missed += u64::from(missed);
+            }
         }
         self.dispatch(now);
         None
+    }
+
+    /// Takes a fragment that has arrived, with the header that it has on the line.
+    fn receive(&mut self, now: Time, link: usize, mut header: Header, mut carried: Carried) {
+        if carried.has_octets() {
+            let Some(decoded) = self.codec.decode(&mut carried) else {
+                self.counters.codec_faults += 1;
+                self.lose(carried.piece.packet(), false);
+                return;
+            };
+            header = decoded;
+        }
+        // What reassembly refuses, it has counted.
+        let _refused = self.reassembler.receive(now, link, header, carried);
     }
 
     /// Acts on the timer of reassembly.
@@ -275,11 +309,18 @@ impl<M: Message> Way<M> {
 
     /// Hands out what reassembly has released.
     fn release(&mut self, mut out: impl FnMut(Frame<M>)) {
-        while let Some(piece) = self.reassembler.poll_packet() {
-            if let Some(frame) = self.packets.take(piece.packet()).filter(|_| piece.is_whole()) {
-                self.counters.delivered += 1;
-                out(frame);
+        while let Some(packet) = self.reassembler.poll_packet() {
+            let taken = self.packets.take(packet.piece.packet()).filter(|_| packet.is_whole());
+            let Some(mut frame) = taken else { continue };
+            if packet.has_octets() {
+                let Some(octets) = packet.octets.strip_prefix(&self.protocol[..]) else {
+                    self.counters.codec_faults += 1;
+                    continue;
+                };
+                frame.message.put_octets(0, octets);
             }
+            self.counters.delivered += 1;
+            out(frame);
         }
         self.counters.given_up += self.packets.settle(self.reassembler.decided());
     }
@@ -309,4 +350,9 @@ impl<M: Message> Way<M> {
         self.reassembler.join(now, link);
         self.dispatch(now);
     }
+}
+
+/// The octets of a packet, if all are at hand.
+fn octets_of<M: Message>(frame: &Frame<M>) -> Option<&[u8]> {
+    frame.message.octets(0).filter(|octets| octets.len() as u64 == frame.octets(0))
 }

@@ -10,6 +10,8 @@ use super::{Bearer, BearerConfig};
 use crate::pipe::probe::{Probe, flatten};
 use crate::umts::{ChannelConfig, ErasureUnit, Erasures};
 
+mod octets;
+
 /// 57.5 ms, as every channel here has.
 const PROCESSING: Span = Span::from_micros(57_500);
 
@@ -163,7 +165,7 @@ fn a_packet_that_is_given_up_lets_those_behind_it_pass() {
     stage.handle(Time::ZERO, Port::Hub, packets(0, 500, 300, Span::from_millis(100)));
     let out = drain(&mut stage, micros(600_000_000));
     let [downlink, _] = stage.counters();
-    let discarded = stage.entities()[0].counters().sdus_discarded;
+    let discarded = stage.rlc()[0].sdus_discarded;
     assert!(discarded > 50, "{discarded}");
     // Each was delivered or given up; one may be both, where only the report of it was missing.
     assert!(out.len() as u64 + discarded >= 500 && out.len() < 450, "{} and {discarded}", out.len());
@@ -184,7 +186,7 @@ fn what_is_given_up_too_early_arrives() {
         stage.handle(Time::ZERO, Port::Hub, packets(first, 400, 1500, Span::from_millis(400)));
     }
     let out = drain(&mut stage, micros(600_000_000));
-    let [network, terminal] = stage.entities().map(|entity| *entity.counters());
+    let [network, terminal] = stage.rlc().map(|counters| *counters);
     assert_eq!(out.len() as u64, terminal.sdus_delivered, "all that RLC delivers leaves");
     assert!(out.len() < 800 && out.len() as u64 + network.sdus_discarded > 850, "{} {network:?}", out.len());
     assert!(out.is_sorted_by(|a, b| a.0 <= b.0));

@@ -20,7 +20,7 @@ fn entries() -> impl Strategy<Value = Vec<Entry>> {
     })
 }
 
-fn config() -> impl Strategy<Value = MultilinkConfig> {
+pub(super) fn config() -> impl Strategy<Value = MultilinkConfig> {
     let policy = prop_oneof![
         Just(Policy::Free),
         Just(Policy::Whole),

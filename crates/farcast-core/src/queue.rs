@@ -1,9 +1,10 @@
 //! The event queue: what happens next.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
 
-use farcast_core::Time;
+use crate::Time;
 
 /// Events in the order of their times; those of one instant in the order in which they were pushed, those pushed as
 /// late behind all others, so that a simulation is the same every time.
@@ -98,7 +99,7 @@ impl<E> EventQueue<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farcast_core::random::RandomStream;
+    use crate::random::RandomStream;
 
     #[test]
     fn times_are_in_order_and_ties_in_the_order_of_pushing() {
@@ -111,7 +112,7 @@ mod tests {
             expected.push((at, number));
         }
         expected.sort();
-        let popped: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+        let popped: Vec<_> = core::iter::from_fn(|| queue.pop()).collect();
         assert_eq!(popped, expected);
     }
 
@@ -133,7 +134,7 @@ mod tests {
         let mut waiting: Vec<_> = queue.iter().copied().collect();
         waiting.sort_by_key(|(_, number)| *number);
         assert!(waiting.iter().map(|(_, number)| *number).eq(0..10_000));
-        let popped: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+        let popped: Vec<_> = core::iter::from_fn(|| queue.pop()).collect();
         assert_eq!(popped, expected);
         assert_eq!(queue.iter().count(), 0);
     }

@@ -1,0 +1,269 @@
+//! Logs and captures written by a thread of their own, so that a real-time thread never waits for a file.
+//!
+//! The real-time side copies what it has to say into a batch, whose room is there from the start, and changes a full one
+//! for an empty one. It never waits, for a file or for a lock, and allocates nothing: batches pass through rings between
+//! one writer and one reader each. Where all batches are with the writer, what comes is missed, and counted.
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use farcast_capture::output::{Output, StagedFile};
+//! use farcast_capture::packets::{self, PacketRecord, Verdict, Way};
+//! use farcast_capture::pcapng::{Direction, Writer};
+//! use farcast_capture::recorder::{Recorder, RecorderConfig};
+//! use farcast_core::{Span, Time};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let log = packets::create(Path::new("link.parquet"), &[("seed", "1"), ("link", "geo")])?;
+//! let out: Box<dyn Output> = Box::new(StagedFile::create(Path::new("link.pcapng"))?);
+//! let mut capture = Writer::starting_at(out, 1_795_262_400_000_000_000);
+//! capture.section("farcast", "geo, seed 1");
+//! let near = capture.interface("near", "the terminal's end");
+//! let mut recorder = Recorder::start(&RecorderConfig::default(), Some(log), Some(capture))?;
+//! let queue = recorder.cause("forward: queue");
+//! # let packet = [0x45; 1500];
+//! recorder.capture(near, Time::ZERO + Span::from_millis(5), Direction::Outbound, &packet);
+//! recorder.packet(&PacketRecord {
+//!     number: 0,
+//!     way: Way::Forward,
+//!     terminal: Some(0),
+//!     entered: Time::ZERO + Span::from_millis(5),
+//!     planned: None,
+//!     left: None,
+//!     octets: 1500,
+//!     verdict: Verdict::Dropped,
+//!     cause: queue,
+//! });
+//! let summary = recorder.finish()?;
+//! assert_eq!(summary.missed, 0);
+//! # Ok(())
+//! # }
+//! ```
+
+use std::io;
+use std::mem;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use farcast_core::{Span, Time};
+use rtrb::{Consumer, Producer, RingBuffer};
+
+use crate::output::Output;
+use crate::packets::{PacketLog, PacketRecord};
+use crate::pcapng::{self, Direction};
+
+mod batch;
+mod writer;
+
+use batch::{Batch, Captured};
+use writer::{Ending, SharedEnding, Writer};
+
+/// Names in a table of causes.
+const MOST_CAUSES: usize = u16::MAX as usize;
+
+/// How much a recorder holds. All of it is taken at the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecorderConfig {
+    /// Batches, of which one is being filled; fewer than 2 count as 2.
+    pub batches: usize,
+    /// Records and captured packets of a batch; none counts as 1.
+    pub entries: usize,
+    /// Octets of captured packets of a batch, if there is a capture. A packet that has more is missed.
+    pub octets: usize,
+}
+
+/// 26 MB: room for a writer that stands still for half a second at 50,000 packets a second that are logged and captured at
+/// both ends, or at 100 Mbit/s.
+impl Default for RecorderConfig {
+    fn default() -> Self {
+        Self { batches: 16, entries: 8192, octets: 1 << 20 }
+    }
+}
+
+/// A cause by its number in the table of the recorder that [gave it](Recorder::cause). In another's it means another
+/// cause or none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct CauseId(u16);
+
+impl CauseId {
+    /// Nothing to say.
+    pub const NONE: Self = Self(0);
+}
+
+/// What was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    /// Records in the log.
+    pub records: u64,
+    /// Packets in the capture.
+    pub captured: u64,
+    /// Records and packets that are in neither, because the writer could not keep up.
+    pub missed: u64,
+}
+
+/// The real-time side. Dropped without [`finish`](Self::finish), it leaves no files.
+#[derive(Debug)]
+pub struct Recorder {
+    logs: bool,
+    captures: bool,
+    batch: Batch,
+    /// The causes by their numbers, from 1.
+    causes: Vec<String>,
+    missed: u64,
+    /// No entry of the batch at hand is older.
+    waiting_since: Time,
+    /// To the writer.
+    full: Producer<Batch>,
+    /// From the writer.
+    empty: Consumer<Batch>,
+    ending: Arc<SharedEnding>,
+    thread: Option<JoinHandle<io::Result<Summary>>>,
+}
+
+impl Recorder {
+    /// Starts the writer. Records go to `log`, octets to `capture`, whose section and interfaces are already described;
+    /// what is absent is not recorded, and without both there is no thread.
+    ///
+    /// A thread inherits the priority of the one that starts it: start the recorder before raising one's own.
+    ///
+    /// # Errors
+    /// If the system gives no thread.
+    pub fn start(
+        config: &RecorderConfig,
+        log: Option<Box<dyn PacketLog>>,
+        capture: Option<pcapng::Writer<Box<dyn Output>>>,
+    ) -> io::Result<Self> {
+        let (logs, captures) = (log.is_some(), capture.is_some());
+        let entries = if logs || captures { config.entries.max(1) } else { 0 };
+        let octets = if captures { config.octets } else { 0 };
+        let batches = config.batches.max(2);
+        let (full, to_write) = RingBuffer::new(batches);
+        let (mut emptied, empty) = RingBuffer::new(batches);
+        // Each has room for all batches, so that a push never fails.
+        (1..batches).for_each(|_| drop(emptied.push(Batch::new(entries, octets))));
+        let ending = Arc::new(SharedEnding::default());
+        let writer = Writer::new(to_write, emptied, Arc::clone(&ending), log, capture);
+        let builder = thread::Builder::new().name("recorder".to_string());
+        let thread = (logs || captures).then(|| builder.spawn(|| writer.run())).transpose()?;
+        Ok(Self {
+            logs,
+            captures,
+            batch: Batch::new(entries, octets),
+            causes: Vec::new(),
+            missed: 0,
+            waiting_since: Time::ZERO,
+            full,
+            empty,
+            ending,
+            thread,
+        })
+    }
+
+    /// The number of the cause `name`. Ask once and keep it: this may allocate. After 65,534 names every other one is
+    /// recorded as "other".
+    pub fn cause(&mut self, name: &str) -> CauseId {
+        if name.is_empty() {
+            return CauseId::NONE;
+        }
+        let known = self.causes.iter().position(|cause| cause == name);
+        let index = known.unwrap_or_else(|| {
+            if self.causes.len() < MOST_CAUSES {
+                let last = self.causes.len() + 1 == MOST_CAUSES;
+                let name = if last { "other" } else { name };
+                self.causes.push(name.to_string());
+                self.batch.push_cause(name.to_string());
+            }
+            self.causes.len() - 1
+        });
+        CauseId(index as u16 + 1)
+    }
+
+    /// Records what became of a packet.
+    pub fn packet(&mut self, record: &PacketRecord<CauseId>) {
+        if self.logs && !self.batch.push_record(record) {
+            self.miss_unless(|batch| batch.push_record(record));
+        }
+    }
+
+    /// Records that `octets`, from the IP header on, passed `interface` at `at`. Tell packets in the order of time.
+    pub fn capture(&mut self, interface: u32, at: Time, direction: Direction, octets: &[u8]) {
+        let captured = Captured { interface, at, direction };
+        if self.captures && !self.batch.push_captured(captured, octets) {
+            self.miss_unless(|batch| batch.push_captured(captured, octets));
+        }
+    }
+
+    /// Hands the batch at hand over if something in it may have waited for `age` or longer at `now`. Call it in idle
+    /// moments, so that files are not far behind a slow link.
+    pub fn flush_if_older(&mut self, now: Time, age: Span) {
+        let due = now.since(self.waiting_since) >= age;
+        if self.batch.is_empty() || (due && self.hand_over()) {
+            self.waiting_since = now;
+        }
+    }
+
+    /// Records and packets that were missed so far, because the writer could not keep up.
+    pub fn missed(&self) -> u64 {
+        self.missed
+    }
+
+    /// Waits until everything is written and the files have their names.
+    ///
+    /// # Errors
+    /// The first that a log or a capture gave; a file that is not complete is not left, the other is completed.
+    pub fn finish(mut self) -> io::Result<Summary> {
+        let written = self.close(Ending::Finish)?;
+        Ok(Summary { missed: self.missed, ..written })
+    }
+
+    /// Makes room and tries again; whoever has no room even then is missed.
+    fn miss_unless(&mut self, push: impl FnOnce(&mut Batch) -> bool) {
+        if !(self.hand_over() && push(&mut self.batch)) {
+            self.missed = self.missed.saturating_add(1);
+        }
+    }
+
+    /// Changes the batch at hand for an empty one, if there is one.
+    fn hand_over(&mut self) -> bool {
+        let Ok(empty) = self.empty.pop() else { return false };
+        let full = mem::replace(&mut self.batch, empty);
+        self.send(full);
+        true
+    }
+
+    /// Gives `batch` to the writer, whose ring has room for all that there are.
+    fn send(&mut self, batch: Batch) {
+        drop(self.full.push(batch));
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+
+    /// Gives the writer what is left and waits for its end.
+    fn close(&mut self, ending: Ending) -> io::Result<Summary> {
+        let last = mem::take(&mut self.batch);
+        self.send(last);
+        self.ending.set(ending);
+        self.wake();
+        let written = self.thread.take().map_or(Ok(Ok(Summary::default())), JoinHandle::join);
+        written.unwrap_or_else(|_| {
+            Err(io::Error::other("the thread that writes the log and the capture panicked"))
+        })
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            // Nothing is kept, so nothing can go wrong that matters.
+            let _ = self.close(Ending::Abandon);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

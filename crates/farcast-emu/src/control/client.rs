@@ -1,0 +1,268 @@
+//! The other end: a client of a running emulation.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+
+use farcast_core::{Span, Time};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use rustix::process::geteuid;
+
+use super::server::timespec;
+use super::{Answer, ControlError, Line, Request, Snapshot, running, socket_name};
+use crate::Clock;
+
+/// How long an answer may take.
+const PATIENCE: Span = Span::from_secs(5);
+/// The longest line that is taken, in octets: a snapshot of a hundred thousand terminals.
+const LONGEST_LINE: usize = 16 << 20;
+/// How many snapshots that come before an answer are kept; of more, the newest.
+const MOST_KEPT: usize = 16;
+
+/// A connection to a running emulation.
+#[derive(Debug)]
+pub struct Control {
+    pid: u32,
+    stream: UnixStream,
+    clock: Clock,
+    input: Vec<u8>,
+    /// How much of the input holds no end of a line.
+    searched: usize,
+    /// How many requests are not answered yet.
+    owed: usize,
+    /// Lines that came before an answer that was waited for.
+    kept: VecDeque<Line>,
+}
+
+impl Control {
+    /// Connects to the emulation of process `pid`, or without one to the only one of this user's (of any user's, for root)
+    /// that runs in this network namespace.
+    ///
+    /// # Errors
+    /// [`ControlError::NoneRunning`], [`ControlError::Several`], [`ControlError::NotRunning`],
+    /// [`ControlError::OtherUser`], [`ControlError::Busy`], or what the system says.
+    pub fn connect(pid: Option<u32>) -> Result<Self, ControlError> {
+        if let Some(pid) = pid {
+            return Self::open(pid);
+        }
+        let mut found = Vec::new();
+        for pid in running() {
+            match Self::open(pid) {
+                // Any user can take such a name, and one that has just ended is none that runs.
+                Err(ControlError::OtherUser { .. } | ControlError::NotRunning { .. }) => {}
+                control => found.push((pid, control)),
+            }
+        }
+        match found.len() {
+            0 => Err(ControlError::NoneRunning),
+            1 => found.remove(0).1,
+            _ => Err(ControlError::Several(found.iter().map(|(pid, _)| *pid).collect())),
+        }
+    }
+
+    fn open(pid: u32) -> Result<Self, ControlError> {
+        let action = "connect to the emulation";
+        let address = SocketAddrUnix::new_abstract_name(socket_name(pid).as_bytes())
+            .map_err(ControlError::when(action))?;
+        // Not blocking: where nobody accepts, connecting would wait for ever.
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+            .map_err(ControlError::when(action))?;
+        match connect(&socket, &address) {
+            Ok(()) => {}
+            Err(Errno::CONNREFUSED) => return Err(ControlError::NotRunning { pid, running: running() }),
+            Err(Errno::AGAIN) => return Err(ControlError::Busy { pid }),
+            Err(errno) => return Err(ControlError::when(action)(errno)),
+        }
+        let owner = socket_peercred(&socket).map_err(ControlError::when(action))?.uid;
+        let user = geteuid();
+        if owner != user && !user.is_root() {
+            return Err(ControlError::OtherUser { pid });
+        }
+        let (stream, clock) = (UnixStream::from(socket), Clock::start());
+        Ok(Self { pid, stream, clock, input: Vec::new(), searched: 0, owed: 0, kept: VecDeque::new() })
+    }
+
+    /// The emulation's process.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Sends a request and waits for its answer, at most 5 s. What comes before it is kept for [`next`](Self::next):
+    /// answers to what was [sent](Self::send) before, and the newest 16 snapshots of a watch.
+    ///
+    /// # Errors
+    /// [`ControlError::Refused`] with what the emulation says against it, [`ControlError::Ended`],
+    /// [`ControlError::Silent`], or [`ControlError::Malformed`].
+    pub fn request(&mut self, request: &Request) -> Result<Answer, ControlError> {
+        let mut before = self.owed;
+        self.send(request)?;
+        let until = self.clock.now() + PATIENCE;
+        loop {
+            let now = self.clock.now();
+            match self.receive(until.since(now))? {
+                Some(Line::Ok(answer)) if before == 0 => return Ok(answer),
+                Some(Line::Error(sentence)) if before == 0 => return Err(ControlError::Refused(sentence)),
+                Some(line) => {
+                    before -= usize::from(is_answer(&line));
+                    self.keep(line);
+                }
+                None if now >= until => return Err(silent()),
+                None => {}
+            }
+        }
+    }
+
+    /// Asks for a snapshot now and every `every`, and gives them one after the other until the emulation ends.
+    ///
+    /// # Errors
+    /// Like [`request`](Self::request).
+    pub fn watch(mut self, every: Span) -> Result<Watch, ControlError> {
+        self.request(&Request::Watch { every })?;
+        self.kept.retain(|line| !is_answer(line));
+        Ok(Watch { control: Some(self), every })
+    }
+
+    /// Sends a request. Its answer is one of the next lines: answers come in the order of their requests.
+    ///
+    /// # Errors
+    /// [`ControlError::Ended`], or [`ControlError::Silent`] if the emulation has not read it within 5 s.
+    pub fn send(&mut self, request: &Request) -> Result<(), ControlError> {
+        let mut line =
+            serde_json::to_vec(request).map_err(|error| ControlError::Malformed(error.to_string()))?;
+        line.push(b'\n');
+        let until = self.clock.now() + PATIENCE;
+        let mut rest = &*line;
+        while !rest.is_empty() {
+            match self.stream.write(rest) {
+                Ok(count) => rest = &rest[count..],
+                Err(error) => self.pass(&error, PollFlags::OUT, until)?,
+            }
+        }
+        self.owed += 1;
+        Ok(())
+    }
+
+    /// The next line, if one comes within `limit`.
+    ///
+    /// # Errors
+    /// [`ControlError::Ended`] or [`ControlError::Malformed`].
+    pub fn next(&mut self, limit: Span) -> Result<Option<Line>, ControlError> {
+        match self.kept.pop_front() {
+            Some(line) => Ok(Some(line)),
+            None => self.receive(limit),
+        }
+    }
+
+    fn keep(&mut self, line: Line) {
+        self.kept.push_back(line);
+        let mut snapshots = self.kept.iter().enumerate().filter(|(_, line)| !is_answer(line));
+        if let (Some((oldest, _)), true) = (snapshots.next(), snapshots.count() >= MOST_KEPT) {
+            self.kept.remove(oldest);
+        }
+    }
+
+    /// The next line of the socket.
+    fn receive(&mut self, limit: Span) -> Result<Option<Line>, ControlError> {
+        let until = self.clock.now() + limit;
+        let mut buffer = [0; 16 << 10];
+        loop {
+            if let Some(line) = self.line() {
+                let line: Line = serde_json::from_slice(&line)
+                    .map_err(|error| ControlError::Malformed(error.to_string()))?;
+                self.owed = self.owed.saturating_sub(usize::from(is_answer(&line)));
+                return Ok(Some(line));
+            }
+            if self.input.len() > LONGEST_LINE {
+                return Err(ControlError::Malformed(format!("a line of more than {LONGEST_LINE} octets")));
+            }
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Err(ControlError::Ended),
+                Ok(count) => self.input.extend_from_slice(&buffer[..count]),
+                Err(error) => match self.pass(&error, PollFlags::IN, until) {
+                    Err(ControlError::Silent { .. }) => return Ok(None),
+                    other => other?,
+                },
+            }
+        }
+    }
+
+    /// Takes a line out of the input.
+    fn line(&mut self) -> Option<Vec<u8>> {
+        let end = self.input[self.searched..].iter().position(|&octet| octet == b'\n');
+        let Some(end) = end.map(|end| self.searched + end) else {
+            self.searched = self.input.len();
+            return None;
+        };
+        self.searched = 0;
+        let rest = self.input.split_off(end + 1);
+        Some(std::mem::replace(&mut self.input, rest))
+    }
+
+    /// Waits until `until` where `error` says that the socket is not ready for what `flags` name.
+    fn pass(&self, error: &io::Error, flags: PollFlags, until: Time) -> Result<(), ControlError> {
+        match error.kind() {
+            io::ErrorKind::Interrupted => Ok(()),
+            io::ErrorKind::WouldBlock => {
+                let now = self.clock.now();
+                if now >= until {
+                    return Err(silent());
+                }
+                let mut sources = [PollFd::new(&self.stream, flags)];
+                match poll(&mut sources, Some(&timespec(until.since(now)))) {
+                    Ok(_) | Err(Errno::INTR) => Ok(()),
+                    Err(errno) => Err(ControlError::when("wait for the emulation")(errno)),
+                }
+            }
+            _ => Err(ControlError::Ended),
+        }
+    }
+}
+
+/// Whether a line answers a request.
+fn is_answer(line: &Line) -> bool {
+    !matches!(line, Line::Snapshot(_))
+}
+
+fn silent() -> ControlError {
+    ControlError::Silent { seconds: PATIENCE.as_nanos() / 1_000_000_000 }
+}
+
+/// The snapshots of a running emulation, until it ends.
+#[derive(Debug)]
+pub struct Watch {
+    /// The connection, until the end.
+    control: Option<Control>,
+    every: Span,
+}
+
+impl Watch {
+    fn step(&mut self) -> Result<Option<Snapshot>, ControlError> {
+        let limit = self.every + PATIENCE;
+        let Some(control) = &mut self.control else { return Ok(None) };
+        match control.next(limit) {
+            Ok(Some(Line::Snapshot(snapshot))) => Ok(Some(*snapshot)),
+            Ok(Some(Line::Error(sentence))) => Err(ControlError::Refused(sentence)),
+            Ok(Some(Line::Ok(_))) => Err(ControlError::Malformed("an answer to no request".into())),
+            Ok(None) => Err(silent()),
+            Err(ControlError::Ended) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Iterator for Watch {
+    type Item = Result<Snapshot, ControlError>;
+
+    /// The next snapshot, when it comes. After an error or the emulation's end there are no more.
+    fn next(&mut self) -> Option<Self::Item> {
+        let step = self.step();
+        if !matches!(step, Ok(Some(_))) {
+            self.control = None;
+        }
+        step.transpose()
+    }
+}

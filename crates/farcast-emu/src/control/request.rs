@@ -1,0 +1,286 @@
+//! What a client may ask for.
+
+use std::fmt;
+use std::str::FromStr;
+
+use farcast_core::units::UnitError;
+use farcast_core::{BitRate, Probability, Span};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use super::error::{RequestError, ValueError};
+
+/// The shortest time between the snapshots of a watch.
+pub const FASTEST_WATCH: Span = Span::from_millis(100);
+/// The longest time between the snapshots of a watch.
+pub const SLOWEST_WATCH: Span = Span::from_secs(3600);
+
+/// One of a link's ways.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// From the hub to the terminals: far to near.
+    Forward,
+    /// From the terminals to the hub: near to far.
+    Return,
+}
+
+/// What is to change on the link while it runs. At least one of the last four is there.
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "SetValues", into = "SetValues")]
+pub struct Change {
+    /// On which way; both without one.
+    pub way: Option<Way>,
+    /// At the stage of this name; the link as a whole without one.
+    pub stage: Option<String>,
+    /// The rate from now on.
+    pub rate: Option<BitRate>,
+    /// The one-way delay from now on.
+    pub delay: Option<Span>,
+    /// The probability of loss of a packet from now on.
+    pub per: Option<Probability>,
+    /// Nothing passes for so long from now; 0 ends an outage that was set before.
+    pub outage: Option<Span>,
+}
+
+/// A request to a running emulation.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Request {
+    /// Change the link.
+    Set(Change),
+    /// Send a snapshot now and one at this pace, [`FASTEST_WATCH`] to [`SLOWEST_WATCH`], from then on. A later watch takes
+    /// its place.
+    Watch {
+        /// The time between two of them.
+        every: Span,
+    },
+    /// Send one snapshot.
+    Snapshot,
+    /// Say what is emulated.
+    Describe,
+    /// End the emulation in good order.
+    Stop,
+}
+
+impl Request {
+    /// Reads the request on a line, with or without the line's end.
+    ///
+    /// # Errors
+    /// Why it is none, in one sentence.
+    pub fn parse(line: &[u8]) -> Result<Self, RequestError> {
+        serde_json::from_slice(line).map_err(|error| {
+            let text = error.to_string();
+            let place = format!(" at line {} column {}", error.line(), error.column());
+            let reason = text.strip_suffix(&place).unwrap_or(&text).to_owned();
+            if error.is_data() {
+                RequestError::Invalid(reason)
+            } else {
+                RequestError::Json { reason, octet: error.column() }
+            }
+        })
+    }
+}
+
+impl FromStr for Request {
+    type Err = RequestError;
+    fn from_str(text: &str) -> Result<Self, RequestError> {
+        Self::parse(text.as_bytes())
+    }
+}
+
+impl Serialize for Request {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        match self {
+            Self::Set(change) => map.serialize_entry("set", change)?,
+            Self::Watch { every } => {
+                let every = Literal::span(*every);
+                map.serialize_entry("watch", &WatchValues { every })?;
+            }
+            Self::Snapshot => map.serialize_entry("snapshot", &Nothing {})?,
+            Self::Describe => map.serialize_entry("describe", &Nothing {})?,
+            Self::Stop => map.serialize_entry("stop", &Nothing {})?,
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Request {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(RequestVisitor)
+    }
+}
+
+struct RequestVisitor;
+
+/// What a request has to look like.
+const ONE_KEY: &str = "a request is an object with one key: set, watch, snapshot, describe or stop";
+
+impl<'de> Visitor<'de> for RequestVisitor {
+    type Value = Request;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with one key: set, watch, snapshot, describe or stop")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Request, A::Error> {
+        let name: String = map.next_key()?.ok_or_else(|| A::Error::custom(ONE_KEY))?;
+        let nothing = |Object(Nothing {}), request| request;
+        let request = match &*name {
+            "set" => Request::Set(map.next_value::<Object<Change>>()?.0),
+            "watch" => Request::Watch { every: map.next_value::<Object<Pace>>()?.0.0 },
+            "snapshot" => nothing(map.next_value()?, Request::Snapshot),
+            "describe" => nothing(map.next_value()?, Request::Describe),
+            "stop" => nothing(map.next_value()?, Request::Stop),
+            _ => {
+                let known = "there are set, watch, snapshot, describe and stop";
+                return Err(A::Error::custom(format_args!("unknown request `{name}`: {known}")));
+            }
+        };
+        match map.next_key::<IgnoredAny>()? {
+            None => Ok(request),
+            Some(_) => Err(A::Error::custom(ONE_KEY)),
+        }
+    }
+}
+
+/// A `T` that is written as an object. Alone it could be an array of its values too, which nobody should rely on.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ObjectVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+            type Value = Object<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+        deserializer.deserialize_map(ObjectVisitor(std::marker::PhantomData))
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// The values of a watch as they are written.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WatchValues {
+    every: Literal,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(try_from = "WatchValues")]
+struct Pace(Span);
+
+impl TryFrom<WatchValues> for Pace {
+    type Error = ValueError;
+    fn try_from(values: WatchValues) -> Result<Self, ValueError> {
+        let every: Span = values.every.quantity("every")?;
+        if (FASTEST_WATCH..=SLOWEST_WATCH).contains(&every) { Ok(Self(every)) } else { Err(ValueError::Pace) }
+    }
+}
+
+/// A quantity as it is written: a text, or a number, which is enough for a probability alone.
+#[derive(Clone)]
+struct Literal(String);
+
+impl Literal {
+    fn quantity<T: FromStr<Err = UnitError>>(&self, key: &'static str) -> Result<T, ValueError> {
+        self.0.parse().map_err(|error| ValueError::Quantity { key, error })
+    }
+
+    fn span(span: Span) -> Self {
+        Self(format!("{} ns", span.as_nanos()))
+    }
+}
+
+impl Serialize for Literal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Literal {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct LiteralVisitor;
+        impl Visitor<'_> for LiteralVisitor {
+            type Value = Literal;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text of a number and its unit")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Literal, E> {
+                Ok(Literal(text.into()))
+            }
+            fn visit_u64<E>(self, number: u64) -> Result<Literal, E> {
+                Ok(Literal(number.to_string()))
+            }
+            fn visit_i64<E>(self, number: i64) -> Result<Literal, E> {
+                Ok(Literal(number.to_string()))
+            }
+            fn visit_f64<E>(self, number: f64) -> Result<Literal, E> {
+                Ok(Literal(number.to_string()))
+            }
+        }
+        deserializer.deserialize_any(LiteralVisitor)
+    }
+}
+
+/// The values of a set as they are written.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SetValues {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    way: Option<Way>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stage: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rate: Option<Literal>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    delay: Option<Literal>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    per: Option<Literal>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    outage: Option<Literal>,
+}
+
+impl TryFrom<SetValues> for Change {
+    type Error = ValueError;
+    fn try_from(values: SetValues) -> Result<Self, ValueError> {
+        let SetValues { way, stage, rate, delay, per, outage } = values;
+        if rate.is_none() && delay.is_none() && per.is_none() && outage.is_none() {
+            return Err(ValueError::NothingToSet);
+        }
+        Ok(Self {
+            way,
+            stage,
+            rate: rate.map(|rate| rate.quantity("rate")).transpose()?,
+            delay: delay.map(|delay| delay.quantity("delay")).transpose()?,
+            per: per.map(|per| per.quantity("per")).transpose()?,
+            outage: outage.map(|outage| outage.quantity("outage")).transpose()?,
+        })
+    }
+}
+
+impl From<Change> for SetValues {
+    fn from(change: Change) -> Self {
+        let Change { way, stage, rate, delay, per, outage } = change;
+        Self {
+            way,
+            stage,
+            rate: rate.map(|rate| Literal(format!("{} bit/s", rate.as_bps()))),
+            delay: delay.map(Literal::span),
+            per: per.map(|per| Literal(per.get().to_string())),
+            outage: outage.map(Literal::span),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

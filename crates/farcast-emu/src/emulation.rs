@@ -1,0 +1,146 @@
+//! A link with hosts at its ends, in real time.
+//!
+//! ```no_run
+//! use farcast_emu::emulation::{Emulation, Plan};
+//! use farcast_scenario::{Document, Links};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let document = Document::parse("geo.toml", "[link.forward]\ndelay = \"260 ms\"\n")?;
+//! let plan = Plan::between_two(Links::read(&mut document.root())?, 1);
+//! let emulation = Emulation::start(plan, None)?;
+//! let mut ping = std::process::Command::new("ping");
+//! let near = &emulation.terminals()[0];
+//! near.namespace().spawn(ping.args(["-c", "3", &emulation.hub().address().to_string()]))?.wait()?;
+//! let report = emulation.finish()?;
+//! assert!(report.valid);
+//! # Ok(())
+//! # }
+//! ```
+
+mod report;
+
+use farcast_capture::recorder::Recorder;
+use farcast_core::{Probability, Span};
+use farcast_scenario::Links;
+use farcast_scenario::receivers::Group;
+
+pub use report::{LatenessReport, LatenessRow, Report, StageReport, WayReport};
+
+use crate::host::{Host, Place};
+use crate::link::{Link, LinkConfig};
+use crate::relay::{Relay, RelayHandle, Running, View};
+use crate::route::MOST_TERMINALS;
+use crate::{Clock, EmuError};
+
+/// What is emulated.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The link.
+    pub link: LinkConfig,
+    /// The run is invalid if more than one in a hundred packets leaves later than this share of the round-trip time
+    /// without load, or than [`LEAST_LATENESS`] if that is longer.
+    pub late_share: Probability,
+}
+
+/// Lateness that no round-trip time is too short for: what a timer on a machine with other work does.
+pub const LEAST_LATENESS: Span = Span::from_millis(1);
+
+/// The share of the round-trip time by which packets may be late, where nobody says otherwise.
+pub const LATE_SHARE: f64 = 0.01;
+
+impl Plan {
+    /// One hub and one terminal.
+    pub fn between_two(links: Links, seed: u64) -> Self {
+        Self::new(links, vec![Group { receivers: 1, delay: Span::ZERO, losses: None }], seed)
+    }
+
+    /// One hub and these terminals.
+    pub fn new(links: Links, groups: Vec<Group>, seed: u64) -> Self {
+        let late_share = Probability::new(LATE_SHARE).unwrap_or(Probability::ZERO);
+        Self { link: LinkConfig { links, groups, seed }, late_share }
+    }
+
+    /// How late the 99th percentile may be.
+    pub fn latest(&self) -> Span {
+        let round_trip = self.link.links.least_round_trip();
+        let share = round_trip.as_secs_f64() * self.late_share.get();
+        Span::from_secs_f64(share).max(LEAST_LATENESS)
+    }
+}
+
+/// An emulation that runs. Dropped without [`finish`](Self::finish), it ends at once.
+pub struct Emulation {
+    plan: Plan,
+    hub: Host,
+    terminals: Vec<Host>,
+    running: Running,
+}
+
+impl Emulation {
+    /// Makes the hosts and starts the link between them.
+    ///
+    /// # Errors
+    /// [`EmuError::Terminals`], or what the system does not allow.
+    pub fn start(plan: Plan, recorder: Option<Recorder>) -> Result<Self, EmuError> {
+        let count = plan.link.terminals();
+        if count == 0 || count > MOST_TERMINALS {
+            return Err(EmuError::Terminals { count, most: MOST_TERMINALS });
+        }
+        let mtu = plan.link.links.mtu;
+        let (hub, device) = Host::create(Place::Hub, mtu)?;
+        let mut devices = vec![device];
+        let mut terminals = Vec::new();
+        for number in 0..count {
+            let (host, device) = Host::create(Place::Terminal(number), mtu)?;
+            terminals.push(host);
+            devices.push(device);
+        }
+        let link = Link::new(plan.link.clone(), recorder);
+        let running = Relay::start(link, devices, Clock::start())?;
+        Ok(Self { plan, hub, terminals, running })
+    }
+
+    /// What is emulated.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The host at the hub.
+    pub fn hub(&self) -> &Host {
+        &self.hub
+    }
+
+    /// The hosts at the terminals, by number.
+    pub fn terminals(&self) -> &[Host] {
+        &self.terminals
+    }
+
+    /// The link while it runs.
+    pub fn handle(&self) -> RelayHandle {
+        self.running.handle.clone()
+    }
+
+    /// Whether the relay has ended before it was told to, because of an error that [`finish`](Self::finish) tells.
+    pub fn has_failed(&self) -> bool {
+        self.running.has_ended()
+    }
+
+    /// Ends it, and writes the log and the capture to their end. What is still inside the link is gone.
+    ///
+    /// # Errors
+    /// What the relay had to end for, or why a file could not be written.
+    pub fn finish(self) -> Result<Report, EmuError> {
+        let dropped = self.dropped_by_devices()?;
+        let ended = self.running.end()?;
+        let recorded = ended.recorder.map(Recorder::finish).transpose();
+        let recorded = recorded.map_err(EmuError::when("write what was recorded"))?;
+        let view = View::of(&ended.link, ended.state);
+        Ok(Report::new(&self.plan, &view, &ended.link.figures(), recorded, dropped))
+    }
+
+    /// Packets that the kernel dropped because the relay did not read them in time.
+    fn dropped_by_devices(&self) -> Result<u64, EmuError> {
+        let hosts = std::iter::once(&self.hub).chain(&self.terminals);
+        hosts.map(Host::dropped_by_device).try_fold(0, |sum, dropped| Ok(sum + dropped?))
+    }
+}

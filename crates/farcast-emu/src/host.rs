@@ -1,0 +1,96 @@
+//! A host behind a link: a network namespace, and in it the device that leads to the link.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use crate::EmuError;
+use crate::namespace::Namespace;
+use crate::network::Network;
+use crate::route::{HUB, terminal_address};
+use crate::tun::{Tun, TunConfig};
+
+/// What the device of every host is called.
+pub const DEVICE: &str = "farcast0";
+
+/// Which host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The hub.
+    Hub,
+    /// A terminal.
+    Terminal(u32),
+}
+
+impl Place {
+    /// Its address.
+    pub const fn address(self) -> Ipv4Addr {
+        match self {
+            Self::Hub => HUB,
+            Self::Terminal(number) => terminal_address(number),
+        }
+    }
+}
+
+/// A host. Everything that its programs send leaves by [`DEVICE`].
+#[derive(Debug)]
+pub struct Host {
+    place: Place,
+    namespace: Namespace,
+}
+
+impl Host {
+    /// Makes one whose packets have at most `mtu` octets; its device is the caller's to read and write.
+    ///
+    /// # Errors
+    /// What the system does not allow.
+    pub fn create(place: Place, mtu: u16) -> Result<(Self, Tun), EmuError> {
+        let namespace = Namespace::create()?;
+        // A link carries what programs send: neighbours and routers of IPv6 are nobody there. A kernel may have no IPv6.
+        let _ = namespace.set_parameter("net.ipv6.conf.all.disable_ipv6", "1");
+        if place == Place::Hub {
+            // Terminals reach each other by way of the hub, whose redirects would only be noise.
+            namespace.set_parameter("net.ipv4.conf.all.send_redirects", "0")?;
+            namespace.set_parameter("net.ipv4.conf.default.send_redirects", "0")?;
+            namespace.set_parameter("net.ipv4.ip_forward", "1")?;
+        }
+        let tun = namespace.run(|| configure(place, mtu))??;
+        Ok((Self { place, namespace }, tun))
+    }
+
+    /// Which one it is.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Its address.
+    pub fn address(&self) -> Ipv4Addr {
+        self.place.address()
+    }
+
+    /// Packets that the kernel dropped because nobody read them from the device in time.
+    ///
+    /// # Errors
+    /// What the system says against asking.
+    pub(crate) fn dropped_by_device(&self) -> Result<u64, EmuError> {
+        let read = || std::fs::read_to_string("/proc/thread-self/net/dev");
+        let text = self.namespace.run(read)?.map_err(EmuError::when("read the counters of a device"))?;
+        // After the name come eight columns of receiving; of sending, the fourth are drops (proc_net(5)).
+        let line = text.lines().find_map(|line| line.trim_start().strip_prefix(DEVICE)?.strip_prefix(':'));
+        Ok(line.and_then(|line| line.split_whitespace().nth(11)?.parse().ok()).unwrap_or(0))
+    }
+
+    /// Where its programs run.
+    pub fn namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+}
+
+/// Makes the device in the calling thread's namespace.
+fn configure(place: Place, mtu: u16) -> Result<Tun, EmuError> {
+    let tun = Tun::open(&TunConfig { mtu, ..TunConfig::new(DEVICE) })?;
+    let mut network = Network::open()?;
+    network.set_up("lo")?;
+    network.add_address(DEVICE, IpAddr::V4(place.address()), 32)?;
+    network.set_up(DEVICE)?;
+    network.add_route(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0, DEVICE)?;
+    Ok(tun)
+}

@@ -1,0 +1,252 @@
+//! The thread that carries packets between devices and the link: the only one that reads and writes them.
+//!
+//! It waits for devices, for the link's next instant (a timerfd in the same set) and for orders (an eventfd). It asks for
+//! a real-time priority, which is what keeps it on time on a busy machine; where that is refused it asks to be nice to
+//! itself, and goes on as it is where that is refused too.
+
+mod orders;
+mod poller;
+
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+
+use farcast_capture::lateness::Lateness;
+use farcast_capture::pcapng::Direction;
+use farcast_capture::recorder::Recorder;
+use farcast_core::{Span, Time};
+use farcast_link::End;
+use serde::Serialize;
+
+use orders::Order;
+pub use orders::{RelayHandle, View, WayView};
+use poller::{Poller, Ready};
+
+use crate::clock::sharpen_timers;
+use crate::link::{Departure, Destination, Link};
+use crate::route::{self, Route};
+use crate::tun::Tun;
+use crate::{Clock, EmuError};
+
+/// How many packets are read from a device before others are looked at.
+const BATCH: usize = 64;
+
+/// How often files are brought up to date.
+const FLUSH: Span = Span::from_millis(500);
+
+/// How the thread is scheduled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheduling {
+    /// In real time (`SCHED_FIFO`).
+    Fifo,
+    /// Like every other thread.
+    #[default]
+    Normal,
+}
+
+/// Packets of hosts that are not the link's to carry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Strays {
+    /// Reports of group membership.
+    pub membership: u64,
+    /// They are no IPv4.
+    pub foreign: u64,
+    /// Nobody has their address.
+    pub unroutable: u64,
+}
+
+/// The relay as it stands, beside its link.
+#[derive(Clone, Debug)]
+pub struct RelayState {
+    /// How late packets were written.
+    pub lateness: Lateness,
+    /// What was not carried.
+    pub strays: Strays,
+    /// How its thread is scheduled.
+    pub scheduling: Scheduling,
+    /// When.
+    pub now: Time,
+}
+
+/// What is left of a relay that has ended.
+pub struct Ended {
+    /// The link.
+    pub link: Link,
+    /// The relay.
+    pub state: RelayState,
+    /// The recorder, to be finished.
+    pub recorder: Option<Recorder>,
+}
+
+/// A relay that is about to start.
+pub(crate) struct Relay {
+    clock: Clock,
+    link: Link,
+    /// The hub's, and the terminals'.
+    devices: Vec<Tun>,
+    poller: Poller,
+    orders: Receiver<Order>,
+    state: RelayState,
+    ending: bool,
+    buffer: Vec<u8>,
+}
+
+/// A relay that runs on its thread. Dropped, it ends at once.
+pub(crate) struct Running {
+    pub(crate) handle: RelayHandle,
+    thread: Option<thread::JoinHandle<Result<Ended, EmuError>>>,
+}
+
+impl Running {
+    /// Whether it has ended by itself.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(thread::JoinHandle::is_finished)
+    }
+
+    /// Ends it.
+    pub(crate) fn end(mut self) -> Result<Ended, EmuError> {
+        self.handle.end();
+        let Some(thread) = self.thread.take() else { return Err(EmuError::Ended) };
+        thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.handle.end();
+            // What it ended with is nobody's any more.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Relay {
+    /// Starts carrying packets between the hub's device, which is the first, and those of the terminals. Time begins now.
+    pub(crate) fn start(link: Link, devices: Vec<Tun>, clock: Clock) -> Result<Running, EmuError> {
+        let poller = Poller::new(&devices)?;
+        let (sender, orders) = mpsc::channel();
+        let handle = RelayHandle::new(sender, poller.bell());
+        let state = RelayState {
+            lateness: Lateness::new(),
+            strays: Strays::default(),
+            scheduling: Scheduling::Normal,
+            now: Time::ZERO,
+        };
+        let buffer = vec![0; usize::from(u16::MAX)];
+        let relay = Self { clock, link, devices, poller, orders, state, ending: false, buffer };
+        let started = thread::Builder::new().name("relay".into()).spawn(move || relay.run());
+        let thread = started.map_err(EmuError::when("start a thread"))?;
+        Ok(Running { handle, thread: Some(thread) })
+    }
+
+    fn run(mut self) -> Result<Ended, EmuError> {
+        sharpen_timers();
+        self.state.scheduling = raise_priority();
+        let mut ready = Vec::new();
+        while !self.ending {
+            self.poller.wait(self.clock, self.link.next_at(), &mut ready)?;
+            self.advance()?;
+            for &source in &ready {
+                match source {
+                    Ready::Device(number) => self.read(number)?,
+                    Ready::Orders => self.obey()?,
+                }
+            }
+            self.advance()?;
+        }
+        self.state.now = self.clock.now();
+        let recorder = self.link.end();
+        Ok(Ended { link: self.link, state: self.state, recorder })
+    }
+
+    /// Reads what waits at a device, and lets it enter the link.
+    fn read(&mut self, number: usize) -> Result<(), EmuError> {
+        for _ in 0..BATCH {
+            let Some(len) = self.devices[number].read(&mut self.buffer)? else { break };
+            let now = self.clock.now();
+            // What leaves before this packet enters does so at its own time.
+            if self.link.next_at() <= now {
+                self.advance()?;
+            }
+            self.enter(now, number, len);
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, now: Time, number: usize, len: usize) {
+        let packet = &self.buffer[..len];
+        if let Some(recorder) = self.link.recorder() {
+            recorder.capture(number as u32, now, Direction::Outbound, packet);
+        }
+        let terminals = self.devices.len() as u32 - 1;
+        let from = (number as u32).checked_sub(1);
+        let route =
+            if from.is_none() { route::from_hub(packet, terminals) } else { route::from_terminal(packet) };
+        match route {
+            Route::Terminal(terminal) => self.link.enter(now, End::Terminal, Some(terminal), packet),
+            Route::All => self.link.enter(now, End::Terminal, None, packet),
+            Route::Hub => self.link.enter(now, End::Hub, from, packet),
+            Route::Membership => self.state.strays.membership += 1,
+            Route::Foreign => self.state.strays.foreign += 1,
+            Route::Unroutable => self.state.strays.unroutable += 1,
+        }
+    }
+
+    /// Brings the link up to now, and writes what leaves it.
+    fn advance(&mut self) -> Result<(), EmuError> {
+        let now = self.clock.now();
+        let Self { link, devices, clock, state, .. } = self;
+        let mut failure = None;
+        link.advance(now, |link, departure| {
+            if let Err(error) = write(link, devices, *clock, state, departure) {
+                failure.get_or_insert(error);
+            }
+        });
+        if let Some(recorder) = link.recorder() {
+            recorder.flush_if_older(now, FLUSH);
+        }
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+/// Writes a packet to its device.
+fn write(
+    link: &mut Link,
+    devices: &[Tun],
+    clock: Clock,
+    state: &mut RelayState,
+    departure: Departure,
+) -> Result<(), EmuError> {
+    let number = match departure.to {
+        Destination::Hub => 0,
+        Destination::Terminal(terminal) => 1 + terminal as usize,
+    };
+    let taken = devices[number].write(&[std::io::IoSlice::new(departure.packet.octets())])?;
+    let left = clock.now();
+    state.lateness.record(left.since(departure.at));
+    if let Some(recorder) = link.recorder() {
+        recorder.capture(number as u32, left, Direction::Inbound, departure.packet.octets());
+    }
+    link.delivered(departure, taken.then_some(left));
+    Ok(())
+}
+
+/// Asks for a real-time priority in the middle of the range; what came of it.
+fn raise_priority() -> Scheduling {
+    use thread_priority::{
+        RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
+        set_thread_priority_and_policy, thread_native_id,
+    };
+    const MIDDLE: u8 = 50;
+    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+    let priority = ThreadPriorityValue::try_from(MIDDLE).map(ThreadPriority::Crossplatform);
+    let raised = priority
+        .is_ok_and(|priority| set_thread_priority_and_policy(thread_native_id(), priority, policy).is_ok());
+    if raised {
+        return Scheduling::Fifo;
+    }
+    // The next best, and where that is refused, things are as they are.
+    let _ = rustix::process::nice(-20);
+    Scheduling::Normal
+}

@@ -1,0 +1,49 @@
+//! Losses whose probability follows a timeline.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use farcast_core::random::RandomStream;
+use farcast_core::{Probability, Time};
+
+use super::{Among, Hazard, Losses};
+use crate::trace::{Timeline, Watch};
+
+/// Every receiver loses every frame with the probability that a [`Timeline`] has for its time, independently of all else.
+///
+/// The time of a frame is the one that it is offered with, and time 0 of the timeline is time 0 of the channel. A timeline
+/// without losses loses nothing. While the probability does not change, fates are those of a
+/// [`Bernoulli`](super::Bernoulli) process with the same random stream.
+#[derive(Clone, Debug)]
+pub struct TimelineLoss {
+    hazard: Hazard,
+    watch: Watch,
+    /// The last probability and its hazard.
+    last: (Probability, f64),
+    receivers: u32,
+}
+
+impl TimelineLoss {
+    /// Each of `receivers` loses frames as `timeline` says.
+    pub fn new(timeline: Arc<Timeline>, receivers: u32, stream: RandomStream) -> Self {
+        let (watch, last) = (Watch::new(timeline), (Probability::ZERO, 0.0));
+        Self { hazard: Hazard::new(stream), watch, last, receivers }
+    }
+}
+
+impl Losses for TimelineLoss {
+    fn draw(&mut self, now: Time, _octets: u64, among: Among<'_>, lost: &mut Vec<u32>) {
+        let (conditions, _) = self.watch.at(now);
+        if self.last.0 != conditions.per {
+            self.last = (conditions.per, Hazard::of(conditions.per));
+        }
+        self.hazard.lost(self.last.1, self.receivers, among, lost);
+    }
+
+    fn is_memoryless(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! Real octets over the links of a bundle: fragments with their headers, in frames with their check sequences.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use farcast_core::random::RandomStream;
+use farcast_core::{Payload, Piece};
+
+use crate::multilink::header::{Format, Header};
+use crate::ppp::framing::{FLAG, PROTOCOL_MP};
+use crate::ppp::{Deframer, Framing};
+
+/// A part of a packet, with octets where those of the packet are at hand.
+#[derive(Clone, Debug)]
+pub(super) struct Carried {
+    pub(super) piece: Piece,
+    /// On a link its frame up to the closing flag, behind it the part itself; none where they are not at hand.
+    pub(super) octets: Vec<u8>,
+}
+
+impl Carried {
+    /// Whether its octets are carried: no part is empty.
+    pub(super) const fn has_octets(&self) -> bool {
+        !self.octets.is_empty()
+    }
+}
+
+impl Payload for Carried {
+    fn len(&self) -> usize {
+        self.piece.len()
+    }
+
+    fn split_to(&mut self, count: usize) -> Self {
+        let octets = self.octets.split_to(count);
+        Self { piece: self.piece.split_to(count), octets }
+    }
+
+    fn join(&mut self, mut tail: Self) {
+        self.piece.join(tail.piece);
+        self.octets.append(&mut tail.octets);
+    }
+
+    fn is_whole(&self) -> bool {
+        self.piece.is_whole()
+    }
+}
+
+/// Frames and deframes what the links of one direction carry.
+///
+/// Errors take frames, and spare the flags between them. So each frame stands between two flags, and one deframer serves all
+/// links.
+#[derive(Clone, Debug)]
+pub(super) struct Codec {
+    framing: Framing,
+    format: Format,
+    deframer: Deframer,
+    /// Where errors are.
+    errors: RandomStream,
+    /// The header and the fragment at hand.
+    information: Vec<u8>,
+}
+
+impl Codec {
+    /// For packets of up to `octets`, their protocol field included.
+    pub(super) fn new(framing: Framing, format: Format, octets: usize, errors: RandomStream) -> Self {
+        let mut deframer = Deframer::bounded(framing, format.octets() + octets);
+        let nothing = deframer.next(&mut &[FLAG][..]);
+        debug_assert_eq!(nothing, None);
+        Self { framing, format, deframer, errors, information: Vec::new() }
+    }
+
+    /// The frame, from its first octet to its closing flag, of the part `range` of a packet that has these octets behind
+    /// its protocol field.
+    pub(super) fn encode(
+        &mut self,
+        header: Header,
+        range: Range<usize>,
+        (field, octets): (&[u8], &[u8]),
+    ) -> Vec<u8> {
+        self.information.clear();
+        self.information.extend_from_slice(&header.encode(self.format));
+        let packet = field.iter().chain(octets);
+        self.information.extend(packet.skip(range.start).take(range.len()));
+        let mut frame = Vec::new();
+        self.framing.encode(PROTOCOL_MP, &self.information, false, &mut frame);
+        frame
+    }
+
+    /// Takes a frame that has arrived: its header. What it carries replaces it. `None` if nothing like that comes out.
+    pub(super) fn decode(&mut self, carried: &mut Carried) -> Option<Header> {
+        let packet = self.deframer.next(&mut &carried.octets[..])?;
+        if packet.protocol != PROTOCOL_MP {
+            return None;
+        }
+        let (header, fragment) = Header::decode(self.format, packet.information).ok()?;
+        carried.octets.clear();
+        carried.octets.extend_from_slice(fragment);
+        (fragment.len() == carried.piece.len()).then_some(header)
+    }
+
+    /// Takes a frame that is lost to errors: one bit of it, anywhere but in the closing flag, is wrong. Whether the check
+    /// sequence lets it through.
+    pub(super) fn misses(&mut self, mut frame: Vec<u8>) -> bool {
+        let bits = 8 * frame.len().saturating_sub(1) as u64;
+        let bit = self.errors.below(bits);
+        if let Some(octet) = frame.get_mut((bit / 8) as usize) {
+            *octet ^= 1 << (bit % 8);
+        }
+        let mut input = &frame[..];
+        let mut missed = false;
+        while self.deframer.next(&mut input).is_some() {
+            missed = true;
+        }
+        missed
+    }
+}

@@ -1,0 +1,82 @@
+//! Real octets over a line: framed at one end, damaged as the line says, deframed at the other.
+
+use alloc::vec::Vec;
+
+use super::damage::Damage;
+use super::deframe::Deframer;
+use super::framing::{FLAG, Framing};
+
+/// What a [`Carrier`] has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct CarrierCounters {
+    /// Frames that arrived undamaged and were refused.
+    pub(super) faults: u64,
+    /// Frames that arrived damaged and were taken.
+    pub(super) missed: u64,
+}
+
+/// The octets of one direction of a line. What becomes of a frame the line has said; the carrier does it to the octets, and
+/// compares.
+#[derive(Clone, Debug)]
+pub(super) struct Carrier {
+    framing: Framing,
+    deframer: Deframer,
+    /// The octets on the line.
+    frame: Vec<u8>,
+    /// The information of the packet that came out last.
+    packet: Vec<u8>,
+    counters: CarrierCounters,
+}
+
+impl Carrier {
+    /// For packets of up to `mru` octets. The receiver stands between two frames if `aligned`, else it waits for a flag.
+    pub(super) fn new(framing: Framing, mru: u16, aligned: bool) -> Self {
+        let (frame, packet) = (Vec::new(), Vec::new());
+        let deframer = Deframer::new(framing, mru);
+        let mut carrier = Self { framing, deframer, frame, packet, counters: CarrierCounters::default() };
+        carrier.restart(aligned);
+        carrier
+    }
+
+    pub(super) const fn counters(&self) -> &CarrierCounters {
+        &self.counters
+    }
+
+    /// The information of the packet that came out last.
+    pub(super) fn packet(&self) -> &[u8] {
+        &self.packet
+    }
+
+    /// A frame has passed whose octets nobody knows; where it has left the receiver, the line knows.
+    pub(super) fn restart(&mut self, aligned: bool) {
+        self.deframer.restart();
+        if aligned {
+            let nothing = self.deframer.next(&mut &[FLAG][..]);
+            debug_assert_eq!(nothing, None);
+        }
+    }
+
+    /// Sends a packet. Whether it came out, of those that the line says are `intact`; none of the others leaves.
+    ///
+    /// The frame that counts is the one that its last octet ends: if a cut-off takes a closing flag and nothing else, the
+    /// frame before comes out with the next flag, too late. An empty packet behind a header of one octet is too short for a
+    /// frame (RFC 1662 §3.1) and does not come out.
+    pub(super) fn carry(&mut self, protocol: u16, information: &[u8], damage: &Damage, intact: bool) -> bool {
+        self.frame.clear();
+        self.framing.encode(protocol, information, damage.leading(), &mut self.frame);
+        damage.inflict(&mut self.frame);
+        let mut input = &self.frame[..];
+        let mut arrived = None;
+        while let Some(packet) = self.deframer.next(&mut input) {
+            if input.is_empty() {
+                arrived = Some(packet.protocol);
+                self.packet.clear();
+                self.packet.extend_from_slice(packet.information);
+            }
+        }
+        let whole = arrived == Some(protocol);
+        self.counters.faults += u64::from(intact && !whole && !information.is_empty());
+        self.counters.missed += u64::from(!intact && arrived.is_some());
+        intact && whole
+    }
+}

@@ -1,0 +1,24 @@
+//! Links whose rate changes as a file says: rate traces of mahimahi, and timelines of rate, delay and loss.
+//!
+//! | stage | what it follows |
+//! |---|---|
+//! | [`TracePipe`] | a [`RateTrace`]: moments at which up to 1504 octets can be delivered, as mahimahi records them |
+//! | [`TimelinePipe`] | a [`Timeline`]: a table of rate and delay by time |
+//!
+//! Both are drop-tail queues in one direction whose departures are known at entry, so there are no timers. What a
+//! timeline says of losses is a process of its own, [`TimelineLoss`](crate::losses::TimelineLoss).
+
+mod error;
+mod fifo;
+mod opportunities;
+mod replay;
+mod timeline;
+mod varying;
+
+pub use error::{TimelineError, TraceError};
+pub use opportunities::{OPPORTUNITY_OCTETS, RateTrace};
+pub use replay::{TracePipe, TracePipeConfig};
+pub use timeline::{Conditions, Timeline};
+pub use varying::{TimelinePipe, TimelinePipeConfig};
+
+pub(crate) use timeline::Watch;

@@ -1,0 +1,145 @@
+//! The stage whose rate and delay follow a timeline.
+
+use alloc::sync::Arc;
+
+use farcast_core::engine::{Deadline, Message};
+use farcast_core::stage::{Backlog, Frame, Output, Port, Stage, Totals};
+use farcast_core::{Span, Time};
+
+use super::fifo::{Fifo, Sending, Server};
+use super::timeline::Lap;
+use super::{Timeline, Watch};
+use crate::LinkError;
+use crate::pipe::QueueLimit;
+
+/// The settings of a [`TimelinePipe`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct TimelinePipeConfig {
+    /// What it follows. Time 0 of the timeline is time 0 of the stage.
+    pub timeline: Arc<Timeline>,
+    /// What may wait or be in service; what enters beyond that is dropped. Where the timeline has no rates nothing ever
+    /// waits.
+    pub queue: QueueLimit,
+    /// Octets that the link adds to each frame.
+    pub overhead: u16,
+}
+
+/// One direction of a link whose rate and delay follow a timeline.
+///
+/// Frames are sent at the rate of the moment: one that is being sent when the rate changes goes on at the new rate, and
+/// during an outage, a rate of 0, it and what waits behind it wait. Each is delayed by what the timeline says when its
+/// sending ends; where the delay has become shorter nothing overtakes what was sent before: it leaves together with it.
+/// Where the last line of a timeline that does not repeat is an outage, what is not sent by then never leaves
+/// ([`Time::NEVER`]).
+///
+/// Its airtime is the time in which frames were sent, without outages. Nothing can be set: the timeline says it all. Its
+/// losses are a [`TimelineLoss`](crate::losses::TimelineLoss).
+#[derive(Clone, Debug)]
+pub struct TimelinePipe<M> {
+    fifo: Fifo<M>,
+    server: Schedule,
+}
+
+impl<M: Message> TimelinePipe<M> {
+    /// A link whose frames leave at `out`.
+    ///
+    /// # Errors
+    /// [`LinkError::ZeroQueue`] if the queue has a limit of 0.
+    pub fn new(config: TimelinePipeConfig, out: Port) -> Result<Self, LinkError> {
+        let TimelinePipeConfig { timeline, queue, overhead } = config;
+        let mut fifo = Fifo::new(queue, overhead, out)?;
+        if !timeline.has_rate() {
+            fifo.lift_limit();
+        }
+        let lap = timeline.lap();
+        let (sending, leaving) = (Watch::new(timeline.clone()), Watch::new(timeline));
+        Ok(Self { fifo, server: Schedule { sending, leaving, lap, free: Time::ZERO } })
+    }
+}
+
+/// A server whose rate changes with time.
+#[derive(Clone, Debug)]
+struct Schedule {
+    /// What holds where sending goes on.
+    sending: Watch,
+    /// What holds where it has ended.
+    leaving: Watch,
+    lap: Option<Lap>,
+    /// When everything that entered has been sent.
+    free: Time,
+}
+
+impl Schedule {
+    /// When `work` (bit/s times nanoseconds) is done that begins at `at`, and how much of that time had a rate above 0.
+    fn work(&mut self, mut at: Time, mut work: u128) -> Sending {
+        let mut busy = Span::ZERO;
+        if let Some(Lap { period, work: each, open }) = self.lap
+            && work > each
+        {
+            // One lap after another, from wherever it begins, does the same work; a rest is left for the steps.
+            let laps = u64::try_from((work - 1) / each).unwrap_or(u64::MAX);
+            work -= u128::from(laps) * each;
+            at += period * laps;
+            busy = open * laps;
+        }
+        loop {
+            let (conditions, until) = self.sending.at(at);
+            let Some(rate) = conditions.rate else { return Sending { done: at, busy } };
+            let rate = u128::from(rate);
+            let room = u128::from(until.since(at).as_nanos()) * rate;
+            if work <= room {
+                // With a rate of 0 there is room for nothing, which takes no time.
+                let span = Span::from_nanos(work.div_ceil(rate.max(1)) as u64);
+                return Sending { done: at + span, busy: busy + span };
+            }
+            if until == Time::NEVER {
+                return Sending { done: Time::NEVER, busy };
+            }
+            if rate > 0 {
+                busy = busy + until.since(at);
+            }
+            work -= room;
+            at = until;
+        }
+    }
+}
+
+impl Server for Schedule {
+    fn send(&mut self, now: Time, octets: u64) -> Sending {
+        let work = u128::from(octets) * 8_000_000_000;
+        let sending = self.work(self.free.max(now), work);
+        self.free = sending.done;
+        sending
+    }
+
+    fn delay(&mut self, departure: Time) -> Span {
+        self.leaving.at(departure).0.delay
+    }
+}
+
+impl<M: Message> Stage<M> for TimelinePipe<M> {
+    fn handle(&mut self, now: Time, _port: Port, frame: Frame<M>) {
+        self.fifo.push(now, frame);
+    }
+
+    fn handle_timeout(&mut self, _now: Time) {}
+
+    fn poll_output(&mut self) -> Option<Output<M>> {
+        self.fifo.poll(&mut self.server)
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        None
+    }
+
+    fn totals(&self) -> Totals {
+        self.fifo.totals()
+    }
+
+    fn backlog(&self, now: Time) -> Option<Backlog> {
+        Some(self.fifo.backlog(now))
+    }
+}
+
+#[cfg(test)]
+mod tests;

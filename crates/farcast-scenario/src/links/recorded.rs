@@ -1,0 +1,72 @@
+//! Links that follow a file: rate traces and timelines.
+
+use std::sync::Arc;
+
+use farcast_core::Span;
+use farcast_core::units::BitRate;
+use farcast_link::pipe::QueueLimit;
+use farcast_link::trace::{RateTrace, Timeline, TimelinePipeConfig, TracePipeConfig};
+
+use super::bearer::queue;
+use super::link::overhead;
+use crate::document::{DocumentError, Reader};
+
+/// A rate trace as it was read.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TraceSpec {
+    /// Its settings.
+    pub config: TracePipeConfig,
+    /// Whether its queue was given a limit; else it has none.
+    pub limited: bool,
+}
+
+/// A timeline as it was read.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TimelineSpec {
+    /// Its settings.
+    pub config: TimelinePipeConfig,
+    /// Whether its queue was given a limit; else it has none.
+    pub limited: bool,
+}
+
+impl TraceSpec {
+    /// Reads the keys of `kind = "trace"`.
+    pub(super) fn read(table: &mut Reader<'_>) -> Result<Self, DocumentError> {
+        const ALLOWED: &str = "a file of mahimahi's, with a time in milliseconds on each line";
+        let text = table.file("trace", ALLOWED)?;
+        let trace =
+            RateTrace::parse(&text).map_err(|error| table.refuse("trace", error.to_string(), ALLOWED))?;
+        let queue = queue(table)?;
+        let limited = queue != QueueLimit::Unbounded;
+        let (delay, overhead) = (table.span_or("delay", Span::ZERO)?, overhead(table)?);
+        Ok(Self { config: TracePipeConfig { trace: Arc::new(trace), queue, delay, overhead }, limited })
+    }
+
+    /// The rate that its queue is measured by.
+    pub(super) fn rate(&self) -> Option<BitRate> {
+        self.config.trace.mean_rate()
+    }
+}
+
+impl TimelineSpec {
+    /// Reads the keys of `kind = "timeline"`.
+    pub(super) fn read(table: &mut Reader<'_>) -> Result<Self, DocumentError> {
+        const ALLOWED: &str = "a CSV file with the columns time_s and rate_bit_per_s, delay_s or per";
+        let text = table.file("timeline", ALLOWED)?;
+        let period = table.optional_span("period")?;
+        let timeline = Timeline::parse(&text, period)
+            .map_err(|error| table.refuse("timeline", error.to_string(), ALLOWED))?;
+        let queue = queue(table)?;
+        let limited = queue != QueueLimit::Unbounded;
+        let (timeline, overhead) = (Arc::new(timeline), overhead(table)?);
+        Ok(Self { config: TimelinePipeConfig { timeline, queue, overhead }, limited })
+    }
+
+    /// What it follows.
+    pub(super) fn timeline(&self) -> &Arc<Timeline> {
+        &self.config.timeline
+    }
+}
+
+#[cfg(test)]
+mod tests;

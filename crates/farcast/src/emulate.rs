@@ -1,0 +1,54 @@
+//! `farcast emulate`: unmodified programs behind an emulated link, in real time.
+//!
+//! The process that the user starts reads what is to be emulated, so that errors come first, and starts itself again
+//! inside ([`farcast_emu::supervise`] says why); that one makes the hosts, starts the programs and waits.
+
+mod inside;
+mod live;
+mod plan;
+mod record;
+mod session;
+mod show;
+mod view;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use farcast_emu::supervise;
+
+use crate::args::EmulateArgs;
+use crate::{Failure, output, shipped};
+
+/// The exit code of farcast's own failures: 0 to 124 are those of the near program, as far as it has such.
+const OWN_FAILURE: u8 = 125;
+
+/// Runs it. The exit code is the near program's.
+pub(crate) fn run(args: &EmulateArgs) -> ExitCode {
+    let (result, failed) = match (&args.control, args.inside) {
+        (Some(which), _) => (view::run(which), crate::Exit::Failed as u8),
+        (None, Some(lifeline)) => (inside::run(args, lifeline), OWN_FAILURE),
+        (None, None) => (outside(args), OWN_FAILURE),
+    };
+    ExitCode::from(result.unwrap_or_else(|failure| {
+        output::error(&failure.sentence);
+        failed
+    }))
+}
+
+/// Looks at what is asked for, and starts the inner process.
+fn outside(args: &EmulateArgs) -> Result<u8, Failure> {
+    if args.list {
+        let out = output::Output::for_people();
+        for (name, what) in shipped::links() {
+            out.result(&format!("{name:<14}  {what}"));
+        }
+        return Ok(0);
+    }
+    plan::read(args)?;
+    let exit = supervise::contain(|lifeline| {
+        // The flag stands before what the user wrote, which may end in a command.
+        let own: [OsString; 3] = ["emulate".into(), "--inside".into(), lifeline.to_string().into()];
+        own.into_iter().chain(std::env::args_os().skip(2)).collect()
+    })?;
+    Ok(exit.code())
+}

@@ -1,0 +1,40 @@
+//! The inner process: hosts, programs, and the end of everything.
+
+use std::os::fd::RawFd;
+
+use farcast_emu::control::{ControlServer, socket_name};
+use farcast_emu::emulation::Emulation;
+use farcast_emu::supervise::{Guard, Programs};
+
+use super::live::Live;
+use super::session::Session;
+use super::{plan, record, show};
+use crate::Failure;
+use crate::args::EmulateArgs;
+
+/// Runs what was asked for; the exit code.
+pub(crate) fn run(args: &EmulateArgs, lifeline: RawFd) -> Result<u8, Failure> {
+    let guard = Guard::adopt(lifeline)?;
+    let wish = plan::read(args)?;
+    if let Some(error) = guard.refused_proc().filter(|_| !args.quiet) {
+        show::line(&format!("note: programs see the processes of the whole machine in /proc: {error}"));
+    }
+    let recorder = record::start(args, &wish)?;
+    let emulation = Emulation::start(wish.plan.clone(), recorder)?;
+    if !args.quiet {
+        show::begin(&wish, guard.outer());
+    }
+    let live = Live::new(&wish, guard.outer(), emulation.handle())?;
+    let server = ControlServer::start(&socket_name(guard.outer()), live.handler())?;
+    let mut session = Session::new(&wish, &emulation, Programs::new(&guard)?, &live);
+    let exit = session.run(&guard)?;
+    drop(server);
+    let report = emulation.finish()?;
+    if let Some(path) = &args.report {
+        record::report(path, &wish, &report, exit)?;
+    }
+    if !args.quiet {
+        show::end(&wish, &report);
+    }
+    Ok(exit)
+}

@@ -1,0 +1,202 @@
+//! What a running emulation tells its clients and does for them.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use farcast_core::Span;
+use farcast_emu::control::{
+    Bin, Change, Count, Description, Handler, HostDescription, Lateness, ProgramPhase, ProgramState,
+    Snapshot, StageDescription, TerminalState, Way, WayState,
+};
+use farcast_emu::emulation::LatenessReport;
+use farcast_emu::host::Place;
+use farcast_emu::link::Sum;
+use farcast_emu::relay::{RelayHandle, View, WayView};
+use farcast_emu::supervise::Exit;
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::plan::Wish;
+use super::session::{State, places};
+use crate::Failure;
+
+/// What the session and the server of clients share.
+#[derive(Clone)]
+pub(crate) struct Live {
+    description: Description,
+    latest: Span,
+    relay: RelayHandle,
+    programs: Arc<Mutex<Vec<ProgramState>>>,
+    stopped: Arc<AtomicBool>,
+    bell: Arc<OwnedFd>,
+}
+
+impl Live {
+    /// Of an emulation whose process the user knows by `pid`.
+    pub(crate) fn new(wish: &Wish, pid: u32, relay: RelayHandle) -> Result<Self, Failure> {
+        let program = |job: &super::plan::Job| ProgramState {
+            name: job.name.clone(),
+            host: wish.name_of(job.place),
+            ..ProgramState::default()
+        };
+        Ok(Self {
+            description: describe(wish, pid),
+            latest: wish.plan.latest(),
+            relay,
+            programs: Arc::new(Mutex::new(wish.jobs.iter().map(program).collect())),
+            stopped: Arc::default(),
+            bell: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
+        })
+    }
+
+    /// For the server.
+    pub(crate) fn handler(&self) -> impl Handler + use<> {
+        self.clone()
+    }
+
+    /// A program has changed its state.
+    pub(crate) fn tell(&self, number: usize, state: State) {
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(program) = programs.get_mut(number) else { return };
+        match state {
+            State::Waiting => program.phase = ProgramPhase::Waiting,
+            State::Running(_) => program.phase = ProgramPhase::Running,
+            State::Ended(exit) => {
+                program.phase = ProgramPhase::Ended;
+                match exit {
+                    Exit::Code(code) => program.exit_code = Some(code),
+                    Exit::Signal(signal) => program.signal = Some(signal),
+                }
+            }
+        }
+    }
+
+    /// Whether a client wants the end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
+    }
+}
+
+impl AsFd for Live {
+    /// Readable once a client wants the end.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+impl Handler for Live {
+    fn set(&mut self, change: Change) -> Result<(), String> {
+        self.relay.change(change)
+    }
+
+    fn snapshot(&mut self) -> Snapshot {
+        let programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(view) = self.relay.look() else { return Snapshot { programs, ..Snapshot::default() } };
+        Snapshot {
+            time_s: view.state.now.as_secs_f64(),
+            interval_s: 0.0,
+            forward: way(&view.forward),
+            back: way(&view.back),
+            terminals: terminals(&view),
+            lateness: lateness(&LatenessReport::new(self.latest, &view)),
+            programs,
+        }
+    }
+
+    fn describe(&mut self) -> Description {
+        self.description.clone()
+    }
+
+    fn stop(&mut self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+    }
+}
+
+fn count(sum: Sum) -> Count {
+    Count { packets: sum.packets, octets: sum.octets }
+}
+
+fn way(view: &WayView) -> WayState {
+    let counts = &view.counts;
+    WayState {
+        entered: count(counts.entered),
+        delivered: count(counts.delivered),
+        lost: count(counts.lost),
+        dropped: count(counts.dropped),
+        inside: count(view.inside),
+        queue_octets: view.queued,
+        rate_bps: view.settings.rate.map(farcast_core::BitRate::as_bps),
+        delay_s: view.settings.delay.map(Span::as_secs_f64),
+        per: view.settings.per.map(farcast_core::Probability::get),
+        outage_s: view.outage.map(Span::as_secs_f64),
+        ..WayState::default()
+    }
+}
+
+fn terminals(view: &View) -> Vec<TerminalState> {
+    let one = |(terminal, counts): (u32, &farcast_emu::link::TerminalCounts)| TerminalState {
+        terminal,
+        delivered: count(counts.delivered[0]),
+        lost: count(counts.lost[0]),
+    };
+    (0..).zip(&view.terminals).map(one).collect()
+}
+
+fn lateness(report: &LatenessReport) -> Lateness {
+    Lateness {
+        packets: report.packets,
+        p50_s: report.p50_s,
+        p99_s: report.p99_s,
+        p999_s: report.p999_s,
+        max_s: report.max_s,
+        valid: report.within,
+        limit_s: Some(report.limit_s),
+        bins: report.histogram.iter().map(|row| Bin { below_s: row.below_s, packets: row.packets }).collect(),
+    }
+}
+
+fn describe(wish: &Wish, pid: u32) -> Description {
+    let host = |place: Place| HostDescription {
+        name: wish.name_of(place),
+        address: place.address(),
+        terminal: if let Place::Terminal(number) = place { Some(number) } else { None },
+    };
+    Description {
+        version: env!("CARGO_PKG_VERSION").into(),
+        pid,
+        link: wish.name.clone(),
+        seed: wish.plan.link.seed,
+        stages: stages(wish),
+        hosts: places(&wish.plan).map(host).collect(),
+    }
+}
+
+/// The stages with the settings that the link's file was read with.
+pub(crate) fn stages(wish: &Wish) -> Vec<StageDescription> {
+    let links = &wish.plan.link.links;
+    let several = links.stages.iter().map(|(name, stage)| {
+        let way = stage.direction().map(|direction| match direction {
+            farcast_scenario::links::Direction::Forward => Way::Forward,
+            farcast_scenario::links::Direction::Return => Way::Return,
+        });
+        one_stage(wish, name, &format!("link.stages.{name}."), way)
+    });
+    let ends = [("forward", Way::Forward), ("return", Way::Return)]
+        .map(|(name, way)| one_stage(wish, name, &format!("link.{name}."), Some(way)));
+    several.chain(ends).collect()
+}
+
+fn one_stage(wish: &Wish, name: &str, prefix: &str, way: Option<Way>) -> StageDescription {
+    let own = |(key, value, _): &(String, String, bool)| {
+        Some((key.strip_prefix(prefix)?.to_owned(), value.trim_matches('"').to_owned()))
+    };
+    let mut settings: BTreeMap<String, String> = wish.keys.iter().filter_map(own).collect();
+    let kind = settings.remove("kind").unwrap_or_else(|| "pipe".into());
+    settings.remove("name");
+    if let Some(queue) = wish.queues.iter().find(|queue| queue.stage == name) {
+        settings.insert("queue".into(), format!("{} B (1 BDP)", queue.octets));
+    }
+    StageDescription { name: Some(name.to_owned()), kind, way, settings }
+}

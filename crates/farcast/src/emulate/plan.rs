@@ -1,0 +1,201 @@
+//! What is emulated: a link with two ends, or a scenario with a hub and terminals; and what runs there.
+
+use farcast_core::Span;
+use farcast_emu::emulation::Plan;
+use farcast_emu::host::Place;
+use farcast_scenario::document::{Document, Origin};
+use farcast_scenario::links::DefaultQueue;
+use farcast_scenario::programs::{self, On};
+use farcast_scenario::receivers::{self, Group};
+use farcast_scenario::{DocumentError, Links};
+use farcast_sim::scenario::Scenario;
+
+use crate::args::EmulateArgs;
+use crate::{Failure, shipped};
+
+/// A program and where it runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    /// What messages call it.
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) command: Command,
+    pub(crate) start: Span,
+    pub(crate) background: bool,
+}
+
+/// What a job runs.
+#[derive(Clone, Debug)]
+pub(crate) enum Command {
+    /// A line for `sh -c`.
+    Line(String),
+    /// A program and its arguments, with the user's own input and output.
+    Near(Vec<String>),
+}
+
+/// Everything that is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    /// The link or scenario, as the user named it.
+    pub(crate) name: String,
+    pub(crate) plan: Plan,
+    pub(crate) jobs: Vec<Job>,
+    /// Whether there are two ends, near and far.
+    pub(crate) is_link: bool,
+    /// When everything ends, at the latest.
+    pub(crate) limit: Option<Span>,
+    /// Queues that had no limit.
+    pub(crate) queues: Vec<DefaultQueue>,
+    /// Keys of the link with their values, and whether somebody gave them.
+    pub(crate) keys: Vec<(String, String, bool)>,
+}
+
+impl Wish {
+    /// What a place is called.
+    pub(crate) fn name_of(&self, place: Place) -> String {
+        match place {
+            Place::Hub if self.is_link => "far".into(),
+            Place::Terminal(_) if self.is_link => "near".into(),
+            Place::Hub => "hub".into(),
+            Place::Terminal(number) => format!("terminal {number}"),
+        }
+    }
+}
+
+/// Reads it.
+///
+/// # Errors
+/// One sentence about the first thing that is wrong.
+pub(crate) fn read(args: &EmulateArgs) -> Result<Wish, Failure> {
+    let name = args.link.as_deref().unwrap_or_default();
+    let mut document = shipped::document(name)?;
+    for assignment in &args.set {
+        document.set(assignment).map_err(bad)?;
+    }
+    let mut wish =
+        if Links::are_all_of(&document) { of_link(args, &document)? } else { of_scenario(args, &document)? };
+    wish.name = name.into();
+    if let Some(share) = args.late_share {
+        wish.plan.late_share = share;
+    }
+    let link = |(key, value, origin): (String, String, Origin)| {
+        key.starts_with("link.").then_some((key, value, origin != Origin::Default))
+    };
+    wish.keys = document.keys_read().into_iter().filter_map(link).collect();
+    Ok(wish)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
+fn bad(error: DocumentError) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+/// The near program and the far ones.
+fn of_link(args: &EmulateArgs, document: &Document) -> Result<Wish, Failure> {
+    let (links, queues) = Links::read_alone(document).map_err(bad)?;
+    let near = match (args.shell, args.command.is_empty()) {
+        (true, _) => vec![shell()],
+        (false, false) => args.command.clone(),
+        (false, true) => {
+            return Err(Failure::usage(
+                "there is nothing to run behind the link: give a command behind --, as in \
+                 `farcast emulate geo -- ping -c 3 10.0.0.1`, or --shell",
+            ));
+        }
+    };
+    let several = args.far.len() > 1;
+    let far = args.far.iter().enumerate().map(|(number, line)| Job {
+        name: if several { format!("far {}", number + 1) } else { "far".into() },
+        place: Place::Hub,
+        command: Command::Line(line.clone()),
+        start: Span::ZERO,
+        background: true,
+    });
+    let near = Job {
+        name: "near".into(),
+        place: Place::Terminal(0),
+        command: Command::Near(near),
+        start: Span::ZERO,
+        background: false,
+    };
+    Ok(Wish {
+        name: String::new(),
+        plan: Plan::between_two(links, args.seed),
+        jobs: far.chain([near]).collect(),
+        is_link: true,
+        limit: None,
+        queues,
+        keys: Vec::new(),
+    })
+}
+
+/// The user's shell.
+#[expect(clippy::disallowed_methods, reason = "the environment says which it is")]
+fn shell() -> String {
+    std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".into())
+}
+
+/// The programs of a scenario.
+fn of_scenario(args: &EmulateArgs, document: &Document) -> Result<Wish, Failure> {
+    if args.shell || !args.command.is_empty() || !args.far.is_empty() {
+        return Err(Failure::usage(
+            "a scenario names its programs itself, in [[programs]]: leave --far, --shell and the command out",
+        ));
+    }
+    let mut top = document.root();
+    let can_be_simulated = top.holds("protocol") || top.holds("traffic");
+    if can_be_simulated {
+        // It says what is wrong with what is the simulator's.
+        Scenario::read(document).map_err(bad)?;
+    }
+    top.text_or("name", String::new()).map_err(bad)?;
+    let limit = top.optional_span("time_limit").map_err(bad)?;
+    let has_receivers = top.holds("receivers") || top.holds("groups");
+    let groups = if has_receivers { receivers::read(&mut top).map_err(bad)? } else { vec![one_receiver()] };
+    let mut links = Links::read(&mut top).map_err(bad)?;
+    let programs = programs::read(&mut top).map_err(bad)?;
+    if !can_be_simulated {
+        top.finish().map_err(bad)?;
+    }
+    let queues = links.default_queues();
+    let plan = Plan::new(links, groups, args.seed);
+    let jobs = jobs(programs, plan.link.terminals())?;
+    Ok(Wish { name: String::new(), plan, jobs, is_link: false, limit, queues, keys: Vec::new() })
+}
+
+fn one_receiver() -> Group {
+    Group { receivers: 1, delay: Span::ZERO, losses: None }
+}
+
+fn jobs(programs: Vec<programs::Program>, terminals: u32) -> Result<Vec<Job>, Failure> {
+    if programs.iter().all(|program| program.background) {
+        return Err(Failure::usage(
+            "no program of the scenario is waited for: it needs a [[programs]] without background = true",
+        ));
+    }
+    let mut jobs = Vec::new();
+    for program in programs {
+        let places: Vec<Place> = match program.on {
+            On::Hub => vec![Place::Hub],
+            On::Terminals => (0..terminals).map(Place::Terminal).collect(),
+            On::Terminal(number) if number < terminals => vec![Place::Terminal(number)],
+            On::Terminal(number) => {
+                return Err(Failure::usage(format!(
+                    "programs.{}.on: there is no terminal {number}; there are 0 to {}",
+                    program.name,
+                    terminals - 1
+                )));
+            }
+        };
+        let several = places.len() > 1;
+        for place in places {
+            let name = match place {
+                Place::Terminal(number) if several => format!("{} {number}", program.name),
+                _ => program.name.clone(),
+            };
+            let command = Command::Line(program.command.clone());
+            jobs.push(Job { name, place, command, start: program.start, background: program.background });
+        }
+    }
+    Ok(jobs)
+}

@@ -1,0 +1,163 @@
+//! What an emulation prints: on standard error, because standard output is the near program's.
+#![expect(clippy::print_stderr, reason = "this is what the command line prints")]
+
+use farcast_emu::emulation::{Report, WayReport};
+use farcast_emu::relay::Scheduling;
+
+use super::live::stages;
+use super::plan::Wish;
+use super::session::places;
+use crate::output::clean;
+use crate::table::{Align, Table};
+
+/// A line.
+pub(crate) fn line(text: &str) {
+    eprintln!("farcast: {}", clean(text));
+}
+
+fn block(text: &str) {
+    for line in text.lines() {
+        eprintln!("{}", clean(line));
+    }
+}
+
+/// What begins.
+pub(crate) fn begin(wish: &Wish, pid: u32) {
+    let mut table = Table::new(&[("stage", Align::Left), ("way", Align::Left), ("what", Align::Left)]);
+    for stage in stages(wish) {
+        let way = match stage.way {
+            Some(farcast_emu::control::Way::Forward) => "forward",
+            Some(farcast_emu::control::Way::Return) => "return",
+            None => "both",
+        };
+        let shown = |key: &str| {
+            let key = format!(".{key}");
+            wish.keys.iter().any(|(name, _, given)| *given && name.ends_with(&key))
+                || wish
+                    .queues
+                    .iter()
+                    .any(|queue| Some(&queue.stage) == stage.name.as_ref() && key == ".queue")
+        };
+        let settings = stage.settings.iter().filter(|(key, _)| shown(key));
+        let settings: Vec<String> = settings.map(|(key, value)| format!("{key} {value}")).collect();
+        if stage.kind == "pipe" && settings.is_empty() {
+            continue;
+        }
+        let what = [vec![stage.kind.clone()], settings].concat().join(", ");
+        table.row([stage.name.clone().unwrap_or_default(), way.into(), what]);
+    }
+    let hosts: Vec<String> = places(&wish.plan)
+        .take(4)
+        .map(|place| format!("{} {}", wish.name_of(place), place.address()))
+        .collect();
+    let more = if wish.plan.link.terminals() > 3 { ", ..." } else { "" };
+    line(&format!("{}, seed {}: {}{more}", wish.name, wish.plan.link.seed, hosts.join(", ")));
+    block(&table.render());
+    line(&format!("forward runs from the hub to terminals; see it live: farcast emulate --control {pid}"));
+}
+
+/// What came of it.
+pub(crate) fn end(wish: &Wish, report: &Report) {
+    let right = Align::Right;
+    let mut table = Table::new(&[
+        ("way", Align::Left),
+        ("entered", right),
+        ("delivered", right),
+        ("lost", right),
+        ("dropped", right),
+        ("delivered", right),
+        ("mean rate", right),
+    ]);
+    for (name, way) in [("forward", &report.forward), ("return", &report.back)] {
+        table.row(row(name, way));
+    }
+    line(&format!("{}, seed {}, {:.1} s", wish.name, report.seed, report.duration_s));
+    block(&table.render());
+    if report.terminals.len() > 1 {
+        block(&terminals(report));
+    }
+    stage_figures(report);
+    verdict(report);
+}
+
+fn row(name: &str, way: &WayReport) -> [String; 7] {
+    let counts = &way.counts;
+    [
+        name.into(),
+        counts.entered.packets.to_string(),
+        counts.delivered.packets.to_string(),
+        counts.lost.packets.to_string(),
+        counts.dropped.packets.to_string(),
+        farcast_core::units::Bytes(counts.delivered.octets).to_string(),
+        rate(way.delivered_bit_per_s),
+    ]
+}
+
+fn rate(bit_per_s: f64) -> String {
+    farcast_core::BitRate::from_bps(bit_per_s as u64)
+        .map_or_else(|| "0 bit/s".into(), |rate| rate.to_string())
+}
+
+/// Rows of terminals that are shown; the report has all.
+const MOST_ROWS: usize = 20;
+
+fn terminals(report: &Report) -> String {
+    let right = Align::Right;
+    let mut table =
+        Table::new(&[("terminal", right), ("delivered", right), ("lost", right), ("lost share", right)]);
+    for (number, counts) in report.terminals.iter().enumerate().take(MOST_ROWS) {
+        let (delivered, lost) = (counts.delivered[0].packets, counts.lost[0].packets);
+        let share = if delivered + lost > 0 { 100.0 * lost as f64 / (delivered + lost) as f64 } else { 0.0 };
+        table.row([number.to_string(), delivered.to_string(), lost.to_string(), format!("{share:.2} %")]);
+    }
+    let left_out = report.terminals.len().saturating_sub(MOST_ROWS);
+    let more = if left_out > 0 { format!("\n({left_out} more in --report)") } else { String::new() };
+    format!("\n{}{more}", table.render())
+}
+
+fn stage_figures(report: &Report) {
+    if report.stages.is_empty() {
+        return;
+    }
+    let mut table = Table::new(&[("stage", Align::Left), ("figure", Align::Left), ("value", Align::Right)]);
+    for stage in &report.stages {
+        for (name, value) in &stage.figures {
+            let value = value.map_or_else(|| "-".into(), |value| format!("{value:.4}"));
+            let value = value.trim_end_matches('0').trim_end_matches('.').to_owned();
+            table.row([stage.stage.clone(), (*name).to_owned(), value]);
+        }
+    }
+    block(&format!("\n{}", table.render()));
+}
+
+fn verdict(report: &Report) {
+    let late = &report.lateness;
+    let ms = |seconds: f64| format!("{:.3} ms", 1e3 * seconds);
+    let scheduling = match late.scheduling {
+        Scheduling::Fifo => "real-time priority",
+        Scheduling::Normal => "no real-time priority: run as root for one",
+    };
+    let verdict = if report.valid { "VALID" } else { "INVALID" };
+    line(&format!(
+        "{verdict}: packets left late by {} (p50), {} (p99, limit {}), {} (p99.9), {} at most; {scheduling}",
+        ms(late.p50_s),
+        ms(late.p99_s),
+        ms(late.limit_s),
+        ms(late.p999_s),
+        ms(late.max_s),
+    ));
+    if report.dropped_by_devices > 0 {
+        line(&format!(
+            "{} packets were dropped before they entered the link, because this machine was too busy",
+            report.dropped_by_devices
+        ));
+    }
+    if !report.valid {
+        line(
+            "this machine was too busy for the link: what programs measured is not the link's; run it again",
+        );
+    }
+    if report.not_recorded > 0 {
+        line(&format!("{} packets are missing in the files, which were too slow", report.not_recorded));
+    }
+}
