@@ -78,7 +78,8 @@ impl Namespace {
     /// Like [`enter`](Self::enter), and what the system says against starting the command.
     pub fn spawn(&self, command: &mut Command) -> Result<Child, EmuError> {
         let action = format!("start {}", command.get_program().display());
-        self.run(|| command.spawn())?.map_err(EmuError::when(action))
+        // What is refused here is not ours to allow: the file may be no program.
+        self.run(|| command.spawn())?.map_err(|source| EmuError::System { action, source })
     }
 
     /// Sets a kernel parameter of the namespace's network, such as `net.ipv4.tcp_sack`.

@@ -85,6 +85,18 @@ impl Network {
         self.ask(RouteNetlinkMessage::SetLink(link), 0, || format!("set the MTU of {name} to {mtu}"))
     }
 
+    /// Sets how many packets may wait to leave by the interface `name`.
+    ///
+    /// # Errors
+    /// [`EmuError::NoInterface`], or what the system says.
+    pub fn set_queue(&mut self, name: &str, packets: u32) -> Result<(), EmuError> {
+        let mut link = LinkMessage::default();
+        link.header.index = self.index(name)?;
+        link.attributes.push(LinkAttribute::TxQueueLen(packets));
+        let action = || format!("let {packets} packets wait at {name}");
+        self.ask(RouteNetlinkMessage::SetLink(link), 0, action)
+    }
+
     /// Gives the interface `name` an address. Once the interface is up, others with the same first `prefix` bits are
     /// reached through it.
     ///

@@ -11,6 +11,7 @@ use std::path::Path;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
 use crate::EmuError;
+use crate::network::Network;
 
 /// How a device is made.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,9 +67,10 @@ impl Tun {
             return Err(EmuError::NoTun);
         }
         let builder = DeviceBuilder::new().enable(false).name(&config.name).mtu(config.mtu);
-        let device =
-            builder.tx_queue_len(config.queue).build_sync().map_err(|error| refused(&config.name, error))?;
+        let device = builder.build_sync().map_err(|error| refused(&config.name, error))?;
         device.set_nonblocking(true).map_err(EmuError::when("make a TUN device non-blocking"))?;
+        // The library would ask by an ioctl that root of a user namespace may not use.
+        Network::open()?.set_queue(&config.name, config.queue)?;
         Ok(Self { device, config: config.clone() })
     }
 

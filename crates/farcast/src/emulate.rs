@@ -14,7 +14,7 @@ mod view;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use farcast_emu::supervise;
+use farcast_emu::supervise::{self, Exit};
 
 use crate::args::EmulateArgs;
 use crate::{Failure, output, shipped};
@@ -45,10 +45,22 @@ fn outside(args: &EmulateArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     plan::read(args)?;
+    record::check(args)?;
     let exit = supervise::contain(|lifeline| {
         // The flag stands before what the user wrote, which may end in a command.
         let own: [OsString; 3] = ["emulate".into(), "--inside".into(), lifeline.to_string().into()];
         own.into_iter().chain(std::env::args_os().skip(2)).collect()
     })?;
-    Ok(exit.code())
+    match exit {
+        Exit::Code(_) => Ok(exit.code()),
+        Exit::Signal(signal) => Err(Failure::usage(format!(
+            "signal {signal} ended the process that ran the emulation, and everything with it: if it was not you, see \
+             what the kernel's log says of memory"
+        ))),
+    }
+}
+
+/// The exit code for a command line that makes no sense, which 2 is elsewhere: here it may be the near program's.
+pub(crate) fn usage_exit() -> ExitCode {
+    ExitCode::from(OWN_FAILURE)
 }

@@ -38,7 +38,10 @@ pub(crate) enum Exit {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
     let result = match cli.command {
         Command::Emulate(args) => return emulate::run(&args),
         Command::Send(args) => send::run(&args),
@@ -53,6 +56,18 @@ fn main() -> ExitCode {
         failure.exit
     });
     ExitCode::from(exit as u8)
+}
+
+/// A command line that makes no sense, or asks for help.
+fn refused(error: &clap::Error) -> ExitCode {
+    // Where the streams are closed, nobody reads.
+    let _ = error.print();
+    let emulates = std::env::args_os().nth(1).is_some_and(|command| command == "emulate");
+    match error.exit_code() {
+        0 => ExitCode::SUCCESS,
+        _ if emulates => emulate::usage_exit(),
+        _ => ExitCode::from(Exit::Usage as u8),
+    }
 }
 
 /// Why a command could not do its work: one sentence, and the exit code.

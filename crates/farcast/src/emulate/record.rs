@@ -14,6 +14,16 @@ use super::plan::Wish;
 use crate::Failure;
 use crate::args::EmulateArgs;
 
+/// Whether files can be written where they are asked for: who waits for results wants to know before.
+pub(crate) fn check(args: &EmulateArgs) -> Result<(), Failure> {
+    for path in [&args.log, &args.trace, &args.report].into_iter().flatten() {
+        // It has no name yet, and never gets one.
+        StagedFile::create(path)
+            .map_err(|error| Failure::usage(format!("cannot write \"{}\": {error}", path.display())))?;
+    }
+    Ok(())
+}
+
 /// The recorder, if anything is to be recorded.
 pub(crate) fn start(args: &EmulateArgs, wish: &Wish) -> Result<Option<Recorder>, Failure> {
     let seed = wish.plan.link.seed.to_string();

@@ -16,7 +16,7 @@ use crate::Failure;
 /// How long programs may take to end once they are told to.
 const GRACE: Span = Span::from_secs(2);
 /// How long the near program waits for the far ones to listen, at the most. One that never listens costs this much.
-const SETTLE: Span = Span::from_secs(3);
+const SETTLE: Span = Span::from_secs(10);
 /// How often the relay is looked at.
 const LOOK: Span = Span::from_secs(1);
 

@@ -1,0 +1,22 @@
+//! `farcast emulate` with real programs: ping, iperf3, curl, vsftpd and lftp, uftp, the kernel's TCP. What they measure
+//! is compared with closed forms and with recorded values.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test may panic, and open its own files"
+)]
+
+mod common;
+
+mod emulate {
+    mod behind;
+    mod delay;
+    mod endings;
+    mod files;
+    mod kernel_tcp;
+    mod multicast;
+    mod rate;
+    mod rights;
+    mod run;
+    mod uftp;
+}

@@ -1,0 +1,105 @@
+//! Exit codes, streams and what programs are told.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use super::run::{Emulate, Way, link};
+use crate::common::{Ended, Place};
+
+fn simple() -> String {
+    let way = Way::new(10_000_000, 5, 100_000);
+    link(way, way)
+}
+
+/// A run with this at the near end.
+fn near(script: &str) -> Ended {
+    let place = Place::new();
+    Emulate::toml(&place, "near", &simple()).near(script).start().wait().ended
+}
+
+#[test]
+fn the_near_programs_exit_code_is_ours() {
+    for (script, code) in [
+        ("true", 0),
+        ("exit 7", 7),
+        ("exit 125", 125),
+        ("kill -TERM $$", 128 + 15),
+        ("kill -KILL $$", 128 + 9),
+    ] {
+        let ended = near(script);
+        assert_eq!(ended.code, Some(code), "{script}: {}", ended.story());
+    }
+}
+
+#[test]
+fn our_own_failures_exit_125_with_one_sentence() {
+    let place = Place::new();
+    let run = |label: &str, link: &str, options: &[&str]| {
+        let command = Emulate::named(&place, label, link).options(options).near("true").command();
+        place.run(label, command)
+    };
+    let absent = place.path("absent.toml");
+    let absent = absent.to_str().unwrap();
+    run("absent", absent, &[]).assert_one_sentence(125, &["absent.toml"]);
+    run("preset", "jupiter", &[]).assert_one_sentence(125, &["jupiter", "geo"]);
+    run("key", "geo", &["--set", "link.forward.color=3"]).assert_one_sentence(125, &["color"]);
+    run("unit", "geo", &["--set", "link.forward.rate=3"]).assert_one_sentence(125, &["rate"]);
+    fs::write(place.path("bad.toml"), "[link.forward]\nrate = \n").unwrap();
+    let bad = place.path("bad.toml");
+    run("bad", bad.to_str().unwrap(), &[]).assert_one_sentence(125, &["bad.toml", "2"]);
+}
+
+#[test]
+fn programs_know_where_they_are() {
+    let place = Place::new();
+    let told = "FARCAST_ADDRESS=$FARCAST_ADDRESS PEER=$FARCAST_PEER HUB=$FARCAST_HUB \
+                TERMINALS=$FARCAST_TERMINALS TERMINAL=${FARCAST_TERMINAL-none} DEVICE=$FARCAST_DEVICE";
+    let emulated = Emulate::toml(&place, "told", &simple())
+        .far(&format!("echo far: {told}; sleep 60"))
+        .near(&format!("sleep 1; echo near: {told}; ls /sys/class/net > /dev/null; ip -o -4 address"))
+        .start()
+        .succeed();
+    let (near, far) = (&emulated.ended.stdout, &emulated.ended.stderr);
+    let common = "HUB=10.0.0.1 TERMINALS=10.64.0.1";
+    let expected =
+        format!("near: FARCAST_ADDRESS=10.64.0.1 PEER=10.0.0.1 {common} TERMINAL=0 DEVICE=farcast0\n");
+    assert!(near.starts_with(&expected), "{}", emulated.ended.story());
+    let expected =
+        format!("far: FARCAST_ADDRESS=10.0.0.1 PEER=10.64.0.1 {common} TERMINAL=none DEVICE=farcast0\n");
+    assert!(far.contains(&expected), "{}", emulated.ended.story());
+    // Whoever runs there sees a loopback interface and the link, nothing of this machine.
+    let interfaces: Vec<&str> =
+        near.lines().skip(1).map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+    assert_eq!(interfaces, ["lo", "farcast0"], "{near}");
+}
+
+#[test]
+fn the_near_program_has_our_input_and_output() {
+    let place = Place::new();
+    let farcast = Emulate::toml(&place, "streams", &simple())
+        .far("echo words of the far end; sleep 60")
+        .near("cat; sleep 1; echo errors >&2")
+        .command();
+    let mut command = Command::new("sh");
+    command.args(["-c", "printf 'one\\ntwo' | \"$@\"", "sh"]);
+    command.arg(farcast.get_program()).args(farcast.get_args());
+    let ended = place.run("streams", command);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "one\ntwo"), "{}", ended.story());
+    for part in ["errors\n", ": words of the far end\n"] {
+        assert!(ended.stderr.contains(part), "{part:?}: {}", ended.story());
+    }
+}
+
+#[test]
+fn a_shell_at_the_near_end() {
+    let place = Place::new();
+    let shell = place.path("shell");
+    fs::write(&shell, "#!/bin/sh\necho a shell of $FARCAST_ADDRESS\nexit 9\n").unwrap();
+    fs::set_permissions(&shell, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = Emulate::toml(&place, "shell", &simple()).options(&["--shell"]).command();
+    command.env("SHELL", &shell);
+    let ended = place.run("shell", command);
+    let expected = (Some(9), "a shell of 10.64.0.1\n");
+    assert_eq!((ended.code, ended.stdout.as_str()), expected, "{}", ended.story());
+}

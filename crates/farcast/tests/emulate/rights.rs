@@ -1,0 +1,68 @@
+//! An ordinary user: what is refused, and that it works where the device is open to everyone.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use super::run::{Emulate, Way, link, need};
+use crate::common::{Ended, Place};
+
+/// Runs what follows as the user nobody, with a device node of these permissions as /dev/net/tun. Nothing else sees the
+/// mounts, and they go with the process. The program is mounted too, because its directory may be closed to others.
+const AS_NOBODY: &str = "set -e
+    mode=$1 place=$2 program=$3; shift 3
+    mount -t tmpfs none $place/mounts
+    chmod 755 $place/mounts
+    mknod $place/mounts/tun c 10 200
+    chmod $mode $place/mounts/tun
+    touch $place/mounts/farcast
+    mount --bind $program $place/mounts/farcast
+    mkdir -p /dev/net
+    [ -e /dev/net/tun ] || { mount -t tmpfs none /dev/net; touch /dev/net/tun; }
+    mount --bind $place/mounts/tun /dev/net/tun
+    cd /
+    exec setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all $place/mounts/farcast \"$@\"";
+
+/// `ping` once, as nobody.
+fn ping_as_nobody(mode: u32) -> Ended {
+    for (program, package) in [("ping", "iputils-ping"), ("setpriv", "util-linux")] {
+        need(program, package);
+    }
+    let (place, way) = (Place::new(), Way::new(10_000_000, 20, 100_000));
+    fs::create_dir(place.path("mounts")).unwrap();
+    fs::set_permissions(place.root(), PermissionsExt::from_mode(0o755)).unwrap();
+    let farcast =
+        Emulate::toml(&place, "nobody", &link(way, way)).near("ping -n -c 1 $FARCAST_PEER").command();
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", AS_NOBODY, "sh", &format!("{mode:o}")]);
+    command.arg(place.root()).arg(farcast.get_program()).args(farcast.get_args());
+    place.run("nobody", command)
+}
+
+/// Whether this system lets nobody make user namespaces; util-linux knows.
+fn may_make_user_namespaces() -> bool {
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    command.args(["unshare", "--user", "--map-root-user", "true"]);
+    command.output().unwrap().status.success()
+}
+
+#[test]
+fn without_the_device_an_ordinary_user_is_told_what_to_do() {
+    let ended = ping_as_nobody(0o600);
+    if may_make_user_namespaces() {
+        ended.assert_one_sentence(125, &["/dev/net/tun", "chmod"]);
+    } else {
+        ended.assert_one_sentence(125, &["user namespace"]);
+    }
+}
+
+#[test]
+fn with_the_device_an_ordinary_user_has_the_link() {
+    let ended = ping_as_nobody(0o666);
+    if may_make_user_namespaces() {
+        assert!(ended.code == Some(0) && ended.stdout.contains(" 0% packet loss"), "{}", ended.story());
+    } else {
+        ended.assert_one_sentence(125, &["user namespace"]);
+    }
+}
