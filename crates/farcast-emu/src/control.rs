@@ -38,6 +38,7 @@ mod client;
 mod connection;
 mod error;
 mod names;
+mod peer;
 mod request;
 mod server;
 mod snapshot;

@@ -14,6 +14,7 @@ mod emulate {
     mod endings;
     mod files;
     mod kernel_tcp;
+    mod live;
     mod multicast;
     mod rate;
     mod rights;

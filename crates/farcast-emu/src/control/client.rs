@@ -7,10 +7,10 @@ use std::os::unix::net::UnixStream;
 use farcast_core::{Span, Time};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::geteuid;
 
+use super::peer::user_of;
 use super::server::timespec;
 use super::{Answer, ControlError, Line, Request, Snapshot, running, socket_name};
 use crate::Clock;
@@ -77,7 +77,7 @@ impl Control {
             Err(Errno::AGAIN) => return Err(ControlError::Busy { pid }),
             Err(errno) => return Err(ControlError::when(action)(errno)),
         }
-        let owner = socket_peercred(&socket).map_err(ControlError::when(action))?.uid;
+        let owner = user_of(&socket).map_err(ControlError::when(action))?;
         let user = geteuid();
         if owner != user && !user.is_root() {
             return Err(ControlError::OtherUser { pid });

@@ -9,11 +9,11 @@ use std::thread::{Builder, JoinHandle};
 
 use farcast_core::{Span, Time};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 
 use super::Handler;
 use super::connection::{Connection, Leave, Served};
+use super::peer::user_of;
 use crate::{Clock, EmuError};
 
 /// How many clients may be connected at once.
@@ -208,7 +208,7 @@ impl<H: Handler> Server<H> {
 
     /// Lets a client in who may and for whom there is room; tells others why not.
     fn admit(&mut self, stream: UnixStream) {
-        let peer = socket_peercred(&stream).map(|peer| peer.uid);
+        let peer = user_of(&stream);
         if stream.set_nonblocking(true).is_err() {
             return;
         }
