@@ -30,8 +30,8 @@ type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 const LINKS: [(&str, &str); 2] = [
     ("farcast, nothing set", "[link.forward]\n"),
     (
-        "farcast, 1 Gbit/s, 10 ms",
-        "[link.forward]\nrate = \"1 Gbit/s\"\ndelay = \"10 ms\"\nqueue = \"8 MB\"\n[link.return]\nrate = \"1 Gbit/s\"\ndelay = \"10 ms\"\nqueue = \"8 MB\"\n",
+        "farcast, 10 Gbit/s, 10 ms",
+        "[link.forward]\nrate = \"10 Gbit/s\"\ndelay = \"10 ms\"\nqueue = \"25 MB\"\n[link.return]\nrate = \"10 Gbit/s\"\ndelay = \"10 ms\"\nqueue = \"25 MB\"\n",
     ),
 ];
 

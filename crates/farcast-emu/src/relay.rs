@@ -5,6 +5,7 @@
 //! itself, and goes on as it is where that is refused too.
 
 mod orders;
+mod pace;
 mod poller;
 
 use std::sync::mpsc::{self, Receiver};
@@ -15,11 +16,11 @@ use farcast_capture::pcapng::Direction;
 use farcast_capture::recorder::Recorder;
 use farcast_core::{Span, Time};
 use farcast_link::End;
-use rustix::time::Timespec;
 use serde::Serialize;
 
 use orders::Order;
 pub use orders::{RelayHandle, View, WayView};
+use pace::Pace;
 use poller::{Poller, Ready};
 
 use crate::clock::sharpen_timers;
@@ -30,11 +31,6 @@ use crate::{Clock, EmuError};
 
 /// How many packets are read from a device before others are looked at.
 const BATCH: usize = 64;
-
-/// Wake-ups that follow each other within this are so many that each brings one packet, and costs the programs more than
-/// carrying it: then the relay sleeps as long before it reads, so that packets come in batches. By so much they enter late
-/// then, at more than 20,000 packets a second.
-const CLOSE: Span = Span::from_micros(50);
 
 /// How often files are brought up to date.
 const FLUSH: Span = Span::from_millis(500);
@@ -150,14 +146,16 @@ impl Relay {
         sharpen_timers();
         self.state.scheduling = raise_priority();
         let mut ready = Vec::new();
-        let mut read_at = Time::ZERO;
+        let mut pace = Pace::default();
         while !self.ending {
-            self.poller.wait(self.clock, self.link.next_at(), &mut ready)?;
-            self.advance()?;
-            if ready.iter().any(|source| matches!(source, Ready::Device(_))) {
-                self.moderate(read_at);
-                read_at = self.clock.now();
+            let only_look = pace.is_fast(self.clock.now());
+            self.poller.wait(self.clock, self.link.next_at(), only_look, &mut ready)?;
+            let now = self.clock.now();
+            if ready.is_empty() && self.link.next_at() > now {
+                continue;
             }
+            pace.begin(now);
+            self.advance()?;
             for &source in &ready {
                 match source {
                     Ready::Device(number) => self.read(number)?,
@@ -165,21 +163,11 @@ impl Relay {
                 }
             }
             self.advance()?;
+            pace.end(self.clock.now());
         }
         self.state.now = self.clock.now();
         let recorder = self.link.end();
         Ok(Ended { link: self.link, state: self.state, recorder })
-    }
-
-    /// Lets packets gather where they come fast, but not beyond the link's next instant.
-    fn moderate(&self, read_at: Time) {
-        let now = self.clock.now();
-        let pause = self.link.next_at().since(now).min(CLOSE);
-        if now.since(read_at) < CLOSE && !pause.is_zero() {
-            let pause = Timespec { tv_sec: 0, tv_nsec: pause.as_nanos().cast_signed() };
-            // A signal may end it early, which is no harm.
-            let _ = rustix::thread::nanosleep(&pause);
-        }
     }
 
     /// Reads what waits at a device, and lets it enter the link.

@@ -63,16 +63,22 @@ impl Poller {
         Arc::clone(&self.bell)
     }
 
-    /// Waits until `due`, or until something can be read; what.
-    pub(super) fn wait(&mut self, clock: Clock, due: Time, ready: &mut Vec<Ready>) -> Result<(), EmuError> {
+    /// Waits until `due`, or until something can be read; what. It may `only_look` what can be read now.
+    pub(super) fn wait(
+        &mut self,
+        clock: Clock,
+        due: Time,
+        only_look: bool,
+        ready: &mut Vec<Ready>,
+    ) -> Result<(), EmuError> {
         ready.clear();
-        // What is due already needs no timer: only look what can be read.
-        let is_due = due <= clock.now();
-        if !is_due {
+        // What is due already needs no timer.
+        let only_look = only_look || due <= clock.now();
+        if !only_look {
             self.arm(clock, due)?;
         }
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let timeout = is_due.then_some(&at_once);
+        let timeout = only_look.then_some(&at_once);
         let mut events = [MaybeUninit::<Event>::uninit(); MOST_READY];
         let events = match epoll::wait(&self.set, &mut events, timeout) {
             Ok((events, _)) => events,
