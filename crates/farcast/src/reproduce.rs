@@ -1,6 +1,8 @@
 //! `farcast reproduce`: published studies again, their numbers beside ours.
 
+mod agreement;
 mod files;
+mod ftp_emulated;
 mod ftp_umts;
 mod mdp_ftp;
 mod mftp_bgan;
@@ -10,6 +12,8 @@ mod runner;
 mod show;
 mod tcp_mlppp;
 mod tcp_reference;
+
+use std::sync::atomic::Ordering;
 
 use crate::args::ReproduceArgs;
 use crate::output::Output;
@@ -28,13 +32,33 @@ struct Paper {
     settings: u64,
     /// Replications of each, and with `--quick`.
     replications: (u64, u64),
+    /// What the two columns of numbers are: the reference, and what is compared with it.
+    columns: [&'static str; 2],
+    /// Whether this machine has what it takes; if not, one sentence that says what is missing.
+    needs: fn() -> Result<(), Failure>,
     /// Does what the paper did, and compares.
     reproduce: fn(&Runner<'_>) -> Result<Vec<Row>, Failure>,
 }
 
+/// The columns of a published study.
+const PUBLISHED: [&str; 2] = ["published", "farcast"];
+
+/// Of a machine that simulates nothing is needed.
+#[expect(clippy::unnecessary_wraps, reason = "others need something")]
+fn nothing() -> Result<(), Failure> {
+    Ok(())
+}
+
 /// Every paper that is known.
-const PAPERS: [Paper; 5] =
-    [mftp_bgan::PAPER, mdp_ftp::PAPER, ftp_umts::PAPER, tcp_mlppp::PAPER, tcp_reference::PAPER];
+const PAPERS: [Paper; 7] = [
+    mftp_bgan::PAPER,
+    mdp_ftp::PAPER,
+    ftp_umts::PAPER,
+    tcp_mlppp::PAPER,
+    tcp_reference::PAPER,
+    agreement::PAPER,
+    ftp_emulated::PAPER,
+];
 
 /// A paper's numbers beside ours.
 struct Results {
@@ -50,8 +74,24 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Exit, Failure> {
     let papers = chosen(&args.paper)?;
     // Whoever waits for results wants to know before that they cannot be written.
     args.out.as_deref().map(files::make).transpose()?;
-    let results = papers.into_iter().map(|paper| reproduce(paper, args, &output));
-    let results = results.collect::<Result<Vec<_>, _>>()?;
+    let several = papers.len() > 1;
+    let (mut results, mut failed) = (Vec::new(), None);
+    let interrupted = crate::interrupt::interrupted()?;
+    for paper in papers {
+        match (paper.needs)() {
+            Err(missing) if several => {
+                output.line(&format!("{} is left out: {}", paper.name, missing.sentence));
+                continue;
+            }
+            needs => needs?,
+        }
+        match reproduce(paper, args, &output) {
+            Ok(result) => results.push(result),
+            Err(failure) if !several || interrupted.load(Ordering::Relaxed) => return Err(failure),
+            // What the others find is worth having; it comes first.
+            Err(failure) => drop(failed.get_or_insert(failure)),
+        }
+    }
     if args.json {
         output.object(&results.iter().flat_map(|results| &results.rows).collect::<Vec<_>>())?;
     } else {
@@ -61,7 +101,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Exit, Failure> {
         files::write(dir, &results)?;
         output.line(&format!("{} holds {}", dir.display(), files::NAMES.join(", ")));
     }
-    Ok(Exit::Done)
+    failed.map_or(Ok(Exit::Done), Err)
 }
 
 fn reproduce(paper: &'static Paper, args: &ReproduceArgs, output: &Output) -> Result<Results, Failure> {

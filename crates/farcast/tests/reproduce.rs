@@ -8,6 +8,7 @@
 mod common;
 
 use std::fs;
+use std::process::Command;
 use std::sync::OnceLock;
 
 use common::Place;
@@ -434,6 +435,64 @@ fn check_reference(rows: &[Value]) {
     }
 }
 
+/// Both faces against arithmetic, and against each other where nothing is drawn.
+fn check_agreement(rows: &[Value]) {
+    let number = |row: &Value, key: &str| row[key].as_f64().unwrap();
+    let of = |item: &str, case: &str| -> Vec<&Value> {
+        let is = |row: &&Value| row["item"] == item && row["row"].as_str().unwrap().starts_with(case);
+        rows.iter().filter(is).collect()
+    };
+    // Three cases of MFTP with three numbers, six of TCP with three.
+    assert_eq!(rows.len(), 27);
+    // Nothing is drawn, and one engine is on both sides.
+    let alike = |row: &&Value| {
+        row["row"].as_str().unwrap().contains("no loss") && row["column"] != "the kernel's TCP"
+    };
+    let differ: Vec<_> = rows.iter().filter(alike).filter(|row| row["verdict"] != "agrees").collect();
+    assert!(differ.is_empty(), "{differ:#?}");
+    for (case, delay) in [("2 Mbit/s, 100 ms, no loss", 0.1), ("2 Mbit/s, 260 ms, no loss", 0.26)] {
+        for flavour in ["Reno", "CUBIC"] {
+            let case = format!("TCP {flavour}: {case}");
+            // 600,000 octets once and 750,000 once, in 415 and 518 segments of at most 1448 octets with 52 of headers; SYN,
+            // its answer and the data cross the link once each.
+            let segments = f64::midpoint(415.0, 518.0);
+            let least = 3.0 * delay + (675_000.0 + segments * 52.0) * 8.0 / 2e6;
+            let times = of("completion time, s", &case);
+            assert_eq!(times.len(), 2);
+            for row in times {
+                let (simulated, real) = (number(row, "published"), number(row, "farcast"));
+                assert!(simulated > least && real > least, "{least} s at least: {row}");
+                // What is dropped at the end costs a round trip, at most twice the delays with a full queue.
+                assert!((simulated - real).abs() < 4.0 * delay, "{row}");
+            }
+            for row in of("data segments sent", &case) {
+                assert!(number(row, "published") >= segments && number(row, "farcast") >= segments, "{row}");
+            }
+        }
+    }
+    // One pass of packets of 1500 octets at 1.9 Mbit/s, and the way: the file and the manifest before it are 559 DTUs of
+    // 1432 octets.
+    let case = "MFTP to 3 receivers: 2 Mbit/s, 260 ms, no loss";
+    let pass = 559.0 * 1500.0 * 8.0 / 1.9e6 + 0.26;
+    let time = number(of("completion time, s", case)[0], "published");
+    assert!((time - pass).abs() < 0.01, "{time} s, not {pass} s");
+    for key in ["published", "farcast"] {
+        assert!((number(of("passes", case)[0], key) - 1.0).abs() < 1e-12);
+        assert!((number(of("data segments sent", case)[0], key) - 559.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn without_rights_one_sentence_says_what_is_missing() {
+    common::need_root("giving up a right");
+    let place = Place::new();
+    let farcast = place.farcast(["reproduce", "agreement", "--quick"]);
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-sys_admin", "--inh-caps=-all"]);
+    command.arg(farcast.get_program()).args(farcast.get_args());
+    place.run("reproduce", command).assert_one_sentence(1, &["network namespace", "run as root"]);
+}
+
 /// The JSON of the study of FTP over UMTS from a quick run, made once.
 fn umts() -> &'static [Value] {
     static ROWS: OnceLock<Vec<Value>> = OnceLock::new();
@@ -568,6 +627,27 @@ fn simulate_finds_the_same_download() {
     }
 }
 
+/// What real programs took, against arithmetic, and against the simulation where nothing is drawn but escapes.
+fn check_programs(rows: &[Value]) {
+    let of = |item: &str| -> Vec<&Value> {
+        rows.iter().filter(|row| row["item"].as_str().unwrap().starts_with(item)).collect()
+    };
+    assert_eq!((of("from RETR").len(), of("likewise").len(), rows.len()), (6, 6, 12));
+    for row in of("from RETR") {
+        // 71 segments of at most 1448 octets with 52 of headers, at 384 kbit/s, or at 8N1 over the serial line; and RETR's
+        // way there with the data's back.
+        let octets = 102_400.0 + 71.0 * 52.0;
+        let serial = row["row"].as_str().unwrap().starts_with("serial");
+        let least = if serial { octets / 11_520.0 + 0.2 } else { octets * 8.0 / 384_000.0 + 0.115 };
+        let [simulated, real] = ["published", "farcast"].map(|key| row[key].as_f64().unwrap());
+        assert!(simulated > least && real > least, "{least} s at least: {row}");
+        if row["column"].as_str().unwrap().starts_with("BER 0") {
+            // Frames have 8 octets more, and some octets are escaped.
+            assert!(real < least + 0.2 && row["verdict"] == "agrees", "{row}");
+        }
+    }
+}
+
 #[test]
 fn an_unknown_paper_is_wrong_usage() {
     let place = Place::new();
@@ -581,6 +661,8 @@ fn an_unknown_paper_is_wrong_usage() {
             "ftp-umts",
             "tcp-mlppp",
             "tcp-reference",
+            "agreement",
+            "ftp-emulated",
             "all",
         ],
     );
@@ -589,6 +671,7 @@ fn an_unknown_paper_is_wrong_usage() {
 
 #[test]
 fn results_are_written_as_files() {
+    common::need_root("hosts in network namespaces");
     let place = Place::new();
     let dir = place.path("deep/results");
     let mut command = place.farcast(["reproduce", "--quick", "--out"]);
@@ -608,6 +691,8 @@ fn results_are_written_as_files() {
         assert!(of(paper) == alone, "{paper} is the same among all papers and alone");
     }
     check_reference(&of("tcp-reference"));
+    check_agreement(&of("agreement"));
+    check_programs(&of("ftp-emulated"));
     let csv = read("reproduce.csv");
     let lines: Vec<_> = csv.split_terminator("\r\n").collect();
     assert_eq!((lines[0], lines.len()), (KEYS.join(",").as_str(), 1 + rows.len()));

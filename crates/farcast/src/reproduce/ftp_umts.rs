@@ -22,6 +22,8 @@ pub(super) const PAPER: Paper = Paper {
                Investigation of FTP File Downloads over UMTS Dedicated Channels (ICN 2005)",
     settings: settings(&ALL) + (READINGS.len() as u64 - 1) * settings(&SOME),
     replications: (200, 4),
+    columns: super::PUBLISHED,
+    needs: super::nothing,
     reproduce,
 };
 

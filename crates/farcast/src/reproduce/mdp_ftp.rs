@@ -20,6 +20,8 @@ pub(super) const PAPER: Paper = Paper {
                Satellite Channels (NMSU-ECE-03-002, 2003): its transfers by FTP",
     settings: (FILES.len() * CHANNELS.len()) as u64,
     replications: (64, 8),
+    columns: super::PUBLISHED,
+    needs: super::nothing,
     reproduce,
 };
 

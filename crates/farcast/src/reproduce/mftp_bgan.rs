@@ -20,6 +20,8 @@ pub(super) const PAPER: Paper = Paper {
                performance over BGAN satellite multicast (PIMRC 2007)",
     settings: (CASES.len() * N.len()) as u64,
     replications: (2000, 100),
+    columns: super::PUBLISHED,
+    needs: super::nothing,
     reproduce,
 };
 

@@ -86,6 +86,31 @@ impl<'a> Runner<'a> {
         Err(Failure { sentence: format!("{paper}: interrupted; there is no result"), exit: Exit::Failed })
     }
 
+    /// What all draws follow from.
+    pub(super) fn seed(&self) -> u64 {
+        self.plan.seed
+    }
+
+    /// Replications of each setting.
+    pub(super) fn replications(&self) -> u64 {
+        self.replications
+    }
+
+    /// Set when somebody wants it all to end.
+    pub(super) fn interrupted(&self) -> &AtomicBool {
+        &self.interrupted
+    }
+
+    /// Shows that so many of all runs in real time are done.
+    pub(super) fn show_runs(&self, done: u64, total: u64) {
+        let now = Time::ZERO + Span::from_secs_f64(self.begin.elapsed().as_secs_f64());
+        if let Ok(mut progress) = self.progress.lock() {
+            let progress = progress.get_or_insert_with(|| Progress::new(self.output));
+            let message = format!("{done} of {total} runs in real time");
+            progress.update(self.output, now, (self.paper, &message), (done, total), &[]);
+        }
+    }
+
     fn clear(&self) {
         if let Ok(mut progress) = self.progress.lock()
             && let Some(progress) = progress.as_mut()

@@ -4,14 +4,18 @@ use super::row::{Row, Verdict, short};
 use super::{Paper, Results};
 use crate::table::{Align, Table};
 
-const HEADING: [&str; 7] = ["", "", "published", "farcast", "95 % interval", "agrees within", "verdict"];
+/// The heading of a paper's tables.
+const fn heading(paper: &Paper) -> [&'static str; 7] {
+    let [reference, ours] = paper.columns;
+    ["", "", reference, ours, "95 % interval", "agrees within", "verdict"]
+}
 const ALIGN: [Align; 7] =
     [Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Left];
 
 /// All results for a terminal.
 pub(super) fn text(results: &[Results]) -> String {
-    whole(results, |cells| {
-        let heading: Vec<_> = HEADING.into_iter().zip(ALIGN).collect();
+    whole(results, |heading, cells| {
+        let heading: Vec<_> = heading.into_iter().zip(ALIGN).collect();
         let mut table = Table::new(&heading);
         for row in cells {
             table.row(row);
@@ -22,18 +26,19 @@ pub(super) fn text(results: &[Results]) -> String {
 
 /// All results as a Markdown page.
 pub(super) fn markdown(results: &[Results]) -> String {
-    let tables = whole(results, |cells| {
+    let tables = whole(results, |heading, cells| {
         let line = |cells: &[String]| format!("| {} |", cells.join(" | "));
         let rule = ALIGN.map(|align| if align == Align::Left { "---" } else { "--:" }.to_owned());
-        let head = [line(&HEADING.map(str::to_owned)), line(&rule)];
+        let head = [line(&heading.map(str::to_owned)), line(&rule)];
         head.into_iter().chain(cells.iter().map(|row| line(row))).collect::<Vec<_>>().join("\n")
     });
     format!("# Published results and farcast's\n\n{tables}\n")
 }
 
-fn whole(results: &[Results], render: impl Fn(Vec<[String; 7]>) -> String) -> String {
+fn whole(results: &[Results], render: impl Fn([&'static str; 7], Vec<[String; 7]>) -> String) -> String {
     let mut parts = Vec::new();
-    for Results { paper: Paper { name, citation, settings, .. }, seed, replications, rows } in results {
+    for Results { paper, seed, replications, rows } in results {
+        let Paper { name, citation, settings, .. } = paper;
         parts.push(if *settings > 0 {
             format!("{name}: {citation}; {replications} replications of each setting, seed {seed}")
         } else {
@@ -41,7 +46,7 @@ fn whole(results: &[Results], render: impl Fn(Vec<[String; 7]>) -> String) -> St
         });
         for (title, rows) in cases(rows) {
             parts.push(title.to_owned());
-            parts.push(render(cells(&rows)));
+            parts.push(render(heading(paper), cells(&rows)));
         }
         parts.push(rules(rows));
     }

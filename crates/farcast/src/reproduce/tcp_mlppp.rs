@@ -30,6 +30,8 @@ pub(super) const PAPER: Paper = Paper {
                wireless multilink PPP (IEEE Communications Letters 2005)",
     settings: (TABLE_1.len() + TABLE_2.len() + FIGURE_4.len() + FIGURE_5.0.len() * FIGURE_5.1.len()) as u64,
     replications: (200, 4),
+    columns: super::PUBLISHED,
+    needs: super::nothing,
     reproduce,
 };
 

@@ -17,6 +17,8 @@ pub(super) const PAPER: Paper = Paper {
     citation: "TCP over one link of 2 Mbit/s, as ns-2.35, ns-3.37 and Linux 6.18 measured it (vectors/tcp/reference.csv)",
     settings: CELLS,
     replications: (10, 2),
+    columns: super::PUBLISHED,
+    needs: super::nothing,
     reproduce,
 };
 
