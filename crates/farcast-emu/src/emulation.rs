@@ -62,7 +62,8 @@ impl Plan {
 
     /// How late the 99th percentile may be.
     pub fn latest(&self) -> Span {
-        let round_trip = self.link.links.least_round_trip();
+        let delays = self.link.groups.iter().map(|group| group.delay).min();
+        let round_trip = self.link.links.round_trip() + delays.unwrap_or_default();
         let share = round_trip.as_secs_f64() * self.late_share.get();
         Span::from_secs_f64(share).max(LEAST_LATENESS)
     }
@@ -135,7 +136,7 @@ impl Emulation {
         let recorded = ended.recorder.map(Recorder::finish).transpose();
         let recorded = recorded.map_err(EmuError::when("write what was recorded"))?;
         let view = View::of(&ended.link, ended.state);
-        Ok(Report::new(&self.plan, &view, &ended.link.figures(), recorded, dropped))
+        Ok(Report::new(&self.plan, &view, &ended.figures, recorded, dropped))
     }
 
     /// Packets that the kernel dropped because the relay did not read them in time.

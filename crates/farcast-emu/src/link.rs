@@ -50,6 +50,9 @@ impl LinkConfig {
 /// Octets that may be inside the link at once; what enters beyond that is dropped. A queue without a limit ends here.
 pub const MOST_OCTETS: u64 = 256 << 20;
 
+/// What a packet takes besides its octets, where those are counted.
+const PACKET_OCTETS: u64 = 256;
+
 /// What happens next.
 #[derive(Debug)]
 enum Event {
@@ -195,7 +198,11 @@ impl Link {
             Label { number: self.entered, to, terminal, entered: self.now, octets: octets.len() as u32 };
         self.entered += 1;
         self.counts[way(to)].entered.count(octets.len());
-        let inside: u64 = self.pool.inside().iter().map(|sum| sum.octets).sum();
+        if octets.len() > usize::from(self.config.links.mtu) {
+            self.counts[way(to)].dropped.count(octets.len());
+            return self.note(&label, None, None, Cause::MTU);
+        }
+        let inside: u64 = self.pool.inside().iter().map(|sum| sum.octets + PACKET_OCTETS * sum.packets).sum();
         if inside + octets.len() as u64 > MOST_OCTETS {
             self.counts[way(to)].dropped.count(octets.len());
             return self.note(&label, None, None, Cause::MEMORY);
@@ -296,8 +303,8 @@ impl Link {
         let terminal = packet.label().terminal;
         match (to, terminal) {
             (End::Hub, terminal) => {
-                let delay = self.delay_of(terminal);
-                self.reach(terminal.unwrap_or(0), Destination::Hub, delay, packet);
+                // The delay of a group is on the way from the channel, as in simulation.
+                self.reach(terminal.unwrap_or(0), Destination::Hub, Span::ZERO, packet);
             }
             (End::Terminal, Some(terminal)) => {
                 let delay = self.delay_of(Some(terminal));
@@ -366,13 +373,13 @@ impl Link {
             else {
                 continue;
             };
-            let label = *packet.label();
-            packet.leave();
-            self.note(&label, None, None, Cause::HELD);
+            // Copies of one packet are held once.
+            drop(packet);
         }
         self.chains = Chains::new();
         self.pool.gone(&mut self.gone);
         for label in std::mem::take(&mut self.gone) {
+            self.counts[way(label.to)].held.count(label.octets as usize);
             self.note(&label, None, None, Cause::HELD);
         }
         self.recorder.take()

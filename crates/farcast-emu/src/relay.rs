@@ -14,6 +14,7 @@ use std::thread;
 use farcast_capture::lateness::Lateness;
 use farcast_capture::pcapng::Direction;
 use farcast_capture::recorder::Recorder;
+use farcast_core::stage::Figure;
 use farcast_core::{Span, Time};
 use farcast_link::End;
 use serde::Serialize;
@@ -31,6 +32,9 @@ use crate::{Clock, EmuError};
 
 /// How many packets are read from a device before others are looked at.
 const BATCH: usize = 64;
+
+/// How often it wakes to see how late that is.
+pub const BEAT: Span = Span::from_millis(10);
 
 /// How often files are brought up to date.
 const FLUSH: Span = Span::from_millis(500);
@@ -62,6 +66,8 @@ pub struct Strays {
 pub struct RelayState {
     /// How late packets were written.
     pub lateness: Lateness,
+    /// How late the relay woke, every [`BEAT`]: what waits at a device to be read is as late, and no packet tells it.
+    pub wakes: Lateness,
     /// What was not carried.
     pub strays: Strays,
     /// How its thread is scheduled.
@@ -74,6 +80,8 @@ pub struct RelayState {
 pub struct Ended {
     /// The link.
     pub link: Link,
+    /// What its stages reported, by their names.
+    pub figures: Vec<(String, Vec<Figure>)>,
     /// The relay.
     pub state: RelayState,
     /// The recorder, to be finished.
@@ -131,6 +139,7 @@ impl Relay {
         let handle = RelayHandle::new(sender, poller.bell());
         let state = RelayState {
             lateness: Lateness::new(),
+            wakes: Lateness::new(),
             strays: Strays::default(),
             scheduling: Scheduling::Normal,
             now: Time::ZERO,
@@ -147,10 +156,15 @@ impl Relay {
         self.state.scheduling = raise_priority();
         let mut ready = Vec::new();
         let mut pace = Pace::default();
+        let mut beat = self.clock.now() + BEAT;
         while !self.ending {
             let only_look = pace.is_fast(self.clock.now());
-            self.poller.wait(self.clock, self.link.next_at(), only_look, &mut ready)?;
+            self.poller.wait(self.clock, self.link.next_at().min(beat), only_look, &mut ready)?;
             let now = self.clock.now();
+            if now >= beat {
+                self.state.wakes.record(now.since(beat));
+                beat = now + BEAT;
+            }
             if ready.is_empty() && self.link.next_at() > now {
                 continue;
             }
@@ -166,8 +180,10 @@ impl Relay {
             pace.end(self.clock.now());
         }
         self.state.now = self.clock.now();
+        // The end takes the stages apart.
+        let figures = self.link.figures();
         let recorder = self.link.end();
-        Ok(Ended { link: self.link, state: self.state, recorder })
+        Ok(Ended { link: self.link, figures, state: self.state, recorder })
     }
 
     /// Reads what waits at a device, and lets it enter the link.

@@ -102,7 +102,7 @@ impl Links {
         top.text_or("name", String::new())?;
         let mut links = Self::read(&mut top)?;
         top.finish()?;
-        let given = links.default_queues();
+        let given = links.default_queues(Span::ZERO);
         Ok((links, given))
     }
 
@@ -112,17 +112,29 @@ impl Links {
         ends || self.stages.iter().any(|(_, stage)| stage.takes_time())
     }
 
-    /// The shortest time that a packet of no length takes there and back: the round-trip time without load, as far as
-    /// it is the links'.
-    pub fn least_round_trip(&self) -> Span {
-        let ends = self.forward.least_delay() + self.back.least_delay();
-        self.stages.iter().fold(ends, |sum, (_, stage)| sum + stage.least_round_trip())
+    /// The time that a packet of no length takes there and back without load and jitter, as far as it is the links'.
+    pub fn round_trip(&self) -> Span {
+        let ends = self.forward.nominal_delay() + self.back.nominal_delay();
+        self.stages.iter().fold(ends, |sum, (_, stage)| sum + stage.round_trip())
+    }
+
+    /// Whether a pipe of this name has a rate: `forward`, `return`, or the name of one of `link.stages`.
+    pub fn has_rate(&self, stage: &str) -> bool {
+        let link = match stage {
+            "forward" => Some(&self.forward),
+            "return" => Some(&self.back),
+            _ => self.stages.iter().find_map(|(name, spec)| match spec {
+                StageSpec::One(_, link) if name == stage => Some(link),
+                _ => None,
+            }),
+        };
+        matches!(link, Some(LinkSpec::Pipe(pipe)) if pipe.config.rate.is_some())
     }
 
     /// Gives every queue of a pipe with a rate that says nothing about its limit one bandwidth-delay product (the rate
-    /// times [`least_round_trip`](Self::least_round_trip)), at least [`LEAST_QUEUE`]; which ones.
-    pub fn default_queues(&mut self) -> Vec<DefaultQueue> {
-        let round_trip = self.least_round_trip();
+    /// times [`round_trip`](Self::round_trip) and what lies behind, `more`), at least [`LEAST_QUEUE`]; which ones.
+    pub fn default_queues(&mut self, more: Span) -> Vec<DefaultQueue> {
+        let round_trip = self.round_trip() + more;
         let mut given = Vec::new();
         let mut one = |stage: &str, link: &mut LinkSpec| {
             if let Some(octets) = link.default_queue(round_trip, LEAST_QUEUE) {

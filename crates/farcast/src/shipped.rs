@@ -69,7 +69,7 @@ pub(crate) fn links() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// The document of a scenario or a link: a file, or one that ships.
 pub(crate) fn document(name: &str) -> Result<Document, Failure> {
     // A path wins, so that a file beside the user may have a shipped one's name.
-    match std::fs::read_to_string(name) {
+    match read(name) {
         Ok(text) => parse(name, &text),
         Err(error) => shipped(name).unwrap_or_else(|| {
             let scenarios: Vec<_> = SCENARIOS.iter().map(|(name, _, _)| *name).collect();
@@ -81,6 +81,21 @@ pub(crate) fn document(name: &str) -> Result<Document, Failure> {
             )))
         }),
     }
+}
+
+/// Octets that a scenario may have.
+const MOST_OCTETS: u64 = 16 << 20;
+
+/// The text of a file, if it is not too long: a device may have no end.
+#[expect(clippy::disallowed_methods, reason = "it is read whole, as settings are")]
+fn read(path: &str) -> std::io::Result<String> {
+    use std::io::Read;
+    let mut text = String::new();
+    let read = std::fs::File::open(path)?.take(MOST_OCTETS + 1).read_to_string(&mut text)?;
+    if read as u64 > MOST_OCTETS {
+        return Err(std::io::Error::other("it is longer than any scenario, which has 16 MiB at most"));
+    }
+    Ok(text)
 }
 
 /// The document of a scenario that ships, whatever files there are.

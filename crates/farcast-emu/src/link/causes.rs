@@ -25,8 +25,11 @@ impl Cause {
     /// It was still inside when the link ended.
     pub const HELD: Self = Self(5);
 
+    /// It is longer than the link's MTU.
+    pub const MTU: Self = Self(6);
+
     /// How logs call those above.
-    const NAMES: [&'static str; 6] = ["", "losses", "outage", "memory", "device", ""];
+    const NAMES: [&'static str; 7] = ["", "losses", "outage", "memory", "device", "", "mtu"];
 
     /// Of the stages, each has two.
     const fn of_stage(stage: u32, limit: bool) -> Self {
@@ -36,7 +39,7 @@ impl Cause {
     /// Whether a limit dropped it, and no error.
     pub const fn is_limit(self) -> bool {
         match self {
-            Self::MEMORY => true,
+            Self::MEMORY | Self::MTU => true,
             Self(n) => n >= Self::NAMES.len() as u16 && !(n as usize - Self::NAMES.len()).is_multiple_of(2),
         }
     }
@@ -69,7 +72,7 @@ impl Causes {
         let mut ids: Vec<CauseId> = Cause::NAMES.iter().map(|name| id(name)).collect();
         let mut dropped = Vec::new();
         for stage in stages {
-            ids.extend([id(&format!("{stage}: errors")), id(&format!("{stage}: queue"))]);
+            ids.extend([id(&format!("{stage}: errors")), id(&format!("{stage}: dropped"))]);
             dropped.push([0; 2]);
         }
         Self { ids, dropped }

@@ -23,7 +23,9 @@ pub enum ChangeError {
         there: String,
     },
     /// No stage has such a setting.
-    #[error("no stage of this way has a {0} that can change while it runs")]
+    #[error(
+        "no stage that is meant has a {0} that can change while it runs; give the link one before it runs"
+    )]
     NoneHas(&'static str),
     /// The stage refuses.
     #[error(transparent)]
@@ -64,15 +66,16 @@ impl Link {
         if change.stage.is_some() && (change.per.is_some() || change.outage.is_some()) {
             return Err(ChangeError::NotOfAStage);
         }
-        let ends: &[End] = match change.way {
-            Some(Way::Forward) => &[End::Terminal],
-            Some(Way::Return) => &[End::Hub],
-            None => &[End::Terminal, End::Hub],
-        };
-        for &to in ends {
-            self.change_way(to, change)?;
+        match change.way {
+            Some(Way::Forward) => self.change_way(End::Terminal, change),
+            Some(Way::Return) => self.change_way(End::Hub, change),
+            // Without a way it holds wherever it can.
+            None => {
+                let forward = self.change_way(End::Terminal, change);
+                let back = self.change_way(End::Hub, change);
+                back.or(forward)
+            }
         }
-        Ok(())
     }
 
     fn change_way(&mut self, to: End, change: &Change) -> Result<(), ChangeError> {
@@ -104,6 +107,10 @@ impl Link {
             if name.is_some() && !is_named {
                 continue;
             }
+            // A pipe without a rate has no limit to its queue either, and would hold anything from then on.
+            if matches!(setting, Setting::Rate(_)) && !self.config.links.has_rate(self.chains.name(stage)) {
+                continue;
+            }
             match self.chains.stage(stage).set(now, setting) {
                 Err(NotSettable::Absent(_)) if !is_named => {}
                 result => {
@@ -112,7 +119,7 @@ impl Link {
                 }
             }
         }
-        match name {
+        match name.filter(|name| !there.contains(&format!("\"{name}\""))) {
             Some(name) => Err(ChangeError::NoStage { name: name.into(), there: there.join(", ") }),
             None => Err(ChangeError::NoneHas(setting.name())),
         }

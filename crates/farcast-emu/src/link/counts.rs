@@ -38,6 +38,8 @@ pub struct Counts {
     pub dropped: Sum,
     /// The device did not take them; that is no loss of the link's.
     pub not_taken: Sum,
+    /// They were still inside when the link ended.
+    pub held: Sum,
 }
 
 /// What one terminal got and lost: of what comes to it, and of what it sends.

@@ -174,12 +174,34 @@ fn octets_come_out_of_every_bearer_as_they_went_in() {
 
 #[test]
 fn memory_is_bounded_where_a_queue_is_not() {
-    let mut link = link("[link.forward]\nrate = \"1 kbit/s\"\n", 1, 1);
+    let mut link = link("link.mtu = \"65535 B\"\n[link.forward]\nrate = \"1 kbit/s\"\n", 1, 1);
     let packet = vec![0; 65_535];
     for _ in 0..5000 {
         link.enter(Time::ZERO, End::Terminal, Some(0), &packet);
     }
-    let most = MOST_OCTETS / 65_535;
+    let most = MOST_OCTETS.div_ceil(65_535 + 256) - 1;
     assert_eq!(link.inside(End::Terminal).packets, most);
     assert_eq!(link.forward().dropped.packets, 5000 - most);
+}
+
+#[test]
+fn every_packet_is_somewhere_in_the_end() {
+    let mut link = link(SLOW, 2, 1);
+    for number in 0..5 {
+        link.enter(Time::ZERO, End::Terminal, None, &[number; 1000]);
+    }
+    link.enter(Time::ZERO, End::Terminal, Some(0), &[5; 1501]);
+    assert_eq!(leave(&mut link, at(110)).len(), 2);
+    link.end();
+    let Counts { entered, delivered, dropped, held, .. } = *link.forward();
+    // Three of the six fit the queue, of which one has reached both terminals; one is longer than the MTU.
+    let packets = [entered, delivered, dropped, held].map(|sum| sum.packets);
+    assert_eq!(packets, [6, 2, 3, 2]);
+}
+
+#[test]
+fn a_pipe_without_a_rate_gets_none_while_it_runs() {
+    let mut link = link("[link.forward]\ndelay = \"1 ms\"\n", 1, 1);
+    let rate = Change { rate: BitRate::from_bps(1000), way: Some(Way::Forward), ..Change::default() };
+    assert_eq!(link.change(at(0), &rate), Err(ChangeError::NoneHas("rate")));
 }

@@ -163,6 +163,14 @@ impl LinkSpec {
         Some(octets)
     }
 
+    /// The time that a frame of no length takes without load and jitter.
+    pub fn nominal_delay(&self) -> Span {
+        match self {
+            Self::Pipe(pipe) => pipe.config.delay,
+            other => other.least_delay(),
+        }
+    }
+
     /// The shortest time that a frame takes.
     pub fn least_delay(&self) -> Span {
         match self {
@@ -227,10 +235,10 @@ impl StageSpec {
         }
     }
 
-    /// The shortest time that a frame of no length takes there and back, as far as the stage carries it.
-    pub fn least_round_trip(&self) -> Span {
+    /// The time that a frame of no length takes there and back without load and jitter, as far as the stage carries it.
+    pub fn round_trip(&self) -> Span {
         match self {
-            Self::One(_, link) => link.least_delay(),
+            Self::One(_, link) => link.nominal_delay(),
             Self::Both(bearer) => bearer.least_round_trip(),
         }
     }

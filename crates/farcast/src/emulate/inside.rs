@@ -16,6 +16,7 @@ use crate::args::EmulateArgs;
 pub(crate) fn run(args: &EmulateArgs, lifeline: RawFd) -> Result<u8, Failure> {
     let guard = Guard::adopt(lifeline)?;
     let wish = plan::read(args)?;
+    allow_descriptors();
     if let Some(error) = guard.refused_proc().filter(|_| !args.quiet) {
         show::line(&format!("note: programs see the processes of the whole machine in /proc: {error}"));
     }
@@ -37,4 +38,12 @@ pub(crate) fn run(args: &EmulateArgs, lifeline: RawFd) -> Result<u8, Failure> {
         show::end(&wish, &report);
     }
     Ok(exit)
+}
+
+/// Lets this process open as many files as it may: each host has a namespace and a device.
+fn allow_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // What cannot be raised stays, and who runs out of it is told so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }

@@ -74,6 +74,11 @@ pub(crate) fn read(args: &EmulateArgs) -> Result<Wish, Failure> {
     }
     let mut wish =
         if Links::are_all_of(&document) { of_link(args, &document)? } else { of_scenario(args, &document)? };
+    if wish.plan.link.links.data_only {
+        return Err(Failure::usage(
+            "link.forward.loses: an emulated link does not know which packets are data; leave it out",
+        ));
+    }
     wish.name = name.into();
     if let Some(share) = args.late_share {
         wish.plan.late_share = share;
@@ -157,7 +162,7 @@ fn of_scenario(args: &EmulateArgs, document: &Document) -> Result<Wish, Failure>
     if !can_be_simulated {
         top.finish().map_err(bad)?;
     }
-    let queues = links.default_queues();
+    let queues = links.default_queues(groups.iter().map(|group| group.delay).max().unwrap_or_default());
     let plan = Plan::new(links, groups, args.seed);
     let jobs = jobs(programs, plan.link.terminals())?;
     Ok(Wish { name: String::new(), plan, jobs, is_link: false, limit, queues, keys: Vec::new() })

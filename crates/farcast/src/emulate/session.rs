@@ -85,7 +85,7 @@ impl<'a> Session<'a> {
             if self.wish.limit.is_some_and(|limit| now >= Time::ZERO + limit) {
                 return Ok(Over::Limit);
             }
-            self.start_due(now)?;
+            self.start_due(now, guard)?;
             if self.emulation.has_failed() {
                 // What it says comes with its end.
                 return Ok(Over::Stopped);
@@ -103,14 +103,14 @@ impl<'a> Session<'a> {
     }
 
     /// Starts what is due. The near program waits until the far ones listen.
-    fn start_due(&mut self, now: Time) -> Result<(), Failure> {
+    fn start_due(&mut self, now: Time, guard: &Guard) -> Result<(), Failure> {
         for number in 0..self.states.len() {
             let job = &self.wish.jobs[number];
             if self.states[number] != State::Waiting || Time::ZERO + job.start > now {
                 continue;
             }
-            if matches!(job.command, Command::Near(_)) {
-                self.settle()?;
+            if matches!(job.command, Command::Near(_)) && !self.settle(guard)? {
+                return Ok(());
             }
             let host = self.host(job.place);
             let id = self.programs.start(host.namespace(), &self.program(job))?;
@@ -120,16 +120,20 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Waits until as many ports are listened on at the far end as there are programs, or those have ended.
-    fn settle(&mut self) -> Result<(), Failure> {
+    /// Waits until as many ports are listened on at the far end as there are programs, or those have ended; whether
+    /// nobody wants the end meanwhile.
+    fn settle(&mut self, guard: &Guard) -> Result<bool, Failure> {
         let far = self.wish.jobs.iter().filter(|job| job.place == Place::Hub).count();
         let until = self.clock.now() + SETTLE;
         loop {
+            if guard.interrupted().is_some() || self.live.is_stopped() {
+                return Ok(false);
+            }
             let running = self.states.iter().filter(|state| matches!(state, State::Running(_))).count();
             let wanted = far.min(running);
             let hub = self.emulation.hub().namespace();
             if wanted == 0 || listening(hub)? >= wanted || self.clock.now() >= until {
-                return Ok(());
+                return Ok(true);
             }
             wait_until_listening(hub, wanted, Span::from_millis(50))?;
             while let Some(ended) = self.programs.wait(Span::ZERO, &[])? {
@@ -215,6 +219,7 @@ impl<'a> Session<'a> {
         let waited = self.wish.jobs.iter().zip(&self.states).filter(|(job, _)| !job.background);
         let codes = waited.map(|(_, state)| match state {
             State::Ended(exit) => exit.code(),
+            State::Waiting | State::Running(_) if guard.interrupted().is_some() => 0,
             State::Waiting | State::Running(_) => 1,
         });
         let code = codes.fold(0, |first, code| if first == 0 { code } else { first });

@@ -39,9 +39,13 @@ pub(crate) fn begin(wish: &Wish, pid: u32) {
                     .any(|queue| Some(&queue.stage) == stage.name.as_ref() && key == ".queue")
         };
         let settings = stage.settings.iter().filter(|(key, _)| shown(key));
-        let settings: Vec<String> = settings.map(|(key, value)| format!("{key} {value}")).collect();
+        let mut settings: Vec<String> = settings.map(|(key, value)| format!("{key} {value}")).collect();
         if stage.kind == "pipe" && settings.is_empty() {
             continue;
+        }
+        let has_own_queue = ["ppp", "multilink", "umts", "bgan"].contains(&stage.kind.as_str());
+        if has_own_queue && !settings.iter().any(|setting| setting.starts_with("queue")) {
+            settings.push("queue without a limit".into());
         }
         let what = [vec![stage.kind.clone()], settings].concat().join(", ");
         table.row([stage.name.clone().unwrap_or_default(), way.into(), what]);
@@ -133,15 +137,25 @@ fn stage_figures(report: &Report) {
 fn verdict(report: &Report) {
     let late = &report.lateness;
     let ms = |seconds: f64| format!("{:.3} ms", 1e3 * seconds);
+    for (name, way) in [("forward", &report.forward), ("return", &report.back)] {
+        let (held, not_taken) = (way.counts.held.packets, way.counts.not_taken.packets);
+        if held + not_taken > 0 {
+            line(&format!(
+                "{name}: {held} packets were still inside at the end, {not_taken} their device did not take"
+            ));
+        }
+    }
     let scheduling = match late.scheduling {
         Scheduling::Fifo => "real-time priority",
         Scheduling::Normal => "no real-time priority: run as root for one",
     };
     let verdict = if report.valid { "VALID" } else { "INVALID" };
     line(&format!(
-        "{verdict}: packets left late by {} (p50), {} (p99, limit {}), {} (p99.9), {} at most; {scheduling}",
+        "{verdict}: packets left late by {} (p50), {} (p99; relay woke {}; limit {}), {} (p99.9), {} at most; \
+         {scheduling}",
         ms(late.p50_s),
         ms(late.p99_s),
+        ms(late.wake_p99_s),
         ms(late.limit_s),
         ms(late.p999_s),
         ms(late.max_s),

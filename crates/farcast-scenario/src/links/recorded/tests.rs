@@ -49,8 +49,8 @@ fn a_trace_and_a_timeline_are_read_with_their_keys() {
     let config = TimelinePipeConfig { timeline, queue, overhead: 0 };
     assert_eq!(links.back, LinkSpec::Timeline(TimelineSpec { config, limited: true }));
     assert!(links.forward.takes_time() && links.back.takes_time());
-    assert_eq!(links.least_round_trip(), Span::from_millis(30 + 20));
-    assert_eq!(links.clone().default_queues(), []);
+    assert_eq!(links.round_trip(), Span::from_millis(30 + 20));
+    assert_eq!(links.clone().default_queues(Span::ZERO), []);
 }
 
 #[test]
@@ -76,8 +76,8 @@ fn queues_without_a_limit_get_a_bandwidth_delay_product() {
     let given: Vec<_> = [("cell", 60_160), ("forward", 100_000)]
         .map(|(stage, octets)| DefaultQueue { stage: stage.into(), octets })
         .into();
-    assert_eq!(links.default_queues(), given);
-    assert_eq!(links.default_queues(), [], "they have one now");
+    assert_eq!(links.default_queues(Span::ZERO), given);
+    assert_eq!(links.default_queues(Span::ZERO), [], "they have one now");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn every_shipped_link_is_valid_and_has_its_delay() {
     ];
     for (name, tenths) in round_trips {
         let links = read(&preset(name)).expect(name);
-        let trip = links.least_round_trip();
+        let trip = links.round_trip();
         // What serial lines and bearers add for the octets of a frame is not delay.
         let expected = Span::from_micros(tenths * 100);
         assert!(trip >= expected && trip < expected + Span::from_millis(100), "{name}: {trip:?}");
@@ -180,4 +180,14 @@ fn the_tables_of_starlink_like_follow_their_rule() {
     let shipped = |name: &str| std::fs::read_to_string(shipped().join(name)).expect("it ships");
     assert_eq!(shipped("starlink-like-down.csv"), down.join("\n") + "\n");
     assert_eq!(shipped("starlink-like-up.csv"), up.join("\n") + "\n");
+}
+
+#[test]
+fn jitter_does_not_shorten_a_default_queue() {
+    let text = "[link.forward]\nrate = \"10 Mbit/s\"\ndelay = \"270 ms\"\njitter = \"1 ms\"\n\
+                [link.return]\nrate = \"2 Mbit/s\"\ndelay = \"270 ms\"\n";
+    let document = Document::parse("link.toml", text).unwrap();
+    let (_, queues) = Links::read_alone(&document).unwrap();
+    // The rate times 540 ms.
+    assert_eq!(queues.iter().map(|queue| queue.octets).collect::<Vec<_>>(), [675_000, 135_000]);
 }

@@ -178,7 +178,7 @@ pub(super) const RECEIVERS: u32 = 3;
 /// Octets that TCP carries in the runs of a case, one after the other and then again. One size would say more of where its
 /// end falls than of the TCPs: whether one of the last segments is dropped at the queue decides about a round trip.
 const SIZES: [usize; 10] =
-    [600_000, 750_000, 900_000, 550_000, 700_000, 850_000, 500_000, 650_000, 800_000, 450_000];
+    [450_000, 500_000, 550_000, 600_000, 650_000, 700_000, 750_000, 800_000, 850_000, 900_000];
 
 /// A case, ready to run.
 pub(super) struct Setting {
