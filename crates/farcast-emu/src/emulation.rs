@@ -97,7 +97,7 @@ impl Emulation {
             devices.push(device);
         }
         let link = Link::new(plan.link.clone(), recorder);
-        let running = Relay::start(link, devices, Clock::start())?;
+        let running = Relay::start(link, devices, Clock::start(), plan.latest())?;
         Ok(Self { plan, hub, terminals, running })
     }
 

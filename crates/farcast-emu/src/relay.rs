@@ -66,8 +66,9 @@ pub struct Strays {
 pub struct RelayState {
     /// How late packets were written.
     pub lateness: Lateness,
-    /// How late the relay woke, every [`BEAT`]: what waits at a device to be read is as late, and no packet tells it.
-    pub wakes: Lateness,
+    /// For how long packets that came would have waited at a device for longer than is allowed, because the relay woke
+    /// too late: no packet tells that, so it wakes every [`BEAT`] to see it.
+    pub stalled: Span,
     /// What was not carried.
     pub strays: Strays,
     /// How its thread is scheduled.
@@ -92,6 +93,8 @@ pub struct Ended {
 pub(crate) struct Relay {
     clock: Clock,
     link: Link,
+    /// How late a packet may be.
+    latest: Span,
     /// The hub's, and the terminals'.
     devices: Vec<Tun>,
     poller: Poller,
@@ -133,19 +136,25 @@ impl Drop for Running {
 
 impl Relay {
     /// Starts carrying packets between the hub's device, which is the first, and those of the terminals. Time begins now.
-    pub(crate) fn start(link: Link, devices: Vec<Tun>, clock: Clock) -> Result<Running, EmuError> {
+    /// Packets may be late by `latest`.
+    pub(crate) fn start(
+        link: Link,
+        devices: Vec<Tun>,
+        clock: Clock,
+        latest: Span,
+    ) -> Result<Running, EmuError> {
         let poller = Poller::new(&devices)?;
         let (sender, orders) = mpsc::channel();
         let handle = RelayHandle::new(sender, poller.bell());
         let state = RelayState {
             lateness: Lateness::new(),
-            wakes: Lateness::new(),
+            stalled: Span::ZERO,
             strays: Strays::default(),
             scheduling: Scheduling::Normal,
             now: Time::ZERO,
         };
         let buffer = vec![0; usize::from(u16::MAX)];
-        let relay = Self { clock, link, devices, poller, orders, state, ending: false, buffer };
+        let relay = Self { clock, link, latest, devices, poller, orders, state, ending: false, buffer };
         let started = thread::Builder::new().name("relay".into()).spawn(move || relay.run());
         let thread = started.map_err(EmuError::when("start a thread"))?;
         Ok(Running { handle, thread: Some(thread) })
@@ -162,7 +171,8 @@ impl Relay {
             self.poller.wait(self.clock, self.link.next_at().min(beat), only_look, &mut ready)?;
             let now = self.clock.now();
             if now >= beat {
-                self.state.wakes.record(now.since(beat));
+                let late = now.since(beat).saturating_sub(self.latest);
+                self.state.stalled = self.state.stalled + late;
                 beat = now + BEAT;
             }
             if ready.is_empty() && self.link.next_at() > now {

@@ -61,11 +61,11 @@ pub struct LatenessReport {
     pub p999_s: f64,
     /// The longest.
     pub max_s: f64,
-    /// The 99th percentile of how late the relay woke when it was to: what waits at a device to be read is as late.
-    pub wake_p99_s: f64,
-    /// What both 99th percentiles may be.
+    /// What the 99th percentile may be.
     pub limit_s: f64,
-    /// Whether they are no more than that.
+    /// The share of the time in which a packet that came would have waited to be read for longer than the limit.
+    pub stalled_share: f64,
+    /// Whether the 99th percentile is no more than its limit, and that share no more than one in a hundred.
     pub within: bool,
     /// How the relay was scheduled.
     pub scheduling: Scheduling,
@@ -133,7 +133,8 @@ impl LatenessReport {
     pub fn new(limit: Span, view: &View) -> Self {
         let lateness = &view.state.lateness;
         let p99 = lateness.quantile(0.99);
-        let wake_p99 = view.state.wakes.quantile(0.99);
+        let duration = view.state.now.as_secs_f64();
+        let stalled_share = if duration > 0.0 { view.state.stalled.as_secs_f64() / duration } else { 0.0 };
         let row = |row: &farcast_capture::lateness::Row| LatenessRow {
             from_s: row.from.as_secs_f64(),
             below_s: row.below.map(Span::as_secs_f64),
@@ -145,9 +146,9 @@ impl LatenessReport {
             p99_s: p99.as_secs_f64(),
             p999_s: lateness.quantile(0.999).as_secs_f64(),
             max_s: lateness.max().as_secs_f64(),
-            wake_p99_s: wake_p99.as_secs_f64(),
             limit_s: limit.as_secs_f64(),
-            within: p99.max(wake_p99) <= limit,
+            stalled_share,
+            within: p99 <= limit && stalled_share <= 0.01,
             scheduling: view.state.scheduling,
             histogram: lateness.rows().iter().map(row).collect(),
         }

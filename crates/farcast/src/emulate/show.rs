@@ -151,14 +151,14 @@ fn verdict(report: &Report) {
     };
     let verdict = if report.valid { "VALID" } else { "INVALID" };
     line(&format!(
-        "{verdict}: packets left late by {} (p50), {} (p99; relay woke {}; limit {}), {} (p99.9), {} at most; \
-         {scheduling}",
+        "{verdict}: packets left late by {} (p50), {} (p99, limit {}), {} (p99.9), {} at most; not \
+         read in time in {:.1} % of the time; {scheduling}",
         ms(late.p50_s),
         ms(late.p99_s),
-        ms(late.wake_p99_s),
         ms(late.limit_s),
         ms(late.p999_s),
         ms(late.max_s),
+        1e2 * late.stalled_share,
     ));
     if report.dropped_by_devices > 0 {
         line(&format!(
