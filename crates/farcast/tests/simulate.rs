@@ -413,7 +413,7 @@ fn files_that_are_wrong() {
     let missing = sentence(&["no-such-scenario"]);
     assert!(missing.contains("no-such-scenario: No such file"), "{missing}");
     assert!(
-        missing.contains("it is no file, nor one of the shipped scenarios: ")
+        missing.contains("it is no file, nor one of the shipped scenarios (")
             && missing.contains("mftp-bgan")
     );
     let directory = place.root().to_str().unwrap();
