@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use crate::common::{Ended, Place, Running, need_root};
 
+/// Who measures does not disturb who else does.
+static MEASURING: Mutex<()> = Mutex::new(());
+
 /// How often something is measured again because the machine was too busy for real time.
 const ATTEMPTS: u32 = 3;
 
@@ -145,8 +148,6 @@ impl Emulated {
 /// not keep time; `start` is given a case and a suffix for its label. The results are in the order of the cases.
 pub(crate) fn judged<C>(what: &str, cases: &[C], start: impl Fn(&C, &str) -> Emulation) -> Vec<Emulated> {
     let mut results: Vec<Option<Emulated>> = cases.iter().map(|_| None).collect();
-    // Who measures does not disturb who else does.
-    static MEASURING: Mutex<()> = Mutex::new(());
     let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
     for attempt in 1..=ATTEMPTS {
         let open = (0..cases.len()).filter(|&n| results[n].is_none());
