@@ -21,8 +21,12 @@ const INTERRUPT: &[u8] = b"\x03";
 fn on_a_terminal(programs: &[&str], then: &str) -> Run {
     let exe = fs::read_link("/proc/self/exe").unwrap();
     let programs = programs.join("' '");
-    let line = format!("stty -echo; {} outer 2000 '{programs}'; {then}", exe.display());
-    Run::of(Command::new("script").args(["--quiet", "--return", "--command", &line, "/dev/null"]))
+    // The shell around it gets Ctrl-C too. Some end by it even where the program that they waited for did not.
+    let line = format!("trap : INT; stty -echo; {} outer 2000 '{programs}'; {then}", exe.display());
+    let mut script = Command::new("script");
+    // It runs the user's shell, which differs between machines.
+    script.env("SHELL", "/bin/sh");
+    Run::of(script.args(["--quiet", "--return", "--command", &line, "/dev/null"]))
 }
 
 /// Waits for lines that hold `texts`, in any order; a terminal adds octets of its own.
