@@ -28,9 +28,15 @@ use crate::output::{Output, StagedFile};
 
 mod csv;
 mod parquet;
+mod read;
 
 pub use csv::CsvLog;
 pub use parquet::ParquetLog;
+pub use read::{ReadError, read};
+
+/// The columns in their order.
+const COLUMNS: [&str; 9] =
+    ["number", "way", "terminal", "entered_ns", "planned_ns", "left_ns", "octets", "verdict", "cause"];
 
 /// Which way a packet goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

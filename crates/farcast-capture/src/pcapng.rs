@@ -1,7 +1,7 @@
 //! Capture files in the pcapng format (draft-ietf-opsawg-pcapng), which protocol analysers open.
 //!
-//! A file is one section with interfaces, each of link type RAW: packets begin with their IPv4 or IPv6 header.
-//! Timestamps count nanoseconds. All integers are little-endian, on every machine.
+//! A file is one section with interfaces, each of link type IPV4: packets begin with their IPv4 header, and there are no
+//! others. Timestamps count nanoseconds. All integers are little-endian, on every machine.
 //!
 //! ```
 //! use farcast_capture::pcapng::{Direction, Packet, Writer};
@@ -46,13 +46,14 @@ mod option {
     pub(super) const EPB_FLAGS: u16 = 2;
 }
 
-/// Packets begin with their IPv4 or IPv6 header.
-const LINKTYPE_RAW: u16 = 101;
+/// Packets begin with their IPv4 header (the registry of link types at tcpdump.org). RAW, which would say IPv4 or IPv6, is
+/// no choice: libpcap 1.10 compares its number, 101, with one of its own, 12, and refuses the second such interface.
+const LINKTYPE_IPV4: u16 = 228;
 /// By it a reader knows the order of octets.
 const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 /// Timestamps count units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
-/// The most octets of a packet that are written. IP packets have at most 65,575 (RFC 8200 §3); readers refuse blocks of
+/// The most octets of a packet that are written. IPv4 packets have at most 65,535 (RFC 791 §3.1); readers refuse blocks of
 /// many megabytes.
 const MOST_OCTETS: usize = 1 << 20;
 
@@ -76,7 +77,7 @@ pub struct Packet<'a> {
     pub octets: u32,
     /// Which way it passed.
     pub direction: Direction,
-    /// Its octets from the IP header on; fewer than `octets` if it was cut.
+    /// Its octets from the IPv4 header on; fewer than `octets` if it was cut.
     pub captured: &'a [u8],
     /// A remark for whoever reads the file, empty for none; of a remark that is too long, the first 65,535 octets.
     pub comment: &'a str,
@@ -127,7 +128,7 @@ impl<W: Write> Writer<W> {
     /// Describes the next interface, by texts as those of [`section`](Self::section); its number, from 0.
     pub fn interface(&mut self, name: &str, description: &str) -> u32 {
         self.begin(block::INTERFACE_DESCRIPTION);
-        self.u16(LINKTYPE_RAW);
+        self.u16(LINKTYPE_IPV4);
         self.u16(0);
         // No limit to the length of what is captured.
         self.u32(0);

@@ -19,8 +19,10 @@
 //! cannot know it ahead: the driver hands it only the part of a run that enters before anything else does. Cutting a run
 //! anywhere changes nothing.
 
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::num::NonZeroU32;
+use core::num::{NonZeroU32, NonZeroU64};
 
 use crate::engine::{Deadline, Message};
 use crate::{BitRate, Span, Time};
@@ -93,8 +95,15 @@ pub struct Output<M> {
 pub struct Totals {
     /// Datagrams that it has sent on.
     pub sent: u64,
-    /// Datagrams that it has dropped because of a limit.
+    /// Datagrams that it has dropped because of a limit, at their entry: its queue was full, or what the next two count.
     pub dropped: u64,
+    /// Of these, how many were longer than it takes.
+    pub too_long: u64,
+    /// Of these, how many found the link down: an end had found the other dead, or had given up for good.
+    pub down: u64,
+    /// Datagrams that it took and gave up, because they, or the requests for them, had been repeated as often or for as
+    /// long as its settings allow. They count as lost, not as dropped.
+    pub given_up: u64,
     /// The time for which its channel was in use: what the transfer costs of it.
     pub airtime: Span,
     /// Requests for capacity.
@@ -132,6 +141,8 @@ pub enum Setting {
     Rate(BitRate),
     /// The one-way delay behind the sending.
     Delay(Span),
+    /// What may wait, in octets; it takes the place of a limit that there was, in octets or packets.
+    Queue(NonZeroU64),
 }
 
 impl Setting {
@@ -140,8 +151,20 @@ impl Setting {
         match self {
             Self::Rate(_) => "rate",
             Self::Delay(_) => "delay",
+            Self::Queue(_) => "queue",
         }
     }
+}
+
+/// The settings that a stage has now, of those that may be changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Settings {
+    /// The rate; of a bundle, that of a link.
+    pub rate: Option<BitRate>,
+    /// The one-way delay behind the sending.
+    pub delay: Option<Span>,
+    /// What may wait, in octets; absent where there is no limit, or one in packets.
+    pub queue: Option<u64>,
 }
 
 /// Why a stage keeps a setting as it was.
@@ -157,6 +180,42 @@ pub enum NotSettable {
         /// How far the jitter goes.
         least: Span,
     },
+    /// Echoes would take longer than the time between them.
+    #[error("the echoes of this stage need more of the line than that; the rate must be at least {}", exact(*least))]
+    RateBelowEchoes {
+        /// The lowest rate that is enough for them.
+        least: BitRate,
+    },
+    /// A link would be given up before an echo can come back.
+    #[error("no echo would come back before the link is given up; the delay must be below {:.9} s", below.as_secs_f64())]
+    DelayBeyondEchoes {
+        /// Half of the time after which it is given up.
+        below: Span,
+    },
+    /// The channel carries a whole number of units in each interval, and this rate is none of these.
+    #[error("{}", whole_units(*below, *above))]
+    NotWholeUnits {
+        /// The next possible rate below, if there is one.
+        below: Option<BitRate>,
+        /// The next possible rate above, if there is one.
+        above: Option<BitRate>,
+    },
+}
+
+/// A rate as a text that is read as that rate.
+fn exact(rate: BitRate) -> String {
+    let text = rate.to_string();
+    if text.parse() == Ok(rate) { text } else { format!("{} bit/s", rate.as_bps()) }
+}
+
+fn whole_units(below: Option<BitRate>, above: Option<BitRate>) -> String {
+    let possible = match (below.map(exact), above.map(exact)) {
+        (Some(below), Some(above)) => format!("{below} and {above} are the nearest that it can have"),
+        (Some(most), None) => format!("{most} is the highest that it can have"),
+        (None, Some(least)) => format!("{least} is the lowest that it can have"),
+        (None, None) => String::from("its intervals hold none"),
+    };
+    format!("the rate is no whole number of PDUs in an interval of this channel; {possible}")
 }
 
 /// What waits in a stage or is being sent.
@@ -207,12 +266,31 @@ pub trait Stage<M: Message> {
         Vec::new()
     }
 
-    /// Changes a setting: it holds for what enters from `now` on. A run that is entering must have been cut at `now`.
+    /// The settings for what enters at `port`, of those that may be changed.
+    fn settings(&self, _port: Port) -> Settings {
+        Settings::default()
+    }
+
+    /// Whether [`set`](Self::set) would take a setting for what enters at `port`.
+    ///
+    /// # Errors
+    /// [`NotSettable`], as `set` would.
+    fn may_set(&self, _port: Port, setting: Setting) -> Result<(), NotSettable> {
+        Err(NotSettable::Absent(setting.name()))
+    }
+
+    /// Changes a setting for what enters at `port`; a stage that carries one way has only that. What is due at `now`
+    /// happens before. A run that is entering must have been cut at `now`, and outputs have been polled.
+    ///
+    /// It holds from `now` on, for all whose departure is not yet certain: what a stage has said to leave, or has begun to
+    /// send, keeps its time. Nothing is lost, doubled or overtaken by a change, unless reordering was asked for: behind a
+    /// delay that has become shorter, what would overtake leaves together with what was sent before. A queue that
+    /// holds more than a new limit keeps what it has, and takes nothing until there is room. A rate changes no limit.
     ///
     /// # Errors
     /// [`NotSettable`], and then nothing changes.
-    fn set(&mut self, _now: Time, setting: Setting) -> Result<(), NotSettable> {
-        Err(NotSettable::Absent(setting.name()))
+    fn set(&mut self, _now: Time, port: Port, setting: Setting) -> Result<(), NotSettable> {
+        self.may_set(port, setting)
     }
 
     /// What waits at `now` or is being sent, for a view of a link that runs; `None` if the stage cannot tell. A frame

@@ -13,11 +13,12 @@
 mod causes;
 mod change;
 mod counts;
+mod fates;
 
 use farcast_capture::recorder::Recorder;
 use farcast_core::random::RandomStream;
 use farcast_core::stage::{Figure, Frame, Output, Port};
-use farcast_core::{Among, EventQueue, Losses, Span, Time};
+use farcast_core::{EventQueue, Probability, Span, Time};
 use farcast_link::{Chains, End};
 use farcast_scenario::Links;
 use farcast_scenario::receivers::Group;
@@ -26,6 +27,7 @@ pub use causes::Cause;
 use causes::Causes;
 pub use change::{ChangeError, WaySettings};
 pub use counts::{Counts, Sum, TerminalCounts};
+use fates::Fates;
 
 use crate::pool::{Label, Packet, Pool};
 
@@ -90,7 +92,7 @@ pub struct Departure {
 #[derive(Debug)]
 struct Terminal {
     /// What it loses of what comes to it, and what is lost of what it sends.
-    losses: [Box<dyn Losses>; 2],
+    fates: [Fates; 2],
     delay: Span,
     counts: TerminalCounts,
 }
@@ -106,7 +108,8 @@ pub struct Link {
     entered: u64,
     counts: [Counts; 2],
     causes: Causes,
-    settings: [WaySettings; 2],
+    /// The probability of loss behind each way, where packets are lost independently of each other.
+    per: [Option<Probability>; 2],
     /// Until when everything is lost, each way.
     outages: [Time; 2],
     /// How often losses have been changed: each change draws anew.
@@ -146,10 +149,7 @@ impl Link {
             entered: 0,
             counts: [Counts::default(); 2],
             causes,
-            settings: [
-                WaySettings::of(&config.links.forward, config.links.losses.per()),
-                WaySettings::of(&config.links.back, config.links.back_losses.per()),
-            ],
+            per: [config.links.losses.per(), config.links.back_losses.per()],
             outages: [Time::ZERO; 2],
             changes: 0,
             recorder,
@@ -163,16 +163,14 @@ impl Link {
 
     fn make_terminals(&mut self) {
         let links = &self.config.links;
+        let back = links.back_losses.apart();
         for group in &self.config.groups {
+            let forward = group.losses.as_ref().unwrap_or(&links.losses).apart();
             for _ in 0..group.receivers {
                 let number = self.terminals.len() as u32;
                 let stream = |way: u64| RandomStream::derive(self.config.seed, &[LOSSES, way, number.into()]);
-                let forward = group.losses.as_ref().unwrap_or(&links.losses);
                 self.terminals.push(Terminal {
-                    losses: [
-                        forward.make(number, 1, stream(0)),
-                        links.back_losses.make(number, 1, stream(1)),
-                    ],
+                    fates: [Fates::new(&forward, number, stream(0)), Fates::new(&back, number, stream(1))],
                     delay: group.delay,
                     counts: TerminalCounts::default(),
                 });
@@ -286,13 +284,21 @@ impl Link {
             return;
         }
         let mut gone = std::mem::take(&mut self.gone);
+        let mut reasons = [End::Terminal, End::Hub].map(|to| {
+            let count = gone.iter().filter(|label| label.to == to).count() as u64;
+            let stage_itself = self.chains.get(stage);
+            let totals =
+                if to == End::Terminal { stage_itself.totals() } else { stage_itself.return_totals() };
+            self.causes.of_stage(stage, way(to), totals, count)
+        });
         for label in gone.drain(..) {
-            let stage_itself = self.chains.stage(stage);
-            let totals = [stage_itself.totals(), stage_itself.return_totals()][way(label.to)];
-            let cause = self.causes.of_stage(stage, way(label.to), totals.dropped);
+            let cause = reasons[way(label.to)].next(stage);
             let octets = label.octets as usize;
             let counts = &mut self.counts[way(label.to)];
             if cause.is_limit() { &mut counts.dropped } else { &mut counts.lost }.count(octets);
+            if cause.is_given_up() {
+                counts.given_up.count(octets);
+            }
             self.note(&label, None, None, cause);
         }
         self.gone = gone;
@@ -331,14 +337,10 @@ impl Link {
         let way = way(label.to);
         let octets = label.octets as usize;
         let Some(state) = self.terminals.get_mut(terminal as usize) else { return packet.leave() };
-        self.lost.clear();
-        state.losses[way].draw(self.now, label.octets.into(), Among::All, &mut self.lost);
-        let cause = if self.now < self.outages[way] {
-            Cause::OUTAGE
-        } else if self.lost.is_empty() {
+        let drawn = state.fates[way].draw(self.now, label.octets.into(), &mut self.lost);
+        let live = (self.now < self.outages[way]).then_some(Cause::OUTAGE);
+        let Some(cause) = live.or(drawn) else {
             return self.queue.push(self.now + delay, Event::Reach { to, packet });
-        } else {
-            Cause::LOSSES
         };
         state.counts.lost[way].count(octets);
         self.counts[way].lost.count(octets);

@@ -212,13 +212,14 @@ impl Relay {
 
     fn enter(&mut self, now: Time, number: usize, len: usize) {
         let packet = &self.buffer[..len];
-        if let Some(recorder) = self.link.recorder() {
-            recorder.capture(number as u32, now, Direction::Outbound, packet);
-        }
         let terminals = self.devices.len() as u32 - 1;
         let from = (number as u32).checked_sub(1);
         let route =
             if from.is_none() { route::from_hub(packet, terminals) } else { route::from_terminal(packet) };
+        // A capture says of all its packets that they are IPv4.
+        if let Some(recorder) = self.link.recorder().filter(|_| route != Route::Foreign) {
+            recorder.capture(number as u32, now, Direction::Outbound, packet);
+        }
         match route {
             Route::Terminal(terminal) => self.link.enter(now, End::Terminal, Some(terminal), packet),
             Route::All => self.link.enter(now, End::Terminal, None, packet),

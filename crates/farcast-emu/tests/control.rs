@@ -213,9 +213,9 @@ fn a_snapshot_says_all_that_the_protocol_names() {
         json!({
             "entered": {"packets": entered, "octets": 1000 * entered},
             "delivered": {"packets": 0, "octets": delivered},
-            "lost": nothing, "dropped": nothing, "inside": nothing,
+            "lost": nothing, "given_up": nothing, "dropped": nothing, "inside": nothing,
             "queue_octets": null, "entered_bps": entered_bps, "delivered_bps": delivered_bps,
-            "rate_bps": null, "delay_s": delay, "per": null, "outage_s": null,
+            "rate_bps": null, "delay_s": delay, "queue_limit_octets": null, "per": null, "outage_s": null,
         })
     };
     let first = json!({

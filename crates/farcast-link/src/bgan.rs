@@ -13,9 +13,20 @@
 mod error;
 mod forward;
 #[cfg(test)]
+mod live;
+#[cfg(test)]
 mod probe;
 mod return_link;
+
+use farcast_core::{BitRate, Span};
 
 pub use error::BganError;
 pub use forward::{Forward, ForwardConfig, ForwardCounters, ForwardLosses, LossUnit, Packing};
 pub use return_link::{Access, RequestFor, Return, ReturnConfig, ReturnCounters};
+
+/// So many octets in each `frame`, rounded down; `None` below 1 bit/s.
+fn rate_of(octets: u64, frame: Span) -> Option<BitRate> {
+    let bits = u128::from(octets) * 8 * 1_000_000_000;
+    let rate = bits.checked_div(frame.as_nanos().into())?;
+    BitRate::from_bps(u64::try_from(rate).unwrap_or(u64::MAX))
+}

@@ -156,6 +156,14 @@ impl<M: Message> Chains<M> {
         &mut self.stages[number as usize].stage
     }
 
+    /// The stage with this number, to look at.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn get(&self, number: u32) -> &BoxedStage<M> {
+        &self.stages[number as usize].stage
+    }
+
     /// The numbers of the stages on the way to that end, in order.
     pub fn numbers(&self, to: End) -> impl Iterator<Item = u32> + '_ {
         if to == End::Terminal { &self.forward } else { &self.back }.iter().copied()

@@ -9,6 +9,8 @@ extern crate std;
 pub mod bgan;
 pub mod chain;
 pub mod error;
+#[cfg(test)]
+mod live;
 pub mod losses;
 pub mod multilink;
 pub mod outage;

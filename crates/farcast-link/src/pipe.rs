@@ -2,7 +2,7 @@
 
 use farcast_core::engine::{Deadline, Message};
 use farcast_core::random::RandomStream;
-use farcast_core::stage::{Backlog, Frame, NotSettable, Output, Port, Setting, Stage, Totals};
+use farcast_core::stage::{Backlog, Frame, NotSettable, Output, Port, Setting, Settings, Stage, Totals};
 use farcast_core::{BitRate, Span, Time};
 
 use crate::LinkError;
@@ -96,9 +96,9 @@ pub struct PipeCounters {
 /// service for spacing while it is the bottleneck. All segments of a run but the last have one length, as in a
 /// segmented send; a shorter last one takes less time, so it leaves as an output of its own. Jitter takes a run apart.
 ///
-/// Rate and delay can be [set](Stage::set) while it runs. Since departures are known at entry, what has entered keeps its
-/// time: a new rate begins behind what waits, and behind a delay that has become shorter nothing overtakes what was
-/// sent before (unless jitter may reorder): it leaves together with it.
+/// Rate and delay can be [set](Stage::set) while it runs, and the limit of a queue that has one. Since departures are known at
+/// entry, what has entered keeps its time: a new rate begins behind what waits, and behind a delay that has
+/// become shorter nothing overtakes what was sent before (unless jitter may reorder): it leaves together with it.
 #[derive(Clone, Debug)]
 pub struct Pipe<M> {
     config: PipeConfig,
@@ -222,17 +222,35 @@ impl<M: Message> Stage<M> for Pipe<M> {
         Totals { sent: sent.frames, dropped: dropped.frames, airtime: busy, ..Totals::default() }
     }
 
-    fn set(&mut self, _now: Time, setting: Setting) -> Result<(), NotSettable> {
+    fn settings(&self, _port: Port) -> Settings {
+        let PipeConfig { rate, .. } = self.config;
+        let queue = self.server.limit().octets().filter(|_| rate.is_some());
+        Settings { rate, delay: Some(self.latency.delay()), queue }
+    }
+
+    fn may_set(&self, _port: Port, setting: Setting) -> Result<(), NotSettable> {
+        match setting {
+            Setting::Rate(_) => Ok(()),
+            Setting::Delay(delay) => self.latency.may_set_delay(delay),
+            // Without a rate nothing ever waits.
+            Setting::Queue(_) if self.config.rate.is_some() && self.server.limit().is_limit() => Ok(()),
+            other => Err(NotSettable::Absent(other.name())),
+        }
+    }
+
+    fn set(&mut self, _now: Time, port: Port, setting: Setting) -> Result<(), NotSettable> {
+        self.may_set(port, setting)?;
         match setting {
             Setting::Rate(rate) => {
                 self.config.rate = Some(rate);
                 self.longest_wait = Span::ZERO;
                 self.server.set_rate(rate);
-                Ok(())
             }
             Setting::Delay(delay) => self.latency.set_delay(delay),
-            other => Err(NotSettable::Absent(other.name())),
+            Setting::Queue(octets) => self.server.set_limit(QueueLimit::Octets(octets.get())),
+            _ => {}
         }
+        Ok(())
     }
 
     fn backlog(&self, now: Time) -> Option<Backlog> {

@@ -69,7 +69,9 @@ pub enum Pace {
         rate: BitRate,
         /// Bytes of UDP and IP headers counted with each datagram: 28 for IPv4, 48 for IPv6, 0 to leave them out.
         overhead: u16,
-        /// How much sending time a late driver may make up for at once.
+        /// How much sending time a late driver may make up for at once. A driver that is never later than that keeps the
+        /// rate, and a link of this rate never has more to hold than what it carries in that time, what the driver
+        /// lets leave ahead, a datagram, and control messages that leave out of turn.
         credit: Span,
         /// Bytes that the link sends as one: each datagram with its headers is counted in whole ones, as it is on
         /// a bearer whose FEC blocks are not shared, or on ATM cells. 1 for a link without them.

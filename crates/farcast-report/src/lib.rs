@@ -1,6 +1,17 @@
 //! What people look at: pages and tables.
 //!
-//! What is drawn arrives as plain data: this crate knows no engine and no simulator.
+//! What is drawn arrives as plain data: this crate knows no engine, no simulator and no emulator.
+//!
+//! | module | what it draws |
+//! |---|---|
+//! | [`timeline`] | a replication of a simulated transfer: who sent, waited and asked again |
+//! | [`emulation`] | a run of an emulated link: throughput, delay and losses of both ways |
 #![forbid(unsafe_code)]
 
+pub mod emulation;
+#[cfg(test)]
+mod markup;
+mod scale;
+mod svg;
 pub mod timeline;
+mod words;

@@ -9,17 +9,14 @@
 //! | `page.rs` | the page around the drawing |
 //! | `chart.rs` | the drawing: what is above what, and the axis |
 //! | `sender.rs`, `naks.rs`, `receivers.rs` | its lanes |
-//! | `marks.rs`, `svg.rs`, `scale.rs`, `words.rs` | what they are drawn and written with |
+//! | `marks.rs` | what they are drawn with |
 
 mod chart;
 mod marks;
 mod naks;
 mod page;
 mod receivers;
-mod scale;
 mod sender;
-mod svg;
-mod words;
 
 pub use page::page;
 

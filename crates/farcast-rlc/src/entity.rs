@@ -4,7 +4,7 @@ use farcast_core::{Deadline, Payload, Time};
 use smallvec::SmallVec;
 
 use crate::common::{Common, Timer};
-use crate::config::{Config, ErroneousStatus};
+use crate::config::{BufferLimit, Config, ErroneousStatus};
 use crate::error::{ConfigError, Reject};
 use crate::event::{Counters, Event};
 use crate::pdu::{DataPdu, Pdu, Status, SuperField};
@@ -161,6 +161,12 @@ impl<P: Payload> Entity<P> {
     /// nothing to the peer.
     pub fn set_peer_window(&mut self, window: u16) {
         self.receiver.set_peer_window(window);
+    }
+
+    /// Limits what may wait for its first transmission ([`Config::transmission_buffer`]) from now on. What waits stays,
+    /// also where it is more.
+    pub fn limit_transmission_buffer(&mut self, limit: BufferLimit) {
+        self.common.config.transmission_buffer = Some(limit);
     }
 
     /// Takes a PDU from the peer. Of a PDU that is rejected, the polling bit and a piggybacked report count all the same.

@@ -7,8 +7,10 @@
 //! | `link.stages` | further stages in a row before it, by `name` |
 
 mod bearer;
+mod bgan;
 mod link;
 mod losses;
+mod queues;
 mod recorded;
 
 use farcast_core::Span;
@@ -20,13 +22,13 @@ use farcast_link::Chains;
 
 use crate::document::{Document, DocumentError, Reader};
 
-pub use bearer::{BearerKind, BearerSpec, PppSpec};
+pub use bearer::{BearerKind, BearerSpec, MultilinkSpec, PppSpec, UmtsSpec};
+pub use bgan::{BganForwardSpec, BganReturnSpec};
 pub use link::{Direction, LinkSpec, PipeSpec, StageSpec};
 pub use losses::LossSpec;
+use queues::Queue;
+pub use queues::{DefaultQueue, LEAST_QUEUE};
 pub use recorded::{TimelineSpec, TraceSpec};
-
-/// The least queue, in octets, that [`Links::default_queues`] gives: ten packets of 1500.
-pub const LEAST_QUEUE: u64 = 15_000;
 
 /// The links, and who loses what on them.
 #[derive(Clone, PartialEq, Debug)]
@@ -45,15 +47,6 @@ pub struct Links {
     pub back: LinkSpec,
     /// What is lost behind it.
     pub back_losses: LossSpec,
-}
-
-/// A queue that had no limit, and was given one.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DefaultQueue {
-    /// The stage: `forward`, `return`, or the name of one of `link.stages`.
-    pub stage: String,
-    /// Its limit in octets.
-    pub octets: u64,
 }
 
 impl Links {
@@ -92,7 +85,7 @@ impl Links {
         top.holds("link") && !others.iter().any(|other| top.holds(other))
     }
 
-    /// Reads a document that is a link alone, which may have a `name`; queues without a limit get one by
+    /// Reads a document that is a link alone, which may have a `name`; queues of which nothing is said get a limit by
     /// [`default_queues`](Self::default_queues).
     ///
     /// # Errors
@@ -118,36 +111,31 @@ impl Links {
         self.stages.iter().fold(ends, |sum, (_, stage)| sum + stage.round_trip())
     }
 
-    /// Whether a pipe of this name has a rate: `forward`, `return`, or the name of one of `link.stages`.
-    pub fn has_rate(&self, stage: &str) -> bool {
-        let link = match stage {
-            "forward" => Some(&self.forward),
-            "return" => Some(&self.back),
-            _ => self.stages.iter().find_map(|(name, spec)| match spec {
-                StageSpec::One(_, link) if name == stage => Some(link),
-                _ => None,
-            }),
-        };
-        matches!(link, Some(LinkSpec::Pipe(pipe)) if pipe.config.rate.is_some())
-    }
-
-    /// Gives every queue of a pipe with a rate that says nothing about its limit one bandwidth-delay product (the rate
-    /// times [`round_trip`](Self::round_trip) and what lies behind, `more`), at least [`LEAST_QUEUE`]; which ones.
+    /// Gives every queue with a rate of which nothing is said one bandwidth-delay product (the rate of what it carries
+    /// of packets times [`round_trip`](Self::round_trip) and what lies behind, `more`), at least [`LEAST_QUEUE`]; which ones.
     pub fn default_queues(&mut self, more: Span) -> Vec<DefaultQueue> {
         let round_trip = self.round_trip() + more;
         let mut given = Vec::new();
-        let mut one = |stage: &str, link: &mut LinkSpec| {
-            if let Some(octets) = link.default_queue(round_trip, LEAST_QUEUE) {
-                given.push(DefaultQueue { stage: stage.into(), octets });
+        let mut one = |stage: String, key: String, queue: Option<Queue<'_>>| {
+            if let Some(octets) = queue.and_then(|queue| queue.limit_by_default(round_trip)) {
+                given.push(DefaultQueue { stage, key, octets });
             }
         };
         for (name, stage) in &mut self.stages {
-            if let StageSpec::One(_, link) = stage {
-                one(name, link);
+            match stage {
+                StageSpec::One(_, link) => {
+                    one(name.clone(), format!("link.stages.{name}.queue"), link.queue());
+                }
+                StageSpec::Both(bearer) => {
+                    for (way, (key, queue)) in ["forward", "return"].into_iter().zip(bearer.queues()) {
+                        one(format!("{name}.{way}"), format!("link.stages.{name}.{key}"), Some(queue));
+                    }
+                }
             }
         }
-        one("forward", &mut self.forward);
-        one("return", &mut self.back);
+        for (name, link) in [("forward", &mut self.forward), ("return", &mut self.back)] {
+            one(name.into(), format!("link.{name}.queue"), link.queue());
+        }
         given
     }
 

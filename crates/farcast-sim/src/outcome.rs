@@ -35,6 +35,8 @@ pub struct Carried {
     pub octets: u64,
     /// Datagrams that a queue or a limit dropped.
     pub dropped: u64,
+    /// Datagrams that a link layer gave up after repeating them.
+    pub given_up: u64,
     /// How long its channel was in use, in seconds: what the transfer costs of it. 0 for a link without a rate.
     pub airtime_s: f64,
 }
@@ -163,6 +165,7 @@ fn carried(datagrams: u64, octets: u64, totals: impl Iterator<Item = Totals>) ->
     let mut carried = Carried { datagrams, octets, ..Carried::default() };
     for totals in totals {
         carried.dropped += totals.dropped;
+        carried.given_up += totals.given_up;
         carried.airtime_s = carried.airtime_s.max(totals.airtime.as_secs_f64());
     }
     carried

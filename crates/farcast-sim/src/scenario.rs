@@ -20,7 +20,7 @@ mod traffic;
 use farcast_core::{Span, Time};
 use farcast_mftp::{ClientId, Group, ReceiverConfig, SenderConfig};
 
-use farcast_scenario::links::LossSpec;
+use farcast_scenario::links::{DefaultQueue, LossSpec};
 use farcast_scenario::programs;
 use farcast_scenario::receivers::{self, Group as Receivers};
 use farcast_scenario::{Document, DocumentError, Links, Reader};
@@ -77,10 +77,11 @@ pub struct Scenario {
     transfer: Option<Transfer>,
     traffic: Vec<TrafficSpec>,
     links: Links,
+    default_queues: Vec<DefaultQueue>,
 }
 
 impl Scenario {
-    /// Reads a scenario.
+    /// Reads a scenario. Queues of which it says nothing get a limit by [`Links::default_queues`], as where it is emulated.
     ///
     /// # Errors
     /// The first thing that is wrong with it: file, line, key, what is wrong, what is allowed.
@@ -100,18 +101,25 @@ impl Scenario {
         } else {
             None
         };
-        let links = Links::read(&mut top)?;
+        let mut links = Links::read(&mut top)?;
+        let behind = groups.iter().flatten().map(|group| group.delay).max().unwrap_or_default();
+        let default_queues = links.default_queues(behind);
         let transfer = groups.map(|groups| Transfer::read(&mut top, groups, &links, engines)).transpose()?;
         let traffic = traffic::read(&top, traffic, &links)?;
         // What an emulation of the scenario runs is nothing to simulate.
         programs::read(&mut top)?;
         top.finish()?;
-        Ok(Self { name, engines, time_limit, transfer, traffic, links })
+        Ok(Self { name, engines, time_limit, transfer, traffic, links, default_queues })
     }
 
     /// What the scenario is called; empty if its file does not say.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The queues that were given a limit because the scenario says nothing of one.
+    pub fn default_queues(&self) -> &[DefaultQueue] {
+        &self.default_queues
     }
 
     /// How many receivers there are in all.

@@ -86,7 +86,7 @@ struct Session {
 }
 
 /// Writes the packets of a replication as it is told of them, in the pcapng format (draft-ietf-opsawg-pcapng) with
-/// link type RAW.
+/// link type IPV4.
 ///
 /// `W` is written in small pieces: give a file a [`BufWriter`](io::BufWriter). The same replication gives the same
 /// bytes. Time zero is 1970-01-01T00:00:00Z.

@@ -1,5 +1,7 @@
 //! The settings of a connection, and presets of them.
 
+mod presets;
+
 use farcast_core::Span;
 
 use crate::rto::RtoConfig;
@@ -36,6 +38,10 @@ pub enum Reduction {
     Immediate,
     /// In proportion to what is delivered (RFC 6937 with the slow start reduction bound).
     Proportional,
+    /// Likewise, but below the threshold a segment more than was delivered leaves only with an acknowledgment that advances
+    /// and tells of no further loss (RFC 9937), as in today's Linux. What may leave above the threshold is rounded up to
+    /// whole segments, in which Linux counts.
+    ProportionalSafe,
     /// By one segment for every two acknowledgments, as in Linux 2.4.
     RateHalving,
 }
@@ -58,6 +64,29 @@ pub enum Increase {
     PerAcknowledgment,
     /// By octets acknowledged, in slow start at most this many segments for an acknowledgment (RFC 3465; its L).
     Octets(u16),
+    /// By octets delivered, selectively acknowledged ones too, with every acknowledgment that advances: as today's Linux. Where an
+    /// acknowledgment of a repetition covers what had arrived before, that counts once and not twice. Linux counts in
+    /// segments, so the threshold is of whole ones, and Reno's congestion avoidance adds one for each window (RFC 3465
+    /// section 2.1).
+    Delivered,
+}
+
+/// What a retransmission timeout costs, and what is sent until everything is acknowledged that was in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum AfterTimeout {
+    /// Slow start repairs what was in flight. The threshold falls once. F-RTO is for timeouts outside recoveries.
+    #[default]
+    SlowStart,
+    /// As in today's Linux, where SACK is in use:
+    ///
+    /// * The threshold falls with every timeout that acknowledgments have come before, as RFC 5681 section 3.1 has it, and stays
+    ///   with those that repeat.
+    /// * F-RTO is for these as well: for timeouts outside recoveries, and for those that repeat with nothing acknowledged in
+    ///   between. The acknowledgment of the first segment lets new data out as far as slow start lets it; what was
+    ///   in flight is not sent again before the next acknowledgment.
+    /// * Where a repetition is found to be lost by its time of sending, or when everything is acknowledged and something that was sent
+    ///   since is lost, a fast recovery begins, and the threshold falls (RFC 5681 section 4.3: a second sign of congestion).
+    Linux,
 }
 
 /// The congestion window before the first round trip.
@@ -171,6 +200,8 @@ pub struct Config {
     pub idle_restart: bool,
     /// How many segments may leave at once when a recovery ends; without limit where absent. Linux 2.4 has 3.
     pub most_burst: Option<u32>,
+    /// What a timeout costs, and what follows it.
+    pub after_timeout: AfterTimeout,
     /// Whether a timeout is checked for being spurious (F-RTO, RFC 5682).
     pub frto: bool,
     /// Whether a reduction is undone when timestamps (RFC 3522) or DSACK (RFC 3708) show that nothing was lost.
@@ -216,6 +247,7 @@ impl Default for Config {
             limited_transmit: true,
             idle_restart: true,
             most_burst: None,
+            after_timeout: AfterTimeout::SlowStart,
             frto: false,
             undo: false,
             tail_loss_probe: false,
@@ -235,72 +267,6 @@ impl Default for Config {
 }
 
 impl Config {
-    /// TCP as today's Linux has it: CUBIC with `HyStart++`, RACK-TLP, PRR, F-RTO, an initial window of ten, timers from 200 ms.
-    pub fn modern() -> Self {
-        Self {
-            recovery: Recovery::Rack,
-            reduction: Reduction::Proportional,
-            congestion: Algorithm::Cubic,
-            increase: Increase::Octets(u16::MAX),
-            hystart: true,
-            halve_window: true,
-            frto: true,
-            undo: true,
-            tail_loss_probe: true,
-            rto: RtoConfig::linux(),
-            delayed_ack: linux_delayed_ack(),
-            receive_window: ReceiveWindow { size: Window::Octets(6 << 20), first: None },
-            time_wait: Span::from_secs(60),
-            ..Self::default()
-        }
-    }
-
-    /// TCP of Linux 2.4, as the papers of 2002 to 2005 used it: FACK, rate halving, an initial window of two where the
-    /// round trip exceeds 20 ms, a timer of 3 s at first and 200 ms at least in ticks of 10 ms, and a window that is
-    /// advertised in slow start of its own.
-    pub fn linux_2_4() -> Self {
-        Self {
-            recovery: Recovery::Fack,
-            reduction: Reduction::RateHalving,
-            initial_window: InitialWindow::Segments(2),
-            halve_window: true,
-            most_burst: Some(3),
-            undo: true,
-            rto: RtoConfig::linux_2_4(),
-            delayed_ack: linux_delayed_ack(),
-            receive_window: ReceiveWindow {
-                size: Window::Octets(65_535),
-                first: Some(Window::Octets(5_840)),
-            },
-            send_buffer: 128 << 10,
-            timestamps: Some(Span::from_millis(10)),
-            time_wait: Span::from_secs(60),
-            ..Self::default()
-        }
-    }
-
-    /// TCP as the simulator ns-2 has it, with `recovery` Reno, `NewReno` or SACK: no options, an acknowledgment for
-    /// every segment, an initial window of two, a timer of 3 s at first and 200 ms at least in ticks of 10 ms, and a slow
-    /// start threshold that is the receive window.
-    pub fn ns2(recovery: Recovery, window: Window) -> Self {
-        let threshold = match window {
-            Window::Segments(count) => Window::Segments(count.max(2)),
-            octets @ Window::Octets(_) => octets,
-        };
-        Self {
-            mss: 1000,
-            recovery,
-            sack: recovery.needs_sack(),
-            initial_window: InitialWindow::Segments(2),
-            initial_ssthresh: Some(threshold),
-            rto: RtoConfig::linux_2_4(),
-            delayed_ack: DelayedAck::Off,
-            receive_window: ReceiveWindow { size: window, first: None },
-            timestamps: None,
-            ..Self::default()
-        }
-    }
-
     /// Checks what the types do not.
     ///
     /// # Errors
@@ -343,11 +309,6 @@ impl Config {
         }
         self.rto.check()
     }
-}
-
-/// 16 quick acknowledgments, then 40 to 200 ms.
-const fn linux_delayed_ack() -> DelayedAck {
-    DelayedAck::Quick { segments: 16, least: Span::from_millis(40), most: Span::from_millis(200) }
 }
 
 /// A setting that cannot work.

@@ -35,6 +35,8 @@ pub(crate) struct Growth {
     pub now: Time,
     /// Octets newly acknowledged.
     pub octets: u64,
+    /// Octets that are newly known to have arrived.
+    pub delivered: u64,
     /// The smoothed round trip.
     pub round_trip: Span,
     /// A round trip measured with this acknowledgment.
@@ -69,24 +71,31 @@ impl Congestion {
 
     /// New data was acknowledged while the window was what limited sending.
     pub(crate) fn grow(&mut self, growth: Growth) {
-        let mut octets = growth.octets;
+        let mut octets = if self.increase == Increase::Delivered { growth.delivered } else { growth.octets };
         if self.in_slow_start() {
-            octets = self.slow_start(&growth);
+            octets = self.slow_start(&growth, octets);
             if octets == 0 {
                 return;
             }
         }
         let smss = self.smss;
         match &mut self.avoidance {
+            Avoidance::Reno { earned } if self.increase == Increase::Delivered => {
+                // RFC 3465 section 2.1: a segment for each window.
+                *earned += octets;
+                let windows = *earned / self.window;
+                *earned %= self.window;
+                self.window += windows * smss;
+            }
             Avoidance::Reno { earned } => {
-                *earned += smss * if matches!(self.increase, Increase::Octets(_)) { octets } else { smss };
+                *earned += smss * if self.increase == Increase::PerAcknowledgment { smss } else { octets };
                 let step = *earned / self.window;
                 *earned %= self.window;
                 self.window += step;
             }
             Avoidance::Cubic(cubic) => {
                 let segments = match self.increase {
-                    Increase::Octets(_) => octets as f64 / smss as f64,
+                    Increase::Octets(_) | Increase::Delivered => octets as f64 / smss as f64,
                     Increase::PerAcknowledgment => 1.0,
                 };
                 let window = self.window as f64 / smss as f64;
@@ -97,13 +106,14 @@ impl Congestion {
         self.window = self.window.min(MOST);
     }
 
-    /// Grows by slow start; what of the acknowledged octets is left for congestion avoidance.
-    fn slow_start(&mut self, growth: &Growth) -> u64 {
+    /// Grows by slow start; what of the acknowledged or delivered `octets` is left for congestion avoidance.
+    fn slow_start(&mut self, growth: &Growth, octets: u64) -> u64 {
         let limit = match self.increase {
             Increase::PerAcknowledgment => self.smss,
             Increase::Octets(segments) => u64::from(segments) * self.smss,
+            Increase::Delivered => u64::MAX,
         };
-        let step = growth.octets.min(limit);
+        let step = octets.min(limit);
         if let Some(hystart) = &mut self.hystart {
             hystart.sample(growth.sample, growth.acknowledged, growth.next);
             self.window += hystart.step(step);
@@ -113,7 +123,7 @@ impl Congestion {
             return 0;
         }
         let room = self.threshold - self.window;
-        let counted = matches!(self.increase, Increase::Octets(_));
+        let counted = self.increase != Increase::PerAcknowledgment;
         self.window = (self.window + if counted { step.min(room) } else { step }).min(MOST);
         if counted { step.saturating_sub(room) } else { 0 }
     }
@@ -138,6 +148,7 @@ impl Congestion {
                 (base as f64 * cubic::BETA) as u64
             }
         };
+        let share = if self.increase == Increase::Delivered { share - share % self.smss } else { share };
         self.threshold = share.max(2 * self.smss);
         if let Some(hystart) = &mut self.hystart {
             hystart.end();

@@ -6,10 +6,12 @@
 mod acknowledging;
 mod arriving;
 mod opening;
+mod rack;
 mod receiving;
 mod recovery;
 mod sending;
 mod spurious;
+mod timeouts;
 mod timing;
 
 use core::net::SocketAddr;
@@ -26,8 +28,9 @@ use crate::scoreboard::Scoreboard;
 use crate::sequence::Numbering;
 use crate::{Segment, SequenceNumber};
 
+use rack::Rack;
 use receiving::Acknowledger;
-use recovery::{Phase, Rack};
+use recovery::Phase;
 use spurious::Suspicion;
 use timing::TIMERS;
 

@@ -24,11 +24,11 @@ mod sequence;
 pub mod wire;
 
 pub use config::{
-    Algorithm, Config, ConfigError, DelayedAck, Increase, InitialWindow, ReceiveWindow, Recovery, Reduction,
-    Window,
+    AfterTimeout, Algorithm, Config, ConfigError, DelayedAck, Increase, InitialWindow, ReceiveWindow,
+    Recovery, Reduction, Window,
 };
 pub use connection::{Connection, State};
 pub use event::{Event, Failure, Stats};
-pub use rto::{Floor, RtoConfig};
+pub use rto::{Floor, RtoConfig, Variation};
 pub use segment::{Flags, Options, Payload, SackBlock, SackBlocks, Segment, Timestamps};
 pub use sequence::SequenceNumber;

@@ -1,8 +1,11 @@
 //! The round-trip time and the retransmission timeout (RFC 6298).
 
+mod variation;
+
 use farcast_core::Span;
 
 use crate::ConfigError;
+use variation::{Held, Smoothed};
 
 /// What the least timeout is a floor of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -12,6 +15,25 @@ pub enum Floor {
     Timeout,
     /// Four times the variation, so that a timeout is never earlier than that after the smoothed round trip: as Linux does.
     Variation,
+}
+
+/// How the variation of the round trip is kept, four times which is added to the smoothed round trip.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Variation {
+    /// Smoothed with every measurement (RFC 6298 rules 2.2 and 2.3).
+    #[default]
+    Rfc6298,
+    /// As Linux does (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002, section 3.1): the greatest
+    /// of a round trip, which comes down slowly.
+    ///
+    /// * A mean deviation is smoothed as in RFC 6298, from half of the first round trip; but where a round trip is shorter
+    ///   than the smoothed one and would raise the deviation, it raises it by an eighth of that only. A path that becomes
+    ///   shorter needs no longer timeout.
+    /// * The variation is raised to the mean deviation at once.
+    /// * When something is acknowledged that was sent after the last time this was done, which is once in a round trip, and
+    ///   the greatest mean deviation since then lies below the variation, that comes down by a fourth of what they
+    ///   are apart. A new round begins at a fourth of the floor ([`Floor::Variation`]) or of the granularity.
+    Linux,
 }
 
 /// The retransmission timer.
@@ -27,6 +49,8 @@ pub struct RtoConfig {
     pub granularity: Span,
     /// What `least` is a floor of.
     pub floor: Floor,
+    /// How the variation is kept.
+    pub variation: Variation,
     /// The timeout when data begins after a SYN was lost, if it would be shorter (rule 5.7).
     pub after_lost_syn: Span,
 }
@@ -39,20 +63,23 @@ impl Default for RtoConfig {
             most: Span::from_secs(60),
             granularity: Span::from_millis(1),
             floor: Floor::Timeout,
+            variation: Variation::Rfc6298,
             after_lost_syn: Span::from_secs(3),
         }
     }
 }
 
 impl RtoConfig {
-    /// Today's Linux: 1 s at first, the smoothed round trip and 200 ms at least, 120 s at most.
+    /// Today's Linux: 1 s at first, the smoothed round trip and 200 ms at least, 120 s at most, with the greatest variation of
+    /// a round trip. It measures in microseconds; its timers' ticks (4 ms in most kernels) are left out.
     pub const fn linux() -> Self {
         Self {
             initial: Span::from_secs(1),
             least: Span::from_millis(200),
             most: Span::from_secs(120),
-            granularity: Span::from_millis(1),
+            granularity: Span::from_micros(1),
             floor: Floor::Variation,
+            variation: Variation::Linux,
             after_lost_syn: Span::from_secs(3),
         }
     }
@@ -63,6 +90,7 @@ impl RtoConfig {
             initial: Span::from_secs(3),
             granularity: Span::from_millis(10),
             floor: Floor::Timeout,
+            variation: Variation::Rfc6298,
             ..Self::linux()
         }
     }
@@ -76,12 +104,35 @@ impl RtoConfig {
     }
 }
 
+/// How far acknowledgments and sending had come when a round trip was measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Progress {
+    /// SND.UNA, with the acknowledgment that told of the round trip.
+    pub acknowledged: u64,
+    /// SND.NXT.
+    pub next: u64,
+}
+
+/// What is known once there is a measurement.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    /// The smoothed round trip in nanoseconds.
+    smoothed: u64,
+    variation: Kept,
+}
+
+/// The variation, as the settings want it kept.
+#[derive(Clone, Copy, Debug)]
+enum Kept {
+    Rfc6298(Smoothed),
+    Linux(Held),
+}
+
 /// The estimator of one connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Estimator {
     config: RtoConfig,
-    /// Smoothed round trip and its variation, once there is a measurement.
-    measured: Option<(Span, Span)>,
+    measured: Option<Measured>,
     /// The least round trip seen.
     least: Span,
     backoff: u32,
@@ -93,18 +144,35 @@ impl Estimator {
     }
 
     /// Takes a measured round trip (rules 2.2 and 2.3), which also ends any backing off.
-    pub(crate) fn sample(&mut self, trip: Span) {
+    pub(crate) fn sample(&mut self, trip: Span, progress: Progress) {
         self.least = self.least.min(trip);
-        let trip = self.in_ticks(trip);
-        self.measured = Some(match self.measured {
-            None => (trip, Span::from_nanos(trip.as_nanos() / 2)),
-            Some((smoothed, variation)) => {
-                let (s, v, r) = (smoothed.as_nanos(), variation.as_nanos(), trip.as_nanos());
-                let v = v - v / 4 + s.abs_diff(r) / 4;
-                (Span::from_nanos(s - s / 8 + r / 8), Span::from_nanos(v))
+        let trip = self.in_ticks(trip).as_nanos();
+        let floor = self.least_spread().as_nanos();
+        match &mut self.measured {
+            None => {
+                let variation = match self.config.variation {
+                    Variation::Rfc6298 => Kept::Rfc6298(Smoothed::first(trip)),
+                    Variation::Linux => Kept::Linux(Held::first(trip, floor, progress)),
+                };
+                self.measured = Some(Measured { smoothed: trip, variation });
             }
-        });
+            Some(Measured { smoothed, variation }) => {
+                match variation {
+                    Kept::Rfc6298(kept) => kept.sample(*smoothed, trip),
+                    Kept::Linux(kept) => kept.sample(*smoothed, trip, floor, progress),
+                }
+                *smoothed = *smoothed - *smoothed / 8 + trip / 8;
+            }
+        }
         self.backoff = 0;
+    }
+
+    /// What is added to the smoothed round trip at least.
+    fn least_spread(&self) -> Span {
+        match self.config.floor {
+            Floor::Timeout => self.config.granularity,
+            Floor::Variation => self.config.granularity.max(self.config.least),
+        }
     }
 
     /// A clock with ticks measures whole ones, and at least one.
@@ -119,17 +187,14 @@ impl Estimator {
 
     /// The timeout, doubled as often as it backed off (rules 2.1, 2.3 to 2.5, 5.5).
     pub(crate) fn timeout(&self) -> Span {
-        let RtoConfig { least, most, granularity, .. } = self.config;
-        let base = match self.measured {
-            None => self.config.initial,
-            Some((smoothed, variation)) => {
-                let spread = granularity.max(variation * 4);
-                match self.config.floor {
-                    Floor::Timeout => (smoothed + spread).max(least),
-                    Floor::Variation => smoothed + spread.max(least),
-                }
-            }
-        };
+        let RtoConfig { initial, least, most, .. } = self.config;
+        let base = self.measured.map_or(initial, |Measured { smoothed, variation }| {
+            let spread = Span::from_nanos(match variation {
+                Kept::Rfc6298(kept) => kept.spread(),
+                Kept::Linux(kept) => kept.spread(),
+            });
+            (Span::from_nanos(smoothed) + spread.max(self.least_spread())).max(least)
+        });
         let doubled = base.as_nanos().saturating_mul(1u64.checked_shl(self.backoff).unwrap_or(u64::MAX));
         Span::from_nanos(doubled).min(most)
     }
@@ -154,7 +219,7 @@ impl Estimator {
 
     /// The smoothed round trip.
     pub(crate) fn smoothed(&self) -> Option<Span> {
-        self.measured.map(|(smoothed, _)| smoothed)
+        self.measured.map(|measured| Span::from_nanos(measured.smoothed))
     }
 
     /// The least round trip, [`Span::MAX`] before any.

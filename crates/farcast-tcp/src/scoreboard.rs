@@ -121,6 +121,16 @@ impl Scoreboard {
         self.resent > 0
     }
 
+    /// Octets that were sent again and are taken to be in flight.
+    pub(crate) const fn copies(&self) -> u64 {
+        self.resent
+    }
+
+    /// Whether anything in flight is lost.
+    pub(crate) const fn has_lost(&self) -> bool {
+        self.lost > 0
+    }
+
     /// Octets that have arrived out of order.
     pub(crate) const fn sacked(&self) -> u64 {
         self.sacked
@@ -401,9 +411,9 @@ impl Scoreboard {
         None
     }
 
-    /// Whether something of `delivered` was sent after the first segment in flight was last.
-    pub(crate) fn has_passed_first(&self, delivered: &Delivered) -> bool {
-        self.records.front().zip(delivered.latest).is_some_and(|(first, latest)| latest.0 > first.sent_at)
+    /// How long ago the first segment in flight was last sent.
+    pub(crate) fn age_of_first(&self, now: Time) -> Option<Span> {
+        self.records.front().map(|first| now.since(first.sent_at))
     }
 
     /// The last segment in flight.
@@ -435,7 +445,7 @@ impl Scoreboard {
     }
 
     /// Finds losses by time (RFC 8985 section 6.2): of what was sent before the segment that was sent at `latest` and
-    /// ends at `end`, everything is lost that has been in flight for `patience`. Whether there is any, and when the next
+    /// ends at `end`, everything is lost that has been in flight for `patience`. Whether there is any, and when all others
     /// will be.
     pub(crate) fn lose_by_time(
         &mut self,
@@ -445,19 +455,13 @@ impl Scoreboard {
     ) -> (bool, Option<Time>) {
         let mut more = false;
         while let Some(&(sent, start)) = self.log.as_ref().and_then(VecDeque::front) {
-            let index = if start < self.first { self.records.len() } else { self.index_of(start) };
-            let current = self
-                .records
-                .get(index)
-                .copied()
-                .filter(|r| r.start == start && r.sent_at == sent && !r.sacked && (!r.lost || r.resent));
-            if let Some(record) = current {
+            if let Some((index, record)) = self.in_flight_since(sent, start) {
                 let before = sent < latest || (sent == latest && record.end() < end);
                 if !before {
                     return (more, None);
                 }
                 if sent + patience > now {
-                    return (more, Some(sent + patience));
+                    return (more, Some(self.last_sent_before((latest, end)).unwrap_or(sent) + patience));
                 }
                 self.lose_again(index);
                 more = true;
@@ -467,6 +471,26 @@ impl Scoreboard {
             }
         }
         (more, None)
+    }
+
+    /// The record at `start` with its index, if what was sent at `sent` may still arrive.
+    fn in_flight_since(&self, sent: Time, start: u64) -> Option<(usize, Record)> {
+        let index = if start < self.first { self.records.len() } else { self.index_of(start) };
+        let record = self.records.get(index).copied()?;
+        let current = record.start == start && record.sent_at == sent;
+        (current && !record.sacked && (!record.lost || record.resent)).then_some((index, record))
+    }
+
+    /// When that was sent last of what may still arrive and was sent before `limit`. It looks at the nearest few only, lest
+    /// an acknowledgment cost what is in flight.
+    fn last_sent_before(&self, limit: (Time, u64)) -> Option<Time> {
+        let log = self.log.as_ref()?;
+        let end = log.partition_point(|entry| *entry < limit);
+        let nearest = log.range(..end).rev().take(NEAREST);
+        nearest
+            .copied()
+            .find(|&(sent, start)| self.in_flight_since(sent, start).is_some())
+            .map(|(sent, _)| sent)
     }
 
     /// Marks a record as lost, its copy too.
@@ -506,6 +530,9 @@ impl Scoreboard {
         assert_eq!(marked, self.sacked);
     }
 }
+
+/// How many transmissions are looked at for the last that may still arrive.
+const NEAREST: usize = 64;
 
 /// Notes that `record` has arrived.
 fn note(delivered: &mut Delivered, now: Time, record: &Record) {

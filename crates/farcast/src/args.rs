@@ -66,7 +66,7 @@ Exit codes: the near program's; 125 if farcast itself failed.";
 #[derive(Args, Debug)]
 pub(crate) struct EmulateArgs {
     /// A link or a scenario: a TOML file, or the name of a link that ships with farcast (see --list).
-    #[arg(required_unless_present_any = ["control", "list"], value_name = "LINK|SCENARIO")]
+    #[arg(required_unless_present_any = ["control", "list", "from"], value_name = "LINK|SCENARIO")]
     pub(crate) link: Option<String>,
     /// Run this at the far end, by sh -c; may be given again.
     #[arg(long, value_name = "COMMAND")]
@@ -89,6 +89,12 @@ pub(crate) struct EmulateArgs {
     /// Write what came of the run to a file as one JSON object.
     #[arg(long, value_name = "FILE.json")]
     pub(crate) report: Option<PathBuf>,
+    /// Draw the run as a page: throughput, delay and losses of both ways.
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) timeline: Option<PathBuf>,
+    /// Draw the timeline of a log that an earlier run wrote, and run nothing.
+    #[arg(long, value_name = "FILE.csv|FILE.parquet", requires = "timeline", conflicts_with_all = ["link", "far", "shell", "set", "log", "trace", "report", "list", "command"])]
+    pub(crate) from: Option<PathBuf>,
     /// The run is invalid if more than 1 % of the packets leave later than this share of the round-trip time, or than
     /// 1 ms [default: 1 %].
     #[arg(long, value_name = "SHARE")]
@@ -100,7 +106,7 @@ pub(crate) struct EmulateArgs {
     #[arg(long)]
     pub(crate) list: bool,
     /// Look at a running emulation, the one of this process number or the only one, or send it one request.
-    #[arg(long, num_args = 0..=2, value_names = ["PID", "REQUEST"], conflicts_with_all = ["far", "shell", "set", "log", "trace", "report", "command"])]
+    #[arg(long, num_args = 0..=2, value_names = ["PID", "REQUEST"], conflicts_with_all = ["far", "shell", "set", "log", "trace", "report", "timeline", "command"])]
     pub(crate) control: Option<Vec<String>>,
     /// The lifeline of the inner process.
     #[arg(long, hide = true, value_name = "FD")]
@@ -319,7 +325,8 @@ pub(crate) struct ProtocolArgs {
     /// Receivers spread their answers over this time, against implosion in large groups.
     #[arg(long, default_value = "0 s", value_name = "TIME")]
     pub(crate) spread: Span,
-    /// Datagrams that may leave together ahead of their time, at most.
+    /// Datagrams that may leave together, at most: ahead of their time (1 ms at most), or to make up for a late wake-up
+    /// (5 ms at least, 20 ms at most).
     #[arg(long, default_value = "64 KiB", value_name = "SIZE")]
     pub(crate) burst: Bytes,
     /// Abort after this long.

@@ -3,12 +3,14 @@
 //! The process that the user starts reads what is to be emulated, so that errors come first, and starts itself again
 //! inside ([`farcast_emu::supervise`] says why); that one makes the hosts, starts the programs and waits.
 
+mod events;
 mod inside;
 mod live;
 mod plan;
 mod record;
 mod session;
 mod show;
+mod timeline;
 mod view;
 
 use std::ffi::OsString;
@@ -43,6 +45,9 @@ fn outside(args: &EmulateArgs) -> Result<u8, Failure> {
             out.result(&format!("{name:<14}  {what}"));
         }
         return Ok(0);
+    }
+    if let (Some(log), Some(page)) = (&args.from, &args.timeline) {
+        return timeline::from_log(args, log, page).map(|()| 0);
     }
     plan::read(args)?;
     record::check(args)?;

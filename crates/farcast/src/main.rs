@@ -8,6 +8,7 @@ mod emulate;
 mod interrupt;
 mod model;
 mod output;
+mod outputs;
 mod progress;
 mod receive;
 mod reproduce;

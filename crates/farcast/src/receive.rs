@@ -12,9 +12,11 @@ use crate::args::ReceiveArgs;
 use crate::output::Output;
 use crate::progress::{Progress, percent, rate, size, time_left};
 use crate::send::socket_options;
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, outputs};
 
 pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
+    let why = "where the sender names the files and could replace it";
+    outputs::log_outside(args.output.log.as_deref(), &args.into, why)?;
     let output = Output::new(&args.output)?;
     let config = configure(args)?;
     let options = ReceiveOptions {

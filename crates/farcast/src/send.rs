@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use farcast_core::{Span, Time};
+use farcast_core::{BitRate, Span, Time};
 use farcast_files::{Outgoing, SourceError};
 use farcast_mftp::{
     Group, Invited, MemberState, NakTiming, Pace, PassWait, Product, Sender, SenderConfig, SenderEvent,
@@ -18,7 +18,7 @@ use crate::args::{NakTimingArg, PassWaitArg, RateArg, SendArgs, SocketArgs};
 use crate::output::Output;
 use crate::progress::{Progress, size};
 use crate::state::State;
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, outputs};
 
 mod view;
 
@@ -29,8 +29,10 @@ const NO_RATE: &str = "--rate is missing: give what the slowest link on the way 
     where receivers set the pace";
 /// How far ahead of the clock datagrams may leave together, at most.
 const MOST_AHEAD: Span = Span::from_millis(1);
-/// How much sending time a late wake-up may make up for at once.
-const CREDIT: Span = Span::from_millis(5);
+/// How much sending time a late wake-up may make up for at once: what the burst takes at the rate, within these bounds.
+/// A busy machine takes the processor away for a time slice or more, whose sending time would else be lost for good. Behind
+/// the most, and what leaves ahead, waits 21 ms at a link of the sender's rate: less than any queue that suits the link.
+const CREDIT: (Span, Span) = (Span::from_millis(5), Span::from_millis(20));
 /// DTUs in a block when receivers set the pace: three full batches, so that a small receive buffer holds it.
 const WINDOW_BLOCK: u32 = 132;
 /// The window when receivers set the pace, DTUs: 4 MiB or so; receivers with smaller buffers shrink it.
@@ -39,6 +41,9 @@ const WINDOW: u32 = 2904;
 pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let pace = args.rate.ok_or_else(|| Failure::usage(NO_RATE))?;
     check(args, pace)?;
+    for path in &args.paths {
+        outputs::log_outside(args.output.log.as_deref(), path, "which must not change while it is sent")?;
+    }
     let mut output = Output::new(&args.output)?;
     let outgoing = scan(args, &mut output)?;
     let name = product_name(args);
@@ -142,6 +147,12 @@ fn burst(args: &SendArgs, pace: RateArg) -> Span {
     }
 }
 
+/// How much sending time a late wake-up may make up for at once.
+fn credit(args: &SendArgs, rate: BitRate) -> Span {
+    let (least, most) = CREDIT;
+    rate.time_of_bytes(args.protocol.burst.0).clamp(least, most)
+}
+
 fn configure(args: &SendArgs, pace: RateArg, product: Product, server: SocketAddr) -> SenderConfig {
     let protocol = &args.protocol;
     let mut config = SenderConfig::new(product, server, args.to);
@@ -154,7 +165,7 @@ fn configure(args: &SendArgs, pace: RateArg, product: Product, server: SocketAdd
     let datagram = wire::data_len(config.dtu_size as usize) as u64 + u64::from(overhead);
     config.pace = match pace {
         RateArg::Max => Pace::Window { segments: WINDOW },
-        RateArg::Rate(rate) => Pace::Rate { rate, overhead, credit: CREDIT, granule: 1 },
+        RateArg::Rate(rate) => Pace::Rate { rate, overhead, credit: credit(args, rate), granule: 1 },
     };
     config.block_size = protocol.block_size.unwrap_or(match pace {
         RateArg::Max => WINDOW_BLOCK,

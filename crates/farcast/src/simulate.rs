@@ -30,8 +30,16 @@ const REPLICATIONS: u64 = 20;
 struct Result_<'a> {
     scenario: &'a str,
     seed: u64,
+    default_queues: Vec<DefaultQueue<'a>>,
     replications: &'a [Replication],
     summary: &'a Together,
+}
+
+/// A queue that was given a limit.
+#[derive(Serialize)]
+struct DefaultQueue<'a> {
+    stage: &'a str,
+    octets: u64,
 }
 
 /// Runs it.
@@ -51,15 +59,16 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
     for assignment in &args.set {
         document.set(assignment).map_err(bad_file)?;
     }
-    let queues = over::send_over(&mut document, &args.traffic)?;
+    over::send_over(&mut document, &args.traffic)?;
     let scenario = Scenario::read(&document).map_err(bad_file)?;
     if args.show {
-        output.result(&shown(&document));
+        output.result(&shown(&document, &scenario));
         return Ok(Exit::Done);
     }
-    for queue in &queues {
+    for queue in scenario.default_queues() {
         let (stage, octets) = (&queue.stage, queue.octets);
-        output.line(&format!("the queue of {stage} holds one bandwidth-delay product, {octets} B"));
+        let what = if queue.is_product() { "one bandwidth-delay product" } else { "ten packets of 1500 B" };
+        output.line(&format!("the queue of {stage} holds {what}, {octets} B"));
     }
     look::look(args, &scenario, &output)?;
     let plan = plan(args);
@@ -69,6 +78,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
         output.object(&Result_ {
             scenario: name,
             seed: args.seed,
+            default_queues: default_queues(&scenario),
             replications: &replications,
             summary: &summary,
         })?;
@@ -76,6 +86,11 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
         output.result(&show::summary(name, &scenario, args.seed, &summary));
     }
     Ok(if summary.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
+}
+
+fn default_queues(scenario: &Scenario) -> Vec<DefaultQueue<'_>> {
+    let queues = scenario.default_queues().iter();
+    queues.map(|queue| DefaultQueue { stage: &queue.stage, octets: queue.octets }).collect()
 }
 
 fn bad_file(error: impl std::error::Error) -> Failure {
@@ -131,8 +146,8 @@ fn replications(scenario: &Scenario, plan: &Plan, output: &Output) -> Result<Vec
     Ok(replications)
 }
 
-/// Every key in effect.
-fn shown(document: &Document) -> String {
+/// Every key in effect, those of queues that were given a limit among them.
+fn shown(document: &Document, scenario: &Scenario) -> String {
     let mut table = Table::new(&[("key", Align::Left), ("value", Align::Left), ("from", Align::Left)]);
     for (key, value, origin) in document.keys_read() {
         let from = match origin {
@@ -141,6 +156,9 @@ fn shown(document: &Document) -> String {
             Origin::Default => "default",
         };
         table.row([key, value, from.into()]);
+    }
+    for queue in scenario.default_queues() {
+        table.row([queue.key.clone(), format!("\"{} B\"", queue.octets), "default".into()]);
     }
     table.render()
 }

@@ -75,6 +75,23 @@ fn wrong_usage_exits_with_2() {
 }
 
 #[test]
+fn a_log_among_what_is_sent_or_received_is_refused() {
+    let place = Place::new();
+    let file = place.file("tree/product.bin", 1_000);
+    let (tree, log) = (place.path("tree"), place.path("tree/new.log"));
+    for (path, log) in [(&tree, &log), (&file, &file)] {
+        let args = ["--rate", "20 Mbit/s", "--log", log.to_str().unwrap()];
+        let ended = place.run("sender", place.send_command(&[path], &args));
+        ended.assert_one_sentence(2, &["--log", "is sent", "elsewhere"]);
+    }
+    // By way of a symbolic link it is the same directory.
+    std::os::unix::fs::symlink("tree", place.path("ant")).unwrap();
+    let ended = place.run("ant", place.receive_command("ant", &["--log", log.to_str().unwrap()]));
+    ended.assert_one_sentence(2, &["--log", "could replace it", "elsewhere"]);
+    assert!(!log.exists() && fs::read(file).unwrap().len() == 1_000, "nothing was written");
+}
+
+#[test]
 fn help_names_the_exit_codes() {
     let place = Place::new();
     for command in ["send", "receive"] {

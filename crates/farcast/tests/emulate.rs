@@ -19,5 +19,7 @@ mod emulate {
     mod rate;
     mod rights;
     mod run;
+    mod terminal;
+    mod timeline;
     mod uftp;
 }

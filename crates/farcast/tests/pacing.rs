@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use common::Place;
 use quinn_udp::{RecvMeta, UdpSockRef, UdpSocketState};
+use rustix::process::{Pid, Signal, kill_process};
 
 const RATE: u64 = 2_000_000;
 const SECOND: Duration = Duration::from_secs(1);
@@ -37,9 +38,15 @@ fn tap(place: &Place) -> (UdpSocket, UdpSocketState) {
 }
 
 /// When each datagram came, by the kernel's clock, and its bytes with headers; until nothing comes any more.
-fn capture(
+fn capture(tap: &(UdpSocket, UdpSocketState), sender: &mut common::Running) -> Vec<(Duration, u64)> {
+    capture_while(tap, sender, |_| ())
+}
+
+/// The same, and does something to the sender again and again while it runs.
+fn capture_while(
     (socket, state): &(UdpSocket, UdpSocketState),
     sender: &mut common::Running,
+    mut each: impl FnMut(Pid),
 ) -> Vec<(Duration, u64)> {
     let mut all = Vec::new();
     let mut buffer = vec![0; 1 << 16];
@@ -55,7 +62,11 @@ fn capture(
                 left -= len;
             }
         }
-        !sender.is_running()
+        let runs = sender.is_running();
+        if runs {
+            each(Pid::from_child(&sender.child));
+        }
+        !runs
     });
     all
 }
@@ -121,4 +132,68 @@ fn a_burst_is_no_longer_than_asked() {
         let bytes: u64 = inside.map(|(_, len)| len).sum();
         assert!(bytes <= most, "{bytes} bytes within 10 ms");
     }
+}
+
+/// What a late wake-up may make up for with the default burst at this rate, and what may leave ahead.
+const CREDIT: Duration = Duration::from_millis(20);
+const AHEAD: Duration = Duration::from_millis(1);
+const FAST: f64 = 8e6;
+
+/// The part of `datagrams` that was longest without a pause of more than the credit: behind such a pause, what the pacer
+/// does not make up for is lost.
+fn longest_part(datagrams: &[(Duration, u64)]) -> &[(Duration, u64)] {
+    datagrams
+        .chunk_by(|one, next| next.0.saturating_sub(one.0) <= CREDIT)
+        .max_by_key(|part| duration(part))
+        .unwrap()
+}
+
+/// From the first to the last.
+fn duration(datagrams: &[(Duration, u64)]) -> Duration {
+    datagrams[datagrams.len() - 1].0.saturating_sub(datagrams[0].0)
+}
+
+/// The most bytes that wait at a link of the rate.
+fn most_waiting(datagrams: &[(Duration, u64)]) -> f64 {
+    let (mut waiting, mut most, mut before) = (0.0_f64, 0.0_f64, datagrams[0].0);
+    for &(at, len) in datagrams {
+        waiting = (waiting - at.saturating_sub(before).as_secs_f64() * FAST / 8.0).max(0.0) + len as f64;
+        (most, before) = (most.max(waiting), at);
+    }
+    most
+}
+
+/// One look in three the sender is stopped until the next, about 10 ms: so does a busy machine that gives the processor to
+/// others.
+#[test]
+fn what_late_wake_ups_lost_is_made_up_for_and_overruns_no_queue() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for _ in 0..3 {
+        let place = Place::new();
+        let file = place.file("product.bin", 800_000);
+        let receiver = place.receive("ant", &[]);
+        let tap = tap(&place);
+        let mut sender = place.send(&[&file], &["--rate", "8 Mbit/s", "--receivers", "ant"]);
+        let mut looks = [Some(Signal::STOP), Some(Signal::CONT), None].into_iter().cycle();
+        let datagrams = capture_while(&tap, &mut sender, |pid| {
+            if let Some(signal) = looks.next().flatten() {
+                kill_process(pid, signal).unwrap();
+            }
+        });
+        sender.succeed();
+        receiver.succeed();
+        let data: Vec<_> = datagrams.iter().copied().filter(|(_, len)| *len > 1000).collect();
+        let part = longest_part(&data);
+        let (last, took) = (part[part.len() - 1], duration(part));
+        if took < Duration::from_millis(300) {
+            continue;
+        }
+        let bytes = part.iter().map(|(_, len)| len).sum::<u64>() - last.1;
+        let exact = Duration::from_secs_f64(bytes as f64 * 8.0 / FAST);
+        assert!(took <= exact + CREDIT, "{took:?} for what takes {exact:?}");
+        let most = (CREDIT + AHEAD).as_secs_f64() * FAST / 8.0 + last.1 as f64;
+        assert!(most_waiting(part) <= most, "{} bytes would have waited", most_waiting(part));
+        return;
+    }
+    panic!("not judged: this machine never let the sender run for 0.3 s without a pause of {CREDIT:?}");
 }

@@ -8,6 +8,7 @@
 mod common;
 
 use std::fs;
+use std::process::Command;
 
 use common::{Ended, Place};
 use serde_json::Value;
@@ -88,7 +89,7 @@ fn the_object_for_programs() {
             assert!(one["naks"][key].is_u64(), "{key}: {one}");
         }
         for way in ["forward", "return"] {
-            for key in ["datagrams", "octets", "dropped"] {
+            for key in ["datagrams", "octets", "dropped", "given_up"] {
                 assert!(one[way][key].is_u64(), "{way} {key}: {one}");
             }
             assert!(one[way]["airtime_s"].as_f64().unwrap() > 0.0, "{one}");
@@ -216,6 +217,30 @@ fn keys_in_effect_are_shown_with_their_origin() {
     assert_eq!(row("receivers"), "20 file");
     assert_eq!(row("protocol.file"), "\"1 MB\" file");
     assert_eq!(row("link.forward.fec_blocks"), "8 default");
+}
+
+#[test]
+fn queues_of_which_nothing_is_said_are_told() {
+    let tone = ["--traffic", "cbr, rate = 1 Mbit/s, stop = 1 s", "-n", "1", "--set", "time_limit=2 s"];
+    let of = |link: &'static str, more: &[&'static str]| [&[link][..], &tone, more].concat();
+    // 10 and 2 Mbit/s for 540 ms.
+    let (object, _) = json(&of("geo", &[]));
+    let expected = serde_json::json!([
+        { "stage": "forward", "octets": 675_000 }, { "stage": "return", "octets": 135_000 }
+    ]);
+    assert_eq!(object["default_queues"], expected);
+    let said = of("geo", &["--set", "link.forward.queue=unlimited"]);
+    let (object, _) = json(&said);
+    assert_eq!(object["default_queues"], serde_json::json!([{ "stage": "return", "octets": 135_000 }]));
+    // Less than ten packets: 4,000 octets a second for 145 ms.
+    let told = simulate(&Place::new(), &of("umts-384", &[]));
+    let sentence = "the queue of bearer.return holds ten packets of 1500 B, 15000 B";
+    assert!(told.stderr.contains(sentence), "{}", told.story());
+    let shown = simulate(&Place::new(), &of("umts-384", &["--show"])).stdout;
+    let row = |key: &str| shown.lines().find(|line| line.contains(key)).map(str::to_owned);
+    let words = |line: String| line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
+    let limit = row("link.stages.bearer.forward.queue").map(words);
+    assert_eq!(limit.as_deref(), Some("\"15000 B\" default"));
 }
 
 #[test]
@@ -351,9 +376,36 @@ fn the_shipped_connection_is_what_ns_2_measures() {
     let trace = ["tcp-geo", "-n", "1", "--set", "time_limit=5 s", "--trace", path.to_str().unwrap()];
     let ended = simulate(&place, &trace);
     assert_eq!(ended.code, Some(0), "{}", ended.story());
-    assert!(ended.stderr.contains("packets of replication 0") && fs::metadata(&path).unwrap().len() > 10_000);
+    let told = ended.stderr.lines().find_map(|line| line.strip_suffix(" packets of replication 0"));
+    let told = told.and_then(|line| line.rsplit(": ").next());
+    // Two interfaces, of which tcpdump reads only those of one link type.
+    let read = Command::new("tcpdump").args(["-nn", "-r"]).arg(&path).output();
+    let read = read.unwrap_or_else(|error| panic!("{error}; this test needs the Debian package tcpdump"));
+    let (lines, said) = (String::from_utf8_lossy(&read.stdout), String::from_utf8_lossy(&read.stderr));
+    assert!(lines.lines().all(|line| line.contains(" IP ") && line.contains(": Flags [")), "{lines}");
+    assert_eq!(told, Some(lines.lines().count().to_string().as_str()), "{said}{}", ended.story());
+    assert!(lines.lines().count() > 100, "{lines}");
     let said = sentence(&["tcp-geo", "-n", "1", "--timeline", "no.html"]);
     assert!(said.contains("a timeline is drawn of a transfer with MFTP"), "{said}");
+}
+
+#[test]
+fn outputs_that_are_one_file_are_refused() {
+    let place = Place::new();
+    let text = include_str!("../../../scenarios/mftp-bgan.toml");
+    fs::write(place.path("own.toml"), text).unwrap();
+    let own = place.path("own.toml");
+    let (page, detour) = (place.path("page.html"), place.path("./page.html"));
+    let [own, page, detour] = [&own, &page, &detour].map(|path| path.to_str().unwrap());
+    for (one, other, named) in [
+        (["--trace", page], ["--timeline", detour], ["--trace", "--timeline"]),
+        (["--trace", own], ["--timeline", page], ["the scenario", "--trace"]),
+    ] {
+        let said = sentence(&[&[own, "-n", "1"][..], &one, &other].concat());
+        assert!(said.contains(&format!("{} and {} are one file", named[0], named[1])), "{said}");
+    }
+    assert!(!place.path("page.html").exists());
+    assert_eq!(fs::read_to_string(own).unwrap(), text);
 }
 
 #[test]

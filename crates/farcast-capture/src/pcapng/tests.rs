@@ -1,4 +1,4 @@
-//! The format by hand-worked octets, and by what tshark reads.
+//! The format by hand-worked octets, and by what tshark and tcpdump read.
 
 use std::process::{Command, Stdio};
 
@@ -45,7 +45,7 @@ fn an_interface_is_described_as_the_format_has_it() {
     // Written out by hand from the tables of the format's draft.
     let expected = [
         &[1, 0, 0, 0, 40, 0, 0, 0][..],
-        &[101, 0, 0, 0, 0, 0, 0, 0],
+        &[228, 0, 0, 0, 0, 0, 0, 0],
         &[2, 0, 3, 0, b'a', b'b', b'c', 0],
         &[9, 0, 1, 0, 9, 0, 0, 0],
         &[0, 0, 0, 0, 40, 0, 0, 0],
@@ -74,7 +74,7 @@ fn a_section_and_a_packet_are_written_as_the_format_has_them() {
         &[255; 8],
         &[4, 0, 1, 0, b'f', 0, 0, 0, 0, 0, 0, 0, 40, 0, 0, 0],
         // Interface: link type, snap length, resolution.
-        &[1, 0, 0, 0, 32, 0, 0, 0, 101, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0],
+        &[1, 0, 0, 0, 32, 0, 0, 0, 228, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0],
         // Packet: interface, time, lengths, octets, flags, comment.
         &[6, 0, 0, 0, 56, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0, 3, 0, 0, 0, 9, 0, 0, 0],
         &[1, 2, 3, 0, 2, 0, 4, 0, 2, 0, 0, 0, 1, 0, 1, 0, b'c', 0, 0, 0, 0, 0, 0, 0, 56, 0, 0, 0],
@@ -139,33 +139,24 @@ fn long_texts_are_cut_between_characters() {
     assert_eq!(written.len(), 24 + 4 + 65_536 + 4 + 4);
 }
 
-/// What tshark says of each packet of `file`, the fields between bars.
-fn tshark(file: &[u8]) -> Vec<String> {
-    const FIELDS: [&str; 8] = [
-        "frame.time_epoch",
-        "frame.interface_id",
-        "frame.interface_name",
-        "frame.interface_description",
-        "frame.packet_flags_direction",
-        "frame.len",
-        "frame.cap_len",
-        "frame.comment",
-    ];
-    let mut command = Command::new("tshark");
-    command.args(["-r", "-", "-T", "fields", "-E", "separator=|", "-e", "ip.id"]);
-    command.args(FIELDS.iter().flat_map(|field| ["-e", field]));
-    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+/// What a program from the Debian package of its own name prints that is given `file` as its input.
+fn printed(program: &str, args: &[&str], file: &[u8]) -> String {
+    let mut command = Command::new(program);
+    let pipes = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = pipes.spawn().unwrap_or_else(|error| {
-        panic!("tshark: {error}; this test needs the Debian package tshark, which scripts/setup installs")
+        panic!(
+            "{program}: {error}; this test needs the Debian package {program}, which scripts/setup installs"
+        )
     });
     let mut stdin = child.stdin.take().unwrap();
     let file = file.to_vec();
     // It answers while it reads: both pipes must be served at once.
     let feeder = std::thread::Builder::new().spawn(move || stdin.write_all(&file)).unwrap();
     let output = child.wait_with_output().unwrap();
-    feeder.join().unwrap().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().lines().map(String::from).collect()
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program}: {said}");
+    feeder.join().unwrap().unwrap_or_else(|error| panic!("{program} did not read on: {error}; {said}"));
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// An IPv4 datagram of `len` octets (RFC 791), whose protocol 253 is for experiments (RFC 3692).
@@ -177,8 +168,19 @@ fn ipv4(id: u16, len: u16) -> Vec<u8> {
     octets
 }
 
-#[test]
-fn tshark_reads_what_we_write() {
+/// A packet of a file, as a reader should see it.
+struct Expected {
+    time: String,
+    id: u16,
+    interface: u32,
+    direction: Direction,
+    octets: usize,
+    kept: usize,
+    comment: &'static str,
+}
+
+/// A file with 500 packets of two interfaces, and these packets.
+fn five_hundred() -> (Vec<u8>, Vec<Expected>) {
     // 2026-11-21T12:00:00Z and a little.
     let epoch = 1_795_262_400_000_000_123;
     let mut stream = RandomStream::derive(6, &[1]);
@@ -186,7 +188,7 @@ fn tshark_reads_what_we_write() {
     file.section("farcast", "a test");
     file.interface("near", "the terminal");
     file.interface("far", "the hub");
-    let (mut at, mut expected) = (Time::ZERO, Vec::new());
+    let (mut at, mut packets) = (Time::ZERO, Vec::new());
     for id in 0..500 {
         at += Span::from_nanos(stream.below(3_000_000_000));
         let interface = stream.below(2) as u32;
@@ -194,16 +196,57 @@ fn tshark_reads_what_we_write() {
         let kept = if stream.chance(0.2) { whole.len().min(68) } else { whole.len() };
         let direction = if stream.chance(0.5) { Direction::Inbound } else { Direction::Outbound };
         let comment = if id % 50 == 7 { "lost: forward: errors" } else { "" };
-        let octets = whole.len() as u32;
-        file.packet(&Packet { interface, at, octets, direction, captured: &whole[..kept], comment });
+        let octets = whole.len();
+        let captured = &whole[..kept];
+        file.packet(&Packet { interface, at, octets: octets as u32, direction, captured, comment });
         let (seconds, rest) =
             ((epoch + at.as_nanos()) / 1_000_000_000, (epoch + at.as_nanos()) % 1_000_000_000);
-        let (name, about) = [("near", "the terminal"), ("far", "the hub")][interface as usize];
-        // The draft's §4.3.1: 01 is inbound, 10 outbound.
-        let way = if direction == Direction::Inbound { "0x00000001" } else { "0x00000002" };
-        expected.push(format!(
-            "0x{id:04x}|{seconds}.{rest:09}|{interface}|{name}|{about}|{way}|{octets}|{kept}|{comment}"
-        ));
+        let time = format!("{seconds}.{rest:09}");
+        packets.push(Expected { time, id, interface, direction, octets, kept, comment });
     }
-    assert_eq!(tshark(&file.finish().unwrap()), expected);
+    (file.finish().unwrap(), packets)
+}
+
+#[test]
+fn tshark_reads_what_we_write() {
+    const FIELDS: [&str; 9] = [
+        "ip.id",
+        "frame.time_epoch",
+        "frame.interface_id",
+        "frame.interface_name",
+        "frame.interface_description",
+        "frame.packet_flags_direction",
+        "frame.len",
+        "frame.cap_len",
+        "frame.comment",
+    ];
+    let (file, packets) = five_hundred();
+    let mut args = vec!["-r", "-", "-T", "fields", "-E", "separator=|"];
+    args.extend(FIELDS.iter().flat_map(|field| ["-e", field]));
+    let line = |packet: &Expected| {
+        let Expected { time, id, interface, octets, kept, comment, .. } = packet;
+        let (name, about) = [("near", "the terminal"), ("far", "the hub")][*interface as usize];
+        // The draft's §4.3.1: 01 is inbound, 10 outbound.
+        let way = if packet.direction == Direction::Inbound { "0x00000001" } else { "0x00000002" };
+        format!("0x{id:04x}|{time}|{interface}|{name}|{about}|{way}|{octets}|{kept}|{comment}")
+    };
+    let expected: Vec<String> = packets.iter().map(line).collect();
+    assert_eq!(printed("tshark", &args, &file).lines().collect::<Vec<_>>(), expected);
+}
+
+/// With `-v` it prints a line for each IPv4 header, and others that begin with a blank.
+#[test]
+fn tcpdump_reads_what_we_write() {
+    let (file, packets) = five_hundred();
+    let args = ["-r", "-", "-nn", "-v", "-tt", "--time-stamp-precision=nano"];
+    let text = printed("tcpdump", &args, &file);
+    let lines: Vec<&str> =
+        text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).collect();
+    assert_eq!(lines.len(), packets.len());
+    for (line, Expected { time, id, octets, .. }) in lines.iter().zip(&packets) {
+        let begin = format!("{time} IP (tos 0x0, ttl 64, id {id}, offset 0, ");
+        let rest = line.strip_prefix(&begin).unwrap_or_else(|| panic!("no {begin:?} in {line}"));
+        let length = rest.split(", length ").nth(1).and_then(|rest| rest.split([',', ')']).next());
+        assert_eq!(length, Some(octets.to_string().as_str()), "{line}");
+    }
 }

@@ -2,13 +2,16 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::thread::Builder;
 
 use farcast_core::{Span, Time};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
-use rustix::process::geteuid;
+use rustix::process::{Uid, geteuid};
+use rustix::thread::set_thread_res_uid;
 
 use super::peer::user_of;
 use super::server::timespec;
@@ -64,23 +67,14 @@ impl Control {
     }
 
     fn open(pid: u32) -> Result<Self, ControlError> {
-        let action = "connect to the emulation";
-        let address = SocketAddrUnix::new_abstract_name(socket_name(pid).as_bytes())
-            .map_err(ControlError::when(action))?;
-        // Not blocking: where nobody accepts, connecting would wait for ever.
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-            .map_err(ControlError::when(action))?;
-        match connect(&socket, &address) {
-            Ok(()) => {}
-            Err(Errno::CONNREFUSED) => return Err(ControlError::NotRunning { pid, running: running() }),
-            Err(Errno::AGAIN) => return Err(ControlError::Busy { pid }),
-            Err(errno) => return Err(ControlError::when(action)(errno)),
-        }
-        let owner = user_of(&socket).map_err(ControlError::when(action))?;
+        let mut socket = knock(pid)?;
+        let owner = user_of(&socket).map_err(ControlError::when(CONNECT))?;
         let user = geteuid();
-        if owner != user && !user.is_root() {
-            return Err(ControlError::OtherUser { pid });
+        if owner != user {
+            if !user.is_root() {
+                return Err(ControlError::OtherUser { pid });
+            }
+            socket = knock_as(owner, pid).unwrap_or(Ok(socket))?;
         }
         let (stream, clock) = (UnixStream::from(socket), Clock::start());
         Ok(Self { pid, stream, clock, input: Vec::new(), searched: 0, owed: 0, kept: VecDeque::new() })
@@ -220,6 +214,36 @@ impl Control {
             _ => Err(ControlError::Ended),
         }
     }
+}
+
+/// What is done when the system says something against connecting.
+const CONNECT: &str = "connect to the emulation";
+
+/// Connects to the socket of process `pid`.
+fn knock(pid: u32) -> Result<OwnedFd, ControlError> {
+    let address = SocketAddrUnix::new_abstract_name(socket_name(pid).as_bytes())
+        .map_err(ControlError::when(CONNECT))?;
+    // Not blocking: where nobody accepts, connecting would wait for ever.
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+        .map_err(ControlError::when(CONNECT))?;
+    match connect(&socket, &address) {
+        Ok(()) => Ok(socket),
+        Err(Errno::CONNREFUSED) => Err(ControlError::NotRunning { pid, running: running() }),
+        Err(Errno::AGAIN) => Err(ControlError::Busy { pid }),
+        Err(errno) => Err(ControlError::when(CONNECT)(errno)),
+    }
+}
+
+/// The same as the user `owner`; `None` if the system does not let us be that one.
+///
+/// An emulation in a user namespace sees nobody but its own user there: root outside has no number in it
+/// (`user_namespaces(7)`), and looks like any other. Root, who may be whom it wants to, connects as that user. On a thread
+/// of its own, because on Linux each has its own credentials (`credentials(7)`), which end with it.
+fn knock_as(owner: Uid, pid: u32) -> Option<Result<OwnedFd, ControlError>> {
+    let work = move || set_thread_res_uid(owner, owner, owner).is_ok().then(|| knock(pid));
+    let thread = Builder::new().name("knock".into()).spawn(work).ok()?;
+    thread.join().unwrap_or(None)
 }
 
 /// Whether a line answers a request.

@@ -24,10 +24,12 @@ pub enum RequestError {
 /// Why the values of a request make no sense.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(super) enum ValueError {
-    #[error("set needs one of rate, delay, per and outage at least")]
+    #[error("set needs one of rate, delay, queue, per and outage at least")]
     NothingToSet,
     #[error("{key}: {error}")]
     Quantity { key: &'static str, error: UnitError },
+    #[error("queue: nothing could ever be sent; it must be 1 B at least")]
+    ZeroQueue,
     #[error("every: it must lie within 100 ms to 1 h")]
     Pace,
 }

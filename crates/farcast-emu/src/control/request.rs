@@ -1,9 +1,10 @@
 //! What a client may ask for.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::str::FromStr;
 
-use farcast_core::units::UnitError;
+use farcast_core::units::{Bytes, UnitError};
 use farcast_core::{BitRate, Probability, Span};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -26,7 +27,7 @@ pub enum Way {
     Return,
 }
 
-/// What is to change on the link while it runs. At least one of the last four is there.
+/// What is to change on the link while it runs. At least one of the last five is there.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "SetValues", into = "SetValues")]
 pub struct Change {
@@ -38,6 +39,8 @@ pub struct Change {
     pub rate: Option<BitRate>,
     /// The one-way delay from now on.
     pub delay: Option<Span>,
+    /// The limit of the queue in octets from now on.
+    pub queue: Option<NonZeroU64>,
     /// The probability of loss of a packet from now on.
     pub per: Option<Probability>,
     /// Nothing passes for so long from now; 0 ends an outage that was set before.
@@ -245,16 +248,23 @@ struct SetValues {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     delay: Option<Literal>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    queue: Option<Literal>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     per: Option<Literal>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     outage: Option<Literal>,
 }
 
+fn limit(queue: &Literal) -> Result<NonZeroU64, ValueError> {
+    let Bytes(octets) = queue.quantity("queue")?;
+    NonZeroU64::new(octets).ok_or(ValueError::ZeroQueue)
+}
+
 impl TryFrom<SetValues> for Change {
     type Error = ValueError;
     fn try_from(values: SetValues) -> Result<Self, ValueError> {
-        let SetValues { way, stage, rate, delay, per, outage } = values;
-        if rate.is_none() && delay.is_none() && per.is_none() && outage.is_none() {
+        let SetValues { way, stage, rate, delay, queue, per, outage } = values;
+        if [&rate, &delay, &queue, &per, &outage].into_iter().all(Option::is_none) {
             return Err(ValueError::NothingToSet);
         }
         Ok(Self {
@@ -262,6 +272,7 @@ impl TryFrom<SetValues> for Change {
             stage,
             rate: rate.map(|rate| rate.quantity("rate")).transpose()?,
             delay: delay.map(|delay| delay.quantity("delay")).transpose()?,
+            queue: queue.as_ref().map(limit).transpose()?,
             per: per.map(|per| per.quantity("per")).transpose()?,
             outage: outage.map(|outage| outage.quantity("outage")).transpose()?,
         })
@@ -270,12 +281,13 @@ impl TryFrom<SetValues> for Change {
 
 impl From<Change> for SetValues {
     fn from(change: Change) -> Self {
-        let Change { way, stage, rate, delay, per, outage } = change;
+        let Change { way, stage, rate, delay, queue, per, outage } = change;
         Self {
             way,
             stage,
             rate: rate.map(|rate| Literal(format!("{} bit/s", rate.as_bps()))),
             delay: delay.map(Literal::span),
+            queue: queue.map(|octets| Literal(format!("{octets} B"))),
             per: per.map(|per| Literal(per.get().to_string())),
             outage: outage.map(Literal::span),
         }

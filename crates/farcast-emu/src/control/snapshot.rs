@@ -41,6 +41,8 @@ pub struct WayState {
     pub delivered: Count,
     /// What the link has lost by chance: errors, losses, outages.
     pub lost: Count,
+    /// Of that, what a stage gave up after repeating it.
+    pub given_up: Count,
     /// What was dropped because of a limit: a full queue, a packet beyond the MTU.
     pub dropped: Count,
     /// What is inside now.
@@ -55,6 +57,8 @@ pub struct WayState {
     pub rate_bps: Option<u64>,
     /// The one-way delay in seconds, where there is one.
     pub delay_s: Option<f64>,
+    /// The limit of the queue in octets, where there is one.
+    pub queue_limit_octets: Option<u64>,
     /// The probability of loss of a packet, where there is one.
     pub per: Option<f64>,
     /// The seconds for which an outage that was set will last yet, if there is one.

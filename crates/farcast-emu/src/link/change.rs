@@ -1,13 +1,11 @@
 //! Changes of a link while it runs.
 
 use farcast_core::random::RandomStream;
-use farcast_core::stage::{NotSettable, Setting};
+use farcast_core::stage::{NotSettable, Port, Setting, Settings};
 use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_link::End;
-use farcast_link::losses::Bernoulli;
-use farcast_scenario::links::LinkSpec;
 
-use super::{LOSSES, Link, way};
+use super::{Fates, LOSSES, Link, way};
 use crate::control::{Change, Way};
 
 /// Why a link was not changed.
@@ -28,8 +26,13 @@ pub enum ChangeError {
     )]
     NoneHas(&'static str),
     /// The stage refuses.
-    #[error(transparent)]
-    Refused(#[from] NotSettable),
+    #[error("{stage}: {reason}")]
+    Refused {
+        /// Its name.
+        stage: String,
+        /// Why.
+        reason: NotSettable,
+    },
     /// Losses and outages belong to a way, not to a stage.
     #[error("losses and outages are set for a whole way: leave \"stage\" out")]
     NotOfAStage,
@@ -38,110 +41,160 @@ pub enum ChangeError {
 /// The settings of a way that are known.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct WaySettings {
-    /// The rate of its last stage.
+    /// The rate that a change of the way's rate would change.
     pub rate: Option<BitRate>,
-    /// The delay of its last stage.
+    /// The one-way delay that a change of the way's delay would change.
     pub delay: Option<Span>,
-    /// The probability of loss behind it, where packets are lost independently of each other.
+    /// The limit in octets of the queue whose limit a change of the way's queue would change.
+    pub queue: Option<u64>,
+    /// The probability of loss behind the stages, where packets are lost independently of each other.
     pub per: Option<Probability>,
 }
 
-impl WaySettings {
-    /// Those of `link.forward` or `link.return`.
-    pub(super) fn of(link: &LinkSpec, per: Option<Probability>) -> Self {
-        match link {
-            LinkSpec::Pipe(pipe) => Self { rate: pipe.config.rate, delay: Some(pipe.config.delay), per },
-            _ => Self { per, ..Self::default() },
-        }
+/// A setting of a stage that is to change.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    stage: u32,
+    to: End,
+    setting: Setting,
+}
+
+/// Where packets enter a stage that are on their way to `to`.
+const fn entry(to: End) -> Port {
+    match to {
+        End::Terminal => Port::Hub,
+        End::Hub => Port::Terminal(0),
     }
 }
 
 impl Link {
-    /// Changes it at `now`, to which it has been advanced.
+    /// Changes it at `now`, to which it has been advanced. Without a way, each setting changes on every way that has it.
     ///
     /// # Errors
-    /// What cannot be; what stands before it in the order rate, delay, loss, outage has been changed.
+    /// What cannot be, and then nothing has changed.
     pub fn change(&mut self, now: Time, change: &Change) -> Result<(), ChangeError> {
         self.now = self.now.max(now);
         if change.stage.is_some() && (change.per.is_some() || change.outage.is_some()) {
             return Err(ChangeError::NotOfAStage);
         }
-        match change.way {
-            Some(Way::Forward) => self.change_way(End::Terminal, change),
-            Some(Way::Return) => self.change_way(End::Hub, change),
-            // Without a way it holds wherever it can.
-            None => {
-                let forward = self.change_way(End::Terminal, change);
-                let back = self.change_way(End::Hub, change);
-                back.or(forward)
+        let ways: &[End] = match change.way {
+            Some(Way::Forward) => &[End::Terminal],
+            Some(Way::Return) => &[End::Hub],
+            None => &[End::Terminal, End::Hub],
+        };
+        for Step { stage, to, setting } in self.steps(ways, change)? {
+            let set = self.chains.stage(stage).set(self.now, entry(to), setting);
+            self.drain(stage);
+            set.map_err(|reason| self.refused(stage, reason))?;
+        }
+        for &to in ways {
+            if let Some(per) = change.per {
+                self.lose(to, per);
             }
-        }
-    }
-
-    fn change_way(&mut self, to: End, change: &Change) -> Result<(), ChangeError> {
-        if let Some(rate) = change.rate {
-            self.set(to, change.stage.as_deref(), Setting::Rate(rate))?;
-            self.settings[way(to)].rate = Some(rate);
-        }
-        if let Some(delay) = change.delay {
-            self.set(to, change.stage.as_deref(), Setting::Delay(delay))?;
-            self.settings[way(to)].delay = Some(delay);
-        }
-        if let Some(per) = change.per {
-            self.lose(to, per);
-        }
-        if let Some(outage) = change.outage {
-            self.outages[way(to)] = self.now + outage;
+            if let Some(outage) = change.outage {
+                self.outages[way(to)] = self.now + outage;
+            }
         }
         Ok(())
     }
 
-    /// Sets the stage of that name, or the last of the way that has such a setting.
-    fn set(&mut self, to: End, name: Option<&str>, setting: Setting) -> Result<(), ChangeError> {
-        let now = self.now;
-        let mut there = Vec::new();
-        let stages: Vec<u32> = self.chains.numbers(to).collect();
-        for &stage in stages.iter().rev() {
-            let is_named = name.is_some_and(|name| name == self.chains.name(stage));
-            there.push(format!("\"{}\"", self.chains.name(stage)));
-            if name.is_some() && !is_named {
-                continue;
-            }
-            // A pipe without a rate has no limit to its queue either, and would hold anything from then on.
-            if matches!(setting, Setting::Rate(_)) && !self.config.links.has_rate(self.chains.name(stage)) {
-                continue;
-            }
-            match self.chains.stage(stage).set(now, setting) {
-                Err(NotSettable::Absent(_)) if !is_named => {}
-                result => {
-                    self.drain(stage);
-                    return result.map_err(ChangeError::from);
+    /// What is to be set where. Nothing is set that would be refused, nor anything beside it.
+    fn steps(&self, ways: &[End], change: &Change) -> Result<Vec<Step>, ChangeError> {
+        let settings = [
+            change.rate.map(Setting::Rate),
+            change.delay.map(Setting::Delay),
+            change.queue.map(Setting::Queue),
+        ];
+        let mut steps = Vec::new();
+        for setting in settings.into_iter().flatten() {
+            let (before, mut nowhere) = (steps.len(), None);
+            for &to in ways {
+                match self.find(to, change.stage.as_deref(), setting) {
+                    Ok(stage) => steps.push(Step { stage, to, setting }),
+                    Err(error @ ChangeError::Refused { .. }) => return Err(error),
+                    Err(error) => nowhere = nowhere.or(Some(error)),
                 }
             }
+            if let Some(error) = nowhere.filter(|_| steps.len() == before) {
+                return Err(error);
+            }
         }
-        match name.filter(|name| !there.contains(&format!("\"{name}\""))) {
-            Some(name) => Err(ChangeError::NoStage { name: name.into(), there: there.join(", ") }),
+        Ok(steps)
+    }
+
+    /// The stage of that name on the way to `to`, or the first [in turn](Self::in_turn) that has such a setting.
+    fn find(&self, to: End, name: Option<&str>, setting: Setting) -> Result<u32, ChangeError> {
+        let stages = self.in_turn(to);
+        for &stage in &stages {
+            if name.is_some_and(|name| name != self.chains.name(stage)) {
+                continue;
+            }
+            match self.may_set(stage, to, setting) {
+                Ok(()) => return Ok(stage),
+                Err(NotSettable::Absent(_)) if name.is_none() => {}
+                Err(reason) => return Err(self.refused(stage, reason)),
+            }
+        }
+        match name {
+            Some(name) => {
+                let there = stages.iter().map(|&stage| format!("\"{}\"", self.chains.name(stage)));
+                let there = there.collect::<Vec<_>>().join(", ");
+                Err(ChangeError::NoStage { name: name.into(), there })
+            }
             None => Err(ChangeError::NoneHas(setting.name())),
         }
+    }
+
+    /// The stages on the way to `to` in the order in which they are asked for a setting: the last first, but behind all
+    /// others the link's own pipe where the link's description says nothing of it.
+    fn in_turn(&self, to: End) -> Vec<u32> {
+        let mut stages: Vec<u32> = self.chains.numbers(to).collect();
+        stages.reverse();
+        let links = &self.config.links;
+        let own = if to == End::Terminal { &links.forward } else { &links.back };
+        if own.is_nothing() && !stages.is_empty() {
+            stages.rotate_left(1);
+        }
+        stages
+    }
+
+    fn may_set(&self, stage: u32, to: End, setting: Setting) -> Result<(), NotSettable> {
+        let stage = self.chains.get(stage);
+        // A pipe without a rate has no limit to its queue either, and would hold anything from then on.
+        if matches!(setting, Setting::Rate(_)) && stage.settings(entry(to)).rate.is_none() {
+            return Err(NotSettable::Absent(setting.name()));
+        }
+        stage.may_set(entry(to), setting)
+    }
+
+    fn refused(&self, stage: u32, reason: NotSettable) -> ChangeError {
+        ChangeError::Refused { stage: self.chains.name(stage).into(), reason }
     }
 
     /// From now on each terminal loses packets independently with this probability, and by nothing else.
     fn lose(&mut self, to: End, per: Probability) {
         self.changes += 1;
-        self.settings[way(to)].per = Some(per);
+        self.per[way(to)] = Some(per);
         for (number, terminal) in (0_u64..).zip(&mut self.terminals) {
             let path = [LOSSES, way(to) as u64, number, self.changes];
             let stream = RandomStream::derive(self.config.seed, &path);
-            terminal.losses[way(to)] = Box::new(Bernoulli::new(per, 1, stream));
+            terminal.fates[way(to)] = Fates::independent(per, stream);
         }
     }
 
     /// The settings of the way to `to` that are known.
     pub fn settings(&self, to: End) -> WaySettings {
-        self.settings[way(to)]
+        let mut known = WaySettings { per: self.per[way(to)], ..WaySettings::default() };
+        for stage in self.in_turn(to) {
+            let Settings { rate, delay, queue } = self.chains.get(stage).settings(entry(to));
+            known.rate = known.rate.or(rate);
+            known.delay = known.delay.or(delay);
+            known.queue = known.queue.or(queue);
+        }
+        known
     }
 
-    /// For how long an outage of the way to `to` will yet last.
+    /// For how long an outage that was set on the way to `to` will yet last.
     pub fn outage(&self, to: End) -> Option<Span> {
         let left = self.outages[way(to)].since(self.now);
         (!left.is_zero()).then_some(left)

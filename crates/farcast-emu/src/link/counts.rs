@@ -34,6 +34,8 @@ pub struct Counts {
     pub delivered: Sum,
     /// A loss process, an outage or a stage's errors took them.
     pub lost: Sum,
+    /// Of these, a stage gave them up, after it had repeated them as often or for as long as it may.
+    pub given_up: Sum,
     /// A limit dropped them: a queue, a stage's, or the emulator's memory.
     pub dropped: Sum,
     /// The device did not take them; that is no loss of the link's.

@@ -5,6 +5,10 @@ use farcast_scenario::{Document, Links};
 use super::*;
 use crate::control::{Change, Way};
 
+mod fates;
+mod live;
+mod queues;
+
 fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
@@ -128,7 +132,7 @@ fn changes_hold_for_what_enters_from_then_on() {
     link.enter(at(400), End::Terminal, Some(0), &[4; 1000]);
     assert_eq!(leave(&mut link, at(500)).len(), 1);
 
-    let per = farcast_core::Probability::new(1.0);
+    let per = Probability::new(1.0);
     link.change(at(500), &change(Change { per, ..Change::default() })).unwrap();
     link.enter(at(500), End::Terminal, Some(0), &[5; 1000]);
     assert_eq!(leave(&mut link, at(600)), []);

@@ -3,10 +3,11 @@
 use alloc::collections::VecDeque;
 use core::num::NonZeroU32;
 
-use farcast_core::stage::{Frame, Output, Port, Totals};
+use farcast_core::stage::{Backlog, Frame, NotSettable, Output, Port, Setting, Settings, Totals};
 use farcast_core::{Deadline, Message, Span, Stage, Time};
 
 use crate::bgan::BganError;
+use crate::pipe::QueueLimit;
 
 mod config;
 mod losses;
@@ -21,9 +22,15 @@ use packing::{Memo, Packer};
 ///
 /// When a packet leaves is known when it enters, so there are no timers. Segments of a run that leave evenly spaced
 /// leave as one run.
+///
+/// The propagation, and the limit of the queue if there is one, can be [set](Stage::set) while it runs; the rate is the
+/// bearer's. They hold for what enters from then on, as a [`Pipe`](crate::Pipe)'s. Where packets share blocks,
+/// [`ForwardLosses`] take packets that left on either side of a change for such as share a block, or not, by their arrivals.
 #[derive(Clone, Debug)]
 pub struct Forward<M> {
     config: ForwardConfig,
+    /// When the last packet leaves, which the next may not precede.
+    latest: Time,
     packer: Packer,
     length: Memo,
     waiting: Waiting,
@@ -58,6 +65,7 @@ impl<M: Message> Forward<M> {
         Ok(Self {
             packer: Packer::new(&config),
             config,
+            latest: Time::ZERO,
             length: Memo::default(),
             waiting: Waiting::default(),
             outputs: VecDeque::new(),
@@ -75,9 +83,10 @@ impl<M: Message> Forward<M> {
         let octets = octets.min(config::LONGEST_PACKET);
         let length = self.length.get(octets, |octets| self.config.octets_on_air(octets));
         let place = self.packer.place(entry, length);
-        if let Some(limit) = self.config.queue_limit {
+        if self.config.queue != QueueLimit::Unbounded {
             let busy = self.packer.free_at() > entry;
-            if !self.waiting.admit(entry, place.begin, octets, if busy { limit } else { u64::MAX }) {
+            let limit = if busy { self.config.queue } else { QueueLimit::Unbounded };
+            if !self.waiting.admit(entry, place.begin, octets, limit) {
                 self.counters.dropped += 1;
                 return None;
             }
@@ -86,7 +95,8 @@ impl<M: Message> Forward<M> {
         self.counters.packets += 1;
         self.counters.octets += octets;
         self.counters.fec_blocks += place.blocks;
-        Some(place.end + self.config.propagation)
+        self.latest = self.latest.max(place.end + self.config.propagation);
+        Some(self.latest)
     }
 
     /// Sends `frame` off as its group tells.
@@ -142,6 +152,28 @@ impl<M: Message> Stage<M> for Forward<M> {
         let ForwardCounters { packets, dropped, airtime, .. } = self.counters;
         Totals { sent: packets, dropped, airtime, ..Totals::default() }
     }
+
+    fn settings(&self, _port: Port) -> Settings {
+        Settings { rate: None, delay: Some(self.config.propagation), queue: self.config.queue.octets() }
+    }
+
+    fn may_set(&self, _port: Port, setting: Setting) -> Result<(), NotSettable> {
+        match setting {
+            Setting::Delay(_) => Ok(()),
+            Setting::Queue(_) if self.config.queue.is_limit() => Ok(()),
+            other => Err(NotSettable::Absent(other.name())),
+        }
+    }
+
+    fn set(&mut self, _now: Time, port: Port, setting: Setting) -> Result<(), NotSettable> {
+        self.may_set(port, setting)?;
+        match setting {
+            Setting::Delay(delay) => self.config.propagation = delay,
+            Setting::Queue(octets) => self.config.queue = QueueLimit::Octets(octets.get()),
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
 /// Consecutive segments that leave evenly spaced, or are all dropped.
@@ -184,14 +216,15 @@ struct Waiting {
 
 impl Waiting {
     /// Takes a packet that enters at `entry` and begins at `begin`, if it need not wait or `limit` has room for it.
-    fn admit(&mut self, entry: Time, begin: Time, octets: u64, limit: u64) -> bool {
+    fn admit(&mut self, entry: Time, begin: Time, octets: u64, limit: QueueLimit) -> bool {
         while let Some((_, begun)) = self.packets.pop_front_if(|&mut (begin, _)| begin <= entry) {
             self.octets -= begun;
         }
         if begin <= entry {
             return true;
         }
-        let fits = self.octets.saturating_add(octets) <= limit;
+        let waiting = Backlog { frames: self.packets.len() as u64, octets: self.octets };
+        let fits = limit.room(waiting, octets) > 0;
         if fits {
             self.packets.push_back((begin, octets));
             self.octets += octets;

@@ -6,16 +6,19 @@ use core::cmp::Reverse;
 use core::num::NonZeroU32;
 
 use farcast_core::random::RandomStream;
-use farcast_core::stage::{Frame, Output, Port, Totals};
+use farcast_core::stage::{Frame, NotSettable, Output, Port, Setting, Settings, Totals};
 use farcast_core::{Deadline, Message, Span, Stage, Time};
 
 use crate::bgan::BganError;
+use crate::pipe::QueueLimit;
 
 mod config;
+mod held;
 mod schedule;
 mod waiting;
 
 pub use config::{Access, RequestFor, ReturnConfig};
+use held::Held;
 use schedule::Schedule;
 use waiting::{Packet, Queue, Store};
 
@@ -33,6 +36,10 @@ use waiting::{Packet, Queue, Store};
 /// what others draw after it.
 ///
 /// Runs are taken apart into packets. Nothing is done in frames without requests.
+///
+/// The propagation, and the limit of the queues if there is one, can be [set](Stage::set) while it runs; the rate is the
+/// schedule's. Packets that have been given slots arrive as they would have, and none arrives before them; a request whose
+/// contention slots have not ended is answered after the new round trip.
 #[derive(Clone, Debug)]
 pub struct Return<M> {
     config: ReturnConfig,
@@ -48,6 +55,10 @@ pub struct Return<M> {
     next_reserved: u64,
     /// The requests of the frame at hand with their slots; kept for its memory.
     contenders: Vec<(u32, Request)>,
+    /// What each terminal holds; kept only where queues have a limit.
+    held: Vec<Held>,
+    /// When the last packet arrives, which the next may not precede.
+    latest: Time,
     /// The driver's time, before which nothing leaves.
     now: Time,
     outputs: VecDeque<Output<M>>,
@@ -57,8 +68,10 @@ pub struct Return<M> {
 /// What a [`Return`] has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReturnCounters {
-    /// Packets that entered.
+    /// Packets that entered and found room.
     pub packets_in: u64,
+    /// Packets that found the queue of their terminal full.
+    pub queue_dropped: u64,
     /// Packets that were given slots.
     pub packets_out: u64,
     /// Requests sent in contention slots, each attempt counted.
@@ -130,6 +143,8 @@ impl<M: Message> Return<M> {
             rides: BinaryHeap::new(),
             next_reserved: 0,
             contenders: Vec::new(),
+            held: Vec::new(),
+            latest: Time::ZERO,
             now: Time::ZERO,
             outputs: VecDeque::new(),
             counters: ReturnCounters::default(),
@@ -143,7 +158,14 @@ impl<M: Message> Return<M> {
 
     /// Takes one packet.
     fn enter(&mut self, now: Time, terminal: u32, frame: Frame<M>) {
-        let r_slots = self.config.r_slots(frame.octets(0));
+        let octets = frame.octets(0);
+        if let Some(held) = self.held.get_mut(terminal as usize)
+            && !held.admit(now, octets, self.config.queue)
+        {
+            self.counters.queue_dropped += 1;
+            return;
+        }
+        let r_slots = self.config.r_slots(octets);
         let packet = Packet { entered: now, r_slots, frame };
         let state = &mut self.terminals[terminal as usize];
         self.store.push(&mut state.queue, packet);
@@ -241,14 +263,19 @@ impl<M: Message> Return<M> {
         let last = first.saturating_add(packet.r_slots - 1);
         self.next_reserved = last.saturating_add(1);
         self.terminals[terminal as usize].last_reserved = Some(last);
-        let arrives = self.schedule.reserved_end(last) + self.config.propagation;
+        let ends = self.schedule.reserved_end(last);
+        if let Some(held) = self.held.get_mut(terminal as usize) {
+            held.grant(ends, packet.frame.octets(0));
+        }
+        self.latest = self.latest.max(ends + self.config.propagation);
         let wait = self.schedule.reserved_start(first).since(packet.entered);
         self.counters.packets_out += 1;
         self.counters.r_slots = self.counters.r_slots.saturating_add(packet.r_slots);
         self.counters.waited = self.counters.waited + wait;
         self.counters.longest_wait = self.counters.longest_wait.max(wait);
         // A driver that wakes this stage up late may be past it.
-        self.outputs.push_back(Output { at: arrives.max(self.now), port: Port::Hub, frame: packet.frame });
+        let at = self.latest.max(self.now);
+        self.outputs.push_back(Output { at, port: Port::Hub, frame: packet.frame });
     }
 
     /// Plans the next attempt of a request that met others in contention slot `slot`, or gives it up.
@@ -269,14 +296,24 @@ impl<M: Message> Return<M> {
     /// Drops what a request was for.
     fn give_up(&mut self, now: Time, slot: u32, request: Request, informed: Time) {
         if let Some(place) = request.packet {
-            self.counters.given_up += u64::from(self.store.take(place).is_some());
+            if let Some(packet) = self.store.take(place) {
+                self.drop_packet(request.terminal, &packet);
+            }
             return;
         }
         let sent = self.schedule.contention_start(request.frame, slot);
-        while self.pop_entered(request.terminal, sent).is_some() {
-            self.counters.given_up += 1;
+        while let Some(packet) = self.pop_entered(request.terminal, sent) {
+            self.drop_packet(request.terminal, &packet);
         }
         self.conclude(now, request.terminal, informed);
+    }
+
+    /// Counts a packet that is given up.
+    fn drop_packet(&mut self, terminal: u32, packet: &Packet<M>) {
+        self.counters.given_up += 1;
+        if let Some(held) = self.held.get_mut(terminal as usize) {
+            held.give_up(packet.frame.octets(0));
+        }
     }
 
     /// Takes the first packet of a terminal's queue if it entered by `by`.
@@ -343,6 +380,9 @@ impl<M: Message> Stage<M> for Return<M> {
         };
         if self.terminals.len() <= terminal as usize {
             self.terminals.resize(terminal as usize + 1, Terminal::default());
+            if self.config.queue != QueueLimit::Unbounded {
+                self.held.resize(terminal as usize + 1, Held::default());
+            }
         }
         let (spacing, mut entry, mut rest) = (frame.spacing, now, Some(frame));
         while let Some(frame) = rest {
@@ -371,9 +411,37 @@ impl<M: Message> Stage<M> for Return<M> {
     }
 
     fn totals(&self) -> Totals {
-        let ReturnCounters { packets_out, given_up, requests, collided, r_slots, .. } = self.counters;
+        let ReturnCounters { packets_out, queue_dropped, given_up, requests, collided, r_slots, .. } =
+            self.counters;
         let airtime = self.config.reservation_slot * r_slots + self.config.contention_slot * requests;
-        Totals { sent: packets_out, dropped: given_up, airtime, requests, collided }
+        let (sent, dropped) = (packets_out, queue_dropped);
+        Totals { sent, dropped, given_up, airtime, requests, collided, ..Totals::default() }
+    }
+
+    fn settings(&self, _port: Port) -> Settings {
+        Settings { rate: None, delay: Some(self.config.propagation), queue: self.config.queue.octets() }
+    }
+
+    fn may_set(&self, _port: Port, setting: Setting) -> Result<(), NotSettable> {
+        match setting {
+            Setting::Delay(_) => Ok(()),
+            Setting::Queue(_) if self.config.queue.is_limit() => Ok(()),
+            other => Err(NotSettable::Absent(other.name())),
+        }
+    }
+
+    fn set(&mut self, now: Time, port: Port, setting: Setting) -> Result<(), NotSettable> {
+        self.may_set(port, setting)?;
+        self.handle_timeout(now);
+        match setting {
+            Setting::Delay(delay) => {
+                self.config.propagation = delay;
+                self.round_trip = self.config.round_trip();
+            }
+            Setting::Queue(octets) => self.config.queue = QueueLimit::Octets(octets.get()),
+            _ => {}
+        }
+        Ok(())
     }
 }
 

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
 use farcast_core::random::RandomStream;
-use farcast_core::stage::{Figure, Frame, Output, Port, Stage, Totals};
-use farcast_core::{Deadline, Message, Span, Time};
+use farcast_core::stage::{Figure, Frame, NotSettable, Output, Port, Setting, Settings, Stage, Totals};
+use farcast_core::{BitRate, Deadline, Message, Span, Time};
 
 use super::error::MultilinkError;
 use super::reassembly::ReassemblyCounters;
@@ -72,6 +72,10 @@ enum Purpose {
 /// All calls are up at time 0. What a link draws depends on the seed and its number alone. While nothing is under way
 /// there are no timers: calls that drop in between are caught up with when something enters, or a wake-up comes.
 ///
+/// Rate and delay of all links of a direction, whether they are up or not, and the limit of its queue, if there is one, can be
+/// [set](Stage::set) while it runs. A fragment that is on a line ends as it would have; those that wait for it begin at the
+/// new rate, and what a line sends arrives behind what it has sent before.
+///
 /// Runs are taken apart into packets. Of a packet whose octets are at hand, fragments are octets in frames with their check
 /// sequences; a frame that is lost to errors has a wrong bit; and the packet leaves with the octets that were put together.
 #[derive(Clone, Debug)]
@@ -82,6 +86,8 @@ pub struct Multilink<M> {
     /// When something happens next, by [`Slot`].
     agenda: Vec<Time>,
     drops: Vec<CallDrop>,
+    /// What echoes leave of rates and delays: the lowest of the ones, and below what the others must be.
+    bounds: Option<(BitRate, Span)>,
     /// The driver's time, before which nothing leaves.
     now: Time,
     outputs: VecDeque<Output<M>>,
@@ -136,7 +142,8 @@ impl<M: Message> Multilink<M> {
             };
             let escapes = (0..links).map(|link| draws(link, Purpose::Escapes, direction)).collect();
             let damage = draws(0, Purpose::Damage, direction);
-            Way::new(config, config.links.iter().enumerate().map(line).collect(), escapes, damage)
+            let queue = if direction == Direction::Forward { config.queue } else { config.back_queue };
+            Way::new(config, queue, config.links.iter().enumerate().map(line).collect(), escapes, damage)
         };
         let call = |(number, link): (usize, &LinkConfig)| {
             Call::new(link.calls, draws(number, Purpose::Drops, Direction::Forward))
@@ -147,6 +154,7 @@ impl<M: Message> Multilink<M> {
             back: way(Direction::Back)?,
             agenda: alloc::vec![Time::NEVER; 3 * links + 2],
             drops: Vec::new(),
+            bounds: tightest(config),
             now: Time::ZERO,
             outputs: VecDeque::new(),
         };
@@ -282,6 +290,17 @@ impl<M: Message> Multilink<M> {
     }
 }
 
+/// The bounds that all links together set.
+fn tightest(config: &MultilinkConfig) -> Option<(BitRate, Span)> {
+    let bounds = config.links.iter().filter_map(|link| link.bounds(config.framing));
+    bounds.reduce(|(rate, delay), other| (rate.max(other.0), delay.min(other.1)))
+}
+
+/// The direction of what enters at a port.
+fn direction(port: Port) -> Direction {
+    if port == Port::Hub { Direction::Forward } else { Direction::Back }
+}
+
 /// Where packets of a direction leave.
 struct Sink<'a, M> {
     port: Port,
@@ -299,7 +318,7 @@ impl<M> Sink<'_, M> {
 impl<M: Message> Stage<M> for Multilink<M> {
     fn handle(&mut self, now: Time, port: Port, frame: Frame<M>) {
         self.now = now;
-        let direction = if port == Port::Hub { Direction::Forward } else { Direction::Back };
+        let direction = direction(port);
         let (spacing, mut entry, mut rest) = (frame.spacing, now, Some(frame));
         while let Some(frame) = rest {
             let (mut packet, tail) = frame.split(NonZeroU32::MIN);
@@ -335,6 +354,31 @@ impl<M: Message> Stage<M> for Multilink<M> {
 
     fn return_totals(&self) -> Totals {
         self.back.totals()
+    }
+
+    fn settings(&self, port: Port) -> Settings {
+        self.of(direction(port)).settings()
+    }
+
+    fn may_set(&self, port: Port, setting: Setting) -> Result<(), NotSettable> {
+        match (setting, self.bounds) {
+            (Setting::Rate(rate), Some((least, _))) if rate < least => {
+                Err(NotSettable::RateBelowEchoes { least })
+            }
+            (Setting::Delay(delay), Some((_, below))) if delay >= below => {
+                Err(NotSettable::DelayBeyondEchoes { below })
+            }
+            (Setting::Rate(_) | Setting::Delay(_), _) => Ok(()),
+            (Setting::Queue(_), _) if self.of(direction(port)).has_limit() => Ok(()),
+            (other, _) => Err(NotSettable::Absent(other.name())),
+        }
+    }
+
+    fn set(&mut self, now: Time, port: Port, setting: Setting) -> Result<(), NotSettable> {
+        self.may_set(port, setting)?;
+        self.handle_timeout(now);
+        self.way(direction(port)).0.set(setting);
+        Ok(())
     }
 
     fn each_held(&self, each: &mut dyn FnMut(Port, &Frame<M>)) {

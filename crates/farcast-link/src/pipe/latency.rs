@@ -99,18 +99,23 @@ impl Latency {
         Self { delay, jitter, stream, floor: Time::ZERO, latest: Time::ZERO }
     }
 
-    /// Delays what enters from now on by `delay`; what entered before keeps its time.
+    pub(super) const fn delay(&self) -> Span {
+        self.delay
+    }
+
+    /// Whether frames may be delayed by `delay`.
     ///
     /// # Errors
     /// [`NotSettable::DelayBelowJitter`] if a frame might leave before it was sent.
-    pub(super) fn set_delay(&mut self, delay: Span) -> Result<(), NotSettable> {
+    pub(super) fn may_set_delay(&self, delay: Span) -> Result<(), NotSettable> {
         let least = self.jitter.map_or(Span::ZERO, |jitter| jitter.shape.limit());
-        if delay < least {
-            return Err(NotSettable::DelayBelowJitter { least });
-        }
+        if delay < least { Err(NotSettable::DelayBelowJitter { least }) } else { Ok(()) }
+    }
+
+    /// Delays what enters from now on by `delay`, which it may; what entered before keeps its time.
+    pub(super) fn set_delay(&mut self, delay: Span) {
         self.delay = delay;
         self.floor = self.floor.max(self.latest);
-        Ok(())
     }
 
     /// When frames are released of which the first was sent by `departure` and each of at most `most` others `spacing`

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
 use farcast_core::engine::Message;
-use farcast_core::stage::Stage;
-use farcast_core::{Run, Time};
+use farcast_core::stage::{Frame, Stage};
+use farcast_core::{Run, Span, Time};
 
 /// A run of datagrams of `octets` each; number `short`, the last that was made, has `last` octets.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +36,17 @@ impl Message for Probe {
     fn wire_len(&self, segment: u32) -> usize {
         if self.run.first() + segment == self.short { self.last } else { self.octets }
     }
+}
+
+/// So many nanoseconds after the start.
+pub(crate) fn ns(nanoseconds: u64) -> Time {
+    Time::from_nanos(nanoseconds)
+}
+
+/// A run of [`Probe`]s, so many nanoseconds apart.
+pub(crate) fn frame(first: u32, count: u32, octets: usize, last: usize, spacing: u64) -> Frame<Probe> {
+    let spacing = Span::from_nanos(spacing);
+    Frame { message: Probe::new(first, count, octets, last), overhead: 0, spacing }
 }
 
 /// Appends what leaves `stage` now, datagram by datagram: when, and which.

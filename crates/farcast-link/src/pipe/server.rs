@@ -22,6 +22,16 @@ pub enum QueueLimit {
 }
 
 impl QueueLimit {
+    /// The limit, if it is one of octets.
+    pub(crate) const fn octets(self) -> Option<u64> {
+        if let Self::Octets(octets) = self { Some(octets) } else { None }
+    }
+
+    /// Whether there is one.
+    pub(crate) fn is_limit(self) -> bool {
+        self != Self::Unbounded
+    }
+
     /// How many more frames of `octets` may enter while `waiting` is there.
     pub(crate) fn room(self, waiting: Backlog, octets: u64) -> u32 {
         let room = match self {
@@ -118,6 +128,15 @@ impl Server {
     /// Sends what enters from now on at `rate`; what entered before keeps its time.
     pub(super) const fn set_rate(&mut self, rate: BitRate) {
         self.rate = Some(rate);
+    }
+
+    pub(super) const fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
+    /// Judges what enters from now on by `limit`; what waits stays.
+    pub(super) const fn set_limit(&mut self, limit: QueueLimit) {
+        self.limit = limit;
     }
 
     /// What waits at `now` or is in service.

@@ -1,14 +1,10 @@
-use super::probe::{Probe, flatten};
+use super::probe::{Probe, flatten, frame, ns};
 use super::*;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 use proptest::prelude::*;
 
 mod live;
-
-fn ns(nanoseconds: u64) -> Time {
-    Time::from_nanos(nanoseconds)
-}
 
 /// One octet a nanosecond.
 const OCTET_RATE: u64 = 8_000_000_000;
@@ -19,11 +15,6 @@ fn config(bps: u64, queue: QueueLimit) -> PipeConfig {
 
 fn pipe(config: PipeConfig) -> Pipe<Probe> {
     Pipe::new(config, Port::Terminals, RandomStream::derive(9, &[])).expect("valid")
-}
-
-fn frame(first: u32, count: u32, octets: usize, last: usize, spacing: u64) -> Frame<Probe> {
-    let spacing = Span::from_nanos(spacing);
-    Frame { message: Probe::new(first, count, octets, last), overhead: 0, spacing }
 }
 
 /// What leaves: when, how many, and their spacing in nanoseconds.

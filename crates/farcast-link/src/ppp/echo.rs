@@ -1,9 +1,12 @@
 //! Whether a link is alive: LCP echoes (RFC 1661 §5.8), asked for as Linux's pppd does.
 
 use farcast_core::engine::Deadline;
-use farcast_core::{Span, Time};
+use farcast_core::{BitRate, Span, Time};
 
 use super::error::PppError;
+use super::framing::PROTOCOL_LCP;
+use super::lcp::ECHO_OCTETS;
+use super::line::LineConfig;
 
 /// How often a link is probed. A silent link is found dead `interval` × `failures` after the first request that is not
 /// answered, so that product must exceed the round trip, its queues included.
@@ -158,4 +161,21 @@ impl EchoMonitor {
         self.looped_back = false;
         self.request = None;
     }
+}
+
+/// The most octets of an Echo-Request and an Echo-Reply on a line: every octet escaped, and a flag at both ends.
+fn echo_octets(line: &LineConfig) -> u64 {
+    2 * (2 * line.framing.frame_octets(PROTOCOL_LCP, ECHO_OCTETS as u64) + 2)
+}
+
+/// The most time that both take of a line.
+pub(super) fn echo_time(line: &LineConfig) -> Span {
+    line.time_of(echo_octets(line))
+}
+
+/// The lowest rate at which they take no more of a line than the time between two requests.
+pub(super) fn least_rate(line: &LineConfig, echo: EchoConfig) -> Option<BitRate> {
+    let bits = u128::from(echo_octets(line)) * u128::from(line.octet_bits) * 1_000_000_000;
+    let least = bits.div_ceil(u128::from(echo.interval.as_nanos().max(1)));
+    BitRate::from_bps(u64::try_from(least).unwrap_or(u64::MAX))
 }

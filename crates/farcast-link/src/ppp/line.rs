@@ -68,6 +68,11 @@ impl LineConfig {
         self.errors.check()
     }
 
+    /// The bit rate at which it carries octets of 8 bits, frames' own included; rounded down, `None` below 1 bit/s.
+    pub const fn capacity(&self) -> Option<BitRate> {
+        packet_rate(self.rate, self.octet_bits)
+    }
+
     /// How long `octets` take, rounded up to the nanosecond.
     pub fn time_of(&self, octets: u64) -> Span {
         self.rate.time_of_bits(octets.saturating_mul(u64::from(self.octet_bits)))
@@ -158,6 +163,8 @@ pub struct Line {
     begun: bool,
     /// Whether the receiver holds octets of which no flag has told it that they end. Before the first flag it does.
     ragged: bool,
+    /// When the last frame arrives, which the next may not precede.
+    latest: Time,
     /// What waits or is being sent, with the end of its sending; kept only where there is a limit.
     backlog: VecDeque<(Time, u64)>,
     backlog_octets: u64,
@@ -201,6 +208,7 @@ impl Line {
             free: Time::ZERO,
             begun: false,
             ragged: true,
+            latest: Time::ZERO,
             backlog: VecDeque::new(),
             backlog_octets: 0,
             damage: None,
@@ -216,6 +224,26 @@ impl Line {
     /// When everything that entered so far has been sent.
     pub const fn free(&self) -> Time {
         self.free
+    }
+
+    /// Its settings.
+    pub(super) const fn config(&self) -> &LineConfig {
+        &self.config
+    }
+
+    /// Sends at `rate` what enters from now on.
+    pub(super) const fn set_rate(&mut self, rate: BitRate) {
+        self.config.rate = rate;
+    }
+
+    /// Delays by `delay` what enters from now on. What would overtake arrives together with what was sent before.
+    pub(super) const fn set_delay(&mut self, delay: Span) {
+        self.config.delay = delay;
+    }
+
+    /// Judges what enters from now on by `queue`, where there has been a limit; what waits stays.
+    pub(super) const fn set_queue(&mut self, queue: QueueLimit) {
+        self.config.queue = queue;
     }
 
     /// Notes from now on what befalls each frame.
@@ -268,8 +296,9 @@ impl Line {
         self.counters.octets += total;
         self.counters.busy = self.counters.busy + departs.since(start);
         (self.free, self.begun) = (departs, true);
+        self.latest = self.latest.max(departs + self.config.delay);
         self.remember(departs, information.len());
-        Sent::Frame { departs, arrives: departs + self.config.delay, intact }
+        Sent::Frame { departs, arrives: self.latest, intact }
     }
 
     /// The octets of the frame without flags, and how many are escaped.
@@ -369,6 +398,14 @@ impl Line {
             self.backlog_octets += weight(octets);
         }
     }
+}
+
+/// The bit rate of octets of 8 bits on a line of `rate` on which each takes `octet_bits`; rounded down, `None` below 1
+/// bit/s.
+pub(crate) const fn packet_rate(rate: BitRate, octet_bits: u8) -> Option<BitRate> {
+    let bits = if octet_bits < 8 { 8 } else { octet_bits };
+    // No more than the rate, which fits.
+    BitRate::from_bps((rate.as_bps() as u128 * 8 / bits as u128) as u64)
 }
 
 /// What a packet counts in a queue with a limit in octets: even an empty one takes room.

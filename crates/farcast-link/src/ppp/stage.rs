@@ -5,18 +5,18 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
+use farcast_core::Time;
 use farcast_core::engine::{Deadline, Message};
 use farcast_core::random::RandomStream;
-use farcast_core::stage::{Figure, Frame, Output, Port, Stage, Totals};
-use farcast_core::{Span, Time};
+use farcast_core::stage::{Figure, Frame, NotSettable, Output, Port, Setting, Settings, Stage, Totals};
 
 use super::carrier::Carrier;
-use super::echo::{EchoConfig, EchoMonitor, Reply};
+use super::echo::{EchoConfig, EchoMonitor, Reply, echo_time, least_rate};
 use super::error::PppError;
 use super::framing::{PROTOCOL_IPV4, PROTOCOL_LCP};
-use super::lcp::{self, Code, ECHO_OCTETS};
+use super::lcp::{self, Code};
 use super::line::{Information, Line, LineConfig, LineCounters, Sent};
-use crate::pipe::Inbox;
+use crate::pipe::{Inbox, QueueLimit};
 
 /// The smallest MTU that IPv4 works with (RFC 791 §3.2).
 const LEAST_MTU: u16 = 68;
@@ -59,12 +59,6 @@ impl PppConfig {
     }
 }
 
-/// The most that an Echo-Request and an Echo-Reply take of a line: every octet escaped, and a flag at both ends.
-fn echo_time(line: &LineConfig) -> Span {
-    let frame = line.framing.frame_octets(PROTOCOL_LCP, ECHO_OCTETS as u64);
-    line.time_of(2 * (2 * frame + 2))
-}
-
 /// What one end of a [`Ppp`] link has done, beside what its [`LineCounters`] say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EndCounters {
@@ -103,11 +97,18 @@ pub struct EndCounters {
 /// are LCP frames of 8 octets, stand in line with the packets, and are lost like them. While an end holds the link for
 /// dead it drops what enters there; it goes on asking, and the first answer revives the link. What arrives at a dead end
 /// still comes out.
+///
+/// # Settings
+///
+/// Rate, delay and the limit of the queue, if there is one, of each line can be [set](Stage::set) while it runs. They hold for frames that enter from then on,
+/// echoes among them: what waits keeps its time, as in a [`Pipe`](crate::Pipe).
 #[derive(Clone, Debug)]
 pub struct Ppp<M> {
     mtu: u16,
-    /// How the ends will probe, until they do.
+    /// How the ends probe.
     echo: Option<EchoConfig>,
+    /// Whether they do: something has entered.
+    begun: bool,
     /// The hub's end, and the terminals'.
     ends: [End; 2],
     /// What entered there and is not yet judged.
@@ -250,7 +251,7 @@ impl End {
         let EndCounters { delivered, too_long, queue_dropped, dead_dropped, .. } = self.counters;
         let dropped = too_long + queue_dropped + dead_dropped;
         let airtime = self.line.counters().busy;
-        Totals { sent: delivered, dropped, airtime, ..Totals::default() }
+        Totals { sent: delivered, dropped, too_long, down: dead_dropped, airtime, ..Totals::default() }
     }
 }
 
@@ -263,7 +264,7 @@ impl<M: Message> Ppp<M> {
         config.check()?;
         let PppConfig { forward, back, mtu, echo } = config;
         let ends = [End::new(forward, &mut stream)?, End::new(back, &mut stream)?];
-        Ok(Self { mtu, echo, ends, inboxes: [Inbox::new(), Inbox::new()] })
+        Ok(Self { mtu, echo, begun: false, ends, inboxes: [Inbox::new(), Inbox::new()] })
     }
 
     /// What happened to packets that entered at the hub, or else at terminals.
@@ -298,7 +299,7 @@ impl<M: Message> Ppp<M> {
 
     /// Judges the packet that enters first.
     fn judge(&mut self, side: usize, now: Time) -> Option<Output<M>> {
-        if let Some(echo) = self.echo.take() {
+        if let Some(echo) = self.echo.filter(|_| !core::mem::replace(&mut self.begun, true)) {
             for end in &mut self.ends {
                 end.monitor = Some(EchoMonitor::new(echo, now).with_magic_number(end.magic));
             }
@@ -364,6 +365,37 @@ impl<M: Message> Stage<M> for Ppp<M> {
 
     fn never_rests(&self) -> bool {
         self.echo.is_some()
+    }
+
+    fn settings(&self, port: Port) -> Settings {
+        let LineConfig { rate, delay, queue, .. } = *self.ends[side(port)].line.config();
+        Settings { rate: Some(rate), delay: Some(delay), queue: queue.octets() }
+    }
+
+    fn may_set(&self, port: Port, setting: Setting) -> Result<(), NotSettable> {
+        let least = || self.echo.and_then(|echo| least_rate(self.ends[side(port)].line.config(), echo));
+        match setting {
+            Setting::Rate(rate) => match least().filter(|least| rate < *least) {
+                Some(least) => Err(NotSettable::RateBelowEchoes { least }),
+                None => Ok(()),
+            },
+            Setting::Delay(_) => Ok(()),
+            Setting::Queue(_) if self.ends[side(port)].line.config().queue.is_limit() => Ok(()),
+            other => Err(NotSettable::Absent(other.name())),
+        }
+    }
+
+    fn set(&mut self, now: Time, port: Port, setting: Setting) -> Result<(), NotSettable> {
+        self.may_set(port, setting)?;
+        self.advance(now);
+        let line = &mut self.ends[side(port)].line;
+        match setting {
+            Setting::Rate(rate) => line.set_rate(rate),
+            Setting::Delay(delay) => line.set_delay(delay),
+            Setting::Queue(octets) => line.set_queue(QueueLimit::Octets(octets.get())),
+            _ => {}
+        }
+        Ok(())
     }
 
     fn figures(&self) -> Vec<Figure> {

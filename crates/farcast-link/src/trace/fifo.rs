@@ -1,35 +1,47 @@
-//! The drop-tail queue that a trace or a timeline serves.
+//! The stage that a trace and a timeline have in common: a drop-tail queue before what serves it.
 
 use core::num::NonZeroU32;
 
-use farcast_core::engine::Message;
-use farcast_core::stage::{Backlog, Frame, Output, Port, Totals};
+use farcast_core::engine::{Deadline, Message};
+use farcast_core::stage::{Backlog, Frame, NotSettable, Output, Port, Setting, Settings, Stage, Totals};
 use farcast_core::{Span, Time};
 
 use crate::LinkError;
 use crate::pipe::{Inbox, QueueLimit, Stretch, Waiting};
 
 /// What decides when frames leave, in the order in which they were admitted.
-pub(super) trait Server {
+pub trait Server {
     /// Sends a frame of `octets` that enters at `now`, behind all that it was given before.
     fn send(&mut self, now: Time, octets: u64) -> Sending;
 
     /// The one-way delay of what was sent by `departure`.
     fn delay(&mut self, departure: Time) -> Span;
+
+    /// The delay that may change while it runs, to change it for what is sent from here on.
+    fn delay_setting(&mut self) -> Option<&mut Span> {
+        None
+    }
+
+    /// What that delay is.
+    fn delay_set(&self) -> Option<Span> {
+        None
+    }
 }
 
 /// How a frame is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Sending {
+pub struct Sending {
     /// When its last octet has been sent.
-    pub(super) done: Time,
+    pub done: Time,
     /// For how long it kept the channel in use.
-    pub(super) busy: Span,
+    pub busy: Span,
 }
 
-/// A drop-tail queue before a server. Each datagram of a run has a fate and a time of its own, so it takes runs apart.
+/// One direction of a link: a drop-tail queue before a server, whose departures are known at entry. Each datagram of a run
+/// has a fate and a time of its own, so it takes runs apart.
 #[derive(Clone, Debug)]
-pub(super) struct Fifo<M> {
+pub struct Fifo<M, S> {
+    server: S,
     out: Port,
     limit: QueueLimit,
     overhead: u16,
@@ -40,40 +52,33 @@ pub(super) struct Fifo<M> {
     totals: Totals,
 }
 
-impl<M> Fifo<M> {
-    /// A queue whose frames leave at `out` and have `overhead` octets more on the link.
+impl<M, S> Fifo<M, S> {
+    /// A queue before `server`, whose frames leave at `out` and have `overhead` octets more on the link.
     ///
     /// # Errors
     /// [`LinkError::ZeroQueue`] if the queue has a limit of 0.
-    pub(super) fn new(limit: QueueLimit, overhead: u16, out: Port) -> Result<Self, LinkError> {
+    pub(super) fn before(server: S, limit: QueueLimit, overhead: u16, out: Port) -> Result<Self, LinkError> {
         if matches!(limit, QueueLimit::Packets(0) | QueueLimit::Octets(0)) {
             return Err(LinkError::ZeroQueue);
         }
-        let (inbox, waiting, floor) = (Inbox::new(), Waiting::default(), Time::ZERO);
-        Ok(Self { out, limit, overhead, inbox, waiting, floor, totals: Totals::default() })
+        let (inbox, waiting, totals) = (Inbox::new(), Waiting::default(), Totals::default());
+        Ok(Self { server, out, limit, overhead, inbox, waiting, floor: Time::ZERO, totals })
     }
 
     /// Lets everything enter: where sending takes no time nothing waits, however long a frame is.
     pub(super) const fn lift_limit(&mut self) {
         self.limit = QueueLimit::Unbounded;
     }
+}
 
-    pub(super) fn push(&mut self, now: Time, frame: Frame<M>) {
+impl<M: Message, S: Server> Stage<M> for Fifo<M, S> {
+    fn handle(&mut self, now: Time, _port: Port, frame: Frame<M>) {
         self.inbox.push(now, frame);
     }
 
-    pub(super) const fn totals(&self) -> Totals {
-        self.totals
-    }
+    fn handle_timeout(&mut self, _now: Time) {}
 
-    pub(super) fn backlog(&self, now: Time) -> Backlog {
-        self.waiting.left_at(now)
-    }
-}
-
-impl<M: Message> Fifo<M> {
-    /// The next datagram that leaves, of those that have entered.
-    pub(super) fn poll(&mut self, server: &mut impl Server) -> Option<Output<M>> {
+    fn poll_output(&mut self) -> Option<Output<M>> {
         loop {
             let (now, _) = self.inbox.front()?;
             let frame = self.inbox.take(NonZeroU32::MIN)?;
@@ -83,12 +88,46 @@ impl<M: Message> Fifo<M> {
                 self.totals.dropped += 1;
                 continue;
             }
-            let Sending { done, busy } = server.send(now, octets);
+            let Sending { done, busy } = self.server.send(now, octets);
             self.waiting.push(Stretch { first: done, every: Span::ZERO, count: 1, octets });
             self.totals.sent += 1;
             self.totals.airtime = self.totals.airtime + busy;
-            self.floor = self.floor.max(done + server.delay(done));
+            self.floor = self.floor.max(done + self.server.delay(done));
             return Some(Output { at: self.floor, port: self.out, frame });
         }
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        None
+    }
+
+    fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    fn settings(&self, _port: Port) -> Settings {
+        Settings { rate: None, delay: self.server.delay_set(), queue: self.limit.octets() }
+    }
+
+    fn may_set(&self, _port: Port, setting: Setting) -> Result<(), NotSettable> {
+        match setting {
+            Setting::Delay(_) if self.server.delay_set().is_some() => Ok(()),
+            Setting::Queue(_) if self.limit.is_limit() => Ok(()),
+            other => Err(NotSettable::Absent(other.name())),
+        }
+    }
+
+    fn set(&mut self, _now: Time, port: Port, setting: Setting) -> Result<(), NotSettable> {
+        self.may_set(port, setting)?;
+        match (setting, self.server.delay_setting()) {
+            (Setting::Delay(delay), Some(set)) => *set = delay,
+            (Setting::Queue(octets), _) => self.limit = QueueLimit::Octets(octets.get()),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn backlog(&self, now: Time) -> Option<Backlog> {
+        Some(self.waiting.left_at(now))
     }
 }

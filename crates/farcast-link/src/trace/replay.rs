@@ -2,8 +2,7 @@
 
 use alloc::sync::Arc;
 
-use farcast_core::engine::{Deadline, Message};
-use farcast_core::stage::{Backlog, Frame, NotSettable, Output, Port, Setting, Stage, Totals};
+use farcast_core::stage::Port;
 use farcast_core::{Span, Time};
 
 use super::fifo::{Fifo, Sending, Server};
@@ -41,32 +40,26 @@ pub struct TracePipeConfig {
 /// next here as there. A frame longer than 1504 octets takes several opportunities, where mahimahi stops with an error.
 /// And the limit of the queue counts a frame that was delivered in part, which mahimahi's later queues do not.
 ///
-/// Its airtime is the time in which anything waited. The delay can be [set](Stage::set) while it runs, as a
-/// [`Pipe`](crate::Pipe)'s; the rate is the trace's.
-#[derive(Clone, Debug)]
-pub struct TracePipe<M> {
-    fifo: Fifo<M>,
-    server: Opportunities,
-}
+/// Its airtime is the time in which anything waited. The delay, and the limit of the queue if there is one, can be
+/// [set](farcast_core::stage::Stage::set) while it runs, as a [`Pipe`](crate::Pipe)'s; the rate is the trace's.
+pub type TracePipe<M> = Fifo<M, Opportunities>;
 
-impl<M: Message> TracePipe<M> {
+impl<M> TracePipe<M> {
     /// A link whose frames leave at `out`.
     ///
     /// # Errors
     /// [`LinkError::ZeroQueue`] if the queue has a limit of 0.
     pub fn new(config: TracePipeConfig, out: Port) -> Result<Self, LinkError> {
         let TracePipeConfig { trace, queue, delay, overhead } = config;
-        let fifo = Fifo::new(queue, overhead, out)?;
         let next = trace.first_after(Time::ZERO);
         let (at, left, last) = (trace.time(next), OPPORTUNITY_OCTETS, Time::ZERO);
-        let server = Opportunities { trace, next, at, left, last, delay };
-        Ok(Self { fifo, server })
+        Self::before(Opportunities { trace, next, at, left, last, delay }, queue, overhead, out)
     }
 }
 
 /// The place in the trace from which the next octets are delivered.
 #[derive(Clone, Debug)]
-struct Opportunities {
+pub struct Opportunities {
     trace: Arc<RateTrace>,
     next: Place,
     /// When that is.
@@ -115,35 +108,13 @@ impl Server for Opportunities {
     fn delay(&mut self, _departure: Time) -> Span {
         self.delay
     }
-}
 
-impl<M: Message> Stage<M> for TracePipe<M> {
-    fn handle(&mut self, now: Time, _port: Port, frame: Frame<M>) {
-        self.fifo.push(now, frame);
+    fn delay_setting(&mut self) -> Option<&mut Span> {
+        Some(&mut self.delay)
     }
 
-    fn handle_timeout(&mut self, _now: Time) {}
-
-    fn poll_output(&mut self) -> Option<Output<M>> {
-        self.fifo.poll(&mut self.server)
-    }
-
-    fn poll_timeout(&self) -> Option<Deadline> {
-        None
-    }
-
-    fn totals(&self) -> Totals {
-        self.fifo.totals()
-    }
-
-    fn set(&mut self, _now: Time, setting: Setting) -> Result<(), NotSettable> {
-        let Setting::Delay(delay) = setting else { return Err(NotSettable::Absent(setting.name())) };
-        self.server.delay = delay;
-        Ok(())
-    }
-
-    fn backlog(&self, now: Time) -> Option<Backlog> {
-        Some(self.fifo.backlog(now))
+    fn delay_set(&self) -> Option<Span> {
+        Some(self.delay)
     }
 }
 

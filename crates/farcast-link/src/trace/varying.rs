@@ -2,8 +2,7 @@
 
 use alloc::sync::Arc;
 
-use farcast_core::engine::{Deadline, Message};
-use farcast_core::stage::{Backlog, Frame, Output, Port, Stage, Totals};
+use farcast_core::stage::Port;
 use farcast_core::{Span, Time};
 
 use super::fifo::{Fifo, Sending, Server};
@@ -32,34 +31,31 @@ pub struct TimelinePipeConfig {
 /// Where the last line of a timeline that does not repeat is an outage, what is not sent by then never leaves
 /// ([`Time::NEVER`]).
 ///
-/// Its airtime is the time in which frames were sent, without outages. Nothing can be set: the timeline says it all. Its
-/// losses are a [`TimelineLoss`](crate::losses::TimelineLoss).
-#[derive(Clone, Debug)]
-pub struct TimelinePipe<M> {
-    fifo: Fifo<M>,
-    server: Schedule,
-}
+/// Its airtime is the time in which frames were sent, without outages. Rate and delay cannot be set: the timeline says
+/// them; the limit of the queue can be, if there is one. Its losses are a [`TimelineLoss`](crate::losses::TimelineLoss).
+pub type TimelinePipe<M> = Fifo<M, Schedule>;
 
-impl<M: Message> TimelinePipe<M> {
+impl<M> TimelinePipe<M> {
     /// A link whose frames leave at `out`.
     ///
     /// # Errors
     /// [`LinkError::ZeroQueue`] if the queue has a limit of 0.
     pub fn new(config: TimelinePipeConfig, out: Port) -> Result<Self, LinkError> {
         let TimelinePipeConfig { timeline, queue, overhead } = config;
-        let mut fifo = Fifo::new(queue, overhead, out)?;
-        if !timeline.has_rate() {
-            fifo.lift_limit();
-        }
-        let lap = timeline.lap();
+        let (lap, has_rate) = (timeline.lap(), timeline.has_rate());
         let (sending, leaving) = (Watch::new(timeline.clone()), Watch::new(timeline));
-        Ok(Self { fifo, server: Schedule { sending, leaving, lap, free: Time::ZERO } })
+        let schedule = Schedule { sending, leaving, lap, free: Time::ZERO };
+        let mut pipe = Self::before(schedule, queue, overhead, out)?;
+        if !has_rate {
+            pipe.lift_limit();
+        }
+        Ok(pipe)
     }
 }
 
 /// A server whose rate changes with time.
 #[derive(Clone, Debug)]
-struct Schedule {
+pub struct Schedule {
     /// What holds where sending goes on.
     sending: Watch,
     /// What holds where it has ended.
@@ -114,30 +110,6 @@ impl Server for Schedule {
 
     fn delay(&mut self, departure: Time) -> Span {
         self.leaving.at(departure).0.delay
-    }
-}
-
-impl<M: Message> Stage<M> for TimelinePipe<M> {
-    fn handle(&mut self, now: Time, _port: Port, frame: Frame<M>) {
-        self.fifo.push(now, frame);
-    }
-
-    fn handle_timeout(&mut self, _now: Time) {}
-
-    fn poll_output(&mut self) -> Option<Output<M>> {
-        self.fifo.poll(&mut self.server)
-    }
-
-    fn poll_timeout(&self) -> Option<Deadline> {
-        None
-    }
-
-    fn totals(&self) -> Totals {
-        self.fifo.totals()
-    }
-
-    fn backlog(&self, now: Time) -> Option<Backlog> {
-        Some(self.fifo.backlog(now))
     }
 }
 

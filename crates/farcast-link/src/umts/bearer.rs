@@ -5,12 +5,14 @@ use alloc::vec::Vec;
 
 use farcast_core::engine::{Deadline, Message};
 use farcast_core::random::RandomStream;
-use farcast_core::stage::{Figure, Frame, Output, Port, Stage, Totals};
-use farcast_core::{Piece, Span, Time};
+use farcast_core::stage::{Figure, Frame, NotSettable, Output, Port, Setting, Settings, Stage, Totals};
+use farcast_core::{BitRate, Piece, Span, Time};
+use farcast_rlc::config::BufferLimit;
 use farcast_rlc::format::HEADER_LEN;
 
 use super::channel::{ChannelConfig, ChannelCounters, ChannelError};
 use super::sdu::Octets;
+use crate::pipe::QueueLimit;
 
 mod pair;
 
@@ -24,7 +26,8 @@ pub struct BearerConfig {
     /// From the terminal to the network.
     pub uplink: ChannelConfig,
     /// The network's entity. The terminal's has the same settings, as seen from there: what the one calls `format` and
-    /// `tx_window` is the other's `peer_format` and `rx_window`.
+    /// `tx_window` is the other's `peer_format` and `rx_window`. The limit of `transmission_buffer` is not taken from here
+    /// but from the channel into which the entity sends.
     pub rlc: farcast_rlc::Config,
 }
 
@@ -34,8 +37,8 @@ impl BearerConfig {
     /// # Errors
     /// What cannot work.
     pub fn check(&self) -> Result<(), BearerError> {
-        self.rlc.check()?;
         for (key, channel, config) in self.ends() {
+            config.check()?;
             channel
                 .pdus(payload(&config))
                 .map_err(|kind| ChannelError { channel: key, kind })
@@ -44,10 +47,22 @@ impl BearerConfig {
         Ok(())
     }
 
+    /// The bit rates of RLC payload, down and up, that whole PDUs leave of the channels' rates; `None` where the
+    /// settings do not fit each other.
+    pub fn capacity(&self) -> [Option<BitRate>; 2] {
+        self.ends().map(|(_, channel, config)| channel.capacity(payload(&config)))
+    }
+
     /// The two directions: the name, the channel, and the settings of the entity that sends there.
     fn ends(&self) -> [(&'static str, ChannelConfig, farcast_rlc::Config); 2] {
-        let rlc = self.rlc.clone();
+        let buffer = |channel: &ChannelConfig| match channel.queue {
+            QueueLimit::Unbounded => None,
+            QueueLimit::Packets(limit) => Some(BufferLimit::Sdus(limit.into())),
+            QueueLimit::Octets(limit) => Some(BufferLimit::Octets(limit)),
+        };
+        let rlc = farcast_rlc::Config { transmission_buffer: buffer(&self.downlink), ..self.rlc.clone() };
         let mirrored = farcast_rlc::Config {
+            transmission_buffer: buffer(&self.uplink),
             format: rlc.peer_format,
             peer_format: rlc.format,
             tx_window: rlc.rx_window,
@@ -60,7 +75,7 @@ impl BearerConfig {
 
 /// Octets of data in a PDU.
 const fn payload(config: &farcast_rlc::Config) -> u16 {
-    config.format.pdu_octets - HEADER_LEN
+    config.format.pdu_octets.saturating_sub(HEADER_LEN)
 }
 
 /// Why a bearer cannot be made.
@@ -96,6 +111,11 @@ pub struct Counters {
 /// If the first message that enters has its octets at hand, entities carry octets: every PDU crosses the channel as its
 /// octets (TS 25.322 section 9.2), and a message leaves with those that the peer's entity has put together. Else they
 /// carry references, and messages leave as they came. What happens, and when, is the same.
+///
+/// Rate, processing and the limit of the queue, if there is one, of each channel can be [set](Stage::set) while it runs. A
+/// rate is that of a whole number of PDUs in an interval. It and the processing hold for intervals that begin later than
+/// then: SDUs that wait, or of which a part has been sent, go on at the new rate; an interval that is under way arrives as
+/// it would have, and none arrives before it.
 #[derive(Clone, Debug)]
 pub struct Bearer<M> {
     ends: Ends<M>,
@@ -193,6 +213,24 @@ impl<M: Message> Stage<M> for Bearer<M> {
 
     fn never_rests(&self) -> bool {
         self.stage().never_rests()
+    }
+
+    fn settings(&self, port: Port) -> Settings {
+        self.stage().settings(port)
+    }
+
+    fn may_set(&self, port: Port, setting: Setting) -> Result<(), NotSettable> {
+        self.stage().may_set(port, setting)
+    }
+
+    fn set(&mut self, now: Time, port: Port, setting: Setting) -> Result<(), NotSettable> {
+        self.stage_mut().set(now, port, setting)?;
+        // Entities that carry octets are made when the first message enters.
+        if let Some(fresh) = &mut self.fresh {
+            let BearerConfig { downlink, uplink, .. } = &mut fresh.0;
+            (if port == Port::Hub { downlink } else { uplink }).set(setting);
+        }
+        Ok(())
     }
 
     fn figures(&self) -> Vec<Figure> {

@@ -4,12 +4,14 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use farcast_core::random::RandomStream;
+use farcast_core::stage::{NotSettable, Setting, Settings};
 use farcast_core::units::{BitRate, Probability};
 use farcast_core::{Span, Time};
 use farcast_rlc::format::{Format, HEADER_LEN};
 use farcast_rlc::pdu::Pdu;
 
 use super::sdu::Sdu;
+use crate::pipe::QueueLimit;
 
 /// What an erasure takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -41,9 +43,57 @@ pub struct ChannelConfig {
     pub erasures: Erasures,
     /// The one-way delay behind an interval.
     pub processing: Span,
+    /// How much may wait to be sent for the first time, in SDUs or octets of them; what would pass it is dropped. Of an
+    /// SDU that is being sent, the octets that are left count; as an SDU it counts until nothing is left.
+    pub queue: QueueLimit,
 }
 
 impl ChannelConfig {
+    /// The bit rate of RLC payload that whole PDUs of `payload` octets of it leave, rounded down; `None` below 1 bit/s.
+    pub(super) fn capacity(&self, payload: u16) -> Option<BitRate> {
+        let pdus = if payload == 0 { None } else { self.pdus(payload).ok() };
+        let bits = u128::from(pdus?) * 8 * u128::from(payload) * 1_000_000_000;
+        let rate = bits / u128::from(self.tti.as_nanos());
+        BitRate::from_bps(u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+
+    /// The bit rate of RLC payload that so many PDUs in an interval make, rounded up, so that they fit.
+    fn rate_of(&self, pdus: u16, payload: u16) -> Option<BitRate> {
+        let bits = u128::from(pdus) * 8 * u128::from(payload) * 1_000_000_000;
+        let rate = bits.div_ceil(u128::from(self.tti.as_nanos()));
+        BitRate::from_bps(u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+
+    /// Whether a setting may change. A rate is that of a whole number of PDUs in an interval, to the bit/s.
+    fn may_set(&self, setting: Setting, payload: u16) -> Result<(), NotSettable> {
+        match setting {
+            Setting::Rate(rate) => {
+                let needed = 8 * u128::from(payload) * 1_000_000_000;
+                let fits = u128::from(rate.as_bps()) * u128::from(self.tti.as_nanos()) / needed.max(1);
+                let pdus = u16::try_from(fits).unwrap_or(u16::MAX);
+                let below = self.rate_of(pdus, payload);
+                if below == Some(rate) {
+                    return Ok(());
+                }
+                let above = pdus.checked_add(1).and_then(|more| self.rate_of(more, payload));
+                Err(NotSettable::NotWholeUnits { below, above })
+            }
+            Setting::Delay(_) => Ok(()),
+            Setting::Queue(_) if self.queue.is_limit() => Ok(()),
+            other => Err(NotSettable::Absent(other.name())),
+        }
+    }
+
+    /// Changes a setting, which it may.
+    pub(super) fn set(&mut self, setting: Setting) {
+        match setting {
+            Setting::Rate(rate) => self.rate = rate,
+            Setting::Delay(delay) => self.processing = delay,
+            Setting::Queue(octets) => self.queue = QueueLimit::Octets(octets.get()),
+            _ => {}
+        }
+    }
+
     /// How many PDUs with `payload` octets of RLC payload an interval holds.
     ///
     /// # Errors
@@ -161,6 +211,29 @@ impl<P: Sdu> Channel<P> {
         self.config.tti
     }
 
+    /// Octets of data in a PDU.
+    const fn payload(&self) -> u16 {
+        self.format.pdu_octets - HEADER_LEN
+    }
+
+    /// Its settings; the rate is that of the PDUs which an interval takes.
+    pub(super) fn settings(&self) -> Settings {
+        let ChannelConfig { processing, queue, .. } = self.config;
+        let rate = self.config.rate_of(self.capacity, self.payload());
+        Settings { rate, delay: Some(processing), queue: queue.octets() }
+    }
+
+    pub(super) fn may_set(&self, setting: Setting) -> Result<(), NotSettable> {
+        self.config.may_set(setting, self.payload())
+    }
+
+    /// Changes a setting, which it may, for the intervals that begin from now on.
+    pub(super) fn set(&mut self, setting: Setting) {
+        self.config.set(setting);
+        // A rate that may be set is one that fits.
+        self.capacity = self.config.pdus(self.payload()).unwrap_or(self.capacity);
+    }
+
     /// When the first interval begins that has not yet, at `now` or later.
     pub(super) fn next_interval(&self, now: Time) -> Time {
         let tti = self.config.tti.as_nanos();
@@ -203,7 +276,9 @@ impl<P: Sdu> Channel<P> {
         self.counters.intervals += 1;
         self.counters.pdus += u64::from(sent);
         self.counters.erased_intervals += u64::from(spared == 0);
-        interval.at = now + self.config.tti + self.config.processing;
+        // Where the processing has become shorter, an interval arrives no earlier than the one before.
+        let last = self.under_way.back().map_or(Time::ZERO, |last| last.at);
+        interval.at = last.max(now + self.config.tti + self.config.processing);
         interval.sent = sent;
         self.under_way.push_back(interval);
     }

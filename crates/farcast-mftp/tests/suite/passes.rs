@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use farcast_core::{Message as _, Span, Time};
 use farcast_mftp::message::{Nak, StatusRequest};
-use farcast_mftp::{Body, NakTiming, PassWait, SenderConfig, StatusRetry};
+use farcast_mftp::{Body, NakTiming, Pace, PassWait, SenderConfig, StatusRetry};
 use farcast_testkit::{Cut, Link, Setup, Wake};
 
 use crate::common::{
@@ -304,5 +304,48 @@ fn a_late_driver_catches_up_by_the_credit_alone() {
         let gaps = own.windows(2).map(|pair| pair[1].at.since(pair[0].at));
         let short = gaps.filter(|gap| *gap < duration(1040, 1000).saturating_sub(ms(5))).count();
         assert_eq!(short, 0, "{} what passed unused is not made up for", session.net.context());
+    }
+}
+
+/// The most octets that wait at a link of `bps` that carries what left, one datagram after the other.
+fn most_waiting(departures: &[(Time, usize)], bps: u64) -> f64 {
+    let (mut waiting, mut before, mut most) = (0.0_f64, Time::ZERO, 0.0_f64);
+    for &(at, octets) in departures {
+        waiting = (waiting - at.since(before).as_secs_f64() * bps as f64 / 8.0).max(0.0) + octets as f64;
+        (before, most) = (at, most.max(waiting));
+    }
+    most
+}
+
+#[test]
+fn a_driver_that_is_late_within_the_credit_keeps_the_rate_and_overruns_no_queue() {
+    for (seed, credit) in [(0, 20), (1, 20), (2, 20), (3, 40), (4, 5), (5, 5)] {
+        let (mut config, link) = (sender(400, 100, 1), Link::clean(ms(250)));
+        let Pace::Rate { rate, overhead, granule, .. } = config.pace else { unreachable!() };
+        config.pace = Pace::Rate { rate, overhead, granule, credit: ms(credit) };
+        let setup = Setup { seed, cut: Cut::One, wake: Wake::Late(ms(20)) };
+        let mut session = Session::new("late", setup, config, 1, link).run();
+        session.assert_complete();
+        let log = session.net.take_log();
+        let (first, last) = (begin_of(&log, 1), begin_of_block_end(&log, 1));
+        let own = log.departures.iter().filter(|d| d.from == 0 && d.at >= first && d.at <= last);
+        let own: Vec<_> = own.map(|d| (d.at, d.message.wire_len(0) + OVERHEAD)).collect();
+        assert!(own.len() > 400, "{}", session.net.context());
+        // All but the last, which may begin when these have been sent, at 1 Mbit/s.
+        let exact = own[..own.len() - 1].iter().map(|(_, octets)| *octets as f64 * 8e-6).sum::<f64>();
+        let took = last.since(first).as_secs_f64();
+        if credit >= 20 {
+            assert!((took - exact).abs() <= 0.02, "{} {took} s", session.net.context());
+        } else {
+            // Every wake-up, one for each datagram, loses what it is late beyond 5 of up to 20 ms: 5.6 ms in the mean.
+            assert!(took > exact + 1.0, "{} {took} s", session.net.context());
+        }
+        let most = 1e6 / 8.0 * 1e-3 * credit as f64 + own[0].1 as f64;
+        // An announcement leaves out of turn, and its time is taken from the next block.
+        let in_turn = log.departures.iter().filter(|d| !matches!(d.message.body, Body::Announce(_)));
+        let in_turn = in_turn.filter(|d| d.from == 0 && d.at >= first && d.at <= last);
+        let in_turn: Vec<_> = in_turn.map(|d| (d.at, d.message.wire_len(0) + OVERHEAD)).collect();
+        let waited = most_waiting(&in_turn, 1_000_000);
+        assert!(waited <= most + 1e-6, "{} {waited} octets waited", session.net.context());
     }
 }

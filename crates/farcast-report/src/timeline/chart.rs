@@ -2,10 +2,10 @@
 
 use super::Timeline;
 use super::marks::Mark;
-use super::scale::Scale;
-use super::svg::{Anchor, Area, Svg, longest_that_fits, text_width};
-use super::words::time;
 use super::{naks, receivers, sender};
+use crate::scale::Scale;
+use crate::svg::{Anchor, Area, Svg, longest_that_fits, text_width};
+use crate::words::time;
 
 /// The drawing's width; on the page it grows and shrinks with the window.
 pub(super) const WIDTH: f64 = 1400.0;

@@ -1,7 +1,7 @@
 //! Marks: each kind of thing has a shape of its own besides its colour.
 
 use super::Fate;
-use super::svg::Svg;
+use crate::svg::Svg;
 
 /// What a mark stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,9 +3,9 @@
 use super::Point;
 use super::chart::{Chart, LEFT, RIGHT, SMALL};
 use super::marks::{FATES, Mark, meaning};
-use super::scale::Column;
-use super::svg::{Anchor, longest_that_fits};
-use super::words::{count, counted, time};
+use crate::scale::Column;
+use crate::svg::{Anchor, longest_that_fits};
+use crate::words::{count, counted, time};
 
 /// The height of each row.
 const ROW: f64 = 34.0;

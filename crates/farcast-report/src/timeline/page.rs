@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::marks::{FATES, Mark, meaning};
-use super::svg::{Area, Escaped, Svg};
-use super::words::{share, span};
 use super::{Timeline, chart};
+use crate::svg::{Area, Escaped, Svg};
+use crate::words::{share, span};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");

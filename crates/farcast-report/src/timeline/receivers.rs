@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use super::chart::{Chart, LEFT, RIGHT, SMALL};
 use super::marks::{FATES, Mark, meaning};
-use super::svg::{Anchor, text_width};
-use super::words::{count, counted, share, time};
 use super::{Lane, LaneNak};
+use crate::svg::{Anchor, text_width};
+use crate::words::{count, counted, share, time};
 
 /// The height of the curve of complete receivers.
 const CURVE: f64 = 96.0;

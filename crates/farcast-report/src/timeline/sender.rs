@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use super::chart::{Chart, LETTERS, RIGHT, SMALL};
 use super::marks::{FATES, Mark};
-use super::svg::{Anchor, Area, longest_that_fits, wrapped};
-use super::words::{count, counted, span, time};
 use super::{Pass, Wait};
+use crate::svg::{Anchor, Area, longest_that_fits, wrapped};
+use crate::words::{count, counted, span, time};
 
 /// The height of the line with the names of passes.
 const NAMES: f64 = 18.0;

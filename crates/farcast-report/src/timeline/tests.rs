@@ -1,4 +1,3 @@
-mod markup;
 mod overlap;
 
 use std::process::{Command, Stdio};
@@ -7,7 +6,8 @@ use proptest::prelude::*;
 
 use super::chart::{LEFT, RIGHT};
 use super::*;
-use markup::{Element, elements};
+use crate::markup::{Element, elements};
+use crate::{scale, words};
 
 /// Two passes of ten and two seconds with a wait behind each, and three receivers.
 fn small() -> Timeline {

@@ -131,6 +131,35 @@ impl<Q: Quantity> Kind for WithUnit<Q> {
     }
 }
 
+/// A quantity, or a word that stands for one.
+pub(super) struct OrWord<'a, Q>(pub(super) (&'a str, Q));
+
+impl<Q: Quantity + Clone + PartialEq> Kind for OrWord<'_, Q> {
+    type Value = Q;
+
+    fn read(&self, node: &Node) -> Result<Q, (Source, Problem)> {
+        let (word, value) = &self.0;
+        match &node.value {
+            Value::Text(text) if text == word => return Ok(value.clone()),
+            Value::Text(text) if nearest(text, [*word]).is_some() => {
+                let known = vec![quoted_brief(word), format!("{} such as {}", Q::NOUN, Q::EXAMPLE)];
+                let suggestion = Some(quoted_brief(word));
+                return Err((node.source, Problem::Choice { value: node.value.brief(), suggestion, known }));
+            }
+            _ => {}
+        }
+        WithUnit::NEW.read(node)
+    }
+
+    fn literal(&self, value: &Q) -> String {
+        if *value == self.0.1 { quoted(self.0.0) } else { value.literal() }
+    }
+
+    fn example(&self) -> String {
+        Q::EXAMPLE.to_owned()
+    }
+}
+
 /// An integer within a range.
 pub(super) struct Integer<T>(pub(super) RangeInclusive<T>);
 

@@ -9,7 +9,7 @@ use farcast_core::Span;
 use farcast_core::units::{BitRate, Bytes, Probability};
 
 use super::error::{Fault, Problem};
-use super::kinds::{self, Choice, Flag, Integer, Kind, List, Number, Text, WithUnit};
+use super::kinds::{self, Choice, Flag, Integer, Kind, List, Number, OrWord, Text, WithUnit};
 use super::suggestion::nearest;
 use super::tree::{self, Node, Source, Table, Value};
 use super::{Document, DocumentError, Origin};
@@ -69,6 +69,15 @@ impl<'d> Reader<'d> {
             "a list of sizes with their units (`[\"1 MiB\", \"10 kB\"]`)";
         Text => String, text, text_or, optional_text, "any text";
         Flag => bool, flag, flag_or, optional_flag, "true or false";
+    }
+
+    /// The value of `key`, a size with its unit or the word that stands for one; `None` if it is absent.
+    pub fn optional_bytes_or(
+        &mut self,
+        key: &'static str,
+        word: (&str, Bytes),
+    ) -> Result<Option<Bytes>, DocumentError> {
+        self.optional(key, &OrWord(word))
     }
 
     /// The value of `key`, an integer within `range`; an error if it is absent.
@@ -265,12 +274,22 @@ impl<'d> Reader<'d> {
     /// that was [attached](Document::attach) under this name is taken first.
     pub fn file(&mut self, key: &'static str, what: &str) -> Result<String, DocumentError> {
         let path = self.text(key)?;
-        if let Some(text) = self.document.attached.get(&path) {
+        self.contents(key, &path, what)
+    }
+
+    /// The text of the file that `key` names, as [`file`](Self::file) finds it; `None` if the key is absent.
+    pub fn optional_file(&mut self, key: &'static str, what: &str) -> Result<Option<String>, DocumentError> {
+        let path = self.optional_text(key)?;
+        path.map(|path| self.contents(key, &path, what)).transpose()
+    }
+
+    fn contents(&self, key: &'static str, path: &str, what: &str) -> Result<String, DocumentError> {
+        if let Some(text) = self.document.attached.get(path) {
             return Ok(text.clone());
         }
         let laid_over = self.table.get(key).is_some_and(|node| matches!(node.source, Source::Assignment(_)));
         let directory = Path::new(&self.document.name).parent().filter(|_| !laid_over);
-        let path = directory.map_or_else(|| PathBuf::from(&path), |directory| directory.join(&path));
+        let path = directory.map_or_else(|| PathBuf::from(path), |directory| directory.join(path));
         std::fs::read_to_string(&path)
             .map_err(|error| self.refuse(key, format!("{}: {error}", path.display()), what))
     }

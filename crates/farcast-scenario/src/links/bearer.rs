@@ -10,15 +10,15 @@ mod umts;
 use farcast_core::Span;
 use farcast_core::engine::Message;
 use farcast_core::random::RandomStream;
-use farcast_core::units::Bytes;
-use farcast_link::multilink::MultilinkConfig;
-use farcast_link::pipe::QueueLimit;
 use farcast_link::ppp::{Fcs, Framing};
-use farcast_link::umts::{BearerConfig, ChannelConfig};
+use farcast_link::umts::ChannelConfig;
 
+use super::queues::Queue;
 use crate::document::{DocumentError, Reader};
 use farcast_link::BoxedStage;
+pub use multilink::MultilinkSpec;
 pub use ppp::PppSpec;
+pub use umts::UmtsSpec;
 
 /// A bearer.
 #[derive(Clone, PartialEq, Debug)]
@@ -26,9 +26,9 @@ pub enum BearerSpec {
     /// Two serial lines with PPP.
     Ppp(Box<PppSpec>),
     /// A bundle of lines.
-    Multilink(Box<MultilinkConfig>),
+    Multilink(Box<MultilinkSpec>),
     /// A UMTS bearer with RLC.
-    Umts(Box<BearerConfig>),
+    Umts(Box<UmtsSpec>),
 }
 
 /// The kinds that there are.
@@ -62,14 +62,25 @@ impl BearerSpec {
     pub fn least_round_trip(&self) -> Span {
         match self {
             Self::Ppp(spec) => spec.least_round_trip(),
-            Self::Multilink(config) => {
-                config.links.iter().map(|link| link.delay).min().unwrap_or_default() * 2
+            Self::Multilink(spec) => {
+                spec.config.links.iter().map(|link| link.delay).min().unwrap_or_default() * 2
             }
-            Self::Umts(config) => {
+            Self::Umts(spec) => {
                 let of = |channel: &ChannelConfig| channel.tti + channel.processing;
-                of(&config.downlink) + of(&config.uplink)
+                of(&spec.config.downlink) + of(&spec.config.uplink)
             }
         }
+    }
+
+    /// Its queues, from the hub and to it, each with the key that limits it.
+    pub(super) fn queues(&mut self) -> [(&'static str, Queue<'_>); 2] {
+        const BY_WAY: [&str; 2] = ["forward.queue", "return.queue"];
+        let (keys, [forward, back]) = match self {
+            Self::Ppp(spec) => (BY_WAY, spec.queues()),
+            Self::Multilink(spec) => (["queue", "return_queue"], spec.queues()),
+            Self::Umts(spec) => (BY_WAY, spec.queues()),
+        };
+        [(keys[0], forward), (keys[1], back)]
     }
 
     /// The stage, whose draws are from `stream`.
@@ -78,11 +89,13 @@ impl BearerSpec {
         const CHECKED: &str = "checked when read";
         match self {
             Self::Ppp(spec) => spec.stage(stream),
-            Self::Multilink(config) => {
-                let stage = farcast_link::multilink::Multilink::new(config, stream);
+            Self::Multilink(spec) => {
+                let stage = farcast_link::multilink::Multilink::new(&spec.config, stream);
                 Box::new(stage.expect(CHECKED))
             }
-            Self::Umts(config) => Box::new(farcast_link::umts::Bearer::new(config, stream).expect(CHECKED)),
+            Self::Umts(spec) => {
+                Box::new(farcast_link::umts::Bearer::new(&spec.config, stream).expect(CHECKED))
+            }
         }
     }
 }
@@ -101,21 +114,6 @@ fn framing(table: &mut Reader<'_>) -> Result<Framing, DocumentError> {
         acfc: table.flag_or("acfc", default.acfc)?,
         pfc: table.flag_or("pfc", default.pfc)?,
     })
-}
-
-/// `queue` or `queue_packets`; without one of them, no limit.
-pub(super) fn queue(table: &mut Reader<'_>) -> Result<QueueLimit, DocumentError> {
-    let octets = table.optional_bytes("queue")?;
-    let packets = table.optional_integer("queue_packets", 1..=u32::MAX)?;
-    match (octets, packets) {
-        (None, None) => Ok(QueueLimit::Unbounded),
-        (Some(Bytes(0)), None) => Err(table.refuse("queue", "nothing could ever be sent", "at least 1 B")),
-        (Some(Bytes(octets)), None) => Ok(QueueLimit::Octets(octets)),
-        (None, Some(packets)) => Ok(QueueLimit::Packets(packets)),
-        (Some(_), Some(_)) => {
-            Err(table.refuse("queue_packets", "queue limits the queue already", "one of the two"))
-        }
-    }
 }
 
 /// A timer that is off where it is absent.

@@ -4,15 +4,15 @@ use farcast_core::engine::Message;
 use farcast_core::random::RandomStream;
 use farcast_core::units::Bytes;
 use farcast_core::{Span, Time};
-use farcast_link::bgan::{
-    Access, Forward, ForwardConfig, LossUnit, Packing, RequestFor, Return, ReturnConfig,
-};
+use farcast_link::bgan::{Forward, Return};
 use farcast_link::outage::{Hold, Schedule, Window};
-use farcast_link::pipe::{Jitter, JitterShape, Pipe, PipeConfig, QueueLimit};
+use farcast_link::pipe::{Jitter, JitterShape, Pipe, PipeConfig};
 use farcast_link::trace::{TimelinePipe, TracePipe};
 
-use super::bearer::{BearerKind, BearerSpec, queue};
+use super::bearer::{BearerKind, BearerSpec};
+use super::bgan::{self, BganForwardSpec, BganReturnSpec};
 use super::out;
+use super::queues::{Queue, queue};
 use super::recorded::{TimelineSpec, TraceSpec};
 use crate::document::{DocumentError, Reader};
 use farcast_link::{BoxedStage, Chains};
@@ -43,9 +43,9 @@ pub enum LinkSpec {
     /// Rate and delay by time.
     Timeline(TimelineSpec),
     /// The shared channel of a BGAN bearer.
-    BganForward(ForwardConfig),
+    BganForward(BganForwardSpec),
     /// Its way back.
-    BganReturn(ReturnConfig),
+    BganReturn(BganReturnSpec),
 }
 
 /// A pipe as it was read.
@@ -53,8 +53,8 @@ pub enum LinkSpec {
 pub struct PipeSpec {
     /// Its settings.
     pub config: PipeConfig,
-    /// Whether its queue was given a limit; else it has none.
-    pub limited: bool,
+    /// Whether anything was said of the limit of its queue.
+    pub limit_said: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -90,8 +90,8 @@ impl LinkSpec {
             (Kind::Hold, _) => hold(table).map(Self::Hold),
             (Kind::Trace, _) => TraceSpec::read(table).map(Self::Trace),
             (Kind::Timeline, _) => TimelineSpec::read(table).map(Self::Timeline),
-            (Kind::Bgan, Direction::Forward) => forward(table).map(Self::BganForward),
-            (Kind::Bgan, Direction::Return) => back(table).map(Self::BganReturn),
+            (Kind::Bgan, Direction::Forward) => bgan::forward(table).map(Self::BganForward),
+            (Kind::Bgan, Direction::Return) => bgan::back(table).map(Self::BganReturn),
         }
     }
 
@@ -113,15 +113,15 @@ impl LinkSpec {
             Self::Timeline(timeline) => {
                 Box::new(TimelinePipe::new(timeline.config.clone(), out(direction)).expect(CHECKED))
             }
-            Self::BganForward(config) => Box::new(Forward::new(config.clone()).expect(CHECKED)),
-            Self::BganReturn(config) => {
-                Box::new(Return::new(config.clone(), terminals, stream).expect(CHECKED))
+            Self::BganForward(spec) => Box::new(Forward::new(spec.config.clone()).expect(CHECKED)),
+            Self::BganReturn(spec) => {
+                Box::new(Return::new(spec.config.clone(), terminals, stream).expect(CHECKED))
             }
         }
     }
 
     /// Whether everything passes at once.
-    pub(super) fn is_nothing(&self) -> bool {
+    pub fn is_nothing(&self) -> bool {
         matches!(self, Self::Pipe(pipe) if pipe.config == PipeConfig::default())
     }
 
@@ -145,22 +145,23 @@ impl LinkSpec {
         }
     }
 
-    /// Limits a queue that has a rate and no limit to the rate times `round_trip`, at least `least` octets; the limit.
-    pub(super) fn default_queue(&mut self, round_trip: Span, least: u64) -> Option<u64> {
-        let (rate, queue, limited) = match self {
-            Self::Pipe(PipeSpec { config, limited }) => (config.rate, &mut config.queue, limited),
-            Self::Trace(spec) => (spec.rate(), &mut spec.config.queue, &mut spec.limited),
+    /// Its queue, if it has one.
+    pub(super) fn queue(&mut self) -> Option<Queue<'_>> {
+        let (rate, limit, said) = match self {
+            Self::Pipe(PipeSpec { config, limit_said }) => (config.rate, &mut config.queue, limit_said),
+            Self::Trace(spec) => (spec.rate(), &mut spec.config.queue, &mut spec.limit_said),
             Self::Timeline(spec) => {
-                (spec.timeline().highest_rate(), &mut spec.config.queue, &mut spec.limited)
+                (spec.timeline().highest_rate(), &mut spec.config.queue, &mut spec.limit_said)
             }
-            _ => return None,
+            Self::BganForward(BganForwardSpec { config, limit_said }) => {
+                (config.capacity(), &mut config.queue, limit_said)
+            }
+            Self::BganReturn(BganReturnSpec { config, limit_said }) => {
+                (config.capacity(), &mut config.queue, limit_said)
+            }
+            Self::Hold(_) => return None,
         };
-        let rate = rate.filter(|_| !*limited)?;
-        let octets = u128::from(rate.as_bps()) * u128::from(round_trip.as_nanos()) / 8_000_000_000;
-        let octets = u64::try_from(octets).unwrap_or(u64::MAX).max(least);
-        *queue = QueueLimit::Octets(octets);
-        *limited = true;
-        Some(octets)
+        Some(Queue { rate, limit, said })
     }
 
     /// The time that a frame of no length takes without load and jitter.
@@ -178,8 +179,8 @@ impl LinkSpec {
             Self::Pipe(_) | Self::Hold(_) => Span::ZERO,
             Self::Trace(spec) => spec.config.delay,
             Self::Timeline(spec) => spec.timeline().shortest_delay(),
-            Self::BganForward(config) => config.propagation,
-            Self::BganReturn(config) => config.propagation,
+            Self::BganForward(spec) => spec.config.propagation,
+            Self::BganReturn(spec) => spec.config.propagation,
         }
     }
 }
@@ -267,13 +268,13 @@ impl StageSpec {
 fn pipe(table: &mut Reader<'_>) -> Result<PipeSpec, DocumentError> {
     let rate = table.optional_rate("rate")?;
     let delay = table.span_or("delay", Span::ZERO)?;
-    let queue = queue(table)?;
+    let limit = queue(table)?;
     let jitter = jitter(table)?;
     let overhead = overhead(table)?;
-    let config = PipeConfig { rate, queue, delay, jitter, overhead };
+    let config = PipeConfig { rate, queue: limit.unwrap_or_default(), delay, jitter, overhead };
     let allowed = "jitter from its deviation to the delay";
     config.check().map_err(|error| table.refuse("jitter", error.to_string(), allowed))?;
-    Ok(PipeSpec { config, limited: queue != QueueLimit::Unbounded })
+    Ok(PipeSpec { config, limit_said: limit.is_some() })
 }
 
 /// `frame_overhead`: octets that the link adds to each frame.
@@ -315,54 +316,4 @@ pub(super) fn schedule(table: &mut Reader<'_>) -> Result<Option<Schedule>, Docum
 
 fn hold(table: &mut Reader<'_>) -> Result<Schedule, DocumentError> {
     schedule(table)?.ok_or_else(|| table.refuse("start", "an outage needs a beginning", "start = \"60 s\""))
-}
-
-fn forward(table: &mut Reader<'_>) -> Result<ForwardConfig, DocumentError> {
-    let default = ForwardConfig::default();
-    let packings = [("packet_aligned", Packing::PacketAligned), ("shared", Packing::Shared)];
-    let units = [("pdu", LossUnit::Pdu), ("packet", LossUnit::Packet), ("fec_block", LossUnit::FecBlock)];
-    let config = ForwardConfig {
-        frame: table.span_or("frame", default.frame)?,
-        fec_blocks: table.integer_or("fec_blocks", 1..=1000, default.fec_blocks)?,
-        fec_block_octets: table.integer_or("fec_block_octets", 1..=65_535, default.fec_block_octets)?,
-        pdu_payloads: table.list_of_integers_or("pdu_payloads", 1..=65_535, default.pdu_payloads)?,
-        pdu_overheads: table.list_of_integers_or("pdu_overheads", 0..=65_535, default.pdu_overheads)?,
-        packing: table.choice_or("packing", &packings, default.packing)?,
-        align_to_blocks: table.flag_or("align_to_blocks", default.align_to_blocks)?,
-        queue_limit: table.optional_bytes("queue")?.map(|Bytes(octets)| octets),
-        propagation: table.span_or("propagation", default.propagation)?,
-        loss_unit: table.choice_or("loss_unit", &units, default.loss_unit)?,
-        loss: table.probability_or("per", default.loss)?,
-        drop_rest_of_block: table.flag_or("drop_rest_of_block", default.drop_rest_of_block)?,
-    };
-    config
-        .check()
-        .map_err(|error| table.refuse("kind", error.to_string(), "settings that fit each other"))?;
-    Ok(config)
-}
-
-fn back(table: &mut Reader<'_>) -> Result<ReturnConfig, DocumentError> {
-    let default = ReturnConfig::default();
-    let requests = [("queue", RequestFor::Queue), ("packet", RequestFor::Packet)];
-    let accesses = [("contention", Access::Contention), ("ideal", Access::Ideal)];
-    let config = ReturnConfig {
-        frame: table.span_or("frame", default.frame)?,
-        contention_slots: table.integer_or("c_slots", 0..=10_000, default.contention_slots)?,
-        contention_slot: table.span_or("c_slot", default.contention_slot)?,
-        reservation_slots: table.integer_or("r_slots", 1..=10_000, default.reservation_slots)?,
-        reservation_slot: table.span_or("r_slot", default.reservation_slot)?,
-        r_slot_octets: table.integer_or("r_slot_octets", 1..=65_535, default.r_slot_octets)?,
-        propagation: table.span_or("propagation", default.propagation)?,
-        processing: table.span_or("processing", default.processing)?,
-        backoff_frames: table.integer_or("backoff_frames", 1..=1_000_000, default.backoff_frames)?,
-        backoff_doubling: table.optional_integer("backoff_doubling", 0..=31)?,
-        request: table.choice_or("request", &requests, default.request)?,
-        piggyback: table.flag_or("piggyback", default.piggyback)?,
-        access: table.choice_or("access", &accesses, default.access)?,
-        give_up_after: table.optional_integer("give_up_after", 1..=u32::MAX)?,
-    };
-    config
-        .check()
-        .map_err(|error| table.refuse("kind", error.to_string(), "settings that fit each other"))?;
-    Ok(config)
 }

@@ -14,6 +14,7 @@ use farcast_link::losses::{
 use farcast_link::outage::Schedule;
 use farcast_link::trace::Timeline;
 
+use super::bgan::BganForwardSpec;
 use super::link::{self, LinkSpec};
 use crate::document::{DocumentError, Reader};
 
@@ -40,7 +41,7 @@ impl LossSpec {
     /// column of them.
     pub fn read(table: &mut Reader<'_>, link: &LinkSpec) -> Result<Self, DocumentError> {
         let mut processes = Vec::new();
-        if let LinkSpec::BganForward(config) = link {
+        if let LinkSpec::BganForward(BganForwardSpec { config, .. }) = link {
             if config.loss != Probability::ZERO {
                 processes.push(Process::Bgan(config.clone()));
             }
@@ -87,6 +88,14 @@ impl LossSpec {
             _ => None,
         };
         self.0.iter().filter_map(of).max().unwrap_or(0)
+    }
+
+    /// All processes but outages, and the outages: together what it is, and with the same draws.
+    #[must_use]
+    pub fn apart(&self) -> (Self, Self) {
+        let is_outage = |process: &Process| matches!(process, Process::Scheduled(_) | Process::Random(_));
+        let (outages, others) = self.0.iter().cloned().partition(is_outage);
+        (Self(others), Self(outages))
     }
 
     /// The processes for `receivers` receivers of one channel, of which the first has number `first`.
@@ -166,28 +175,16 @@ fn others(table: &mut Reader<'_>) -> Result<Vec<Process>, DocumentError> {
 
 /// `error_vector`, one for everyone, or `error_vector_file`, a line for each receiver, the first again after the last.
 fn vectors(table: &mut Reader<'_>) -> Result<Option<Process>, DocumentError> {
+    const FILE: &str = "error_vector_file";
     let text = table.optional_text("error_vector")?;
-    let file = table.optional_text("error_vector_file")?;
-    let (key, text) = match (text, file) {
-        (None, None) => return Ok(None),
-        (Some(_), Some(_)) => {
-            return Err(table.refuse(
-                "error_vector_file",
-                "error_vector says what is lost already",
-                "one of the two",
-            ));
-        }
-        (Some(text), None) => ("error_vector", text),
-        (None, Some(path)) => match std::fs::read_to_string(&path) {
-            Ok(text) => ("error_vector_file", text),
-            Err(error) => {
-                let wrong = format!("{path}: {error}");
-                return Err(table.refuse(
-                    "error_vector_file",
-                    wrong,
-                    "a file with a line of 0 and 1 for each receiver",
-                ));
-            }
+    if text.is_some() && table.holds(FILE) {
+        return Err(table.refuse(FILE, "error_vector says what is lost already", "one of the two"));
+    }
+    let (key, text) = match text {
+        Some(text) => ("error_vector", text),
+        None => match table.optional_file(FILE, "a file with a line of 0 and 1 for each receiver")? {
+            Some(text) => (FILE, text),
+            None => return Ok(None),
         },
     };
     let at_end = if table.flag_or("error_vector_repeats", true)? { AtEnd::Repeat } else { AtEnd::Keep };
@@ -246,3 +243,6 @@ fn outages(table: &mut Reader<'_>) -> Result<Process, DocumentError> {
     config.check().map_err(|error| table.refuse("between", error.to_string(), "times above zero"))?;
     Ok(Process::Random(config))
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use farcast_core::Span;
 use farcast_core::units::BitRate;
-use farcast_link::pipe::QueueLimit;
 use farcast_link::trace::{RateTrace, Timeline, TimelinePipeConfig, TracePipeConfig};
 
-use super::bearer::queue;
 use super::link::overhead;
+use super::queues::queue;
 use crate::document::{DocumentError, Reader};
 
 /// A rate trace as it was read.
@@ -16,8 +15,8 @@ use crate::document::{DocumentError, Reader};
 pub struct TraceSpec {
     /// Its settings.
     pub config: TracePipeConfig,
-    /// Whether its queue was given a limit; else it has none.
-    pub limited: bool,
+    /// Whether anything was said of the limit of its queue.
+    pub limit_said: bool,
 }
 
 /// A timeline as it was read.
@@ -25,8 +24,8 @@ pub struct TraceSpec {
 pub struct TimelineSpec {
     /// Its settings.
     pub config: TimelinePipeConfig,
-    /// Whether its queue was given a limit; else it has none.
-    pub limited: bool,
+    /// Whether anything was said of the limit of its queue.
+    pub limit_said: bool,
 }
 
 impl TraceSpec {
@@ -36,10 +35,10 @@ impl TraceSpec {
         let text = table.file("trace", ALLOWED)?;
         let trace =
             RateTrace::parse(&text).map_err(|error| table.refuse("trace", error.to_string(), ALLOWED))?;
-        let queue = queue(table)?;
-        let limited = queue != QueueLimit::Unbounded;
+        let limit = queue(table)?;
+        let (queue, limit_said) = (limit.unwrap_or_default(), limit.is_some());
         let (delay, overhead) = (table.span_or("delay", Span::ZERO)?, overhead(table)?);
-        Ok(Self { config: TracePipeConfig { trace: Arc::new(trace), queue, delay, overhead }, limited })
+        Ok(Self { config: TracePipeConfig { trace: Arc::new(trace), queue, delay, overhead }, limit_said })
     }
 
     /// The rate that its queue is measured by.
@@ -56,10 +55,10 @@ impl TimelineSpec {
         let period = table.optional_span("period")?;
         let timeline = Timeline::parse(&text, period)
             .map_err(|error| table.refuse("timeline", error.to_string(), ALLOWED))?;
-        let queue = queue(table)?;
-        let limited = queue != QueueLimit::Unbounded;
+        let limit = queue(table)?;
+        let (queue, limit_said) = (limit.unwrap_or_default(), limit.is_some());
         let (timeline, overhead) = (Arc::new(timeline), overhead(table)?);
-        Ok(Self { config: TimelinePipeConfig { timeline, queue, overhead }, limited })
+        Ok(Self { config: TimelinePipeConfig { timeline, queue, overhead }, limit_said })
     }
 
     /// What it follows.

@@ -32,7 +32,7 @@ pub struct FlowOutcome {
     pub completion_time_s: Option<f64>,
     /// The octets of which `goodput_bit_per_s` tells.
     pub octets: u64,
-    /// Packets of both directions that a queue or a limit dropped.
+    /// Packets of both directions that stages dropped, lost or gave up.
     pub dropped: u64,
     /// Packets of both directions that were lost behind the links.
     pub lost: u64,

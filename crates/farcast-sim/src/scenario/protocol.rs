@@ -71,8 +71,8 @@ fn pace(table: &mut Reader<'_>, config: &mut SenderConfig, forward: &LinkSpec) -
     };
     // A bearer on which a packet takes whole FEC blocks is paced in whole blocks.
     let block = match forward {
-        LinkSpec::BganForward(link) if link.packing == Packing::PacketAligned => {
-            u64::from(link.fec_block_octets)
+        LinkSpec::BganForward(link) if link.config.packing == Packing::PacketAligned => {
+            u64::from(link.config.fec_block_octets)
         }
         _ => 1,
     };

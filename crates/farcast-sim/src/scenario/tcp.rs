@@ -6,7 +6,8 @@ use std::str::FromStr;
 use farcast_core::Span;
 use farcast_core::units::Bytes;
 use farcast_tcp::{
-    Algorithm, Config, DelayedAck, Floor, Increase, InitialWindow, ReceiveWindow, Recovery, Reduction, Window,
+    AfterTimeout, Algorithm, Config, DelayedAck, Floor, Increase, InitialWindow, ReceiveWindow, Recovery,
+    Reduction, Variation, Window,
 };
 
 use farcast_scenario::{DocumentError, Reader};
@@ -92,11 +93,14 @@ fn losses(table: &mut Reader<'_>, config: &mut Config) -> Result<(), DocumentErr
     let reductions = [
         ("immediate", Reduction::Immediate),
         ("proportional", Reduction::Proportional),
+        ("proportional_safe", Reduction::ProportionalSafe),
         ("rate_halving", Reduction::RateHalving),
     ];
     config.reduction = table.choice_or("reduction", &reductions, config.reduction)?;
     config.halve_window = table.flag_or("halve_window", config.halve_window)?;
     config.limited_transmit = table.flag_or("limited_transmit", config.limited_transmit)?;
+    let after_timeout = [("slow_start", AfterTimeout::SlowStart), ("linux", AfterTimeout::Linux)];
+    config.after_timeout = table.choice_or("after_timeout", &after_timeout, config.after_timeout)?;
     config.frto = table.flag_or("frto", config.frto)?;
     config.undo = table.flag_or("undo", config.undo)?;
     config.tail_loss_probe = table.flag_or("tail_loss_probe", config.tail_loss_probe)?;
@@ -111,13 +115,22 @@ fn windows(table: &mut Reader<'_>, config: &mut Config) -> Result<(), DocumentEr
     let initial = Shown(config.initial_window);
     config.initial_window = parsed_or(table, "initial_window", &initial)?.0;
     config.initial_ssthresh = parsed_or(table, "initial_ssthresh", &Shown(config.initial_ssthresh))?.0;
-    let (per, limit) = match config.increase {
-        Increase::PerAcknowledgment => (true, None),
-        Increase::Octets(limit) => (false, Some(limit)),
+    let given = table.optional_integer("increase_limit", 1..=u16::MAX)?;
+    let limit = match config.increase {
+        Increase::Octets(limit) => given.unwrap_or(limit),
+        _ => given.unwrap_or(2),
     };
-    let per = table.choice_or("increase", &[("per_acknowledgment", true), ("octets", false)], per)?;
-    let limit = table.optional_integer("increase_limit", 1..=u16::MAX)?.or(limit);
-    config.increase = if per { Increase::PerAcknowledgment } else { Increase::Octets(limit.unwrap_or(2)) };
+    let kinds = [
+        ("per_acknowledgment", Increase::PerAcknowledgment),
+        ("octets", Increase::Octets(limit)),
+        ("delivered", Increase::Delivered),
+    ];
+    let start = if matches!(config.increase, Increase::Octets(_)) {
+        Increase::Octets(limit)
+    } else {
+        config.increase
+    };
+    config.increase = table.choice_or("increase", &kinds, start)?;
     config.hystart = table.flag_or("hystart", config.hystart)?;
     config.idle_restart = table.flag_or("idle_restart", config.idle_restart)?;
     let first = Shown(config.receive_window.first);
@@ -139,6 +152,8 @@ fn timer(table: &mut Reader<'_>, config: &mut Config) -> Result<(), DocumentErro
     rto.granularity = inner.span_or("granularity", rto.granularity)?;
     let floors = [("timeout", Floor::Timeout), ("variation", Floor::Variation)];
     rto.floor = inner.choice_or("min_of", &floors, rto.floor)?;
+    let variations = [("rfc6298", Variation::Rfc6298), ("linux", Variation::Linux)];
+    rto.variation = inner.choice_or("variation", &variations, rto.variation)?;
     rto.after_lost_syn = inner.span_or("after_lost_syn", rto.after_lost_syn)?;
     inner.finish()
 }

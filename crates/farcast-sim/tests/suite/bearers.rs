@@ -172,10 +172,10 @@ pass_wait = "fixed"
 srt.time = "2 s"
 srt.retries = 2
 "#;
-    let lines = "kind = \"ppp\"\n[link.stages.forward]\nrate = \"9600 bit/s\"\n\
+    let lines = "kind = \"ppp\"\n[link.stages.forward]\nrate = \"9600 bit/s\"\nqueue = \"unlimited\"\n\
                  [link.stages.return]\nrate = \"9600 bit/s\"";
-    let bundle = "kind = \"multilink\"\nlinks = 1\nrate = \"9600 bit/s\"";
-    let bearer = "kind = \"umts\"\n[link.stages.forward]\nrate = \"32 kbit/s\"\n\
+    let bundle = "kind = \"multilink\"\nlinks = 1\nrate = \"9600 bit/s\"\nqueue = \"unlimited\"";
+    let bearer = "kind = \"umts\"\n[link.stages.forward]\nrate = \"32 kbit/s\"\nqueue = \"unlimited\"\n\
                   [link.stages.return]\nrate = \"32 kbit/s\"";
     for stage in [lines, bundle, bearer] {
         let text = format!("{SENDER}{ENDLESS}[[link.stages]]\nname = \"bearer\"\n{stage}");
@@ -199,6 +199,17 @@ fn what_a_stage_holds_in_the_end_was_not_dropped() {
         assert_eq!((counts.sent, all.flows[0].dropped, all.forward.dropped), (61, 0, 0), "{all:?}");
         assert!((54..=57).contains(&counts.received), "{counts:?}");
     }
+}
+
+/// Without repetition an erased interval takes its datagram along: half of 61.
+#[test]
+fn what_rlc_gives_up_is_told_from_what_a_limit_drops() {
+    let bearer = BEARER.replace("erasures = 0.1", "erasures = 0.5");
+    let text = format!("time_limit = \"60 s\"\n{ENDLESS}[[link.stages]]\nname = \"bearer\"\n{bearer}");
+    let all = once(&text, &["link.stages.bearer.max_transmissions=1"]);
+    assert_eq!((all.forward.given_up, all.forward.dropped), (all.flows[0].dropped, 0), "{all:?}");
+    assert!((12..=50).contains(&all.forward.given_up), "{all:?}");
+    assert_eq!((all.back.given_up, all.back.dropped), (0, 0));
 }
 
 #[test]

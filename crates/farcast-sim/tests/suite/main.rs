@@ -6,6 +6,7 @@ mod bearers;
 mod closed_forms;
 mod history;
 mod law11;
+mod queues;
 mod scenarios;
 mod trace;
 mod traffic;

@@ -356,6 +356,35 @@ fn tshark_reads_it() {
     }
 }
 
+/// With `-vv` it prints a line for each IPv4 header, and behind a blank one with the verdict on the checksum of UDP.
+#[test]
+fn tcpdump_reads_it() {
+    let traced = traced(worlds()[2], u32::MAX);
+    let path = format!("{}/tcpdump.pcapng", env!("CARGO_TARGET_TMPDIR"));
+    std::fs::write(&path, &traced.file).unwrap();
+    let mut command = Command::new("tcpdump");
+    command.args(["-nn", "-vv", "-tt", "--time-stamp-precision=nano", "-r", &path]);
+    let output = command.output().unwrap_or_else(|error| {
+        panic!("tcpdump: {error}; this test needs the Debian package tcpdump, which scripts/setup installs")
+    });
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut times: Vec<String> = Vec::new();
+    for line in text.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit())) {
+        let (time, rest) = line.split_once(' ').unwrap();
+        assert!(rest.starts_with("IP (tos 0x0, ttl 64, ") && !rest.contains("bad cksum"), "{line}");
+        times.push(time.to_owned());
+    }
+    let of = |seen: &Seen| {
+        let at = seen.at.as_nanos();
+        format!("{}.{:09}", at / 1_000_000_000, at % 1_000_000_000)
+    };
+    let mut expected: Vec<&Seen> = traced.seen.iter().collect();
+    expected.sort_by_key(|seen| seen.at);
+    assert_eq!(times, expected.into_iter().map(of).collect::<Vec<_>>());
+    assert_eq!(text.matches("[udp sum ok]").count(), traced.seen.len());
+}
+
 #[test]
 fn tshark_reads_packets_that_are_cut() {
     let traced = traced(worlds()[0], KEPT);

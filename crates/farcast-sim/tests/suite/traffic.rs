@@ -123,7 +123,7 @@ fn an_overloaded_queue_drops_and_delays_as_a_second_computation_says() {
 #[test]
 fn flows_share_a_first_come_first_served_link_in_proportion() {
     // 1.5 Mbit/s and 0.5 Mbit/s into 1 Mbit/s without a limit: of what leaves in any time, three packets of four are one's.
-    let settings = ["traffic.one.rate=1.5 Mbit/s", "traffic.two.start=0 s"];
+    let settings = ["traffic.one.rate=1.5 Mbit/s", "traffic.two.start=0 s", "link.forward.queue=unlimited"];
     let all = once(CBR, &settings);
     let [one, two] = [0, 1].map(|n| cbr(&all.flows[n]).received);
     // Those that left within 9.9 s have arrived: 9900 packets.

@@ -20,6 +20,7 @@ fn hear(congestion: &mut Congestion, octets: u64) {
     congestion.grow(Growth {
         now: Time::ZERO,
         octets,
+        delivered: octets,
         round_trip: Span::from_millis(100),
         sample: None,
         acknowledged: 0,
@@ -34,6 +35,30 @@ fn slow_start_counts_acknowledgments() {
         let mut congestion = congestion(Increase::PerAcknowledgment, 4, None);
         hear(&mut congestion, octets);
         assert_eq!(congestion.window, 4000 + grown);
+    }
+}
+
+/// By what is newly known to have arrived: an acknowledgment of eleven segments, ten of which were known of, is one of one
+/// segment. In congestion avoidance ten of those make a segment of a window of ten, and one that is of eleven needs eleven.
+#[test]
+fn what_arrived_counts_once() {
+    for (threshold, count, segments) in
+        [(None, 1, 11), (Some(10), 9, 10), (Some(10), 10, 11), (Some(10), 20, 11), (Some(10), 21, 12)]
+    {
+        let mut congestion = congestion(Increase::Delivered, 10, threshold);
+        let acknowledgment = Growth {
+            now: Time::ZERO,
+            octets: 11 * SMSS,
+            delivered: SMSS,
+            round_trip: Span::from_millis(100),
+            sample: None,
+            acknowledged: 0,
+            next: 0,
+        };
+        for _ in 0..count {
+            congestion.grow(acknowledgment);
+        }
+        assert_eq!(congestion.window, segments * SMSS, "{count} times");
     }
 }
 

@@ -5,6 +5,7 @@ use farcast_core::{Span, Time};
 use super::Connection;
 use super::recovery::{News, Phase};
 use crate::congestion::Growth;
+use crate::rto::Progress;
 use crate::scoreboard::Delivered;
 use crate::{Recovery, Segment};
 
@@ -41,9 +42,10 @@ impl Connection {
         let news = News { now, position, delivered, advanced, duplicate, repeated, echo, busy, flight };
         self.undo_if_spurious(&news);
         self.learn(&news);
-        let by_time = self.recovery() == Recovery::Rack;
-        if by_time && !advanced && self.board.has_passed_first(&news.delivered) {
-            // Should the first segment in flight be lost again, its time of sending will tell before a timeout does.
+        let age = self.board.age_of_first(now);
+        let earlier = news.delivered.last_trip.zip(age).is_some_and(|(trip, age)| trip > age);
+        if self.recovery() == Recovery::Rack && !advanced && earlier {
+            // As in Linux: what was sent before the first segment went again still arrives, so that cannot be answered yet.
             self.time_again(now, true);
         }
         if advanced {
@@ -109,8 +111,13 @@ impl Connection {
         };
         let trip = if advanced { delivered.first_trip.or_else(by_timestamp) } else { delivered.last_trip };
         if let Some(trip) = trip {
-            self.estimator.sample(trip);
+            self.estimator.sample(trip, self.progress());
         }
+    }
+
+    /// How far the outgoing stream has come.
+    pub(super) const fn progress(&self) -> Progress {
+        Progress { acknowledged: self.board.first(), next: self.board.next() }
     }
 
     /// Takes the window that the segment tells, unless it is older than what is known (RFC 9293 section 3.10.7.4); whether
@@ -143,6 +150,7 @@ impl Connection {
         self.congestion.grow(Growth {
             now: news.now,
             octets: news.delivered.acknowledged,
+            delivered: news.delivered.octets,
             round_trip: self.estimator.smoothed().unwrap_or(Span::ZERO),
             sample: news.delivered.last_trip,
             acknowledged: news.position,

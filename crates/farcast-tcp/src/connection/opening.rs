@@ -98,7 +98,7 @@ impl Connection {
             self.estimator.syn_was_lost();
             self.congestion.window = self.smss;
         } else if self.syn_sent_at != Time::NEVER {
-            self.estimator.sample(now.since(self.syn_sent_at));
+            self.estimator.sample(now.since(self.syn_sent_at), self.progress());
         }
         self.retries = 0;
         self.peer.told_at = (0, 1);

@@ -55,7 +55,8 @@ impl Connection {
             return None;
         }
         let pipe = self.board.pipe();
-        if let Some(lost) = self.board.next_lost() {
+        let withheld = self.withholds_repairs() && !self.force;
+        if let Some(lost) = self.board.next_lost().filter(|_| !withheld) {
             let len = u64::from(lost.len).min(self.smss);
             let forced = core::mem::take(&mut self.force);
             if forced || pipe == 0 || pipe + len <= self.congestion.window {
@@ -68,6 +69,9 @@ impl Connection {
         }
         if let Some(segment) = self.next_new(now, pipe) {
             return Some(segment);
+        }
+        if self.has_nothing_to_ask_with() {
+            return self.next_data(now);
         }
         self.next_without_new_data(now, pipe)
     }
@@ -185,6 +189,10 @@ impl Connection {
         self.note_resent(now);
         self.stats.retransmits += 1;
         let segment = self.carrying(now, &record);
+        if self.recovery() == Recovery::Rack && start == self.board.first() {
+            // As in Linux: whenever the first segment in flight goes again, it gets a whole timeout.
+            self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
+        }
         self.time_what_was_sent(now, false);
         Some(segment)
     }

@@ -100,7 +100,11 @@ impl Connection {
 
     /// Begins F-RTO: only the first segment is sent again.
     pub(super) fn ask_whether_spurious(&mut self) {
-        self.board.lose_first();
+        if self.times_out_as_linux() {
+            self.board.lose_all();
+        } else {
+            self.board.lose_first();
+        }
         self.suspicion.asking = Some(Asking::First);
     }
 
@@ -111,6 +115,22 @@ impl Connection {
 
     pub(super) fn is_asking(&self) -> bool {
         self.suspicion.asking.is_some()
+    }
+
+    /// Whether what is marked as lost waits for F-RTO's judgment.
+    pub(super) fn withholds_repairs(&self) -> bool {
+        self.is_asking() && self.times_out_as_linux()
+    }
+
+    /// F-RTO was to send new data, and none could leave: what is lost goes instead (RFC 5682 section 3.1 step 2b).
+    pub(super) fn has_nothing_to_ask_with(&mut self) -> bool {
+        let nothing = self.withholds_repairs()
+            && self.suspicion.asking == Some(Asking::Second)
+            && self.board.next() == self.recover;
+        if nothing {
+            self.stop_asking();
+        }
+        nothing
     }
 
     /// F-RTO's judgment of an acknowledgment; whether nothing else is to be done with it.
@@ -127,11 +147,19 @@ impl Connection {
             self.undo();
             return true;
         }
+        let linux = self.times_out_as_linux();
         let room = self.data_end() > self.board.next() && self.peer_room() > 0;
         if news.advanced && !second && news.position < point && room {
             self.suspicion.asking = Some(Asking::Second);
-            self.credit = 2 * self.smss;
+            // With everything marked as lost, two segments are what slow start lets out.
+            self.credit = if linux { 0 } else { 2 * self.smss };
             return true;
+        }
+        if linux {
+            if second || news.advanced {
+                self.stop_asking();
+            }
+            return false;
         }
         self.stop_asking();
         if second {

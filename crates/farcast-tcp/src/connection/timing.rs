@@ -61,7 +61,7 @@ impl Connection {
             self.estimator.back_off();
             return;
         }
-        self.time_is_out(now);
+        self.time_is_out();
         self.estimator.back_off();
         self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
     }
@@ -82,7 +82,14 @@ impl Connection {
             self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
         }
         if new {
-            self.time_probe(now);
+            // As in Linux: no later than a timeout of the first segment in flight, counted from when it was sent.
+            let age = self.board.age_of_first(now).unwrap_or(Span::ZERO);
+            let left = self.estimator.timeout().saturating_sub(age);
+            self.time_probe(now, if left.is_zero() { Time::NEVER } else { now + left });
+            if self.timers.is_set(Timer::Probe as usize) {
+                // Linux has one timer for both: what looked reordered waits for an acknowledgment or the probe.
+                self.timers.stop(Timer::Reorder as usize);
+            }
         }
     }
 
@@ -96,11 +103,11 @@ impl Connection {
         if restart {
             self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
         }
-        self.time_probe(now);
+        self.time_probe(now, Time::NEVER);
     }
 
-    /// Sets the tail loss probe (RFC 8985 section 7.2).
-    fn time_probe(&mut self, now: Time) {
+    /// Sets the tail loss probe (RFC 8985 section 7.2), no later than `bound` or the retransmission timer.
+    fn time_probe(&mut self, now: Time, bound: Time) {
         let wanted = self.config.tail_loss_probe
             && self.sack
             && self.phase == Phase::Open
@@ -114,7 +121,7 @@ impl Connection {
             let one = self.board.len() == 1;
             smoothed * 2 + if one { MOST_ACK_DELAY } else { LEAST_PATIENCE }
         });
-        let at = (now + patience).min(self.timers.due(Timer::Retransmit as usize));
+        let at = (now + patience).min(self.timers.due(Timer::Retransmit as usize)).min(bound);
         self.timers.set(Timer::Probe as usize, at);
     }
 

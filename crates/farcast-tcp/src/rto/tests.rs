@@ -1,4 +1,6 @@
-//! RFC 6298 by hand.
+//! RFC 6298 by hand, and Linux's variation beside a second implementation and the kernel.
+
+mod linux;
 
 use super::*;
 
@@ -14,7 +16,7 @@ fn exact() -> RtoConfig {
 fn after(config: RtoConfig, trips: &[Span]) -> Estimator {
     let mut estimator = Estimator::new(config);
     for &trip in trips {
-        estimator.sample(trip);
+        estimator.sample(trip, Progress::default());
     }
     estimator
 }
@@ -80,7 +82,7 @@ fn backing_off() {
     undone.stop_backing_off();
     assert_eq!(undone.timeout(), Span::from_secs(3));
     // RTTVAR = 3/4 500, SRTT as it was.
-    estimator.sample(ms(1000));
+    estimator.sample(ms(1000), Progress::default());
     assert_eq!(estimator.timeout(), ms(2500));
 }
 
@@ -92,7 +94,7 @@ fn after_a_lost_syn() {
     estimator.back_off();
     estimator.syn_was_lost();
     assert_eq!(estimator.timeout(), ms(3000));
-    estimator.sample(ms(2000));
+    estimator.sample(ms(2000), Progress::default());
     assert_eq!(estimator.timeout(), ms(6000));
 
     let mut patient = Estimator::new(RtoConfig { initial: ms(9000), ..RtoConfig::default() });

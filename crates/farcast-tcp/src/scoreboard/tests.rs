@@ -254,7 +254,7 @@ impl Both {
             .collect();
         let (more, next) = self.board.lose_by_time(now, latest, patience);
         assert_eq!(more, candidates.iter().any(|&sent| sent + patience <= now));
-        let waiting = candidates.iter().map(|&sent| sent + patience).filter(|&due| due > now).min();
+        let waiting = candidates.iter().map(|&sent| sent + patience).filter(|&due| due > now).max();
         assert_eq!(next, waiting);
         for (position, octet) in (self.naive.first..).zip(&mut self.naive.octets) {
             if eligible(position, octet) && octet.sent_at + patience <= now {

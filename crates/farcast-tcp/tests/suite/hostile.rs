@@ -75,8 +75,12 @@ fn forged() -> impl Strategy<Value = Forged> {
 fn config() -> impl Strategy<Value = Config> {
     let recovery =
         prop::sample::select(vec![Recovery::NewReno, Recovery::Sack, Recovery::Fack, Recovery::Rack]);
-    let reduction =
-        prop::sample::select(vec![Reduction::Immediate, Reduction::Proportional, Reduction::RateHalving]);
+    let reduction = prop::sample::select(vec![
+        Reduction::Immediate,
+        Reduction::Proportional,
+        Reduction::ProportionalSafe,
+        Reduction::RateHalving,
+    ]);
     (recovery, reduction, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
         |(recovery, reduction, stamps, frto, modern)| {
             let base = if modern { Config::modern() } else { Config::default() };

@@ -5,6 +5,7 @@ mod closing;
 mod common;
 mod hostile;
 mod laws;
+mod linux;
 mod opening;
 mod proportional;
 mod recovery;

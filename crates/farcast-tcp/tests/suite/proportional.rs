@@ -1,4 +1,4 @@
-//! Proportional rate reduction against RFC 6937's own formulas, on a scoreboard of the test's own.
+//! Proportional rate reduction against the formulas of RFC 6937 and of RFC 9937 themselves, on a scoreboard of the test's own.
 
 use std::collections::BTreeSet;
 
@@ -20,6 +20,8 @@ struct Naive {
     /// New segments sent since the first duplicate.
     early: u64,
     recovery: Option<Reducing>,
+    /// RFC 9937 instead of RFC 6937.
+    careful: bool,
 }
 
 struct Reducing {
@@ -28,6 +30,7 @@ struct Reducing {
     recover_fs: u64,
     delivered: u64,
     out: u64,
+    careful: bool,
 }
 
 impl Naive {
@@ -36,6 +39,10 @@ impl Naive {
         let above: Vec<u64> = self.sacked.range(segment + 1..).copied().collect();
         let blocks = above.iter().filter(|&&one| !self.sacked.contains(&(one - 1))).count();
         blocks >= 3 || above.len() as u64 * SMSS > 2 * SMSS
+    }
+
+    fn lost(&self) -> BTreeSet<u64> {
+        (self.una..self.next).filter(|one| !self.sacked.contains(one) && self.is_lost(*one)).collect()
     }
 
     fn pipe(&self) -> u64 {
@@ -62,6 +69,7 @@ impl Naive {
         let number =
             |wire: farcast_tcp::SequenceNumber| u64::from(wire.0.wrapping_sub(initial(CLIENT).0 + 1)) / SMSS;
         let before = self.una + self.sacked.len() as u64;
+        let lost_before = self.lost();
         let una = number(segment.acknowledgment);
         let advanced = una > self.una;
         self.una = una;
@@ -79,29 +87,37 @@ impl Naive {
         self.early = if self.duplicates == 0 { 0 } else { self.early };
         if self.recovery.is_none() && (self.duplicates >= 3 || (self.duplicates > 0 && self.is_lost(una))) {
             let flight = (self.next - self.una) * SMSS;
+            // RFC 9937 section 6.1: less what had arrived before this acknowledgment, and what it brings counts.
+            let arrived = self.sacked.len() as u64 * SMSS;
             self.recovery = Some(Reducing {
                 point: self.next,
                 ssthresh: ((flight - self.early * SMSS) / 2).max(2 * SMSS),
-                recover_fs: flight,
+                recover_fs: if self.careful { flight + delivered - arrived } else { flight },
                 delivered: 0,
                 out: 0,
+                careful: self.careful,
             });
         }
         let pipe = self.pipe();
-        self.recovery.as_mut().map(|reducing| pipe + reducing.allowed(delivered, pipe))
+        let safe = advanced && self.lost().is_subset(&lost_before);
+        self.recovery.as_mut().map(|reducing| pipe + reducing.allowed(delivered, pipe, safe))
     }
 }
 
 impl Reducing {
-    /// RFC 6937 section 3, with the slow start reduction bound.
-    fn allowed(&mut self, delivered: u64, pipe: u64) -> u64 {
+    /// RFC 6937 section 3, with the slow start reduction bound; RFC 9937 section 6.2, which has it after safe
+    /// acknowledgments only, and lets at least one segment out at the beginning.
+    fn allowed(&mut self, delivered: u64, pipe: u64, safe: bool) -> u64 {
         self.delivered += delivered;
-        if pipe > self.ssthresh {
-            (self.delivered * self.ssthresh).div_ceil(self.recover_fs).saturating_sub(self.out)
+        let allowed = if pipe > self.ssthresh {
+            let share = (self.delivered * self.ssthresh).div_ceil(self.recover_fs);
+            let share = if self.careful { share.div_ceil(SMSS) * SMSS } else { share };
+            share.saturating_sub(self.out)
         } else {
-            let limit = self.delivered.saturating_sub(self.out).max(delivered) + SMSS;
-            (self.ssthresh - pipe).min(limit)
-        }
+            let limit = self.delivered.saturating_sub(self.out).max(delivered);
+            (self.ssthresh - pipe).min(if safe || !self.careful { limit + SMSS } else { limit })
+        };
+        if self.careful && self.out == 0 { allowed.max(SMSS) } else { allowed }
     }
 }
 
@@ -116,7 +132,8 @@ fn follow(config: &Config, lost: &[usize]) -> usize {
     world.run_to_receipt(SERVER, segments * SMSS);
     let stats = world.ends[CLIENT].connection.stats();
     assert_eq!(stats.timeouts, 0, "{lost:?}");
-    let (mut naive, mut sent, mut compared) = (Naive::default(), 0, 0);
+    let careful = config.reduction == Reduction::ProportionalSafe;
+    let (mut naive, mut sent, mut compared) = (Naive { careful, ..Naive::default() }, 0, 0);
     for sample in world.samples.iter().filter(|sample| sample.side == CLIENT) {
         for one in world.sent[sent..sample.sent].iter().filter(|one| one.from == CLIENT) {
             naive.sends(one);
@@ -130,11 +147,11 @@ fn follow(config: &Config, lost: &[usize]) -> usize {
     compared
 }
 
-fn settings(limited_transmit: bool) -> Config {
+fn settings(limited_transmit: bool, reduction: Reduction) -> Config {
     Config {
         mss: SMSS as u16,
         recovery: Recovery::Sack,
-        reduction: Reduction::Proportional,
+        reduction,
         initial_window: InitialWindow::Segments(30),
         initial_ssthresh: Some(Window::Segments(30)),
         timestamps: None,
@@ -145,7 +162,8 @@ fn settings(limited_transmit: bool) -> Config {
 
 #[test]
 fn the_window_follows_the_formulas() {
-    for limited_transmit in [false, true] {
+    let all = [false, true].map(|one| [(one, Reduction::Proportional), (one, Reduction::ProportionalSafe)]);
+    for (limited_transmit, reduction) in all.into_iter().flatten() {
         for lost in [
             &[0][..],
             &[7],
@@ -156,7 +174,7 @@ fn the_window_follows_the_formulas() {
             &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20],
             &[5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 22, 23, 24],
         ] {
-            let compared = follow(&settings(limited_transmit), lost);
+            let compared = follow(&settings(limited_transmit, reduction), lost);
             assert!(compared >= 10 - usize::from(lost.len() > 12) * 5, "{lost:?}: only {compared}");
         }
     }

@@ -3,11 +3,16 @@
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span};
 use farcast_tcp::{
-    Algorithm, Config, DelayedAck, Event, Floor, Increase, InitialWindow, ReceiveWindow, Recovery, Reduction,
-    RtoConfig, State, Window,
+    AfterTimeout, Algorithm, Config, DelayedAck, Event, Floor, Increase, InitialWindow, ReceiveWindow,
+    Recovery, Reduction, RtoConfig, State, Variation, Window,
 };
 
 use crate::common::{CLIENT, Fate, Path, SERVER, Side, World, ms};
+
+const REDUCTIONS: [Reduction; 4] =
+    [Reduction::Immediate, Reduction::Proportional, Reduction::ProportionalSafe, Reduction::RateHalving];
+const INCREASES: [Increase; 4] =
+    [Increase::PerAcknowledgment, Increase::Octets(1), Increase::Octets(2), Increase::Delivered];
 
 /// A choice out of `all`.
 fn one<T: Copy>(random: &mut RandomStream, all: &[T]) -> T {
@@ -31,9 +36,9 @@ fn settings(random: &mut RandomStream) -> Config {
 fn switches(random: &mut RandomStream) -> Config {
     let mut config = Config {
         mss: one(random, &[64, 88, 536, 1000, 1460]),
-        reduction: one(random, &[Reduction::Immediate, Reduction::Proportional, Reduction::RateHalving]),
+        reduction: one(random, &REDUCTIONS),
         congestion: one(random, &[Algorithm::Reno, Algorithm::Cubic]),
-        increase: one(random, &[Increase::PerAcknowledgment, Increase::Octets(1), Increase::Octets(2)]),
+        increase: one(random, &INCREASES),
         initial_window: one(
             random,
             &[InitialWindow::Rfc5681, InitialWindow::Rfc6928, InitialWindow::Segments(1)],
@@ -74,10 +79,12 @@ fn switches(random: &mut RandomStream) -> Config {
     ] {
         *switch = random.chance(0.5);
     }
+    config.after_timeout = one(random, &[AfterTimeout::SlowStart, AfterTimeout::Linux]);
     config.rto = RtoConfig {
         least: one(random, &[ms(200), ms(1000)]),
         granularity: one(random, &[ms(1), ms(10), ms(500)]),
         floor: one(random, &[Floor::Timeout, Floor::Variation]),
+        variation: one(random, &[Variation::Rfc6298, Variation::Linux]),
         ..RtoConfig::default()
     };
     config

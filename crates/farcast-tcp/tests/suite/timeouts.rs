@@ -2,7 +2,7 @@
 
 use farcast_core::{Span, Time};
 use farcast_tcp::{
-    Config, DelayedAck, Event, Failure, Flags, InitialWindow, Recovery, Segment, State, Window,
+    AfterTimeout, Config, DelayedAck, Event, Failure, Flags, InitialWindow, Recovery, Segment, State, Window,
 };
 use farcast_tcp::{Options, RtoConfig, SackBlock, SackBlocks};
 
@@ -82,6 +82,46 @@ fn a_lost_window_is_repaired_in_slow_start() {
             Span::from_secs(2),
             "{recovery:?}"
         );
+    }
+}
+
+/// What follows timeouts in Linux. A window of ten is lost, and the first `copies` repetitions of its first segment; the next
+/// is acknowledged a round trip later, and F-RTO lets two new segments out instead of what was lost (RFC 5682 section 3.1),
+/// after a repeated timeout too. Where they are lost as well, there is nothing more to hear; the timer has backed off, because
+/// nothing was measured without timestamps. This timeout follows an acknowledgment, so the threshold, half of ten before, is
+/// half of the window of two, and two at least (RFC 5681 section 3.1). Slow start sends what was lost at once.
+#[test]
+fn what_follows_timeouts_in_linux() {
+    for (copies, at, then) in [(0, 1000, 3100), (1, 3000, 7100), (2, 7000, 15_100)] {
+        for after_timeout in [AfterTimeout::SlowStart, AfterTimeout::Linux] {
+            let config =
+                Config { after_timeout, frto: true, halve_window: true, ..plain(Recovery::Sack, 10) };
+            let mut world = World::open(config.clone(), config, ROUND_TRIP, 100_000);
+            let begin = world.now;
+            world.paths[CLIENT].script =
+                Box::new(move |passing| match (passing.nth_data, passing.segment.payload.offset / SMSS) {
+                    (nth, _) if nth < 10 + copies => Fate::Drop,
+                    (_, 10 | 11) => Fate::Drop,
+                    _ => Fate::Pass,
+                });
+            world.write(CLIENT, 100 * SMSS);
+            world.run_until(begin + ms(at + 150));
+            let told = format!("{copies}, {after_timeout:?}");
+            let schedule = world.schedule(CLIENT, SMSS, begin);
+            let after: Vec<u64> =
+                schedule.iter().filter(|sent| sent.0 == at + 100).map(|sent| sent.1).collect();
+            let asks = after_timeout == AfterTimeout::Linux || copies == 0;
+            assert_eq!(after, if asks { [10, 11] } else { [1, 2] }, "{told}");
+            assert_eq!(world.ends[CLIENT].connection.slow_start_threshold(), 5 * SMSS, "{told}");
+            if after_timeout == AfterTimeout::Linux {
+                world.run_until(begin + ms(then));
+                assert_eq!(world.repetitions(CLIENT, SMSS, begin).last(), Some(&(then, 1)), "{told}");
+                assert_eq!(world.ends[CLIENT].connection.slow_start_threshold(), 2 * SMSS, "{told}");
+            }
+            world.paths[CLIENT].script = Box::new(|_| Fate::Pass);
+            world.run();
+            assert_eq!(world.ends[SERVER].connection.received(), 100 * SMSS, "{told}");
+        }
     }
 }
 

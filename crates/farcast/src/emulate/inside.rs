@@ -2,13 +2,14 @@
 
 use std::os::fd::RawFd;
 
+use farcast_capture::history;
 use farcast_emu::control::{ControlServer, socket_name};
 use farcast_emu::emulation::Emulation;
 use farcast_emu::supervise::{Guard, Programs};
 
 use super::live::Live;
 use super::session::Session;
-use super::{plan, record, show};
+use super::{plan, record, show, timeline};
 use crate::Failure;
 use crate::args::EmulateArgs;
 
@@ -20,7 +21,8 @@ pub(crate) fn run(args: &EmulateArgs, lifeline: RawFd) -> Result<u8, Failure> {
     if let Some(error) = guard.refused_proc().filter(|_| !args.quiet) {
         show::line(&format!("note: programs see the processes of the whole machine in /proc: {error}"));
     }
-    let recorder = record::start(args, &wish)?;
+    let history = args.timeline.is_some().then(history::shared);
+    let recorder = record::start(args, &wish, history.clone())?;
     let emulation = Emulation::start(wish.plan.clone(), recorder)?;
     if !args.quiet {
         show::begin(&wish, guard.outer());
@@ -33,6 +35,9 @@ pub(crate) fn run(args: &EmulateArgs, lifeline: RawFd) -> Result<u8, Failure> {
     let report = emulation.finish()?;
     if let Some(path) = &args.report {
         record::report(path, &wish, &report, exit)?;
+    }
+    if let (Some(path), Some(history)) = (&args.timeline, &history) {
+        timeline::write(path, &wish, &report, history, live.events())?;
     }
     if !args.quiet {
         show::end(&wish, &report);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use farcast_core::Span;
 use farcast_emu::control::{
@@ -17,6 +17,7 @@ use farcast_emu::relay::{RelayHandle, View, WayView};
 use farcast_emu::supervise::Exit;
 use rustix::event::{EventfdFlags, eventfd};
 
+use super::events::Events;
 use super::plan::Wish;
 use super::session::{State, places};
 use crate::Failure;
@@ -28,6 +29,7 @@ pub(crate) struct Live {
     latest: Span,
     relay: RelayHandle,
     programs: Arc<Mutex<Vec<ProgramState>>>,
+    events: Arc<Mutex<Events>>,
     stopped: Arc<AtomicBool>,
     bell: Arc<OwnedFd>,
 }
@@ -43,6 +45,7 @@ impl Live {
         Ok(Self {
             description: describe(wish, pid),
             latest: wish.plan.latest(),
+            events: Arc::new(Mutex::new(Events::of(&relay))),
             relay,
             programs: Arc::new(Mutex::new(wish.jobs.iter().map(program).collect())),
             stopped: Arc::default(),
@@ -59,6 +62,7 @@ impl Live {
     pub(crate) fn tell(&self, number: usize, state: State) {
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(program) = programs.get_mut(number) else { return };
+        self.lock_events().program(&program.name, state);
         match state {
             State::Waiting => program.phase = ProgramPhase::Waiting,
             State::Running(_) => program.phase = ProgramPhase::Running,
@@ -70,6 +74,15 @@ impl Live {
                 }
             }
         }
+    }
+
+    /// What has happened so far.
+    pub(crate) fn events(&self) -> Events {
+        self.lock_events().clone()
+    }
+
+    fn lock_events(&self) -> MutexGuard<'_, Events> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a client wants the end.
@@ -87,7 +100,11 @@ impl AsFd for Live {
 
 impl Handler for Live {
     fn set(&mut self, change: Change) -> Result<(), String> {
-        self.relay.change(change)
+        self.relay.change(change.clone())?;
+        if let Some(view) = self.relay.look() {
+            self.lock_events().change(&change, &view);
+        }
+        Ok(())
     }
 
     fn snapshot(&mut self) -> Snapshot {
@@ -124,11 +141,13 @@ fn way(view: &WayView) -> WayState {
         entered: count(counts.entered),
         delivered: count(counts.delivered),
         lost: count(counts.lost),
+        given_up: count(counts.given_up),
         dropped: count(counts.dropped),
         inside: count(view.inside),
         queue_octets: view.queued,
         rate_bps: view.settings.rate.map(farcast_core::BitRate::as_bps),
         delay_s: view.settings.delay.map(Span::as_secs_f64),
+        queue_limit_octets: view.settings.queue,
         per: view.settings.per.map(farcast_core::Probability::get),
         outage_s: view.outage.map(Span::as_secs_f64),
         ..WayState::default()
@@ -195,8 +214,11 @@ fn one_stage(wish: &Wish, name: &str, prefix: &str, way: Option<Way>) -> StageDe
     let mut settings: BTreeMap<String, String> = wish.keys.iter().filter_map(own).collect();
     let kind = settings.remove("kind").unwrap_or_else(|| "pipe".into());
     settings.remove("name");
-    if let Some(queue) = wish.queues.iter().find(|queue| queue.stage == name) {
-        settings.insert("queue".into(), format!("{} B (1 BDP)", queue.octets));
+    for queue in &wish.queues {
+        if let Some(key) = queue.key.strip_prefix(prefix) {
+            let what = if queue.is_product() { "1 BDP" } else { "10 packets" };
+            settings.insert(key.to_owned(), format!("{} B ({what})", queue.octets));
+        }
     }
     StageDescription { name: Some(name.to_owned()), kind, way, settings }
 }

@@ -1,22 +1,32 @@
-//! `--log`, `--trace` and `--report`: what is written of a run.
+//! `--log`, `--trace` and `--report`: what is written of a run. The page of plots is `timeline.rs`'s.
 
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use farcast_capture::history::Sink;
 use farcast_capture::output::{Output, StagedFile};
-use farcast_capture::packets;
+use farcast_capture::packets::{self, PacketLog};
 use farcast_capture::pcapng::Writer;
 use farcast_capture::recorder::{Recorder, RecorderConfig};
 use farcast_emu::emulation::Report;
 
 use super::plan::Wish;
-use crate::Failure;
+use super::timeline::Shared;
 use crate::args::EmulateArgs;
+use crate::{Failure, outputs};
 
 /// Whether files can be written where they are asked for: who waits for results wants to know before.
 pub(crate) fn check(args: &EmulateArgs) -> Result<(), Failure> {
-    for path in [&args.log, &args.trace, &args.report].into_iter().flatten() {
+    let link = args.link.as_deref().map(Path::new).filter(|path| path.is_file());
+    outputs::distinct(&[
+        ("the link", link),
+        ("--log", args.log.as_deref()),
+        ("--trace", args.trace.as_deref()),
+        ("--report", args.report.as_deref()),
+        ("--timeline", args.timeline.as_deref()),
+    ])?;
+    for path in [&args.log, &args.trace, &args.report, &args.timeline].into_iter().flatten() {
         // It has no name yet, and never gets one.
         StagedFile::create(path)
             .map_err(|error| Failure::usage(format!("cannot write \"{}\": {error}", path.display())))?;
@@ -25,11 +35,19 @@ pub(crate) fn check(args: &EmulateArgs) -> Result<(), Failure> {
 }
 
 /// The recorder, if anything is to be recorded.
-pub(crate) fn start(args: &EmulateArgs, wish: &Wish) -> Result<Option<Recorder>, Failure> {
+pub(crate) fn start(
+    args: &EmulateArgs,
+    wish: &Wish,
+    history: Option<Shared>,
+) -> Result<Option<Recorder>, Failure> {
     let seed = wish.plan.link.seed.to_string();
     let about =
         [("farcast", env!("CARGO_PKG_VERSION")), ("link", wish.name.as_str()), ("seed", seed.as_str())];
     let log = args.log.as_ref().map(|path| packets::create(path, &about)).transpose()?;
+    let log = match history {
+        Some(history) => Some(Box::new(Sink::new(history, log)) as Box<dyn PacketLog>),
+        None => log,
+    };
     let capture = args.trace.as_ref().map(|path| capture(path, wish)).transpose()?;
     if log.is_none() && capture.is_none() {
         return Ok(None);

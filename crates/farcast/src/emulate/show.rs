@@ -33,19 +33,12 @@ pub(crate) fn begin(wish: &Wish, pid: u32) {
         let shown = |key: &str| {
             let key = format!(".{key}");
             wish.keys.iter().any(|(name, _, given)| *given && name.ends_with(&key))
-                || wish
-                    .queues
-                    .iter()
-                    .any(|queue| Some(&queue.stage) == stage.name.as_ref() && key == ".queue")
+                || wish.queues.iter().any(|queue| queue.key.ends_with(&key))
         };
         let settings = stage.settings.iter().filter(|(key, _)| shown(key));
-        let mut settings: Vec<String> = settings.map(|(key, value)| format!("{key} {value}")).collect();
+        let settings: Vec<String> = settings.map(|(key, value)| format!("{key} {value}")).collect();
         if stage.kind == "pipe" && settings.is_empty() {
             continue;
-        }
-        let has_own_queue = ["ppp", "multilink", "umts", "bgan"].contains(&stage.kind.as_str());
-        if has_own_queue && !settings.iter().any(|setting| setting.starts_with("queue")) {
-            settings.push("queue without a limit".into());
         }
         let what = [vec![stage.kind.clone()], settings].concat().join(", ");
         table.row([stage.name.clone().unwrap_or_default(), way.into(), what]);
@@ -68,6 +61,7 @@ pub(crate) fn end(wish: &Wish, report: &Report) {
         ("entered", right),
         ("delivered", right),
         ("lost", right),
+        ("given up", right),
         ("dropped", right),
         ("delivered", right),
         ("mean rate", right),
@@ -84,13 +78,14 @@ pub(crate) fn end(wish: &Wish, report: &Report) {
     verdict(report);
 }
 
-fn row(name: &str, way: &WayReport) -> [String; 7] {
+fn row(name: &str, way: &WayReport) -> [String; 8] {
     let counts = &way.counts;
     [
         name.into(),
         counts.entered.packets.to_string(),
         counts.delivered.packets.to_string(),
         counts.lost.packets.to_string(),
+        counts.given_up.packets.to_string(),
         counts.dropped.packets.to_string(),
         farcast_core::units::Bytes(counts.delivered.octets).to_string(),
         rate(way.delivered_bit_per_s),

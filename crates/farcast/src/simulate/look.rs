@@ -14,12 +14,18 @@ use farcast_sim::star::{NakFate, Observer, Star};
 use farcast_sim::trace::{Trace, TraceConfig};
 use tempfile::NamedTempFile;
 
-use crate::Failure;
 use crate::args::SimulateArgs;
 use crate::output::Output;
+use crate::{Failure, outputs};
 
 /// Writes what `args` ask for.
 pub(super) fn look(args: &SimulateArgs, scenario: &Scenario, output: &Output) -> Result<(), Failure> {
+    let scenario_file = args.scenario.as_deref().map(Path::new).filter(|path| path.is_file());
+    outputs::distinct(&[
+        ("the scenario", scenario_file),
+        ("--trace", args.trace.as_deref()),
+        ("--timeline", args.timeline.as_deref()),
+    ])?;
     if let Some(path) = &args.trace {
         let packets = trace(args, scenario, path)?;
         output.line(&format!("{}: {packets} packets of replication {}", path.display(), args.replication));

@@ -3,16 +3,14 @@
 use std::fmt::Write as _;
 
 use farcast_scenario::document::Document;
-use farcast_scenario::links::{DefaultQueue, Links};
+use farcast_scenario::links::Links;
 
 use crate::Failure;
 
-/// Adds the flows of `--traffic` to a document that is a link alone, and to its queues the limits that they have where
-/// it is emulated; which ones.
-pub(super) fn send_over(document: &mut Document, traffic: &[String]) -> Result<Vec<DefaultQueue>, Failure> {
-    let bad = |error: farcast_scenario::DocumentError| Failure::usage(error.to_string());
+/// Adds the flows of `--traffic` to a document that is a link alone.
+pub(super) fn send_over(document: &mut Document, traffic: &[String]) -> Result<(), Failure> {
     match (Links::are_all_of(document), traffic.is_empty()) {
-        (false, true) => return Ok(Vec::new()),
+        (false, true) => return Ok(()),
         (false, false) => {
             return Err(Failure::usage(
                 "--traffic is for links alone: this scenario says itself what is sent; set its keys with --set",
@@ -25,15 +23,10 @@ pub(super) fn send_over(document: &mut Document, traffic: &[String]) -> Result<V
         }
         (true, false) => {}
     }
-    let (links, queues) = Links::read_alone(document).map_err(bad)?;
-    for queue in &queues {
-        let is_stage = links.stages.iter().any(|(name, _)| *name == queue.stage);
-        let table = if is_stage { "link.stages." } else { "link." };
-        document.set(&format!("{table}{}.queue={} B", queue.stage, queue.octets)).map_err(bad)?;
-    }
     let flows: Vec<String> = (1..).zip(traffic).map(|(number, flow)| table(number, flow)).collect();
-    document.set(&format!("traffic=[{}]", flows.join(", "))).map_err(bad)?;
-    Ok(queues)
+    document
+        .set(&format!("traffic=[{}]", flows.join(", ")))
+        .map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// A flow as an inline table of TOML. What is no TOML value is text, as with --set.

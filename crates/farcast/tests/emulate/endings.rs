@@ -51,6 +51,27 @@ fn our_own_failures_exit_125_with_one_sentence() {
 }
 
 #[test]
+fn outputs_that_are_one_file_are_refused_and_nothing_is_written() {
+    let place = Place::new();
+    let toml = simple();
+    for (label, one, other, named) in [
+        ("same", ["--log", "a.csv"], ["--report", "a.csv"], ["--log", "--report"]),
+        ("dots", ["--trace", "a.csv"], ["--log", "below/.././a.csv"], ["--log", "--trace"]),
+        ("link", ["--report", "link.toml"], ["--log", "a.csv"], ["the link", "--report"]),
+    ] {
+        fs::create_dir_all(place.path("below")).unwrap();
+        let mut command = Emulate::toml(&place, "link", &toml);
+        for [option, name] in [one, other] {
+            command = command.options(&[option, place.path(name).to_str().unwrap()]);
+        }
+        let ended = place.run(label, command.near("true").command());
+        ended.assert_one_sentence(125, &[named[0], named[1], "are one file"]);
+        assert!(!place.path("a.csv").exists());
+        assert_eq!(fs::read_to_string(place.path("link.toml")).unwrap(), toml);
+    }
+}
+
+#[test]
 fn programs_know_where_they_are() {
     let place = Place::new();
     let told = "FARCAST_ADDRESS=$FARCAST_ADDRESS PEER=$FARCAST_PEER HUB=$FARCAST_HUB \

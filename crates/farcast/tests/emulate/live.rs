@@ -63,6 +63,7 @@ fn a_link_changes_while_ping_runs() {
 fn a_capture_and_a_log_hold_every_packet() {
     need("ping", "iputils-ping");
     need("tshark", "tshark");
+    let tcpdump = need("tcpdump", "tcpdump");
     let place = Place::new();
     let (trace, log) = (place.path("link.pcapng"), place.path("link.parquet"));
     let options = ["--trace", trace.to_str().unwrap(), "--log", log.to_str().unwrap()];
@@ -89,6 +90,13 @@ fn a_capture_and_a_log_hold_every_packet() {
         let (there, back) = (at("far", "8") - at("near", "8"), at("near", "0") - at("far", "0"));
         assert!(there > 0.02 - 1e-6 && back > 0.03 + 84e-6 - 1e-6, "{there} s there, {back} s back");
     }
+
+    // tcpdump reads interfaces of one link type only.
+    let output = Command::new(tcpdump).args(["-nn", "-tt", "-r"]).arg(&trace).output().unwrap();
+    let (text, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let pings = ["IP 10.64.0.1 > 10.0.0.1: ICMP echo request,", "IP 10.0.0.1 > 10.64.0.1: ICMP echo reply,"];
+    let counts = pings.map(|ping| text.matches(ping).count());
+    assert_eq!((counts, text.lines().count()), ([8, 8], 16), "{text}{said}");
 
     let octets = fs::read(&log).unwrap();
     assert!(octets.starts_with(b"PAR1") && octets.ends_with(b"PAR1"));

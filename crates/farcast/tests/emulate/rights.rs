@@ -4,8 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
+use serde_json::Value;
+
 use super::run::{Emulate, Way, link, need};
-use crate::common::{Ended, Place};
+use crate::common::{Ended, Place, wait_until};
 
 /// Runs what follows as the user nobody, with a device node of these permissions as /dev/net/tun. Nothing else sees the
 /// mounts, and they go with the process. The program is mounted too, because its directory may be closed to others.
@@ -23,19 +25,24 @@ const AS_NOBODY: &str = "set -e
     cd /
     exec setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all $place/mounts/farcast \"$@\"";
 
-/// `ping` once, as nobody.
-fn ping_as_nobody(mode: u32) -> Ended {
+/// A place, and the command line of an emulation there as nobody, with this at its near end.
+fn as_nobody(mode: u32, near: &str) -> (Place, Command) {
     for (program, package) in [("ping", "iputils-ping"), ("setpriv", "util-linux")] {
         need(program, package);
     }
     let (place, way) = (Place::new(), Way::new(10_000_000, 20, 100_000));
     fs::create_dir(place.path("mounts")).unwrap();
     fs::set_permissions(place.root(), PermissionsExt::from_mode(0o755)).unwrap();
-    let farcast =
-        Emulate::toml(&place, "nobody", &link(way, way)).near("ping -n -c 1 $FARCAST_PEER").command();
+    let farcast = Emulate::toml(&place, "nobody", &link(way, way)).near(near).command();
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", AS_NOBODY, "sh", &format!("{mode:o}")]);
     command.arg(place.root()).arg(farcast.get_program()).args(farcast.get_args());
+    (place, command)
+}
+
+/// `ping` once, as nobody.
+fn ping_as_nobody(mode: u32) -> Ended {
+    let (place, command) = as_nobody(mode, "ping -n -c 1 $FARCAST_PEER");
     place.run("nobody", command)
 }
 
@@ -65,4 +72,33 @@ fn with_the_device_an_ordinary_user_has_the_link() {
     } else {
         ended.assert_one_sentence(125, &["user namespace"]);
     }
+}
+
+/// The emulation sees root as some other user, because its user namespace has no number for it.
+#[test]
+fn root_controls_the_emulation_of_an_ordinary_user() {
+    let (place, command) = as_nobody(0o666, "exec sleep 300");
+    if !may_make_user_namespaces() {
+        return place.run("nobody", command).assert_one_sentence(125, &["user namespace"]);
+    }
+    let mut running = place.start("nobody", command);
+    let pid = running.child.id().to_string();
+    let ask = |request: &str| place.farcast(["emulate", "--control", &pid, request]).output().unwrap();
+    wait_until("the emulation answers", || {
+        assert!(running.is_running(), "{}", running.stderr());
+        ask("{\"describe\":{}}").status.success()
+    });
+    // The programs' user is root inside, and nobody outside.
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    assert!(status.contains("\nUid:\t65534\t65534\t65534\t65534\n"), "{status}");
+    let delay = || {
+        let output = ask("{\"snapshot\":{}}");
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        answer["ok"]["snapshot"]["forward"]["delay_s"].as_f64().unwrap()
+    };
+    assert!((delay() - 0.02).abs() < 1e-9);
+    assert!(ask("{\"set\":{\"way\":\"forward\",\"delay\":\"30 ms\"}}").status.success());
+    assert!((delay() - 0.03).abs() < 1e-9);
+    assert!(ask("{\"stop\":{}}").status.success());
+    running.wait();
 }

@@ -14,12 +14,13 @@ fn sentence(text: &str) -> String {
 #[test]
 fn reads_every_request() {
     let everything = r#" {"set": {"way": "return", "stage": "bundle", "rate": "2 Mbit/s", "delay": "260 ms",
-        "per": 0.001, "outage": "5 s"}} "#;
+        "queue": "64 KiB", "per": 0.001, "outage": "5 s"}} "#;
     let change = Change {
         way: Some(Way::Return),
         stage: Some("bundle".into()),
         rate: BitRate::from_bps(2_000_000),
         delay: Some(Span::from_millis(260)),
+        queue: NonZeroU64::new(65_536),
         per: Probability::new(0.001),
         outage: Some(Span::from_secs(5)),
     };
@@ -50,12 +51,14 @@ fn writes_what_the_protocol_says() {
         way: Some(Way::Forward),
         rate: BitRate::from_bps(2_000_000),
         delay: Some(Span::from_nanos(260_000_001)),
+        queue: NonZeroU64::new(3000),
         per: Probability::new(0.25),
         ..Change::default()
     });
-    let expected =
-        json!({"set": {"way": "forward", "rate": "2000000 bit/s", "delay": "260000001 ns", "per": "0.25"}});
-    assert_eq!(serde_json::to_value(&request).unwrap(), expected);
+    let values = json!({
+        "way": "forward", "rate": "2000000 bit/s", "delay": "260000001 ns", "queue": "3000 B", "per": "0.25"
+    });
+    assert_eq!(serde_json::to_value(&request).unwrap(), json!({"set": values}));
     let every = Span::from_millis(100);
     assert_eq!(
         serde_json::to_value(Request::Watch { every }).unwrap(),
@@ -69,16 +72,17 @@ fn says_in_one_sentence_what_is_wrong() {
     let sentences = [
         (
             r#"{"set": {"speed": 3}}"#,
-            "unknown field `speed`, expected one of `way`, `stage`, `rate`, `delay`, `per`, `outage`",
+            "unknown field `speed`, expected one of `way`, `stage`, `rate`, `delay`, `queue`, `per`, `outage`",
         ),
-        (r#"{"set": {}}"#, "set needs one of rate, delay, per and outage at least"),
-        (r#"{"set": {"way": "forward"}}"#, "set needs one of rate, delay, per and outage at least"),
+        (r#"{"set": {}}"#, "set needs one of rate, delay, queue, per and outage at least"),
+        (r#"{"set": {"way": "forward"}}"#, "set needs one of rate, delay, queue, per and outage at least"),
         (
             r#"{"set": {"rate": 2000000}}"#,
             "rate: a number needs one of the units bit/s, kbit/s, Mbit/s, Gbit/s, as in \"20 Mbit/s\"",
         ),
         (r#"{"set": {"rate": "0 bit/s"}}"#, "rate: it must lie within 1 bit/s to 1000 Gbit/s"),
         (r#"{"set": {"delay": "-1 ms"}}"#, "delay: it must lie within 0 s to 1e9 s"),
+        (r#"{"set": {"queue": "0 B"}}"#, "queue: nothing could ever be sent; it must be 1 B at least"),
         (r#"{"set": {"per": 1.5}}"#, "per: it must lie within 0 to 1, or 0 % to 100 %"),
         (r#"{"set": {"way": "up", "per": 0}}"#, "unknown variant `up`, expected `forward` or `return`"),
         (r#"{"set": {"per": 0, "per": 1}}"#, "duplicate field `per`"),
@@ -143,9 +147,11 @@ fn requests() -> impl Strategy<Value = Request> {
     // A quantity is read as seconds in a float of 53 bits, with two roundings: exact to the nanosecond up to six days.
     let span = || proptest::option::of((0..1_u64 << 49).prop_map(Span::from_nanos));
     let per = (0.0..=1.0).prop_map(|per| Probability::new(per).unwrap());
-    let change = (way, stage, rate, span(), per, span());
-    let set = change.prop_map(|(way, stage, rate, delay, per, outage)| {
-        Request::Set(Change { way, stage, rate, delay, per: Some(per), outage })
+    // A size is rounded in a float, too.
+    let queue = proptest::option::of((1..1_u64 << 52).prop_map(|octets| NonZeroU64::new(octets).unwrap()));
+    let change = (way, stage, rate, span(), queue, per, span());
+    let set = change.prop_map(|(way, stage, rate, delay, queue, per, outage)| {
+        Request::Set(Change { way, stage, rate, delay, queue, per: Some(per), outage })
     });
     let watch = (100_000_000..=3_600_000_000_000_u64)
         .prop_map(|nanoseconds| Request::Watch { every: Span::from_nanos(nanoseconds) });

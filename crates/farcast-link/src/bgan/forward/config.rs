@@ -3,9 +3,10 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use farcast_core::{Probability, Span};
+use farcast_core::{BitRate, Probability, Span};
 
-use crate::bgan::BganError;
+use crate::bgan::{BganError, rate_of};
+use crate::pipe::QueueLimit;
 
 /// The longest packet in octets: IP's longest. A longer one counts as this long.
 pub(super) const LONGEST_PACKET: u64 = 65_535;
@@ -53,9 +54,9 @@ pub struct ForwardConfig {
     /// Whether a packet that finds the bearer idle waits for the next multiple of a block's time. Default no: the block
     /// starts when the packet enters, so that a sender paced at the bearer's rate is not slowed by its phase.
     pub align_to_blocks: bool,
-    /// The most octets of packets that wait for their first block; a packet that would pass it is dropped. `None`, the
-    /// default, for no limit. A packet that finds the bearer idle is never dropped.
-    pub queue_limit: Option<u64>,
+    /// How much may wait for its first block, in packets or octets of them; what would pass it is dropped. Default no
+    /// limit. A packet that finds the bearer idle is never dropped.
+    pub queue: QueueLimit,
     /// From the end of a packet's last FEC block to its arrival: flight, coding and decoding. Default 450 ms.
     pub propagation: Span,
     /// What is lost as a whole. Default a PDU.
@@ -77,7 +78,7 @@ impl Default for ForwardConfig {
             pdu_overheads: vec![9, 7, 7],
             packing: Packing::PacketAligned,
             align_to_blocks: false,
-            queue_limit: None,
+            queue: QueueLimit::Unbounded,
             propagation: Span::from_millis(450),
             loss_unit: LossUnit::Pdu,
             loss: Probability::ZERO,
@@ -123,6 +124,12 @@ impl ForwardConfig {
             }
         }
         Ok(())
+    }
+
+    /// The bit rate of its blocks, PDU overheads included, rounded down; `None` below 1 bit/s.
+    pub fn capacity(&self) -> Option<BitRate> {
+        let octets = u64::from(self.fec_blocks).saturating_mul(u64::from(self.fec_block_octets));
+        rate_of(octets, self.frame)
     }
 
     /// How long an FEC block is on the air; zero if a frame has none.

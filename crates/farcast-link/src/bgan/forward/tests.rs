@@ -112,7 +112,7 @@ fn packets_from_elsewhere_go_nowhere() {
 
 #[test]
 fn a_full_queue_drops_what_comes_last() {
-    let limited = ForwardConfig { queue_limit: Some(1200), ..config(Packing::PacketAligned) };
+    let limited = ForwardConfig { queue: QueueLimit::Octets(1200), ..config(Packing::PacketAligned) };
     let mut bearer = bearer(&limited);
     // The first goes on the air, two wait, the fourth and fifth find 1152 octets waiting.
     bearer.handle(ms(0), Port::Hub, run(0, 5, &[576], Span::ZERO));
@@ -128,7 +128,7 @@ fn nothing_overflows() {
         let extreme = ForwardConfig {
             propagation: Span::MAX,
             align_to_blocks: true,
-            queue_limit: Some(u64::MAX),
+            queue: QueueLimit::Octets(u64::MAX),
             ..config(packing)
         };
         let mut bearer = bearer(&extreme);
@@ -171,7 +171,8 @@ fn naive(config: &ForwardConfig, packets: &[(u64, u64)]) -> Vec<Option<u64>> {
     let mut left = Vec::new();
     for &(entry, octets) in packets {
         let state = (end, used);
-        let waiting: u64 = queue.iter().filter(|&&(begin, _)| begin > entry).map(|&(_, octets)| octets).sum();
+        let waiting: Vec<u64> =
+            queue.iter().filter(|&&(begin, _)| begin > entry).map(|&(_, octets)| octets).collect();
         let busy = end > entry;
         let mut begin = None;
         if config.packing == Packing::PacketAligned || end < entry {
@@ -194,7 +195,12 @@ fn naive(config: &ForwardConfig, packets: &[(u64, u64)]) -> Vec<Option<u64>> {
             }
         }
         let begin = begin.expect("no packet is empty");
-        if config.queue_limit.is_some_and(|limit| busy && begin > entry && waiting + octets > limit) {
+        let full = match config.queue {
+            QueueLimit::Unbounded => false,
+            QueueLimit::Packets(most) => waiting.len() + 1 > most as usize,
+            QueueLimit::Octets(most) => waiting.iter().sum::<u64>() + octets > most,
+        };
+        if busy && begin > entry && full {
             (end, used) = state;
             left.push(None);
         } else {
@@ -208,8 +214,13 @@ fn naive(config: &ForwardConfig, packets: &[(u64, u64)]) -> Vec<Option<u64>> {
 /// Small tables, so that every way to fit occurs.
 fn configs() -> impl Strategy<Value = ForwardConfig> {
     let pdus = proptest::collection::vec((1u32..20, 0u32..6), 1..4);
-    (pdus, 25u32..40, any::<bool>(), any::<bool>(), proptest::option::of(0u64..200)).prop_map(
-        |(pdus, fec_block_octets, shared, align_to_blocks, queue_limit)| ForwardConfig {
+    let queue = prop_oneof![
+        Just(QueueLimit::Unbounded),
+        (0u64..200).prop_map(QueueLimit::Octets),
+        (0u32..5).prop_map(QueueLimit::Packets)
+    ];
+    (pdus, 25u32..40, any::<bool>(), any::<bool>(), queue).prop_map(
+        |(pdus, fec_block_octets, shared, align_to_blocks, queue)| ForwardConfig {
             frame: Span::from_nanos(40),
             fec_blocks: 4,
             fec_block_octets,
@@ -217,7 +228,7 @@ fn configs() -> impl Strategy<Value = ForwardConfig> {
             pdu_overheads: pdus.iter().map(|pdu| pdu.1).collect(),
             packing: if shared { Packing::Shared } else { Packing::PacketAligned },
             align_to_blocks,
-            queue_limit,
+            queue,
             propagation: Span::ZERO,
             loss_unit: LossUnit::FecBlock,
             loss: Probability::ZERO,

@@ -1,8 +1,9 @@
 //! Settings of the return link.
 
-use farcast_core::Span;
+use farcast_core::{BitRate, Span};
 
-use crate::bgan::BganError;
+use crate::bgan::{BganError, rate_of};
+use crate::pipe::QueueLimit;
 
 /// What a request for slots asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +57,9 @@ pub struct ReturnConfig {
     pub piggyback: bool,
     /// How a request reaches the hub. Default by contention.
     pub access: Access,
+    /// How much a terminal may hold, in packets or octets of them, until the last of their slots has ended; what would
+    /// pass it is dropped. Each terminal has a queue of its own. Default no limit.
+    pub queue: QueueLimit,
     /// After how many collisions a terminal drops what a request was for; at least 1. Default never.
     pub give_up_after: Option<u32>,
 }
@@ -76,6 +80,7 @@ impl Default for ReturnConfig {
             request: RequestFor::Queue,
             piggyback: false,
             access: Access::Contention,
+            queue: QueueLimit::Unbounded,
             give_up_after: None,
         }
     }
@@ -96,6 +101,7 @@ impl ReturnConfig {
             (self.reservation_slots == 0, "the number of reservation slots"),
             (self.r_slot_octets == 0, "the octets of a reservation slot"),
             (self.backoff_frames == 0, "the back-off window"),
+            (matches!(self.queue, QueueLimit::Packets(0) | QueueLimit::Octets(0)), "the limit of the queue"),
             (self.give_up_after == Some(0), "the number of attempts before giving up"),
         ] {
             if zero {
@@ -117,6 +123,13 @@ impl ReturnConfig {
     /// knows of a collision.
     pub fn round_trip(&self) -> Span {
         self.propagation * 2 + self.processing
+    }
+
+    /// The bit rate of what its reservation slots carry of packets, rounded down: what a terminal is given while no other
+    /// asks. `None` below 1 bit/s.
+    pub fn capacity(&self) -> Option<BitRate> {
+        let octets = u64::from(self.reservation_slots).saturating_mul(u64::from(self.r_slot_octets));
+        rate_of(octets, self.frame)
     }
 
     /// The reservation slots that a packet of `octets` takes: whole ones, at least 1.

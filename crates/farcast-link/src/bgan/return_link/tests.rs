@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use reference::{Entry, reference};
 use std::collections::BTreeSet;
 
+mod queue;
 mod reference;
 
 const TERMINALS: u32 = 1000;

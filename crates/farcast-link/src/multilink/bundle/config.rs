@@ -11,6 +11,7 @@ use crate::multilink::reassembly::{MOST_LINKS, ReassemblyConfig};
 use crate::pipe::QueueLimit;
 use crate::ppp::framing::PROTOCOL_LCP;
 use crate::ppp::lcp::ECHO_OCTETS;
+use crate::ppp::line::packet_rate;
 use crate::ppp::{EchoConfig, Framing};
 
 /// How both ends come to know that a call has dropped.
@@ -73,6 +74,22 @@ impl LinkConfig {
         }
     }
 
+    /// The most bits of a request and a reply on the line: every octet escaped, and a flag at both ends.
+    fn echo_bits(&self, framing: Framing) -> u64 {
+        let octets = 2 * (2 * framing.frame_octets(PROTOCOL_LCP, ECHO_OCTETS as u64) + 2);
+        octets * u64::from(self.octet_bits)
+    }
+
+    /// What echoes leave of rate and delay, if there are any: the lowest rate, and below what the delay must be, so that an
+    /// echo can come back before the link is given up, whatever the other direction's is set to.
+    pub(super) fn bounds(&self, framing: Framing) -> Option<(BitRate, Span)> {
+        let Some(Calls { detection: Detection::Echo(echo), .. }) = self.calls else { return None };
+        let bits = u128::from(self.echo_bits(framing)) * 1_000_000_000;
+        let least = bits.div_ceil(u128::from(echo.interval.as_nanos().max(1)));
+        let least = BitRate::from_bps(u64::try_from(least).unwrap_or(u64::MAX))?;
+        Some((least, gives_up_after(echo) / 2))
+    }
+
     fn check_echo(&self, echo: EchoConfig, framing: Framing) -> Result<(), MultilinkError> {
         if echo.interval.is_zero() {
             return Err(MultilinkError::Zero("interval"));
@@ -80,18 +97,21 @@ impl LinkConfig {
         if echo.failures == 0 {
             return Err(MultilinkError::Zero("failures"));
         }
-        let (gives_up, round_trip) = (echo.interval * u64::from(echo.failures), self.delay * 2);
+        let (gives_up, round_trip) = (gives_up_after(echo), self.delay * 2);
         if gives_up <= round_trip {
             return Err(MultilinkError::EchoTooSoon { gives_up, round_trip });
         }
-        // A request and a reply with every octet escaped, and a flag at both ends.
-        let octets = 2 * (2 * framing.frame_octets(PROTOCOL_LCP, ECHO_OCTETS as u64) + 2);
-        let needed = self.forward.min(self.back).time_of_bits(octets * u64::from(self.octet_bits));
+        let needed = self.forward.min(self.back).time_of_bits(self.echo_bits(framing));
         if echo.interval < needed {
             return Err(MultilinkError::EchoLoad { needed });
         }
         Ok(())
     }
+}
+
+/// The time after which a link whose echoes are not answered is given up.
+fn gives_up_after(echo: EchoConfig) -> Span {
+    echo.interval * u64::from(echo.failures)
 }
 
 /// The settings of a [`Multilink`](super::Multilink).
@@ -105,9 +125,11 @@ pub struct MultilinkConfig {
     pub policy: Policy,
     /// How each link frames what it sends. Default as pppd negotiates it with its like.
     pub framing: Framing,
-    /// How many packets, or octets of them, may wait for the bundle in each direction; what links have taken does not
-    /// count. What enters beyond that is dropped. Default any.
+    /// How many packets, or octets of them, may wait for the bundle on the way from the hub; what links have taken does
+    /// not count. What enters beyond that is dropped. Default any.
     pub queue: QueueLimit,
+    /// The same on the way to the hub.
+    pub back_queue: QueueLimit,
     /// How many fragments a link takes beyond the one that is on its line. Default 1, as a serial driver: a packet that
     /// waits before the bundle survives a drop, a fragment that a link has taken does not.
     pub link_buffer: u16,
@@ -119,6 +141,16 @@ pub struct MultilinkConfig {
 }
 
 impl MultilinkConfig {
+    /// The bit rates of all links together, from the hub and to it, at which they carry octets of 8 bits; rounded down,
+    /// `None` below 1 bit/s.
+    pub fn capacity(&self) -> [Option<BitRate>; 2] {
+        let sum = |rate: fn(&LinkConfig) -> BitRate| {
+            let of = |link| packet_rate(rate(link), link.octet_bits).map_or(0, BitRate::as_bps);
+            BitRate::from_bps(self.links.iter().map(of).fold(0, u64::saturating_add))
+        };
+        [sum(|link| link.forward), sum(|link| link.back)]
+    }
+
     /// A bundle of `links`, all else by default.
     pub fn new(links: Vec<LinkConfig>) -> Self {
         Self {
@@ -127,6 +159,7 @@ impl MultilinkConfig {
             policy: Policy::default(),
             framing: Framing::default(),
             queue: QueueLimit::default(),
+            back_queue: QueueLimit::default(),
             link_buffer: 1,
             frame_loss: Probability::ZERO,
             reassembly: ReassemblyConfig::default(),
@@ -145,7 +178,8 @@ impl MultilinkConfig {
         if matches!(self.policy, Policy::Equal { smallest: 0 } | Policy::Proportional { smallest: 0 }) {
             return Err(MultilinkError::Zero("smallest"));
         }
-        if matches!(self.queue, QueueLimit::Packets(0) | QueueLimit::Octets(0)) {
+        let queues = [self.queue, self.back_queue];
+        if queues.iter().any(|queue| matches!(queue, QueueLimit::Packets(0) | QueueLimit::Octets(0))) {
             return Err(MultilinkError::Zero("queue"));
         }
         self.reassembly.check()

@@ -120,6 +120,21 @@ impl Line {
         self.rate
     }
 
+    pub(super) const fn delay(&self) -> Span {
+        self.delay
+    }
+
+    /// Sends at `rate` the frames that begin from now on.
+    pub(super) const fn set_rate(&mut self, rate: BitRate) {
+        self.rate = rate;
+    }
+
+    /// Delays by `delay` the frames whose sending ends from now on. What would overtake arrives together with what was sent
+    /// before.
+    pub(super) const fn set_delay(&mut self, delay: Span) {
+        self.delay = delay;
+    }
+
     pub(super) const fn is_connected(&self) -> bool {
         self.connected
     }
@@ -181,7 +196,8 @@ impl Line {
             Load::Fragment(_, carried) if damaged => Ended::Damaged(carried),
             load => {
                 if self.connected && !damaged {
-                    self.flying.push_back((now + self.delay, load));
+                    let last = self.flying.back().map_or(Time::ZERO, |(arrives, _)| *arrives);
+                    self.flying.push_back((last.max(now + self.delay), load));
                 }
                 Ended::Sent
             }

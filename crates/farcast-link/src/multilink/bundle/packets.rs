@@ -35,6 +35,15 @@ impl<M: Message> Waiting<M> {
         fits
     }
 
+    pub(super) const fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
+    /// Judges what enters from now on by `limit`; what waits stays.
+    pub(super) const fn set_limit(&mut self, limit: QueueLimit) {
+        self.limit = limit;
+    }
+
     pub(super) fn front(&self) -> Option<&Frame<M>> {
         self.frames.front()
     }

@@ -10,6 +10,7 @@ use std::vec;
 
 mod calls;
 mod laws;
+mod live;
 mod octets;
 mod rates;
 
@@ -190,7 +191,8 @@ fn a_full_queue_drops_what_enters() {
     for (queue, taken) in
         [(QueueLimit::Packets(2), 4), (QueueLimit::Octets(1000), 4), (QueueLimit::Octets(999), 3)]
     {
-        let mut bundle = bundle(&MultilinkConfig { queue, ..iridium(1) }, 1);
+        let mut bundle =
+            bundle(&MultilinkConfig { queue, back_queue: QueueLimit::Packets(1), ..iridium(1) }, 1);
         // One is sent, one waits at the link, the others wait for it.
         for number in 0..10 {
             bundle.handle(START, Port::Hub, packet(number, 500));
@@ -199,6 +201,13 @@ fn a_full_queue_drops_what_enters() {
         let counters = *bundle.counters(Direction::Forward);
         assert_eq!((counters.entered, counters.queue_dropped), (10, 10 - u64::from(taken)));
         assert_eq!(bundle.totals().dropped, 10 - u64::from(taken));
+
+        // Each way has a limit of its own: here one waits for the link.
+        for number in 0..10 {
+            bundle.handle(START + ms(60_000), Port::Terminal(0), packet(number, 500));
+        }
+        assert_eq!(numbers(&drive(&mut bundle, Time::NEVER)), [0, 1, 2], "{queue:?}");
+        assert_eq!(bundle.return_totals().dropped, 7);
     }
 }
 
@@ -263,6 +272,7 @@ fn settings_that_make_no_sense_are_refused_by_name() {
         MultilinkError::Zero("smallest")
     );
     assert_eq!(with(|config| config.queue = QueueLimit::Packets(0)), MultilinkError::Zero("queue"));
+    assert_eq!(with(|config| config.back_queue = QueueLimit::Octets(0)), MultilinkError::Zero("queue"));
     assert_eq!(with(|config| config.reassembly.mrru = 0), MultilinkError::Zero("mrru"));
     let never_up = |config: &mut MultilinkConfig| {
         config.links[1].calls.as_mut().expect("calls").time_between_drops = Span::ZERO;

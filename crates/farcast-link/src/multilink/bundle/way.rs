@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use farcast_core::random::RandomStream;
-use farcast_core::stage::{Frame, Totals};
+use farcast_core::stage::{Frame, Setting, Settings, Totals};
 use farcast_core::{Message, Payload, Piece, Span, Time};
 use smallvec::SmallVec;
 
@@ -16,6 +16,7 @@ use crate::multilink::error::MultilinkError;
 use crate::multilink::fragment::{Candidate, Part, Policy};
 use crate::multilink::header::{Format, Header};
 use crate::multilink::reassembly::{Reassembler, ReassemblyCounters};
+use crate::pipe::QueueLimit;
 use crate::ppp::Framing;
 use crate::ppp::framing::{PROTOCOL_IPV4, PROTOCOL_LCP, PROTOCOL_MP};
 use crate::ppp::lcp::{self, Code, ECHO_OCTETS};
@@ -74,10 +75,11 @@ pub(super) struct Way<M> {
 }
 
 impl<M: Message> Way<M> {
-    /// A direction over `lines`, all of them up; escapes are drawn from the streams, one for each. Which octets of a frame
-    /// are damaged, where they are at hand, is drawn from `damage`.
+    /// A direction over `lines`, all of them up, before which what `queue` allows may wait; escapes are drawn from the
+    /// streams, one for each. Which octets of a frame are damaged, where they are at hand, is drawn from `damage`.
     pub(super) fn new(
         config: &MultilinkConfig,
+        queue: QueueLimit,
         lines: Vec<Line>,
         escapes: Vec<RandomStream>,
         damage: RandomStream,
@@ -98,7 +100,7 @@ impl<M: Message> Way<M> {
             up: alloc::vec![true; lines.len()],
             lines,
             escapes,
-            waiting: Waiting::new(config.queue),
+            waiting: Waiting::new(queue),
             packets: Packets::new(),
             reassembler,
             sequence: 0,
@@ -134,7 +136,29 @@ impl<M: Message> Way<M> {
     pub(super) fn totals(&self) -> Totals {
         let WayCounters { delivered, queue_dropped, too_long, .. } = self.counters;
         let airtime = self.lines.iter().fold(Span::ZERO, |sum, line| sum + line.counters().busy);
-        Totals { sent: delivered, dropped: queue_dropped + too_long, airtime, ..Totals::default() }
+        Totals { sent: delivered, dropped: queue_dropped + too_long, too_long, airtime, ..Totals::default() }
+    }
+
+    /// Its settings; rate and delay are those of the first link.
+    pub(super) fn settings(&self) -> Settings {
+        let link = self.lines.first();
+        let (rate, delay) = (link.map(Line::rate), link.map(Line::delay));
+        Settings { rate, delay, queue: self.waiting.limit().octets() }
+    }
+
+    /// Whether the queue has a limit.
+    pub(super) fn has_limit(&self) -> bool {
+        self.waiting.limit().is_limit()
+    }
+
+    /// Changes a setting, on every link, whether it is up or not.
+    pub(super) fn set(&mut self, setting: Setting) {
+        match setting {
+            Setting::Rate(rate) => self.lines.iter_mut().for_each(|line| line.set_rate(rate)),
+            Setting::Delay(delay) => self.lines.iter_mut().for_each(|line| line.set_delay(delay)),
+            Setting::Queue(octets) => self.waiting.set_limit(QueueLimit::Octets(octets.get())),
+            _ => {}
+        }
     }
 
     /// When something happens on `link` next.

@@ -25,7 +25,7 @@ fn a_new_rate_begins_behind_what_waits() {
         let mut pipe = pipe(config(OCTET_RATE, queue));
         pipe.handle(ns(0), Port::Hub, frame(0, 3, 100, 100, 0));
         assert_eq!(outputs(&mut pipe), [(100, 3, 100)]);
-        pipe.set(ns(150), rate(OCTET_RATE / 2)).expect("a pipe has a rate");
+        pipe.set(ns(150), Port::Hub, rate(OCTET_RATE / 2)).expect("a pipe has a rate");
         // At 150 the second is being sent. The new one takes 200 ns from 300 on.
         assert_eq!(waits(&pipe, 150), (2, 200));
         pipe.handle(ns(150), Port::Hub, frame(3, 1, 100, 100, 0));
@@ -34,7 +34,7 @@ fn a_new_rate_begins_behind_what_waits() {
         for (now, frames) in table {
             assert_eq!(waits(&pipe, now), (frames, 100 * frames), "at {now} ns");
         }
-        pipe.set(ns(600), rate(OCTET_RATE * 2)).expect("a pipe has a rate");
+        pipe.set(ns(600), Port::Hub, rate(OCTET_RATE * 2)).expect("a pipe has a rate");
         pipe.handle(ns(600), Port::Hub, frame(4, 2, 100, 100, 0));
         assert_eq!(outputs(&mut pipe), [(650, 2, 50)]);
         assert_eq!(pipe.counters().busy, Span::from_nanos(300 + 200 + 100));
@@ -46,7 +46,7 @@ fn a_pipe_without_a_rate_takes_one() {
     let mut pipe = pipe(PipeConfig { queue: QueueLimit::Packets(1), ..PipeConfig::default() });
     pipe.handle(ns(5), Port::Hub, frame(0, 9, 100, 100, 0));
     assert_eq!((outputs(&mut pipe), waits(&pipe, 5)), (vec![(5, 9, 0)], (0, 0)));
-    pipe.set(ns(10), rate(OCTET_RATE)).expect("a pipe has a rate");
+    pipe.set(ns(10), Port::Hub, rate(OCTET_RATE)).expect("a pipe has a rate");
     pipe.handle(ns(10), Port::Hub, frame(9, 2, 100, 100, 0));
     assert_eq!((outputs(&mut pipe), waits(&pipe, 10)), (vec![(110, 1, 100)], (1, 100)));
 }
@@ -56,13 +56,13 @@ fn nothing_overtakes_behind_a_shorter_delay() {
     let mut pipe = pipe(PipeConfig { delay: Span::from_nanos(1000), ..PipeConfig::default() });
     pipe.handle(ns(0), Port::Hub, frame(0, 1, 10, 10, 0));
     assert_eq!(outputs(&mut pipe), [(1000, 1, 0)]);
-    pipe.set(ns(100), delay(200)).expect("a pipe has a delay");
+    pipe.set(ns(100), Port::Hub, delay(200)).expect("a pipe has a delay");
     pipe.handle(ns(110), Port::Hub, frame(1, 1, 10, 10, 0));
     assert_eq!(outputs(&mut pipe), [(1000, 1, 0)]);
     // Those that enter at 500, 600 and 700 would be there at 700, 800 and 900; from the fourth on nothing is in the way.
     pipe.handle(ns(500), Port::Hub, frame(2, 10, 10, 10, 100));
     assert_eq!(outputs(&mut pipe), [(1000, 3, 0), (1000, 7, 100)]);
-    pipe.set(ns(1500), delay(5000)).expect("a pipe has a delay");
+    pipe.set(ns(1500), Port::Hub, delay(5000)).expect("a pipe has a delay");
     pipe.handle(ns(1500), Port::Hub, frame(12, 2, 10, 10, 0));
     assert_eq!(outputs(&mut pipe), [(6500, 2, 0)]);
 }
@@ -73,7 +73,8 @@ fn jitter_keeps_its_room_and_its_order() {
     for reorder in [false, true] {
         let jitter = Some(Jitter { shape, reorder });
         let mut pipe = pipe(PipeConfig { delay: Span::from_nanos(1000), jitter, ..PipeConfig::default() });
-        let refused = pipe.set(ns(0), delay(49)).expect_err("a frame would leave before it was sent");
+        let refused =
+            pipe.set(ns(0), Port::Hub, delay(49)).expect_err("a frame would leave before it was sent");
         assert_eq!(refused, NotSettable::DelayBelowJitter { least: Span::from_nanos(50) });
         assert_eq!(
             refused.to_string(),
@@ -82,7 +83,7 @@ fn jitter_keeps_its_room_and_its_order() {
         let mut enter = |now| {
             pipe.handle(ns(now), Port::Hub, frame(0, 1, 10, 10, 0));
             let at = outputs(&mut pipe)[0].0;
-            pipe.set(ns(now), delay(50)).expect("just enough");
+            pipe.set(ns(now), Port::Hub, delay(50)).expect("just enough");
             at
         };
         let (first, second) = (enter(0), enter(10));
@@ -94,8 +95,8 @@ fn jitter_keeps_its_room_and_its_order() {
 #[test]
 fn a_stage_without_settings_says_so() {
     let mut hold = Hold::<Probe>::new(Schedule::default(), Port::Hub);
-    assert_eq!(hold.set(ns(0), rate(1)), Err(NotSettable::Absent("rate")));
-    let refused = hold.set(ns(0), delay(1)).expect_err("it has no delay").to_string();
+    assert_eq!(hold.set(ns(0), Port::Hub, rate(1)), Err(NotSettable::Absent("rate")));
+    let refused = hold.set(ns(0), Port::Hub, delay(1)).expect_err("it has no delay").to_string();
     assert_eq!(refused, "this stage has no delay that can change while it runs; name a stage that has one");
     assert_eq!(hold.backlog(ns(0)), None);
 }
@@ -124,7 +125,7 @@ proptest! {
             now += gap;
             for pipe in [&mut whole, &mut pieces] {
                 for setting in [bps.map(rate), changed.map(delay)].into_iter().flatten() {
-                    pipe.set(ns(now), setting).expect("a pipe has both");
+                    pipe.set(ns(now), Port::Hub, setting).expect("a pipe has both");
                 }
             }
             naive.bps = bps.map_or(naive.bps, u128::from);

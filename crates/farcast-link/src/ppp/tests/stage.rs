@@ -13,6 +13,8 @@ use crate::pipe::QueueLimit;
 use crate::pipe::probe::Probe;
 use crate::ppp::stage::EndCounters;
 
+mod live;
+
 /// A datagram with its octets at hand.
 #[derive(Clone, PartialEq, Debug)]
 struct Octets(Vec<u8>);

@@ -1,30 +1,22 @@
 use super::*;
-use crate::pipe::probe::{Probe, flatten};
+use crate::pipe::probe::{Probe, flatten, frame, ns};
 use crate::pipe::{Pipe, PipeConfig};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 use farcast_core::BitRate;
 use farcast_core::random::RandomStream;
+use farcast_core::stage::{Backlog, NotSettable, Setting, Stage};
 use proptest::prelude::*;
 use std::string::{String, ToString};
 
 const MS: u64 = 1_000_000;
-
-fn ns(nanoseconds: u64) -> Time {
-    Time::from_nanos(nanoseconds)
-}
 
 fn stage(lines: &[u64], queue: QueueLimit) -> TracePipe<Probe> {
     let lines: Vec<String> = lines.iter().map(u64::to_string).collect();
     let trace = Arc::new(RateTrace::parse(&lines.join("\n")).expect("valid"));
     let config = TracePipeConfig { trace, queue, delay: Span::ZERO, overhead: 0 };
     TracePipe::new(config, Port::Hub).expect("valid")
-}
-
-fn frame(first: u32, count: u32, octets: usize, last: usize, spacing: u64) -> Frame<Probe> {
-    let spacing = Span::from_nanos(spacing);
-    Frame { message: Probe::new(first, count, octets, last), overhead: 0, spacing }
 }
 
 #[test]
@@ -76,7 +68,7 @@ fn one_opportunity_a_millisecond_delivers_1504_octets_in_each() {
 #[test]
 fn delay_and_backlog_follow_and_the_rate_is_the_traces() {
     let mut link = stage(&[10], QueueLimit::Octets(3000));
-    link.set(ns(0), Setting::Delay(Span::from_millis(100))).expect("it has a delay");
+    link.set(ns(0), Port::Hub, Setting::Delay(Span::from_millis(100))).expect("it has a delay");
     link.handle(ns(0), Port::Hub, frame(0, 3, 1500, 1500, 0));
     let mut out = Vec::new();
     flatten(&mut link, &mut out);
@@ -88,14 +80,14 @@ fn delay_and_backlog_follow_and_the_rate_is_the_traces() {
         assert_eq!(waits(&link, now), Some((frames, 1500 * frames)), "at {now} ns");
     }
     // A shorter delay lets nothing overtake.
-    link.set(ns(20 * MS), Setting::Delay(Span::ZERO)).expect("it has a delay");
+    link.set(ns(20 * MS), Port::Hub, Setting::Delay(Span::ZERO)).expect("it has a delay");
     link.handle(ns(20 * MS), Port::Hub, frame(3, 1, 1500, 1500, 0));
     link.handle(ns(120 * MS), Port::Hub, frame(4, 1, 1500, 1500, 0));
     out.clear();
     flatten(&mut link, &mut out);
     assert_eq!(out, [(ns(120 * MS), 3), (ns(130 * MS), 4)]);
     let rate = Setting::Rate(BitRate::from_bps(1).expect("positive"));
-    assert_eq!(link.set(ns(130 * MS), rate), Err(NotSettable::Absent("rate")));
+    assert_eq!(link.set(ns(130 * MS), Port::Hub, rate), Err(NotSettable::Absent("rate")));
 }
 
 #[test]

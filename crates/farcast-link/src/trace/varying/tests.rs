@@ -1,18 +1,14 @@
 use super::*;
-use crate::pipe::probe::{Probe, flatten};
+use crate::pipe::probe::{Probe, flatten, frame, ns};
 use crate::pipe::{Pipe, PipeConfig};
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 use farcast_core::BitRate;
 use farcast_core::random::RandomStream;
-use farcast_core::stage::{NotSettable, Setting};
+use farcast_core::stage::{Backlog, NotSettable, Setting, Stage};
 use proptest::prelude::*;
 use std::format;
 use std::string::String;
-
-fn ns(nanoseconds: u64) -> Time {
-    Time::from_nanos(nanoseconds)
-}
 
 /// One octet a nanosecond.
 const OCTET_RATE: u64 = 8_000_000_000;
@@ -29,11 +25,6 @@ fn timeline(steps: &[(u64, u64, u64)], period: Option<u64>) -> Arc<Timeline> {
 
 fn stage(timeline: Arc<Timeline>, queue: QueueLimit) -> TimelinePipe<Probe> {
     TimelinePipe::new(TimelinePipeConfig { timeline, queue, overhead: 0 }, Port::Hub).expect("valid")
-}
-
-fn frame(first: u32, count: u32, octets: usize, last: usize, spacing: u64) -> Frame<Probe> {
-    let spacing = Span::from_nanos(spacing);
-    Frame { message: Probe::new(first, count, octets, last), overhead: 0, spacing }
 }
 
 /// Sends frames of (entry, octets), numbered from 0: when each leaves, in nanoseconds.
@@ -121,7 +112,7 @@ fn settings_without_sense_are_refused_and_extremes_saturate() {
         assert_eq!(TimelinePipe::<Probe>::new(config, Port::Hub).map(|_| ()), Err(LinkError::ZeroQueue));
     }
     let mut link = stage(table(), QueueLimit::Unbounded);
-    assert_eq!(link.set(ns(0), Setting::Delay(Span::ZERO)), Err(NotSettable::Absent("delay")));
+    assert_eq!(link.set(ns(0), Port::Hub, Setting::Delay(Span::ZERO)), Err(NotSettable::Absent("delay")));
     for steps in [&[(0, 1, 0)][..], &[(0, 0, 0), (1, 1, 0)], &[(0, 1_000_000_000_000, 999_999_999)]] {
         for period in [None, Some(2), Some(u64::MAX)] {
             for queue in [QueueLimit::Unbounded, QueueLimit::Packets(3), QueueLimit::Octets(u64::MAX)] {

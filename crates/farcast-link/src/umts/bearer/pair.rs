@@ -6,8 +6,9 @@ use core::num::NonZeroU32;
 
 use farcast_core::engine::{Deadline, Message};
 use farcast_core::random::RandomStream;
-use farcast_core::stage::{Figure, Frame, Output, Port, Stage, Totals};
+use farcast_core::stage::{Figure, Frame, NotSettable, Output, Port, Setting, Settings, Stage, Totals};
 use farcast_core::{Span, Time};
+use farcast_rlc::config::BufferLimit;
 use farcast_rlc::{Entity, Event};
 
 use super::{BearerConfig, BearerError, Counters};
@@ -31,6 +32,8 @@ struct Side<M, P: Sdu> {
     first: u64,
     /// Frames before this number that have not left were given up.
     given_up: u64,
+    /// What its entity did not take, and what it gave up.
+    turned_down: TurnedDown,
     /// How many moves of the peer's window are over.
     moves: u64,
     submitted: u64,
@@ -45,6 +48,19 @@ struct Side<M, P: Sdu> {
     wants: Time,
     /// Where its frames leave.
     out: Port,
+}
+
+/// Frames that entered and will not leave.
+#[derive(Clone, Copy, Debug, Default)]
+struct TurnedDown {
+    /// They found the buffer full.
+    full: u64,
+    /// They were longer than an SDU may be.
+    too_long: u64,
+    /// The entity had given up for good.
+    down: u64,
+    /// The entity gave them up.
+    given_up: u64,
 }
 
 impl<M: Message, P: Sdu> Side<M, P> {
@@ -64,6 +80,7 @@ impl<M: Message, P: Sdu> Side<M, P> {
             held: VecDeque::new(),
             first: 0,
             given_up: 0,
+            turned_down: TurnedDown::default(),
             moves: 0,
             submitted: 0,
             delivered: 0,
@@ -80,7 +97,17 @@ impl<M: Message, P: Sdu> Side<M, P> {
         self.submitted += 1;
         if self.entity.submit(now, P::of(number, &frame, self.max_sdu_octets)) {
             self.held.push_back(Some(Held { entered: now, frame }));
+            return;
         }
+        let TurnedDown { full, too_long, down, .. } = &mut self.turned_down;
+        let reason = if self.failed {
+            down
+        } else if frame.octets(0) > u64::from(self.max_sdu_octets) {
+            too_long
+        } else {
+            full
+        };
+        *reason += 1;
     }
 
     /// Takes out a frame that has crossed.
@@ -94,7 +121,8 @@ impl<M: Message, P: Sdu> Side<M, P> {
     /// Drops the frames before `end`, and what is empty behind them.
     fn forget(&mut self, end: u64) {
         while self.held.front().is_some_and(|held| held.is_none() || self.first < end) {
-            self.held.pop_front();
+            let given_up = self.held.pop_front().flatten();
+            self.turned_down.given_up += u64::from(given_up.is_some());
             self.first += 1;
         }
     }
@@ -144,6 +172,11 @@ enum Next {
     Arrival(usize),
     Interval(usize),
     Entry,
+}
+
+/// The side at which a port is.
+fn side_of(port: Port) -> usize {
+    usize::from(port != Port::Hub)
 }
 
 impl<M: Message, P: Sdu> Pair<M, P> {
@@ -264,12 +297,9 @@ impl<M: Message, P: Sdu> Pair<M, P> {
     fn totals_of(&self, number: usize) -> Totals {
         let side = &self.sides[number];
         let airtime = side.channel.tti() * side.channel.counters().intervals;
-        Totals {
-            sent: side.delivered,
-            dropped: side.submitted - side.delivered - side.held.iter().flatten().count() as u64,
-            airtime,
-            ..Totals::default()
-        }
+        let TurnedDown { full, too_long, down, given_up } = side.turned_down;
+        let dropped = full + too_long + down;
+        Totals { sent: side.delivered, dropped, too_long, down, given_up, airtime, ..Totals::default() }
     }
 }
 
@@ -277,7 +307,7 @@ impl<M: Message, P: Sdu> Stage<M> for Pair<M, P> {
     fn handle(&mut self, now: Time, port: Port, frame: Frame<M>) {
         self.now = now;
         self.advance(now);
-        let number = usize::from(port != Port::Hub);
+        let number = side_of(port);
         let (mut at, spacing) = (now, frame.spacing);
         let mut rest = Some(frame);
         while let Some(frame) = rest {
@@ -325,6 +355,25 @@ impl<M: Message, P: Sdu> Stage<M> for Pair<M, P> {
         for (_, number, frame) in &self.entering {
             each(self.sides[*number].out, frame);
         }
+    }
+
+    fn settings(&self, port: Port) -> Settings {
+        self.sides[side_of(port)].channel.settings()
+    }
+
+    fn may_set(&self, port: Port, setting: Setting) -> Result<(), NotSettable> {
+        self.sides[side_of(port)].channel.may_set(setting)
+    }
+
+    fn set(&mut self, now: Time, port: Port, setting: Setting) -> Result<(), NotSettable> {
+        self.may_set(port, setting)?;
+        self.handle_timeout(now);
+        let Side { channel, entity, .. } = &mut self.sides[side_of(port)];
+        channel.set(setting);
+        if let Setting::Queue(octets) = setting {
+            entity.limit_transmission_buffer(BufferLimit::Octets(octets.get()));
+        }
+        Ok(())
     }
 
     fn never_rests(&self) -> bool {

@@ -7,10 +7,13 @@ use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_rlc::config::MaxTransmissions;
 
 use super::{Bearer, BearerConfig};
+use crate::pipe::QueueLimit;
 use crate::pipe::probe::{Probe, flatten};
 use crate::umts::{ChannelConfig, ErasureUnit, Erasures};
 
+mod live;
 mod octets;
+mod queue;
 
 /// 57.5 ms, as every channel here has.
 const PROCESSING: Span = Span::from_micros(57_500);
@@ -21,6 +24,7 @@ fn channel(kbps: u64, tti_ms: u64) -> ChannelConfig {
         tti: Span::from_millis(tti_ms),
         erasures: Erasures::default(),
         processing: PROCESSING,
+        queue: QueueLimit::Unbounded,
     }
 }
 

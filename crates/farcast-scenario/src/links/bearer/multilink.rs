@@ -8,8 +8,9 @@ use farcast_link::multilink::{
 };
 use farcast_link::ppp::EchoConfig;
 
-use super::{framing, queue};
+use super::framing;
 use crate::document::{DocumentError, Reader};
+use crate::links::queues::{Queue, queue, queue_of};
 
 /// How a call's end becomes known.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,7 +19,26 @@ enum Known {
     Echo,
 }
 
-pub(super) fn read(table: &mut Reader<'_>) -> Result<MultilinkConfig, DocumentError> {
+/// A bundle as it was read.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MultilinkSpec {
+    /// Its settings.
+    pub config: MultilinkConfig,
+    /// Whether anything was said of the limits of its queues, forward and back.
+    limits_said: [bool; 2],
+}
+
+impl MultilinkSpec {
+    /// Forward and back.
+    pub(super) fn queues(&mut self) -> [Queue<'_>; 2] {
+        let [rate, back_rate] = self.config.capacity();
+        let [said, back_said] = &mut self.limits_said;
+        let MultilinkConfig { queue, back_queue, .. } = &mut self.config;
+        [Queue { rate, limit: queue, said }, Queue { rate: back_rate, limit: back_queue, said: back_said }]
+    }
+}
+
+pub(super) fn read(table: &mut Reader<'_>) -> Result<MultilinkSpec, DocumentError> {
     let count = table.integer("links", 0..=u32::MAX)?;
     let wrong = match count {
         0 => Some("a bundle of no links carries nothing"),
@@ -29,6 +49,8 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<MultilinkConfig, DocumentEr
         return Err(table.refuse("links", wrong, format!("1 to {MOST_LINKS} links")));
     }
     let link = link(table)?;
+    let limit = queue(table)?;
+    let back_limit = queue_of(table, "return_queue", "return_queue_packets")?.or(limit);
     let config = MultilinkConfig {
         header: table.choice_or(
             "header",
@@ -37,7 +59,8 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<MultilinkConfig, DocumentEr
         )?,
         policy: policy(table)?,
         framing: framing(table)?,
-        queue: queue(table)?,
+        queue: limit.unwrap_or_default(),
+        back_queue: back_limit.unwrap_or_default(),
         link_buffer: table.integer_or("link_buffer", 0..=u16::MAX, 1)?,
         frame_loss: table.probability_or("per", Probability::ZERO)?,
         reassembly: reassembly(table)?,
@@ -52,7 +75,7 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<MultilinkConfig, DocumentEr
         };
         table.refuse(key, error.to_string(), "settings that a bundle can have")
     })?;
-    Ok(config)
+    Ok(MultilinkSpec { config, limits_said: [limit.is_some(), back_limit.is_some()] })
 }
 
 /// Each link has the same settings.

@@ -6,9 +6,10 @@ use farcast_core::random::RandomStream;
 use farcast_core::units::Bytes;
 use farcast_link::ppp::{EchoConfig, ErrorVector, LineConfig, LineErrors, Ppp, PppConfig, PppError};
 
-use super::{framing, queue};
+use super::framing;
 use crate::document::{DocumentError, Reader};
 use crate::links::link::schedule;
+use crate::links::queues::{Queue, queue};
 use farcast_link::BoxedStage;
 
 /// Two lines. Error vectors are drawn for each replication.
@@ -17,6 +18,8 @@ pub struct PppSpec {
     config: PppConfig,
     /// Forward and back.
     vectors: [Option<RandomVector>; 2],
+    /// Whether anything was said of the limits of their queues.
+    limits_said: [bool; 2],
 }
 
 /// So many errors at random places among so many bits, over and over.
@@ -48,7 +51,8 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<PppSpec, DocumentError> {
         inner.finish()?;
         Ok(read)
     };
-    let ((forward, forward_vector), (back, back_vector)) = (one("forward")?, one("return")?);
+    let ((forward, forward_vector, forward_said), (back, back_vector, back_said)) =
+        (one("forward")?, one("return")?);
     let config = PppConfig { forward, back, mtu, echo };
     config.check().map_err(|error| {
         let key = match error {
@@ -58,17 +62,18 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<PppSpec, DocumentError> {
         };
         table.refuse(key, error.to_string(), "settings that lines can have")
     })?;
-    Ok(PppSpec { config, vectors: [forward_vector, back_vector] })
+    Ok(PppSpec { config, vectors: [forward_vector, back_vector], limits_said: [forward_said, back_said] })
 }
 
-/// The keys of one direction.
+/// The keys of one direction, and whether they say anything of the limit of its queue.
 fn line(
     table: &mut Reader<'_>,
     mut line: LineConfig,
-) -> Result<(LineConfig, Option<RandomVector>), DocumentError> {
+) -> Result<(LineConfig, Option<RandomVector>, bool), DocumentError> {
     line.octet_bits = table.integer_or("octet_bits", 8..=12, line.octet_bits)?;
     line.delay = table.span_or("delay", line.delay)?;
-    line.queue = queue(table)?;
+    let limit = queue(table)?;
+    line.queue = limit.unwrap_or_default();
     line.cut_offs = schedule(table)?.unwrap_or_default();
     let ber = table.optional_probability("ber")?;
     let vector = vector(table)?;
@@ -83,7 +88,7 @@ fn line(
         (Some(ber), _) => LineErrors::Ber(ber),
         (None, _) => LineErrors::None,
     };
-    Ok((line, vector.filter(|vector| vector.errors > 0)))
+    Ok((line, vector.filter(|vector| vector.errors > 0), limit.is_some()))
 }
 
 /// `vector_errors` and `vector_bits`: an error vector that begins anew when it is over.
@@ -110,6 +115,15 @@ impl PppSpec {
     /// The propagation of both directions.
     pub(super) fn least_round_trip(&self) -> Span {
         self.config.forward.delay + self.config.back.delay
+    }
+
+    /// Forward and back.
+    pub(super) fn queues(&mut self) -> [Queue<'_>; 2] {
+        fn of<'a>(line: &'a mut LineConfig, said: &'a mut bool) -> Queue<'a> {
+            Queue { rate: line.capacity(), limit: &mut line.queue, said }
+        }
+        let [said, back_said] = &mut self.limits_said;
+        [of(&mut self.config.forward, said), of(&mut self.config.back, back_said)]
     }
 
     pub(super) fn stage<M: Message + Send + 'static>(&self, mut stream: RandomStream) -> BoxedStage<M> {

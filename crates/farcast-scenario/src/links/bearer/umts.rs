@@ -5,22 +5,45 @@ use std::num::NonZeroU32;
 use farcast_core::units::Bytes;
 use farcast_core::{Probability, Span};
 use farcast_link::umts::{BearerConfig, BearerError, ChannelConfig, ErasureUnit, Erasures};
-use farcast_rlc::config::{BufferLimit, Discard, MaxTransmissions, Polling, StatusReporting};
+use farcast_rlc::config::{Discard, MaxTransmissions, Polling, StatusReporting};
 use farcast_rlc::format::Format;
 use farcast_rlc::report::ReportForm;
 use farcast_rlc::{Config, ConfigError};
 
 use super::positive;
 use crate::document::{DocumentError, Reader};
+use crate::links::queues::{Queue, queue};
 
-pub(super) fn read(table: &mut Reader<'_>) -> Result<BearerConfig, DocumentError> {
+/// A bearer as it was read.
+#[derive(Clone, PartialEq, Debug)]
+pub struct UmtsSpec {
+    /// Its settings.
+    pub config: BearerConfig,
+    /// Whether anything was said of the limits of its queues, forward and back.
+    limits_said: [bool; 2],
+}
+
+impl UmtsSpec {
+    /// Forward and back.
+    pub(super) fn queues(&mut self) -> [Queue<'_>; 2] {
+        let [rate, back_rate] = self.config.capacity();
+        let [said, back_said] = &mut self.limits_said;
+        let BearerConfig { downlink, uplink, .. } = &mut self.config;
+        [
+            Queue { rate, limit: &mut downlink.queue, said },
+            Queue { rate: back_rate, limit: &mut uplink.queue, said: back_said },
+        ]
+    }
+}
+
+pub(super) fn read(table: &mut Reader<'_>) -> Result<UmtsSpec, DocumentError> {
     let mut one = |key| {
         let mut inner = table.table(key)?;
         let read = channel(&mut inner)?;
         inner.finish()?;
         Ok(read)
     };
-    let (downlink, uplink) = (one("forward")?, one("return")?);
+    let ((downlink, said), (uplink, back_said)) = (one("forward")?, one("return")?);
     let config = BearerConfig { downlink, uplink, rlc: rlc(table)? };
     config.check().map_err(|error| {
         let key = match &error {
@@ -33,13 +56,14 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<BearerConfig, DocumentError
         };
         table.refuse(key, error.to_string(), "settings that a bearer can have")
     })?;
-    Ok(config)
+    Ok(UmtsSpec { config, limits_said: [said, back_said] })
 }
 
-/// A dedicated channel.
-fn channel(table: &mut Reader<'_>) -> Result<ChannelConfig, DocumentError> {
+/// A dedicated channel, and whether anything is said of the limit of its queue.
+fn channel(table: &mut Reader<'_>) -> Result<(ChannelConfig, bool), DocumentError> {
     let units = [("tti", ErasureUnit::Tti), ("pdu", ErasureUnit::Pdu)];
-    Ok(ChannelConfig {
+    let limit = queue(table)?;
+    let config = ChannelConfig {
         rate: table.rate("rate")?,
         tti: table.span_or("tti", Span::from_millis(10))?,
         erasures: Erasures {
@@ -47,7 +71,9 @@ fn channel(table: &mut Reader<'_>) -> Result<ChannelConfig, DocumentError> {
             rate: table.probability_or("erasures", Probability::ZERO)?,
         },
         processing: table.span_or("processing", Span::ZERO)?,
-    })
+        queue: limit.unwrap_or_default(),
+    };
+    Ok((config, limit.is_some()))
 }
 
 /// Radio Link Control, alike at both ends.
@@ -59,14 +85,12 @@ fn rlc(table: &mut Reader<'_>) -> Result<Config, DocumentError> {
     };
     let format = Format { pdu_octets, header_extension: table.flag_or("header_extension", false)? };
     let window = table.integer_or("window", 1..=4095, default.tx_window)?;
-    let buffer = table.optional_integer("buffer_packets", 1..=u64::from(u32::MAX))?;
     let (max_transmissions, discard) = (transmissions(table)?, discard(table)?);
     let mut rlc = Config {
         format,
         peer_format: format,
         tx_window: window,
         rx_window: window,
-        transmission_buffer: buffer.map(BufferLimit::Sdus),
         polling: polling(table, default.polling)?,
         status: status(table, default.status)?,
         max_transmissions,

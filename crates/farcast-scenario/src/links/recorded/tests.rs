@@ -5,6 +5,8 @@ use farcast_core::{Among, Probability, Time};
 
 use super::*;
 use crate::document::Document;
+use farcast_link::pipe::QueueLimit;
+
 use crate::links::{DefaultQueue, LinkSpec, Links};
 
 const TRACE: &str = "0\n5\n5\n10\n";
@@ -41,13 +43,13 @@ fn a_trace_and_a_timeline_are_read_with_their_keys() {
     let trace = Arc::new(RateTrace::parse(TRACE).expect("valid"));
     let (queue, delay, overhead) = (QueueLimit::Packets(7), Span::from_millis(30), 4);
     let config = TracePipeConfig { trace, queue, delay, overhead };
-    assert_eq!(links.forward, LinkSpec::Trace(TraceSpec { config, limited: true }));
+    assert_eq!(links.forward, LinkSpec::Trace(TraceSpec { config, limit_said: true }));
     assert_eq!(links.losses.per().map(Probability::get), Some(0.5));
 
     let timeline = Timeline::parse(TABLE, Some(Span::from_secs(3))).expect("valid");
     let (timeline, queue) = (Arc::new(timeline), QueueLimit::Octets(9000));
     let config = TimelinePipeConfig { timeline, queue, overhead: 0 };
-    assert_eq!(links.back, LinkSpec::Timeline(TimelineSpec { config, limited: true }));
+    assert_eq!(links.back, LinkSpec::Timeline(TimelineSpec { config, limit_said: true }));
     assert!(links.forward.takes_time() && links.back.takes_time());
     assert_eq!(links.round_trip(), Span::from_millis(30 + 20));
     assert_eq!(links.clone().default_queues(Span::ZERO), []);
@@ -73,9 +75,10 @@ fn queues_without_a_limit_get_a_bandwidth_delay_product() {
                 [link.forward]\nkind = \"timeline\"\ntimeline = \"a.csv\"\n[link.return]\ndelay = \"80 ms\"\n";
     let mut links = read(&document(text, &[])).expect("valid");
     // A round trip of 20 + 80 ms; 4 x 1504 octets in 10 ms, and 8 Mbit/s at most.
-    let given: Vec<_> = [("cell", 60_160), ("forward", 100_000)]
-        .map(|(stage, octets)| DefaultQueue { stage: stage.into(), octets })
-        .into();
+    let given: Vec<_> =
+        [("cell", "link.stages.cell.queue", 60_160), ("forward", "link.forward.queue", 100_000)]
+            .map(|(stage, key, octets)| DefaultQueue { stage: stage.into(), key: key.into(), octets })
+            .into();
     assert_eq!(links.default_queues(Span::ZERO), given);
     assert_eq!(links.default_queues(Span::ZERO), [], "they have one now");
 }

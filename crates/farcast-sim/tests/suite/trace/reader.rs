@@ -71,7 +71,7 @@ pub(crate) fn read(octets: &[u8]) -> File {
                 file.comment = text(&options(&body[16..]), 1).unwrap();
             }
             1 => {
-                assert_eq!((u16_at(body, 0), u16_at(body, 2), u32_at(body, 4)), (101, 0, 0));
+                assert_eq!((u16_at(body, 0), u16_at(body, 2), u32_at(body, 4)), (228, 0, 0));
                 let options = options(&body[8..]);
                 assert_eq!(options[&9], [9]);
                 file.interfaces.push(text(&options, 2).unwrap());

@@ -208,16 +208,17 @@ queue_packets = 30
 "#,
     r#"
 kind = "umts"
-buffer_packets = 30
 [link.stages.poll]
 timer = "100 ms"
 [link.stages.forward]
 rate = "960 kbit/s"
 erasures = 0.1
 processing = "8 ms"
+queue_packets = 30
 [link.stages.return]
 rate = "256 kbit/s"
 processing = "8 ms"
+queue_packets = 30
 "#,
 ];
 

@@ -29,9 +29,11 @@ timestamps = false
 [link.forward]
 rate = "100 kbit/s"
 delay = "200 ms"
+queue = "unlimited"
 [link.return]
 rate = "100 kbit/s"
 delay = "200 ms"
+queue = "unlimited"
 "#;
 
 fn ftp(flow: &FlowOutcome) -> &FtpReport {

@@ -40,6 +40,13 @@ fn presets_have_defaults_that_keys_change() {
         (&["traffic.bulk.recovery=newreno"], "sack", "false"),
         (&["traffic.bulk.preset=modern"], "congestion", "\"cubic\""),
         (&["traffic.bulk.preset=modern"], "recovery", "\"sack\""),
+        (&["traffic.bulk.preset=modern"], "rto.variation", "\"linux\""),
+        (&["traffic.bulk.preset=linux_2_4"], "rto.variation", "\"rfc6298\""),
+        (&["traffic.bulk.preset=modern"], "after_timeout", "\"linux\""),
+        (&["traffic.bulk.preset=rfc"], "after_timeout", "\"slow_start\""),
+        (&["traffic.bulk.preset=modern"], "reduction", "\"proportional_safe\""),
+        (&["traffic.bulk.preset=modern"], "increase", "\"delivered\""),
+        (&["traffic.bulk.preset=rfc", "traffic.bulk.increase=octets"], "increase", "\"octets\""),
         (&["traffic.bulk.preset=linux_2_4"], "delayed_ack", "\"quick\""),
         (&["traffic.bulk.preset=rfc"], "initial_window", "\"rfc6928\""),
         (

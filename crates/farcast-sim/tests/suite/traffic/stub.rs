@@ -128,7 +128,7 @@ impl Flow for Window {
 /// A window over the links of [`CBR`]: 1 ms for a packet of 125 octets there, 100 ms there and 100 ms back. `lost` are the
 /// packets to the terminal that are lost.
 fn play(flow: Window, lost: &str) -> Star<'static> {
-    let mut config = scenario(CBR, &[]).star(1, 0);
+    let mut config = scenario(CBR, &["link.forward.queue=unlimited"]).star(1, 0);
     let vector = parse_error_vector(lost).unwrap();
     config.flows = vec![FlowConfig {
         name: "window".into(),

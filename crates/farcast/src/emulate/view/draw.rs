@@ -12,11 +12,19 @@ use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table};
 use super::keys::{KEYS, name};
 use super::state::View;
 
+/// Lines that are neither of a chart nor of a histogram nor rows of a table: head, message and keys, what is below the charts
+/// and around them, and frames and headings.
+const AROUND: u16 = 3 + 6 + 3 + 4;
+
 /// Draws the view on the whole screen.
 pub(super) fn draw(frame: &mut Frame, view: &View) {
     let area = frame.area();
-    let chart = (area.height / 8).clamp(2, 10);
     let histogram = (area.height / 12).clamp(2, 6);
+    // What the tables do not need the charts take.
+    let rows = view.latest.as_ref().map_or(0, |latest| latest.terminals.len().max(latest.programs.len()));
+    let needed = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(AROUND + histogram);
+    let least = (area.height / 8).clamp(2, 10);
+    let chart = area.height.saturating_sub(needed).clamp(least, (area.height / 3).max(least));
     let heights = [
         Constraint::Length(1),
         Constraint::Length(chart + 6),
@@ -44,15 +52,18 @@ pub(super) fn draw(frame: &mut Frame, view: &View) {
 
 fn header(frame: &mut Frame, area: Rect, view: &View) {
     let description = &view.description;
-    let mut spans = vec![
-        Span::from("farcast emulate ").bold(),
+    let mut spans = vec![Span::from("farcast emulate ").bold()];
+    // The description comes before the first snapshot.
+    let Some(snapshot) = &view.latest else {
+        frame.render_widget(Line::from(spans), area);
+        return;
+    };
+    spans.extend([
         Span::from(&*description.link).bold().cyan(),
         Span::from(format!("  seed {}", description.seed)),
-    ];
-    if let Some(snapshot) = &view.latest {
-        spans.push(Span::from(format!("  {:.1} s  ", snapshot.time_s)));
-        spans.push(validity(&snapshot.lateness));
-    }
+        Span::from(format!("  {:.1} s  ", snapshot.time_s)),
+        validity(&snapshot.lateness),
+    ]);
     frame.render_widget(Line::from(spans), area);
     let version = format!("{}  process {}", description.version, description.pid);
     frame.render_widget(Line::from(version).dim().right_aligned(), area);

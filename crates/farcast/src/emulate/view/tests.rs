@@ -70,6 +70,7 @@ fn minute() -> View {
             entered: count(5300, 7_950_000),
             delivered: count(5253, 7_879_500),
             lost: count(12, 18_000),
+            given_up: Count::default(),
             dropped: count(3, 4500),
             inside: count(43, 64_500),
             queue_octets: Some(12_345),
@@ -77,6 +78,7 @@ fn minute() -> View {
             delivered_bps: 2e6 * share,
             rate_bps: Some(2_000_000),
             delay_s: Some(0.26),
+            queue_limit_octets: Some(65_000),
             per: Some(0.001),
             outage_s: Some(3.25),
         };
@@ -174,6 +176,29 @@ fn the_chart_is_the_last_minute_and_its_top_the_rate() {
     // With more columns than points there are gaps, with none there is nothing.
     assert_eq!(view.chart(Way::Forward, 600).iter().flatten().count(), 120);
     assert_eq!(view.chart(Way::Forward, 0), []);
+}
+
+#[test]
+fn charts_take_what_tables_do_not_need() {
+    let mut view = minute();
+    // On the plateau a column of the chart is full blocks. Of 40 lines it has an eighth at least and a third at most.
+    let chart = |view: &View, height: u16| {
+        let rows = rows(&drawn(view, 122, height));
+        rows[2..].iter().take_while(|row| row.chars().nth(31) == Some('\u{2588}')).count()
+    };
+    assert_eq!(chart(&view, 40), 5);
+    view.latest.as_mut().unwrap().terminals = terminals(2);
+    assert_eq!(chart(&view, 40), 13);
+    // Four programs take seven lines with their frame, and 15 are neither theirs nor the chart's.
+    assert_eq!(chart(&view, 32), 10);
+    assert_eq!(chart(&view, 29), 7);
+    for height in [26, 29, 32, 40] {
+        let shown = picture(&view, 122, height);
+        assert!(shown.contains("signal 15") && shown.contains("max 27.1 ms"), "{shown}");
+    }
+    // Before anything is known, nothing is made up.
+    let nothing = picture(&View::default(), 80, 24);
+    assert!(nothing.contains("waiting for the emulation") && !nothing.contains("seed"), "{nothing}");
 }
 
 #[test]

@@ -10,14 +10,16 @@ use farcast_tcp::{Algorithm, Config};
 
 use crate::{Failure, shipped};
 
-/// A satellite for files to many: 2 Mbit/s, and a thin way back.
+/// A satellite for files to many: 2 Mbit/s, and a thin way back. Nothing is dropped.
 const GEO: &str = r#"
 [link.forward]
 rate = "2 Mbit/s"
 delay = "260 ms"
+queue = "unlimited"
 [link.return]
 rate = "64 kbit/s"
 delay = "260 ms"
+queue = "unlimited"
 "#;
 
 /// A link for TCP with 100 ms one way; queues of one bandwidth-delay product, 50,000 octets.
@@ -143,7 +145,7 @@ pub(super) const CASES: [Case; 9] = [
     mftp(
         "MFTP to 3 receivers: bgan, PER 0.005 of each PDU",
         Link::Shipped("bgan"),
-        &["link.forward.per=0.005"],
+        &["link.forward.per=0.005", "link.forward.queue=unlimited", "link.return.queue=unlimited"],
         60_000,
         "300 kbit/s",
     ),

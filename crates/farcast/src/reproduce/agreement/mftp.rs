@@ -18,9 +18,9 @@ use super::cases::RECEIVERS;
 use super::runs::{Ending, Job, Outcome, failure, hurry};
 use crate::Failure;
 
-/// How much sending time a late wake-up may make up for at once, as `farcast send` has it: without it a driver in real
-/// time falls behind its rate.
-const CREDIT: Span = Span::from_millis(5);
+/// How much sending time a late wake-up may make up for at once, as `farcast send` has it at these rates: without it a driver
+/// in real time falls behind.
+const CREDIT: Span = Span::from_millis(20);
 
 /// What the sender knows.
 struct Sent {

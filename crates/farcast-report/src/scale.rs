@@ -1,6 +1,6 @@
 //! From seconds to places on the page.
 
-use super::Point;
+use crate::timeline::Point;
 
 /// The axis of time.
 #[derive(Clone, Copy, Debug)]

@@ -83,6 +83,12 @@ impl Svg {
         self.close("line", tip);
     }
 
+    /// A path that is written already.
+    pub(super) fn path(&mut self, class: &str, path: &str, tip: &str) {
+        self.write(format_args!(r#"<path class="{class}" d="{path}""#));
+        self.close("path", tip);
+    }
+
     /// A shape, `path` being relative to `at`.
     pub(super) fn shape(&mut self, class: &str, at: (f64, f64), path: &str, tip: &str) {
         let (x, y) = (Coordinate(at.0), Coordinate(at.1));

@@ -1,0 +1,131 @@
+//! Losses found by the time of sending, and probes of the tail (RFC 8985).
+
+use farcast_core::{Span, Time};
+
+use super::Connection;
+use super::recovery::{News, Phase, THRESHOLD};
+use super::timing::Timer;
+use crate::scoreboard::Delivered;
+
+/// RFC 8985's state.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rack {
+    /// When the segment that was sent last of those delivered was sent, and its end.
+    latest: Option<(Time, u64)>,
+    /// Its round trip.
+    trip: Span,
+    /// A segment was seen to arrive out of order.
+    reordered: bool,
+    /// Quarters of the least round trip that reordering may take (`reo_wnd_mult`), and for how many recoveries yet.
+    quarters: u64,
+    persist: u32,
+    /// The round in which a repetition was counted ends there.
+    round_end: u64,
+}
+
+impl Rack {
+    /// A timeout: without SACK nothing is known any more of what was delivered.
+    pub(super) fn time_out(&mut self, sack: bool) {
+        self.latest = self.latest.filter(|_| sack);
+    }
+}
+
+impl Connection {
+    /// RFC 8985 section 6.2 steps 1 to 3.
+    pub(super) fn track_time(&mut self, news: &News) {
+        self.rack.reordered |= news.delivered.reordered;
+        if let Some((sent, end, again)) = news.delivered.latest {
+            let trip = news.now.since(sent);
+            // What was sent twice may have been acknowledged for its first time. The timestamp echoed does not tell that of
+            // what is out of order: it is that of the last segment in order (RFC 7323 section 4.3). Linux does not look.
+            let doubtful = again && trip < self.estimator.least();
+            if !doubtful && self.rack.latest.is_none_or(|latest| latest < (sent, end)) {
+                self.rack.latest = Some((sent, end));
+                self.rack.trip = trip;
+            }
+        }
+        if news.repeated && news.position >= self.rack.round_end {
+            self.rack.round_end = self.board.next();
+            self.rack.quarters += 1;
+            self.rack.persist = 16;
+        }
+    }
+
+    /// How long after its turn a segment may still come (step 4).
+    fn patience(&self) -> Span {
+        let segments = self.board.sacked() / self.smss;
+        if !self.rack.reordered && (self.phase != Phase::Open || segments >= u64::from(THRESHOLD)) {
+            return Span::ZERO;
+        }
+        let quarter = Span::from_nanos(self.estimator.least().as_nanos() / 4);
+        let most = self.estimator.smoothed().unwrap_or(Span::ZERO);
+        (quarter * (self.rack.quarters + 1)).min(most)
+    }
+
+    pub(super) fn find_losses_by_rack(&mut self, now: Time) -> bool {
+        let Some(latest) = self.rack.latest else { return false };
+        let patience = self.rack.trip + self.patience();
+        let (more, next) = self.board.lose_by_time(now, latest, patience);
+        match next {
+            Some(at) => self.timers.set(Timer::Reorder as usize, at),
+            None => self.timers.stop(Timer::Reorder as usize),
+        }
+        more
+    }
+
+    /// The reordering timer: what has not come by now is lost.
+    pub(super) fn find_losses_by_time(&mut self, now: Time) {
+        let begins = match self.phase {
+            Phase::Open => true,
+            Phase::Loss { .. } => self.times_out_as_linux(),
+            Phase::Recovery { .. } => false,
+        };
+        if !self.find_losses_by_rack(now) || !begins {
+            return;
+        }
+        let news = News {
+            now,
+            position: self.board.first(),
+            delivered: Delivered::default(),
+            advanced: false,
+            duplicate: false,
+            repeated: false,
+            echo: None,
+            busy: false,
+            flight: self.board.flight(),
+        };
+        self.recover_from_loss(&news);
+    }
+
+    /// A recovery has ended without a repetition being reported: reordering is less of a worry (section 6.2).
+    pub(super) fn trust_more(&mut self) {
+        self.rack.persist = self.rack.persist.saturating_sub(1);
+        if self.rack.persist == 0 {
+            self.rack.quarters = 0;
+        }
+    }
+
+    /// Whether the probe of the tail has repaired a loss, which costs as any (RFC 8985 section 7.4.2). The acknowledgment of
+    /// the probe itself may be that of what it repeats: only one beyond it is sure.
+    pub(super) fn hear_of_probe(&mut self, news: &News) {
+        let Some((end, again)) = self.probe else { return };
+        let both_arrived = again && news.repeated;
+        if !both_arrived && (news.position < end || (again && news.position == end)) {
+            return;
+        }
+        self.probe = None;
+        if again && !both_arrived && self.phase == Phase::Open {
+            let base = if self.config.halve_window { self.congestion.window } else { news.flight };
+            self.congestion.lose(base);
+            self.congestion.window = self.congestion.window.min(self.congestion.threshold);
+        }
+    }
+
+    /// A peer that does not report repetitions answers the second copy with an acknowledgment that says nothing new (RFC
+    /// 8985 section 7.4.2).
+    pub(super) fn hear_of_probe_silently(&mut self, position: u64) {
+        if self.probe == Some((position, true)) {
+            self.probe = None;
+        }
+    }
+}

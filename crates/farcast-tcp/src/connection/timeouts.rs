@@ -1,0 +1,96 @@
+//! Retransmission timeouts: what they cost, and what is sent after them.
+
+use super::Connection;
+use super::recovery::{News, Phase};
+use super::timing::Timer;
+use crate::config::{AfterTimeout, Recovery};
+
+impl Connection {
+    /// Whether timeouts are what they are in Linux, which needs SACK.
+    pub(super) fn times_out_as_linux(&self) -> bool {
+        self.config.after_timeout == AfterTimeout::Linux && self.sack
+    }
+
+    /// A retransmission timeout (RFC 5681 section 3.1, RFC 6675 section 5.1).
+    pub(super) fn time_is_out(&mut self) {
+        let linux = self.times_out_as_linux();
+        // Nothing was acknowledged since the last timeout.
+        let repeated = self.retries > 1;
+        // Where acknowledgments have told of a loss, the timeout is not spurious (RFC 5682 section 2.1 step 1). Where they
+        // have told nothing since the last one, it may be.
+        let doubtful = if linux {
+            self.phase == Phase::Open || repeated
+        } else {
+            self.phase == Phase::Open && self.board.len() > 1
+        };
+        self.pay_for_timeout(linux, repeated);
+        self.recover = self.board.next();
+        self.phase = Phase::Loss { point: self.recover };
+        (self.duplicates, self.sent_early, self.credit, self.probe) = (0, 0, 0, None);
+        self.timers.stop(Timer::Reorder as usize);
+        self.timers.stop(Timer::Probe as usize);
+        if self.config.frto && doubtful {
+            self.ask_whether_spurious();
+        } else {
+            self.stop_asking();
+            self.board.lose_all();
+        }
+        self.congestion.collapse();
+        self.force = true;
+        self.rack.time_out(self.sack);
+    }
+
+    /// Lowers the threshold, unless this timeout belongs to what it was lowered for.
+    fn pay_for_timeout(&mut self, linux: bool, repeated: bool) {
+        let first = self.board.first();
+        let underway = matches!(self.phase, Phase::Loss { point } if first < point);
+        let again = underway && (repeated || !linux);
+        let reduced =
+            self.config.halve_window && matches!(self.phase, Phase::Recovery { point, .. } if first < point);
+        if again || reduced {
+            return;
+        }
+        let flight = self.board.flight();
+        // In a recovery without SACK duplicates have inflated both: what the window had come down to counts.
+        let inflated = matches!(self.phase, Phase::Recovery { .. }) && !self.recovery().needs_sack();
+        let most = if inflated { self.congestion.threshold } else { self.congestion.window };
+        let base = if self.config.halve_window { self.congestion.window } else { flight };
+        self.suspect(!linux);
+        self.congestion.lose(base.min(most));
+    }
+
+    /// An acknowledgment after a timeout.
+    pub(super) fn climb_after_timeout(&mut self, news: &News, point: u64) {
+        let linux = self.times_out_as_linux();
+        if self.is_asking() && self.judge_timeout(news) && !linux {
+            return;
+        }
+        if self.phase == Phase::Open {
+            // It was spurious, but what it did not take for lost may be.
+            if self.find_losses(news) {
+                self.recover_from_loss(news);
+            } else {
+                self.grow(news);
+            }
+            return;
+        }
+        let copies = self.board.copies();
+        if self.recovery() == Recovery::Rack && !self.board.is_empty() {
+            self.find_losses(news);
+        }
+        let mut worse = linux && self.board.copies() < copies;
+        if news.position >= point {
+            self.phase = Phase::Open;
+            (self.duplicates, self.sent_early, self.force) = (0, 0, false);
+            self.forget_suspicion();
+            worse = linux && self.board.has_lost();
+        }
+        if worse {
+            // What was sent again is lost again, or what was sent since: that is congestion a second time (RFC 5681
+            // section 4.3), and slow start is not what follows.
+            self.recover_from_loss(news);
+        } else {
+            self.grow(news);
+        }
+    }
+}

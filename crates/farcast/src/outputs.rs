@@ -1,0 +1,68 @@
+//! Files that a command is told to write: what else they must not be.
+
+use std::path::{Path, PathBuf};
+
+use crate::Failure;
+
+/// Refuses two of `files`, each with the word of the command line that names it, if they are one file, however their paths
+/// are written: the later would replace the earlier.
+pub(crate) fn distinct(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+    let mut seen: Vec<(&str, PathBuf)> = Vec::new();
+    for (word, path) in files.iter().filter_map(|(word, path)| Some((*word, (*path)?))) {
+        let found = place(path);
+        if let Some((other, _)) = seen.iter().find(|(_, place)| *place == found) {
+            let path = path.display();
+            return Err(Failure::usage(format!(
+                "{other} and {word} are one file, \"{path}\": give each a file of its own"
+            )));
+        }
+        seen.push((word, found));
+    }
+    Ok(())
+}
+
+/// Refuses a `--log` that is `path` or lies below it; `why` says what would become of it.
+pub(crate) fn log_outside(log: Option<&Path>, path: &Path, why: &str) -> Result<(), Failure> {
+    let Some(log) = log.filter(|log| place(log).starts_with(place(path))) else { return Ok(()) };
+    let (log, path) = (log.display(), path.display());
+    Err(Failure::usage(format!("--log \"{log}\" lies in \"{path}\", {why}: put it elsewhere")))
+}
+
+/// What `path` stands for, without links and detours; a file that is not there yet by its directory.
+fn place(path: &Path) -> PathBuf {
+    let parent = path.parent().map(|parent| if parent == Path::new("") { Path::new(".") } else { parent });
+    let in_parent = || Some(parent?.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(in_parent).unwrap_or_else(|| path.to_path_buf())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_one_place_under_all_its_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("d")).unwrap();
+        std::fs::write(root.join("there"), "").unwrap();
+        std::os::unix::fs::symlink("there", root.join("link")).unwrap();
+        std::os::unix::fs::symlink("d", root.join("e")).unwrap();
+        for (one, other, same) in [
+            ("there", "./there", true),
+            ("there", "d/../there", true),
+            ("there", "link", true),
+            ("new", "e/../new", true),
+            ("d/new", "e/new", true),
+            ("d/new", "new", false),
+            ("there", "new", false),
+            ("absent/new", "absent/new", true),
+            ("absent/new", "new", false),
+        ] {
+            assert_eq!(place(&root.join(one)) == place(&root.join(other)), same, "{one} and {other}");
+        }
+        // Tests run in the directory of their crate.
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap();
+        assert_eq!(place(Path::new("new")), here.join("new"));
+        assert_eq!(place(Path::new("src/../Cargo.toml")), here.join("Cargo.toml"));
+    }
+}
