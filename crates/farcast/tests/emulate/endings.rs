@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use super::run::{Emulate, Way, link};
 use crate::common::{Ended, Place};
@@ -30,6 +30,15 @@ fn the_near_programs_exit_code_is_ours() {
         let ended = near(script);
         assert_eq!(ended.code, Some(code), "{script}: {}", ended.story());
     }
+}
+
+#[test]
+fn the_exit_code_counts_where_nobody_reads_the_summary() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_farcast"));
+    command.args(["emulate", "geo", "--", "sh", "-c", "exit 3"]).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(3));
 }
 
 #[test]

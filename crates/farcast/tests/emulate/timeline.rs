@@ -151,6 +151,7 @@ fn the_page_counts_what_the_log_has() {
     let (log, page, again) = (place.path("run.csv"), place.path("run.html"), place.path("again.html"));
     let script = place.path("burst.py");
     fs::write(&script, BURST).unwrap();
+    // ping fails where all its answers were lost, which is none of the page's business.
     let text = format!(
         "receivers = 3\n\
          [[programs]]\nname = \"burst\"\non = \"hub\"\ncommand = \"python3 {}\"\n\
