@@ -168,7 +168,7 @@ fuzz_target!(|input: &[u8]| {
             if population.poll_timeout() <= now {
                 population.handle_timeout(now);
             }
-            let mut message = Some(Message { transmission: 1, body });
+            let mut message = Some(Message::new(1, body));
             while let Some(whole) = message.take() {
                 let merged = world.merged.then_some(back.as_mut());
                 let mut channel =

@@ -296,11 +296,14 @@ pub enum Reject {
     /// Two members claim one identity.
     #[error("identity already in use")]
     Collision,
+    /// It does not show that it comes from whom it names.
+    #[error("message without proof")]
+    Unproven,
 }
 
 impl Reject {
     /// Every reason, in the order of [`RejectCounts`].
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::OtherSession,
         Self::Stranger,
         Self::OutOfRange,
@@ -309,6 +312,7 @@ impl Reject {
         Self::Duplicate,
         Self::Limit,
         Self::Collision,
+        Self::Unproven,
     ];
 }
 

@@ -136,9 +136,16 @@ impl FromStr for BitRate {
 impl FromStr for Span {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        const TABLE: [(&str, f64); 6] =
-            [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
-        let seconds = scaled(text, &TABLE, "ns, us, ms, s, min, h", "250 ms")?;
+        const TABLE: [(&str, f64); 7] = [
+            ("ns", 1e-9),
+            ("us", 1e-6),
+            ("ms", 1e-3),
+            ("s", 1.0),
+            ("min", 60.0),
+            ("h", 3600.0),
+            ("d", 86_400.0),
+        ];
+        let seconds = scaled(text, &TABLE, "ns, us, ms, s, min, h, d", "250 ms")?;
         if !(0.0..=1e9).contains(&seconds) {
             return Err(UnitError::Range { range: "0 s to 1e9 s" });
         }

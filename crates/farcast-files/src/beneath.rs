@@ -5,13 +5,14 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat};
 use rustix::io::{Errno, Result};
 
-use crate::StoreError;
 use crate::error::as_path;
+use crate::{StoreError, Usage};
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 
@@ -42,8 +43,15 @@ impl Root {
 
     /// The bytes that the file system can still take.
     pub(crate) fn available(&self) -> Result<u64> {
+        Ok(self.free()?.octets)
+    }
+
+    /// What the file system can still take.
+    pub(crate) fn free(&self) -> Result<Usage> {
         let stat = fs::fstatvfs(&self.fd)?;
-        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+        // Where files are not counted, as on btrfs, there may be any number.
+        let inodes = if stat.f_files == 0 { u64::MAX } else { stat.f_favail };
+        Ok(Usage { octets: stat.f_bavail.saturating_mul(stat.f_frsize), inodes })
     }
 
     /// Opens `path`; a symbolic link anywhere gives `ELOOP` or `ENOTDIR`.
@@ -114,16 +122,11 @@ impl Root {
         }
     }
 
-    /// The size of the regular file at `path`; `None` if nothing is there.
+    /// The regular file at `path`; `None` if nothing is there.
     ///
     /// Anything else gives `ELOOP` (symbolic link) or `EISDIR` (directory, device, ...).
     pub(crate) fn regular(&self, path: &[u8]) -> Result<Option<Stat>> {
-        let Some(stat) = self.stat(path)? else { return Ok(None) };
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Ok(Some(stat)),
-            FileType::Symlink => Err(Errno::LOOP),
-            _ => Err(Errno::ISDIR),
-        }
+        regular(self.stat(path)?)
     }
 
     /// Refuses anything but a directory at `path`; nothing there is well too.
@@ -135,31 +138,22 @@ impl Root {
         }
     }
 
-    /// Makes sure that the directory `path` exists, with all above it.
-    pub(crate) fn make_directories(&self, path: &[u8]) -> Result<()> {
-        if let Ok(Some(stat)) = self.stat(path)
-            && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
-        {
-            return Ok(());
-        }
-        for end in
-            path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at).chain([path.len()])
-        {
-            self.make_directory(&path[..end])?;
-        }
-        Ok(())
-    }
-
-    /// Makes the directory `path` unless it exists; its parent must.
-    pub(crate) fn make_directory(&self, path: &[u8]) -> Result<()> {
-        // Nobody else gets in before the product is complete; the manifest's mode is set then.
-        match self.in_parent(path, |dir, name| fs::mkdirat(dir, name, Mode::RWXU)) {
+    /// Makes the directory `path` unless it exists; its parent must. It gets what the umask leaves of `mode`, and its owner may
+    /// always use it. Whether it was made.
+    pub(crate) fn make_directory(&self, path: &[u8], mode: Mode) -> Result<bool> {
+        let mode = (mode & !umask()) | Mode::RWXU;
+        let result = self.in_parent(path, |dir, name| {
+            fs::mkdirat(dir, name, mode)?;
+            if umask().intersects(mode) { fs::chmodat(dir, name, mode, AtFlags::empty()) } else { Ok(()) }
+        });
+        match result {
+            Ok(()) => return Ok(true),
             Err(Errno::EXIST) => {}
-            other => return other,
+            Err(errno) => return Err(errno),
         }
         let Some(stat) = self.stat(path)? else { return Err(Errno::NOENT) };
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => Ok(()),
+            FileType::Directory => Ok(false),
             FileType::Symlink => Err(Errno::LOOP),
             _ => Err(Errno::NOTDIR),
         }
@@ -215,6 +209,49 @@ impl Root {
     }
 }
 
+/// Looks at many paths, whose directories are opened once for all that follow each other in one: for a moment in which
+/// nothing is written.
+pub(crate) struct Look<'r> {
+    root: &'r Root,
+    /// The directory of the last path, and its descriptor if it is there.
+    at: Option<(Vec<u8>, Option<OwnedFd>)>,
+}
+
+impl<'r> Look<'r> {
+    pub(crate) fn new(root: &'r Root) -> Self {
+        Self { root, at: None }
+    }
+
+    /// The same as [`Root::regular`].
+    pub(crate) fn regular(&mut self, path: &[u8]) -> Result<Option<Stat>> {
+        let (Some(parent), name) = parent_of(path) else { return self.root.regular(path) };
+        let dir = match self.at.take() {
+            Some((at, dir)) if at == parent => dir,
+            _ => match self.root.open_at(parent, DIRECTORY, Mode::empty()) {
+                Ok(dir) => Some(dir),
+                Err(Errno::NOENT) => None,
+                Err(errno) => return Err(errno),
+            },
+        };
+        let (_, dir) = self.at.insert((parent.to_vec(), dir));
+        let Some(dir) = dir else { return Ok(None) };
+        match fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => regular(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+}
+
+/// `stat` if it is of a regular file.
+fn regular(stat: Option<Stat>) -> Result<Option<Stat>> {
+    match stat.as_ref().map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+        None | Some(FileType::RegularFile) => Ok(stat),
+        Some(FileType::Symlink) => Err(Errno::LOOP),
+        Some(_) => Err(Errno::ISDIR),
+    }
+}
+
 /// The kernel says `ENOTDIR` for a link that was not followed; callers want to know which it was.
 fn told_apart(parent: impl AsFd, name: &[u8], errno: Errno) -> Errno {
     if errno != Errno::NOTDIR {
@@ -224,6 +261,17 @@ fn told_apart(parent: impl AsFd, name: &[u8], errno: Errno) -> Errno {
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => Errno::LOOP,
         _ => errno,
     }
+}
+
+/// The bits that are taken from the mode of whatever this process makes.
+pub(crate) fn umask() -> Mode {
+    static UMASK: OnceLock<Mode> = OnceLock::new();
+    *UMASK.get_or_init(|| {
+        // It is read by setting it; what another thread makes in between is its owner's alone.
+        let mask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
+        rustix::process::umask(mask);
+        mask
+    })
 }
 
 /// The directory part, if any, and the last component.

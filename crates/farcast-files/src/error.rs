@@ -86,7 +86,17 @@ pub enum UnsafeReason {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The file system or the allowed space is full.
+    /// What is announced is more than the file system has room for, or than is allowed.
+    #[error("{needed} bytes are needed below \"{}\" but only {available} are available; make room and start again", path.display())]
+    TooLarge {
+        /// Where.
+        path: PathBuf,
+        /// Bytes that are needed.
+        needed: u64,
+        /// Bytes that are available.
+        available: u64,
+    },
+    /// The file system had no room for something just now; it may have some later.
     #[error("{needed} bytes are needed below \"{}\" but only {available} are available; make room and start again", path.display())]
     DiskFull {
         /// Where.
@@ -95,6 +105,53 @@ pub enum StoreError {
         needed: u64,
         /// Bytes that are available.
         available: u64,
+    },
+    /// What is allowed for products that are not complete does not suffice.
+    #[error(
+        "{needed} bytes are needed below \"{}\" but the quota leaves {available}; raise it, or see `farcast partials` for what could go",
+        path.display()
+    )]
+    OverQuota {
+        /// The receiving directory.
+        path: PathBuf,
+        /// Bytes that are needed.
+        needed: u64,
+        /// Bytes that the quota leaves.
+        available: u64,
+    },
+    /// The product has more files and directories than are allowed.
+    #[error(
+        "{needed} files and directories are needed below \"{}\" but only {available} are allowed; receive into a file system that has more, or have less sent at once",
+        path.display()
+    )]
+    TooManyFiles {
+        /// The receiving directory.
+        path: PathBuf,
+        /// How many are needed.
+        needed: u64,
+        /// How many are allowed.
+        available: u64,
+    },
+    /// Too many products are being received at once.
+    #[error(
+        "{allowed} other products are being received into \"{}\", and no more are allowed; wait for one of them",
+        path.display()
+    )]
+    TooManyProducts {
+        /// The receiving directory.
+        path: PathBuf,
+        /// How many are allowed.
+        allowed: u32,
+    },
+    /// The list of files needs directories that it does not list.
+    #[error(
+        "the sender's list of files is refused: it needs {unlisted} directories that it does not list, and at most {allowed} would be made"
+    )]
+    UnlistedDirectories {
+        /// How many.
+        unlisted: u64,
+        /// How many would be made.
+        allowed: u64,
     },
     /// The file system is mounted read-only.
     #[error("\"{}\" is on a read-only file system; choose another directory", path.display())]
@@ -124,20 +181,28 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// A name begins with a dot, and such names are not asked for.
+    #[error("\"{}\" has a name with a leading dot, which is refused; receive with --hidden, or send it under another name", path.display())]
+    HiddenName {
+        /// The path, below the receiving directory.
+        path: PathBuf,
+    },
     /// Another process receives the same product into the same directory.
     #[error("another process is receiving this product into \"{}\"; wait for it, or choose another directory", path.display())]
     InUse {
         /// The receiving directory.
         path: PathBuf,
     },
-    /// A complete file does not have the digest that the manifest gives. Its partial file has been removed.
-    #[error("\"{}\" arrived damaged and was removed; receive the product again", path.display())]
+    /// A file, or a part of it, came damaged again and again.
+    #[error("\"{}\" arrived damaged again and again; find out who alters what is sent, and receive it again", path.display())]
     DigestMismatch {
         /// Where the file would have been.
         path: PathBuf,
     },
-    /// The head of the product does not have the product's id. It has to be received again.
-    #[error("the list of files of product {id} arrived damaged; receive the product again")]
+    /// The head of the product came damaged again and again: it does not have the product's id.
+    #[error(
+        "the list of files of product {id} arrived damaged again and again; find out who alters what is sent, and receive it again"
+    )]
     CorruptHead {
         /// The product.
         id: ProductId,

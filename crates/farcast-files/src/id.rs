@@ -25,6 +25,19 @@ impl ProductId {
         Self(*blake3::hash(head).as_bytes())
     }
 
+    /// The id that is shown as `text`.
+    pub fn from_hex(text: &[u8]) -> Option<Self> {
+        let mut id = [0; 32];
+        if text.len() != 2 * id.len() {
+            return None;
+        }
+        for (byte, digits) in id.iter_mut().zip(text.as_chunks::<2>().0) {
+            let digit = |digit: u8| char::from(digit).to_digit(16).filter(|_| !digit.is_ascii_uppercase());
+            *byte = (digit(digits[0])? * 16 + digit(digits[1])?) as u8;
+        }
+        Some(Self(id))
+    }
+
     /// The first 8 hexadecimal digits, which partial files carry in their names.
     pub(crate) fn tag(&self) -> String {
         self.to_string()[..8].to_owned()
@@ -40,5 +53,20 @@ impl fmt::Display for ProductId {
 impl fmt::Debug for ProductId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ProductId({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ProductId;
+
+    #[test]
+    fn an_id_is_found_again_in_its_digits() {
+        let id = ProductId::of_head(b"head");
+        let text = id.to_string();
+        assert_eq!(ProductId::from_hex(text.as_bytes()), Some(id));
+        for bad in [&text[1..], &text.to_uppercase(), &text.replace(&text[..1], "g"), ""] {
+            assert_eq!(ProductId::from_hex(bad.as_bytes()), None, "{bad}");
+        }
     }
 }

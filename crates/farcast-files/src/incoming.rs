@@ -1,5 +1,6 @@
 //! The receiver's side: segments in any order become files.
 
+use core::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -10,22 +11,29 @@ use crate::beneath::Root;
 use crate::layout::Geometry;
 use crate::manifest::PREFIX_LEN;
 use crate::transfer::{Gather, Space, read_at};
-use crate::{Manifest, ProductId, StoreError};
+use crate::{Manifest, ProductId, Quota, StoreError};
 
 mod checkpoint;
 mod complete;
 mod delivery;
+mod directories;
 mod finish;
 mod open;
 mod place;
 mod read;
+mod room;
 mod state;
+mod verify;
 
 pub use checkpoint::Checkpoint;
 
+pub(crate) use delivery::{Delivery, partial_path};
+pub(crate) use open::manifest_in;
+pub(crate) use state::{STATE_FILES, StateDir, path_of, read_journal, usage_in};
+
 use checkpoint::Gate;
-use delivery::Delivery;
-use state::StateDir;
+use room::Room;
+use verify::MOST_DAMAGES;
 
 /// Whether files are made durable before they are vouched for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -54,8 +62,11 @@ pub struct Options {
     pub durability: Durability,
     /// What to do with existing files.
     pub overwrite: Overwrite,
-    /// The most bytes that files still to be received may have; `None`: as much as the file system has free.
-    pub space_limit: Option<u64>,
+    /// What it may take on disk.
+    pub quota: Quota,
+    /// Whether names with a leading dot are received; otherwise such a product is refused with
+    /// [`StoreError::HiddenName`]. They are what programs read unasked: `.ssh`, `.profile`, `.git`.
+    pub hidden: bool,
 }
 
 /// What [`Incoming::store`] made happen.
@@ -68,10 +79,22 @@ pub enum Happening {
         /// ascending order. They count as held.
         newly_held: Vec<Run>,
     },
+    /// There was no place for these segments as long as the list of files is not known: they are to be received again.
+    Dropped {
+        /// The segments.
+        lost: Run,
+    },
     /// A file has its final name, content, mode and modification time.
     FileDone {
         /// Its index in [`Manifest::entries`].
         index: usize,
+    },
+    /// Something was complete and wrong: these segments are not held after all, and have to be received again.
+    Damaged {
+        /// The file in [`Manifest::entries`] whose content it is; `None` for the head.
+        index: Option<usize>,
+        /// The segments.
+        lost: Run,
     },
 }
 
@@ -88,15 +111,23 @@ pub struct Incoming {
     geometry: Geometry,
     options: Options,
     held: Bitmap,
-    spool: OwnedFd,
+    /// All bytes until the head is complete, then the head; there is none before something came.
+    spool: Option<OwnedFd>,
     spool_space: Space,
+    room: Room,
+    /// What the spool is to be shortened to, if it still has more than the head, and how many bytes it loses.
+    spool_excess: Option<(u64, u64)>,
     /// The bytes of the head, once its first bytes are there.
     head_len: Option<u64>,
+    /// How often the head was found damaged.
+    head_damages: u32,
     /// Where bytes go once the head is known.
     delivery: Option<Delivery>,
     happenings: Vec<Happening>,
     /// Whether the journal would say something new.
     changed: bool,
+    /// Bytes stored since the last checkpoint.
+    unsaved: u64,
     /// Counts checkpoints.
     generation: u64,
     gate: Arc<Gate>,
@@ -104,7 +135,7 @@ pub struct Incoming {
 
 impl Incoming {
     /// Goes on with, or begins, receiving the product `id` of `product_size` bytes in segments of `segment_len` bytes
-    /// into `dir`, which must exist.
+    /// into `dir`, which must exist. Nothing is made there before the first [`store`](Self::store).
     ///
     /// Files that an earlier run left complete are read to check their digests, which takes its time.
     ///
@@ -128,17 +159,30 @@ impl Incoming {
     ///
     /// # Errors
     /// [`StoreError::BadSegment`], before anything is stored. Else what the file system reports; then the segments
-    /// that are held (see [`held`](Self::held)) were stored all the same. When the head is complete:
-    /// [`StoreError::CorruptHead`], [`StoreError::BadManifest`], [`StoreError::WrongSize`],
-    /// [`StoreError::UnsafePath`], [`StoreError::AlreadyExists`], [`StoreError::DiskFull`]. When a file is complete:
-    /// [`StoreError::DigestMismatch`]; its segments are then no longer held. After an error,
+    /// that are held (see [`held`](Self::held)) were stored all the same. After [`StoreError::DiskFull`] the same call may
+    /// succeed later. With the first segment: [`StoreError::InUse`], [`StoreError::TooManyProducts`]. When the head is
+    /// complete: [`StoreError::BadManifest`], [`StoreError::WrongSize`], [`StoreError::HiddenName`],
+    /// [`StoreError::UnsafePath`], [`StoreError::AlreadyExists`], [`StoreError::TooLarge`], [`StoreError::OverQuota`],
+    /// [`StoreError::TooManyFiles`], [`StoreError::UnlistedDirectories`]. What is damaged is told by
+    /// [`Happening::Damaged`]; the tenth time that it is the same place, it is [`StoreError::CorruptHead`] or
+    /// [`StoreError::DigestMismatch`]. After an error,
     /// [`take_happenings`](Self::take_happenings) gives what did happen before it.
     pub fn store(&mut self, first: u32, payloads: &[&[u8]]) -> Result<Vec<Happening>, StoreError> {
         let run = self.check_lengths(first, payloads)?;
-        while let Some(gap) = self.held.next_gap_in(run) {
+        let mut rest = Some(run);
+        while let Some(gap) = rest.and_then(|rest| self.held.next_gap_in(rest)) {
             let skip = (gap.first() - run.first()) as usize;
             self.store_gap(gap, &payloads[skip..skip + gap.count() as usize])?;
+            rest = Run::new(gap.end(), run.end() - gap.end());
         }
+        self.retry()
+    }
+
+    /// Does what could not be done when all that it needs was stored, as when the disk was full; what that made happen.
+    ///
+    /// # Errors
+    /// The same as [`store`](Self::store).
+    pub fn retry(&mut self) -> Result<Vec<Happening>, StoreError> {
         self.advance()?;
         Ok(self.take_happenings())
     }
@@ -163,6 +207,11 @@ impl Incoming {
         self.delivery.as_ref().map(|delivery| &delivery.manifest)
     }
 
+    /// Whether the head is there and has the product's id, whatever is in it.
+    pub fn has_head(&self) -> bool {
+        self.delivery.is_some() || self.head_len.is_some_and(|len| self.holds(len))
+    }
+
     /// Whether every file has its final name. [`finish`](Self::finish) is still to be called.
     pub fn is_complete(&self) -> bool {
         self.delivery.as_ref().is_some_and(Delivery::is_complete)
@@ -185,26 +234,47 @@ impl Incoming {
     /// Stores segments of which none is held.
     fn store_gap(&mut self, run: Run, payloads: &[&[u8]]) -> Result<(), StoreError> {
         let bytes = self.geometry.bytes(run);
-        let mut gather = Gather::new(payloads);
-        if let Some(delivery) = &mut self.delivery {
-            delivery.write(bytes.clone(), &mut gather, self.generation)?;
-        } else {
-            let len = bytes.end - bytes.start;
-            let written = gather.write(self.spool.as_fd(), self.spool_space, bytes.start, len);
-            written.map_err(|errno| self.root.error(&self.state.spool_path(), "write", errno, len))?;
+        let len = bytes.end - bytes.start;
+        self.begin()?;
+        if self.delivery.is_none() && !self.may_spool(&bytes)? {
+            self.happenings.push(Happening::Dropped { lost: run });
+            return Ok(());
+        }
+        self.make_room(len)?;
+        if let Err(error) = self.write(&bytes, payloads) {
+            self.room.give_up(len, 0);
+            return Err(error);
         }
         self.held.insert_run(run);
         self.changed = true;
+        self.unsaved += len;
         if let Some(delivery) = &mut self.delivery {
             delivery.arrived(bytes, &self.held, &self.geometry);
         }
         Ok(())
     }
 
+    /// Writes `bytes` of the product where they belong.
+    fn write(&mut self, bytes: &Range<u64>, payloads: &[&[u8]]) -> Result<(), StoreError> {
+        let mut gather = Gather::new(payloads);
+        if let Some(delivery) = &mut self.delivery {
+            let written = delivery.write(bytes.clone(), &mut gather, self.generation);
+            self.room.count_made(delivery.take_made());
+            return written;
+        }
+        let Some(spool) = &self.spool else { return Ok(()) };
+        let len = bytes.end - bytes.start;
+        let written = gather.write(spool.as_fd(), self.spool_space, bytes.start, len);
+        written.map_err(|errno| self.root.error(&self.state.spool_path(), "write", errno, len))
+    }
+
     /// Does what has become possible: reads the head, gives files their names.
     fn advance(&mut self) -> Result<(), StoreError> {
         if self.delivery.is_none() && self.head_is_complete()? {
             self.place()?;
+        }
+        if self.delivery.is_some() {
+            self.shorten_spool()?;
         }
         self.complete_files()
     }
@@ -213,14 +283,21 @@ impl Incoming {
     fn head_is_complete(&mut self) -> Result<bool, StoreError> {
         if self.head_len.is_none() && self.holds(PREFIX_LEN as u64) {
             let mut prefix = [0; PREFIX_LEN];
-            let read = read_at(&self.spool, &mut prefix, 0);
-            read.map_err(|errno| self.root.error(&self.state.spool_path(), "read", errno, 0))?;
+            self.read_spool(&mut prefix, 0)?;
             match Manifest::head_len_of(&prefix) {
                 Ok(len) if len <= self.geometry.size => self.head_len = Some(len),
-                _ => return Err(self.refuse_head(PREFIX_LEN as u64)),
+                _ => self.refuse_head(PREFIX_LEN as u64)?,
             }
         }
         Ok(self.head_len.is_some_and(|len| self.holds(len)))
+    }
+
+    /// Fills `buffer` from `offset` of the spool; what is not there reads as zeros.
+    fn read_spool(&self, buffer: &mut [u8], offset: u64) -> Result<(), StoreError> {
+        let read = self.spool.as_ref().map_or(Ok(0), |spool| read_at(spool, buffer, offset));
+        let read = read.map_err(|errno| self.root.error(&self.state.spool_path(), "read", errno, 0))?;
+        buffer[read..].fill(0);
+        Ok(())
     }
 
     /// Whether the first `len` bytes of the product are held.
@@ -229,17 +306,18 @@ impl Incoming {
     }
 
     /// Forgets the first `len` bytes, which are not those of the product.
-    fn refuse_head(&mut self, len: u64) -> StoreError {
-        if let Some(run) = self.geometry.touching(&(0..len)) {
-            self.held.remove_run(run);
-        }
+    fn refuse_head(&mut self, len: u64) -> Result<(), StoreError> {
+        let lost = self.geometry.touching(&(0..len));
         // What is written there now has to replace what was.
         self.spool_space = Space::Unknown;
+        self.room.give_up(len, 0);
         self.head_len = None;
         self.changed = true;
-        match self.write_journal() {
-            Ok(()) => StoreError::CorruptHead { id: self.id },
-            Err(error) => error,
+        self.head_damages += 1;
+        if let Some(lost) = lost {
+            self.held.remove_run(lost);
+            self.happenings.push(Happening::Damaged { index: None, lost });
         }
+        if self.head_damages < MOST_DAMAGES { Ok(()) } else { Err(StoreError::CorruptHead { id: self.id }) }
     }
 }

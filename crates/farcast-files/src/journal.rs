@@ -1,15 +1,22 @@
 //! The journal: which segments are safely on disk, for a receiver that starts again.
 //!
-//! All integers are big-endian: magic "FCJ1", product id (32 bytes), product size (u64), segment length (u32), stage
-//! (u8: 0 spooling, 1 placed), segments held and files finished (each a length u32 in bits, then
-//! `ceil(bits / 64)` words u64, bit 0 least significant), BLAKE3 of all that precedes (32 bytes).
+//! All integers are big-endian: magic "FCJ2", product id (32 bytes), product size (u64), segment length (u32), stage
+//! (u8: 0 spooling, 1 placed), segments held and files finished (each a map), BLAKE3 of all that precedes (32 bytes).
+//!
+//! A map is its length in bits (u32), its form (u8), and, whichever is shorter:
+//!
+//! | form | what follows |
+//! |---|---|
+//! | 0 | `ceil(bits / 64)` words u64, bit 0 least significant |
+//! | 1 | a number of bytes (u32), and in these for each run of ones how many zeros precede it and how long it is, as LEB128 |
 
-use farcast_core::Bitmap;
+use farcast_core::{Bitmap, Run};
 use thiserror::Error;
 
 use crate::ProductId;
+use crate::manifest::MAX_ENTRIES;
 
-const MAGIC: [u8; 4] = *b"FCJ1";
+const MAGIC: [u8; 4] = *b"FCJ2";
 const DIGEST_LEN: usize = 32;
 
 /// What a receiver remembers of a reception.
@@ -34,7 +41,7 @@ pub struct Journal {
 #[non_exhaustive]
 pub enum JournalError {
     /// It does not begin with its magic.
-    #[error("the journal does not begin with the magic FCJ1")]
+    #[error("the journal does not begin with the magic FCJ2")]
     BadMagic,
     /// It ends inside a field.
     #[error("the journal ends inside a field")]
@@ -56,23 +63,22 @@ pub enum JournalError {
 impl Journal {
     /// The journal in bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let words = self.held.words().len() + self.finished.words().len();
-        let mut out = Vec::with_capacity(4 + 32 + 8 + 4 + 1 + 8 + words * 8 + DIGEST_LEN);
+        let mut out = Vec::new();
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(self.id.as_bytes());
         out.extend_from_slice(&self.product_size.to_be_bytes());
         out.extend_from_slice(&self.segment_len.to_be_bytes());
         out.push(u8::from(self.placed));
         for map in [&self.held, &self.finished] {
-            out.extend_from_slice(&map.len().to_be_bytes());
-            out.extend(map.words().iter().flat_map(|word| word.to_be_bytes()));
+            encode_map(map, &mut out);
         }
         let digest = blake3::hash(&out);
         out.extend_from_slice(digest.as_bytes());
         out
     }
 
-    /// Decodes a journal; memory grows with `bytes`, never with what a field claims.
+    /// Decodes a journal. Lengths are checked before there is memory for them; a map takes a bit for each segment and
+    /// file.
     ///
     /// # Errors
     /// One variant of [`JournalError`] for each thing that can be wrong.
@@ -93,13 +99,12 @@ impl Journal {
             [1] => true,
             [_] => return Err(JournalError::BadField { field: "stage" }),
         };
-        let held = bitmap(rest, "map of segments")?;
-        let finished = bitmap(rest, "map of files")?;
+        let segments = product_size.checked_div(u64::from(segment_len));
+        let segments = segments.map(|_| product_size.div_ceil(u64::from(segment_len)));
+        let held = decode_map(rest, "map of segments", |len| segments == Some(len.into()))?;
+        let finished = decode_map(rest, "map of files", |len| len as usize <= MAX_ENTRIES)?;
         if !rest.is_empty() {
             return Err(JournalError::TrailingBytes);
-        }
-        if segment_len == 0 || product_size.div_ceil(u64::from(segment_len)) != u64::from(held.len()) {
-            return Err(JournalError::BadField { field: "number of segments" });
         }
         Ok(Self { id, product_size, segment_len, placed, held, finished })
     }
@@ -111,13 +116,102 @@ fn array<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], JournalError> {
     Ok(*taken)
 }
 
-fn bitmap(rest: &mut &[u8], field: &'static str) -> Result<Bitmap, JournalError> {
+/// Words, most significant byte first.
+const WORDS: u8 = 0;
+/// The lengths of runs.
+const RUNS: u8 = 1;
+
+fn encode_map(map: &Bitmap, out: &mut Vec<u8>) {
+    out.extend_from_slice(&map.len().to_be_bytes());
+    // The length of the runs is written, that of the words follows.
+    if let Some(runs) = encode_runs(map, (map.words().len() * 8).saturating_sub(4)) {
+        out.push(RUNS);
+        out.extend_from_slice(&(runs.len() as u32).to_be_bytes());
+        out.extend_from_slice(&runs);
+    } else {
+        out.push(WORDS);
+        out.extend(map.words().iter().flat_map(|word| word.to_be_bytes()));
+    }
+}
+
+/// The runs of `map`, if they take less than `limit` bytes.
+fn encode_runs(map: &Bitmap, limit: usize) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    for run in map.iter_runs() {
+        for mut number in [run.first() - at, run.count()] {
+            while number > 0x7f {
+                out.push(number as u8 | 0x80);
+                number >>= 7;
+            }
+            out.push(number as u8);
+        }
+        at = run.end();
+        if out.len() >= limit {
+            return None;
+        }
+    }
+    (out.len() < limit).then_some(out)
+}
+
+fn decode_map(
+    rest: &mut &[u8],
+    field: &'static str,
+    fits: impl FnOnce(u32) -> bool,
+) -> Result<Bitmap, JournalError> {
+    let bad = JournalError::BadField { field };
+    let whole = *rest;
     let len = u32::from_be_bytes(array(rest)?);
-    let bytes = len.div_ceil(u64::BITS) as usize * 8;
-    let (taken, after) = rest.split_at_checked(bytes).ok_or(JournalError::Truncated)?;
+    if !fits(len) {
+        return Err(bad);
+    }
+    let map = match array(rest)? {
+        [WORDS] => {
+            let bytes = take(rest, len.div_ceil(u64::BITS) as usize * 8)?;
+            let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_be_bytes(*word)).collect();
+            Bitmap::from_words(words, len).ok_or(bad)?
+        }
+        [RUNS] => {
+            let bytes = u32::from_be_bytes(array(rest)?) as usize;
+            decode_runs(take(rest, bytes)?, len).ok_or(bad)?
+        }
+        [_] => return Err(bad),
+    };
+    // There is one way to write a map.
+    let mut again = Vec::new();
+    encode_map(&map, &mut again);
+    if again == whole[..whole.len() - rest.len()] { Ok(map) } else { Err(bad) }
+}
+
+fn decode_runs(mut bytes: &[u8], len: u32) -> Option<Bitmap> {
+    let mut map = Bitmap::new(len);
+    let mut at = 0_u32;
+    while !bytes.is_empty() {
+        let first = at.checked_add(number(&mut bytes)?)?;
+        let run = Run::new(first, number(&mut bytes)?).filter(|run| run.end() <= len)?;
+        map.insert_run(run);
+        at = run.end();
+    }
+    Some(map)
+}
+
+fn number(bytes: &mut &[u8]) -> Option<u32> {
+    let mut number = 0_u64;
+    for shift in (0..35).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return u32::try_from(number).ok();
+        }
+    }
+    None
+}
+
+fn take<'a>(rest: &mut &'a [u8], len: usize) -> Result<&'a [u8], JournalError> {
+    let (taken, after) = rest.split_at_checked(len).ok_or(JournalError::Truncated)?;
     *rest = after;
-    let words = taken.as_chunks::<8>().0.iter().map(|word| u64::from_be_bytes(*word)).collect();
-    Bitmap::from_words(words, len).ok_or(JournalError::BadField { field })
+    Ok(taken)
 }
 
 #[cfg(test)]

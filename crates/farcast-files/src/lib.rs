@@ -16,18 +16,23 @@
 //! | rest | the content of all files in the order of the manifest, back to back |
 //!
 //! The first three rows are the *head*; its BLAKE3 digest is the [`ProductId`]. As the manifest commits to the digests of all
-//! files, whoever knows the id can check every byte, and damage never reaches a final name.
+//! files and of the parts of large ones, whoever knows the id can check every byte, and damage never reaches a final name:
+//! the part that is wrong is forgotten and received again.
 //!
 //! # On disk
 //!
 //! | below the receiving directory | what |
 //! |---|---|
-//! | `.farcast/<id>/lock` | locked while a process receives |
+//! | `.farcast/<id>/lock` | locked while a process receives; how many bytes and files the reception takes at most, two u64 |
 //! | `.farcast/<id>/spool` | all bytes until the head is complete, then the head |
 //! | `.farcast/<id>/journal` | what a later run may rely on, see [`journal`] |
 //! | `.farcast/<id>/journal.new` | a journal that is being written |
+//! | `.farcast/<id>/made` | the directories that were made for it |
 //! | `<path>/.<name>.<8 digits of id>.farcast-part` | a file that is not complete |
 //! | `<path>/<name>` | a file whose digest is right |
+//!
+//! Nothing is made for a product before its first segment is stored, and no directory before something goes into it or
+//! the product is complete. What is not complete is bounded by a [`Quota`].
 //!
 //! A name that would become too long for a partial is cut, and the number of the file follows the digits of the id.
 //! Nothing outside of the receiving directory can be reached: paths are resolved by the kernel below a descriptor of the
@@ -64,7 +69,11 @@ mod incoming;
 pub mod journal;
 mod layout;
 pub mod manifest;
+mod name;
 mod outgoing;
+pub mod partials;
+mod parts;
+mod quota;
 mod transfer;
 mod tree;
 
@@ -72,4 +81,6 @@ pub use error::{SourceError, StoreError, UnsafeReason};
 pub use id::ProductId;
 pub use incoming::{Checkpoint, Durability, Happening, Incoming, Options, Overwrite};
 pub use manifest::{Entry, EntryKind, Manifest, ManifestError};
+pub use name::shown_name;
 pub use outgoing::{Outgoing, Progress, SkipReason, Skipped};
+pub use quota::{Quota, Usage};

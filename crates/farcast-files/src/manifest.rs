@@ -5,13 +5,18 @@
 //!
 //! | field | bytes | meaning |
 //! |---|---|---|
-//! | kind | 1 | 0 directory, 1 file |
+//! | kind | 1 | 0 directory, 1 file, 2 file with parts |
 //! | mode | 2 | permission bits, at most `0o777` |
 //! | mtime | 8 | modification time, signed nanoseconds since 1970-01-01 UTC |
 //! | path length | 2 | 1 to 4096 |
 //! | path | n | relative, `/` between components, no `.` and `..` |
 //! | size | 8 | files only: bytes |
 //! | digest | 32 | files only: BLAKE3 of the content |
+//! | parts | 32 each | files with parts only: the BLAKE3 subtree values of its parts |
+//!
+//! A part is the least power of two of bytes, 1 MiB or more, of which the file has at most 256; the last may be shorter.
+//! A file of one part is of kind 1, and a larger one may be, if nothing is known of its parts. The values have to merge to
+//! the digest.
 //!
 //! The order makes the encoding of a set of entries unique, and lets the decoder find duplicates, and files that
 //! are also used as directories, by looking at neighbours only.
@@ -23,6 +28,7 @@ use crate::ProductId;
 mod decode;
 mod error;
 
+pub(crate) use decode::encoded_len;
 pub use error::{ManifestError, PathProblem};
 
 /// The longest manifest, in bytes: 64 MiB.
@@ -69,6 +75,9 @@ pub struct Entry {
     pub mtime_ns: i64,
     /// What it is.
     pub kind: EntryKind,
+    /// The BLAKE3 subtree values of the parts of a large file, which merge to its digest; empty where there is one part
+    /// only, or nothing is known of them.
+    pub parts: Box<[[u8; 32]]>,
 }
 
 impl Entry {
@@ -158,7 +167,7 @@ impl Manifest {
     fn encode_into(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.entries.len() as u32).to_be_bytes());
         for entry in &self.entries {
-            out.push(u8::from(entry.is_file()));
+            out.push(u8::from(entry.is_file()) + u8::from(!entry.parts.is_empty()));
             out.extend_from_slice(&entry.mode.to_be_bytes());
             out.extend_from_slice(&entry.mtime_ns.to_be_bytes());
             out.extend_from_slice(&(entry.path.len() as u16).to_be_bytes());
@@ -166,6 +175,7 @@ impl Manifest {
             if let EntryKind::File { size, digest } = &entry.kind {
                 out.extend_from_slice(&size.to_be_bytes());
                 out.extend_from_slice(digest);
+                out.extend_from_slice(entry.parts.as_flattened());
             }
         }
     }

@@ -80,6 +80,7 @@ fn a_damaged_journal_is_ignored() {
         fs::write(&journal, &good[..len]).unwrap();
         assert!(open(to.path(), &outgoing, SEGMENT).held().is_empty());
     }
+    open(to.path(), &outgoing, SEGMENT).store(1, &[&all[1]]).unwrap();
     fs::write(&journal, &good).unwrap();
     // The spool was started afresh, so that the journal vouches for a head that is gone.
     let incoming = open(to.path(), &outgoing, SEGMENT);
@@ -182,83 +183,17 @@ fn a_file_killed_between_its_last_segment_and_its_name() {
 }
 
 #[test]
-fn damage_is_found_and_forgotten() {
-    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let top = plant(from.path());
-    let mut outgoing = scan(&top);
-    let all = segments(&mut outgoing, SEGMENT);
-    let mut bad = all.clone();
-    // In the middle of "deep/big", the first file of the tree.
-    bad[1000][7] ^= 1;
-    let mut incoming = open(to.path(), &outgoing, SEGMENT);
-    let found = fill(&mut incoming, &bad);
-    assert!(
-        matches!(&found, Err(StoreError::DigestMismatch { path }) if path.ends_with("tree/deep/big")),
-        "{found:?}"
-    );
-    assert!(!incoming.held().contains(1000));
-    drop(incoming);
-    let incoming = open(to.path(), &outgoing, SEGMENT);
-    assert!(!incoming.held().contains(1000));
-    completes(incoming, &all, &top, &to.path().join("tree"));
-}
-
-#[test]
-fn damage_in_a_segment_of_many_files_can_be_mended_at_once() {
-    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let top = plant(from.path());
-    let mut outgoing = scan(&top);
-    let all = segments(&mut outgoing, 50_000);
-    let mut bad = all.clone();
-    for segment in &mut bad {
-        let last = segment.len() - 1;
-        segment[last] ^= 1;
-    }
-    bad[0].clone_from(&all[0]);
-    let mut incoming = open(to.path(), &outgoing, 50_000);
-    for (at, segment) in bad.iter().enumerate() {
-        match incoming.store(at as u32, &[segment]) {
-            Ok(_) | Err(StoreError::DigestMismatch { .. }) => {}
-            Err(other) => panic!("{other}"),
-        }
-    }
-    assert!(!incoming.is_complete());
-    // A file that was damaged, but whose neighbour was forgotten first, is told when it is complete again.
-    for _ in 0..all.len() {
-        match fill(&mut incoming, &all) {
-            Err(StoreError::DigestMismatch { .. }) => {}
-            other => {
-                other.unwrap();
-                break;
-            }
-        }
-    }
-    completes(incoming, &all, &top, &to.path().join("tree"));
-}
-
-#[test]
-fn a_damaged_head_is_asked_for_again() {
-    for byte in [0, 5, 30] {
-        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let (path, outgoing, all) = one_file(from.path(), 50_000);
-        let mut bad = all[0].clone();
-        bad[byte] ^= 0x80;
-        let mut incoming = open(to.path(), &outgoing, SEGMENT);
-        assert!(matches!(incoming.store(0, &[&bad]), Err(StoreError::CorruptHead { .. })));
-        assert!(incoming.held().is_empty());
-        completes(incoming, &all, &path, &to.path().join("file"));
-    }
-}
-
-#[test]
 fn one_receiver_at_a_time() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (_, outgoing, _) = one_file(from.path(), 50_000);
-    let first = open(to.path(), &outgoing, SEGMENT);
-    let second = try_open(to.path(), &outgoing, SEGMENT, Options::default());
-    assert!(matches!(second, Err(StoreError::InUse { .. })));
+    let (_, outgoing, all) = one_file(from.path(), 50_000);
+    let (mut first, mut second) = (open(to.path(), &outgoing, SEGMENT), open(to.path(), &outgoing, SEGMENT));
+    first.store(1, &[&all[1]]).unwrap();
+    // Whoever stores first has it; who had nothing yet finds out when it stores, who comes later at once.
+    assert!(matches!(second.store(1, &[&all[1]]), Err(StoreError::InUse { .. })));
+    let third = try_open(to.path(), &outgoing, SEGMENT, Options::default());
+    assert!(matches!(third, Err(StoreError::InUse { .. })));
     drop(first);
-    open(to.path(), &outgoing, SEGMENT);
+    second.store(1, &[&all[1]]).unwrap();
 }
 
 #[test]

@@ -11,7 +11,8 @@ use std::process::Command;
 
 use common::{SEGMENT, fill, listing, noise, open, plant, scan, segments, try_open};
 use farcast_files::{
-    Happening, Incoming, ManifestError, Options, Outgoing, Overwrite, ProductId, StoreError, UnsafeReason,
+    Happening, Incoming, ManifestError, Options, Outgoing, Overwrite, ProductId, Quota, StoreError,
+    UnsafeReason,
 };
 
 /// Receives all of it below `dir`.
@@ -185,10 +186,14 @@ fn too_little_space_is_told_before_anything_is_written() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut outgoing = scan(&plant(from.path()));
     let all = segments(&mut outgoing, SEGMENT);
-    let needs = outgoing.manifest().content_len();
-    let options = |limit| Options { space_limit: Some(limit), ..Options::default() };
+    let needs = outgoing.size();
+    let options = |limit| {
+        let quota = Quota { octets: Some(limit), ..Quota::default() };
+        Options { quota, ..Options::default() }
+    };
     let found = receive(to.path(), &outgoing, &all, options(needs - 1));
-    let told = StoreError::DiskFull { path: to.path().to_owned(), needed: needs, available: needs - 1 };
+    let told = StoreError::OverQuota { path: to.path().to_owned(), needed: needs, available: needs - 1 };
+    assert!(matches!(found, Err(StoreError::OverQuota { .. })), "{found:?}");
     assert_eq!(found.unwrap_err().to_string(), told.to_string());
     assert!(!to.path().join("tree").exists());
     receive(to.path(), &outgoing, &all, options(needs)).unwrap();
@@ -233,7 +238,7 @@ fn fill_up(dir: &Path) {
     drop(incoming);
     // Not even room for the list of what is missing: told at once.
     let found = receive(&to, &outgoing, &all, Options::default());
-    assert!(matches!(found, Err(StoreError::DiskFull { .. })), "{found:?}");
+    assert!(matches!(found, Err(StoreError::TooLarge { .. })), "{found:?}");
     fs::remove_file(&hog).unwrap();
     receive(&to, &outgoing, &all, Options::default()).unwrap();
     assert_eq!(fs::read(to.join("file")).unwrap(), noise(1, 1_000_000));

@@ -8,6 +8,7 @@ use farcast_core::{BitRate, Span};
 
 use crate::error::ConfigError;
 use crate::message::ClientId;
+use crate::proof::Secret;
 
 /// What is sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -135,6 +136,9 @@ pub struct SenderConfig {
     pub application: String,
     /// What is sent.
     pub product: Product,
+    /// What tokens are made from: receivers then prove what they say ([`proof`](crate::proof)). Without it everyone is
+    /// believed, as in the draft.
+    pub secret: Option<Secret>,
     /// Product bytes in a DTU.
     pub dtu_size: u32,
     /// DTUs in a block.
@@ -169,7 +173,8 @@ pub struct SenderConfig {
     /// Repeated status requests without any answer after which a receiver is given up; with the first request, that
     /// is one more without an answer.
     pub status_retry_count: u32,
-    /// A receiver is given up only after this much silence, however many requests it left unanswered.
+    /// A receiver is given up only when it has left requests unanswered for this long, however many. One that answers and
+    /// comes no further for five times as long is given up too.
     pub silence: Span,
     /// Whether the request that ends a pass is sent twice: a lost one costs a Status Retry Timer. On a thin return
     /// channel the doubled answers may cost more.
@@ -209,6 +214,7 @@ impl SenderConfig {
             private: to,
             application: "farcast".into(),
             product,
+            secret: None,
             dtu_size: crate::wire::dtu_size_for(datagram) as u32,
             block_size: crate::wire::block_size_for(datagram, 32) as u32,
             datagram,
@@ -230,7 +236,7 @@ impl SenderConfig {
             status_retry: StatusRetry::Measured,
             nak_restarts_wait: false,
             status_retry_count: 5,
-            silence: Span::from_secs(10),
+            silence: Span::from_secs(120),
             ask_twice: true,
             repeat_small_passes: false,
             round_trip: Span::from_secs(1),
@@ -302,23 +308,29 @@ pub struct ReceiverConfig {
     pub application: String,
     /// The seed of its random answers.
     pub seed: u64,
+    /// What nonces are made from: with it the receiver proves what it says to senders that grant tokens
+    /// ([`proof`](crate::proof)), and what it sends is bounded by what it receives.
+    pub secret: Option<Secret>,
     /// Bytes that the driver can buffer, to be told to the sender.
     pub receive_buffer_bytes: Option<u32>,
     /// Whether data that comes before the registration is confirmed is kept.
     pub keep_early_data: bool,
     /// Between registrations while data runs and no confirmation comes.
     pub register_retry: Span,
-    /// Registrations without confirmation after which it gives up.
+    /// Registrations without confirmation after which it gives up, or, with proofs, says them less often.
     pub register_retry_count: u32,
     /// Between Dones until one is confirmed.
     pub done_retry: Span,
-    /// Dones without confirmation after which it stops asking; the product is complete all the same.
+    /// Dones without confirmation after which they come ten times less often.
     pub done_retry_count: u32,
+    /// Without a confirmation for this long, it stops asking; the product is complete all the same.
+    pub done_patience: Span,
     /// Without any sign of the sender for this long, it stops waiting.
     pub patience: Span,
     /// DTUs that a product may have; a bitmap of them is kept.
     pub max_segments: u32,
-    /// Bytes of parity symbols that may be held for blocks that cannot be rebuilt yet.
+    /// Bytes of memory that parity symbols may take, with all that it takes to keep them, of blocks that cannot be rebuilt
+    /// yet.
     pub parity_memory_bytes: u64,
     /// NAKs that one status request may provoke; the next request brings the rest.
     pub naks_per_request: u32,
@@ -333,12 +345,14 @@ impl ReceiverConfig {
             port,
             application: "farcast".into(),
             seed: 0,
+            secret: None,
             receive_buffer_bytes: None,
             keep_early_data: true,
             register_retry: Span::from_secs(2),
             register_retry_count: 10,
             done_retry: Span::from_secs(1),
             done_retry_count: 10,
+            done_patience: Span::from_secs(90),
             patience: Span::from_secs(120),
             max_segments: 1 << 27,
             parity_memory_bytes: 64 << 20,

@@ -7,7 +7,7 @@
 //! management, all three group models, registration, data, status requests, NAK, ACK, Done, completion, abort,
 //! quit, echo, restart, response spreading and suppression. Out: aggregators (their END and aggregated
 //! registrations are understood). Beyond the draft: IPv6, products above 4 GiB, a digest that commits to the
-//! product, named receivers, parity in place of the union of lost DTUs, sending by window instead of by rate.
+//! product, proofs of who says what, named receivers, parity in place of the union of lost DTUs, sending by window instead of by rate.
 //! Where we read the draft differently than it can be read, the code says DEVIATION.
 //!
 //! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]).
@@ -26,6 +26,7 @@ pub mod event;
 pub mod geometry;
 pub mod message;
 pub mod population;
+pub mod proof;
 pub mod receiver;
 pub mod sender;
 pub mod wire;
@@ -38,5 +39,6 @@ pub use event::{Offer, ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcom
 pub use geometry::Geometry;
 pub use message::{Body, ClientId, Message};
 pub use population::Population;
+pub use proof::{Proof, Secret, Token};
 pub use receiver::Receiver;
 pub use sender::{Member, MemberState, Phase, Sender};

@@ -12,6 +12,7 @@ use core::num::NonZeroU32;
 use farcast_core::{Bitmap, Run};
 use md5::{Digest, Md5};
 
+use crate::proof::{Proof, Token};
 use crate::wire;
 
 /// A message: the transmission that it belongs to (0 for group management), and what it says.
@@ -21,6 +22,15 @@ pub struct Message {
     pub transmission: u32,
     /// What it says.
     pub body: Body,
+    /// What shows that it comes from whom it names ([`proof`](crate::proof); farcast's own, never with DATA).
+    pub proof: Option<Proof>,
+}
+
+impl Message {
+    /// A message without a proof: the draft's way.
+    pub const fn new(transmission: u32, body: Body) -> Self {
+        Self { transmission, body, proof: None }
+    }
 }
 
 /// What a message says.
@@ -58,6 +68,8 @@ pub enum Body {
     Quit(Quit),
     /// Aggregators may forget the transmission.
     End(End),
+    /// The server hands a client the token of its session (farcast's own).
+    Grant(Grant),
 }
 
 /// A client's identity: its IPv4 address, or a Global ID in the class E range 240.0.0.0/4.
@@ -300,6 +312,8 @@ pub struct Announce {
     pub product_id: Option<[u8; 32]>,
     /// Parity symbols that a block may have (farcast's own).
     pub parity_symbols: Option<u32>,
+    /// The server grants tokens, and shows the key of this commitment when the transmission is over (farcast's own).
+    pub commitment: Option<Proof>,
 }
 
 /// One client in a REGISTRATION; an aggregator sends several.
@@ -326,6 +340,8 @@ pub struct Registration {
     pub segments_held: Option<u32>,
     /// Bytes that it can buffer while it is busy.
     pub receive_buffer_bytes: Option<u32>,
+    /// The client asks for a token; the answer repeats this.
+    pub nonce: Option<Proof>,
 }
 
 /// What a DATA message carries.
@@ -475,6 +491,15 @@ pub struct End {
     pub response: SocketAddr,
 }
 
+/// GRANT: the server's answer to a registration, to its source alone. Its proof shows that it has seen the registration's nonce.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Grant {
+    /// Whom it is for.
+    pub client: ClientId,
+    /// What the client proves itself with from now on.
+    pub token: Token,
+}
+
 impl farcast_core::Message for Message {
     fn segments(&self) -> NonZeroU32 {
         match &self.body {
@@ -486,10 +511,8 @@ impl farcast_core::Message for Message {
     fn split(self, count: NonZeroU32) -> (Self, Option<Self>) {
         let Body::Data(data) = &self.body else { return (self, None) };
         let (head, Some(tail)) = data.dtus.split(count) else { return (self, None) };
-        let part = |dtus, last_len| Self {
-            transmission: self.transmission,
-            body: Body::Data(Data { dtus, last_len, ..*data }),
-        };
+        let part =
+            |dtus, last_len| Self::new(self.transmission, Body::Data(Data { dtus, last_len, ..*data }));
         (part(head, data.len), Some(part(tail, data.last_len)))
     }
 

@@ -250,7 +250,7 @@ impl Population {
     /// One receiver says `body`.
     fn say(&mut self, at: Time, receiver: u32, body: Body) {
         let Some(terms) = &self.terms else { return };
-        let message = Message { transmission: terms.transmission, body };
+        let message = Message::new(terms.transmission, body);
         let transmit = Transmit::new(message, terms.response);
         self.voices.push_back((at, Voice::Each { receiver, transmit }));
     }

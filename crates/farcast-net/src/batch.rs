@@ -18,7 +18,7 @@ const BATCH_BYTES: usize = 65_000;
 
 /// Where a batch leaves and where its bytes come from.
 pub(crate) struct Outlet<'a> {
-    pub(crate) endpoint: &'a Endpoint,
+    pub(crate) endpoint: Endpoint,
     pub(crate) outgoing: &'a mut Outgoing,
     pub(crate) parity: Option<&'a mut ParityEncoder>,
     pub(crate) geometry: Geometry,
@@ -60,7 +60,7 @@ impl Batch {
         if let Body::Data(data) = &message.body {
             return self.push_data(out, message, data, to);
         }
-        self.flush(out.endpoint)?;
+        self.flush(&out.endpoint)?;
         self.header.clear();
         wire::encode(message, 0, &mut self.header);
         let sent = out.endpoint.send(to, &self.header, self.header.len());
@@ -80,7 +80,7 @@ impl Batch {
         let mut next = 0;
         while next < data.dtus.count() {
             if self.closed || self.destination.is_some_and(|d| d != to) || self.filled >= most * stride {
-                self.flush(out.endpoint)?;
+                self.flush(&out.endpoint)?;
             }
             (self.stride, self.destination) = (stride, Some(to));
             let room = (most - self.filled / stride) as u32;

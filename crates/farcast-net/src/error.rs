@@ -25,11 +25,19 @@ pub enum NetError {
         family: &'static str,
     },
     /// The kernel has no route.
-    #[error("there is no route to {0}; {way}", way = way(*.0))]
-    NoRoute(IpAddr),
+    #[error("{}", no_route(*.to, .interface.as_deref()))]
+    NoRoute {
+        /// Where to.
+        to: IpAddr,
+        /// The interface that was asked for, if one was.
+        interface: Option<String>,
+    },
     /// The interface is down.
     #[error("interface {0} is down; `ip link set {0} up` starts it")]
     Down(String),
+    /// The interface is not connected to anything.
+    #[error("interface {0} has no carrier; check its cable, or what it is connected to")]
+    NoCarrier(String),
     /// The interface is not for multicast.
     #[error(
         "interface {0} does no multicast; choose another --interface (`ip link` shows MULTICAST), or `ip link set {0} multicast on`"
@@ -55,6 +63,11 @@ pub enum NetError {
         /// What the system says.
         source: io::Error,
     },
+    /// A group of source-specific multicast without its source.
+    #[error(
+        "{0} is a group of source-specific multicast, which a network carries from a named sender only; name it with --source"
+    )]
+    GroupWithoutSource(IpAddr),
     /// A source was named for a group that is not a multicast one.
     #[error("--source needs a multicast group, and {0} is none")]
     SourceWithoutGroup(IpAddr),
@@ -93,6 +106,12 @@ pub enum NetError {
         /// What the code says.
         reason: String,
     },
+    /// The disk does not answer, and the receiver was to end.
+    #[error(
+        "the disk of {} does not answer; what came since the last checkpoint, a second or so before, will be asked for again",
+        .0.display()
+    )]
+    DiskStalled(PathBuf),
     /// Everything came, and was to be thrown away.
     #[error("everything arrived and was thrown away unverified, as --discard asks")]
     Discarded,
@@ -106,20 +125,53 @@ pub enum NetError {
     },
 }
 
-/// How to get a route.
-fn way(to: IpAddr) -> &'static str {
-    match to {
+/// That there is no route, and how to get one.
+fn no_route(to: IpAddr, interface: Option<&str>) -> String {
+    let (on, choose) = match interface {
+        Some(name) => (format!(" on interface {name}"), String::new()),
+        None => (String::new(), "name an interface with --interface, or ".into()),
+    };
+    let device = interface.unwrap_or("IFACE");
+    let way = match to {
         IpAddr::V4(ip) if ip.is_multicast() => {
-            "name an interface with --interface, or add a route (`ip route add 224.0.0.0/4 dev IFACE`)"
+            format!("{choose}add a route (`ip route add 224.0.0.0/4 dev {device}`)")
         }
         IpAddr::V6(ip) if ip.is_multicast() => {
-            "name an interface with --interface, or add a route (`ip -6 route add multicast ff00::/8 dev IFACE table local`)"
+            format!("{choose}add a route (`ip -6 route add multicast ff00::/8 dev {device} table local`)")
         }
-        _ => "check the address, and what `ip route` lists",
-    }
+        _ => "check the address, and what `ip route` lists".into(),
+    };
+    format!("there is no route to {to}{on}; {way}")
 }
 
 impl NetError {
+    /// Whether it says that an interface, an address or a route is not there, which may yet come.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::NoInterface(_)
+            | Self::NoAddress { .. }
+            | Self::NoRoute { .. }
+            | Self::Down(_)
+            | Self::NoCarrier(_) => true,
+            Self::Join { source, .. } | Self::Bind { source, .. } | Self::Socket { source, .. } => {
+                matches!(
+                    source.raw_os_error(),
+                    // EINVAL is what a socket gets whose own address has gone.
+                    Some(
+                        libc::EADDRNOTAVAIL
+                            | libc::EHOSTUNREACH
+                            | libc::EINVAL
+                            | libc::ENETDOWN
+                            | libc::ENETUNREACH
+                            | libc::ENODEV
+                            | libc::ENXIO
+                    )
+                )
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn socket(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Socket { action, source }
     }

@@ -8,7 +8,10 @@
 
 mod batch;
 mod clock;
+mod ears;
 mod error;
+mod interface;
+mod links;
 mod loss;
 mod parity;
 mod receiving;
@@ -16,10 +19,13 @@ mod sending;
 mod socket;
 mod ssm;
 mod store;
+mod way;
 
 pub use clock::Clock;
 pub use error::NetError;
+pub use interface::own_address;
 pub use receiving::{ReceiveNotice, ReceiveOptions, ReceiveReport, receive};
-pub use sending::{SendOptions, SendReport, send};
-pub use socket::{SocketOptions, own_address, path_mtu};
+pub use sending::{SendNotice, SendOptions, SendReport, send};
+pub use socket::{SocketOptions, path_mtu};
 pub use store::FileInfo;
+pub use way::{wait_to_listen, wait_to_send};

@@ -13,8 +13,8 @@ use crate::error::NetError;
 /// The most memory that coding one block may take, bytes: announced numbers alone could ask for gigabytes.
 const CODING_BUDGET: usize = 256 << 20;
 
-/// Blocks with symbols held, from which on it is worth looking for those that need them no more.
-const CROWDED: usize = 64;
+/// Bytes of symbols held, from which on it is worth looking for those that nobody needs any more.
+const CROWDED: usize = 1 << 20;
 
 fn code(geometry: &Geometry, symbols: u32) -> Result<BlockCode, NetError> {
     let (block, parity) = (geometry.block_size().min(geometry.segments()), symbols);
@@ -75,27 +75,44 @@ impl ParityEncoder {
     }
 }
 
+/// A parity symbol's number, and its bytes.
+type Symbol = (u32, Box<[u8]>);
+
 /// Keeps parity symbols until their block can be rebuilt.
 #[derive(Debug)]
 pub(crate) struct ParityDecoder {
     code: BlockCode,
     geometry: Geometry,
-    held: BTreeMap<u32, Vec<(u32, Vec<u8>)>>,
+    held: BTreeMap<u32, Vec<Symbol>>,
+    /// Bytes of symbols held, and when to look next for those of complete blocks.
+    bytes: usize,
+    crowded: usize,
 }
 
 impl ParityDecoder {
     pub(crate) fn new(geometry: Geometry, symbols: u32) -> Result<Self, NetError> {
-        Ok(Self { code: code(&geometry, symbols)?, geometry, held: BTreeMap::new() })
+        let code = code(&geometry, symbols)?;
+        Ok(Self { code, geometry, held: BTreeMap::new(), bytes: 0, crowded: CROWDED })
     }
 
-    /// Keeps a symbol; the engine passes each one once, and only those that its block can still need. Symbols of blocks
-    /// that were completed otherwise go first when there are many.
+    /// Keeps a symbol; the engine passes each one once, only those that its block can still need, and no more than may be
+    /// held. Symbols of blocks that were completed otherwise go when they may be half of all.
     pub(crate) fn keep(&mut self, incoming: &Incoming, block: u32, symbol: u32, bytes: &[u8]) {
-        if self.held.len() >= CROWDED {
+        if self.bytes > self.crowded {
             let complete = |run: Run| incoming.held().count_in(run) == run.count();
             self.held.retain(|&block, _| self.geometry.block_run(block).is_some_and(|run| !complete(run)));
+            self.bytes = self.held.values().flatten().map(|(_, bytes)| bytes.len()).sum();
+            self.crowded = CROWDED.max(self.bytes * 2);
         }
-        self.held.entry(block).or_default().push((symbol, bytes.to_vec()));
+        self.bytes += bytes.len();
+        self.held.entry(block).or_default().push((symbol, bytes.into()));
+    }
+
+    /// Forgets the symbols of the blocks that have any of `segments`: they may be lies too, and the engine asks for others.
+    pub(crate) fn forget(&mut self, segments: Run) {
+        let (first, last) =
+            (self.geometry.block_of(segments.first()), self.geometry.block_of(segments.last()));
+        self.held.retain(|block, _| !(first..=last).contains(block));
     }
 
     /// Rebuilds and stores what is missing of `block`; whether that worked.
@@ -108,6 +125,7 @@ impl ParityDecoder {
         let (Some(symbols), Some(run)) = (self.held.remove(&block), self.geometry.block_run(block)) else {
             return Ok(false);
         };
+        self.bytes -= symbols.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
         let len = usize::from(self.geometry.dtu_size());
         let missing: Vec<usize> = run
             .segments()
@@ -127,5 +145,37 @@ impl ParityDecoder {
             happenings.extend(incoming.store(segment, &[payload])?);
         }
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farcast_files::{Options, ProductId};
+
+    #[test]
+    fn symbols_of_complete_blocks_do_not_pile_up() {
+        // A product of 1000 blocks of 10 DTUs of 1000 bytes, whose head is not the one that it should have.
+        let dir = tempfile::tempdir().unwrap();
+        let geometry = Geometry::new(10_000_000, 1000, 10).unwrap();
+        let id = ProductId::from_bytes([7; 32]);
+        let mut incoming = Incoming::open(dir.path(), id, geometry.size(), 1000, Options::default()).unwrap();
+        let mut decoder = ParityDecoder::new(geometry, 20).unwrap();
+        let segment = [1; 1000];
+        for block in 1..1000 {
+            for symbol in 0..9 {
+                decoder.keep(&incoming, block, symbol, &segment);
+            }
+            let _ = incoming.store(block * 10, &[segment.as_slice(); 10]).unwrap();
+            assert!(decoder.held.len() <= CROWDED / 9000 + 2, "{} after {block}", decoder.held.len());
+        }
+        // What is still needed stays, however much it is.
+        let dir = tempfile::tempdir().unwrap();
+        let incoming = Incoming::open(dir.path(), id, geometry.size(), 1000, Options::default()).unwrap();
+        let mut decoder = ParityDecoder::new(geometry, 20).unwrap();
+        for block in 0..1000 {
+            (0..9).for_each(|symbol| decoder.keep(&incoming, block, symbol, &segment));
+        }
+        assert_eq!((decoder.held.len(), decoder.bytes), (1000, 9_000_000));
     }
 }

@@ -17,6 +17,7 @@ use crate::clock::{Clock, sharpen_timers};
 use crate::error::NetError;
 use crate::parity::ParityEncoder;
 use crate::socket::{Endpoint, SocketOptions};
+use crate::way::{Turn, Way};
 
 /// How often the owner is told about progress.
 const TICK: Span = Span::from_millis(100);
@@ -39,8 +40,31 @@ pub struct SendOptions {
     pub socket: SocketOptions,
     /// How far ahead of the clock datagrams may leave together, as one burst.
     pub burst: Span,
-    /// Receivers that have everything from an earlier run of the same transfer.
-    pub done: Vec<ClientId>,
+    /// Receivers that had everything in an earlier run of the same transfer: data begins without waiting for them.
+    pub remembered: Vec<ClientId>,
+}
+
+/// What happens while sending.
+#[derive(Debug)]
+pub enum SendNotice<'a> {
+    /// Something the engine tells.
+    Event(&'a SenderEvent),
+    /// A tenth of a second has passed.
+    Tick,
+    /// The interface, the address or the route is gone; nothing is sent until it comes back.
+    Waiting {
+        /// What is missing.
+        why: &'a NetError,
+    },
+    /// It has come back.
+    Back,
+    /// Our address was another one before.
+    Moved {
+        /// What it is now.
+        address: SocketAddr,
+    },
+    /// The way has become too narrow for the datagrams: from now on they leave in fragments.
+    Fragmenting,
 }
 
 /// How a transmission went.
@@ -71,16 +95,18 @@ pub fn send(
     options: &SendOptions,
     configure: impl FnOnce(Product, SocketAddr) -> SenderConfig,
     (start, stop): (&AtomicBool, &AtomicBool),
-    observer: &mut dyn FnMut(Time, &Sender, Option<&SenderEvent>),
+    observer: &mut dyn FnMut(Time, &Sender, &SendNotice<'_>),
 ) -> Result<SendReport, NetError> {
     sharpen_timers();
+    // Before anything is looked at, so that no change is missed.
+    let way = Way::new(options.private, &options.socket);
     let endpoint = Endpoint::sender(options.private, &options.socket)?;
     let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: name.into() };
     let config = configure(product, endpoint.local());
     let symbols = config.parity_symbols;
     let mut sender = Sender::new(config)?;
-    for &client in &options.done {
-        sender.mark_done(client);
+    for &client in &options.remembered {
+        sender.remember(client);
     }
     let geometry = *sender.geometry();
     let mut parity = (symbols > 0).then(|| ParityEncoder::new(geometry, symbols)).transpose()?;
@@ -93,25 +119,28 @@ pub fn send(
     let mut driver = Driver {
         clock: Clock::start(),
         sender,
-        endpoint: &endpoint,
+        way,
         group: group.transpose()?,
         batch: Batch::new(),
         buffer: vec![0; SLOTS * SLOT_LEN],
         malformed: 0,
         outcome: None,
         error: None,
+        unsent: None,
+        fragments: false,
         delivered: None,
         data_began: None,
+        options,
         observer,
     };
     let mut outlet = Outlet {
-        endpoint: &endpoint,
+        endpoint,
         outgoing: &mut outgoing,
         parity: parity.as_mut(),
         geometry,
         group: options.private,
     };
-    driver.run(&mut outlet, options, start, stop)?;
+    driver.run(&mut outlet, start, stop)?;
     let end = driver.delivered.unwrap_or_else(|| driver.clock.now());
     Ok(SendReport {
         outcome: driver.outcome.unwrap_or(SenderOutcome::Finished),
@@ -126,23 +155,27 @@ pub fn send(
 struct Driver<'a> {
     clock: Clock,
     sender: Sender,
-    endpoint: &'a Endpoint,
+    way: Way<'a>,
     group: Option<Endpoint>,
     batch: Batch,
     buffer: Vec<u8>,
     malformed: u64,
     outcome: Option<SenderOutcome>,
     error: Option<NetError>,
+    /// Why nothing left the last time, before data.
+    unsent: Option<NetError>,
+    /// It has been said that datagrams leave in fragments.
+    fragments: bool,
     delivered: Option<Time>,
     data_began: Option<Time>,
-    observer: &'a mut dyn FnMut(Time, &Sender, Option<&SenderEvent>),
+    options: &'a SendOptions,
+    observer: &'a mut dyn FnMut(Time, &Sender, &SendNotice<'_>),
 }
 
 impl Driver<'_> {
     fn run(
         &mut self,
         outlet: &mut Outlet<'_>,
-        options: &SendOptions,
         start: &AtomicBool,
         stop: &AtomicBool,
     ) -> Result<(), NetError> {
@@ -156,50 +189,96 @@ impl Driver<'_> {
             if stop.swap(false, Ordering::Relaxed) {
                 self.sender.abort(now, cancel::ABORT_APPLICATION, Some("stopped at the sender".into()));
             }
-            self.hear()?;
+            self.follow(now, outlet);
+            self.hear(&outlet.endpoint)?;
             if now >= check {
                 check = now + CHECK_EVERY;
                 self.check_files(outlet.outgoing);
             }
             self.sender.handle_timeout(self.clock.now());
             self.drain(outlet.outgoing);
-            if let Err(error) = self.transmit(outlet, options.burst) {
-                self.give_up(error)?;
+            if !self.is_held() {
+                self.transmit_or_give_up(outlet)?;
             }
             self.drain(outlet.outgoing);
             if now >= tick {
                 tick = now + TICK;
-                (self.observer)(now, &self.sender, None);
+                (self.observer)(now, &self.sender, &SendNotice::Tick);
             }
             if self.outcome.is_some() && self.sender.phase() == Phase::Ended {
-                // What ends a transmission may still be queued.
-                if let Err(error) = self.transmit(outlet, options.burst) {
-                    self.error.get_or_insert(error);
-                }
+                self.finish(outlet);
                 return Ok(());
             }
-            self.wait(tick)?;
+            self.wait(&outlet.endpoint, tick)?;
         }
     }
 
-    fn wait(&self, tick: Time) -> Result<(), NetError> {
-        let due = self.sender.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at).min(tick);
+    /// Whether data waits until there is a way for it.
+    fn is_held(&self) -> bool {
+        self.way.is_lost() && self.sender.phase() == Phase::Sending
+    }
+
+    fn finish(&mut self, outlet: &mut Outlet<'_>) {
+        // What ends a transmission may still be queued.
+        if let Err(error) = self.transmit(outlet) {
+            self.error.get_or_insert(error);
+        }
+        if self.outcome == Some(SenderOutcome::NoReceivers)
+            && let Some(error) = self.unsent.take()
+        {
+            // Nobody was there because nobody was told.
+            self.error.get_or_insert(error);
+        }
+    }
+
+    fn wait(&self, endpoint: &Endpoint, tick: Time) -> Result<(), NetError> {
+        let timer = || self.sender.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
+        // What is held is due all the time.
+        let due = if self.is_held() { tick } else { timer().min(tick) }.min(self.way.due());
         if due <= self.clock.now() {
             return Ok(());
         }
-        let mut sources = vec![self.endpoint.as_fd()];
+        let mut sources = vec![endpoint.as_fd()];
         sources.extend(self.group.as_ref().map(AsFd::as_fd));
+        sources.extend(self.way.source());
         self.clock.wait(&sources, due).map_err(NetError::socket("wait for the network"))
     }
 
+    /// Goes after the interface where it has changed.
+    fn follow(&mut self, now: Time, outlet: &mut Outlet<'_>) {
+        let Some(turn) = self.way.follow(now, &mut outlet.endpoint) else { return };
+        match turn {
+            Turn::Lost(why) => (self.observer)(now, &self.sender, &SendNotice::Waiting { why: &why }),
+            Turn::Back => {
+                self.listen_again();
+                (self.observer)(now, &self.sender, &SendNotice::Back);
+            }
+            Turn::Moved(endpoint) => {
+                outlet.endpoint = *endpoint;
+                let address = outlet.endpoint.local();
+                self.listen_again();
+                self.sender.moved(now, address);
+                (self.observer)(now, &self.sender, &SendNotice::Moved { address });
+            }
+        }
+    }
+
+    /// Joins the group again, if it is still listened to.
+    fn listen_again(&mut self) {
+        if self.group.take().is_some() {
+            // Without it another transmission there may be overheard, and no more than that.
+            self.group = Endpoint::listener(self.options.private, None, &self.options.socket).ok();
+        }
+    }
+
     /// Takes the answers that have come.
-    fn hear(&mut self) -> Result<(), NetError> {
+    fn hear(&mut self, endpoint: &Endpoint) -> Result<(), NetError> {
         if self.sender.phase() != Phase::Announcing {
             // From here on the group carries our own data back to us.
             self.group = None;
         }
         let group = self.group.take();
-        for endpoint in group.iter().chain([self.endpoint]) {
+        for endpoint in group.iter().chain([endpoint]) {
             // A flood of answers must not keep us from sending.
             for _ in 0..HEARINGS {
                 if !self.hear_some(endpoint)? {
@@ -235,12 +314,28 @@ impl Driver<'_> {
         Ok(count == SLOTS)
     }
 
-    fn transmit(&mut self, outlet: &mut Outlet<'_>, burst: Span) -> Result<(), NetError> {
-        let now = self.clock.now();
-        while let Some(transmit) = self.sender.poll_transmit(now, now + burst) {
-            self.batch.push(outlet, &transmit.message, transmit.destination)?;
+    fn transmit_or_give_up(&mut self, outlet: &mut Outlet<'_>) -> Result<(), NetError> {
+        match self.transmit(outlet) {
+            Ok(true) => self.unsent = None,
+            Ok(false) => {}
+            Err(error) => self.give_up(error)?,
         }
-        self.batch.flush(self.endpoint)
+        if outlet.endpoint.fragments() && !std::mem::replace(&mut self.fragments, true) {
+            (self.observer)(self.clock.now(), &self.sender, &SendNotice::Fragmenting);
+        }
+        Ok(())
+    }
+
+    /// Sends what may leave now; whether that was anything.
+    fn transmit(&mut self, outlet: &mut Outlet<'_>) -> Result<bool, NetError> {
+        let now = self.clock.now();
+        let mut any = false;
+        while let Some(transmit) = self.sender.poll_transmit(now, now + self.options.burst) {
+            self.batch.push(outlet, &transmit.message, transmit.destination)?;
+            any = true;
+        }
+        self.batch.flush(&outlet.endpoint)?;
+        Ok(any)
     }
 
     fn drain(&mut self, outgoing: &Outgoing) {
@@ -255,7 +350,7 @@ impl Driver<'_> {
                 SenderEvent::Ended(outcome) => self.outcome = Some(outcome.clone()),
                 _ => {}
             }
-            (self.observer)(now, &self.sender, Some(&event));
+            (self.observer)(now, &self.sender, &SendNotice::Event(&event));
         }
     }
 
@@ -273,16 +368,18 @@ impl Driver<'_> {
     /// Aborts where receivers can still be told; returns the error where nothing leaves at all. A path that was there
     /// and is gone may come back: what it lost is asked for again.
     fn give_up(&mut self, error: NetError) -> Result<(), NetError> {
-        let passing = matches!(error, NetError::NoRoute(_) | NetError::Socket { .. });
-        if passing && self.data_began.is_some() {
-            self.batch.forget();
+        self.batch.forget();
+        if self.data_began.is_none() && error.may_pass() {
+            self.unsent = Some(error);
+            return Ok(());
+        }
+        if self.data_began.is_some() && (error.may_pass() || matches!(error, NetError::Socket { .. })) {
             return Ok(());
         }
         // A first error is told to receivers; if that fails too, nothing leaves any more.
         if self.error.is_some() || self.data_began.is_none() {
             return Err(error);
         }
-        self.batch.forget();
         self.sender.abort(self.clock.now(), reason(&error), Some(error.to_string()));
         self.error = Some(error);
         Ok(())

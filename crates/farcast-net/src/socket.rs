@@ -7,9 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use quinn_udp::{RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::{
+    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
+};
 use socket2::{Domain, InterfaceIndexOrAddress, MsgHdr, Protocol, SockAddr, Socket, Type};
 
 use crate::error::NetError;
+use crate::interface::{Interface, source_for};
 use crate::ssm;
 
 /// How sockets are made.
@@ -43,50 +47,11 @@ impl Default for SocketOptions {
     }
 }
 
-/// An interface that was chosen, in the forms that the socket calls want.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Interface {
-    pub(crate) name: String,
-    pub(crate) index: u32,
-    pub(crate) address: IpAddr,
-}
-
-impl Interface {
-    /// The interface that `options` name, with an address of `group`'s family.
-    pub(crate) fn choose(options: &SocketOptions, group: IpAddr) -> Result<Option<Self>, NetError> {
-        let Some(wanted) = &options.interface else { return Ok(None) };
-        let all = if_addrs::get_if_addrs().map_err(NetError::socket("list the interfaces"))?;
-        let by_address: Option<IpAddr> = wanted.parse().ok();
-        let named =
-            |i: &&if_addrs::Interface| by_address.map_or(i.name == *wanted, |address| i.ip() == address);
-        let found: Vec<_> = all.iter().filter(named).collect();
-        // The list has interfaces with addresses only.
-        let name = found.first().map_or(wanted, |interface| &interface.name);
-        let socket =
-            Socket::new(Domain::IPV4, Type::DGRAM, None).map_err(NetError::socket("make a socket"))?;
-        let flags = ssm::interface_flags(&socket, name);
-        let flags = flags.ok_or_else(|| NetError::NoInterface(wanted.clone()))?;
-        if flags & libc::IFF_UP == 0 {
-            return Err(NetError::Down(name.clone()));
-        }
-        if group.is_multicast() && flags & (libc::IFF_MULTICAST | libc::IFF_LOOPBACK) == 0 {
-            return Err(NetError::NoMulticast(name.clone()));
-        }
-        let family = if group.is_ipv4() { "IPv4" } else { "IPv6" };
-        let usable = found.into_iter().filter(|i| i.ip().is_ipv4() == group.is_ipv4());
-        // An address that others beyond the link can answer to, where there is one.
-        let usable = usable.min_by_key(|i| i.is_link_local());
-        let usable = usable.ok_or(NetError::NoAddress { name: wanted.clone(), family })?;
-        Ok(Some(Self { name: usable.name.clone(), index: usable.index.unwrap_or(0), address: usable.ip() }))
-    }
-
-    /// What the kernel calls it in the address of a link; 0 where none was chosen.
-    fn scope(interface: Option<&Self>) -> u32 {
-        interface.map_or(0, |interface| interface.index)
-    }
-
-    fn label(interface: Option<&Self>) -> String {
-        interface.map_or_else(|| "the default interface".into(), |interface| interface.name.clone())
+/// Whether `group` is one of those that are for source-specific multicast (RFC 4607).
+pub(crate) fn is_source_specific(group: IpAddr) -> bool {
+    match group {
+        IpAddr::V4(group) => group.octets()[0] == 232,
+        IpAddr::V6(group) => matches!(group.segments(), [first, 0, ..] if first & 0xfff0 == 0xff30),
     }
 }
 
@@ -97,23 +62,23 @@ pub(crate) struct Endpoint {
     state: UdpSocketState,
     /// Without a scope, like every address that leaves here: the wire does not carry it, and engines compare.
     local: SocketAddr,
-    /// The interface of link-local addresses; 0 for the system's choice.
-    scope: u32,
+    /// The interface that was asked for.
+    interface: Option<Interface>,
+    /// The group that it hears, if it does.
+    group: Option<IpAddr>,
     /// Whether batches may leave as one.
     offload: AtomicBool,
+    /// Whether what is too long for the way leaves in fragments.
+    fragments: AtomicBool,
 }
 
 impl Endpoint {
     /// A socket to send to `destination` and to hear answers with, on a port of its own.
     pub(crate) fn sender(destination: SocketAddr, options: &SocketOptions) -> Result<Self, NetError> {
-        let interface = Interface::choose(options, destination.ip())?;
+        let (interface, address) = source_for(destination, options)?;
         let socket = new_socket(destination, options)?;
         set_sending(&socket, destination.ip(), interface.as_ref(), options)?;
-        let address = match &interface {
-            Some(interface) if destination.ip().is_multicast() => interface.address,
-            _ => route_source(scoped(destination, Interface::scope(interface.as_ref())))?,
-        };
-        Self::bound(socket, SocketAddr::new(address, 0), interface.as_ref(), options)
+        Self::bound(socket, SocketAddr::new(address, 0), interface, options)
     }
 
     /// A socket that hears `address`: a group, joined on the chosen interface (and from `source` alone, where one is
@@ -130,20 +95,20 @@ impl Endpoint {
             if source.is_some() {
                 return Err(NetError::SourceWithoutGroup(group));
             }
-            return Self::bound(socket, address, interface.as_ref(), options);
+            return Self::bound(socket, address, interface, options);
         }
         // Receivers on one host share the group's port; each gets every datagram.
         socket.set_reuse_address(true).map_err(NetError::socket("share the group's port"))?;
-        let endpoint = Self::bound(socket, address, interface.as_ref(), options)?;
-        let joined = join(&endpoint.socket, group, source, interface.as_ref());
-        match joined {
+        hear_own_groups_only(&socket, group)?;
+        let mut endpoint = Self::bound(socket, address, interface, options)?;
+        endpoint.group = Some(group);
+        let interface = endpoint.interface.as_ref();
+        match join(&endpoint.socket, group, source, interface) {
             Ok(()) => Ok(endpoint),
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) && interface.is_none() => {
-                Err(NetError::NoRoute(group))
+                Err(NetError::NoRoute { to: group, interface: None })
             }
-            Err(source) => {
-                Err(NetError::Join { group, interface: Interface::label(interface.as_ref()), source })
-            }
+            Err(source) => Err(NetError::Join { group, interface: Interface::label(interface), source }),
         }
     }
 
@@ -154,16 +119,22 @@ impl Endpoint {
             if family.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let interface = Interface::choose(options, family.ip())?;
         set_sending(&socket, family.ip(), interface.as_ref(), options)?;
-        Self::bound(socket, SocketAddr::new(any, 0), interface.as_ref(), options)
+        Self::bound(socket, SocketAddr::new(any, 0), interface, options)
+    }
+
+    /// Sends multicast through the interface as it is now: its number changes when it comes back.
+    pub(crate) fn aim(&mut self, destination: IpAddr, options: &SocketOptions) -> Result<(), NetError> {
+        self.interface = Interface::choose(options, destination)?;
+        set_sending(&self.socket, destination, self.interface.as_ref(), options)
     }
 
     fn bound(
         socket: Socket,
         address: SocketAddr,
-        interface: Option<&Interface>,
+        interface: Option<Interface>,
         options: &SocketOptions,
     ) -> Result<Self, NetError> {
-        let scope = Interface::scope(interface);
+        let scope = Interface::scope(interface.as_ref());
         let bind = socket.bind(&SockAddr::from(scoped(address, scope)));
         bind.map_err(|source| NetError::Bind { address, source })?;
         let state =
@@ -172,12 +143,40 @@ impl Endpoint {
         if !options.offload {
             ssm::disable_gro(&socket);
         }
-        Ok(Self { socket, state, local, scope, offload: AtomicBool::new(options.offload) })
+        Ok(Self {
+            socket,
+            state,
+            local,
+            interface,
+            group: None,
+            offload: AtomicBool::new(options.offload),
+            fragments: AtomicBool::new(false),
+        })
     }
 
     /// The address it is bound to.
     pub(crate) fn local(&self) -> SocketAddr {
         self.local
+    }
+
+    /// The interface that was asked for.
+    pub(crate) fn interface(&self) -> Option<&Interface> {
+        self.interface.as_ref()
+    }
+
+    /// The group that it hears, if it does.
+    pub(crate) fn group(&self) -> Option<IpAddr> {
+        self.group
+    }
+
+    /// Whether what came with `meta` was sent to what this endpoint is for: its group, if it hears one.
+    pub(crate) fn is_meant(&self, meta: &RecvMeta) -> bool {
+        self.group.is_none_or(|group| meta.dst_ip.is_none_or(|to| to == group))
+    }
+
+    /// Whether datagrams were too long for the way, and leave in fragments since.
+    pub(crate) fn fragments(&self) -> bool {
+        self.fragments.load(Ordering::Relaxed)
     }
 
     /// The kernel's receive buffer in bytes of payload, about: the kernel counts its own overhead too, and reports
@@ -242,18 +241,36 @@ impl Endpoint {
                 Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => self.wait_writable(),
                 // Refused: a unicast receiver that is not there yet, or gone; the protocol finds out by itself.
                 Some(libc::EINTR | libc::ECONNREFUSED) => {}
+                // Some drivers take the option and then fail, and no batch has segments that need fragments. What a
+                // missing interface refuses one by one too says nothing about batches.
+                Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE) if segment_size.is_some() => {
+                    let (first, rest) = contents.split_at(stride);
+                    self.send(destination, first, stride)?;
+                    self.offload.store(false, Ordering::Relaxed);
+                    return self.send(destination, rest, stride);
+                }
+                Some(libc::EMSGSIZE) if !self.fragments() => self.allow_fragments(destination, stride)?,
                 Some(libc::EMSGSIZE) => return Err(NetError::TooLarge { size: stride, destination }),
                 Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ENODEV) => {
-                    return Err(NetError::NoRoute(destination.ip()));
-                }
-                // Some drivers take the option and then fail; one by one it must work.
-                Some(libc::EIO | libc::EINVAL) if segment_size.is_some() => {
-                    self.offload.store(false, Ordering::Relaxed);
-                    return contents.chunks(stride).try_for_each(|one| self.send(destination, one, stride));
+                    let interface = self.interface.as_ref().map(|interface| interface.name.clone());
+                    return Err(NetError::NoRoute { to: destination.ip(), interface });
                 }
                 _ => return Err(NetError::Socket { action: "send", source: error }),
             }
         }
+    }
+
+    /// Lets the kernel cut datagrams into fragments from now on: the way has become narrower than what was agreed on
+    /// when the product was cut.
+    fn allow_fragments(&self, destination: SocketAddr, size: usize) -> Result<(), NetError> {
+        let set = if destination.is_ipv4() {
+            set_ip_mtu_discover(&self.socket, Ipv4PathMtuDiscovery::DONT)
+        } else {
+            set_ipv6_mtu_discover(&self.socket, Ipv6PathMtuDiscovery::DONT)
+        };
+        set.map_err(|_| NetError::TooLarge { size, destination })?;
+        self.fragments.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// One system call. quinn-udp's sets the whole traffic class with every message, and so would undo the DSCP.
@@ -263,7 +280,8 @@ impl Endpoint {
         contents: &[u8],
         segment_size: Option<usize>,
     ) -> io::Result<usize> {
-        let address = SockAddr::from(scoped(destination, self.scope));
+        let scope = Interface::scope(self.interface.as_ref());
+        let address = SockAddr::from(scoped(destination, scope));
         let parts = [IoSlice::new(contents)];
         let control = segment_size.map(segment_control);
         let message = MsgHdr::new().with_addr(&address).with_buffers(&parts);
@@ -297,7 +315,7 @@ fn segment_control(size: usize) -> [u8; size_of::<libc::cmsghdr>() + size_of::<u
 }
 
 /// `address`, with the interface `scope` where it is one that only means something on a link (RFC 4007).
-fn scoped(address: SocketAddr, scope: u32) -> SocketAddr {
+pub(crate) fn scoped(address: SocketAddr, scope: u32) -> SocketAddr {
     match address {
         SocketAddr::V6(mut v6) if v6.scope_id() == 0 => {
             let [first, second, ..] = v6.ip().octets();
@@ -370,14 +388,11 @@ fn set_sending(
     Ok(())
 }
 
-/// The address that the kernel would send from.
-fn route_source(destination: SocketAddr) -> Result<IpAddr, NetError> {
-    let family = SocketAddr::new(destination.ip(), destination.port().max(1));
-    let fresh = Socket::new(Domain::for_address(family), Type::DGRAM, Some(Protocol::UDP));
-    let fresh = fresh.map_err(NetError::socket("make a socket"))?;
-    fresh.connect(&SockAddr::from(family)).map_err(|_| NetError::NoRoute(destination.ip()))?;
-    let local = fresh.local_addr().map_err(NetError::socket("find our own address"))?;
-    local.as_socket().map(|a| a.ip()).ok_or(NetError::NoRoute(destination.ip()))
+/// Without this Linux gives a socket what any other program has joined on any interface, source-specific or not.
+fn hear_own_groups_only(socket: &Socket, group: IpAddr) -> Result<(), NetError> {
+    let set =
+        if group.is_ipv4() { socket.set_multicast_all_v4(false) } else { socket.set_multicast_all_v6(false) };
+    set.map_err(NetError::socket("keep to our own groups"))
 }
 
 fn join(
@@ -396,17 +411,6 @@ fn join(
     }
 }
 
-/// Our address as the network of `destination` sees it.
-///
-/// # Errors
-/// If the interface is not there, or there is no route.
-pub fn own_address(destination: SocketAddr, options: &SocketOptions) -> Result<IpAddr, NetError> {
-    match Interface::choose(options, destination.ip())? {
-        Some(interface) => Ok(interface.address),
-        None => route_source(destination),
-    }
-}
-
 /// The largest IP packet in bytes that the way to `destination` is known to carry.
 ///
 /// # Errors
@@ -416,7 +420,11 @@ pub fn path_mtu(destination: SocketAddr, options: &SocketOptions) -> Result<Opti
     let socket = new_socket(destination, options)?;
     set_sending(&socket, destination.ip(), interface.as_ref(), options)?;
     let to = SockAddr::from(scoped(destination, Interface::scope(interface.as_ref())));
-    socket.connect(&to).map_err(|_| NetError::NoRoute(destination.ip()))?;
+    let no_route = |_| NetError::NoRoute {
+        to: destination.ip(),
+        interface: interface.as_ref().map(|interface| interface.name.clone()),
+    };
+    socket.connect(&to).map_err(no_route)?;
     Ok(ssm::connected_mtu(&socket, destination.is_ipv6()))
 }
 
@@ -432,14 +440,6 @@ mod tests {
         let mtu = path_mtu(to, &SocketOptions::default()).expect("loopback is there");
         // No IPv4 packet is longer than its length field can say.
         assert_eq!(mtu, Some(said.min(65_535)));
-    }
-
-    #[test]
-    fn an_interface_that_is_not_there_is_named() {
-        let options = SocketOptions { interface: Some("nosuch0".into()), ..SocketOptions::default() };
-        let to = "239.255.1.1:5402".parse().expect("an address");
-        let error = own_address(to, &options).expect_err("there is none");
-        assert!(error.to_string().contains("nosuch0"), "{error}");
     }
 
     #[test]

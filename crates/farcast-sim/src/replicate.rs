@@ -1,13 +1,18 @@
 //! Running replications, on as many cores as wished, with the same results for any number of them.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
+use farcast_core::Time;
 use farcast_stats::{Precision, StatsError, StoppingRule};
 
 use crate::outcome::Replication;
 use crate::scenario::Scenario;
-use crate::star::{Star, StarError};
+use crate::star::{Pulse, Star, StarError};
 
 /// How many replications.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -42,6 +47,15 @@ pub enum ReplicationError {
     Stats(#[from] StatsError),
 }
 
+/// How replications stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// Those that are done.
+    pub done: u64,
+    /// The latest instant, in simulated time, that one of those that run has reached.
+    pub furthest: Time,
+}
+
 /// One replication of `scenario`.
 ///
 /// # Errors
@@ -57,26 +71,28 @@ pub fn replicate(
     Ok(Replication::of(index, &star, per_receiver))
 }
 
-/// Runs replications of `scenario` as `plan` says, in the order of their index. `done` is told after each how many there
-/// are; it returns whether to go on.
+/// Runs replications of `scenario` as `plan` says, in the order of their index. `watch` is told after each, and ten times a
+/// second, how they stand; it returns whether to go on. If not, those that are done are returned: what is in the middle of
+/// an event that takes longer than [`GRACE`] is left to itself, and ends with it or with the process.
 ///
 /// # Errors
 /// A world that cannot be made.
 pub fn run(
     scenario: &Scenario,
     plan: &Plan,
-    done: &(dyn Fn(u64) -> bool + Sync),
+    watch: &mut dyn FnMut(Standing) -> bool,
 ) -> Result<Vec<Replication>, ReplicationError> {
     let (most, mut rule) = match plan.how_many {
         HowMany::Count(n) => (n, None),
         HowMany::Until(precision, most) => (most, Some(StoppingRule::new(precision, most)?)),
     };
+    let scenario = Arc::new(scenario.clone());
     let mut all: Vec<Replication> = Vec::new();
     let mut next = 0;
     while next < most {
         // With a rule, no more is run ahead than is looked at soon.
         let batch = if rule.is_some() { (most - next).min((next / 4).max(10)) } else { most - next };
-        let some = batch_of(scenario, plan, next..next + batch, done)?;
+        let some = Batch::run(&scenario, plan, next..next + batch, watch)?;
         let stopped = (some.len() as u64) < batch;
         next += batch;
         for replication in some {
@@ -96,41 +112,115 @@ pub fn run(
     Ok(all)
 }
 
-/// The replications of `range`, as far as `done` lets them.
-fn batch_of(
-    scenario: &Scenario,
-    plan: &Plan,
-    range: std::ops::Range<u64>,
-    done: &(dyn Fn(u64) -> bool + Sync),
-) -> Result<Vec<Replication>, StarError> {
-    let next = AtomicU64::new(range.start);
-    let finished = AtomicU64::new(range.start);
-    let go_on = AtomicBool::new(true);
-    let results = Mutex::new(Vec::new());
-    let work = || {
-        while go_on.load(Ordering::Relaxed) {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= range.end {
+/// How long replications may go on after they were told to stop.
+pub const GRACE: Duration = Duration::from_millis(500);
+/// Between two looks at how they stand.
+const LOOK: Duration = Duration::from_millis(100);
+
+type Result_ = (u64, Result<Replication, StarError>);
+
+/// Replications that are run together. Threads own what they need, so that one that does not hear can be left behind.
+struct Batch {
+    scenario: Arc<Scenario>,
+    seed: u64,
+    per_receiver: bool,
+    next: AtomicU64,
+    end: u64,
+    pulse: Pulse,
+}
+
+impl Batch {
+    /// The replications of `range`, as far as `watch` lets them.
+    fn run(
+        scenario: &Arc<Scenario>,
+        plan: &Plan,
+        range: Range<u64>,
+        watch: &mut dyn FnMut(Standing) -> bool,
+    ) -> Result<Vec<Replication>, StarError> {
+        let batch = Arc::new(Self {
+            scenario: Arc::clone(scenario),
+            seed: plan.seed,
+            per_receiver: plan.per_receiver,
+            next: AtomicU64::new(range.start),
+            end: range.end,
+            pulse: Pulse::default(),
+        });
+        let (results, finished) = mpsc::channel();
+        let threads = (plan.threads.max(1) as u64).min(range.end - range.start);
+        let threads: Vec<_> = (0..threads).map(|_| batch.spawn(results.clone())).collect();
+        drop(results);
+        let mut results = batch.gather(range.start, &finished, threads, watch);
+        results.sort_unstable_by_key(|(index, _)| *index);
+        // An interrupted batch is kept up to its first gap.
+        let whole = results.iter().zip(range).take_while(|((index, _), expected)| index == expected).count();
+        results.into_iter().take(whole).map(|(_, result)| result).collect()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "replications are spread over cores here")]
+    fn spawn(self: &Arc<Self>, results: Sender<Result_>) -> JoinHandle<()> {
+        let batch = Arc::clone(self);
+        std::thread::spawn(move || batch.work(&results))
+    }
+
+    /// Runs what nobody else has begun, until nothing is left or it is to stop.
+    fn work(&self, results: &Sender<Result_>) {
+        while !self.pulse.is_stopped() {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            if index >= self.end {
                 break;
             }
-            let result = replicate(scenario, plan.seed, index, plan.per_receiver);
-            let failed = result.is_err();
-            // Nobody panics while holding it.
-            results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((index, result));
-            if failed || !done(finished.fetch_add(1, Ordering::Relaxed) + 1) {
-                go_on.store(false, Ordering::Relaxed);
+            let Some(result) = self.one(index).transpose() else { break };
+            // Nobody may be waiting for it any more.
+            if results.send((index, result)).is_err() {
+                break;
             }
         }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..plan.threads.max(1) {
-            scope.spawn(work);
+    }
+
+    /// One replication; `None` if it was stopped.
+    fn one(&self, index: u64) -> Result<Option<Replication>, StarError> {
+        let mut star = Star::new(self.scenario.star(self.seed, index), None)?;
+        let over = star.run_while(&self.pulse);
+        Ok(over.then(|| Replication::of(index, &star, self.per_receiver)))
+    }
+
+    /// Takes results until all threads have ended, or are not waited for.
+    fn gather(
+        &self,
+        begun: u64,
+        finished: &Receiver<Result_>,
+        threads: Vec<JoinHandle<()>>,
+        watch: &mut dyn FnMut(Standing) -> bool,
+    ) -> Vec<Result_> {
+        let mut all: Vec<Result_> = Vec::new();
+        let mut patience = GRACE;
+        loop {
+            match finished.recv_timeout(LOOK) {
+                Ok((index, result)) => {
+                    if result.is_err() {
+                        self.pulse.stop();
+                    }
+                    all.push((index, result));
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) if self.pulse.is_stopped() => {
+                    patience = patience.saturating_sub(LOOK);
+                    if patience.is_zero() {
+                        return all;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let standing = Standing { done: begun + all.len() as u64, furthest: self.pulse.furthest() };
+            if !self.pulse.is_stopped() && !watch(standing) {
+                self.pulse.stop();
+            }
         }
-        work();
-    });
-    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    results.sort_unstable_by_key(|(index, _)| *index);
-    // An interrupted batch is kept up to its first gap.
-    let whole = results.iter().zip(range).take_while(|((index, _), expected)| index == expected).count();
-    results.into_iter().take(whole).map(|(_, result)| result).collect()
+        for thread in threads {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        all
+    }
 }

@@ -13,6 +13,7 @@
 //! | `link.stages` | further stages in a row, by `name` |
 
 mod ftp;
+mod memory;
 mod protocol;
 mod tcp;
 mod traffic;

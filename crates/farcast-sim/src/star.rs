@@ -19,6 +19,7 @@ mod group;
 mod links;
 mod observe;
 mod packet;
+mod pulse;
 mod run;
 mod session;
 
@@ -37,6 +38,7 @@ pub use flows::{FlowConfig, FlowState, Passage};
 pub use group::{Group, Kind};
 pub use observe::{FlowPacket, NakFate, Observer};
 pub use packet::Packet;
+pub use pulse::Pulse;
 
 /// What may happen.
 #[derive(Clone, Debug)]

@@ -12,6 +12,12 @@
 //! elsewhere could send it), and where [`prefix`](farcast_core::Engine::prefix) says. [`Cut`] decides where else: a
 //! scenario must have the same [`Log`] for every `Cut`, because cutting runs is no business of a protocol (law 9).
 //!
+//! # Faults that come and go
+//!
+//! [`Network::outage`] cuts ways between hosts for a time, [`Network::freeze`] stops a host as SIGSTOP does,
+//! [`Network::vanish`] and [`Network::appear`] switch hosts off and on, and after [`Network::calm`] links only delay. A
+//! transmit that names a source arrives from there: a host may claim to be another.
+//!
 //! # What is asserted on the way
 //!
 //! Whatever a test is about, each run of a network also fails, naming the scenario, its seed and the host, if

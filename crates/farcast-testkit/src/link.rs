@@ -41,6 +41,9 @@ pub(crate) struct Fate {
 }
 
 impl Fate {
+    /// It arrives once, in time, as it was sent.
+    pub(crate) const PLAIN: Self = Self { copies: 1, late: [Span::ZERO; 2], corrupt: false };
+
     /// Whether the segment arrives once, in time and as it was sent, so that it may stay in its run.
     pub(crate) fn is_plain(&self) -> bool {
         self.copies == 1 && self.late[0].is_zero() && !self.corrupt

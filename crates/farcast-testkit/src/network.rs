@@ -1,6 +1,7 @@
 //! Hosts, the links between them, and virtual time.
 
 mod carry;
+mod faults;
 mod run;
 
 use core::cmp::Reverse;
@@ -15,6 +16,7 @@ use farcast_core::{Span, Time};
 use crate::host::{Handle, Host, Node};
 use crate::link::{Link, LinkState, apart};
 use crate::log::{Leg, Log};
+use faults::{Frozen, Outage};
 
 /// Where the driver cuts runs, on their way out (`until`) and in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +88,8 @@ struct DepartureKey {
 
 struct Departing<M> {
     message: M,
+    /// The address that it claims to come from, where that is not the host's own.
+    source: Option<SocketAddr>,
     destination: SocketAddr,
     spacing: Span,
 }
@@ -106,6 +110,8 @@ enum Item<M> {
     Arrival(Incoming<M>),
     Command(Command<M>),
     Power(bool),
+    Freeze { until: Time, room: u32 },
+    Thaw,
     Early,
     Wake,
 }
@@ -115,6 +121,7 @@ struct Place<M> {
     address: SocketAddr,
     groups: Vec<IpAddr>,
     up: bool,
+    frozen: Option<Frozen<M>>,
     /// The time of its last change.
     now: Time,
     deadline: Option<Deadline>,
@@ -134,6 +141,11 @@ pub struct Network<M> {
     places: Vec<Place<M>>,
     default_link: Link,
     special_links: BTreeMap<(usize, usize), Link>,
+    /// The shortest delay of any link.
+    shortest: Span,
+    outages: Vec<Outage>,
+    /// When links stop to lose, double, reorder and damage.
+    calm: Time,
     links: BTreeMap<(usize, usize), LinkState>,
     departures: BTreeMap<DepartureKey, Departing<M>>,
     /// The first thing that is to happen at each host.
@@ -145,6 +157,8 @@ pub struct Network<M> {
     filter: Option<Filter<M>>,
     record: bool,
     log: Log<M>,
+    steps: u64,
+    most_steps: u64,
 }
 
 impl<M: Message + Debug + PartialEq + 'static> Network<M> {
@@ -159,6 +173,9 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
             places: Vec::new(),
             default_link: Link::default(),
             special_links: BTreeMap::new(),
+            shortest: Span::ZERO,
+            outages: Vec::new(),
+            calm: Time::NEVER,
             links: BTreeMap::new(),
             departures: BTreeMap::new(),
             index: BTreeSet::new(),
@@ -169,6 +186,8 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
             filter: None,
             record: true,
             log: Log::default(),
+            steps: 0,
+            most_steps: u64::MAX,
         }
     }
 
@@ -183,6 +202,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
             address,
             groups: groups.to_vec(),
             up: true,
+            frozen: None,
             now: Time::ZERO,
             deadline: None,
             wake: None,
@@ -196,11 +216,18 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
     /// What links do that [`link`](Self::link) says nothing about.
     pub fn links(&mut self, link: Link) {
         self.default_link = link;
+        self.note_shortest();
     }
 
     /// What the link from one host to another does; to be set before anything runs.
     pub fn link<A, B>(&mut self, from: Handle<A>, to: Handle<B>, link: Link) {
         self.special_links.insert((from.index, to.index), link);
+        self.note_shortest();
+    }
+
+    fn note_shortest(&mut self) {
+        let special = self.special_links.values().map(|link| link.delay);
+        self.shortest = special.fold(self.default_link.delay, Ord::min);
     }
 
     /// The delay from one host to another, with the nanoseconds by which pairs differ.

@@ -312,6 +312,18 @@ fn links_lose_what_they_say() {
 }
 
 #[test]
+fn who_stands_still_keeps_the_rest_of_a_run() {
+    let (mut net, toy) = network(Flaw::None, Setup::plain(0), Link::clean(SPACING));
+    let (stops, goes_on) = (Time::ZERO + SPACING * 10, Time::ZERO + SPACING * 60);
+    net.freeze(stops, toy, SPACING * 50, 40);
+    net.run();
+    let departures = net.take_log().departures;
+    let sent: Vec<Time> = departures.iter().filter(|d| d.from == toy.index()).map(|d| d.at).collect();
+    assert_eq!(sent.len(), 40);
+    assert!(sent.iter().all(|&at| at <= stops || at >= goes_on), "{sent:?}");
+}
+
+#[test]
 fn hosts_vanish_appear_and_take_commands() {
     let (mut network, toy) = network(Flaw::None, Setup::plain(0), Link::clean(SPACING));
     let (off, on) = (Time::ZERO + Span::from_micros(10_500), Time::ZERO + Span::from_micros(50_500));

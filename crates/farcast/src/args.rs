@@ -8,8 +8,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Probability, Span};
 use farcast_mftp::StatusRetry;
+use ipnet::IpNet;
 
 use crate::model::ModelArgs;
+use crate::partials::{PartialsArgs, QuotaArgs};
 
 /// MFTP's port.
 const PORT: u16 = 5402;
@@ -46,6 +48,9 @@ pub(crate) enum Command {
     /// Run programs behind an emulated link, in real time.
     #[command(after_help = EMULATE_HELP)]
     Emulate(Box<EmulateArgs>),
+    /// Show what is kept of products that are not complete, or remove it.
+    #[command(after_help = EXIT_CODES)]
+    Partials(PartialsArgs),
     /// Send a file to three receivers on this machine over lossy multicast, and show it.
     Demo(DemoArgs),
 }
@@ -146,6 +151,9 @@ pub(crate) struct SimulateArgs {
     /// Threads [default: one for each core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+    /// The memory that it may take [default: nine tenths of what the machine has available].
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<Bytes>,
     /// Keep each receiver's completion time (in the JSON).
     #[arg(long)]
     pub(crate) per_receiver: bool,
@@ -262,6 +270,7 @@ pub(crate) struct SendArgs {
 }
 
 /// Who receives, and when it begins.
+#[expect(clippy::struct_excessive_bools, reason = "they are flags of the command line")]
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Receivers")]
 pub(crate) struct GroupArgs {
@@ -289,14 +298,19 @@ pub(crate) struct GroupArgs {
     /// Serve nobody who registers after data has begun.
     #[arg(long)]
     pub(crate) no_late_entry: bool,
+    /// Believe what receivers say without proof, as MFTP's draft does: for receivers that are not farcast, or that
+    /// unicast from here does not reach.
+    #[arg(long)]
+    pub(crate) draft: bool,
 }
 
 /// How MFTP behaves.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Protocol")]
 pub(crate) struct ProtocolArgs {
-    /// Product bytes in a datagram [default: what fits 1500 bytes with all headers].
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=65000))]
+    /// Product bytes in a datagram, 1 B to 65000 B; a bare number means bytes [default: what fits 1500 bytes with all
+    /// headers].
+    #[arg(long, value_name = "SIZE", value_parser = dtu_size)]
     pub(crate) dtu_size: Option<u32>,
     /// DTUs in a block; receivers report losses block by block [default: a quarter of a second's].
     #[arg(long, value_name = "DTUS", value_parser = clap::value_parser!(u32).range(1..))]
@@ -316,8 +330,9 @@ pub(crate) struct ProtocolArgs {
     /// Unanswered status requests after which a receiver is given up.
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub(crate) status_retries: u32,
-    /// A receiver is given up only after this much silence, however many requests it left unanswered.
-    #[arg(long, default_value = "10 s", value_name = "TIME")]
+    /// A receiver is given up only after this much silence, however many requests it left unanswered: a minute's rain or
+    /// handover is survived.
+    #[arg(long, default_value = "120 s", value_name = "TIME")]
     pub(crate) silence: Span,
     /// The round trip to assume until one is measured.
     #[arg(long, default_value = "1 s", value_name = "TIME")]
@@ -352,9 +367,18 @@ pub(crate) struct ReceiveArgs {
     /// Hear this sender only (source-specific multicast; groups in 232.0.0.0/8 and ff3x::/32 need it).
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) source: Option<IpAddr>,
+    /// Hear these senders only, by address or prefix ("10.1.2.0/24"); what others send is dropped unread [default: all].
+    #[arg(long, value_name = "ADDRESS,..", value_delimiter = ',', value_parser = prefix)]
+    pub(crate) accept: Vec<IpNet>,
     /// Keep existing files: a product that would replace one with other content is refused.
     #[arg(long)]
     pub(crate) keep_existing: bool,
+    /// Receive names with a leading dot too, such as .ssh or .profile; otherwise a product that has one is refused.
+    #[arg(long)]
+    pub(crate) hidden: bool,
+    /// When the disk is full, wait for room this long; what could not be stored is asked for again.
+    #[arg(long, default_value = "10 min", value_name = "TIME")]
+    pub(crate) wait_for_room: Span,
     /// Do not wait until files are safe from a power loss.
     #[arg(long)]
     pub(crate) no_sync: bool,
@@ -373,6 +397,8 @@ pub(crate) struct ReceiveArgs {
     /// The seed of simulated losses and of random answers [default: from the name].
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) quota: QuotaArgs,
     #[command(flatten)]
     pub(crate) socket: SocketArgs,
     #[command(flatten)]
@@ -437,6 +463,25 @@ fn endpoint(text: &str) -> Result<SocketAddr, String> {
     let alone = text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     with_port.or_else(|_| alone.map(|address| SocketAddr::new(address, PORT))).map_err(|_| {
         "it must be an address and a port, as in \"239.255.1.1:5402\" or \"[ff15::1]:5402\"".into()
+    })
+}
+
+/// A size of DTUs: a quantity, or a number of bytes.
+fn dtu_size(text: &str) -> Result<u32, String> {
+    let number = || text.parse::<u64>().ok();
+    let quantity = || text.parse().ok().map(|Bytes(bytes)| bytes);
+    let size = number().or_else(quantity).and_then(|bytes| u32::try_from(bytes).ok());
+    let fits = size.filter(|size| (1..=65_000).contains(size));
+    fits.ok_or_else(|| "it must be a size from 1 B to 65000 B, as in \"1400 B\"".into())
+}
+
+/// An address, or a prefix of addresses.
+fn prefix(text: &str) -> Result<IpNet, String> {
+    let text = text.trim();
+    let prefix = text.parse::<IpNet>().ok();
+    let alone = || text.parse::<IpAddr>().map(IpNet::from);
+    prefix.map_or_else(alone, Ok).map_err(|_| {
+        "it must be an address or a prefix, as in \"10.1.2.3\" or \"10.1.2.0/24\"; separate several by commas".into()
     })
 }
 

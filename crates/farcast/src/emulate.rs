@@ -19,10 +19,10 @@ use std::process::ExitCode;
 use farcast_emu::supervise::{self, Exit};
 
 use crate::args::EmulateArgs;
-use crate::{Failure, output, shipped};
+use crate::{Failure, output, shipped, stdio};
 
 /// The exit code of farcast's own failures: 0 to 124 are those of the near program, as far as it has such.
-const OWN_FAILURE: u8 = 125;
+pub(crate) const OWN_FAILURE: u8 = 125;
 
 /// Runs it. The exit code is the near program's.
 pub(crate) fn run(args: &EmulateArgs) -> ExitCode {
@@ -31,10 +31,11 @@ pub(crate) fn run(args: &EmulateArgs) -> ExitCode {
         (None, Some(lifeline)) => (inside::run(args, lifeline), OWN_FAILURE),
         (None, None) => (outside(args), OWN_FAILURE),
     };
-    ExitCode::from(result.unwrap_or_else(|failure| {
+    let exit = result.unwrap_or_else(|failure| {
         output::error(&failure.sentence);
         failed
-    }))
+    });
+    ExitCode::from(if exit == 0 && stdio::lost() { failed } else { exit })
 }
 
 /// Looks at what is asked for, and starts the inner process.

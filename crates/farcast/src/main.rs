@@ -1,14 +1,17 @@
 //! `farcast`: deliver files reliably to many receivers over links that break ordinary transfer.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 #[expect(clippy::doc_markdown, reason = "doc comments are what --help prints")]
 mod args;
 mod demo;
 mod emulate;
+mod hook;
 mod interrupt;
+mod lock;
 mod model;
 mod output;
 mod outputs;
+mod partials;
 mod progress;
 mod receive;
 mod reproduce;
@@ -16,6 +19,7 @@ mod send;
 mod shipped;
 mod simulate;
 mod state;
+mod stdio;
 mod table;
 
 use std::process::ExitCode;
@@ -50,22 +54,28 @@ fn main() -> ExitCode {
         Command::Simulate(args) => simulate::run(&args),
         Command::Model(args) => model::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Partials(args) => partials::run(&args),
         Command::Demo(args) => demo::run(&args),
     };
     let exit = result.unwrap_or_else(|failure| {
         output::error(&failure.sentence);
         failure.exit
     });
+    let exit = if exit == Exit::Done && stdio::lost() { Exit::Failed } else { exit };
     ExitCode::from(exit as u8)
 }
 
 /// A command line that makes no sense, or asks for help.
 fn refused(error: &clap::Error) -> ExitCode {
-    // Where the streams are closed, nobody reads.
-    let _ = error.print();
+    let printed = error.print();
+    // Help is a result. What is wrong with the command line the exit code says too.
+    if error.exit_code() == 0 {
+        stdio::printed(printed);
+    }
     let emulates = std::env::args_os().nth(1).is_some_and(|command| command == "emulate");
     match error.exit_code() {
-        0 => ExitCode::SUCCESS,
+        0 if !stdio::lost() => ExitCode::SUCCESS,
+        0 => ExitCode::from(if emulates { emulate::OWN_FAILURE } else { Exit::Failed as u8 }),
         _ if emulates => emulate::usage_exit(),
         _ => ExitCode::from(Exit::Usage as u8),
     }
@@ -86,9 +96,10 @@ impl Failure {
     /// Settings that contradict each other are wrong usage; the rest is the network's or the machine's.
     pub(crate) fn of_net(error: NetError) -> Self {
         match error {
-            NetError::Config(_) | NetError::Parity { .. } | NetError::SourceWithoutGroup(_) => {
-                Self::usage(error.to_string())
-            }
+            NetError::Config(_)
+            | NetError::Parity { .. }
+            | NetError::SourceWithoutGroup(_)
+            | NetError::GroupWithoutSource(_) => Self::usage(error.to_string()),
             other => other.into(),
         }
     }

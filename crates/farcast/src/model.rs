@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ModelArgs) -> Result<Exit, Failure> {
     };
     let output = Output::of(json, false);
     if json {
-        output.object(&report)?;
+        output.object(&report);
     } else {
         output.result(&report.text());
     }

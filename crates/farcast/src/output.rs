@@ -1,21 +1,21 @@
 //! What the command line prints: lines for people, or JSON lines for programs, and the log.
-#![expect(clippy::print_stderr, reason = "this is the one place that prints")]
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 
-use crate::Failure;
 use crate::args::OutputArgs;
+use crate::{Failure, stdio};
 
 /// Where events and messages go.
 #[derive(Debug)]
 pub(crate) struct Output {
     json: bool,
     quiet: bool,
-    log: Option<File>,
+    log: Option<(PathBuf, File)>,
 }
 
 impl Output {
@@ -25,6 +25,7 @@ impl Output {
                 .create(true)
                 .append(true)
                 .open(path)
+                .map(|file| (path.clone(), file))
                 .map_err(|e| Failure::usage(format!("cannot write the log {}: {e}", path.display())))
         });
         Ok(Self { json: args.json, quiet: args.quiet, log: log.transpose()? })
@@ -42,10 +43,11 @@ impl Output {
 
     /// The one JSON object that is the result.
     #[expect(clippy::unused_self, reason = "what is printed goes through an output")]
-    pub(crate) fn object(&self, object: &impl serde::Serialize) -> Result<(), Failure> {
-        let mut out = std::io::stdout().lock();
-        serde_json::to_writer_pretty(&mut out, object)?;
-        Ok(writeln!(out)?)
+    pub(crate) fn object(&self, object: &impl serde::Serialize) {
+        stdio::print(|out| {
+            serde_json::to_writer_pretty(&mut *out, object)?;
+            writeln!(out)
+        });
     }
 
     /// Whether progress is to be shown to a person.
@@ -53,10 +55,15 @@ impl Output {
         !self.json && !self.quiet
     }
 
+    /// Whether events go anywhere.
+    pub(crate) fn is_for_programs(&self) -> bool {
+        self.json || self.log.is_some()
+    }
+
     /// A line for people.
     pub(crate) fn line(&self, text: &str) {
         if self.is_for_people() {
-            eprintln!("{}", clean(text));
+            stdio::say(&clean(text));
         }
     }
 
@@ -64,14 +71,13 @@ impl Output {
     pub(crate) fn result(&self, text: &str) {
         if self.is_for_people() {
             let text = text.split('\n').map(clean).collect::<Vec<_>>().join("\n");
-            // Who stops reading, as `head` does, has seen enough.
-            let _ = writeln!(std::io::stdout(), "{text}");
+            stdio::print(|out| writeln!(out, "{text}"));
         }
     }
 
     /// An event for programs: `fields` is an object.
     pub(crate) fn event(&mut self, event: &str, fields: Value) {
-        if !self.json && self.log.is_none() {
+        if !self.is_for_programs() {
             return;
         }
         let mut object = Map::new();
@@ -80,14 +86,14 @@ impl Output {
         if let Value::Object(fields) = fields {
             object.extend(fields);
         }
-        let line = Value::Object(object).to_string();
+        let line = format!("{}\n", Value::Object(object));
         if self.json {
-            let _ = writeln!(std::io::stdout(), "{line}");
+            stdio::print(|out| out.write_all(line.as_bytes()));
         }
-        if let Some(log) = &mut self.log
-            && let Err(error) = writeln!(log, "{line}")
+        if let Some((path, log)) = &mut self.log
+            && let Err(error) = log.write_all(line.as_bytes())
         {
-            eprintln!("farcast: cannot write the log: {error}");
+            stdio::lose(&format!("cannot write the log {}: {error}; it ends here", path.display()));
             self.log = None;
         }
     }
@@ -101,7 +107,7 @@ pub(crate) fn clean(text: &str) -> String {
 
 /// An error, in one sentence.
 pub(crate) fn error(sentence: &str) {
-    eprintln!("farcast: {}", clean(sentence));
+    stdio::say(&format!("farcast: {}", clean(sentence)));
 }
 
 /// Seconds since 1970, for logs.

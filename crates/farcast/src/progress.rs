@@ -5,14 +5,20 @@ use std::time::Duration;
 
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Span, Time};
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output::{Output, clean};
 
+mod terminal;
+
+use terminal::Terminal;
+
 /// Between lines where there is no terminal.
 const LINE_EVERY: Span = Span::from_secs(2);
+/// How often the bars are drawn, at most.
+const DRAWN_PER_SECOND: u8 = 10;
 /// Lines below the bar that still can be read.
-const MOST_LINES: usize = 10;
+pub(crate) const MOST_LINES: usize = 10;
 
 /// A bar with lines below it.
 #[derive(Debug)]
@@ -26,14 +32,21 @@ impl Progress {
     pub(crate) fn new(output: &Output) -> Self {
         let shown = output.is_for_people();
         let bars = (shown && std::io::stderr().is_terminal()).then(|| {
-            let all = MultiProgress::new();
+            let terminal = Box::new(Terminal::new());
+            let target = ProgressDrawTarget::term_like_with_hz(terminal, DRAWN_PER_SECOND);
+            let all = MultiProgress::with_draw_target(target);
             let main = all.add(ProgressBar::new(0));
-            let style = ProgressStyle::with_template("{prefix:<10} [{bar:32}] {percent:>3} %  {msg}");
+            let style = ProgressStyle::with_template("{prefix:<10.10} [{bar:16}] {percent:>3} %  {msg}");
             main.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
             main.enable_steady_tick(Duration::from_millis(250));
             (all, main, Vec::new())
         });
         Self { bars, next_line: Time::ZERO + LINE_EVERY, shown }
+    }
+
+    /// Whether lines below the bar are shown.
+    pub(crate) fn shows_lines(&self) -> bool {
+        self.bars.is_some()
     }
 
     /// Shows `done` of `total` units, and a line for each of `lines` (on a terminal; the first few).
@@ -53,10 +66,11 @@ impl Progress {
             }
             return;
         };
+        let room = columns();
         main.set_length(total.max(1));
         main.set_position(done);
         main.set_prefix(prefix.to_owned());
-        main.set_message(clean(message));
+        main.set_message(cut(message, room.saturating_sub(BAR_COLUMNS)));
         while below.len() < lines.len().min(MOST_LINES) {
             let line = all.add(ProgressBar::new(0));
             line.set_style(
@@ -65,7 +79,7 @@ impl Progress {
             below.push(line);
         }
         for (bar, line) in below.iter().zip(lines) {
-            bar.set_message(clean(line));
+            bar.set_message(cut(line, room));
         }
         if let (Some(bar), true) = (below.last(), lines.len() > MOST_LINES) {
             bar.set_message(format!("  and {} more", lines.len() - MOST_LINES + 1));
@@ -95,13 +109,36 @@ impl Progress {
     }
 }
 
+/// Columns of the bar's line without its message.
+const BAR_COLUMNS: usize = 10 + 1 + 18 + 1 + 5 + 2;
+
+/// Columns of the terminal that a line may fill without reaching its end: one that wraps takes more or fewer rows when the
+/// terminal becomes narrower or wider, and what is taken for its rows and is not would be erased.
+fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    let columns = size.map_or(80, |size| if size.ws_col == 0 { 80 } else { size.ws_col });
+    usize::from(columns).saturating_sub(1)
+}
+
+/// What of `text` fits into so many columns, with what commands terminals made visible.
+fn cut(text: &str, columns: usize) -> String {
+    let text = clean(text);
+    console::truncate_str(&text, columns, "").into_owned()
+}
+
 /// A part in per cent, one decimal.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "-".into() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
 }
 
-/// The rate at which `bytes` were moved in `span`.
+/// Less time than this says nothing of a rate.
+const SHORTEST: Span = Span::from_millis(1);
+
+/// The rate at which `bytes` were moved in `span`; a dash where nothing was, or in no time to speak of.
 pub(crate) fn rate(bytes: u64, span: Span) -> String {
+    if span < SHORTEST {
+        return "-".into();
+    }
     let bps = bytes as f64 * 8.0 / span.as_secs_f64().max(1e-9);
     BitRate::from_bps(bps as u64).map_or_else(|| "-".into(), |rate| rate.to_string())
 }

@@ -1,54 +1,91 @@
 //! `farcast receive`.
 
-use std::process::Command;
+use std::io;
+use std::process::ExitStatus;
+use std::sync::Arc;
 
 use farcast_core::{Bitmap, Run, Span, Time};
 use farcast_files::{Durability, Options, Overwrite};
+use farcast_mftp::message::cancel;
+use farcast_mftp::receiver::ReceiverStats;
 use farcast_mftp::{ClientId, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
-use farcast_net::{FileInfo, ReceiveNotice, ReceiveOptions, ReceiveReport};
+use farcast_net::{FileInfo, NetError, ReceiveNotice, ReceiveOptions, ReceiveReport};
 use serde_json::{Value, json};
 
 use crate::args::ReceiveArgs;
+use crate::hook::Hook;
 use crate::output::Output;
-use crate::progress::{Progress, percent, rate, size, time_left};
+use crate::progress::{MOST_LINES, Progress, percent, rate, size, time_left};
 use crate::send::socket_options;
 use crate::{Exit, Failure, outputs};
 
 pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     let why = "where the sender names the files and could replace it";
     outputs::log_outside(args.output.log.as_deref(), &args.into, why)?;
-    let output = Output::new(&args.output)?;
+    let mut output = Output::new(&args.output)?;
+    let stop = crate::interrupt::interrupted()?;
+    let socket = socket_options(&args.socket);
+    let mut say = |missing: &NetError| waiting(&mut output, missing);
+    let there = farcast_net::wait_to_listen(args.from, args.source, &socket, &stop, &mut say);
+    if !there.map_err(Failure::of_net)? {
+        return nothing(args);
+    }
     let config = configure(args)?;
     let options = ReceiveOptions {
         from: args.from,
         source: args.source,
+        accept: args.accept.clone(),
         into: args.into.clone(),
         files: Options {
             durability: if args.no_sync { Durability::NoSync } else { Durability::Sync },
             overwrite: if args.keep_existing { Overwrite::Keep } else { Overwrite::Overwrite },
-            ..Options::default()
+            hidden: args.hidden,
+            quota: args.quota.quota(),
         },
-        socket: socket_options(&args.socket),
+        socket,
         once: args.once,
         discard: args.discard,
         simulate_loss: args.simulate_loss,
         seed: config.seed,
+        wait_for_room: args.wait_for_room,
     };
-    let stop = crate::interrupt::interrupted()?;
-    let mut view =
-        View { output, progress: None, args, files: Vec::new(), joined: None, next_report: Time::ZERO };
+    let mut view = View {
+        output,
+        progress: None,
+        args,
+        files: Files::default(),
+        joined: None,
+        hook: args.on_complete.as_deref().map(Hook::new),
+        next_report: Time::ZERO,
+        hook_failed: false,
+    };
     let mut observer =
         |now: Time, receiver: &Receiver, notice: &ReceiveNotice<'_>| view.observe(now, receiver, notice);
-    let last = farcast_net::receive(&options, config, &stop, &mut observer).map_err(Failure::of_net)?;
-    match last {
+    let last = farcast_net::receive(&options, config, &stop, &mut observer);
+    view.wait_for_hook();
+    match last.map_err(Failure::of_net)? {
         Some(report) if args.once && !report.is_complete() => {
             Err(Failure { sentence: outcome(&report), exit: Exit::Failed })
         }
-        None if args.once => {
-            Err(Failure { sentence: "stopped before anything came".into(), exit: Exit::Failed })
-        }
+        None => nothing(args),
+        // It has been said why.
+        Some(_) if args.once && view.hook_failed => Ok(Exit::Failed),
         _ => Ok(Exit::Done),
     }
+}
+
+/// It was stopped, and nothing has come.
+fn nothing(args: &ReceiveArgs) -> Result<Exit, Failure> {
+    if args.once {
+        return Err(Failure { sentence: "stopped before anything came".into(), exit: Exit::Failed });
+    }
+    Ok(Exit::Done)
+}
+
+/// Says what is missing, and that it is waited for.
+fn waiting(output: &mut Output, missing: &NetError) {
+    output.line(&format!("waiting: {missing}"));
+    output.event("waiting", json!({ "reason": missing.to_string() }));
 }
 
 fn configure(args: &ReceiveArgs) -> Result<ReceiverConfig, Failure> {
@@ -64,6 +101,7 @@ fn configure(args: &ReceiveArgs) -> Result<ReceiverConfig, Failure> {
         config = config.named(name);
     }
     config.patience = args.patience;
+    config.secret = Some(crate::state::identity(&args.into, args.name.as_deref())?);
     config.seed = args.seed.unwrap_or(u64::from(config.id.0));
     Ok(config)
 }
@@ -80,9 +118,12 @@ struct View<'a> {
     output: Output,
     progress: Option<Progress>,
     args: &'a ReceiveArgs,
-    files: Vec<FileInfo>,
+    files: Files,
     joined: Option<Joined>,
+    hook: Option<Hook>,
     next_report: Time,
+    /// Whether `--on-complete` failed.
+    hook_failed: bool,
 }
 
 struct Joined {
@@ -91,15 +132,55 @@ struct Joined {
     dtu_size: u64,
     name: String,
     sender: String,
+    losses: Losses,
+}
+
+/// The DTUs that were missed, as far as they were sent: to ask again while nothing comes is no loss.
+#[derive(Default)]
+struct Losses {
+    /// DTUs and parity symbols that had come, and DTUs that had been asked for, at the last look.
+    heard: u64,
+    naked: u64,
+    missed: u64,
+    /// Whether something has come that requests may be about.
+    fresh: bool,
+}
+
+impl Losses {
+    /// Looks; what was missed so far.
+    fn count(&mut self, stats: &ReceiverStats) -> u64 {
+        let heard = stats.dtus + stats.parity + stats.duplicates;
+        let (comes, asked) = (heard != self.heard, stats.naked_dtus.saturating_sub(self.naked));
+        (self.heard, self.naked) = (heard, stats.naked_dtus);
+        self.fresh |= comes;
+        if self.fresh && asked > 0 {
+            self.missed += asked;
+            self.fresh = comes;
+        }
+        self.missed
+    }
 }
 
 impl View<'_> {
     fn observe(&mut self, now: Time, receiver: &Receiver, notice: &ReceiveNotice<'_>) {
+        self.tell_of_hook();
         match notice {
             ReceiveNotice::Listening { address } => {
-                let id = self.args.name.clone().unwrap_or_else(|| receiver.id().to_string());
+                let id = self.own_name();
                 self.say(&format!("{id} listens on {address}, files go into {}", self.args.into.display()));
                 self.output.event("listening", json!({ "address": address.to_string(), "receiver": id }));
+            }
+            ReceiveNotice::Waiting { why } => {
+                self.say(&format!("waiting: {why}"));
+                self.output.event("waiting", json!({ "reason": why.to_string() }));
+            }
+            ReceiveNotice::Rejoined => {
+                self.say(&format!("listening again on {}", self.args.from));
+                self.output.event("rejoined", json!({ "address": self.args.from.to_string() }));
+            }
+            ReceiveNotice::NotAccepted { source } => {
+                self.say(&format!("passed over: what comes from {source}, which is not in --accept"));
+                self.output.event("not_accepted", json!({ "source": source.to_string() }));
             }
             ReceiveNotice::Joined { offer, held } => {
                 let (total, geometry) = (offer.geometry.segments(), offer.geometry);
@@ -120,28 +201,57 @@ impl View<'_> {
                         "size_bytes": geometry.size(), "segments": total, "segments_held": held,
                     }),
                 );
-                self.files.clear();
+                self.files = Files::default();
                 self.joined = Some(Joined {
                     at: now,
                     held: *held,
                     dtu_size: geometry.dtu_size().into(),
                     name: offer.name.clone(),
                     sender: offer.server.to_string(),
+                    losses: Losses::default(),
                 });
             }
             ReceiveNotice::Files(files) => {
-                self.files = files.to_vec();
-                let list: Vec<Value> =
-                    files.iter().map(|file| json!({ "path": file.path, "size_bytes": file.size })).collect();
-                self.output.event("files", json!({ "files": list }));
+                self.files = Files { list: Arc::clone(files), done: 0 };
+                if self.output.is_for_programs() {
+                    let one = |file: &FileInfo| json!({ "path": file.path, "size_bytes": file.size });
+                    let list: Vec<Value> = files.iter().map(one).collect();
+                    self.output.event("files", json!({ "files": list }));
+                }
             }
-            ReceiveNotice::FileDone { path } => {
-                self.say(&format!("complete: {path}"));
-                self.output.event("file", json!({ "path": path }));
+            ReceiveNotice::FileDone { path } => self.file_done(path),
+            ReceiveNotice::Damaged { path, segments } => {
+                let what = path.unwrap_or("the list of files");
+                self.say(&format!("arrived damaged: {what}; {segments} segments are asked for again"));
+                self.output.event("damaged", json!({ "path": path, "segments": segments }));
+            }
+            ReceiveNotice::NoRoom { error, wait } => {
+                self.say(&format!("the disk is full, waiting up to {wait} for room: {error}"));
+                self.output.event("no_room", json!({ "error": error.to_string() }));
+            }
+            ReceiveNotice::Room => {
+                self.say("there is room on the disk again");
+                self.output.event("room", json!({}));
             }
             ReceiveNotice::Event(event) => self.event(event),
             ReceiveNotice::Tick => self.tick(now, receiver),
             ReceiveNotice::Ended(report) => self.ended(report),
+        }
+    }
+
+    /// What this receiver is called: its name or its address.
+    fn own_name(&self) -> String {
+        self.args.name.clone().unwrap_or_else(|| own_address(self.args).to_string())
+    }
+
+    fn file_done(&mut self, path: &str) {
+        self.files.done += 1;
+        // There may be a million of them.
+        if self.output.is_for_people() {
+            self.say(&format!("complete: {path}"));
+        }
+        if self.output.is_for_programs() {
+            self.output.event("file", json!({ "path": path }));
         }
     }
 
@@ -163,7 +273,7 @@ impl View<'_> {
                 self.output.event("busy", json!({ "sender": server.to_string() }));
             }
             ReceiverEvent::NotInvited { server } => {
-                let id = self.args.name.clone().unwrap_or_else(|| own_address(self.args).to_string());
+                let id = self.own_name();
                 self.say(&format!(
                     "passed over: an announcement from {server} for a list of receivers without {id}; if it should be \
                      there, compare --name here with --receivers at the sender"
@@ -178,7 +288,7 @@ impl View<'_> {
     }
 
     fn tick(&mut self, now: Time, receiver: &Receiver) {
-        let (Some(joined), Some(have)) = (&self.joined, receiver.have()) else { return };
+        let (Some(joined), Some(have)) = (&mut self.joined, receiver.have()) else { return };
         let total = u64::from(have.len());
         if total == 0 {
             return;
@@ -187,25 +297,16 @@ impl View<'_> {
         let elapsed = now.since(joined.at);
         let count = u64::from(have.count());
         let fresh = count.saturating_sub(joined.held.into());
-        let stats = receiver.stats();
-        let heard = stats.dtus + stats.naked_dtus;
+        let stats = *receiver.stats();
+        let lost = joined.losses.count(&stats);
         let message = format!(
             "{}, {}, loss {}{}",
             joined.name,
             rate(fresh * joined.dtu_size, elapsed),
-            percent(stats.naked_dtus, heard),
+            percent(lost, stats.dtus + lost),
             time_left(fresh, total - (count - fresh), elapsed)
         );
-        let lines: Vec<String> = if self.files.len() > 1 {
-            let open = self.files.iter().map(|file| (file, part(file, have, joined.dtu_size)));
-            open.filter(|(_, part)| *part < 1.0)
-                .map(|(file, part)| {
-                    format!("  {:<40} {:>5.1} % of {}", file.path, part * 100.0, size(file.size))
-                })
-                .collect()
-        } else {
-            Vec::new()
-        };
+        let lines = if progress.shows_lines() { self.files.lines(have, joined.dtu_size) } else { Vec::new() };
         progress.update(&self.output, now, ("receiving", &message), (count, total), &lines);
         if now >= self.next_report {
             self.next_report = now + REPORT_EVERY;
@@ -246,13 +347,18 @@ impl View<'_> {
                 "segments": total,
                 "segments_have": report.have,
                 "segments_held_before": report.held,
+                "kept": report.kept,
                 "dtus_received": report.stats.dtus,
                 "parity_received": report.stats.parity,
                 "duplicates": report.stats.duplicates,
                 "naks": report.stats.naks,
                 "naked_dtus": report.stats.naked_dtus,
                 "malformed_datagrams": report.malformed,
-            "unsent_answers": report.unsent,
+                "unsent_answers": report.unsent,
+                "unsaid_answers": report.stats.unsaid,
+                "datagrams_not_accepted": report.not_accepted,
+                "datagrams_misdirected": report.misdirected,
+                "dtus_dropped_unstored": report.unstored,
                 "rejected_messages": rejects,
             }),
         );
@@ -263,24 +369,87 @@ impl View<'_> {
         self.joined = None;
     }
 
-    /// Runs the user's command, and says so if it fails; the product stays complete.
+    /// Has the user's command run; the product stays complete, whatever comes of it.
     fn on_complete(&mut self) {
-        let (Some(command), Some(joined)) = (&self.args.on_complete, &self.joined) else { return };
-        let status = Command::new("sh")
-            .args(["-c", command])
-            .env("FARCAST_DIR", &self.args.into)
-            .env("FARCAST_PRODUCT", &joined.name)
-            .env("FARCAST_SENDER", &joined.sender)
-            .status();
-        let said = match status {
+        let (Some(hook), Some(joined)) = (&mut self.hook, &self.joined) else { return };
+        hook.run([
+            ("FARCAST_DIR", self.args.into.clone().into()),
+            ("FARCAST_PRODUCT", joined.name.clone().into()),
+            ("FARCAST_SENDER", joined.sender.clone().into()),
+        ]);
+    }
+
+    /// Says how the user's command went, where it has ended.
+    fn tell_of_hook(&mut self) {
+        while let Some(ended) = self.hook.as_mut().and_then(Hook::ended) {
+            self.hook_ended(ended);
+        }
+    }
+
+    /// Waits until the user's command has ended for every product.
+    fn wait_for_hook(&mut self) {
+        while let Some(ended) = self.hook.as_mut().and_then(Hook::wait) {
+            self.hook_ended(ended);
+        }
+    }
+
+    fn hook_ended(&mut self, ended: io::Result<ExitStatus>) {
+        let said = match ended {
             Ok(status) if status.success() => {
                 return self.output.event("on_complete", json!({ "exit_code": 0 }));
             }
             Ok(status) => format!("--on-complete ended with {status}"),
             Err(error) => format!("--on-complete could not be run: {error}"),
         };
+        self.hook_failed = true;
         crate::output::error(&said);
         self.output.event("on_complete", json!({ "error": said }));
+    }
+}
+
+/// The files of the product at hand.
+#[derive(Default)]
+struct Files {
+    list: Arc<[FileInfo]>,
+    /// How many have their names.
+    done: usize,
+}
+
+impl Files {
+    /// A line for each of the first files that lack something, and one for how many others are not done. Looks at those
+    /// files only: there may be a million.
+    fn lines(&self, have: &Bitmap, dtu_size: u64) -> Vec<String> {
+        if self.list.len() < 2 {
+            return Vec::new();
+        }
+        let mut lines = Vec::new();
+        let mut from = 0;
+        while lines.len() < MOST_LINES
+            && let Some(file) = self.next_open(have, dtu_size, from)
+        {
+            let FileInfo { path, size: bytes, .. } = &self.list[file];
+            let part = part(&self.list[file], have, dtu_size);
+            lines.push(format!("  {path:<40} {:>5.1} % of {}", part * 100.0, size(*bytes)));
+            from = file + 1;
+        }
+        let more = (self.list.len() - self.done).saturating_sub(lines.len());
+        if more > 0
+            && lines.len() == MOST_LINES
+            && let Some(last) = lines.last_mut()
+        {
+            *last = format!("  and {} more", more + 1);
+        }
+        lines
+    }
+
+    /// The first file, number `from` or later, that lacks something.
+    fn next_open(&self, have: &Bitmap, dtu_size: u64, from: usize) -> Option<usize> {
+        let start = self.list.get(from)?.start;
+        let gap = have.next_clear(u32::try_from(start / dtu_size).ok()?)?;
+        let byte = (u64::from(gap) * dtu_size).max(start);
+        // The first that ends behind where the gap begins; empty ones lack nothing.
+        let behind = self.list[from..].partition_point(|file| file.start + file.size <= byte);
+        (from + behind < self.list.len()).then_some(from + behind)
     }
 }
 
@@ -298,24 +467,37 @@ fn outcome(report: &ReceiveReport) -> String {
         return error.to_string();
     }
     let have = percent(u64::from(report.have), u64::from(report.offer.geometry.segments()));
+    let kept = |until: &str| {
+        if report.kept { format!("{have} is here and kept{until}") } else { "nothing of it is kept".into() }
+    };
     match &report.outcome {
         ReceiverOutcome::Complete { confirmed, .. } => {
             let bytes = report.offer.geometry.size();
+            let segments = u64::from(report.offer.geometry.segments());
+            let fresh = segments - segments.min(report.held.into());
+            let now = bytes.min(fresh * u64::from(report.offer.geometry.dtu_size()));
             let unknown = if *confirmed { "" } else { " (the sender did not confirm that it knows)" };
             format!(
                 "{name} complete and verified: {} in {}, {}{unknown}",
                 size(bytes),
                 report.duration,
-                rate(bytes, report.duration)
+                rate(now, report.duration)
             )
         }
         ReceiverOutcome::Aborted { text: Some(text), .. } => {
-            format!("{name}: the sender ended it: {text} ({have} is here and kept)")
+            format!("{name}: the sender ended it: {text} ({})", kept(""))
         }
+        ReceiverOutcome::Aborted { reason: cancel::ABORT_NOT_INVITED, .. } => format!(
+            "{name}: the sender's list of receivers does not have this one; compare --name here with --receivers there"
+        ),
+        ReceiverOutcome::Aborted { reason: cancel::ABORT_COLLISION, .. } => format!(
+            "{name}: another receiver has this name or address; start this one with another --name ({})",
+            kept("")
+        ),
         ReceiverOutcome::Aborted { reason, .. } => {
-            format!("{name}: the sender ended it with reason {reason} ({have} is here and kept)")
+            format!("{name}: the sender ended it with reason {reason} ({})", kept(""))
         }
-        ReceiverOutcome::Stopped => format!("{name}: stopped; {have} is here and kept for the next try"),
+        ReceiverOutcome::Stopped => format!("{name}: stopped; {}", kept(" for the next try")),
         ReceiverOutcome::NotAccepted => {
             format!(
                 "{name}: the sender does not confirm our registration; check the way back to {}",
@@ -323,10 +505,74 @@ fn outcome(report: &ReceiveReport) -> String {
             )
         }
         ReceiverOutcome::SenderLost => {
-            format!("{name}: the sender fell silent; {have} is here and kept for its return")
+            format!("{name}: the sender fell silent; {}", kept(" for its return"))
         }
         ReceiverOutcome::Incomplete => {
-            format!("{name}: the sender ended it with {have} here; it is kept for the next try")
+            format!("{name}: the sender ended it; {}", kept(" for the next try"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_again_while_nothing_comes_is_no_loss() {
+        let mut losses = Losses::default();
+        let mut look =
+            |dtus, naked_dtus| losses.count(&ReceiverStats { dtus, naked_dtus, ..Default::default() });
+        assert_eq!(look(90, 0), 0);
+        // The request for what was sent may come a look later.
+        assert_eq!(look(90, 10), 10);
+        assert_eq!([look(90, 20), look(90, 30), look(90, 400)], [10; 3]);
+        assert_eq!(look(95, 405), 15);
+        assert_eq!(look(95, 405), 15);
+        assert_eq!(look(95, 410), 20);
+    }
+
+    /// Files of these sizes, back to back behind a head of 50 bytes.
+    fn files(sizes: &[u64]) -> Files {
+        let mut start = 50;
+        let list = sizes.iter().enumerate().map(|(at, &size)| {
+            let file = FileInfo { path: format!("f{at}"), size, start };
+            start += size;
+            file
+        });
+        Files { list: list.collect(), done: 0 }
+    }
+
+    /// All of `segments` but these.
+    fn lacking(segments: u32, lacks: &[u32]) -> Bitmap {
+        let mut have = Bitmap::full(segments);
+        for &segment in lacks {
+            have.remove(segment);
+        }
+        have
+    }
+
+    #[test]
+    fn lines_are_of_the_files_that_lack_something() {
+        let files = files(&[100, 0, 30, 300, 0, 120]);
+        // Segments of 100 bytes: the head and half of f0; its rest, f2 and some of f3; ...
+        assert_eq!(files.lines(&Bitmap::full(6), 100), Vec::<String>::new());
+        let names = |lacks: &[u32]| -> Vec<String> {
+            let lines = files.lines(&lacking(6, lacks), 100);
+            lines.iter().map(|line| line.split_whitespace().next().unwrap_or_default().into()).collect()
+        };
+        assert_eq!(names(&[0]), ["f0"]);
+        assert_eq!(names(&[1]), ["f0", "f2", "f3"]);
+        assert_eq!(names(&[3]), ["f3"]);
+        assert_eq!(names(&[5]), ["f5"]);
+        assert_eq!(names(&[0, 1, 2, 3, 4, 5]), ["f0", "f2", "f3", "f5"]);
+    }
+
+    #[test]
+    fn of_many_files_a_few_are_shown_and_the_others_counted() {
+        let mut files = files(&[10; 1000]);
+        files.done = 300;
+        let lines = files.lines(&Bitmap::new(101), 100);
+        assert_eq!(lines.len(), MOST_LINES);
+        assert_eq!(lines[MOST_LINES - 1], "  and 691 more");
     }
 }

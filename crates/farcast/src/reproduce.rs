@@ -93,7 +93,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Exit, Failure> {
         }
     }
     if args.json {
-        output.object(&results.iter().flat_map(|results| &results.rows).collect::<Vec<_>>())?;
+        output.object(&results.iter().flat_map(|results| &results.rows).collect::<Vec<_>>());
     } else {
         output.result(&show::text(&results));
     }

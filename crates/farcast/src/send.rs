@@ -2,19 +2,22 @@
 
 use std::io::BufRead;
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::{BitRate, Span, Time};
 use farcast_files::{Outgoing, SourceError};
 use farcast_mftp::{
-    Group, Invited, MemberState, NakTiming, Pace, PassWait, Product, Sender, SenderConfig, SenderEvent,
-    SenderOutcome, Start, wire,
+    Group, Invited, NakTiming, Pace, PassWait, Product, Sender, SenderConfig, SenderEvent, SenderOutcome,
+    Start, wire,
 };
-use farcast_net::{SendOptions, SocketOptions};
+use farcast_net::{NetError, SendNotice, SendOptions, SocketOptions};
 use serde_json::json;
 
 use crate::args::{NakTimingArg, PassWaitArg, RateArg, SendArgs, SocketArgs};
+use crate::lock::Lock;
 use crate::output::Output;
 use crate::progress::{Progress, size};
 use crate::state::State;
@@ -33,6 +36,8 @@ const MOST_AHEAD: Span = Span::from_millis(1);
 /// A busy machine takes the processor away for a time slice or more, whose sending time would else be lost for good. Behind
 /// the most, and what leaves ahead, waits 21 ms at a link of the sender's rate: less than any queue that suits the link.
 const CREDIT: (Span, Span) = (Span::from_millis(5), Span::from_millis(20));
+/// Between announcements while data runs.
+const LATE_ANNOUNCE: Span = Span::from_secs(2);
 /// DTUs in a block when receivers set the pace: three full batches, so that a small receive buffer holds it.
 const WINDOW_BLOCK: u32 = 132;
 /// The window when receivers set the pace, DTUs: 4 MiB or so; receivers with smaller buffers shrink it.
@@ -47,34 +52,73 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let mut output = Output::new(&args.output)?;
     let outgoing = scan(args, &mut output)?;
     let name = product_name(args);
+    let (start, stop) = (Arc::new(AtomicBool::new(false)), crate::interrupt::interrupted()?);
+    await_network(args, &mut output, &stop)?;
+    let _lock = Lock::take(&lock_name(args)).map_err(|owner| in_use(args, owner))?;
     let mut state = State::load(outgoing.id(), args.to);
     let options = SendOptions {
         public: args.announce.unwrap_or(args.to),
         private: args.to,
         socket: socket_options(&args.socket),
         burst: burst(args, pace),
-        done: state.done().to_vec(),
+        remembered: state.done().to_vec(),
     };
-    let (start, stop) = (Arc::new(AtomicBool::new(false)), crate::interrupt::interrupted()?);
     if args.group.start_on_enter {
         start_on_enter(Arc::clone(&start));
     }
     announce_plan(args, &outgoing, &name, &output);
     let mut view = View::new(output, args, name.clone(), &outgoing);
-    let mut observer = |now: Time, sender: &Sender, event: Option<&SenderEvent>| {
-        if let Some(SenderEvent::Done { client, .. }) = event {
-            state.add(*client);
+    let mut observer = |now: Time, sender: &Sender, notice: &SendNotice<'_>| match notice {
+        SendNotice::Event(event) => {
+            if let SenderEvent::Done { client, .. } = event {
+                state.add(*client);
+            }
+            view.observe(now, sender, Some(event));
         }
-        view.observe(now, sender, event);
+        SendNotice::Tick => view.observe(now, sender, None),
+        notice => view.way(notice),
     };
-    let configure = |product: Product, server: SocketAddr| configure(args, pace, product, server);
+    let secret = if args.group.draft { None } else { Some(crate::state::random_secret()?) };
+    let configure = |product: Product, server: SocketAddr| SenderConfig {
+        secret,
+        ..configure(args, pace, product, server)
+    };
     let report = farcast_net::send(outgoing, &name, &options, configure, (&start, &stop), &mut observer);
     let report = report.map_err(Failure::of_net)?;
-    let everyone = report.sender.members().all(|(_, member)| member.state == MemberState::Done);
+    let everyone = report.sender.members().all(|(_, member)| view::has_it(member, args.group.draft));
     if report.outcome == SenderOutcome::Finished && report.error.is_none() && everyone {
         state.forget();
     }
     view.close(&report)
+}
+
+/// Waits until there is a way to where is sent to, as long as receivers would be waited for.
+fn await_network(args: &SendArgs, output: &mut Output, stop: &AtomicBool) -> Result<(), Failure> {
+    let mut say = |missing: &NetError| {
+        output.line(&format!("waiting: {missing}"));
+        output.event("waiting", json!({ "reason": missing.to_string() }));
+    };
+    let limit = args.group.announce_time;
+    let socket = socket_options(&args.socket);
+    if farcast_net::wait_to_send(args.to, &socket, limit, stop, &mut say).map_err(Failure::of_net)? {
+        return Ok(());
+    }
+    Err(Failure { sentence: "stopped before there was a way to send".into(), exit: Exit::Failed })
+}
+
+/// What only one sender of this host may have at a time: a group or receiver, as seen from one of our addresses.
+fn lock_name(args: &SendArgs) -> String {
+    let own = farcast_net::own_address(args.to, &socket_options(&args.socket));
+    format!("{}-{}", args.to, own.map_or_else(|_| "any".into(), |own| own.to_string()))
+}
+
+fn in_use(args: &SendArgs, owner: Option<u32>) -> Failure {
+    let by = owner.map_or_else(String::new, |pid| format!(", process {pid}"));
+    let sentence = format!(
+        "{} is in use by another farcast send on this host{by}; wait for its end or choose another group or port",
+        args.to
+    );
+    Failure { sentence, exit: Exit::Failed }
 }
 
 /// What clap cannot see.
@@ -109,13 +153,15 @@ fn scan(args: &SendArgs, output: &mut Output) -> Result<Outgoing, Failure> {
         Failure { sentence: error.to_string(), exit }
     })?;
     for skipped in outgoing.skipped() {
-        output.line(&format!("not sent: {} ({})", skipped.path.display(), skipped.reason));
-        output.event(
-            "skipped",
-            json!({ "path": skipped.path.to_string_lossy(), "reason": skipped.reason.to_string() }),
-        );
+        output.line(&format!("not sent: {} ({})", shown(&skipped.path), skipped.reason));
+        output
+            .event("skipped", json!({ "path": shown(&skipped.path), "reason": skipped.reason.to_string() }));
     }
     Ok(outgoing)
+}
+
+fn shown(path: &Path) -> String {
+    farcast_files::shown_name(path.as_os_str().as_bytes())
 }
 
 fn product_name(args: &SendArgs) -> String {
@@ -192,6 +238,8 @@ fn configure(args: &SendArgs, pace: RateArg, product: Product, server: SocketAdd
         receivers: args.group.wait_for,
         after: args.group.start_after.or((!waits).then_some(Span::from_secs(3))),
     };
+    // A receiver that comes late, or starts again after a power cut, waits for the next.
+    config.late_announce_interval = LATE_ANNOUNCE;
     config.announce_limit = args.group.announce_time;
     config.late_entry = !args.group.no_late_entry;
     config.join_delay = if config.public == config.private { Span::ZERO } else { config.announce_interval };

@@ -1,17 +1,16 @@
 //! `farcast simulate`: predict a transfer.
 
+mod bounds;
 mod look;
 mod over;
 mod show;
 
-use std::sync::Mutex;
-use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use farcast_core::{Span, Time};
+use farcast_core::Time;
 use farcast_scenario::document::{Document, Origin};
 use farcast_sim::outcome::{Replication, Together};
-use farcast_sim::replicate::{HowMany, Plan, ReplicationError, run as replicate};
+use farcast_sim::replicate::{HowMany, Plan, ReplicationError, Standing, run as replicate};
 use farcast_sim::scenario::Scenario;
 use farcast_stats::Precision;
 use serde::Serialize;
@@ -21,6 +20,8 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::table::{Align, Table};
 use crate::{Exit, Failure, shipped};
+
+use bounds::{Patience, Room};
 
 /// Replications where nobody says how many.
 const REPLICATIONS: u64 = 20;
@@ -70,9 +71,12 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
         let what = if queue.is_product() { "one bandwidth-delay product" } else { "ten packets of 1500 B" };
         output.line(&format!("the queue of {stage} holds {what}, {octets} B"));
     }
-    look::look(args, &scenario, &output)?;
     let plan = plan(args);
-    let replications = replications(&scenario, &plan, &output)?;
+    let room = Room::of(args);
+    room.check(&scenario, &plan)?;
+    let interrupted = crate::interrupt::interrupted()?;
+    look::look(args, &scenario, &interrupted, &output)?;
+    let replications = replications(&scenario, &plan, &room, &interrupted, &output)?;
     let summary = Together::of(&replications)?;
     if args.json {
         output.object(&Result_ {
@@ -81,7 +85,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
             default_queues: default_queues(&scenario),
             replications: &replications,
             summary: &summary,
-        })?;
+        });
     } else {
         output.result(&show::summary(name, &scenario, args.seed, &summary));
     }
@@ -112,38 +116,46 @@ fn plan(args: &SimulateArgs) -> Plan {
 }
 
 /// Runs them, with progress, until done or interrupted: what there is then is summed up.
-#[expect(clippy::disallowed_methods, reason = "progress is shown in real time")]
-fn replications(scenario: &Scenario, plan: &Plan, output: &Output) -> Result<Vec<Replication>, Failure> {
-    let interrupted = crate::interrupt::interrupted()?;
-    let begin = Instant::now();
-    let progress = Mutex::new(Progress::new(output));
+fn replications(
+    scenario: &Scenario,
+    plan: &Plan,
+    room: &Room,
+    interrupted: &AtomicBool,
+    output: &Output,
+) -> Result<Vec<Replication>, Failure> {
+    let mut patience = Patience::new(scenario, plan);
+    let mut progress = Progress::new(output);
+    let mut full = None;
     let total = match plan.how_many {
         HowMany::Count(n) | HowMany::Until(_, n) => n,
     };
-    let done = |n: u64| {
-        if let Ok(mut progress) = progress.try_lock() {
-            let now = Time::ZERO + Span::from_secs_f64(begin.elapsed().as_secs_f64());
-            progress.update(output, now, ("simulating", &format!("{n} replications")), (n, total), &[]);
-        }
-        !interrupted.load(Ordering::Relaxed)
+    let mut watch = |standing: Standing| {
+        let (now, n) = (Time::ZERO + patience.elapsed(), standing.done);
+        progress.update(output, now, ("simulating", &format!("{n} replications")), (n, total), &[]);
+        patience.look(standing, output);
+        full = room.look().err();
+        full.is_none() && !interrupted.load(Ordering::Relaxed)
     };
-    let replications = replicate(scenario, plan, &done).map_err(|error| match error {
+    let replications = replicate(scenario, plan, &mut watch);
+    progress.clear();
+    let replications = replications.map_err(|error| match error {
         ReplicationError::Star(error) => Failure::usage(error.to_string()),
         ReplicationError::Stats(error) => Failure::usage(error.to_string()),
     })?;
-    if let Ok(mut progress) = progress.lock() {
-        progress.clear();
+    if let Some(full) = full {
+        return Err(full);
+    }
+    if replications.is_empty() {
+        return Err(interrupted_before("the first replication was done"));
     }
     if interrupted.load(Ordering::Relaxed) {
         output.line(&format!("interrupted after {} replications", replications.len()));
     }
-    if replications.is_empty() {
-        return Err(Failure {
-            sentence: "interrupted before the first replication".into(),
-            exit: Exit::Failed,
-        });
-    }
     Ok(replications)
+}
+
+fn interrupted_before(what: &str) -> Failure {
+    Failure { sentence: format!("interrupted before {what}"), exit: Exit::Failed }
 }
 
 /// Every key in effect, those of queues that were given a limit among them.

@@ -1,15 +1,62 @@
-//! What a sender remembers between runs: which receivers of a transfer have everything.
+//! What is remembered between runs: by a sender, which receivers of a transfer had everything; by a receiver, what it is
+//! known by.
 //!
-//! A sender that was killed and is started again with the same command must not wait for receivers that were
-//! done and have gone. The file is removed when everyone has everything.
+//! A sender that was killed and is started again with the same command does not begin later for receivers that were
+//! done and have gone. That they still have it is theirs to say. The file is removed when everyone has everything.
 
 use std::fs;
+use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 use farcast_files::ProductId;
-use farcast_mftp::ClientId;
+use farcast_mftp::{ClientId, Secret};
+use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Value, json};
+
+/// 256 bits that nobody can guess.
+pub(crate) fn random_secret() -> io::Result<Secret> {
+    let mut bytes = [0; 32];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())?;
+    }
+    Ok(Secret(bytes))
+}
+
+/// What the receiver `name` into the directory `into` is known by when it starts again: kept from its first start on.
+/// Where it cannot be kept, it is another one each time, which a sender finds out about by asking.
+pub(crate) fn identity(into: &Path, name: Option<&str>) -> io::Result<Secret> {
+    let fresh = random_secret()?;
+    let Some(directory) = directory().map(|directory| directory.join("receivers")) else { return Ok(fresh) };
+    let whole = fs::canonicalize(into).or_else(|_| std::path::absolute(into))?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(whole.as_os_str().as_bytes()).update(&[0]).update(name.unwrap_or("").as_bytes());
+    let path = directory.join(&hasher.finalize().to_hex()[..32]);
+    let make = || -> io::Result<Secret> {
+        fs::create_dir_all(&directory)?;
+        // Written beside and linked: of two that start at once, one makes it and both read it whole.
+        let new = directory.join(format!("new-{}", std::process::id()));
+        let mut file =
+            fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        file.write_all(&fresh.0)?;
+        let linked = fs::hard_link(&new, &path);
+        fs::remove_file(&new)?;
+        match linked {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => read_identity(&path),
+        }
+    };
+    Ok(read_identity(&path).or_else(|_| make()).unwrap_or(fresh))
+}
+
+fn read_identity(path: &Path) -> io::Result<Secret> {
+    let bytes = fs::read(path)?;
+    let whole = <[u8; 32]>::try_from(bytes).map_err(|_| io::Error::other("it is not 32 bytes long"))?;
+    Ok(Secret(whole))
+}
 
 /// The memory of one transfer: a product sent to a group.
 #[derive(Debug)]
@@ -73,7 +120,7 @@ impl State {
     clippy::disallowed_methods,
     reason = "the command line is no engine: where state goes is the environment's say"
 )]
-fn directory() -> Option<PathBuf> {
+pub(crate) fn directory() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var(name).ok().map(PathBuf::from).filter(|path| path.is_absolute());
     let state =
         absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;

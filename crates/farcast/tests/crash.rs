@@ -117,7 +117,7 @@ fn both_killed_midway_go_on() {
 }
 
 #[test]
-fn a_receiver_that_was_done_before_the_sender_was_killed_is_not_waited_for() {
+fn a_receiver_that_was_done_and_has_gone_is_not_waited_for_and_not_called_done() {
     let place = Place::new();
     let file = place.file("product.bin", 500_000);
     // Bee loses so much that it is behind for long after ant is done.
@@ -129,11 +129,31 @@ fn a_receiver_that_was_done_before_the_sender_was_killed_is_not_waited_for() {
     sender.kill9();
     bee.kill9();
     let bee = place.receive("bee", &[]);
-    let sent = place.send(&[&file], &send_args("ant,bee")).succeed().summary();
+    let ended = place.send(&[&file], &send_args("ant,bee")).wait();
     bee.succeed();
     place.assert_received(&file, &["ant", "bee"]);
-    assert_eq!(member(&sent, "ant")["complete"], true, "{sent}");
-    assert!(common::names(&place.path("state/farcast")).is_empty(), "the transfer is over and forgotten");
+    ended.assert_failed(3, &["ant (had it in an earlier run"]);
+    assert_eq!(member(&ended.summary(), "ant")["complete"], false, "{}", ended.story());
+}
+
+#[test]
+fn a_receiver_that_was_done_and_lost_its_files_gets_them_again() {
+    let place = Place::new();
+    let file = place.file("product.bin", 500_000);
+    // Bee does not come, so that ant is remembered.
+    let ant = place.receive("ant", &[]);
+    let args = [&send_args("ant,bee")[..], &["--start-after", "1 s"]].concat();
+    place.send(&[&file], &args).wait().assert_failed(3, &["bee (did not register)"]);
+    ant.succeed();
+    std::fs::remove_dir_all(place.path("ant")).unwrap();
+    let (ant, bee) = (place.receive("ant", &[]), place.receive("bee", &[]));
+    place.send(&[&file], &args).succeed();
+    ant.succeed();
+    bee.succeed();
+    place.assert_received(&file, &["ant", "bee"]);
+    let remembered =
+        common::names(&place.path("state/farcast")).into_iter().filter(|name| name.contains(".json"));
+    assert_eq!(remembered.count(), 0, "the transfer is over and forgotten");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{Place, member, pause, wait_until};
+use common::{Place, dtus_sent, member, pause, segments, wait_until};
 
 const RATE: [&str; 2] = ["--rate", "20 Mbit/s"];
 
@@ -150,7 +150,7 @@ fn a_receiver_that_vanishes_is_given_up_and_named() {
     let file = place.file("product.bin", 1_500_000);
     let receiver = place.receive("ant", &[]);
     let vanishing = place.receive("bee", &[]);
-    let args = ["--rate", "4 Mbit/s", "--receivers", "ant,bee", "--status-retries", "2", "--json"];
+    let args = ["--rate", "4 Mbit/s", "--receivers", "ant,bee", "--silence", "3 s", "--json"];
     let sender = place.start("sender", place.send_command(&[&file], &args));
     wait_until("data at the second receiver", || vanishing.has("files"));
     vanishing.kill9();
@@ -168,7 +168,7 @@ fn when_the_only_receiver_vanishes_the_sender_says_so() {
     let place = Place::new();
     let file = place.file("product.bin", 1_500_000);
     let vanishing = place.receive("ant", &[]);
-    let args = ["--rate", "4 Mbit/s", "--receivers", "ant", "--status-retries", "2", "--json"];
+    let args = ["--rate", "4 Mbit/s", "--receivers", "ant", "--silence", "3 s", "--json"];
     let sender = place.start("sender", place.send_command(&[&file], &args));
     wait_until("data", || vanishing.has("files"));
     vanishing.kill9();
@@ -212,7 +212,10 @@ fn a_group_in_use_is_left_to_the_first() {
     let receiver = place.receive("ant", &[]);
     let first = place.send(&[&file], &["--rate", "4 Mbit/s", "--receivers", "ant"]);
     wait_until("data", || receiver.has("files"));
-    let second = place.run("second", place.send_command(&[&other], &with(&[])));
+    let mut second = place.send_command(&[&other], &with(&[]));
+    // As on another host.
+    second.env("XDG_STATE_HOME", place.path("elsewhere"));
+    let second = place.run("second", second);
     second.assert_failed(1, &[&place.group, "in use by a transmission from 127.0.0.1"]);
     first.succeed();
     receiver.succeed();
@@ -220,14 +223,55 @@ fn a_group_in_use_is_left_to_the_first() {
 }
 
 #[test]
-fn of_two_that_announce_one_stays() {
+fn of_two_senders_on_one_host_the_second_is_refused_at_once() {
+    let place = Place::new();
+    let (file, other) = (place.file("product.bin", 2_000_000), place.file("other.bin", 1_000));
+    let receiver = place.receive("ant", &[]);
+    let args = ["--rate", "4 Mbit/s", "--receivers", "ant"];
+    let first = place.send(&[&file, &other], &args);
+    wait_until("data", || receiver.has("files"));
+    let pid = format!("process {}", first.child.id());
+    for paths in [[&*file, &*other], [&*other, &*file]] {
+        let second = place.run("second", place.send_command(&paths, &args));
+        second.assert_one_sentence(1, &[&place.group, "in use by another farcast send", &pid]);
+    }
+    let sent = first.succeed().summary();
+    assert_eq!(dtus_sent(&sent), segments(&sent) + 1, "nothing was sent again: {sent}");
+    receiver.succeed();
+    place.assert_received(&file, &["ant"]);
+}
+
+#[test]
+fn a_sender_that_was_killed_keeps_nobody_away() {
+    let place = Place::new();
+    let file = place.file("product.bin", 200_000);
+    let first = place.send(&[&file], &with(&["--receivers", "ant"]));
+    let state = place.path("state/farcast");
+    let locks = || common::names(&state).into_iter().filter(|name| name.contains(".lock")).count();
+    wait_until("its lock", || state.exists() && locks() == 1);
+    first.kill9();
+    assert_eq!(locks(), 1);
+    let receiver = place.receive("ant", &[]);
+    place.send(&[&file], &with(&["--receivers", "ant"])).succeed();
+    receiver.succeed();
+    assert_eq!(locks(), 0, "a lock goes with its owner");
+}
+
+#[test]
+fn of_two_that_announce_both_go_on() {
+    // Whoever announces takes nothing from another, or one datagram a second would keep everyone from sending.
     let place = Place::new();
     let (file, other) = (place.file("product.bin", 1_000), place.file("other.bin", 1_000));
     let args = with(&["--announce-time", "5 s"]);
-    let [one, two] = [&file, &other].map(|path| place.start("sender", place.send_command(&[path], &args)));
-    let stories = [one.wait().stderr, two.wait().stderr];
-    let count = |text: &str| stories.iter().filter(|story| story.contains(text)).count();
-    assert_eq!((count("is in use by a transmission"), count("nobody answered")), (1, 1), "{stories:?}");
+    let start = |path: &std::path::PathBuf, state: &str| {
+        let mut command = place.send_command(&[path], &args);
+        command.env("XDG_STATE_HOME", place.path(state));
+        place.start("sender", command)
+    };
+    let both = [start(&file, "one"), start(&other, "two")];
+    for ended in both.map(common::Running::wait) {
+        ended.assert_failed(1, &["nobody answered"]);
+    }
 }
 
 #[test]

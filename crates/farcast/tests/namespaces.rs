@@ -125,3 +125,27 @@ fn ipv4_of_one_source() {
     place.assert_received(&file, &["host2"]);
     assert!(!deaf.has("joined"), "it listens to another source: {}", deaf.stdout());
 }
+
+#[test]
+fn a_receiver_without_a_name_is_called_by_its_ipv6_address() {
+    let (place, hosts) = (Place::with_group(|port| format!("[ff15::fa:7002]:{port}")), Hosts::new(2));
+    let file = place.file("product.bin", 100_000);
+    let receiver = receive(&place, &hosts, 2, &["--interface", "eth0"]);
+    assert_eq!(receiver.until("listening")["receiver"], "fd77::2");
+    let args = ["--interface", "eth0", "--rate", "20 Mbit/s", "--receivers", "fd77::2"];
+    let sent = send(&place, &hosts, &file, &args).succeed().summary();
+    assert_eq!(common::member(&sent, "fd77::2")["complete"], true, "{sent}");
+    receiver.succeed();
+}
+
+#[test]
+fn a_receiver_hears_the_interface_that_it_was_told_and_no_other() {
+    let (place, hosts) = (Place::new(), Hosts::new(2));
+    let file = place.file("product.bin", 500_000);
+    let receiver = receive(&place, &hosts, 2, &["--interface", "eth0", "--name", "ant"]);
+    // The host has joined the group where the other listens, and this one is not to profit from it.
+    let deaf = receive(&place, &hosts, 2, &["--interface", "lo", "--name", "bee"]);
+    send(&place, &hosts, &file, &["--interface", "eth0", "--rate", "20 Mbit/s"]).succeed();
+    receiver.succeed();
+    assert!(!deaf.has("joined"), "it listens to another interface: {}", deaf.stdout());
+}

@@ -11,9 +11,8 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
 
-use common::{Ended, Place, need_root, wait_until};
+use common::{Ended, Place, wait_until};
 
 const SEND: [&str; 5] = ["--rate", "20 Mbit/s", "--receivers", "ant", "--json"];
 
@@ -99,41 +98,11 @@ fn an_existing_file_is_replaced_or_kept_as_asked() {
     assert_eq!((sender.code, receiver.code), (Some(0), Some(0)), "the same content: {}", receiver.story());
 }
 
-/// A receiver whose directory is a file system of its own, mounted with `options` out of everybody else's sight.
-fn receive_into_mount(place: &Place, options: &str, args: &[&str]) -> Command {
-    need_root("a mount of its own");
-    let dir = place.path("ant");
-    fs::create_dir_all(&dir).unwrap();
-    let receive = place.receive_command("ant", args);
-    let list = place.path("left");
-    let script = format!(
-        "mount -t tmpfs -o {options} tmpfs '{0}' && \"$@\"; code=$?; ls -A '{0}' > '{1}'; exit $code",
-        dir.display(),
-        list.display()
-    );
-    let mut command = Command::new("unshare");
-    // A process namespace too, so that nothing outlives the test.
-    command.args([
-        "-m",
-        "-p",
-        "--fork",
-        "--kill-child",
-        "--propagation",
-        "private",
-        "sh",
-        "-c",
-        &script,
-        "sh",
-    ]);
-    command.arg(receive.get_program()).args(receive.get_args()).env("XDG_STATE_HOME", place.path("state"));
-    command
-}
-
 #[test]
 fn a_full_disk() {
     let place = Place::new();
     let file = place.file("product.bin", 3_000_000);
-    let receiver = place.start("ant", receive_into_mount(&place, "size=1m", &["--once", "--json"]));
+    let receiver = place.start("ant", common::into_mount(&place, "size=1m", &["--once", "--json"]));
     receiver.until("listening");
     let other = place.receive("bee", &[]);
     let args = ["--rate", "20 Mbit/s", "--receivers", "ant,bee"];
@@ -152,7 +121,7 @@ fn a_full_disk() {
 #[test]
 fn a_read_only_directory_is_refused_at_once() {
     let place = Place::new();
-    let ended = place.run("ant", receive_into_mount(&place, "ro", &["--once"]));
+    let ended = place.run("ant", common::into_mount(&place, "ro", &["--once"]));
     ended.assert_one_sentence(1, &["cannot receive into", "ead-only file system"]);
 }
 
@@ -224,7 +193,7 @@ fn two_receivers_in_one_directory() {
     second.until("listening");
     let args = ["--rate", "4 Mbit/s", "--receivers", "ant,bee", "--json"];
     let sender = place.run("sender", place.send_command(&[&file], &args));
-    sender.assert_failed(3, &["(declined: "]);
+    sender.assert_failed(3, &["(left: another process is receiving this product"]);
     let ended = [first.wait(), second.wait()];
     let refused: Vec<_> = ended.iter().filter(|one| one.code == Some(1)).collect();
     assert_eq!(refused.len(), 1, "{} {}", ended[0].story(), ended[1].story());

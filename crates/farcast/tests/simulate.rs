@@ -9,8 +9,9 @@ mod common;
 
 use std::fs;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use common::{Ended, Place};
+use common::{Ended, Place, pause};
 use serde_json::Value;
 
 fn simulate(place: &Place, args: &[&str]) -> Ended {
@@ -493,4 +494,95 @@ fn wrong_usage() {
     simulate(&place, &["mftp-bgan", "--until-precision", "0 %"]).assert_one_sentence(2, &["precision"]);
     let help = simulate(&place, &["--help"]);
     assert!(help.stdout.contains("Exit codes: 0 done, 1 failed, 2 "), "{}", help.stdout);
+}
+
+#[test]
+fn what_repeats_without_end_has_a_shortest_time() {
+    let tcp = ["--traffic", "tcp, size = 30 kB", "-n", "1"];
+    for (link, key) in [
+        ("umts-384", "link.stages.bearer.status.periodic"),
+        ("umts-384", "link.stages.bearer.poll.periodic"),
+        ("umts-384", "link.stages.bearer.poll.timer"),
+        ("iridium-8", "link.stages.bundle.time_between_drops"),
+    ] {
+        let setting = format!("{key}=1 ns");
+        let said = sentence(&[&[link][..], &tcp, &["--set", &setting]].concat());
+        assert!(said.contains(&format!("{key}: ")) && said.contains("1 ms or more"), "{said}");
+    }
+    let flood = "cbr, rate = 1000 Gbit/s, payload = 0 B";
+    let said = sentence(&["geo", "--traffic", flood, "-n", "1"]);
+    assert!(said.contains("traffic.cbr-1.rate: ") && said.contains("too fast to be simulated"), "{said}");
+}
+
+#[test]
+fn what_others_call_a_loss_is_suggested_as_per() {
+    let said = sentence(&["mftp-bgan", "--set", "link.forward.loss=1%"]);
+    assert!(said.contains("link.forward.loss: this key is unknown, did you mean per;"), "{said}");
+}
+
+/// So many receivers, over a way back that drowns in their requests.
+const DROWNED: [&str; 3] = ["mftp-bgan", "--set", "receivers=200000"];
+
+#[test]
+fn one_signal_ends_it_within_a_replication() {
+    let place = Place::new();
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
+        let running =
+            place.start("simulate", place.farcast([&["simulate"][..], &DROWNED, &["-n", "2"]].concat()));
+        pause(Duration::from_millis(1500));
+        let pid = rustix::process::Pid::from_child(&running.child);
+        rustix::process::kill_process(pid, signal).unwrap();
+        let told = Instant::now();
+        running.wait().assert_one_sentence(1, &["interrupted before the first replication was done"]);
+        // It takes half a second, and hours if it is not heard.
+        assert!(told.elapsed() < Duration::from_secs(20), "{:?}", told.elapsed());
+    }
+}
+
+#[test]
+fn what_was_done_before_a_signal_is_told() {
+    let place = Place::new();
+    // The first replications take a moment, and all of them a day.
+    let command = place.farcast(["simulate", "mftp-bgan", "-n", "100000000", "--threads", "1"]);
+    let running = place.start("simulate", command);
+    common::wait_until("progress", || running.stderr().contains(" replications"));
+    running.terminate();
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.story());
+    let told = ended.stderr.lines().find_map(|line| line.strip_prefix("interrupted after "));
+    let done = told.unwrap_or_else(|| panic!("{}", ended.story()));
+    assert!(!done.starts_with("0 "), "{done}");
+    assert!(
+        ended.stdout.starts_with(&format!("MFTP over BGAN: 20 receivers, {done}, seed 1")),
+        "{}",
+        ended.story()
+    );
+}
+
+#[test]
+fn what_takes_too_much_memory_is_refused_or_ended() {
+    let place = Place::new();
+    let refused =
+        simulate(&place, &["mftp-bgan", "-n", "1", "--set", "receivers=4194304", "--memory", "2 GB"]);
+    let parts = ["would take about", "--memory allows", "simulate fewer receivers"];
+    refused.assert_one_sentence(1, &parts);
+    // Two at once do not fit where one does.
+    let two = ["-n", "2", "--threads", "2", "--memory", "1 GB"];
+    let refused = simulate(&place, &[&DROWNED[..], &two].concat());
+    refused.assert_one_sentence(1, &["for 2 replications at once", "--threads 1"]);
+    // What no estimate knows of: how much waits in a queue without a limit.
+    let flood = ["--traffic", "cbr, rate = 1 Gbit/s, stop = 1000 s", "--set", "link.forward.queue=unlimited"];
+    let ended = simulate(&place, &[&["geo", "-n", "1", "--memory", "100 MB"][..], &flood].concat());
+    ended.assert_failed(1, &["the simulation has taken", "--memory allows"]);
+}
+
+#[test]
+fn a_long_wait_is_told_of() {
+    let place = Place::new();
+    let args = ["simulate", "mftp-bgan", "-n", "1", "--set", "receivers=1000000"];
+    let running = place.start("simulate", place.farcast(args));
+    // Four hours, of which the first seconds say it.
+    common::wait_until("the estimate", || running.stderr().contains("this takes about "));
+    running.terminate();
+    running.wait().assert_failed(1, &["interrupted before the first replication was done"]);
 }

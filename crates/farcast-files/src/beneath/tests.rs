@@ -42,10 +42,19 @@ fn makes_directories_beneath_only() {
         symlink(outside.path(), dir.path().join("out")).unwrap();
         std::fs::write(dir.path().join("file"), b"x").unwrap();
         let root = &roots(dir.path())[way];
-        root.make_directories(b"a/b/c").unwrap();
-        root.make_directories(b"a/b/c").unwrap();
-        assert_eq!(root.make_directories(b"out/a"), Err(Errno::LOOP));
-        assert_eq!(root.make_directories(b"file/a"), Err(Errno::NOTDIR));
+        for made in [true, false] {
+            for path in [b"a".as_slice(), b"a/b", b"a/b/c"] {
+                assert_eq!(root.make_directory(path, Mode::RWXU), Ok(made));
+            }
+        }
+        for (path, errno) in [
+            (b"out".as_slice(), Errno::LOOP),
+            (b"out/a", Errno::LOOP),
+            (b"file", Errno::NOTDIR),
+            (b"file/a", Errno::NOTDIR),
+        ] {
+            assert_eq!(root.make_directory(path, Mode::RWXU), Err(errno));
+        }
         assert_eq!(root.remove_directory(b"a/b"), Ok(false));
         assert_eq!(root.remove_directory(b"a/b/c"), Ok(true));
         assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);

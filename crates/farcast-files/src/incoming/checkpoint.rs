@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use farcast_core::Bitmap;
 use rustix::fs::{self, Mode, OFlags};
@@ -12,23 +13,44 @@ use crate::StoreError;
 use crate::beneath::Root;
 use crate::journal::Journal;
 
+/// Bytes that are written for a checkpoint besides the journal: blocks of the directory and of the file system's own
+/// journal.
+const OVERHEAD: u64 = 16 << 10;
+/// A checkpoint is worth a quarter of its bytes at any time, and this much less after a while.
+const WORTH: u64 = 4;
+const WORTH_LATER: u64 = 64;
+const LATER: Duration = Duration::from_secs(30);
+
 /// Orders journals that are written by different threads: the newest stays.
 #[derive(Debug, Default)]
-pub(super) struct Gate(Mutex<u64>);
+pub(super) struct Gate(Mutex<Written>);
+
+/// The newest journal that was written.
+#[derive(Clone, Copy, Debug, Default)]
+struct Written {
+    generation: u64,
+    /// Its bytes.
+    len: u64,
+}
 
 impl Gate {
     /// The generation of the newest journal that was written; all that it vouches for is safe.
     pub(super) fn written(&self) -> u64 {
-        *self.lock()
+        self.lock().generation
+    }
+
+    /// The bytes that the next journal may have, going by the last.
+    fn expected_len(&self) -> u64 {
+        self.lock().len
     }
 
     /// No journal is written from now on.
     pub(super) fn close(&self) {
-        *self.lock() = u64::MAX;
+        self.lock().generation = u64::MAX;
     }
 
-    fn lock(&self) -> MutexGuard<'_, u64> {
-        // A number cannot be left half changed.
+    fn lock(&self) -> MutexGuard<'_, Written> {
+        // Numbers cannot be left half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -65,9 +87,9 @@ impl Checkpoint {
             self.unsafe_files.iter().try_for_each(|path| sync_file(&self.root, path))?;
         }
         let mut newest = self.gate.lock();
-        if *newest < self.generation {
-            state::replace_journal(&self.root, &self.state_dir, &self.journal, self.sync)?;
-            *newest = self.generation;
+        if newest.generation < self.generation {
+            let len = state::replace_journal(&self.root, &self.state_dir, &self.journal, self.sync)?;
+            *newest = Written { generation: self.generation, len };
         }
         Ok(())
     }
@@ -119,7 +141,19 @@ impl Incoming {
         };
         self.generation += 1;
         self.changed = false;
+        self.unsaved = 0;
         Some(checkpoint)
+    }
+
+    /// The same if it is worth its own bytes, `elapsed` after the last: where a journal is large and little comes, it would
+    /// be written over and over for nothing.
+    pub fn checkpoint_if_worth(&mut self, elapsed: Duration) -> Option<Checkpoint> {
+        let cost = self.gate.expected_len() + OVERHEAD;
+        let late = elapsed >= LATER;
+        // The last one could not be written.
+        let behind = self.gate.written() + 1 < self.generation;
+        let enough = cost / if late { WORTH_LATER } else { WORTH };
+        if self.unsaved >= enough || (late && behind) { self.checkpoint() } else { None }
     }
 
     /// Checkpoints here and now.

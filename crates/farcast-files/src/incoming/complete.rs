@@ -1,74 +1,55 @@
 //! Complete files get their names.
 
-use core::ops::Range;
-
-use rustix::fs::{self, Mode, OFlags, Timespec, Timestamps};
+use rustix::fs::{self, Mode, OFlags, Stat, Timespec, Timestamps};
 use rustix::io::{Errno, Result as SystemResult};
 
 use super::delivery::{Delivery, Stage};
 use super::{Happening, Incoming};
-use crate::beneath::{mtime_of, size_of};
-use crate::transfer::{Space, read_at};
+use crate::beneath::{mtime_of, size_of, umask};
+use crate::transfer::read_at;
 use crate::{Entry, EntryKind, StoreError};
 
 /// Where [`Timespec`] says "leave it": what `UTIME_OMIT` is.
 const OMIT: Timespec = Timespec { tv_sec: 0, tv_nsec: fs::UTIME_OMIT };
 
 impl Incoming {
-    /// Gives every file that has all its bytes its final name; those that are damaged are forgotten.
+    /// Gives every file that has all its bytes its final name; parts that are damaged are forgotten.
     pub(super) fn complete_files(&mut self) -> Result<(), StoreError> {
         let Some(delivery) = &mut self.delivery else { return Ok(()) };
-        let mut damaged = Vec::new();
         let mut failure = None;
         while let Some(&file) = delivery.ready.front() {
-            match delivery.complete(file) {
-                Ok(true) => {
-                    self.happenings.push(Happening::FileDone { index: delivery.layout.spans()[file].entry });
+            // Something that it shares a segment with may have been forgotten since.
+            if !delivery.is_done(file) && delivery.files[file].missing == 0 {
+                match delivery.complete(file) {
+                    Ok(true) => {
+                        let span = delivery.layout.spans()[file];
+                        self.room.give_up(span.size, 1);
+                        self.happenings.push(Happening::FileDone { index: span.entry });
+                    }
+                    Ok(false) => {}
+                    Err(error) => {
+                        failure = Some(error);
+                        break;
+                    }
                 }
-                Ok(false) => damaged.push(file),
-                Err(error) => {
-                    failure = Some(error);
-                    break;
-                }
+                self.changed = true;
             }
             delivery.ready.pop_front();
-            self.changed = true;
         }
-        let forgotten = self.forget(&damaged);
+        let forgotten = self.forget_damaged();
         failure.map_or(Ok(()), Err).and(forgotten)
-    }
-
-    /// Drops all that is known of damaged files, here and in the journal, so that they can be received again.
-    fn forget(&mut self, damaged: &[usize]) -> Result<(), StoreError> {
-        let (Some(delivery), Some(first)) = (&mut self.delivery, damaged.first()) else { return Ok(()) };
-        let path = delivery.root.full(&delivery.entry(*first).path);
-        for file in damaged {
-            delivery.drop_partial(*file)?;
-            if let Some(run) = self.geometry.touching(&delivery.layout.spans()[*file].bytes()) {
-                self.held.remove_run(run);
-                delivery.distrust(self.geometry.bytes(run));
-            }
-        }
-        delivery.count_missing(&self.held, &self.geometry);
-        self.changed = true;
-        self.write_journal()?;
-        Err(StoreError::DigestMismatch { path })
     }
 }
 
 impl Delivery {
-    /// Gives `file`, which has all its bytes, its name; `false` if its digest is wrong.
+    /// Gives `file`, which has all its bytes, its name; `false` if some of it is wrong.
     fn complete(&mut self, file: usize) -> Result<bool, StoreError> {
-        let tree = core::mem::take(&mut self.files[file].tree);
-        let mut scratch = core::mem::take(&mut self.scratch);
-        let found = tree.root(&mut scratch, |group, buffer| self.read_group(file, group, buffer));
-        self.scratch = scratch;
-        self.files[file].tree = tree;
-        if digest_of(self.entry(file)) != Some(found?) {
+        if !self.check_parts(file)? {
             return Ok(false);
         }
-        self.check_target(file)?;
-        self.seal(file)
+        let existing = self.check_target(file)?;
+        let mode = existing.map_or_else(|| self.new_mode(file), |stat| kept_mode(&stat));
+        self.seal(file, mode)
             .map_err(|errno| self.error(file, "complete", errno, self.layout.spans()[file].size))?;
         let (from, replace) = (self.partial_path(file), self.overwrites());
         let renamed = self.root.rename_beside(&from, &self.entry(file).path, replace);
@@ -77,20 +58,30 @@ impl Delivery {
         Ok(true)
     }
 
+    /// The mode of a file that was not there: what the umask leaves of the sender's, and its owner may read it.
+    fn new_mode(&self, file: usize) -> Mode {
+        let wanted = Mode::from_raw_mode(self.entry(file).mode.into());
+        (wanted & !umask()) | (wanted & Mode::RWXU) | Mode::RUSR
+    }
+
     /// Sets mode and time of a partial, and makes it durable.
-    fn seal(&mut self, file: usize) -> SystemResult<()> {
-        let (mode, times) = (mode_of(self.entry(file)), times_of(self.entry(file)));
+    fn seal(&mut self, file: usize, mode: Mode) -> SystemResult<()> {
+        let times = times_of(self.entry(file));
         let sync = self.syncs();
         let (fd, _) = self.partial(file)?;
         fs::fchmod(fd, mode)?;
         fs::futimens(fd, &times)?;
-        if sync { fs::fdatasync(fd) } else { Ok(()) }
+        let synced = if sync { fs::fdatasync(fd) } else { Ok(()) };
+        if synced.is_err() {
+            // The kernel may have dropped what it could not write, and says so only once.
+            self.doubt(file);
+        }
+        synced
     }
 
-    /// Refuses a target that is anything but a regular file, if there is one; its size.
-    pub(super) fn check_target(&self, file: usize) -> Result<Option<u64>, StoreError> {
-        let stat = self.root.regular(&self.entry(file).path);
-        stat.map(|stat| stat.as_ref().map(size_of)).map_err(|errno| self.error(file, "examine", errno, 0))
+    /// Refuses a target that is anything but a regular file, if there is one; what it is.
+    pub(super) fn check_target(&self, file: usize) -> Result<Option<Stat>, StoreError> {
+        self.root.regular(&self.entry(file).path).map_err(|errno| self.error(file, "examine", errno, 0))
     }
 
     /// Whether the target of `file` exists with the right content; if so, `file` is done.
@@ -98,12 +89,11 @@ impl Delivery {
     /// # Errors
     /// [`StoreError::AlreadyExists`] if it has other content and is to be kept.
     pub(super) fn recognise(&mut self, file: usize) -> Result<bool, StoreError> {
-        let Some(size) = self.check_target(file)? else { return Ok(false) };
-        let same = size == self.layout.spans()[file].size && self.target_has_digest(file)?;
+        let Some(stat) = self.check_target(file)? else { return Ok(false) };
+        let same = size_of(&stat) == self.layout.spans()[file].size && self.target_has_digest(file)?;
         if same {
             if self.overwrites() {
-                self.correct_target(file)
-                    .map_err(|errno| self.error(file, "set the mode and time of", errno, 0))?;
+                self.correct_target(file).map_err(|errno| self.error(file, "set the time of", errno, 0))?;
             }
             self.set_done(file);
         } else if !self.overwrites() {
@@ -136,18 +126,14 @@ impl Delivery {
         }
     }
 
-    /// Sets mode and time of a target that has the right content already.
+    /// Sets the time of a target that has the right content already; its mode is its owner's.
     fn correct_target(&self, file: usize) -> SystemResult<()> {
         let entry = self.entry(file);
         let fd = self.root.open_at(&entry.path, OFlags::RDONLY, Mode::empty())?;
-        let stat = fs::fstat(&fd)?;
-        if stat.st_mode & 0o777 != u32::from(entry.mode) {
-            fs::fchmod(&fd, mode_of(entry))?;
+        if mtime_of(&fs::fstat(&fd)?) == entry.mtime_ns {
+            return Ok(());
         }
-        if mtime_of(&stat) != entry.mtime_ns {
-            fs::futimens(&fd, &times_of(entry))?;
-        }
-        Ok(())
+        unless_not_ours(fs::futimens(&fd, &times_of(entry)))
     }
 
     /// Removes the partial of `file`.
@@ -157,19 +143,8 @@ impl Delivery {
         self.open.close(file);
         self.dirty.remove(&file);
         self.files[file].stage = Stage::Absent;
-        self.files[file].tree.clear();
+        self.files[file].tree = None;
         Ok(())
-    }
-
-    /// Files with a byte in `bytes`, which are to be received again, may have been damaged by what they had there.
-    pub(super) fn distrust(&mut self, bytes: Range<u64>) {
-        for file in self.layout.pieces(bytes).filter_map(|piece| piece.file) {
-            let state = &mut self.files[file];
-            if let Stage::Partial(space) = &mut state.stage {
-                *space = Space::Unknown;
-                state.tree.clear();
-            }
-        }
     }
 }
 
@@ -180,8 +155,17 @@ fn digest_of(entry: &Entry) -> Option<[u8; 32]> {
     }
 }
 
-pub(super) fn mode_of(entry: &Entry) -> Mode {
-    Mode::from_raw_mode(entry.mode.into())
+/// The mode that a file keeps when its content is replaced. What the sender made must not run as its owner.
+fn kept_mode(stat: &Stat) -> Mode {
+    Mode::from_raw_mode(stat.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO)
+}
+
+/// What is another user's stays as it is.
+pub(super) fn unless_not_ours(result: SystemResult<()>) -> SystemResult<()> {
+    match result {
+        Err(Errno::PERM | Errno::ACCESS) => Ok(()),
+        other => other,
+    }
 }
 
 pub(super) fn times_of(entry: &Entry) -> Timestamps {

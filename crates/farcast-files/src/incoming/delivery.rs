@@ -1,7 +1,7 @@
 //! The files of a product whose manifest is known.
 
 use core::ops::Range;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -35,31 +35,41 @@ pub(super) struct FileState {
     pub(super) stage: Stage,
     /// Bytes in segments that are not held.
     pub(super) missing: u64,
-    pub(super) tree: Tree,
+    /// What is known of its content; made when the first of it comes, for there may be a million files.
+    pub(super) tree: Option<Box<Tree>>,
 }
 
 /// Everything below the receiving directory, once the manifest is known.
 #[derive(Debug)]
-pub(super) struct Delivery {
+pub(crate) struct Delivery {
     pub(super) root: Arc<Root>,
     pub(super) manifest: Manifest,
     pub(super) layout: Layout,
     pub(super) files: Vec<FileState>,
     pub(super) options: Options,
-    /// Files that have all their bytes but not yet their names.
+    /// Files that had all their bytes, and may have their names as soon as they are found right.
     pub(super) ready: VecDeque<usize>,
+    /// Parts of files that were found wrong, and are to be forgotten.
+    pub(super) damaged: BTreeSet<(usize, u32)>,
+    /// How often parts were found wrong.
+    pub(super) damages: BTreeMap<(usize, u32), u32>,
     /// Files that were written since a checkpoint made them safe, with the generation of the last write.
     pub(super) dirty: BTreeMap<usize, u64>,
     pub(super) open: Descriptors,
     pub(super) scratch: Vec<u8>,
+    pub(super) id: ProductId,
+    /// Files and directories made since they were last counted.
+    pub(super) made: u64,
+    /// The list of the directories that were made, if it is open.
+    pub(super) notes: Option<OwnedFd>,
     tag: String,
     undone: usize,
 }
 
 impl Delivery {
-    pub(super) fn new(root: Arc<Root>, id: ProductId, manifest: Manifest, options: Options) -> Self {
+    pub(crate) fn new(root: Arc<Root>, id: ProductId, manifest: Manifest, options: Options) -> Self {
         let layout = Layout::new(&manifest);
-        let state = |size| FileState { stage: Stage::Absent, missing: size, tree: Tree::new(size) };
+        let state = |size| FileState { stage: Stage::Absent, missing: size, tree: None };
         let files: Vec<_> = layout.spans().iter().map(|span| state(span.size)).collect();
         Self {
             root,
@@ -69,11 +79,21 @@ impl Delivery {
             files,
             options,
             ready: VecDeque::new(),
+            damaged: BTreeSet::new(),
+            damages: BTreeMap::new(),
             dirty: BTreeMap::new(),
             open: Descriptors::default(),
             scratch: Vec::new(),
+            id,
+            made: 0,
+            notes: None,
             tag: id.tag(),
         }
+    }
+
+    /// How many files and directories were made since this was last asked.
+    pub(super) fn take_made(&mut self) -> u64 {
+        core::mem::take(&mut self.made)
     }
 
     pub(super) fn is_complete(&self) -> bool {
@@ -98,7 +118,7 @@ impl Delivery {
     /// Notes that `file` has its final name.
     pub(super) fn set_done(&mut self, file: usize) {
         self.files[file].stage = Stage::Done;
-        self.files[file].tree.clear();
+        self.files[file].tree = None;
         self.undone -= 1;
         self.open.close(file);
         self.dirty.remove(&file);
@@ -128,20 +148,22 @@ impl Delivery {
         while at < bytes.end
             && let Some(piece) = self.layout.first_piece(at..bytes.end)
         {
+            let piece = self.within_part(piece);
             at += piece.len;
             self.write_piece(piece, gather, generation)?;
         }
         Ok(())
     }
 
-    /// Writes the next `piece.len` bytes of `gather`, unless they are of the head or of a finished file.
-    pub(super) fn write_piece(
+    /// Writes the next `piece.len` bytes of `gather`, unless they are of the head, of a finished file or of a part that was
+    /// found right.
+    fn write_piece(
         &mut self,
         piece: Piece,
         gather: &mut Gather<'_>,
         generation: u64,
     ) -> Result<(), StoreError> {
-        let Some(file) = piece.file.filter(|file| !self.is_done(*file)) else {
+        let Some(file) = piece.file.filter(|file| !self.is_settled(*file, piece.offset)) else {
             gather.skip(piece.len);
             return Ok(());
         };
@@ -169,12 +191,26 @@ impl Delivery {
 
     fn create_partial(&mut self, file: usize) -> SystemResult<Space> {
         let path = self.partial_path(file);
-        // A leftover is never written to: it could be a second name of someone else's file.
-        self.root.regular(&path)?;
-        self.root.remove_file(&path)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
-        let fd = self.root.open_at(&path, flags, Mode::RUSR | Mode::WUSR)?;
-        fs::ftruncate(&fd, self.layout.spans()[file].size)?;
+        let create = |root: &Root| root.open_at(&path, flags, Mode::RUSR | Mode::WUSR);
+        let fd = match create(&self.root) {
+            // A leftover is never written to: it could be a second name of someone else's file.
+            Err(Errno::EXIST) => {
+                self.root.regular(&path)?;
+                self.root.remove_file(&path)?;
+                create(&self.root)?
+            }
+            Err(Errno::NOENT) => {
+                self.make_directories_of(self.layout.spans()[file].entry)?;
+                create(&self.root)?
+            }
+            other => other?,
+        };
+        self.made += 1;
+        let size = self.layout.spans()[file].size;
+        if size > 0 {
+            fs::ftruncate(&fd, size)?;
+        }
         self.open.close(file);
         self.open.get(file, || Ok::<_, Errno>(fd))?;
         self.files[file].stage = Stage::Partial(Space::Fresh);
@@ -191,42 +227,6 @@ impl Delivery {
             self.files[file].stage = Stage::Partial(Space::Unknown);
         }
         Ok(usable)
-    }
-
-    /// Notes that `bytes` of the product have been written and are held: hashes groups that are now complete.
-    pub(super) fn arrived(&mut self, bytes: Range<u64>, held: &Bitmap, geometry: &Geometry) {
-        let mut at = bytes.start;
-        while at < bytes.end
-            && let Some(piece) = self.layout.first_piece(at..bytes.end)
-        {
-            at += piece.len;
-            let Some(file) = piece.file.filter(|file| !self.is_done(*file)) else { continue };
-            for group in piece.offset / GROUP_LEN..=(piece.offset + piece.len - 1) / GROUP_LEN {
-                if self.group_is_held(file, group, held, geometry) {
-                    self.hash_group(file, group);
-                }
-            }
-            self.files[file].missing -= piece.len;
-            if self.files[file].missing == 0 {
-                self.ready.push_back(file);
-            }
-        }
-    }
-
-    fn group_is_held(&self, file: usize, group: u64, held: &Bitmap, geometry: &Geometry) -> bool {
-        let span = self.layout.spans()[file];
-        let start = span.start + group * GROUP_LEN;
-        let bytes = start..span.bytes().end.min(start + GROUP_LEN);
-        geometry.touching(&bytes).is_some_and(|run| held.count_in(run) == run.count())
-    }
-
-    fn hash_group(&mut self, file: usize, group: u64) {
-        let mut scratch = core::mem::take(&mut self.scratch);
-        // A group that cannot be read now is read again when the file is complete, and the error told then.
-        if self.read_group(file, group, &mut scratch).is_ok() {
-            self.files[file].tree.insert(group, &scratch);
-        }
-        self.scratch = scratch;
     }
 
     /// Reads a group of the partial of `file` into `scratch`. What is missing at the end reads as zeros.
@@ -249,17 +249,22 @@ impl Delivery {
     pub(super) fn count_missing(&mut self, held: &Bitmap, geometry: &Geometry) {
         self.ready.clear();
         for file in 0..self.files.len() {
-            if self.is_done(file) {
-                continue;
-            }
-            let bytes = self.layout.spans()[file].bytes();
-            let missing = geometry
-                .touching(&bytes)
-                .map_or(0, |run| held.gaps_in(run).map(|gap| overlap(&geometry.bytes(gap), &bytes)).sum());
-            self.files[file].missing = missing;
-            if missing == 0 {
-                self.ready.push_back(file);
-            }
+            self.count_missing_of(file, held, geometry);
+        }
+    }
+
+    /// The same for one file.
+    pub(super) fn count_missing_of(&mut self, file: usize, held: &Bitmap, geometry: &Geometry) {
+        if self.is_done(file) {
+            return;
+        }
+        let bytes = self.layout.spans()[file].bytes();
+        let missing = geometry
+            .touching(&bytes)
+            .map_or(0, |run| held.gaps_in(run).map(|gap| overlap(&geometry.bytes(gap), &bytes)).sum());
+        self.files[file].missing = missing;
+        if missing == 0 {
+            self.ready.push_back(file);
         }
     }
 
@@ -279,7 +284,7 @@ fn overlap(a: &Range<u64>, b: &Range<u64>) -> u64 {
 /// The name of the partial beside `path`: `.<name>.<tag>.farcast-part`.
 ///
 /// A name too long for that is cut, and made unique by the number of the file.
-fn partial_path(path: &[u8], tag: &str, file: usize) -> Vec<u8> {
+pub(crate) fn partial_path(path: &[u8], tag: &str, file: usize) -> Vec<u8> {
     let (parent, name) = parent_of(path);
     let mut ending = [b".", tag.as_bytes(), PARTIAL_SUFFIX].concat();
     let mut kept = name;

@@ -1,70 +1,101 @@
 //! The three ways in which a reception ends.
 
+use std::sync::Arc;
+
 use rustix::fs;
 use rustix::io::Result as SystemResult;
 
 use super::Incoming;
-use super::complete::{mode_of, times_of};
+use super::complete::{times_of, unless_not_ours};
 use super::delivery::Delivery;
 use crate::StoreError;
 use crate::beneath::parent_of;
 
 impl Incoming {
-    /// Sets modes and times of directories, and removes the state of the reception.
+    /// Sets the times of directories, and removes the state of the reception.
     ///
     /// # Errors
     /// [`StoreError::Incomplete`] if segments are missing, and what the file system reports. After an error the state is
     /// still there: open and finish again.
     pub fn finish(mut self) -> Result<(), StoreError> {
         self.advance()?;
-        match &self.delivery {
-            Some(delivery) if delivery.is_complete() => delivery.finish_directories()?,
+        match &mut self.delivery {
+            Some(delivery) if delivery.is_complete() => {
+                delivery.make_directories()?;
+                delivery.finish_directories()?;
+            }
             _ => return Err(StoreError::Incomplete { missing: self.held.len() - self.held.count() }),
         }
         self.gate.close();
         self.state.remove(&self.root)
     }
 
-    /// Stops, and keeps what is there for a later [`open`](Self::open).
+    /// Stops, and keeps what is there for a later [`open`](Self::open) if it is worth that: if the list of files is here
+    /// and right, and something of the files. Whether it was kept.
     ///
     /// # Errors
     /// What the file system reports; then a later run goes on from the last checkpoint.
-    pub fn abandon(mut self) -> Result<(), StoreError> {
-        self.write_journal()
+    pub fn abandon(mut self) -> Result<bool, StoreError> {
+        if !self.is_worth_keeping() {
+            return self.discard().map(|()| false);
+        }
+        self.write_journal()?;
+        self.settle()?;
+        Ok(true)
     }
 
-    /// Stops, and removes partial files and the state of the reception. Finished files and directories stay.
+    /// Whether anything is here that the id of the product vouches for, besides its list of files. Before that is known,
+    /// anybody could have made up what came.
+    pub fn is_worth_keeping(&self) -> bool {
+        self.delivery.as_ref().is_some_and(|delivery| {
+            let head = self.geometry.touching(&(0..delivery.layout.head_len()));
+            let in_files = self.held.count() - head.map_or(0, |run| self.held.count_in(run));
+            in_files > 0 || (0..delivery.files.len()).any(|file| delivery.is_done(file))
+        })
+    }
+
+    /// Stops, and removes partial files, the directories that were made for them, and the state of the reception. Finished
+    /// files stay.
     ///
     /// # Errors
     /// What the file system reports.
     pub fn discard(mut self) -> Result<(), StoreError> {
         self.gate.close();
         if let Some(delivery) = &mut self.delivery {
-            for file in 0..delivery.files.len() {
-                if !delivery.is_done(file) {
-                    delivery.drop_partial(file)?;
-                }
-            }
+            delivery.remove()?;
+        } else if self.head_len.is_some_and(|len| self.holds(len))
+            && let Ok(Some(manifest)) = self.placed_head()
+        {
+            // Something went wrong while partial files were being made.
+            Delivery::new(Arc::clone(&self.root), self.id, manifest, self.options).remove()?;
         }
         self.state.remove(&self.root)
     }
 }
 
 impl Delivery {
+    /// Removes all that is not complete.
+    pub(crate) fn remove(&mut self) -> Result<(), StoreError> {
+        for file in 0..self.files.len() {
+            if !self.is_done(file) {
+                self.drop_partial(file)?;
+            }
+        }
+        self.remove_directories()
+    }
+
     fn finish_directories(&self) -> Result<(), StoreError> {
         if self.syncs() {
             self.sync_names()?;
         }
-        // What lies deeper comes later in the manifest; it has to be reached before the mode of what is above it
-        // may forbid that.
-        for entry in self.manifest.entries().iter().rev().filter(|entry| !entry.is_file()) {
+        for entry in self.manifest.entries().iter().filter(|entry| !entry.is_file()) {
             let set = || -> SystemResult<()> {
                 let fd = self.root.open_directory(&entry.path)?;
-                fs::fchmod(&fd, mode_of(entry))?;
                 fs::futimens(&fd, &times_of(entry))?;
                 if self.syncs() { fs::fsync(&fd) } else { Ok(()) }
             };
-            set().map_err(|errno| self.root.error(&entry.path, "set the mode and time of", errno, 0))?;
+            unless_not_ours(set())
+                .map_err(|errno| self.root.error(&entry.path, "set the time of", errno, 0))?;
         }
         Ok(())
     }

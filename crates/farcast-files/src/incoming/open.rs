@@ -1,21 +1,25 @@
 //! Goes on where an earlier run stopped.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
 use farcast_core::Bitmap;
+use rustix::fs;
+use rustix::io::Result as SystemResult;
 
 use super::checkpoint::Gate;
 use super::delivery::Delivery;
 use super::place::hold_done;
+use super::room::Room;
 use super::state::StateDir;
 use super::{Happening, Incoming, Options};
-use crate::beneath::Root;
+use crate::beneath::{Root, size_of};
 use crate::journal::Journal;
 use crate::layout::Geometry;
 use crate::manifest::PREFIX_LEN;
 use crate::transfer::{Space, read_at};
-use crate::{Manifest, ProductId, StoreError};
+use crate::{Manifest, ManifestError, ProductId, StoreError, Usage};
 
 pub(super) fn open(
     dir: &Path,
@@ -28,7 +32,7 @@ pub(super) fn open(
     let geometry = geometry.ok_or(StoreError::BadGeometry { product_size, segment_len })?;
     let root = Root::open(dir).map_err(|errno| StoreError::new(dir.to_owned(), "open", errno, 0, 0))?;
     let root = Arc::new(root);
-    let state = StateDir::lock(&root, id)?;
+    let state = StateDir::find(&root, id)?;
     let journal =
         state.journal(&root)?.filter(|journal| journal.id == id && journal.product_size == product_size);
     let old = match &journal {
@@ -37,12 +41,11 @@ pub(super) fn open(
     };
     let usable =
         |journal: &Journal, len: u64| len == product_size || (journal.placed && len >= PREFIX_LEN as u64);
-    let (spool, spool_space, journal) = match (old, journal) {
-        (Some((spool, len)), Some(journal)) if usable(&journal, len) => {
-            (spool, Space::Unknown, Some(journal))
-        }
-        _ => (state.new_spool(&root, product_size)?, Space::Fresh, None),
+    let (spool, journal) = match (old, journal) {
+        (Some((spool, len)), Some(journal)) if usable(&journal, len) => (Some(spool), Some(journal)),
+        _ => (None, None),
     };
+    let taken = state.recorded().unwrap_or_default();
     let mut incoming = Incoming {
         root,
         state,
@@ -51,11 +54,15 @@ pub(super) fn open(
         options,
         held: Bitmap::new(geometry.count),
         spool,
-        spool_space,
+        spool_space: Space::Unknown,
+        spool_excess: None,
+        room: Room::resumed(taken),
         head_len: None,
+        head_damages: 0,
         delivery: None,
         happenings: Vec::new(),
         changed: false,
+        unsaved: 0,
         generation: 1,
         gate: Arc::new(Gate::default()),
     };
@@ -75,35 +82,22 @@ impl Incoming {
             }
         }
         // What was found missing must not be vouched for any longer once there are new partials in its place.
-        self.changed = true;
+        self.changed = self.held != journal.held || self.geometry.segment_len != journal.segment_len;
         self.write_journal()?;
-        match self.advance() {
-            // What is damaged counts as not held any more; that is all that the caller has to know.
-            Err(StoreError::CorruptHead { .. } | StoreError::DigestMismatch { .. }) => Ok(()),
-            other => other,
-        }
+        self.advance()
     }
 
     fn start_afresh(&mut self) -> Result<(), StoreError> {
         self.held.clear();
-        self.spool = self.state.new_spool(&self.root, self.geometry.size)?;
-        self.spool_space = Space::Fresh;
-        Ok(())
+        self.new_spool()
     }
 
     /// The manifest in a spool that holds only the head; `None` if it is not that of the product.
-    fn placed_head(&mut self) -> Result<Option<Manifest>, StoreError> {
-        let failed = |errno| self.root.error(&self.state.spool_path(), "read", errno, 0);
-        let mut prefix = [0; PREFIX_LEN];
-        read_at(&self.spool, &mut prefix, 0).map_err(failed)?;
-        let Ok(len) = Manifest::head_len_of(&prefix) else { return Ok(None) };
-        let mut head = vec![0; len as usize];
-        read_at(&self.spool, &mut head, 0).map_err(failed)?;
-        if ProductId::of_head(&head) != self.id {
-            return Ok(None);
-        }
-        let manifest = Manifest::decode(&head[PREFIX_LEN..])?;
-        Ok(Some(manifest).filter(|manifest| manifest.product_size() == self.geometry.size))
+    pub(super) fn placed_head(&mut self) -> Result<Option<Manifest>, StoreError> {
+        let Some(spool) = &self.spool else { return Ok(None) };
+        let found = fs::fstat(spool).and_then(|stat| manifest_in(spool, size_of(&stat), self.id));
+        let found = found.map_err(|errno| self.root.error(&self.state.spool_path(), "read", errno, 0))?;
+        Ok(found?.filter(|manifest| manifest.product_size() == self.geometry.size))
     }
 
     /// Finds out which files are as the journal says.
@@ -126,16 +120,35 @@ impl Incoming {
         }
         let newly_held = hold_done(&delivery, &mut self.held, &self.geometry);
         delivery.count_missing(&self.held, &self.geometry);
-        delivery.check_space()?;
-        delivery.make_directories()?;
+        delivery.count_inodes()?;
+        let needed = Usage { octets: delivery.missing_bytes(), inodes: 0 };
+        self.check_room(needed, self.room.used())?;
         self.happenings.push(Happening::ManifestKnown { newly_held });
         let done = (0..delivery.files.len()).filter(|file| delivery.is_done(*file));
         self.happenings
             .extend(done.map(|file| Happening::FileDone { index: delivery.layout.spans()[file].entry }));
         self.delivery = Some(delivery);
-        self.changed = true;
         Ok(())
     }
+}
+
+/// The manifest in a spool of `len` bytes; `None` if it is not that of the product `id`.
+pub(crate) fn manifest_in(
+    spool: &OwnedFd,
+    len: u64,
+    id: ProductId,
+) -> SystemResult<Result<Option<Manifest>, ManifestError>> {
+    let mut prefix = [0; PREFIX_LEN];
+    read_at(spool, &mut prefix, 0)?;
+    let Some(head_len) = Manifest::head_len_of(&prefix).ok().filter(|head_len| *head_len <= len) else {
+        return Ok(Ok(None));
+    };
+    let mut head = vec![0; head_len as usize];
+    read_at(spool, &mut head, 0)?;
+    if ProductId::of_head(&head) != id {
+        return Ok(Ok(None));
+    }
+    Ok(Manifest::decode(&head[PREFIX_LEN..]).map(Some))
 }
 
 /// The segments of `geometry` that hold no byte outside of those that the journal says are held.

@@ -7,11 +7,12 @@ use rustix::fs;
 
 use super::delivery::Delivery;
 use super::{Happening, Incoming};
-use crate::beneath::parent_of;
+use crate::beneath::Look;
+use crate::error::as_path;
 use crate::layout::Geometry;
 use crate::manifest::PREFIX_LEN;
-use crate::transfer::{Gather, read_at};
-use crate::{Manifest, ProductId, StoreError};
+use crate::transfer::Gather;
+use crate::{Entry, Manifest, ProductId, StoreError, Usage};
 
 /// Bytes that are moved at once, and the grain in which zeros among them are found.
 const MOVE_LEN: usize = 256 << 10;
@@ -21,15 +22,20 @@ impl Incoming {
     /// Checks the head, then makes ready for what it announces: nothing is written below the directory before
     /// everything was checked.
     pub(super) fn place(&mut self) -> Result<(), StoreError> {
-        let manifest = self.read_head()?;
+        let Some(manifest) = self.read_head()? else { return Ok(()) };
         let mut delivery = Delivery::new(self.root.clone(), self.id, manifest, self.options);
-        delivery.check_paths()?;
-        for file in 0..delivery.files.len() {
+        for file in delivery.check_paths()? {
             delivery.recognise(file)?;
         }
-        delivery.check_space()?;
-        delivery.make_directories()?;
-        self.move_spool(&mut delivery)?;
+        let needed = delivery.missing_bytes() + delivery.layout.head_len();
+        self.check_room(Usage { octets: needed, inodes: delivery.count_inodes()? }, Usage::default())?;
+        let room = self.room;
+        let moved = self.move_spool(&mut delivery);
+        if moved.is_err() {
+            // It is moved anew when there is room, and takes its place once.
+            self.room = room;
+        }
+        let spooled = moved?;
         let newly_held = hold_done(&delivery, &mut self.held, &self.geometry);
         delivery.count_missing(&self.held, &self.geometry);
         self.happenings.push(Happening::ManifestKnown { newly_held });
@@ -39,32 +45,43 @@ impl Incoming {
         let head_len = delivery.layout.head_len();
         self.delivery = Some(delivery);
         self.changed = true;
-        // Only when the journal says that the bytes are in the partials may the spool lose them.
-        self.write_journal()?;
-        fs::ftruncate(&self.spool, head_len)
-            .map_err(|errno| self.root.error(&self.state.spool_path(), "shorten", errno, 0))
+        self.spool_excess = Some((head_len, spooled));
+        self.shorten_spool()
     }
 
-    /// Reads the complete head from the spool.
-    fn read_head(&mut self) -> Result<Manifest, StoreError> {
+    /// Leaves only the head in the spool, once its other bytes are elsewhere.
+    pub(super) fn shorten_spool(&mut self) -> Result<(), StoreError> {
+        let Some((head_len, spooled)) = self.spool_excess else { return Ok(()) };
+        // Only when the journal says that the bytes are in the partials may the spool lose them.
+        self.write_journal()?;
+        let shortened = self.spool.as_ref().map_or(Ok(()), |spool| fs::ftruncate(spool, head_len));
+        shortened.map_err(|errno| self.root.error(&self.state.spool_path(), "shorten", errno, 0))?;
+        self.room.give_up(spooled, 0);
+        self.spool_excess = None;
+        Ok(())
+    }
+
+    /// Reads the complete head from the spool; `None` if it is damaged, and forgotten.
+    fn read_head(&mut self) -> Result<Option<Manifest>, StoreError> {
         let mut head = vec![0; self.head_len.unwrap_or(0) as usize];
-        let read = read_at(&self.spool, &mut head, 0);
-        read.map_err(|errno| self.root.error(&self.state.spool_path(), "read", errno, 0))?;
+        self.read_spool(&mut head, 0)?;
         if ProductId::of_head(&head) != self.id {
-            return Err(self.refuse_head(head.len() as u64));
+            self.refuse_head(head.len() as u64)?;
+            return Ok(None);
         }
         let manifest = Manifest::decode(&head[PREFIX_LEN..])?;
         match manifest.product_size() {
             actual if actual != self.geometry.size => {
                 Err(StoreError::WrongSize { announced: self.geometry.size, actual })
             }
-            _ => Ok(manifest),
+            _ => Ok(Some(manifest)),
         }
     }
 
-    /// Copies what the spool holds of files into their partials.
-    fn move_spool(&mut self, delivery: &mut Delivery) -> Result<(), StoreError> {
+    /// Copies what the spool holds of files into their partials; how many bytes.
+    fn move_spool(&mut self, delivery: &mut Delivery) -> Result<u64, StoreError> {
         let mut buffer = vec![0; MOVE_LEN];
+        let mut moved = 0;
         let mut run = self.held.next_run(0);
         while let Some(now) = run {
             let bytes = self.geometry.bytes(now);
@@ -72,15 +89,18 @@ impl Incoming {
             while at < bytes.end {
                 let end = bytes.end.min(at + MOVE_LEN as u64);
                 let part = &mut buffer[..(end - at) as usize];
-                let read = read_at(&self.spool, part, at);
-                read.map_err(|errno| self.root.error(&self.state.spool_path(), "read", errno, 0))?;
+                self.make_room(end - at)?;
+                self.read_spool(part, at)?;
                 let slices: Vec<&[u8]> = part.chunks(MOVE_GRAIN).collect();
-                delivery.write(at..end, &mut Gather::new(&slices), self.generation)?;
+                let written = delivery.write(at..end, &mut Gather::new(&slices), self.generation);
+                self.room.count_made(delivery.take_made());
+                written?;
+                moved += end - at;
                 at = end;
             }
             run = self.held.next_run(now.end());
         }
-        Ok(())
+        Ok(moved)
     }
 }
 
@@ -108,44 +128,35 @@ pub(super) fn hold_done(delivery: &Delivery, held: &mut Bitmap, geometry: &Geome
 }
 
 impl Delivery {
-    /// Refuses whatever stands in the way of entries and could lead elsewhere or be destroyed.
-    pub(super) fn check_paths(&self) -> Result<(), StoreError> {
+    /// Refuses hidden names unless they are asked for, and whatever stands in the way of entries and could lead elsewhere or
+    /// be destroyed; the files whose names are taken.
+    pub(super) fn check_paths(&self) -> Result<Vec<usize>, StoreError> {
+        let hidden =
+            |entry: &&Entry| entry.path.split(|byte| *byte == b'/').any(|name| name.starts_with(b"."));
+        if let Some(entry) = self.manifest.entries().iter().find(hidden).filter(|_| !self.options.hidden) {
+            return Err(StoreError::HiddenName { path: as_path(&entry.path).to_owned() });
+        }
+        let mut look = Look::new(&self.root);
+        let mut taken = Vec::new();
         for file in 0..self.files.len() {
-            self.check_target(file)?;
+            let target = look.regular(&self.entry(file).path);
+            if target.map_err(|errno| self.error(file, "examine", errno, 0))?.is_some() {
+                taken.push(file);
+            }
             let partial = self.partial_path(file);
-            self.root.regular(&partial).map_err(|errno| self.root.error(&partial, "examine", errno, 0))?;
+            look.regular(&partial).map_err(|errno| self.root.error(&partial, "examine", errno, 0))?;
         }
         for entry in self.manifest.entries().iter().filter(|entry| !entry.is_file()) {
             self.root
                 .check_directory(&entry.path)
                 .map_err(|errno| self.root.error(&entry.path, "examine", errno, 0))?;
         }
-        Ok(())
+        Ok(taken)
     }
 
-    /// Whether there is room for what is missing.
-    pub(super) fn check_space(&self) -> Result<(), StoreError> {
+    /// Bytes of files that are still to come.
+    pub(super) fn missing_bytes(&self) -> u64 {
         let missing = |file: &usize| if self.is_done(*file) { 0 } else { self.files[*file].missing };
-        let needed = (0..self.files.len()).map(|file| missing(&file)).sum();
-        let free = self.root.available().map_err(|errno| self.root.error(b"", "examine", errno, 0))?;
-        let available = self.options.space_limit.map_or(free, |limit| limit.min(free));
-        if needed > available {
-            return Err(StoreError::DiskFull { path: self.root.full(b""), needed, available });
-        }
-        Ok(())
-    }
-
-    /// Makes every directory that an entry is or needs.
-    pub(super) fn make_directories(&self) -> Result<(), StoreError> {
-        let mut last: &[u8] = b"";
-        for entry in self.manifest.entries() {
-            let wanted = if entry.is_file() { parent_of(&entry.path).0.unwrap_or(b"") } else { &entry.path };
-            if wanted != last && !wanted.is_empty() {
-                let made = self.root.make_directories(wanted);
-                made.map_err(|errno| self.root.error(wanted, "make the directory", errno, 0))?;
-                last = wanted;
-            }
-        }
-        Ok(())
+        (0..self.files.len()).map(|file| missing(&file)).sum()
     }
 }

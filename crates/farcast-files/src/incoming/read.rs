@@ -20,10 +20,7 @@ impl Incoming {
         let (inside, past) = buffer.split_at_mut(len);
         past.fill(0);
         let Some(delivery) = &mut self.delivery else {
-            let read = read_at(&self.spool, inside, start);
-            return read
-                .map(drop)
-                .map_err(|errno| self.root.error(&self.state.spool_path(), "read", errno, 0));
+            return self.read_spool(inside, start);
         };
         let (mut at, end) = (start, start + len as u64);
         while at < end
@@ -33,7 +30,7 @@ impl Incoming {
             if piece.file.is_some() {
                 delivery.read_piece(piece, slot)?;
             } else {
-                let read = read_at(&self.spool, slot, at);
+                let read = self.spool.as_ref().map_or(Ok(0), |spool| read_at(spool, slot, at));
                 read.map_err(|errno| self.root.error(&self.state.spool_path(), "read", errno, 0))?;
             }
             at += piece.len;

@@ -8,48 +8,71 @@ use rustix::io::{Errno, Result as SystemResult};
 use crate::beneath::{Root, size_of};
 use crate::journal::Journal;
 use crate::manifest::STATE_DIR;
-use crate::transfer::read_at;
-use crate::{ProductId, StoreError};
+use crate::transfer::{read_at, write_at};
+use crate::{ProductId, StoreError, Usage};
 
 /// The longest journal that is read, in bytes: two bitmaps of 2^32 bits and the fixed fields.
 const MAX_JOURNAL_LEN: u64 = 2 * (1 << 29) + 1024;
+/// What a state directory holds; the lock goes last.
+pub(crate) const STATE_FILES: [&[u8]; 5] = [b"/journal.new", b"/journal", b"/spool", b"/made", b"/lock"];
 const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// `.farcast/<id>` below the receiving directory, locked.
+/// `.farcast/<id>` below the receiving directory: locked once it is there, and made when there is something to keep.
 #[derive(Debug)]
-pub(super) struct StateDir {
+pub(crate) struct StateDir {
     /// Path below the receiving directory.
     path: Vec<u8>,
-    _lock: OwnedFd,
+    lock: Option<OwnedFd>,
 }
 
 impl StateDir {
+    /// Locks the directory if an earlier run has left it; makes nothing.
+    pub(crate) fn find(root: &Root, id: ProductId) -> Result<Self, StoreError> {
+        let path = path_of(id);
+        let lock_path = [&path, b"/lock".as_slice()].concat();
+        let lock = match root.open_at(&lock_path, OFlags::RDWR, Mode::empty()) {
+            Ok(lock) => lock_once(root, &lock_path, lock)?,
+            Err(Errno::NOENT) => None,
+            Err(errno) => return Err(root.error(&lock_path, "open", errno, 0)),
+        };
+        Ok(Self { path, lock })
+    }
+
     /// Makes the directory and locks it.
-    pub(super) fn lock(root: &Root, id: ProductId) -> Result<Self, StoreError> {
-        let path = [STATE_DIR, b"/", id.to_string().as_bytes()].concat();
-        loop {
-            for dir in [STATE_DIR, path.as_slice()] {
-                root.make_directory(dir).map_err(|errno| root.error(dir, "make the directory", errno, 0))?;
+    pub(super) fn make(&mut self, root: &Root) -> Result<(), StoreError> {
+        let lock_path = [&self.path, b"/lock".as_slice()].concat();
+        while self.lock.is_none() {
+            for dir in [STATE_DIR, self.path.as_slice()] {
+                root.make_directory(dir, Mode::RWXU)
+                    .map_err(|errno| root.error(dir, "make the directory", errno, 0))?;
             }
-            let lock_path = [&path, b"/lock".as_slice()].concat();
-            let lock = match root.open_at(&lock_path, OFlags::RDWR | OFlags::CREATE, OWNER_ONLY) {
-                Ok(lock) => lock,
+            self.lock = match root.open_at(&lock_path, OFlags::RDWR | OFlags::CREATE, OWNER_ONLY) {
+                Ok(lock) => lock_once(root, &lock_path, lock)?,
                 // Another process finished and removed the directory just now.
-                Err(Errno::NOENT) => continue,
+                Err(Errno::NOENT) => None,
                 Err(errno) => return Err(root.error(&lock_path, "open", errno, 0)),
             };
-            match fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => {}
-                Err(Errno::WOULDBLOCK) => return Err(StoreError::InUse { path: root.full(b"") }),
-                Err(errno) => return Err(root.error(&lock_path, "lock", errno, 0)),
-            }
-            // A lock on a file that was removed meanwhile protects nothing.
-            let links =
-                fs::fstat(&lock).map_err(|errno| root.error(&lock_path, "examine", errno, 0))?.st_nlink;
-            if links > 0 {
-                return Ok(Self { path, _lock: lock });
-            }
         }
+        Ok(())
+    }
+
+    /// Whether the directory is there, and ours.
+    pub(crate) fn is_made(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    /// Records what the product takes on disk, for other receptions. It has to be known before it is taken, or what a
+    /// killed process took would not be known.
+    pub(super) fn record(&self, root: &Root, usage: Usage) -> Result<(), StoreError> {
+        let Some(lock) = self.lock.as_ref().filter(|_| self.recorded() != Some(usage)) else { return Ok(()) };
+        let bytes = [usage.octets.to_be_bytes(), usage.inodes.to_be_bytes()].concat();
+        write_at(lock, &bytes, 0)
+            .map_err(|errno| root.error(&[&self.path, b"/lock".as_slice()].concat(), "write", errno, 0))
+    }
+
+    /// What the product takes on disk at most; `None` if that was never recorded.
+    pub(super) fn recorded(&self) -> Option<Usage> {
+        self.lock.as_ref().and_then(usage_in)
     }
 
     pub(super) fn path(&self) -> &[u8] {
@@ -92,23 +115,15 @@ impl StateDir {
     /// The journal of an earlier run; `None` if there is none, or it is damaged.
     pub(super) fn journal(&self, root: &Root) -> Result<Option<Journal>, StoreError> {
         let path = self.journal_path();
-        let read = || {
-            let Some(stat) = root.regular(&path)? else { return Ok(None) };
-            let len = size_of(&stat);
-            if len > MAX_JOURNAL_LEN {
-                return Ok(None);
-            }
-            let mut bytes = vec![0; len as usize];
-            let fd = root.open_at(&path, OFlags::RDONLY, Mode::empty())?;
-            let read = read_at(&fd, &mut bytes, 0)?;
-            Ok(Journal::decode(&bytes[..read]).ok())
-        };
-        read().map_err(|errno| root.error(&path, "read", errno, 0))
+        read_journal(root, &path).map_err(|errno| root.error(&path, "read", errno, 0))
     }
 
     /// Removes all of it; `.farcast` too if no other reception uses it.
-    pub(super) fn remove(&self, root: &Root) -> Result<(), StoreError> {
-        for name in [b"/journal.new".as_slice(), b"/journal", b"/spool", b"/lock"] {
+    pub(crate) fn remove(&self, root: &Root) -> Result<(), StoreError> {
+        if self.lock.is_none() {
+            return Ok(());
+        }
+        for name in STATE_FILES {
             let path = [&self.path, name].concat();
             root.remove_file(&path).map_err(|errno| root.error(&path, "remove", errno, 0))?;
         }
@@ -122,13 +137,50 @@ impl StateDir {
     }
 }
 
-/// Replaces the journal in the state directory `dir` by one that is complete on disk, if `sync`.
-pub(super) fn replace_journal(root: &Root, dir: &[u8], journal: &Journal, sync: bool) -> SystemResult<()> {
+/// Where the state of the product `id` is.
+pub(crate) fn path_of(id: ProductId) -> Vec<u8> {
+    [STATE_DIR, b"/", id.to_string().as_bytes()].concat()
+}
+
+/// What a state directory's lock file says that its product takes.
+pub(crate) fn usage_in(lock: &OwnedFd) -> Option<Usage> {
+    let mut bytes = [0; 16];
+    let whole = read_at(lock, &mut bytes, 0).is_ok_and(|read| read == bytes.len());
+    let number = |at: usize| bytes[at..].first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+    whole.then(|| Usage { octets: number(0), inodes: number(8) })
+}
+
+/// The journal at `path`; `None` if there is none, or it is damaged.
+pub(crate) fn read_journal(root: &Root, path: &[u8]) -> SystemResult<Option<Journal>> {
+    let Some(stat) = root.regular(path)? else { return Ok(None) };
+    let len = size_of(&stat);
+    if len > MAX_JOURNAL_LEN {
+        return Ok(None);
+    }
+    let mut bytes = vec![0; len as usize];
+    let fd = root.open_at(path, OFlags::RDONLY, Mode::empty())?;
+    let read = read_at(&fd, &mut bytes, 0)?;
+    Ok(Journal::decode(&bytes[..read]).ok())
+}
+
+/// Locks the file `lock`; `None` if it was removed meanwhile, so that the lock protects nothing.
+fn lock_once(root: &Root, path: &[u8], lock: OwnedFd) -> Result<Option<OwnedFd>, StoreError> {
+    match fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Err(StoreError::InUse { path: root.full(b"") }),
+        Err(errno) => return Err(root.error(path, "lock", errno, 0)),
+    }
+    let links = fs::fstat(&lock).map_err(|errno| root.error(path, "examine", errno, 0))?.st_nlink;
+    Ok((links > 0).then_some(lock))
+}
+
+/// Replaces the journal in the state directory `dir` by one that is complete on disk, if `sync`; its bytes.
+pub(super) fn replace_journal(root: &Root, dir: &[u8], journal: &Journal, sync: bool) -> SystemResult<u64> {
     let (new, path) = ([dir, b"/journal.new"].concat(), [dir, b"/journal"].concat());
     root.remove_file(&new)?;
     let fd = root.open_at(&new, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, OWNER_ONLY)?;
     let bytes = journal.encode();
-    crate::transfer::write_at(&fd, &bytes, 0)?;
+    write_at(&fd, &bytes, 0)?;
     if sync {
         fs::fdatasync(&fd)?;
     }
@@ -136,5 +188,5 @@ pub(super) fn replace_journal(root: &Root, dir: &[u8], journal: &Journal, sync: 
     if sync {
         root.sync_parent(&path)?;
     }
-    Ok(())
+    Ok(bytes.len() as u64)
 }

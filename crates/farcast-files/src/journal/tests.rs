@@ -20,10 +20,21 @@ fn sealed(body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn layout_is_as_documented() {
-    let bytes = journal(65, &[(0, 2)], 0).encode();
-    assert_eq!(bytes.len(), 4 + 32 + 8 + 4 + 1 + (4 + 16) + 4 + 32);
+    let bytes = journal(65, &[(0, 2), (5, 60)], 0).encode();
+    assert_eq!(bytes.len(), 4 + 32 + 8 + 4 + 1 + (4 + 1 + 4 + 4) + (4 + 1) + 32);
     assert_eq!(bytes[36..49], [0, 0, 0, 0, 0, 0, 0x19, 0x64, 0, 0, 0, 100, 0]);
-    assert_eq!(bytes[49..61], [0, 0, 0, 65, 0, 0, 0, 0, 0, 0, 0, 3]);
+    assert_eq!(bytes[49..67], [0, 0, 0, 65, RUNS, 0, 0, 0, 4, 0, 2, 3, 60, 0, 0, 0, 0, WORDS]);
+    // Where runs would take more.
+    let scattered: Vec<_> = (0..32).map(|at| (at * 2, 1)).collect();
+    let bytes = journal(65, &scattered, 0).encode();
+    assert_eq!(bytes[49..54], [0, 0, 0, 65, WORDS]);
+    assert_eq!(bytes[54..70], [0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0, 0, 0, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_large_product_that_came_in_order_takes_few_bytes() {
+    let lost = [(0, 1_000_000), (1_000_007, 99_000_000)];
+    assert!(journal(1 << 27, &lost, 1 << 20).encode().len() < 150);
 }
 
 #[test]
@@ -46,12 +57,20 @@ fn sealed_nonsense_is_told() {
         body[at] = to;
         Journal::decode(&sealed(&body))
     };
+    let held = JournalError::BadField { field: "map of segments" };
     assert_eq!(changed(48, 2), Err(JournalError::BadField { field: "stage" }));
-    assert_eq!(changed(52, 66), Err(JournalError::BadField { field: "number of segments" }));
-    assert_eq!(changed(61, 0xff), Err(JournalError::BadField { field: "map of segments" }));
-    assert_eq!(changed(49, 0xff), Err(JournalError::Truncated));
+    assert_eq!(changed(47, 0), Err(held), "segments of no bytes");
+    // Another length, an unknown form, the other form, fewer bytes, no run, a run past the end.
+    for (at, to) in [(49, 0xff), (52, 66), (53, 2), (53, WORDS), (57, 1), (59, 0), (59, 63)] {
+        assert_eq!(changed(at, to), Err(held), "{at}");
+    }
+    assert_eq!(changed(54, 0xff), Err(JournalError::Truncated));
+    assert_eq!(changed(60, 0xff), Err(JournalError::BadField { field: "map of files" }));
+    // A number with more digits than it needs.
+    let long = [&body[..57], &[3, 0x83, 0, 60], &body[60..]].concat();
+    assert_eq!(Journal::decode(&sealed(&long)), Err(held));
     assert_eq!(Journal::decode(&sealed(&[body, &[0]].concat())), Err(JournalError::TrailingBytes));
-    assert_eq!(Journal::decode(&sealed(b"FCJ2")), Err(JournalError::BadMagic));
+    assert_eq!(Journal::decode(&sealed(b"FCJ1")), Err(JournalError::BadMagic));
 }
 
 proptest! {
@@ -63,7 +82,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_survived(bytes in vec(any::<u8>(), 0..200)) {
-        let _ = Journal::decode(&sealed(&[b"FCJ1", bytes.as_slice()].concat()));
+        let _ = Journal::decode(&sealed(&[b"FCJ2", bytes.as_slice()].concat()));
         prop_assert!(Journal::decode(&bytes).is_err());
     }
 }

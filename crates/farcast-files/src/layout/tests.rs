@@ -6,7 +6,7 @@ use proptest::prelude::*;
 fn layout(sizes: &[u64]) -> (Layout, u64) {
     let entry = |(i, size): (usize, &u64)| {
         let kind = EntryKind::File { size: *size, digest: [0; 32] };
-        Entry { path: format!("{i:04}").into_bytes(), mode: 0, mtime_ns: 0, kind }
+        Entry { path: format!("{i:04}").into_bytes(), mode: 0, mtime_ns: 0, kind, parts: Box::default() }
     };
     let manifest = Manifest::new(sizes.iter().enumerate().map(entry).collect()).unwrap();
     (Layout::new(&manifest), manifest.product_size())

@@ -4,6 +4,7 @@ use super::{
     Entry, EntryKind, MAGIC, MAX_COMPONENT_LEN, MAX_ENTRIES, MAX_MANIFEST_LEN, MAX_PATH_LEN, Manifest,
     ManifestError, PARTIAL_SUFFIX, PREFIX_LEN, PathProblem, STATE_DIR, compare_paths,
 };
+use crate::parts::{digest_of, part_count};
 
 impl Manifest {
     /// Decodes a manifest (without magic and length).
@@ -59,7 +60,10 @@ impl Manifest {
         if let Some(last) = self.entries.last() {
             check_neighbours(index, last, &entry)?;
         }
-        self.encoded_len += 13 + entry.path.len() + if entry.is_file() { 40 } else { 0 };
+        if !entry.parts.is_empty() && !parts_fit(&entry) {
+            return Err(ManifestError::BadParts { entry: index });
+        }
+        self.encoded_len += encoded_len(&entry);
         self.content_len = self.content_len.saturating_add(entry.size());
         // The whole product has to be addressable by a file offset, which is signed.
         if self.content_len > i64::MAX.cast_unsigned() - (MAX_MANIFEST_LEN + PREFIX_LEN) as u64 {
@@ -68,6 +72,17 @@ impl Manifest {
         self.entries.push(entry);
         Ok(())
     }
+}
+
+/// The bytes of `entry` in a manifest.
+pub(crate) fn encoded_len(entry: &Entry) -> usize {
+    13 + entry.path.len() + if entry.is_file() { 40 + 32 * entry.parts.len() } else { 0 }
+}
+
+/// Whether the values of the parts are those of the file that `entry` is.
+fn parts_fit(entry: &Entry) -> bool {
+    let EntryKind::File { size, digest } = entry.kind else { return false };
+    entry.parts.len() as u64 == part_count(size) && digest_of(&entry.parts) == Some(digest)
 }
 
 fn check_neighbours(index: usize, last: &Entry, entry: &Entry) -> Result<(), ManifestError> {
@@ -124,7 +139,7 @@ impl<'a> Reader<'a> {
 
     fn entry(&mut self, index: usize) -> Result<Entry, ManifestError> {
         let [kind] = self.array()?;
-        if kind > 1 {
+        if kind > 2 {
             return Err(ManifestError::UnknownKind { entry: index, kind });
         }
         let mode = u16::from_be_bytes(self.array()?);
@@ -137,10 +152,18 @@ impl<'a> Reader<'a> {
             return Err(ManifestError::BadPath { entry: index, path, problem: PathProblem::TooLong });
         }
         let path = path.to_vec();
-        let kind = match kind {
-            0 => EntryKind::Directory,
-            _ => EntryKind::File { size: u64::from_be_bytes(self.array()?), digest: self.array()? },
-        };
-        Ok(Entry { path, mode, mtime_ns, kind })
+        if kind == 0 {
+            return Ok(Entry { path, mode, mtime_ns, kind: EntryKind::Directory, parts: Box::default() });
+        }
+        let (size, digest) = (u64::from_be_bytes(self.array()?), self.array()?);
+        let parts = if kind == 2 { self.parts(index, size)? } else { Box::default() };
+        Ok(Entry { path, mode, mtime_ns, kind: EntryKind::File { size, digest }, parts })
+    }
+
+    fn parts(&mut self, index: usize, size: u64) -> Result<Box<[[u8; 32]]>, ManifestError> {
+        match part_count(size) as usize {
+            0 | 1 => Err(ManifestError::BadParts { entry: index }),
+            count => Ok(self.take(count * 32)?.as_chunks().0.into()),
+        }
     }
 }

@@ -83,6 +83,12 @@ pub enum ManifestError {
         /// Its path.
         path: Vec<u8>,
     },
+    /// The values of a file's parts are not as many as its size asks for, or do not merge to its digest.
+    #[error("entry {entry}: the values of its parts do not make its digest")]
+    BadParts {
+        /// The file.
+        entry: usize,
+    },
     /// The sizes add up to more than `i64::MAX` bytes.
     #[error("entry {entry}: the sizes add up to more than 2^63 - 1 bytes")]
     SizeOverflow {

@@ -4,12 +4,12 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 fn directory(path: &[u8]) -> Entry {
-    Entry { path: path.to_vec(), mode: 0o755, mtime_ns: 1, kind: EntryKind::Directory }
+    Entry { path: path.to_vec(), mode: 0o755, mtime_ns: 1, kind: EntryKind::Directory, parts: Box::default() }
 }
 
 fn file(path: &[u8], size: u64) -> Entry {
     let kind = EntryKind::File { size, digest: [0x11; 32] };
-    Entry { path: path.to_vec(), mode: 0o644, mtime_ns: -1, kind }
+    Entry { path: path.to_vec(), mode: 0o644, mtime_ns: -1, kind, parts: Box::default() }
 }
 
 /// The bytes of `entries`, whatever they are.
@@ -107,8 +107,37 @@ fn entries_that_do_not_fit_together() {
     let set_user_id = Entry { mode: 0o4755, ..file(b"a", 1) };
     assert_eq!(refused(vec![set_user_id]), ManifestError::BadMode { entry: 0, mode: 0o4755 });
     let mut bytes = raw(vec![directory(b"a")]);
-    bytes[4] = 2;
-    assert_eq!(Manifest::decode(&bytes), Err(ManifestError::UnknownKind { entry: 0, kind: 2 }));
+    bytes[4] = 3;
+    assert_eq!(Manifest::decode(&bytes), Err(ManifestError::UnknownKind { entry: 0, kind: 3 }));
+}
+
+/// A file of two parts, whose values are right.
+fn parted() -> Entry {
+    let mut hasher = crate::parts::PartHasher::new(1_500_000);
+    hasher.update(&vec![7; 1_500_000]);
+    let (digest, parts) = hasher.finish();
+    Entry { kind: EntryKind::File { size: 1_500_000, digest }, parts, ..file(b"p", 0) }
+}
+
+#[test]
+fn parts_have_to_make_the_digest() {
+    let good = parted();
+    let bytes = Manifest::new(vec![good.clone()]).unwrap().encode();
+    assert_eq!((bytes[4], bytes.len()), (2, 4 + 13 + 1 + 40 + 2 * 32));
+    assert_eq!(Manifest::decode(&bytes).unwrap().entries(), std::slice::from_ref(&good));
+    // What is known of no part is a file as ever.
+    let plain = Entry { parts: Box::default(), ..good.clone() };
+    assert_eq!(Manifest::decode(&raw(vec![plain])).unwrap().entries()[0].kind, good.kind);
+    let bad = ManifestError::BadParts { entry: 0 };
+    for at in [bytes.len() - 1, bytes.len() - 40, bytes.len() - 70] {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1;
+        assert_eq!(Manifest::decode(&damaged), Err(bad.clone()), "byte {at}");
+    }
+    let swapped: Box<[_]> = good.parts.iter().rev().copied().collect();
+    assert_eq!(refused(vec![Entry { parts: swapped, ..good.clone() }]), bad);
+    assert_eq!(refused(vec![Entry { kind: file(b"p", 1 << 20).kind, ..good.clone() }]), bad);
+    assert_eq!(Manifest::new(vec![Entry { parts: Box::new([[1; 32]]), ..good }]), Err(bad));
 }
 
 fn entries() -> impl Strategy<Value = Vec<Entry>> {
@@ -123,7 +152,8 @@ fn entries() -> impl Strategy<Value = Vec<Entry>> {
         name
     });
     btree_map(name, (0..=0o777_u16, any::<i64>(), kind), 0..20).prop_map(|map| {
-        let entry = |(path, (mode, mtime_ns, kind))| Entry { path, mode, mtime_ns, kind };
+        let entry =
+            |(path, (mode, mtime_ns, kind))| Entry { path, mode, mtime_ns, kind, parts: Box::default() };
         map.into_iter().map(entry).collect()
     })
 }

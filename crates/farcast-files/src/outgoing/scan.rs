@@ -9,7 +9,8 @@ use rustix::fs::{self, FileType, Stat};
 
 use super::{Progress, SkipReason, Skipped, Source, State};
 use crate::beneath::{mtime_of, open_source};
-use crate::manifest::{MAX_ENTRIES, PARTIAL_SUFFIX, STATE_DIR, compare_paths};
+use crate::manifest::{MAX_ENTRIES, MAX_MANIFEST_LEN, PARTIAL_SUFFIX, STATE_DIR, compare_paths, encoded_len};
+use crate::parts::{Digests, PartHasher};
 use crate::transfer::read_at;
 use crate::{Entry, EntryKind, Manifest, ManifestError, SourceError};
 
@@ -93,41 +94,51 @@ impl Found {
         let mut entries = Vec::with_capacity(self.items.len());
         let mut sources = Vec::new();
         for item in self.items {
-            let mut kind = EntryKind::Directory;
+            let (mut kind, mut parts) = (EntryKind::Directory, Box::default());
             if item.is_file() {
                 let source = Source { state: State::of(&item.stat), path: item.source };
-                let digest = source.digest(&mut buffer, |read| {
+                let (digest, values) = source.digest(&mut buffer, |read| {
                     now.hashed += read;
                     progress(now);
                 })?;
                 kind = EntryKind::File { size: source.state.size, digest };
+                parts = values;
                 sources.push(source);
             }
             let mode = (item.stat.st_mode & 0o777) as u16;
-            entries.push(Entry { path: item.relative, mode, mtime_ns: mtime_of(&item.stat), kind });
+            entries.push(Entry { path: item.relative, mode, mtime_ns: mtime_of(&item.stat), kind, parts });
+        }
+        // Without the values of parts, damage costs a whole file; without room for them, the product could not be sent.
+        if entries.iter().map(encoded_len).sum::<usize>() > MAX_MANIFEST_LEN - 4 {
+            for entry in &mut entries {
+                entry.parts = Box::default();
+            }
         }
         Ok((Manifest::new(entries)?, sources))
     }
 }
 
 impl Source {
-    /// The digest of the content, provided that the file is and stays what it was when it was found.
-    fn digest(&self, buffer: &mut [u8], mut progress: impl FnMut(u64)) -> Result<[u8; 32], SourceError> {
+    /// The digest of the content and the values of its parts, provided that the file is and stays what it was when it was
+    /// found.
+    fn digest(&self, buffer: &mut [u8], mut progress: impl FnMut(u64)) -> Result<Digests, SourceError> {
         let failed = |action| move |errno| SourceError::io(&self.path, action, errno);
         let fd = open_source(&self.path).map_err(failed("open"))?;
-        let mut hasher = blake3::Hasher::new();
-        while hasher.count() < self.state.size {
+        let mut hasher = PartHasher::new(self.state.size);
+        let mut at = 0;
+        while at < self.state.size {
             // Never more than the size: a file that grows all the time would not end.
-            let want = (self.state.size - hasher.count()).min(buffer.len() as u64) as usize;
-            let read = read_at(&fd, &mut buffer[..want], hasher.count()).map_err(failed("read"))?;
+            let want = (self.state.size - at).min(buffer.len() as u64) as usize;
+            let read = read_at(&fd, &mut buffer[..want], at).map_err(failed("read"))?;
             if read < want {
                 return Err(self.changed());
             }
             hasher.update(&buffer[..read]);
+            at += read as u64;
             progress(read as u64);
         }
         self.check(fs::fstat(&fd))?;
-        Ok(*hasher.finalize().as_bytes())
+        Ok(hasher.finish())
     }
 }
 

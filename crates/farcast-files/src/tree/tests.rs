@@ -1,25 +1,28 @@
 use super::*;
+use crate::parts::PartHasher;
 use proptest::prelude::*;
 
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i % 251) as u8 ^ (i / 1024) as u8).collect()
 }
 
-fn digest_of(bytes: &[u8], order: &[u64]) -> [u8; 32] {
-    let group = |index: u64| {
-        let start = (index * GROUP_LEN) as usize;
-        &bytes[start..bytes.len().min(start + GROUP_LEN as usize)]
-    };
-    let mut tree = Tree::new(bytes.len() as u64);
+fn group(bytes: &[u8], index: u64) -> &[u8] {
+    let start = (index * GROUP_LEN) as usize;
+    &bytes[start..bytes.len().min(start + GROUP_LEN as usize)]
+}
+
+/// The value of each part of `bytes`, of which the groups in `order` are inserted and the others read at the end.
+fn values_of(bytes: &[u8], parted: bool, order: &[u64]) -> Vec<[u8; 32]> {
+    let mut tree = Tree::new(bytes.len() as u64, parted);
     for index in order {
-        tree.insert(*index, group(*index));
+        tree.insert(*index, group(bytes, *index));
     }
     let read = |index, buffer: &mut Vec<u8>| {
         buffer.clear();
-        buffer.extend_from_slice(group(index));
+        buffer.extend_from_slice(group(bytes, index));
         Ok::<_, ()>(())
     };
-    tree.root(&mut Vec::new(), read).unwrap()
+    (0..tree.parts()).map(|part| tree.value(part, &mut Vec::new(), read).unwrap()).collect()
 }
 
 proptest! {
@@ -37,15 +40,37 @@ proptest! {
         let count = (len as u64).div_ceil(GROUP_LEN).max(1);
         // The groups that are left out are read at the end.
         let order: Vec<u64> = order.into_iter().filter(|index| *index < count).take(kept).collect();
-        prop_assert_eq!(digest_of(&bytes, &order), *blake3::hash(&bytes).as_bytes());
+        prop_assert_eq!(values_of(&bytes, false, &order), vec![*blake3::hash(&bytes).as_bytes()]);
+        let mut hasher = PartHasher::new(len as u64);
+        hasher.update(&bytes);
+        let (_, parts) = hasher.finish();
+        if !parts.is_empty() {
+            prop_assert_eq!(values_of(&bytes, true, &order), parts.to_vec());
+        }
     }
 }
 
 #[test]
 fn keeps_few_nodes_when_groups_come_in_order() {
-    let mut tree = Tree::new(100 * GROUP_LEN);
+    let mut tree = Tree::new(100 * GROUP_LEN, false);
     for group in 0..100 {
         tree.insert(group, &pattern(GROUP_LEN as usize));
         assert!(tree.nodes.len() <= 7);
     }
+}
+
+#[test]
+fn a_part_is_forgotten_alone() {
+    let bytes = pattern(20 * GROUP_LEN as usize);
+    let mut tree = Tree::new(bytes.len() as u64, true);
+    (0..20).for_each(|index| tree.insert(index, group(&bytes, index)));
+    assert_eq!((tree.parts(), tree.nodes.len()), (3, 3));
+    assert_eq!((tree.part_bytes(1), tree.part_bytes(2)), (1 << 20..2 << 20, 2 << 20..20 * GROUP_LEN));
+    assert_eq!((tree.part_at((1 << 20) - 1), tree.part_at(1 << 20)), (0, 1));
+    tree.set_verified(0);
+    tree.clear(1);
+    assert_eq!(tree.nodes.keys().copied().collect::<Vec<_>>(), [(2, 4)]);
+    assert!(tree.is_verified(0) && !tree.is_verified(1));
+    tree.clear(0);
+    assert!(!tree.is_verified(0));
 }

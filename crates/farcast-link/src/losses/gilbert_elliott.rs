@@ -61,6 +61,12 @@ impl GilbertElliottConfig {
         }
     }
 
+    /// The share of frames that a receiver loses in the long run.
+    pub fn loss(&self) -> f64 {
+        let bad = self.bad_share();
+        bad * self.loss_bad.get() + (1.0 - bad) * self.loss_good.get()
+    }
+
     /// The share of receivers that are bad in the stationary state.
     fn bad_share(&self) -> f64 {
         let (to_bad, to_good) = match self.transitions {

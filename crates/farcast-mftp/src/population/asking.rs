@@ -300,6 +300,7 @@ impl Population {
         let Naks { server, pass, block, missing, .. } = naks.clone();
         let nak = Nak { server, client: self.id(receiver), pass, block, missing, parity_held: 0 };
         Message {
+            proof: None,
             transmission: self.terms.as_ref().map_or(0, |terms| terms.transmission),
             body: Body::Nak(nak),
         }

@@ -259,6 +259,7 @@ impl Population {
             name: None,
             segments_held: Some(held).filter(|&held| held > 0),
             receive_buffer_bytes: self.config.receive_buffer_bytes,
+            nonce: None,
         };
         self.say(now, receiver, Body::Registration(registration));
     }

@@ -102,19 +102,19 @@ impl Receiver {
             return;
         }
         // A new request finds the answers to the last one still held back: they go first (draft §4.1.1).
-        self.send_answers();
+        self.send_answers(now);
         let backoff = self.backoff();
         let Some(session) = &mut self.session else { return };
         session.pending = Some(Pending { question, suppressed: alloc::collections::BTreeSet::new() });
         if backoff.is_zero() {
-            self.send_answers();
+            self.send_answers(now);
         } else {
             session.control.answer_at(now + backoff);
         }
     }
 
     /// Sends the NAKs that are held back, and the ACK that was asked for.
-    pub(super) fn send_answers(&mut self) {
+    pub(super) fn send_answers(&mut self, now: Time) {
         let Some(session) = &mut self.session else { return };
         session.control.answered();
         let Some(pending) = session.pending.take() else { return };
@@ -130,18 +130,18 @@ impl Receiver {
             if let Some(session) = &mut self.session {
                 session.naked_dtus += u64::from(nak.missing.count());
             }
-            self.answer(Body::Nak(nak));
+            self.answer(now, Body::Nak(nak));
         }
         if question.status == StatusType::All {
             // Last, so that the sender has heard everything when it comes.
-            self.acknowledge(question.pass, question.blocks);
+            self.acknowledge(now, question.pass, question.blocks);
         }
     }
 
-    pub(super) fn acknowledge(&mut self, pass: u32, blocks: Run) {
+    pub(super) fn acknowledge(&mut self, now: Time, pass: u32, blocks: Run) {
         let Some(session) = &self.session else { return };
         let (server, client) = (session.terms.server, self.config.id);
-        self.answer(Body::Ack(Ack { server, pass, blocks, client }));
+        self.answer(now, Body::Ack(Ack { server, pass, blocks, client }));
     }
 
     /// Another receiver's NAK: the same one of ours need not be sent (draft §4.1.1).

@@ -14,7 +14,7 @@ use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::event::{Offer, ReceiverOutcome};
 use crate::geometry::Geometry;
-use crate::message::{Abort, Announce, Completion, GroupModel, Standing, StatusRequest};
+use crate::message::{Abort, Announce, Body, Completion, GroupModel, Standing, StatusRequest};
 use crate::wire;
 
 /// The most DTUs that a block may have: the largest datagram holds one NAK of them. A sender that claims more
@@ -139,12 +139,20 @@ impl Terms {
         let (server, response) = addresses(from, m);
         (self.source, self.server, self.response) = (from.source, server, response);
         (self.transmission, self.model) = (transmission, m.options.model);
+        self.backoff = Span::from_millis(m.backoff_window_ms.unwrap_or(0).into());
+        self.transfer = Span::from_secs(m.transfer_duration_s.into());
         // Parity symbols are the same in every transmission of one product cut the same way, so they stay.
         self.offer.parity_symbols = parity_symbols(m);
     }
 
     pub(crate) fn geometry(&self) -> &Geometry {
         &self.offer.geometry
+    }
+
+    /// Where `body` goes. A registration is for the sender alone: who else hears its nonce could come in our place.
+    pub(crate) fn answers_to(&self, body: &Body) -> SocketAddr {
+        let alone = matches!(body, Body::Registration(_)) && self.response.ip().is_multicast();
+        if alone { self.source } else { self.response }
     }
 }
 
@@ -174,6 +182,8 @@ pub(crate) struct Control {
     /// Whether the registration is repeated by the clock.
     pub(crate) register_timer: bool,
     dones: u32,
+    /// When the first Done was sent to the sender at hand.
+    reporting_since: Time,
     done_sent: Time,
     pub(crate) began: Time,
     /// When its sender was last heard.
@@ -190,6 +200,7 @@ impl Control {
             registrations: 0,
             register_timer: false,
             dones: 0,
+            reporting_since: Time::ZERO,
             done_sent: Time::ZERO,
             began: now,
             last_heard: now,
@@ -215,6 +226,8 @@ impl Control {
         if matches!(self.state, State::Completing { .. }) {
             // The sender that was started again does not know that we have everything.
             self.dones = 0;
+        } else {
+            self.timers.set(Timer::Transfer as usize, now + terms.transfer);
         }
         self.register_if_needed()
     }
@@ -261,10 +274,13 @@ impl Control {
             return Act::Nothing;
         }
         if self.register_timer {
-            if self.registrations > config.register_retry_count {
+            let often = self.registrations > config.register_retry_count;
+            if often && config.secret.is_none() {
                 return Act::End(ReceiverOutcome::NotAccepted);
             }
-            self.timers.set(Timer::Register as usize, now + config.register_retry);
+            // While the sender is heard, it may yet hear us: with proofs this is also how a lost token comes again.
+            let times = if often { 4 } else { 1 };
+            self.timers.set(Timer::Register as usize, now + config.register_retry * times);
         }
         self.registrations += 1;
         Act::Register
@@ -288,6 +304,16 @@ impl Control {
         }
     }
 
+    /// Whether the sender has let this receiver wait for its registration, and since when it takes part.
+    pub(crate) fn waits_since(&self) -> Option<Time> {
+        (!self.accepted && self.state != State::Offered).then_some(self.began)
+    }
+
+    /// Whether it has everything and says so.
+    pub(crate) fn is_completing(&self) -> bool {
+        matches!(self.state, State::Completing { .. })
+    }
+
     /// Whether it takes part and lacks something.
     pub(crate) fn is_receiving(&self) -> bool {
         self.state == State::Receiving
@@ -306,7 +332,11 @@ impl Control {
         terms: &Terms,
         config: &ReceiverConfig,
     ) -> Result<Act, Reject> {
-        if m.blocks.end() > terms.geometry().blocks() {
+        // A request for several blocks asks about all of each (draft §12.1.6), so each of them is worth a look.
+        let (geometry, dtus) = (terms.geometry(), m.dtus);
+        let whole = dtus.first() == 0 && dtus.count() >= geometry.block_len(0);
+        let within = dtus.first() < geometry.block_size() && (m.blocks.count() == 1 || whole);
+        if m.blocks.end() > geometry.blocks() || !within {
             return Err(Reject::OutOfRange);
         }
         self.data_before_confirmation(now, config);
@@ -340,6 +370,14 @@ impl Control {
         news
     }
 
+    /// Segments that were there are missing after all. Whether they can still come.
+    pub(crate) fn lost(&mut self) -> bool {
+        if self.state == State::Verifying {
+            self.state = State::Receiving;
+        }
+        self.is_receiving()
+    }
+
     /// The product is verified and has its final name.
     pub(crate) fn verified(&mut self, now: Time, terms: &Terms, config: &ReceiverConfig) -> Act {
         if self.state != State::Verifying {
@@ -354,11 +392,15 @@ impl Control {
         self.report(now, config)
     }
 
-    /// Sends Done, and again after a while.
+    /// Sends Done, and again after a while: longer ones when many were in vain, as in an outage.
     pub(crate) fn report(&mut self, now: Time, config: &ReceiverConfig) -> Act {
+        if self.dones == 0 {
+            self.reporting_since = now;
+        }
         self.dones += 1;
         self.done_sent = now;
-        self.timers.set(Timer::Done as usize, now + config.done_retry);
+        let times = if self.dones > config.done_retry_count { 10 } else { 1 };
+        self.timers.set(Timer::Done as usize, now + config.done_retry * times);
         Act::Done
     }
 
@@ -432,12 +474,12 @@ impl Control {
     }
 
     fn done_again(&mut self, now: Time, config: &ReceiverConfig) -> Act {
-        if !matches!(self.state, State::Completing { .. }) {
-            Act::Nothing
-        } else if self.dones > config.done_retry_count {
-            self.finished(now)
-        } else {
-            self.report(now, config)
+        match self.state {
+            State::Completing { .. } if now.since(self.reporting_since) >= config.done_patience => {
+                self.finished(now)
+            }
+            State::Completing { .. } => self.report(now, config),
+            _ => Act::Nothing,
         }
     }
 

@@ -1,12 +1,12 @@
 //! Data, parity, and completeness (draft §11.2.2).
 
 use farcast_core::engine::Reject;
-use farcast_core::{Bitmap, Run, Time};
+use farcast_core::{Bitmap, Run, Time, Transmit};
 
 use super::Receiver;
 use super::control::State;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Body, Data, DataKind, Done, Quit, cancel};
+use crate::message::{Body, Data, DataKind, Done, Message, Quit, cancel};
 
 impl Receiver {
     pub(super) fn data(&mut self, now: Time, data: &Data) -> Result<(), Reject> {
@@ -72,8 +72,9 @@ impl Receiver {
             return Ok(0);
         }
         // What a sender may make us hold is bounded by configuration; beyond that, DTUs come instead.
-        let (held, len) = (session.parity_held, u64::from(session.terms.offer.geometry.dtu_size()));
-        if (held + u64::from(data.dtus.count())) * len > self.config.parity_memory_bytes {
+        let block = if session.parity.contains_key(&data.block) { 0 } else { session.parity_of_block() };
+        let more = block + session.parity_of_symbols(data.dtus.count());
+        if session.parity_memory + more > self.config.parity_memory_bytes {
             return Err(Reject::Limit);
         }
         let held = session.parity.entry(data.block).or_insert_with(|| Bitmap::new(symbols));
@@ -84,7 +85,7 @@ impl Receiver {
             let event = ReceiverEvent::StoreParity { block: data.block, symbols: Run::one(symbol), offset };
             self.events.push_back(event);
         }
-        session.parity_held += u64::from(new);
+        session.parity_memory += block + session.parity_of_symbols(new);
         self.stats.parity += u64::from(new);
         Ok(new)
     }
@@ -124,6 +125,16 @@ impl Receiver {
         self.check_complete();
     }
 
+    /// The owner does not hold these segments after all: they were damaged, or could not be stored. They are asked for again,
+    /// also when everything seemed to be there.
+    pub fn lost(&mut self, segments: Run) {
+        if let Some(session) = &mut self.session
+            && session.control.lost()
+        {
+            session.have.remove_run(segments);
+        }
+    }
+
     pub(super) fn check_complete(&mut self) {
         if let Some(session) = self.session.as_mut().filter(|session| session.have.is_full())
             && session.control.complete()
@@ -148,10 +159,19 @@ impl Receiver {
         }
         let text = text.filter(|text| (1..=256).contains(&text.len()));
         // An answer to nobody is repeated by nobody.
-        for _ in 0..3 {
-            self.answer(Body::Quit(Quit { reason, client: Some(self.config.id), text: text.clone() }));
-        }
+        self.take_leave(Body::Quit(Quit { reason, client: Some(self.config.id), text }), 3);
         self.end(ReceiverOutcome::Stopped);
+    }
+
+    /// Sends what ends the session for this receiver `times`, and keeps it until its proof was asked for.
+    pub(super) fn take_leave(&mut self, body: Body, times: u32) {
+        let Some(session) = &self.session else { return };
+        let message = session.guard.prove(Message::new(session.terms.transmission, body));
+        for _ in 0..times {
+            let to = session.terms.answers_to(&message.body);
+            self.outbox.push_back(Transmit::new(message.clone(), to));
+        }
+        self.keep_parting(message);
     }
 
     /// The user stops it. What is complete and verified stays so.
@@ -166,7 +186,7 @@ impl Receiver {
     }
 
     pub(super) fn send_done(&mut self, now: Time) {
-        let Some(session) = &self.session else { return };
+        let Some(session) = &mut self.session else { return };
         let done = Done {
             server: session.terms.server,
             client: self.config.id,
@@ -174,6 +194,8 @@ impl Receiver {
             duration_s: u32::try_from(now.since(session.control.began).as_nanos() / 1_000_000_000)
                 .unwrap_or(u32::MAX),
         };
-        self.answer(Body::Done(done));
+        let message = session.guard.prove(Message::new(session.terms.transmission, Body::Done(done)));
+        session.done = Some(Transmit::new(message.clone(), session.terms.response));
+        self.say(now, message);
     }
 }

@@ -4,14 +4,38 @@ use farcast_core::engine::{Arrival, Reject};
 use farcast_core::{Bitmap, Span, Time};
 
 use super::control::{State, Terms};
+use super::guard::Guard;
 use super::session::Session;
-use super::{Receiver, ReceiverStats};
+use super::{Over, Receiver, ReceiverStats};
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::geometry::Geometry;
 use crate::message::{Announce, Body, DeclineReason, GroupModel, Registration, RegistrationEntry};
+use crate::proof::terms;
 
 /// After this much silence of the transmission at hand, another one from the same host takes its place.
 const SUPERSEDED_AFTER: Span = Span::from_secs(5);
+/// After this much silence of its sender, the same product is taken from another, who may be the same, started again or
+/// under a new address: at least, and so many times what a DTU takes at the announced rate.
+const FOLLOWED_AFTER: (Span, u64) = (Span::from_secs(2), 4);
+
+impl Session {
+    /// Whether `m` announces what is received here, cut the same way.
+    fn is_same(&self, m: &Announce) -> bool {
+        let geometry = Geometry::new(m.product_size, m.dtu_size, m.block_size);
+        m.product_id.is_some()
+            && self.terms.offer.id == m.product_id
+            && self.control.state != State::Offered
+            && geometry.as_ref() == Ok(self.terms.geometry())
+    }
+
+    /// How long its sender may be silent before another is followed.
+    fn followed_after(&self) -> Span {
+        let (least, times) = FOLLOWED_AFTER;
+        let rate = farcast_core::BitRate::from_bps(self.terms.offer.rate_bps.into());
+        let dtu = rate.map_or(Span::ZERO, |rate| rate.time_of_bytes(self.geometry().dtu_size().into()));
+        least.max(dtu * times)
+    }
+}
 
 impl Receiver {
     pub(super) fn announce(
@@ -27,23 +51,32 @@ impl Receiver {
         let Some(session) = &self.session else { return self.offer(now, from, transmission, m) };
         let (terms, state) = (&session.terms, session.control.state);
         if (terms.source, terms.transmission) == (from.source, transmission) {
+            let proofs = self.config.secret.is_some();
+            if state != State::Offered && session.guard.is_disproved(now, transmission, m, proofs) {
+                self.end(ReceiverOutcome::SenderLost);
+                return self.offer(now, from, transmission, m);
+            }
             self.known_announce(now, m);
             return Ok(());
         }
-        let same_host = terms.source.ip() == from.source.ip();
-        let restarted = same_host
-            && m.product_id.is_some()
-            && terms.offer.id == m.product_id
-            && state != State::Offered
-            && Geometry::new(m.product_size, m.dtu_size, m.block_size).as_ref() == Ok(terms.geometry());
-        if restarted {
-            return self.follow(now, from, transmission, m);
-        }
-        // The same host sends something else and the old transmission is silent: it was started again differently.
-        let silent = now.since(session.control.last_heard) >= SUPERSEDED_AFTER;
-        if silent && same_host && state == State::Receiving {
-            self.end(ReceiverOutcome::SenderLost);
-            return self.offer(now, from, transmission, m);
+        let silence = now.since(session.control.last_heard);
+        let gives_way = session.guard.gives_way(now, session.control.waits_since(), silence);
+        if session.is_same(m) {
+            // A sender that is heard is still there, so this is another, or someone who says so.
+            if silence >= session.followed_after() || gives_way {
+                return self.follow(now, from, transmission, m);
+            }
+        } else if state == State::Receiving
+            && self.invites(m)
+            && !self.shunned.has(now, (from.source, transmission))
+        {
+            // The same host sends something else and the old transmission is silent: it was started again differently.
+            let superseded = silence >= SUPERSEDED_AFTER && terms.source.ip() == from.source.ip();
+            if superseded || gives_way {
+                self.shunned.add(now, (terms.source, terms.transmission));
+                self.end(ReceiverOutcome::SenderLost);
+                return self.offer(now, from, transmission, m);
+            }
         }
         if self.busy_with != Some(from.source) {
             self.busy_with = Some(from.source);
@@ -60,6 +93,7 @@ impl Receiver {
         }
         let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
         session.terms.follow(from, transmission, m);
+        session.guard = Guard::new(now, self.config.secret, &session.terms, m);
         (session.pass, session.pending) = (0, None);
         let act = session.control.follow(now, &session.terms, &self.config);
         self.act(now, act);
@@ -72,13 +106,26 @@ impl Receiver {
         Ok(())
     }
 
+    /// Our address is another one now: registers anew from there, so that the sender knows our answers.
+    pub fn moved(&mut self, now: Time) {
+        let Some(session) = self.session.as_mut().filter(|s| s.control.state != State::Offered) else {
+            return;
+        };
+        let act = session.control.follow(now, &session.terms, &self.config);
+        self.act(now, act);
+    }
+
     fn invites(&self, m: &Announce) -> bool {
         let listed = m.hosts.as_ref().is_some_and(|hosts| hosts.iter().any(|(id, _)| *id == self.config.id));
         m.options.model != GroupModel::Closed || listed
     }
 
     fn offer(&mut self, now: Time, from: &Arrival, transmission: u32, m: &Announce) -> Result<(), Reject> {
-        if self.ended.contains(&(from.source, transmission)) {
+        let over = |over: &Over| {
+            (over.source, over.transmission) == (from.source, transmission)
+                && over.unproven.is_none_or(|unproven| unproven == terms(transmission, m))
+        };
+        if self.over.iter().any(over) {
             return Err(Reject::Duplicate);
         }
         if !self.invites(m) {
@@ -89,10 +136,11 @@ impl Receiver {
             }
             return Err(Reject::Stranger);
         }
-        let terms = Terms::new(from, transmission, m, &self.config)?;
+        let of = Terms::new(from, transmission, m, &self.config)?;
         self.stats = ReceiverStats::default();
-        self.events.push_back(ReceiverEvent::Offered(terms.offer.clone()));
-        self.session = Some(Session::offered(now, terms));
+        self.events.push_back(ReceiverEvent::Offered(of.offer.clone()));
+        let guard = Guard::new(now, self.config.secret, &of, m);
+        self.session = Some(Session::offered(now, of, guard));
         Ok(())
     }
 
@@ -112,21 +160,30 @@ impl Receiver {
     /// Stays out of the transmission that was offered, and says why.
     pub fn decline(&mut self, reason: DeclineReason) {
         if self.session.as_ref().is_some_and(|s| s.control.state == State::Offered) {
-            self.send_registration(Err(reason));
+            if let Some(body) = self.registration(Err(reason)) {
+                self.take_leave(body, 1);
+            }
             self.end(ReceiverOutcome::Stopped);
         }
     }
 
-    pub(super) fn send_registration(&mut self, response: Result<(), DeclineReason>) {
-        let Some(session) = &self.session else { return };
+    pub(super) fn send_registration(&mut self, now: Time, response: Result<(), DeclineReason>) {
+        if let Some(body) = self.registration(response) {
+            self.answer(now, body);
+        }
+    }
+
+    fn registration(&self, response: Result<(), DeclineReason>) -> Option<Body> {
+        let session = self.session.as_ref()?;
         let registration = Registration {
             server: session.terms.server,
             entries: alloc::vec![RegistrationEntry { client: self.config.id, serial: None, response }],
             name: self.config.name.clone(),
             segments_held: Some(session.have.count()).filter(|&held| held > 0),
             receive_buffer_bytes: self.config.receive_buffer_bytes,
+            nonce: session.guard.nonce(),
         };
-        self.answer(Body::Registration(registration));
+        Some(Body::Registration(registration))
     }
 
     /// An announcement of the transmission at hand: perhaps it confirms us.
@@ -139,7 +196,9 @@ impl Receiver {
         if session.control.accepted {
             return;
         }
-        let standing = m.hosts.as_ref().and_then(|hosts| hosts.iter().find(|(host, _)| *host == id));
+        // Who grants tokens and has not granted one has not heard us, whatever it is said to say.
+        let hosts = m.hosts.as_ref().filter(|_| session.guard.is_settled());
+        let standing = hosts.and_then(|hosts| hosts.iter().find(|(host, _)| *host == id));
         let act = session.control.announced(standing.map(|&(_, standing)| standing));
         self.act(now, act);
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `control.rs` | what is decided without looking at segments; a population decides by it too |
 //! | `session.rs` | what is known of the transmission at hand |
+//! | `guard.rs` | who its sender is, and how much anyone may make it say |
 //! | `joining.rs` | announcements, registration |
 //! | `delivery.rs` | data, parity, completeness |
 //! | `answers.rs` | status requests and NAKs |
@@ -11,6 +12,7 @@
 pub(crate) mod answers;
 pub(crate) mod control;
 mod delivery;
+mod guard;
 mod joining;
 mod session;
 
@@ -26,12 +28,16 @@ use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Body, ClientId, Echo, Message, Query, StatusRequest};
+use crate::proof::Proof;
 
 use control::Act;
+use guard::{Bucket, Parting, Shunned};
 use session::Session;
 
 /// Transmissions whose end is remembered, so that a late announcement does not begin them again.
 const REMEMBERED: usize = 16;
+/// What flows this long after the sender has ended a transmission says that it was not the sender.
+const FLOWS_ON_AFTER: Span = Span::from_secs(1);
 
 /// What a receiver has seen, for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,6 +54,22 @@ pub struct ReceiverStats {
     pub naked_dtus: u64,
     /// NAKs not sent because another receiver's said the same.
     pub suppressed: u64,
+    /// Messages not sent because more may not be said to whoever asked.
+    pub unsaid: u64,
+}
+
+/// A transmission that is over for this receiver.
+#[derive(Clone, Debug)]
+struct Over {
+    source: SocketAddr,
+    transmission: u32,
+    /// What it was taken to announce, unless a token has shown that it did: another announcement may be the true one.
+    unproven: Option<Proof>,
+    at: Time,
+    /// Whether it was the sender's word that ended it.
+    ended_by_sender: bool,
+    /// What reports that everything is here, and where to.
+    done: Option<Transmit<Message>>,
 }
 
 /// A receiver of one product after the other: the client of MFTP as a sans-I/O engine.
@@ -63,7 +85,12 @@ pub struct Receiver {
     rejects: RejectCounts,
     stats: ReceiverStats,
     random: RandomStream,
-    ended: VecDeque<(SocketAddr, u32)>,
+    over: VecDeque<Over>,
+    /// A refusal or farewell that the sender may yet ask a proof of.
+    parting: Option<Parting>,
+    /// What may be said to senders that have not shown that they are where they say.
+    strangers: Bucket,
+    shunned: Shunned,
     busy_with: Option<SocketAddr>,
     /// The server whose list does not have this receiver, to be told of once.
     uninvited_by: Option<SocketAddr>,
@@ -84,7 +111,10 @@ impl Receiver {
             events: VecDeque::new(),
             rejects: RejectCounts::default(),
             stats: ReceiverStats::default(),
-            ended: VecDeque::new(),
+            over: VecDeque::new(),
+            parting: None,
+            strangers: Bucket::new(),
+            shunned: Shunned::default(),
             busy_with: None,
             uninvited_by: None,
         })
@@ -95,9 +125,9 @@ impl Receiver {
         self.config.id
     }
 
-    /// Whether a transmission is at hand.
+    /// Whether a transmission is at hand, or one that was left has yet to be told so.
     pub fn is_busy(&self) -> bool {
-        self.session.is_some()
+        self.session.is_some() || self.parting.is_some()
     }
 
     /// The segments that have come, while a transmission is at hand.
@@ -118,15 +148,15 @@ impl Receiver {
     /// Asks a server for its public groups (QUERY GROUP); it answers with [`ReceiverEvent::JoinGroup`].
     pub fn query(&mut self, server: SocketAddr) {
         let query = Query { application: self.config.application.clone(), all: false };
-        let message = Message { transmission: 0, body: Body::Query(query) };
+        let message = Message::new(0, Body::Query(query));
         self.outbox.push_back(Transmit::new(message, server));
     }
 
     /// Sends `body` to where the session's answers go.
-    fn answer(&mut self, body: Body) {
+    fn answer(&mut self, now: Time, body: Body) {
         if let Some(session) = &self.session {
-            let message = Message { transmission: session.terms.transmission, body };
-            self.outbox.push_back(Transmit::new(message, session.terms.response));
+            let message = Message::new(session.terms.transmission, body);
+            self.say(now, message);
         }
     }
 
@@ -141,10 +171,24 @@ impl Receiver {
         // A sender that fell silent, or did not hear us, may be heard again.
         let over = !matches!(outcome, ReceiverOutcome::SenderLost | ReceiverOutcome::NotAccepted);
         if let Some(session) = session.filter(|_| over) {
-            if self.ended.len() == REMEMBERED {
-                self.ended.pop_front();
+            if self.over.len() == REMEMBERED {
+                self.over.pop_front();
             }
-            self.ended.push_back((session.terms.source, session.terms.transmission));
+            self.over.push_back(Over {
+                source: session.terms.source,
+                transmission: session.terms.transmission,
+                unproven: session.guard.unproven_terms(),
+                at: session.control.last_heard,
+                ended_by_sender: matches!(
+                    outcome,
+                    ReceiverOutcome::Aborted { .. } | ReceiverOutcome::Incomplete
+                ),
+                // Where nobody forges, a confirmation is one.
+                done: session
+                    .done
+                    .filter(|_| self.config.secret.is_some())
+                    .filter(|_| matches!(outcome, ReceiverOutcome::Complete { .. })),
+            });
         }
         self.busy_with = None;
         self.events.push_back(ReceiverEvent::Ended(outcome));
@@ -156,7 +200,7 @@ impl Receiver {
 
     fn take(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         match &message.body {
-            Body::Echo(echo) => return self.echo(from, echo),
+            Body::Echo(echo) => return self.echo(now, from, echo),
             Body::Join(join) => {
                 return self.group_event(join.hosts.as_deref(), join.public, ReceiverEvent::JoinGroup);
             }
@@ -165,13 +209,26 @@ impl Receiver {
             }
             Body::Announce(announce) => return self.announce(now, from, message.transmission, announce),
             Body::Nak(nak) => return self.overheard(message.transmission, nak),
+            Body::Grant(grant) => return self.granted(now, from, message, grant),
             _ => {}
         }
-        let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
         // A transmission is named by its server's address and its identifier (draft §2).
-        if message.transmission != session.terms.transmission || from.source != session.terms.source {
-            return Err(Reject::OtherSession);
+        let ours =
+            |s: &&mut Session| message.transmission == s.terms.transmission && from.source == s.terms.source;
+        let Some(session) = self.session.as_mut().filter(ours) else {
+            return self.over_again(now, from, message);
+        };
+        session.guard.check_end(message)?;
+        let result = self.take_from_sender(now, message);
+        if let (Ok(()), Some(session)) = (result, &mut self.session) {
+            session.guard.hear(now, message);
         }
+        result
+    }
+
+    /// Something that the session's sender says.
+    fn take_from_sender(&mut self, now: Time, message: &Message) -> Result<(), Reject> {
+        let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
         session.control.touch(now, &self.config);
         let me = |hosts: &Option<alloc::vec::Vec<ClientId>>| {
             hosts.as_ref().is_some_and(|hosts| hosts.contains(&self.config.id))
@@ -189,11 +246,29 @@ impl Receiver {
         Ok(())
     }
 
+    /// Something of a transmission that is over, or that never was ours.
+    fn over_again(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        let flows = matches!(message.body, Body::Data(_) | Body::StatusRequest(_));
+        let known = |over: &Over| (over.source, over.transmission) == (from.source, message.transmission);
+        let reason = if self.session.is_some() { Reject::OtherSession } else { Reject::Unexpected };
+        let index = self.over.iter().position(known).filter(|_| flows).ok_or(reason)?;
+        let over = &self.over[index];
+        if let (Some(done), Body::StatusRequest(_)) = (&over.done, &message.body) {
+            // Our Done, or its confirmation, was not what we took it for.
+            let (message, to) = (done.message.clone(), done.destination);
+            self.say_to_stranger(now, message, to);
+        } else if over.ended_by_sender && now.since(over.at) >= FLOWS_ON_AFTER {
+            // It goes on, so whoever ended it was not the sender: the next announcement is heard.
+            self.over.remove(index);
+        }
+        Err(reason)
+    }
+
     fn asked(&mut self, now: Time, m: &StatusRequest) -> Result<(), Reject> {
         let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
         match session.control.asked(now, m, &session.terms, &self.config)? {
             Act::Answer => self.hold_answers(now, m),
-            Act::Ack => self.acknowledge(m.pass, m.blocks),
+            Act::Ack => self.acknowledge(now, m.pass, m.blocks),
             act => self.act(now, act),
         }
         Ok(())
@@ -210,21 +285,24 @@ impl Receiver {
                 let act = session.control.register_after(now, wait, &self.config);
                 self.act(now, act);
             }
-            Act::Register => self.send_registration(Ok(())),
+            Act::Register => self.send_registration(now, Ok(())),
             Act::Accepted => self.events.push_back(ReceiverEvent::Accepted),
-            Act::Flush => self.send_answers(),
+            Act::Flush => self.send_answers(now),
             Act::Done => self.send_done(now),
             Act::Quit(reason, text) => self.fail(reason, Some(text.into())),
             Act::End(outcome) => self.end(outcome),
         }
     }
 
-    fn echo(&mut self, from: &Arrival, echo: &Echo) -> Result<(), Reject> {
+    fn echo(&mut self, now: Time, from: &Arrival, echo: &Echo) -> Result<(), Reject> {
         if !self.is_for_me(echo.hosts.as_deref()) {
             return Err(Reject::OtherSession);
         }
-        let body = Body::EchoResponse(Echo { hosts: None, ..echo.clone() });
-        self.outbox.push_back(Transmit::new(Message { transmission: 0, body }, from.source));
+        // What a sender has returned vouches for who has no proofs. One that has them returns nothing: whoever claims our
+        // address would have us vouch for him.
+        let data = echo.data.clone().filter(|_| self.config.secret.is_none());
+        let body = Body::EchoResponse(Echo { sequence: echo.sequence, data, hosts: None });
+        self.say_to_stranger(now, Message::new(0, body), from.source);
         Ok(())
     }
 
@@ -252,6 +330,7 @@ impl Engine for Receiver {
     }
 
     fn handle_timeout(&mut self, now: Time) {
+        self.parting.take_if(|parting| parting.until <= now);
         while let Some(session) = &mut self.session
             && let Some(act) = session.control.expire(now, &self.config)
         {
@@ -264,7 +343,9 @@ impl Engine for Receiver {
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        self.session.as_ref()?.control.deadline()
+        let session = self.session.as_ref().and_then(|session| session.control.deadline());
+        let parting = self.parting.as_ref().map(|parting| Deadline { at: parting.until, timer: "parting" });
+        session.into_iter().chain(parting).min_by_key(|deadline| deadline.at)
     }
 
     fn poll_event(&mut self) -> Option<ReceiverEvent> {

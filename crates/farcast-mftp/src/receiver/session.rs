@@ -7,8 +7,16 @@ use farcast_core::{Bitmap, Run, Time};
 
 use super::answers::{Gaps, Question};
 use super::control::{Control, Terms};
+use super::guard::Guard;
 use crate::geometry::Geometry;
 use crate::message::{Data, DataKind};
+
+/// Bytes that a block with parity takes besides the map of its symbols: entries of maps here and at the owner, half of them
+/// unused, and the beginning of a list.
+const BLOCK_OVERHEAD: u64 = 384;
+/// Bytes that a parity symbol takes besides its own: its place in a list, half of which may be unused, and what the allocator
+/// adds.
+const SYMBOL_OVERHEAD: u64 = 96;
 
 /// Answers that are held back, to spread them.
 #[derive(Clone, Debug)]
@@ -25,23 +33,28 @@ pub(super) struct Session {
     pub(super) have: Bitmap,
     /// Parity symbols held, of blocks that are not complete.
     pub(super) parity: BTreeMap<u32, Bitmap>,
-    /// How many they are in all.
-    pub(super) parity_held: u64,
+    /// The bytes that they take in all, at their owner too.
+    pub(super) parity_memory: u64,
     /// Blocks that the owner is rebuilding.
     pub(super) decoding: BTreeSet<u32>,
     pub(super) pass: u32,
     pub(super) pending: Option<Pending>,
     pub(super) naked_dtus: u64,
+    pub(super) guard: Guard,
+    /// The last Done that was sent.
+    pub(super) done: Option<farcast_core::Transmit<crate::message::Message>>,
 }
 
 impl Session {
-    pub(super) fn offered(now: Time, terms: Terms) -> Self {
+    pub(super) fn offered(now: Time, terms: Terms, guard: Guard) -> Self {
         Self {
+            guard,
+            done: None,
             control: Control::offered(now, &terms),
             terms,
             have: Bitmap::new(0),
             parity: BTreeMap::new(),
-            parity_held: 0,
+            parity_memory: 0,
             decoding: BTreeSet::new(),
             pass: 0,
             pending: None,
@@ -55,8 +68,19 @@ impl Session {
 
     /// Forgets the parity symbols of `block`: it is complete, or they did not help.
     pub(super) fn forget_parity(&mut self, block: u32) {
-        let held = self.parity.remove(&block).map_or(0, |symbols| symbols.count());
-        self.parity_held -= u64::from(held);
+        if let Some(symbols) = self.parity.remove(&block) {
+            self.parity_memory -= self.parity_of_block() + self.parity_of_symbols(symbols.count());
+        }
+    }
+
+    /// The bytes that it takes to hold parity of one more block.
+    pub(super) fn parity_of_block(&self) -> u64 {
+        u64::from(self.terms.offer.parity_symbols.div_ceil(u64::BITS)) * 8 + BLOCK_OVERHEAD
+    }
+
+    /// The bytes that it takes to hold `count` more parity symbols of a block.
+    pub(super) fn parity_of_symbols(&self, count: u32) -> u64 {
+        u64::from(count) * (u64::from(self.geometry().dtu_size()) + SYMBOL_OVERHEAD)
     }
 
     /// DTUs of `block` that are missing.

@@ -9,36 +9,74 @@ use super::members::MemberState;
 use super::{Phase, Sender, Timer};
 use crate::config::PassWait;
 use crate::event::SenderEvent;
-use crate::message::{Ack, ClientId, Done, Nak, Naks, Quit};
+use crate::message::{Ack, ClientId, Done, Message, Nak, Naks, Quit};
 
 impl Sender {
     /// The member that an answer comes from, marked as heard.
     ///
-    /// A member that was given up takes part again: an outage may be longer than our patience. The host that an answer
-    /// comes from must be the one that registered; its port may change on the way, so it is not compared.
+    /// A member that was given up takes part again: an outage may be longer than our patience.
     fn heard(
         &mut self,
         now: Time,
         source: SocketAddr,
         client: ClientId,
         server: SocketAddr,
+        message: &Message,
     ) -> Result<(), Reject> {
         if server != self.config.server {
             return Err(Reject::OtherSession);
         }
-        let member = self.members.get_mut(&client).ok_or(Reject::Stranger)?;
-        if member.address.is_none_or(|address| address.ip() != source.ip()) {
-            return Err(Reject::Stranger);
+        self.check_speaker(now, source, client, message)?;
+        let member = self.members.get_mut(client).ok_or(Reject::Stranger)?;
+        if member.barred {
+            return Err(Reject::Limit);
         }
+        (member.heard, member.silent_rounds, member.silent_since) = (true, 0, None);
         match member.state {
-            MemberState::Active | MemberState::Lost => {
-                member.state = MemberState::Active;
-                (member.heard, member.silent_rounds, member.last_heard) = (true, 0, now);
+            MemberState::Active => Ok(()),
+            MemberState::Lost => {
+                self.members.change(client, MemberState::Active);
                 Ok(())
             }
             MemberState::Done => Err(Reject::Duplicate),
             _ => Err(Reject::Stranger),
         }
+    }
+
+    /// Whether it is the member `client` that speaks. One with proofs proves it. Of others, the host must be the one
+    /// that registered, and have shown that it is there, where we ask for that; its port may change on the way, so it is
+    /// not compared.
+    fn check_speaker(
+        &mut self,
+        now: Time,
+        source: SocketAddr,
+        client: ClientId,
+        message: &Message,
+    ) -> Result<(), Reject> {
+        let member = self.members.get(&client).ok_or(Reject::Stranger)?;
+        let address = member.address.ok_or(Reject::Stranger)?;
+        // One that was started again may have its new token, and its registration from the new port be lost.
+        let speaks_from =
+            |at: &SocketAddr| member.nonce.is_some_and(|nonce| self.proves(message, client, *at, nonce));
+        if let Some(at) = [address, source].into_iter().find(speaks_from) {
+            if let Some(member) = self.members.get_mut(client).filter(|m| !m.validated || at != address) {
+                (member.validated, member.address) = (true, Some(at));
+                self.confirm_soon(now);
+            }
+            return Ok(());
+        }
+        let by_draft = member.nonce.is_none() && address.ip() == source.ip();
+        if by_draft && (member.validated || self.config.secret.is_none()) {
+            return Ok(());
+        }
+        if by_draft || member.nonce.is_some() {
+            // What is said from one address makes nobody be asked at another.
+            if by_draft || address == source {
+                self.ask_member_to_show(now, client);
+            }
+            return Err(Reject::Unproven);
+        }
+        Err(Reject::Stranger)
     }
 
     fn sample_answer(&mut self, now: Time, pass: u32, block: u32) {
@@ -50,24 +88,34 @@ impl Sender {
         }
     }
 
-    pub(super) fn nak(&mut self, now: Time, source: SocketAddr, m: &Nak) -> Result<(), Reject> {
+    pub(super) fn nak(
+        &mut self,
+        now: Time,
+        source: SocketAddr,
+        m: &Nak,
+        message: &Message,
+    ) -> Result<(), Reject> {
         self.check_nak(m.pass, m.block, &m.missing)?;
         if self.has_members() {
-            self.heard(now, source, m.client, m.server)?;
+            self.heard(now, source, m.client, m.server, message)?;
         } else if m.server != self.config.server {
             return Err(Reject::OtherSession);
         }
+        if !self.has_members() && self.config.secret.is_some() && self.stats.scheduled > self.most_unknown() {
+            return Err(Reject::Limit);
+        }
         self.progress.heard = true;
-        if let Some(member) = self.members.get_mut(&m.client) {
+        if let Some(member) = self.members.get_mut(m.client) {
             member.naks += 1;
             // What a restart asks for was not lost: it was never sent.
             member.naked_dtus += if m.pass == 0 { 0 } else { u64::from(m.missing.count()) };
-            member.missing.insert(m.block, m.missing.count());
+            member.note_missing(m.block, m.missing.count());
         }
         self.sample_answer(now, m.pass, m.block);
         self.stats.naks += 1;
-        self.schedule_nak(now, m.pass, m.block, &m.missing, m.parity_held.min(self.config.parity_symbols));
-        Ok(())
+        let held = m.parity_held.min(self.config.parity_symbols);
+        let scheduled = self.schedule_nak(now, m.pass, m.block, &m.missing, held);
+        self.charge(m.client, scheduled)
     }
 
     /// Takes the NAKs of many receivers for one block that arrive at one instant as one. Where
@@ -104,11 +152,13 @@ impl Sender {
         Ok(())
     }
 
-    fn schedule_nak(&mut self, now: Time, pass: u32, block: u32, missing: &Bitmap, parity_held: u32) {
+    /// Schedules what is missing, and begins the next pass if that may begin; how many DTUs are newly scheduled.
+    fn schedule_nak(&mut self, now: Time, pass: u32, block: u32, missing: &Bitmap, parity_held: u32) -> u32 {
         let len = self.geometry.block_len(block);
-        self.stats.scheduled += u64::from(self.schedule.nak(block, len, pass, missing, parity_held));
+        let scheduled = self.schedule.nak(block, len, pass, missing, parity_held);
+        self.stats.scheduled += u64::from(scheduled);
         if self.phase != Phase::Waiting {
-            return;
+            return scheduled;
         }
         if self.config.pass_wait == PassWait::FixedTimer {
             if self.config.nak_restarts_wait {
@@ -117,6 +167,7 @@ impl Sender {
         } else if !self.schedule.is_empty() && self.may_begin() {
             self.begin_pass(now);
         }
+        scheduled
     }
 
     /// Whether the next pass may begin while some have not answered. Where answers are spread, the first would
@@ -143,43 +194,62 @@ impl Sender {
         if unsent { Err(Reject::Unexpected) } else { Ok(()) }
     }
 
-    pub(super) fn ack(&mut self, now: Time, source: SocketAddr, m: &Ack) -> Result<(), Reject> {
+    pub(super) fn ack(
+        &mut self,
+        now: Time,
+        source: SocketAddr,
+        m: &Ack,
+        message: &Message,
+    ) -> Result<(), Reject> {
         if m.pass > self.progress.pass || m.blocks.end() > self.geometry.blocks() {
             return Err(Reject::OutOfRange);
         }
-        self.heard(now, source, m.client, m.server)?;
+        self.heard(now, source, m.client, m.server, message)?;
         let answered = self.progress.last_request.filter(|r| (r.pass, r.blocks) == (m.pass, m.blocks));
         if let Some(request) = answered {
             self.sample_round_trip(request.at, now);
         }
         let serial =
             answered.map(|request| request.serial).or_else(|| self.flight.serial(m.pass, m.blocks.last()));
-        if let (Some(serial), Some(member)) = (serial, self.members.get_mut(&m.client)) {
-            member.acked = member.acked.max(serial);
+        if let (Some(serial), Some(member)) = (serial, self.members.get_mut(m.client)) {
+            if serial > member.acked {
+                (member.acked, member.progress_at) = (serial, now);
+            }
             self.progress.silent_rounds = 0;
+            self.tighten(m.client);
             self.unstall();
         }
         Ok(())
     }
 
-    pub(super) fn done(&mut self, now: Time, source: SocketAddr, m: &Done) -> Result<(), Reject> {
-        let repeated = match self.heard(now, source, m.client, m.server) {
+    pub(super) fn done(
+        &mut self,
+        now: Time,
+        source: SocketAddr,
+        m: &Done,
+        message: &Message,
+    ) -> Result<(), Reject> {
+        let repeated = match self.heard(now, source, m.client, m.server, message) {
             Ok(()) => false,
             // It has missed its confirmation.
             Err(Reject::Duplicate) => true,
             Err(other) => return Err(other),
         };
         // A Done that was repeated before its confirmation could arrive does not ask for another.
-        let under_way =
-            repeated && self.closing.was_confirmed_within(now, self.round_trip.unwrap_or(Span::ZERO));
-        let Some(member) = self.members.get_mut(&m.client) else { return Err(Reject::Stranger) };
+        let under_way = repeated
+            && self.closing.was_confirmed_within(now, self.round_trip.longest().unwrap_or(Span::ZERO));
+        let Some(member) = self.members.get_mut(m.client) else { return Err(Reject::Stranger) };
         if !under_way {
             member.confirmations = 0;
         }
+        // Who has everything need not wait until its old address has not answered.
+        if member.contender.as_ref().is_some_and(|(contender, _)| *contender == source) {
+            (member.contender, member.address) = (None, Some(source));
+        }
         if !repeated {
-            member.state = MemberState::Done;
             member.done_at = Some(now);
-            member.missing.clear();
+            member.forget_missing();
+            self.members.change(m.client, MemberState::Done);
             self.events.push_back(SenderEvent::Done { client: m.client, naked_dtus: m.naked_dtus });
         }
         self.one_less(now);
@@ -187,26 +257,35 @@ impl Sender {
         if repeated { Err(Reject::Duplicate) } else { Ok(()) }
     }
 
-    pub(super) fn quit(&mut self, now: Time, source: SocketAddr, m: &Quit) -> Result<(), Reject> {
+    pub(super) fn quit(
+        &mut self,
+        now: Time,
+        source: SocketAddr,
+        m: &Quit,
+        message: &Message,
+    ) -> Result<(), Reject> {
         // The draft's QUIT does not say who; then the source address must.
         let client = m.client.or_else(|| {
             self.members.iter().find(|(_, member)| member.address == Some(source)).map(|(&id, _)| id)
         });
         let client = client.ok_or(Reject::Stranger)?;
-        let member = self.members.get_mut(&client).filter(|m| m.is_active()).ok_or(Reject::Stranger)?;
-        if member.address != Some(source) {
+        let member = self.members.get(&client).filter(|m| m.is_active()).ok_or(Reject::Stranger)?;
+        if member.nonce.is_none() && member.address != Some(source) {
             return Err(Reject::Stranger);
         }
-        member.state = MemberState::Quit(m.reason, m.text.clone());
+        self.check_speaker(now, source, client, message)?;
+        self.members.change(client, MemberState::Quit(m.reason, m.text.clone()));
         self.events.push_back(SenderEvent::Quit { client, reason: m.reason, text: m.text.clone() });
         self.one_less(now);
         Ok(())
     }
 
     /// A member no longer takes part: perhaps nobody is left to wait for.
-    fn one_less(&mut self, now: Time) {
+    pub(super) fn one_less(&mut self, now: Time) {
         self.unstall();
-        if self.phase == Phase::Waiting && self.everyone_accounted() {
+        if self.phase == Phase::Announcing {
+            self.try_start(now);
+        } else if self.phase == Phase::Waiting && self.everyone_accounted() {
             self.begin_completing(now);
         }
     }

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 
 use farcast_core::engine::Transmit;
-use farcast_core::{Message as _, Run, Span, Time};
+use farcast_core::{Message as _, Run, Time};
 
 use super::members::MemberState;
 use super::schedule::{Schedule, Work};
@@ -50,6 +50,8 @@ pub(super) struct Progress {
     /// Rounds in which an open-unlimited group asked for nothing.
     pub(super) silent_rounds: u32,
     pub(super) heard: bool,
+    /// Since when the window lets no block go.
+    pub(super) stalled_since: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +79,7 @@ impl Default for Progress {
             last_request: None,
             silent_rounds: 0,
             heard: false,
+            stalled_since: None,
         }
     }
 }
@@ -108,7 +111,7 @@ impl Sender {
 
     /// Everyone who takes part has registered and had time to join: begin.
     pub(super) fn begin_data(&mut self, now: Time) {
-        let receivers = self.members.values().filter(|m| m.is_active()).count() as u32;
+        let receivers = self.members.active();
         let restart = self.progress.restart;
         self.events.push_back(SenderEvent::Started { receivers, restart });
         self.timers.set(Timer::TransferLimit as usize, now + self.config.transfer_limit);
@@ -127,6 +130,7 @@ impl Sender {
         self.phase = Phase::Sending;
         self.timers.stop(Timer::StatusRetry as usize);
         self.pacer.begin(now);
+        self.note_idle();
         let progress = &mut self.progress;
         progress.pass += 1;
         (progress.block, progress.step, progress.sent_in_pass, progress.silent_rounds) =
@@ -200,7 +204,7 @@ impl Sender {
         self.pacer.charge(span * u64::from(head.count() - 1));
         self.pacer.charge(self.pacer.span(wire::data_len(last_len.into())));
         let data = Data { pass: progress.pass, block, kind: progress.kind, dtus: head, len, last_len };
-        let message = Message { transmission: self.config.transmission, body: Body::Data(data) };
+        let message = Message::new(self.config.transmission, Body::Data(data));
         Some(Transmit::new(message, self.config.private).spaced(span))
     }
 
@@ -221,7 +225,7 @@ impl Sender {
         let all = last && (late_naks || idle);
         let blocks = if all { all_blocks(&self.geometry) } else { Run::one(block) };
         if last {
-            self.expect_answers();
+            self.expect_answers(now, all);
         }
         let transmit = Transmit::new(self.status_request(now, blocks), self.config.private);
         self.pacer.charge(self.pacer.span(transmit.message.wire_len(0)));
@@ -232,7 +236,7 @@ impl Sender {
         Some(transmit)
     }
 
-    fn status_request(&mut self, now: Time, blocks: Run) -> Message {
+    pub(super) fn status_request(&mut self, now: Time, blocks: Run) -> Message {
         let pass = self.progress.pass;
         let dtus = if blocks.count() == 1 {
             self.geometry.block_len(blocks.first())
@@ -247,20 +251,24 @@ impl Sender {
         self.stats.status_requests += 1;
         self.progress.last_request = Some(Request { pass, blocks, at: now, serial: self.flight.newest() });
         let request = StatusRequest { pass, blocks, dtus, status, hosts: None };
-        Message { transmission: self.config.transmission, body: Body::StatusRequest(request) }
+        Message::new(self.config.transmission, Body::StatusRequest(request))
     }
 
     fn ask_all(&mut self, now: Time) {
-        self.expect_answers();
+        self.expect_answers(now, true);
         let request =
             Transmit::new(self.status_request(now, all_blocks(&self.geometry)), self.config.private);
         self.outbox.push_back(request);
     }
 
-    fn expect_answers(&mut self) {
+    /// A request leaves to which those who take part have to answer, if it asks about `all`.
+    pub(super) fn expect_answers(&mut self, now: Time, all: bool) {
         self.progress.heard = false;
         for member in self.members.values_mut() {
             member.heard = false;
+            if all && member.is_active() {
+                member.silent_since.get_or_insert(now);
+            }
         }
     }
 
@@ -287,12 +295,14 @@ impl Sender {
         let Some(block) = next else { return self.end_pass(now) };
         if self.window_is_full(block) {
             self.progress.step = Step::Stalled;
+            self.progress.stalled_since.get_or_insert(now);
             if !self.timers.is_set(Timer::Stall as usize) {
-                self.timers.set(Timer::Stall as usize, now + self.stall_time());
+                self.timers.set(Timer::Stall as usize, self.look_again(now));
             }
             return;
         }
         self.timers.stop(Timer::Stall as usize);
+        self.progress.stalled_since = None;
         self.take_block(block);
     }
 
@@ -350,58 +360,12 @@ impl Sender {
         self.timers.set(Timer::StatusRetry as usize, now + self.status_retry());
     }
 
-    /// Gives up the members that have not answered in too many rounds.
-    fn count_silent(&mut self, now: Time) {
-        let (limit, silence) = (self.config.status_retry_count, self.config.silence);
-        for (&client, member) in self.members.iter_mut().filter(|(_, m)| m.is_active()) {
-            member.silent_rounds = if member.heard { 0 } else { member.silent_rounds + 1 };
-            if member.silent_rounds > limit && now.since(member.last_heard) >= silence {
-                member.state = MemberState::Lost;
-                self.events.push_back(SenderEvent::Lost { client });
-            }
-        }
-    }
-
     pub(super) fn everyone_accounted(&self) -> bool {
-        self.has_members() && !self.members.values().any(|m| m.is_active() || m.contender.is_some())
-    }
-
-    /// Whether sending `block` would pass the window.
-    fn window_is_full(&mut self, block: u32) -> bool {
-        let Pace::Window { segments } = self.config.pace else { return false };
-        let active = || self.members.values().filter(|m| m.is_active());
-        let slowest = active().map(|m| m.acked).min();
-        // What a receiver buffers must hold all that is under way; half of it goes to the kernel's bookkeeping.
-        let buffer = active().filter_map(|m| m.receive_buffer).min().map_or(u32::MAX, |bytes| bytes / 2);
-        let datagram = wire::data_len(usize::from(self.geometry.dtu_size())) as u32;
-        let segments = segments.min(buffer / datagram);
-        let outstanding = self.flight.outstanding(slowest.unwrap_or(self.flight.newest()));
-        outstanding > 0 && outstanding.saturating_add(self.geometry.block_len(block)) > segments
-    }
-
-    fn stall_time(&self) -> Span {
-        // Doubled while nothing is heard, up to a second: who is slow must not be flooded with requests.
-        let doubled = Span::from_millis(200) * (1 << self.progress.silent_rounds.min(3));
-        (self.round_trip() * 4).max(doubled.min(Span::from_secs(1)))
-    }
-
-    /// No acknowledgement came: ask those who are behind again, and give up who never answers.
-    pub(super) fn stalled(&mut self, now: Time) {
-        if self.phase != Phase::Sending || self.progress.step != Step::Stalled {
-            return;
-        }
-        let newest = self.flight.newest();
-        for member in self.members.values_mut().filter(|m| m.acked >= newest) {
-            member.heard = true;
-        }
-        self.count_silent(now);
-        self.progress.silent_rounds += 1;
-        self.progress.step = Step::NextBlock;
-        if let Some((_, block)) = self.flight.last() {
-            let request = self.status_request(now, Run::one(block));
-            self.outbox.push_back(Transmit::new(request, self.config.private));
-        }
-        self.expect_answers();
+        self.has_members()
+            && self.members.active() == 0
+            && !self.awaits_remembered()
+            // With proofs a claim never takes a member's place while that is there, so it is not waited for.
+            && (self.config.secret.is_some() || !self.members.values().any(|m| m.contender.is_some()))
     }
 
     /// Looks again whether the window lets the next block go.

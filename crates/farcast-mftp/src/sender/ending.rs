@@ -46,7 +46,9 @@ impl Sender {
     pub(super) fn begin_completing(&mut self, now: Time) {
         let delivered = self.members.values().any(|m| m.state == MemberState::Done);
         let lost = self.members.values().any(|m| m.state == MemberState::Lost);
-        if lost && !delivered {
+        // Where all who registered were claims that nobody has shown to be true, nobody was served.
+        let nobody = self.has_members() && self.members.is_empty();
+        if (lost || nobody) && !delivered {
             return self.abort_with(
                 now,
                 cancel::ABORT_STATUS_TIMEOUT,
@@ -79,6 +81,7 @@ impl Sender {
         }
         for timer in [
             Timer::Probe,
+            Timer::Remembered,
             Timer::StatusRetry,
             Timer::Stall,
             Timer::TransferLimit,

@@ -8,6 +8,7 @@ use farcast_core::Time;
 
 use crate::config::Group;
 use crate::message::{ClientId, DeclineReason, Registration};
+use crate::proof::Proof;
 
 /// How a receiver stands with the sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,6 +28,7 @@ pub enum MemberState {
 }
 
 /// A receiver as the sender knows it.
+#[expect(clippy::struct_excessive_bools, reason = "each says something else of it")]
 #[derive(Clone, Debug)]
 pub struct Member {
     /// Its name as it gave it or as it was invited, or its id.
@@ -43,19 +45,47 @@ pub struct Member {
     pub naks: u64,
     /// When its Done came.
     pub done_at: Option<Time>,
+    /// Whether an earlier run of the same transfer ended with its Done: it is not waited for to begin.
+    pub remembered: bool,
+    /// Whose name this one has taken over: a receiver that had proved itself, fell silent, and had not everything.
+    pub replaced: Option<SocketAddr>,
+    /// Whether it is left behind for now, because the others would wait for it too long.
+    pub loose: bool,
     pub(super) name: Option<String>,
+    /// What its registration asked to be repeated: who starts again asks the same. `None` for one that has no proofs.
+    pub(super) nonce: Option<Proof>,
+    /// Whether it has shown that it is where it says.
+    pub(super) validated: bool,
+    /// When the last token went to it.
+    pub(super) granted: Option<Time>,
     /// Bytes that it said it can buffer.
     pub(super) receive_buffer: Option<u32>,
     pub(super) missing: BTreeMap<u32, u32>,
+    /// Segments in all of `missing`, and when the pass before began.
+    pub(super) lacks: u64,
+    pub(super) lacked: u64,
+    /// Passes in a row after which it lacks no less.
+    pub(super) idle_passes: u32,
+    /// DTUs that were scheduled because it asked.
+    pub(super) charged: u64,
+    /// It asked for more than anyone can need, and is not heard any more.
+    pub(super) barred: bool,
     pub(super) silent_rounds: u32,
     pub(super) heard: bool,
-    pub(super) last_heard: Time,
+    /// Since when requests that it has to answer are unanswered.
+    pub(super) silent_since: Option<Time>,
+    /// When it last came further.
+    pub(super) progress_at: Time,
+    /// How often it was left behind.
+    pub(super) loosened: u32,
     /// Announcements or Completions that have carried its confirmation.
     pub(super) confirmations: u32,
     /// The last flight entry that it acknowledged (see [`flight`](super::flight)).
     pub(super) acked: u64,
     /// A registration under its id from another address, while it is asked whether it is still there.
     pub(super) contender: Option<(SocketAddr, Registration)>,
+    /// A refusal without proofs, from where nobody has shown to be.
+    pub(super) refusal: Option<(SocketAddr, DeclineReason)>,
 }
 
 impl Member {
@@ -68,21 +98,52 @@ impl Member {
             naked_dtus: 0,
             naks: 0,
             done_at: None,
+            remembered: false,
+            replaced: None,
+            loose: false,
             name: None,
+            nonce: None,
+            validated: false,
+            granted: None,
             receive_buffer: None,
             missing: BTreeMap::new(),
+            lacks: 0,
+            lacked: 0,
+            idle_passes: 0,
+            charged: 0,
+            barred: false,
             silent_rounds: 0,
             heard: true,
-            last_heard: Time::ZERO,
+            silent_since: None,
+            progress_at: Time::ZERO,
+            loosened: 0,
             confirmations: 0,
             acked: 0,
             contender: None,
+            refusal: None,
         }
     }
 
     /// Segments that its latest NAKs say are missing.
     pub fn missing(&self) -> u64 {
-        self.missing.values().map(|&n| u64::from(n)).sum()
+        self.lacks
+    }
+
+    /// Whether it proves what it says; otherwise it is believed, as in the draft.
+    pub fn is_proven(&self) -> bool {
+        self.validated && self.nonce.is_some()
+    }
+
+    /// Notes that its latest NAK for `block` says that `count` DTUs of it are missing.
+    pub(super) fn note_missing(&mut self, block: u32, count: u32) {
+        let before = self.missing.insert(block, count).unwrap_or(0);
+        self.lacks = self.lacks + u64::from(count) - u64::from(before);
+    }
+
+    /// Forgets what it said is missing.
+    pub(super) fn forget_missing(&mut self) {
+        self.missing.clear();
+        (self.lacks, self.lacked, self.idle_passes) = (0, 0, 0);
     }
 
     /// Whether it still takes part.
@@ -91,17 +152,110 @@ impl Member {
     }
 }
 
-/// The receivers of a transmission, in the order of their ids.
-pub(super) type Members = BTreeMap<ClientId, Member>;
+/// The receivers of a transmission, in the order of their ids, and how many are in the states that are often asked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Members {
+    all: BTreeMap<ClientId, Member>,
+    active: u32,
+    /// Invited, have not answered, and are waited for.
+    awaited: u32,
+    /// Invited, have not answered, and had everything in an earlier run.
+    remembered: u32,
+}
 
-/// The members that a group begins with.
-pub(super) fn invited(group: &Group) -> Members {
-    match group {
-        Group::Closed(invited) => invited
-            .iter()
-            .map(|receiver| (receiver.id, Member::new(receiver.label.clone(), MemberState::Invited)))
-            .collect(),
-        Group::OpenLimited { .. } | Group::OpenUnlimited => Members::new(),
+impl Members {
+    /// The members that a group begins with.
+    pub(super) fn of(group: &Group) -> Self {
+        let mut members = Self::default();
+        if let Group::Closed(invited) = group {
+            for receiver in invited {
+                members.insert(receiver.id, Member::new(receiver.label.clone(), MemberState::Invited));
+            }
+        }
+        members
+    }
+
+    /// Those who take part.
+    pub(super) fn active(&self) -> u32 {
+        self.active
+    }
+
+    /// Those who were invited, had everything in an earlier run, and have not been heard.
+    pub(super) fn remembered(&self) -> u32 {
+        self.remembered
+    }
+
+    /// Those who were invited and are waited for.
+    pub(super) fn awaited(&self) -> u32 {
+        self.awaited
+    }
+
+    pub(super) fn insert(&mut self, client: ClientId, member: Member) {
+        self.remove(client);
+        self.count(&member, true);
+        self.all.insert(client, member);
+    }
+
+    pub(super) fn remove(&mut self, client: ClientId) {
+        if let Some(member) = self.all.remove(&client) {
+            self.count(&member, false);
+        }
+    }
+
+    /// Puts `client` into `state`.
+    pub(super) fn change(&mut self, client: ClientId, state: MemberState) {
+        let Some(mut member) = self.all.remove(&client) else { return };
+        self.count(&member, false);
+        member.state = state;
+        self.count(&member, true);
+        self.all.insert(client, member);
+    }
+
+    /// Puts `client`, for whom nobody has spoken, back among those who were invited.
+    pub(super) fn disown(&mut self, client: ClientId) {
+        self.change(client, MemberState::Invited);
+        if let Some(member) = self.all.get_mut(&client) {
+            member.address = None;
+        }
+    }
+
+    /// Notes that `client` had everything once.
+    pub(super) fn remember(&mut self, client: ClientId) {
+        let Some(mut member) = self.all.remove(&client) else { return };
+        self.count(&member, false);
+        member.remembered = true;
+        self.count(&member, true);
+        self.all.insert(client, member);
+    }
+
+    fn count(&mut self, member: &Member, comes: bool) {
+        let count = match member.state {
+            MemberState::Active => &mut self.active,
+            MemberState::Invited if !member.remembered => &mut self.awaited,
+            MemberState::Invited => &mut self.remembered,
+            _ => return,
+        };
+        *count = if comes { *count + 1 } else { *count - 1 };
+    }
+
+    /// A member, to change everything but its state.
+    pub(super) fn get_mut(&mut self, client: ClientId) -> Option<&mut Member> {
+        self.all.get_mut(&client)
+    }
+
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Member> {
+        self.all.values_mut()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&ClientId, &mut Member)> {
+        self.all.iter_mut()
+    }
+}
+
+impl core::ops::Deref for Members {
+    type Target = BTreeMap<ClientId, Member>;
+    fn deref(&self) -> &Self::Target {
+        &self.all
     }
 }
 

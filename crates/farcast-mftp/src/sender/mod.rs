@@ -2,19 +2,24 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `registration.rs` | announcements, registrations, the start |
+//! | `registration.rs` | announcements, the start |
+//! | `admission.rs` | who is who: registrations, tokens, claims to a name |
 //! | `delivery.rs` | passes, blocks, status requests |
 //! | `answers.rs` | what receivers answer |
 //! | `ending.rs` | completion, abort |
-//! | `members.rs`, `schedule.rs`, `flight.rs`, `pacer.rs` | the state that these share |
+//! | `laggards.rs` | who is waited for, and for how long |
+//! | `members.rs`, `schedule.rs`, `flight.rs`, `pacer.rs`, `replies.rs` | the state that these share |
 
+mod admission;
 mod answers;
 mod delivery;
 mod ending;
 mod flight;
+mod laggards;
 mod members;
 mod pacer;
 mod registration;
+mod replies;
 mod schedule;
 
 use alloc::collections::VecDeque;
@@ -35,6 +40,7 @@ use flight::Flight;
 use members::Members;
 pub use members::{Member, MemberState};
 use pacer::Pacer;
+use replies::{LongestTrip, Replies};
 use schedule::Schedule;
 
 /// The sender's timers.
@@ -58,9 +64,11 @@ enum Timer {
     TransferLimit,
     /// A receiver that was asked whether it is still there has not answered.
     Probe,
+    /// Those who had everything in an earlier run had the time to confirm it.
+    Remembered,
 }
 
-const TIMERS: [&str; 9] = [
+const TIMERS: [&str; 10] = [
     "announce",
     "announce limit",
     "start after",
@@ -70,6 +78,7 @@ const TIMERS: [&str; 9] = [
     "closing",
     "transfer limit",
     "probe",
+    "remembered",
 ];
 
 /// Where a transmission stands.
@@ -132,11 +141,19 @@ pub struct Sender {
     rejects: RejectCounts,
     stats: SenderStats,
     closing: ending::Closing,
-    /// The longest round trip measured.
-    round_trip: Option<Span>,
+    /// The longest round trip measured lately.
+    round_trip: LongestTrip,
+    /// What may be said to strangers.
+    replies: Replies,
+    /// Receivers without proofs that have shown where they are, before they were admitted.
+    vouched: VecDeque<(ClientId, SocketAddr)>,
+    /// What was heard of another transmission on our group.
+    neighbour: Option<registration::Neighbour>,
     /// When the only announcement so far left; later ones make the measure ambiguous.
     first_announce: Option<Time>,
     announced: u32,
+    /// Until when a new address of the server is announced often.
+    moved_until: Time,
 }
 
 impl Sender {
@@ -150,7 +167,7 @@ impl Sender {
         Ok(Self {
             geometry,
             phase: Phase::Idle,
-            members: members::invited(&config.group),
+            members: Members::of(&config.group),
             schedule: Schedule::new(false),
             progress: Progress::default(),
             flight: Flight::default(),
@@ -161,9 +178,13 @@ impl Sender {
             rejects: RejectCounts::default(),
             stats: SenderStats::default(),
             closing: ending::Closing::default(),
-            round_trip: None,
+            round_trip: LongestTrip::default(),
+            replies: Replies::new(config.pace),
+            vouched: VecDeque::new(),
+            neighbour: None,
             first_announce: None,
             announced: 0,
+            moved_until: Time::ZERO,
             config,
         })
     }
@@ -216,7 +237,7 @@ impl Sender {
 
     /// The longest round trip measured, or the one assumed.
     pub fn round_trip(&self) -> Span {
-        self.round_trip.unwrap_or(self.config.round_trip)
+        self.round_trip.longest().unwrap_or(self.config.round_trip)
     }
 
     /// The Status Retry Timer as it would be set now.
@@ -257,7 +278,24 @@ impl Sender {
             Body::Query(_) | Body::Join(_) | Body::Leave(_) | Body::Echo(_) | Body::EchoResponse(_)
         );
         let transmission = if managing { 0 } else { self.config.transmission };
-        self.outbox.push_back(Transmit::new(Message { transmission, body }, destination));
+        let is_end = match &body {
+            Body::End(_) => true,
+            Body::Abort(m) => m.hosts.is_none(),
+            Body::Completion(m) => m.hosts.is_none(),
+            _ => false,
+        };
+        let secret = self.config.secret.filter(|_| is_end);
+        let proof = secret.map(|secret| secret.end_key(transmission));
+        self.outbox.push_back(Transmit::new(Message { transmission, body, proof }, destination));
+    }
+
+    /// Answers someone who is no member, as far as strangers may make us answer; whether it was said.
+    fn reply(&mut self, now: Time, message: Message, to: SocketAddr) -> bool {
+        let allowed = self.config.secret.is_none() || self.replies.take(now, message.wire_len(0) as u64);
+        if allowed {
+            self.outbox.push_back(Transmit::new(message, to));
+        }
+        allowed
     }
 
     /// Counts a transmit that is about to leave.
@@ -273,8 +311,7 @@ impl Sender {
     fn sample_round_trip(&mut self, since: Time, now: Time) {
         // Answers that were spread at random say nothing about the path.
         if self.config.measure_round_trip && self.config.backoff_window.is_zero() {
-            let sample = now.since(since).max(Span::from_micros(100));
-            self.round_trip = Some(self.round_trip.map_or(sample, |longest| longest.max(sample)));
+            self.round_trip.sample(now, now.since(since).max(Span::from_micros(100)));
         }
     }
 
@@ -288,6 +325,11 @@ impl Sender {
             t if t == Timer::Stall as usize => self.stalled(now),
             t if t == Timer::Closing as usize => self.closing_step(now),
             t if t == Timer::Probe as usize => self.probe_expired(now),
+            t if t == Timer::Remembered as usize => {
+                if self.members.remembered() > 0 {
+                    self.one_less(now);
+                }
+            }
             _ => self.abort_with(
                 now,
                 cancel::ABORT_TRANSFER_TIMEOUT,
@@ -303,28 +345,30 @@ impl Sender {
                     return Err(Reject::OtherSession);
                 }
                 let (application, public) = (self.config.application.clone(), self.config.public.ip());
-                self.queue(Body::Join(Join { application, public, all: false, hosts: None }), from.source);
+                let join = Body::Join(Join { application, public, all: false, hosts: None });
+                self.reply(now, Message::new(0, join), from.source);
                 return Ok(());
             }
             Body::Echo(echo) => {
-                self.queue(Body::EchoResponse(Echo { hosts: None, ..echo.clone() }), from.source);
+                let response = Body::EchoResponse(Echo { hosts: None, ..echo.clone() });
+                self.reply(now, Message::new(0, response), from.source);
                 return Ok(());
             }
-            Body::EchoResponse(echo) => return self.echo_response(from.source, echo.sequence),
+            Body::EchoResponse(echo) => return self.echo_response(now, from.source, echo),
             _ => {}
         }
         if message.transmission != self.config.transmission {
-            return self.foreign(from, message);
+            return self.foreign(now, from, message);
         }
         if self.phase == Phase::Idle || self.phase == Phase::Ended {
             return Err(Reject::Unexpected);
         }
         match &message.body {
-            Body::Registration(m) => self.registration(now, from.source, m),
-            Body::Nak(m) => self.nak(now, from.source, m),
-            Body::Ack(m) => self.ack(now, from.source, m),
-            Body::Done(m) => self.done(now, from.source, m),
-            Body::Quit(m) => self.quit(now, from.source, m),
+            Body::Registration(m) => self.registration(now, from.source, m, message),
+            Body::Nak(m) => self.nak(now, from.source, m, message),
+            Body::Ack(m) => self.ack(now, from.source, m, message),
+            Body::Done(m) => self.done(now, from.source, m, message),
+            Body::Quit(m) => self.quit(now, from.source, m, message),
             // Its own multicasts may come back to it.
             _ if from.source == self.config.server => Err(Reject::Duplicate),
             _ => Err(Reject::Unexpected),

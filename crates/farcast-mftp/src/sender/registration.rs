@@ -1,4 +1,4 @@
-//! Announcements, registrations, and the start of data (draft §11.1).
+//! Announcements, and the start of data (draft §11.1).
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -6,15 +6,45 @@ use core::net::SocketAddr;
 use farcast_core::engine::{Arrival, Reject};
 use farcast_core::{Span, Time};
 
-use super::members::{self, Member, MemberState};
+use super::members::{Member, MemberState};
 use super::{Phase, Sender, Timer};
 use crate::config::{Group, Pace};
-use crate::event::{SenderEvent, SenderOutcome};
-use crate::message::{
-    Abort, Announce, AnnounceOptions, Body, ClientId, DeclineReason, Echo, GroupModel, Message, Registration,
-    Standing, cancel,
-};
+use crate::event::SenderOutcome;
+use crate::message::{Announce, AnnounceOptions, Body, ClientId, GroupModel, Message, Standing};
+use crate::proof::{Proof, commitment, grant, terms};
 use crate::wire;
+
+/// What flows has so many datagrams, over at least this time, and pauses no longer than that.
+const FLOW: (u32, Span) = (8, Span::from_secs(1));
+const FLOW_PAUSE: Span = Span::from_secs(2);
+
+/// Another transmission that was heard on our group.
+#[derive(Clone, Debug)]
+pub(super) struct Neighbour {
+    of: (SocketAddr, u32),
+    first: Time,
+    last: Time,
+    heard: u32,
+}
+
+impl Neighbour {
+    /// Notes another of its datagrams; whether it flows.
+    fn hear(&mut self, now: Time) -> bool {
+        if now.since(self.last) > FLOW_PAUSE {
+            (self.first, self.heard) = (now, 0);
+        }
+        (self.last, self.heard) = (now, self.heard.saturating_add(1));
+        let (datagrams, time) = FLOW;
+        self.heard >= datagrams && now.since(self.first) >= time
+    }
+}
+
+/// How long those who had everything in an earlier run have, from the first announcement on, to confirm that they still
+/// have it.
+const CONFIRM_WAIT: Span = Span::from_secs(10);
+
+/// How long a new address of the server is announced as often as a new transmission.
+const MOVE_TIME: Span = Span::from_secs(15);
 
 impl Sender {
     /// Begins to announce.
@@ -27,20 +57,14 @@ impl Sender {
         if let Some(after) = self.config.start.after {
             self.timers.set(Timer::StartAfter as usize, now + after);
         }
+        self.timers.set(Timer::Remembered as usize, now + CONFIRM_WAIT);
         self.announce(now);
     }
 
-    /// Notes, before [`open`](Self::open), that `client` has everything from an earlier run of the same transfer:
-    /// it is not waited for.
-    pub fn mark_done(&mut self, client: ClientId) {
-        if self.phase != Phase::Idle {
-            return;
-        }
-        let repeats = self.config.repeats;
-        let fresh = || Member::new(alloc::format!("{client}"), MemberState::Done);
-        let member = self.members.entry(client).or_insert_with(fresh);
-        // Nothing is to be confirmed to it: it knows.
-        (member.state, member.confirmations) = (MemberState::Done, repeats);
+    /// Notes that `client` had everything in an earlier run of the same transfer: data begins without waiting for it.
+    /// Whether it has everything now is its own to say.
+    pub fn remember(&mut self, client: ClientId) {
+        self.members.remember(client);
     }
 
     /// Starts data with whoever has registered, on the owner's demand. Without anyone it goes on announcing.
@@ -50,10 +74,25 @@ impl Sender {
         }
     }
 
+    /// Sends from `server` from now on, its address before is gone: members keep their states, and learn of it by the
+    /// announcements that follow soon, several of them because receivers trust the first only once the old address is
+    /// silent.
+    pub fn moved(&mut self, now: Time, server: SocketAddr) {
+        if self.config.response == self.config.server {
+            self.config.response = server;
+        }
+        self.config.server = server;
+        self.moved_until = now + MOVE_TIME;
+        self.announce(now);
+    }
+
     /// Sends an announcement, split where its host list is long, and sets the timer for the next.
     pub(super) fn announce(&mut self, now: Time) {
         let (first, interval) = match self.phase {
             Phase::Announcing => (self.announced == 0, self.config.announce_interval),
+            Phase::Joining | Phase::Sending | Phase::Waiting if now < self.moved_until => {
+                (false, self.config.announce_interval)
+            }
             Phase::Joining | Phase::Sending | Phase::Waiting => (false, self.config.late_announce_interval),
             _ => return,
         };
@@ -66,7 +105,8 @@ impl Sender {
             self.queue(Body::Announce(announce.into()), self.config.public);
         }
         // Once data runs, announcements are for those who come late or missed their confirmation.
-        if self.phase == Phase::Announcing || self.config.late_entry || self.unconfirmed() {
+        let moved = now < self.moved_until;
+        if self.phase == Phase::Announcing || self.config.late_entry || moved || self.unconfirmed() {
             // Whoever misses the first announcement holds everyone up for a whole interval, so it is soon repeated.
             let wait = if first { interval / 10 } else { interval };
             self.timers.set(Timer::Announce as usize, now + wait);
@@ -82,8 +122,11 @@ impl Sender {
         let repeats = self.config.repeats;
         let closed = matches!(self.config.group, Group::Closed(_));
         let mut records = Vec::new();
-        for (&id, member) in &mut self.members {
+        for (&id, member) in self.members.iter_mut() {
+            let unshown = self.config.secret.is_some() && !member.validated;
             let standing = match member.state {
+                MemberState::Active if unshown && !closed => continue,
+                MemberState::Active if unshown => Standing::Pending,
                 MemberState::Invited => Standing::Pending,
                 MemberState::Declined(reason) => Standing::Declined(reason),
                 // A confirmation is kept for a few announcements before it is pruned (draft §1.1).
@@ -106,10 +149,7 @@ impl Sender {
             return alloc::vec![None];
         }
         let fixed = wire::encoded_len(
-            &Message {
-                transmission: 0,
-                body: Body::Announce(self.announcement(Time::ZERO, Some(Vec::new())).into()),
-            },
+            &Message::new(0, Body::Announce(self.announcement(Time::ZERO, Some(Vec::new())).into())),
             0,
         );
         let room = (self.config.datagram.saturating_sub(fixed) / 8).max(1);
@@ -151,154 +191,24 @@ impl Sender {
                 .then(|| u32::try_from(self.config.backoff_window.as_millis()).unwrap_or(u32::MAX)),
             product_id: Some(self.config.product.id),
             parity_symbols: (self.config.parity_symbols > 0).then_some(self.config.parity_symbols),
+            commitment: self.config.secret.map(|secret| {
+                let transmission = self.config.transmission;
+                commitment(transmission, secret.end_key(transmission))
+            }),
         }
+    }
+
+    /// What shows whoever registered with `nonce` that a token is ours, and that what it knows of us is.
+    pub(super) fn grant_proof(&self, nonce: Proof) -> Proof {
+        grant(nonce, terms(self.config.transmission, &self.announcement(Time::ZERO, None)))
     }
 
     fn accepted(&self) -> u32 {
-        self.members.values().filter(|member| member.is_active()).count() as u32
-    }
-
-    pub(super) fn registration(
-        &mut self,
-        now: Time,
-        source: SocketAddr,
-        m: &Registration,
-    ) -> Result<(), Reject> {
-        if m.server != self.config.server {
-            return Err(Reject::OtherSession);
-        }
-        if !self.has_members() || matches!(self.phase, Phase::Completing | Phase::Aborting) {
-            return Err(Reject::Unexpected);
-        }
-        let mut result = Ok(());
-        for entry in &m.entries {
-            let one = match entry.response {
-                Ok(()) => self.register(now, source, entry.client, m),
-                Err(reason) => self.decline(source, entry.client, reason, m),
-            };
-            result = result.and(one);
-        }
-        self.try_start(now);
-        result
-    }
-
-    fn decline(
-        &mut self,
-        source: SocketAddr,
-        client: ClientId,
-        reason: DeclineReason,
-        m: &Registration,
-    ) -> Result<(), Reject> {
-        if let (false, Group::OpenLimited { limit }) =
-            (self.members.contains_key(&client), &self.config.group)
-        {
-            // Nobody waits for it, but the user sees why it stays out.
-            if self.members.len() >= *limit as usize {
-                return Err(Reject::Limit);
-            }
-            let label = members::label(client, m.name.as_ref(), source);
-            self.members.insert(client, Member::new(label, MemberState::Invited));
-        }
-        let member = self.members.get_mut(&client).ok_or(Reject::Stranger)?;
-        // Once it has registered, only the host that did may take that back.
-        if member.address.is_some_and(|address| address.ip() != source.ip()) {
-            return Err(Reject::Stranger);
-        }
-        match member.state {
-            MemberState::Invited | MemberState::Active => {
-                member.state = MemberState::Declined(reason);
-                self.events.push_back(SenderEvent::Declined { client, reason });
-                Ok(())
-            }
-            _ => Err(Reject::Duplicate),
-        }
-    }
-
-    fn register(
-        &mut self,
-        now: Time,
-        source: SocketAddr,
-        client: ClientId,
-        m: &Registration,
-    ) -> Result<(), Reject> {
-        let late = !matches!(self.phase, Phase::Announcing);
-        let Some(member) = self.members.get_mut(&client) else {
-            return self.register_new(now, source, client, m);
-        };
-        if late && !self.config.late_entry && !member.is_active() {
-            return Err(Reject::Unexpected);
-        }
-        match member.address {
-            // Before it first registered, or the same receiver again: it has missed its confirmation.
-            None => {}
-            Some(known) if known == source => {
-                member.confirmations = 0;
-                if member.is_active() || member.state == MemberState::Done {
-                    self.confirm_soon(now);
-                    return Ok(());
-                }
-            }
-            Some(known) => {
-                if member.name != m.name || known.ip() != source.ip() && m.name.is_none() {
-                    return self.refuse(source, client, true);
-                }
-                if member.is_active() || member.state == MemberState::Done {
-                    return self.probe(now, source, client, m);
-                }
-            }
-        }
-        self.admit(now, source, client, m);
-        Ok(())
-    }
-
-    fn register_new(
-        &mut self,
-        now: Time,
-        source: SocketAddr,
-        client: ClientId,
-        m: &Registration,
-    ) -> Result<(), Reject> {
-        match self.config.group {
-            Group::Closed(_) => self.refuse(source, client, false),
-            // A registration beyond the limit is simply passed over (draft §12.2.1).
-            Group::OpenLimited { limit } if self.members.len() >= limit as usize => Err(Reject::Limit),
-            _ if self.phase != Phase::Announcing && !self.config.late_entry => Err(Reject::Unexpected),
-            _ => {
-                let label = members::label(client, m.name.as_ref(), source);
-                self.members.insert(client, Member::new(label, MemberState::Active));
-                self.admit(now, source, client, m);
-                Ok(())
-            }
-        }
-    }
-
-    fn admit(&mut self, now: Time, source: SocketAddr, client: ClientId, m: &Registration) {
-        if let Some(announced) = self.first_announce {
-            self.sample_round_trip(announced, now);
-        }
-        let newest = self.flight.newest();
-        let Some(member) = self.members.get_mut(&client) else { return };
-        member.address = Some(source);
-        if matches!(self.config.group, Group::OpenLimited { .. }) {
-            member.label = members::label(client, m.name.as_ref(), source);
-        }
-        member.last_heard = now;
-        member.name.clone_from(&m.name);
-        member.receive_buffer = m.receive_buffer_bytes;
-        member.held = m.segments_held.unwrap_or(0).min(self.geometry.segments());
-        member.state = MemberState::Active;
-        member.contender = None;
-        member.missing.clear();
-        (member.confirmations, member.silent_rounds, member.heard, member.done_at) = (0, 0, true, None);
-        // What left before it came is not in its window.
-        member.acked = newest;
-        let held = member.held;
-        self.events.push_back(SenderEvent::Registered { client, address: source, held });
-        self.confirm_soon(now);
+        self.members.active()
     }
 
     /// Lets the next announcement, which carries the confirmation, come early once data runs.
-    fn confirm_soon(&mut self, now: Time) {
+    pub(super) fn confirm_soon(&mut self, now: Time) {
         if self.phase != Phase::Announcing {
             let soon = now + self.config.announce_interval / 4;
             let due = self.timers.due(Timer::Announce as usize);
@@ -306,84 +216,30 @@ impl Sender {
         }
     }
 
-    fn refuse(&mut self, source: SocketAddr, client: ClientId, collision: bool) -> Result<(), Reject> {
-        let (reason, text) = if collision {
-            (
-                cancel::ABORT_COLLISION,
-                "another receiver has this name or address; start this one with another --name",
-            )
-        } else {
-            (cancel::ABORT_NOT_INVITED, "the sender's list of receivers does not have this one")
-        };
-        let abort = Abort { reason, hosts: Some(alloc::vec![client]), text: Some(text.into()) };
-        self.queue(Body::Abort(abort), source);
-        self.events.push_back(SenderEvent::Refused { client, address: source, collision });
-        Err(if collision { Reject::Collision } else { Reject::Stranger })
-    }
-
-    /// Asks a member's old address whether it is still there before a new address takes its place: a receiver
-    /// that was started again has a new port, and so has a second receiver with the same name.
-    fn probe(
-        &mut self,
-        now: Time,
-        source: SocketAddr,
-        client: ClientId,
-        m: &Registration,
-    ) -> Result<(), Reject> {
-        let wait = self.round_trip() * 2 + Span::from_millis(200);
-        let Some(member) = self.members.get_mut(&client) else { return Err(Reject::Stranger) };
-        if member.contender.as_ref().is_some_and(|(contender, _)| *contender != source) {
-            return Err(Reject::Collision);
-        }
-        let first = member.contender.is_none();
-        member.contender = Some((source, m.clone()));
-        if let (true, Some(address)) = (first, member.address) {
-            for _ in 0..2 {
-                self.queue(Body::Echo(Echo { sequence: client.0, data: None, hosts: None }), address);
-            }
-            self.timers.set(Timer::Probe as usize, now + wait);
-        }
-        Ok(())
-    }
-
-    /// Nobody answered at the old addresses: the new ones take over.
-    pub(super) fn probe_expired(&mut self, now: Time) {
-        let contended = self.members.iter_mut().filter_map(|(&id, m)| m.contender.take().map(|c| (id, c)));
-        let contended: Vec<_> = contended.collect();
-        for (client, (source, registration)) in contended {
-            self.admit(now, source, client, &registration);
-        }
-    }
-
-    pub(super) fn echo_response(&mut self, source: SocketAddr, sequence: u32) -> Result<(), Reject> {
-        let client = ClientId(sequence);
-        let member = self.members.get_mut(&client).ok_or(Reject::Stranger)?;
-        if member.address != Some(source) {
-            return Err(Reject::Stranger);
-        }
-        let (contender, _) = member.contender.take().ok_or(Reject::Unexpected)?;
-        member.heard = true;
-        self.refuse(contender, client, true).or(Ok(()))
-    }
-
-    /// Another transmission's message: on our private group while we announce, it means that the group is taken.
-    pub(super) fn foreign(&mut self, from: &Arrival, message: &Message) -> Result<(), Reject> {
+    /// Another transmission's message. Data on our private group while we announce, and nobody is there for us, means that
+    /// the group is taken: if it flows, and not for one datagram that anyone may send. Who only announces takes nothing.
+    pub(super) fn foreign(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         let ours = self.config.private;
-        let taken = match &message.body {
-            Body::Data(_) | Body::StatusRequest(_) => from.destination == ours,
-            // Of two that begin at once, the one with the smaller identity stays.
-            Body::Announce(a) => {
-                let theirs = (a.server, message.transmission);
-                let running = a.announce_duration_s == 0;
-                SocketAddr::new(a.private, from.destination.port()) == ours
-                    && (running || theirs < (self.config.server, self.config.transmission))
-            }
-            _ => false,
-        };
-        if taken && self.phase == Phase::Announcing && ours.ip().is_multicast() {
+        let data = matches!(message.body, Body::Data(_) | Body::StatusRequest(_));
+        if data
+            && from.destination == ours
+            && ours.ip().is_multicast()
+            && self.phase == Phase::Announcing
+            && self.flows(now, (from.source, message.transmission))
+            && self.members.active() == 0
+        {
             self.end(SenderOutcome::GroupInUse { by: from.source });
         }
         Err(Reject::OtherSession)
+    }
+
+    /// Notes data of another transmission on our group; whether it flows.
+    fn flows(&mut self, now: Time, theirs: (SocketAddr, u32)) -> bool {
+        let gone = |n: &Neighbour| n.of != theirs && now.since(n.last) > FLOW_PAUSE;
+        if self.neighbour.as_ref().is_none_or(gone) {
+            self.neighbour = Some(Neighbour { of: theirs, first: now, last: now, heard: 0 });
+        }
+        self.neighbour.as_mut().filter(|n| n.of == theirs).is_some_and(|n| n.hear(now))
     }
 
     pub(super) fn try_start(&mut self, now: Time) {
@@ -400,22 +256,29 @@ impl Sender {
             }
         }
         let accepted = self.accepted();
-        let answered = self.members.values().all(|member| member.state != MemberState::Invited);
+        let answered = self.members.awaited() == 0;
         let full = match self.config.group {
             Group::Closed(_) => answered,
             Group::OpenLimited { limit } => accepted >= limit,
             Group::OpenUnlimited => false,
         };
         let enough = self.config.start.receivers.is_some_and(|n| accepted >= n);
-        let done = self.members.values().any(|member| member.state == MemberState::Done);
-        if done && accepted == 0 && (full || late) {
-            // Those who answered had everything already.
-            self.begin_completing(now);
-        } else if self.model() == GroupModel::Closed && answered && accepted == 0 {
+        if self.model() == GroupModel::Closed && accepted == 0 && self.all_declined() {
             self.end(SenderOutcome::NoReceivers);
+        } else if accepted == 0 && (answered || late) && self.somebody_is_done() {
+            // Those who answered had everything already.
+            if !self.awaits_remembered() {
+                self.begin_completing(now);
+            }
         } else if (accepted > 0 && (full || enough || late)) || (!self.has_members() && late) {
             self.begin_join(now);
         }
+    }
+
+    /// Whether all who were invited have declined, and have shown that it was they.
+    fn all_declined(&self) -> bool {
+        let believed = |m: &Member| m.validated || self.config.secret.is_none();
+        self.members.values().all(|m| matches!(m.state, MemberState::Declined(_)) && believed(m))
     }
 
     pub(super) fn announce_limit(&mut self, now: Time) {
@@ -424,11 +287,20 @@ impl Sender {
         }
         if self.accepted() > 0 || !self.has_members() {
             self.begin_join(now);
-        } else if self.members.values().any(|member| member.state == MemberState::Done) {
+        } else if self.somebody_is_done() {
             self.begin_completing(now);
         } else {
             self.end(SenderOutcome::NoReceivers);
         }
+    }
+
+    fn somebody_is_done(&self) -> bool {
+        self.members.values().any(|m| m.state == MemberState::Done)
+    }
+
+    /// Whether somebody who had everything in an earlier run has yet to say that it still has.
+    pub(super) fn awaits_remembered(&self) -> bool {
+        self.members.remembered() > 0 && self.timers.is_set(Timer::Remembered as usize)
     }
 
     /// The last announcement before data: it confirms those who have just registered.

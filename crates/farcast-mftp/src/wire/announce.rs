@@ -6,6 +6,7 @@ use core::net::SocketAddr;
 use super::DecodeError;
 use super::parameter::{Parameter, Reader, Sink, kind, need, refuse_repeated, set};
 use crate::message::{Announce, AnnounceOptions, ClientId, DeclineReason, GroupModel, Standing};
+use crate::proof::Proof;
 
 pub(super) fn encode<S: Sink>(m: &Announce, out: &mut S) {
     // The first five are ordered.
@@ -35,6 +36,9 @@ pub(super) fn encode<S: Sink>(m: &Announce, out: &mut S) {
         out.parameter(kind::PRODUCT_ID, id);
     }
     out.optional(kind::PARITY_SYMBOLS, m.parity_symbols);
+    if let Some(commitment) = &m.commitment {
+        out.parameter(kind::COMMITMENT, &commitment.0);
+    }
     if let Some(hosts) = &m.hosts {
         out.head(kind::HOST_LIST_COMPLEX, hosts.len() * 8);
         for (client, standing) in hosts {
@@ -130,6 +134,7 @@ struct Found {
     backoff_window: Option<u32>,
     product_id: Option<[u8; 32]>,
     parity_symbols: Option<u32>,
+    commitment: Option<Proof>,
 }
 
 impl Found {
@@ -151,6 +156,7 @@ impl Found {
             kind::BACKOFF_WINDOW => set(&mut self.backoff_window, p, p.integer()?),
             kind::PRODUCT_ID => set(&mut self.product_id, p, p.octets()?),
             kind::PARITY_SYMBOLS => set(&mut self.parity_symbols, p, p.integer()?),
+            kind::COMMITMENT => set(&mut self.commitment, p, Proof(p.octets()?)),
             other => refuse_repeated(other, &ORDER),
         }
     }
@@ -195,5 +201,6 @@ pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Announce, DecodeError> {
         backoff_window_ms: found.backoff_window,
         product_id: found.product_id,
         parity_symbols: found.parity_symbols,
+        commitment: found.commitment,
     })
 }

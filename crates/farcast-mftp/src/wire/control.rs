@@ -6,8 +6,10 @@ use core::net::{IpAddr, SocketAddr};
 use super::DecodeError;
 use super::parameter::{Parameter, Reader, Sink, kind, need, refuse_repeated, set};
 use crate::message::{
-    Abort, Completion, DeclineReason, Echo, End, Join, Leave, Query, Quit, Registration, RegistrationEntry,
+    Abort, Completion, DeclineReason, Echo, End, Grant, Join, Leave, Query, Quit, Registration,
+    RegistrationEntry,
 };
+use crate::proof::{Proof, Token};
 
 fn group_options(all: bool) -> [u8; 4] {
     [if all { b'A' } else { b'F' }, 0, 0, 0]
@@ -128,23 +130,27 @@ pub(super) fn encode_registration<S: Sink>(m: &Registration, out: &mut S) {
     out.text(kind::RECEIVER_NAME, m.name.as_ref());
     out.optional(kind::SEGMENTS_HELD, m.segments_held);
     out.optional(kind::RECEIVE_BUFFER, m.receive_buffer_bytes);
+    if let Some(nonce) = &m.nonce {
+        out.parameter(kind::NONCE, &nonce.0);
+    }
 }
 
 pub(super) fn decode_registration(reader: &mut Reader<'_>) -> Result<Registration, DecodeError> {
     let server = decode_server(reader)?;
     let first = reader.expect(&[kind::CLIENT_ADDRESS])?;
     let mut entries = alloc::vec![decode_entry(first, reader)?];
-    let (mut name, mut held, mut buffer) = (None, None, None);
+    let (mut name, mut held, mut buffer, mut nonce) = (None, None, None, None);
     while let Some(p) = reader.next()? {
         match p.kind {
             kind::CLIENT_ADDRESS => entries.push(decode_entry(p, reader)?),
             kind::RECEIVER_NAME => set(&mut name, p, p.text(64)?)?,
             kind::SEGMENTS_HELD => set(&mut held, p, p.integer()?)?,
             kind::RECEIVE_BUFFER => set(&mut buffer, p, p.integer()?)?,
+            kind::NONCE => set(&mut nonce, p, Proof(p.octets()?))?,
             other => refuse_repeated(other, &[kind::REGISTRATION_RESPONSE, kind::SERIAL_NUMBER])?,
         }
     }
-    Ok(Registration { server, entries, name, segments_held: held, receive_buffer_bytes: buffer })
+    Ok(Registration { server, entries, name, segments_held: held, receive_buffer_bytes: buffer, nonce })
 }
 
 fn decode_entry(client: Parameter<'_>, reader: &mut Reader<'_>) -> Result<RegistrationEntry, DecodeError> {
@@ -222,4 +228,21 @@ pub(super) fn decode_end(reader: &mut Reader<'_>) -> Result<End, DecodeError> {
     let port = reader.expect(&[kind::RESPONSE_PORT])?.port()?;
     reader.finish(&[kind::RESPONSE_ADDRESS, kind::RESPONSE_ADDRESS_6, kind::RESPONSE_PORT])?;
     Ok(End { server, response: SocketAddr::new(response, port) })
+}
+
+pub(super) fn encode_grant<S: Sink>(m: &Grant, out: &mut S) {
+    out.integer(kind::CLIENT_ADDRESS, m.client.0);
+    out.parameter(kind::TOKEN, &m.token.0);
+}
+
+pub(super) fn decode_grant(reader: &mut Reader<'_>) -> Result<Grant, DecodeError> {
+    let (mut client, mut token) = (None, None);
+    while let Some(p) = reader.next()? {
+        match p.kind {
+            kind::CLIENT_ADDRESS => set(&mut client, p, p.client()?)?,
+            kind::TOKEN => set(&mut token, p, Token(p.octets()?))?,
+            _ => {}
+        }
+    }
+    Ok(Grant { client: need(client, kind::CLIENT_ADDRESS)?, token: need(token, kind::TOKEN)? })
 }

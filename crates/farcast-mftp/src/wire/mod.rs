@@ -22,7 +22,9 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::message::{Body, Data, Echo, Message};
-use parameter::{Counter, Reader, Sink};
+use crate::proof::Proof;
+use parameter::kind::PROOF;
+use parameter::{Counter, Reader, Sink, set};
 
 /// Bytes of the common header.
 pub const HEADER_LEN: usize = 12;
@@ -58,7 +60,7 @@ pub enum DecodeError {
     /// Its checksum does not match.
     #[error("checksum does not match")]
     Checksum,
-    /// Its type is not one of the draft's.
+    /// Its type is not one of the draft's or of ours.
     #[error("unknown message type {0:#06x}")]
     Type(u16),
     /// A parameter has a length that its type cannot have.
@@ -113,6 +115,8 @@ mod kind {
     pub(super) const ECHO_RESPONSE: u16 = 0x000E;
     pub(super) const ACK: u16 = 0x000F;
     pub(super) const END: u16 = 0x0015;
+    /// Farcast's own.
+    pub(super) const GRANT: u16 = 0x7F01;
 }
 
 fn kind_of(body: &Body) -> u16 {
@@ -133,6 +137,7 @@ fn kind_of(body: &Body) -> u16 {
         Body::EchoResponse(_) => kind::ECHO_RESPONSE,
         Body::Ack(_) => kind::ACK,
         Body::End(_) => kind::END,
+        Body::Grant(_) => kind::GRANT,
     }
 }
 
@@ -148,6 +153,7 @@ fn encode_body<S: Sink>(body: &Body, segment: u32, out: &mut S) {
         Body::Abort(m) => control::encode_abort(m, out),
         Body::Quit(m) => control::encode_quit(m, out),
         Body::End(m) => control::encode_end(m, out),
+        Body::Grant(m) => control::encode_grant(m, out),
         Body::Announce(m) => announce::encode(m, out),
         Body::Data(m) => transfer::encode_data(m, segment, out),
         Body::StatusRequest(m) => transfer::encode_status_request(m, out),
@@ -170,6 +176,7 @@ pub fn encode(message: &Message, segment: u32, out: &mut Vec<u8>) {
     out.put(&message.transmission.to_be_bytes());
     encode_body(&message.body, segment, out);
     if !matches!(message.body, Body::Data(_)) {
+        encode_proof(message, out);
         let sum = checksum(&out[start..]);
         out[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
     }
@@ -182,7 +189,21 @@ pub fn encoded_len(message: &Message, segment: u32) -> usize {
     }
     let mut counter = Counter(HEADER_LEN);
     encode_body(&message.body, segment, &mut counter);
+    encode_proof(message, &mut counter);
     counter.0
+}
+
+/// The proof is the last parameter of a control message.
+fn encode_proof<S: Sink>(message: &Message, out: &mut S) {
+    if let Some(proof) = &message.proof {
+        out.parameter(PROOF, &proof.0);
+    }
+}
+
+/// Feeds `hasher` what a proof of `message` covers: its type, its transmission, and its parameters without the proof.
+pub(crate) fn hash(message: &Message, hasher: &mut blake3::Hasher) {
+    hasher.update(&kind_of(&message.body).to_be_bytes()).update(&message.transmission.to_be_bytes());
+    encode_body(&message.body, 0, hasher);
 }
 
 /// The length in bytes of a DATA message that carries `payload` bytes.
@@ -222,7 +243,19 @@ pub fn decode(datagram: &[u8]) -> Result<Packet, DecodeError> {
     }
     let transmission = u32::from(field(8)) << 16 | u32::from(field(10));
     let (body, payload) = decode_body(field(2), datagram)?;
-    Ok(Packet { message: Message { transmission, body }, payload })
+    let proof = if matches!(body, Body::Data(_)) { None } else { decode_proof(datagram)? };
+    Ok(Packet { message: Message { transmission, body, proof }, payload })
+}
+
+fn decode_proof(datagram: &[u8]) -> Result<Option<Proof>, DecodeError> {
+    let mut reader = Reader::new(datagram, HEADER_LEN);
+    let mut proof = None;
+    while let Some(parameter) = reader.next()? {
+        if parameter.kind == PROOF {
+            set(&mut proof, parameter, Proof(parameter.octets()?))?;
+        }
+    }
+    Ok(proof)
 }
 
 fn decode_body(kind: u16, datagram: &[u8]) -> Result<(Body, Range<usize>), DecodeError> {
@@ -243,6 +276,7 @@ fn decode_body(kind: u16, datagram: &[u8]) -> Result<(Body, Range<usize>), Decod
         kind::ABORT => Body::Abort(control::decode_abort(reader)?),
         kind::QUIT => Body::Quit(control::decode_quit(reader)?),
         kind::END => Body::End(control::decode_end(reader)?),
+        kind::GRANT => Body::Grant(control::decode_grant(reader)?),
         kind::ANNOUNCE => Body::Announce(announce::decode(reader)?.into()),
         kind::STATUS_REQUEST => Body::StatusRequest(transfer::decode_status_request(reader)?),
         kind::NAK => Body::Nak(transfer::decode_nak(reader)?),

@@ -71,6 +71,14 @@ pub(super) mod kind {
     pub(crate) const PARITY_HELD: u16 = 0x7F0C;
     /// A cancel reason in words.
     pub(crate) const REASON_TEXT: u16 = 0x7F0D;
+    /// What shows who sent a message.
+    pub(crate) const PROOF: u16 = 0x7F0E;
+    /// What a member proves itself with, in a GRANT.
+    pub(crate) const TOKEN: u16 = 0x7F0F;
+    /// What the answer to a registration is to repeat.
+    pub(crate) const NONCE: u16 = 0x7F10;
+    /// The digest of the key that ends the transmission, in an announcement.
+    pub(crate) const COMMITMENT: u16 = 0x7F11;
 }
 
 /// Where encoded bytes go: a buffer, or a counter that only measures.
@@ -136,6 +144,12 @@ pub(super) trait Sink {
 impl Sink for Vec<u8> {
     fn put(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
+    }
+}
+
+impl Sink for blake3::Hasher {
+    fn put(&mut self, bytes: &[u8]) {
+        self.update(bytes);
     }
 }
 
@@ -296,7 +310,7 @@ impl<'a> Reader<'a> {
 
 /// Whether `kind` is one of the draft's parameters or of ours.
 fn is_known(kind: u16) -> bool {
-    (0x0100..=0x0129).contains(&kind) || (kind::PRODUCT_SIZE_64..=kind::REASON_TEXT).contains(&kind)
+    (0x0100..=0x0129).contains(&kind) || (kind::PRODUCT_SIZE_64..=kind::COMMITMENT).contains(&kind)
 }
 
 /// Refuses a parameter in `ordered`, or of the server, that comes again behind its place.

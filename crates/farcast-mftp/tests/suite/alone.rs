@@ -69,7 +69,7 @@ impl Alone {
             missing: self.map(block, missing),
             parity_held: 0,
         };
-        let message = Message { transmission: 1, body: Body::Nak(nak) };
+        let message = Message::new(1, Body::Nak(nak));
         let result = self.engine.handle(self.now, &Arrival::new(address, server()), &message);
         self.drain();
         result

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
-use farcast_core::{BitRate, Bitmap, Message as _, Span, Time};
+use farcast_core::{BitRate, Bitmap, Message as _, Run, Span, Time};
 use farcast_mftp::message::{Data, DeclineReason};
 use farcast_mftp::{
     Body, ClientId, Message, Offer, Pace, Product, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome,
-    Sender, SenderConfig, SenderEvent, SenderOutcome, StatusRetry, wire,
+    Secret, Sender, SenderConfig, SenderEvent, SenderOutcome, StatusRetry, wire,
 };
 use farcast_testkit::{Departure, Handle, Host, Link, Log, Network, Setup};
 
@@ -63,12 +63,14 @@ pub(crate) fn sender(dtus: u32, block_size: u32, receivers: u32) -> SenderConfig
     config.start.receivers = Some(receivers);
     config.start.after = None;
     (config.status_retry, config.silence) = (StatusRetry::Fixed(ms(800)), Span::ZERO);
+    config.secret = Some(Secret([1; 32]));
     config
 }
 
 pub(crate) fn receiver(n: usize) -> ReceiverConfig {
     let id = ClientId::from_address(receiver_address(n).ip());
-    ReceiverConfig { seed: n as u64, ..ReceiverConfig::new(id, group().port()) }
+    let secret = Some(Secret([(n % 251) as u8 + 2; 32]));
+    ReceiverConfig { seed: n as u64, secret, ..ReceiverConfig::new(id, group().port()) }
 }
 
 /// What a receiver's owner answers.
@@ -82,6 +84,8 @@ pub(crate) struct Ownership {
     pub(crate) cannot_decode: bool,
     /// Whether it leaves `Complete` unanswered: a script answers.
     pub(crate) slow: bool,
+    /// What it finds damaged when everything is there, one run each time.
+    pub(crate) loses: Rc<RefCell<Vec<Run>>>,
     /// What it is told, in order.
     pub(crate) told: Rc<RefCell<Vec<(Time, ReceiverEvent)>>>,
 }
@@ -94,7 +98,10 @@ impl Ownership {
                 None => engine.accept(now, self.held(offer)),
             },
             ReceiverEvent::Decode { block } => engine.decoded(*block, !self.cannot_decode),
-            ReceiverEvent::Complete if !self.slow => engine.verified(now),
+            ReceiverEvent::Complete if !self.slow => match self.loses.borrow_mut().pop() {
+                Some(run) => engine.lost(run),
+                None => engine.verified(now),
+            },
             _ => {}
         }
     }
@@ -131,7 +138,7 @@ impl Ownership {
             ReceiverEvent::Store { segments, .. } => Some(*segments),
             _ => None,
         });
-        runs.flat_map(farcast_core::Run::segments).collect()
+        runs.flat_map(Run::segments).collect()
     }
 }
 

@@ -82,9 +82,11 @@ fn a_small_file_takes_two_round_trips() {
     let log = session.net.take_log();
     let mut announces = log.departures.iter().filter(|d| matches!(d.message.body, Body::Announce(_)));
     let announce = duration(announces.nth(2).expect("confirmed").message.wire_len(0), 1000);
-    // The first announcement is soon repeated, so the third confirms. Announcement there and registration back; the announcement that confirms it and three DTUs leave; the
-    // last DTU there and Done back.
-    let expected = round_trip + announce + duration(1040, 1000) * 3 + round_trip;
+    // The first announcement is soon repeated, so the third goes with data. Announcement there and registration back; the
+    // announcement and three DTUs leave; the last DTU there and Done back.
+    // The token leaves before data, and is counted like everything that leaves.
+    let grant = duration(52, 1000);
+    let expected = round_trip + announce + grant + duration(1040, 1000) * 3 + round_trip;
     let delivered = session.when(|event| *event == SenderEvent::Delivered).expect("delivered");
     assert_eq!(delivered.since(farcast_core::Time::ZERO), expected);
     assert_eq!(expected.as_millis(), 1027);

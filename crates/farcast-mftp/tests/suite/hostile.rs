@@ -6,11 +6,12 @@ use farcast_core::engine::{Arrival, Engine, Reject};
 use farcast_core::random::RandomStream;
 use farcast_core::{Bitmap, Run, Span, Time};
 use farcast_mftp::message::{
-    Abort, Ack, Announce, AnnounceOptions, Completion, Data, DataKind, DeclineReason, Done, Echo, End,
+    Abort, Ack, Announce, AnnounceOptions, Completion, Data, DataKind, DeclineReason, Done, Echo, End, Grant,
     GroupModel, Nak, Query, Quit, Registration, RegistrationEntry, Standing, StatusRequest, StatusType,
 };
 use farcast_mftp::{
-    Body, ClientId, Message, Pace, PassWait, Receiver, ReceiverEvent, ReceiverOutcome, Sender, SenderConfig,
+    Body, ClientId, Message, Pace, PassWait, Proof, Receiver, ReceiverEvent, ReceiverOutcome, Sender,
+    SenderConfig, Token,
 };
 use farcast_testkit::{Handle, Host, Link, Setup, laws};
 
@@ -57,7 +58,7 @@ impl Forger {
     fn message(&mut self) -> Message {
         let transmission = if self.0.chance(0.8) { 1 } else { self.small() };
         let body = if self.flag() { self.client_body() } else { self.server_body() };
-        Message { transmission, body }
+        Message::new(transmission, body)
     }
 
     fn client_body(&mut self) -> Body {
@@ -89,11 +90,17 @@ impl Forger {
             name: self.flag().then(|| "aurora".into()),
             segments_held: self.flag().then(|| self.small()),
             receive_buffer_bytes: self.flag().then(|| self.small()),
+            nonce: self.flag().then(|| self.proof()),
         }
     }
 
+    fn proof(&mut self) -> Proof {
+        Proof(self.0.bits().to_be_bytes())
+    }
+
     fn server_body(&mut self) -> Body {
-        match self.0.below(7) {
+        match self.0.below(8) {
+            7 => Body::Grant(Grant { client: self.client(), token: Token([self.0.below(256) as u8; 16]) }),
             0 => Body::Echo(Echo { sequence: self.small(), data: None, hosts: self.clients() }),
             1 => Body::Announce(self.announce().into()),
             2 | 3 => {
@@ -140,6 +147,7 @@ impl Forger {
             backoff_window_ms: self.flag().then(|| self.small()),
             product_id: self.flag().then_some([7; 32]),
             parity_symbols: self.flag().then(|| self.small()),
+            commitment: self.flag().then(|| self.proof()),
         }
     }
 }
@@ -192,11 +200,13 @@ fn a_sender_keeps_no_trace_of_what_it_turns_down() {
         for stop in STOPS {
             let session = midway(seed, stop);
             let mut engine = session.engine().clone();
-            // It answers registrations that it refuses, confirms a repeated Done anew, and yields the group.
+            // It answers registrations that it refuses, asks members for proofs, confirms a repeated Done anew, and
+            // yields the group.
             let excused = |message: &Message, reason: Reject| {
                 matches!(
                     (&message.body, reason),
                     (Body::Registration(_), _)
+                        | (_, Reject::Unproven)
                         | (Body::Done(_), Reject::Duplicate)
                         | (Body::Announce(_) | Body::Data(_) | Body::StatusRequest(_), Reject::OtherSession)
                 )

@@ -9,5 +9,7 @@ mod hostile;
 mod laws;
 mod leaving;
 mod merging;
+mod outages;
 mod passes;
+mod proofs;
 mod repair;

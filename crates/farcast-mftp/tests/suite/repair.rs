@@ -1,13 +1,18 @@
 //! Parity in place of the union, sending by window, and the number of passes (rules 26 to 31).
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use farcast_core::{Message as _, Time};
-use farcast_mftp::message::DataKind;
-use farcast_mftp::{Body, Pace, PassWait, ReceiverEvent, SenderConfig};
+use farcast_core::engine::{Arrival, Engine, Reject};
+use farcast_core::{Bitmap, Message as _, Run, Time};
+use farcast_mftp::message::{Announce, AnnounceOptions, Data, DataKind, GroupModel};
+use farcast_mftp::{
+    Body, Message, Pace, PassWait, Receiver, ReceiverConfig, ReceiverEvent, SenderConfig, SenderOutcome,
+};
 use farcast_testkit::{Link, Setup};
 
-use crate::common::{Ownership, Session, data, lose_data, ms, receiver, sender, sent};
+use crate::common::{Ownership, Session, data, group, lose_data, ms, receiver, sender, sent, server};
 
 /// One block of 20 DTUs for four receivers, each of which loses another DTU in pass 1.
 fn each_loses_another(parity_symbols: u32, owner: &Ownership) -> Session {
@@ -204,4 +209,94 @@ fn a_window_larger_than_the_product_waits_for_nothing() {
     let acks = sent(&log, 1, |body| matches!(body, Body::Ack(_)).then_some(()));
     assert!(acks.len() >= 6, "each request is acknowledged while something is missing");
     assert!(log.departures.iter().all(|d| d.message.wire_len(0) <= 1472));
+}
+
+/// A receiver that takes part in a product of blocks of 64 DTUs of 44 bytes, with as many parity symbols as can be.
+fn takes_parity(memory: u64) -> Receiver {
+    let mut engine =
+        Receiver::new(ReceiverConfig { parity_memory_bytes: memory, ..receiver(0) }).expect("valid");
+    let announce = Announce {
+        server: server(),
+        response: server(),
+        private: group().ip(),
+        announce_duration_s: 10,
+        options: AnnounceOptions {
+            model: GroupModel::OpenUnlimited,
+            stay_in_group: false,
+            restart: false,
+            overwrite: true,
+            late_entry: true,
+        },
+        application: "farcast".into(),
+        block_size: 64,
+        data_rate_bps: 1000,
+        product_name: "file".into(),
+        transfer_duration_s: 3600,
+        dtu_size: 44,
+        product_size: 44 << 24,
+        error_threshold: None,
+        user_data: None,
+        hosts: None,
+        backoff_window_ms: None,
+        product_id: Some([7; 32]),
+        parity_symbols: Some(32_768),
+        commitment: None,
+    };
+    let message = Message::new(1, Body::Announce(announce.into()));
+    engine.handle(Time::ZERO, &Arrival::new(server(), group()), &message).expect("announced");
+    engine.accept(Time::ZERO, Bitmap::new(1 << 24));
+    engine
+}
+
+fn hear_data(engine: &mut Receiver, block: u32, kind: DataKind, dtus: Run) -> Result<(), Reject> {
+    let data = Data { pass: 1, block, kind, dtus, len: 44, last_len: 44 };
+    let heard =
+        engine.handle(Time::ZERO, &Arrival::new(server(), group()), &Message::new(1, Body::Data(data)));
+    while engine.poll_event().is_some() {}
+    heard
+}
+
+#[test]
+fn parity_takes_no_more_memory_than_it_may() {
+    // A symbol of each block needs a map of 4 KiB for its 44 bytes.
+    let mut engine = takes_parity(1 << 20);
+    let kept = |engine: &mut Receiver, block| {
+        hear_data(engine, block, DataKind::Parity, Run::one(block % 7)).is_ok()
+    };
+    let first = (0..1000).take_while(|block| kept(&mut engine, *block)).count();
+    assert!((150..=256).contains(&first), "{first}");
+    // What completes its block makes room again, all that it took.
+    for block in 0..first as u32 {
+        hear_data(&mut engine, block, DataKind::Source, Run::new(0, 64).expect("run")).expect("new");
+    }
+    let again = (1000..3000).take_while(|block| kept(&mut engine, *block)).count();
+    assert_eq!(again, first);
+    // Many symbols of one block share their map.
+    let mut engine = takes_parity(1 << 20);
+    let symbols =
+        (0..9000).take_while(|&symbol| hear_data(&mut engine, 0, DataKind::Parity, Run::one(symbol)).is_ok());
+    assert_eq!(symbols.count(), 64, "with as many as are missing the block is rebuilt");
+}
+
+#[test]
+fn what_was_there_and_is_lost_is_asked_for_again() {
+    for parity_symbols in [0, 4] {
+        let mut config = SenderConfig { parity_symbols, ..sender(60, 20, 2) };
+        config.pass_wait = PassWait::FixedTimer;
+        let mut session = Session::empty("lost", Setup::plain(1), config, Link::clean(ms(50)));
+        let losses = [Run::new(5, 3), Run::new(0, 60), Run::new(15, 10)].map(|run| run.expect("run"));
+        let owner = Ownership { loses: Rc::new(RefCell::new(losses.to_vec())), ..Ownership::default() };
+        session.add(0, receiver(0), owner.clone());
+        session.add(1, receiver(1), Ownership::default());
+        let session = session.run();
+        assert_eq!(session.outcome(), Some(SenderOutcome::Finished));
+        assert!(owner.is_complete(), "{:?}", owner.outcomes());
+        assert_eq!(owner.loses.borrow().len(), 0);
+        let told = owner.told.borrow();
+        let completions = told.iter().filter(|(_, event)| *event == ReceiverEvent::Complete).count();
+        assert_eq!(completions, 4, "once for each loss, and then for good");
+        if parity_symbols == 0 {
+            assert_eq!(session.engine().stats().dtus_per_pass[1..].iter().sum::<u64>(), 10 + 60 + 3);
+        }
+    }
 }

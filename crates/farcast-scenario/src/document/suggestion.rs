@@ -3,12 +3,29 @@
 /// Longer words are not compared: the work grows with the square.
 const LONGEST: usize = 64;
 
-/// The known word that is most like `word`, if one is like it at all: at most a third of the letters differ.
+/// What others call a thing, and its name here.
+const OTHER_NAMES: [(&str, &str); 8] = [
+    ("loss", "per"),
+    ("losses", "per"),
+    ("packet_loss", "per"),
+    ("loss_rate", "per"),
+    ("plr", "per"),
+    ("bit_error_rate", "ber"),
+    ("latency", "delay"),
+    ("buffer", "queue"),
+];
+
+/// The known word that others call `word`; or the one that is most like it, if one is like it at all: at most a third of the letters differ.
 ///
 /// Of several that are equally like it the first.
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST {
         return None;
+    }
+    let known: Vec<&str> = known.into_iter().collect();
+    let mut same = OTHER_NAMES.iter().filter(|(other, _)| word.eq_ignore_ascii_case(other));
+    if let Some(&known) = same.find_map(|(_, name)| known.iter().find(|known| *known == name)) {
+        return Some(known);
     }
     let distances = known.into_iter().map(|other| (distance(word, other), other));
     let (least, other) = distances.min_by_key(|(distance, _)| *distance)?;
@@ -62,6 +79,7 @@ mod tests {
         assert_eq!(nearest("dealy", known), Some("delay"));
         assert_eq!(nearest("pr", known), Some("per"));
         assert_eq!(nearest("bandwidth", known), None);
+        assert_eq!((nearest("loss", known), nearest("loss", ["rate"])), (Some("per"), None));
         assert_eq!(nearest(&"rate".repeat(1_000_000), known), None);
         assert_eq!(nearest("rate", []), None);
     }

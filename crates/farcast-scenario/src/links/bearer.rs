@@ -116,11 +116,14 @@ fn framing(table: &mut Reader<'_>) -> Result<Framing, DocumentError> {
     })
 }
 
+/// The shortest time between two things that a simulation repeats without end: with less it does nothing else.
+const SHORTEST: Span = Span::from_millis(1);
+
 /// A timer that is off where it is absent.
 fn positive(table: &mut Reader<'_>, key: &'static str) -> Result<Option<Span>, DocumentError> {
     match table.optional_span(key)? {
-        Some(span) if span.is_zero() => {
-            Err(table.refuse(key, "it would expire without end", "above 0 s, or no such key"))
+        Some(span) if span < SHORTEST => {
+            Err(table.refuse(key, "it would expire without end", "1 ms or more, or no such key"))
         }
         span => Ok(span),
     }

@@ -74,6 +74,12 @@ impl LossSpec {
         }
     }
 
+    /// About what share of packets of so many octets a receiver loses, outages left out.
+    pub fn share(&self, octets: u64) -> f64 {
+        let survives = |process: &Process| 1.0 - process.share(octets).clamp(0.0, 1.0);
+        1.0 - self.0.iter().map(survives).product::<f64>()
+    }
+
     /// Whether one process may serve receivers that have a link each.
     pub fn is_memoryless(&self) -> bool {
         self.0.iter().all(|process| matches!(process, Process::Bernoulli(_) | Process::BitErrors(..)))
@@ -112,6 +118,26 @@ impl LossSpec {
 }
 
 impl Process {
+    /// About what share of packets of so many octets is lost.
+    fn share(&self, octets: u64) -> f64 {
+        let any = |p: f64, units: f64| 1.0 - (1.0 - p).powf(units);
+        match self {
+            Self::Bernoulli(p) => p.get(),
+            Self::BitErrors(ber, frame) => {
+                any(ber.get(), 8.0 * frame.map_or(octets, |frame| frame.get().into()) as f64)
+            }
+            Self::GilbertElliott(config) => config.loss(),
+            Self::Vectors(vectors, _) => {
+                let (lost, len) = vectors.iter().fold((0, 0), |(lost, len), vector| {
+                    (lost + u64::from(vector.count()), len + u64::from(vector.len()))
+                });
+                lost as f64 / len.max(1) as f64
+            }
+            Self::Scheduled(_) | Self::Random(_) | Self::Timeline(_) => 0.0,
+            Self::Bgan(config) => any(config.loss.get(), config.pdu_payloads.len() as f64),
+        }
+    }
+
     fn make(&self, first: u32, receivers: u32, stream: RandomStream) -> Box<dyn Losses> {
         // The settings were checked when they were read.
         const CHECKED: &str = "checked when read";

@@ -9,7 +9,7 @@ fn at(seconds: u64) -> Time {
 }
 
 fn message(body: Body) -> Message {
-    Message { transmission: 1, body }
+    Message::new(1, body)
 }
 
 fn data(pass: u32, first: u32, count: u32) -> Frame<Message> {

@@ -140,8 +140,20 @@ fn cbr(table: &mut Reader<'_>, source: End, overhead: u16) -> Result<CbrConfig, 
             return Err(table.refuse(key, "a pause needs both its times", "on and off"));
         }
     };
-    Ok(CbrConfig { source, rate, octets, overhead, on_off })
+    let config = CbrConfig { source, rate, octets, overhead, on_off };
+    if config.interval() < SHORTEST {
+        let wrong = "packets so small would follow each other too fast to be simulated";
+        return Err(table.refuse(
+            "rate",
+            wrong,
+            format!("a rate or a payload with {SHORTEST} a packet or more"),
+        ));
+    }
+    Ok(config)
 }
+
+/// The shortest time from a packet to the next: a second of it takes a minute or so.
+const SHORTEST: Span = Span::from_nanos(10);
 
 /// Octets of data in the longest UDP datagram over IPv4.
 const MOST_PAYLOAD: u16 = 65_507;

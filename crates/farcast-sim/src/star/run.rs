@@ -3,6 +3,7 @@
 use farcast_core::Time;
 use farcast_mftp::Phase;
 
+use super::pulse::{EVERY, Pulse};
 use super::{Event, Group, Packet, Star, Tally};
 use crate::traffic::End;
 
@@ -10,6 +11,12 @@ impl Star<'_> {
     /// Runs until nothing is under way, or the limit. Where a flow has no end but the transfer or another flow has one,
     /// it is over when everything that has an end has reached it.
     pub fn run(&mut self) {
+        self.run_while(&Pulse::default());
+    }
+
+    /// The same, unless `pulse` is stopped meanwhile; whether it was over. If not, what has happened so far is no
+    /// replication.
+    pub fn run_while(&mut self, pulse: &Pulse) -> bool {
         self.open_sender();
         self.schedule_flows();
         while self.queue.next_at() <= self.limit
@@ -18,6 +25,9 @@ impl Star<'_> {
             self.now = at;
             self.tally.events += 1;
             self.happen(event);
+            if self.tally.events.is_multiple_of(EVERY) && !pulse.beat(at) {
+                return false;
+            }
             if self.stops_early && self.is_over() {
                 self.end = at;
                 break;
@@ -27,6 +37,7 @@ impl Star<'_> {
             self.count_under_way();
         }
         self.tell_completed();
+        true
     }
 
     /// When it was over: at the limit, unless it is over earlier because everything that has an end has reached it.

@@ -218,7 +218,7 @@ mod tests {
     fn a_sum_of_zero_is_not_sent_as_none() {
         let server = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 1);
         let end = Body::End(End { server: server.into(), response: server.into() });
-        let message = Message { transmission: 1, body: end };
+        let message = Message::new(1, end);
         let (mut out, mut written) = (Vec::new(), Vec::new());
         for port in 0..=u16::MAX {
             let header = Header { source: SocketAddrV4::new(*server.ip(), port), destination: server, id: 0 };

@@ -23,7 +23,7 @@ fn data(first: u32, count: u32) -> Frame<Message> {
     let dtus = Run::new(first, count).unwrap();
     let data = Data { pass: 1, block: 0, kind: DataKind::Source, dtus, len: 500, last_len: 500 };
     let spacing = Span::from_millis(10);
-    Frame { message: Message { transmission: 1, body: Body::Data(data) }, overhead: 28, spacing }
+    Frame { message: Message::new(1, Body::Data(data)), overhead: 28, spacing }
 }
 
 fn nak() -> Frame<Message> {
@@ -37,12 +37,12 @@ fn nak() -> Frame<Message> {
         missing,
         parity_held: 0,
     };
-    Frame::new(Message { transmission: 1, body: Body::Nak(nak) }, 28)
+    Frame::new(Message::new(1, Body::Nak(nak)), 28)
 }
 
 fn completion(hosts: u32) -> Frame<Message> {
     let hosts = Some((0..hosts).map(ClientId).collect());
-    Frame::new(Message { transmission: 1, body: Body::Completion(Completion { hosts }) }, 28)
+    Frame::new(Message::new(1, Body::Completion(Completion { hosts })), 28)
 }
 
 fn at(milliseconds: u64) -> Time {

@@ -58,7 +58,7 @@ pub(crate) fn scenario(text: &str, settings: &[&str]) -> Scenario {
 /// Replications on two threads, with the time of each receiver.
 pub(crate) fn replications(scenario: &Scenario, seed: u64, count: u64) -> Vec<Replication> {
     let plan = Plan { seed, how_many: HowMany::Count(count), threads: 2, per_receiver: true };
-    let all = run(scenario, &plan, &|_| true).unwrap();
+    let all = run(scenario, &plan, &mut |_| true).unwrap();
     assert_eq!(all.len() as u64, count);
     all
 }

@@ -54,6 +54,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         let mut whole = 0;
         for segment in 0..segments {
             let drawn = state.draw();
+            let drawn = self.suffer(trip.departure_of(segment), from, to, drawn);
             let fate = self.inspect(&trip, segment, drawn);
             if fate.is_plain() {
                 whole += 1;
@@ -111,7 +112,8 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
 
     fn enter_arrival(&mut self, trip: &Trip<'_, M>, at: Time, number: u64, message: M) {
         let key = Key { at, class: Class::Arrival, from: trip.from, number };
-        let (source, spacing) = (self.places[trip.from].address, trip.run.spacing);
+        let source = trip.run.source.unwrap_or(self.places[trip.from].address);
+        let spacing = trip.run.spacing;
         let incoming = Incoming { message, source, destination: trip.run.destination, spacing };
         self.enter(trip.to, key, Item::Arrival(incoming));
     }

@@ -35,12 +35,14 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
     /// If an engine breaks a law that shows on the way.
     pub fn run_until(&mut self, end: Time) {
         for host in 0..self.places.len() {
-            if self.places[host].wake.is_none() && self.places[host].up {
+            if self.places[host].wake.is_none() && self.places[host].up && !self.is_frozen(host) {
                 let now = self.places[host].now;
                 self.drain(host, now);
             }
         }
         while let Some(next) = self.next().filter(|&next| next < end) {
+            self.steps += 1;
+            assert!(self.steps <= self.most_steps, "{} at {next:?}: steps without end", self.context());
             match self.index.first() {
                 Some(&(key, host)) if key.at <= next => self.step(host),
                 _ => self.depart(),
@@ -59,12 +61,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         let elsewhere = self.index.iter().find(|&&(_, other)| other != host).map(|(key, _)| key.at);
         let leaving = self.departures.keys().next().map(|key| key.at);
         let others = elsewhere.into_iter().chain(leaving).min().unwrap_or(Time::NEVER);
-        own.min(others + self.shortest_delay())
-    }
-
-    fn shortest_delay(&self) -> Span {
-        let special = self.special_links.values().map(|link| link.delay);
-        special.fold(self.default_link.delay, Ord::min)
+        own.min(others + self.shortest)
     }
 
     /// Does the first thing on a host's agenda.
@@ -73,14 +70,18 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         self.reindex(host);
         match item {
             Item::Arrival(incoming) => self.arrive(host, key, incoming),
-            Item::Command(command) => {
-                if self.places[host].up {
+            Item::Command(_) => {
+                if let Some(Item::Command(command)) = self.put_off(host, item)
+                    && self.places[host].up
+                {
                     self.expect_silence(host, key.at);
                     command(&mut *self.places[host].node, key.at);
                     self.drain(host, key.at);
                 }
             }
             Item::Power(up) => self.power(host, key.at, up),
+            Item::Freeze { until, room } => self.stand_still(host, key.at, until, room),
+            Item::Thaw => self.go_on(host, key.at),
             Item::Early => self.wake_early(host, key.at),
             Item::Wake => self.wake(host, key.at),
         }
@@ -88,6 +89,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
 
     fn power(&mut self, host: usize, now: Time, up: bool) {
         self.places[host].up = up;
+        self.places[host].frozen = None;
         if up {
             self.drain(host, now);
             return;
@@ -102,30 +104,39 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
 
     /// Delivers as much of a run as may be delivered at once.
     fn arrive(&mut self, host: usize, key: Key, incoming: Incoming<M>) {
-        let segments = incoming.message.segments().get();
-        let most = before(self.horizon(host), key.at, incoming.spacing, segments);
+        let Incoming { message, source, destination, spacing } = incoming;
+        let segments = message.segments().get();
+        let most = before(self.horizon(host), key.at, spacing, segments);
         let cut = match self.setup.cut {
             Cut::Whole => most,
             Cut::One => 1,
             Cut::Random(_) => 1 + self.cuts.below(u64::from(most)) as u32,
         };
-        let (head, _) = Self::head(incoming.message.clone(), cut);
+        let (head, _) = Self::head(message.clone(), cut);
         let prefix = self.places[host].node.prefix(&head).get();
         let count = cut.min(prefix);
-        let (head, tail) = Self::head(incoming.message, count);
-        let last = key.at + incoming.spacing * u64::from(count - 1);
+        let (message, tail) = Self::head(message, count);
+        let last = key.at + spacing * u64::from(count - 1);
         if let Some(message) = tail {
-            let key = Key { at: last + incoming.spacing, number: key.number + 2 * u64::from(count), ..key };
-            self.enter(host, key, Item::Arrival(Incoming { message, ..incoming }));
+            let key = Key { at: last + spacing, number: key.number + 2 * u64::from(count), ..key };
+            self.enter(host, key, Item::Arrival(Incoming { message, source, destination, spacing }));
         }
-        if self.places[host].up {
-            let mut from = Arrival::new(incoming.source, incoming.destination);
-            from.spacing = if count > 1 { incoming.spacing } else { Span::ZERO };
+        let incoming = Incoming { message, source, destination, spacing };
+        if self.is_frozen(host) {
+            self.hold(host, incoming);
+        } else if self.places[host].up {
             self.expect_silence(host, last);
-            // What the engine makes of it shows in what it does.
-            let _ = self.places[host].node.handle(last, &from, &head);
-            self.drain(host, last);
+            self.take(host, last, &incoming);
         }
+    }
+
+    /// Hands a run, or a part of one that may be taken at once, to an engine.
+    pub(super) fn take(&mut self, host: usize, now: Time, incoming: &Incoming<M>) {
+        let mut from = Arrival::new(incoming.source, incoming.destination);
+        from.spacing = if incoming.message.segments().get() > 1 { incoming.spacing } else { Span::ZERO };
+        // What the engine makes of it shows in what it does.
+        let _ = self.places[host].node.handle(now, &from, &incoming.message);
+        self.drain(host, now);
     }
 
     fn wake(&mut self, host: usize, now: Time) {
@@ -152,7 +163,8 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
     /// Wakes a host before its deadline: nothing may come of it.
     fn wake_early(&mut self, host: usize, now: Time) {
         let deadline = self.places[host].deadline;
-        if !self.places[host].up || deadline.is_none_or(|deadline| deadline.at <= now) {
+        if !self.places[host].up || self.is_frozen(host) || deadline.is_none_or(|deadline| deadline.at <= now)
+        {
             return;
         }
         self.places[host].node.handle_timeout(now);
@@ -183,7 +195,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
     }
 
     /// Drains events and transmits after a change, and notes the deadline; how many there were.
-    fn drain(&mut self, host: usize, now: Time) -> u32 {
+    pub(super) fn drain(&mut self, host: usize, now: Time) -> u32 {
         assert!(now >= self.places[host].now, "{} time went back at host {host}", self.context());
         self.places[host].now = now;
         let mut output = 0;
@@ -239,8 +251,8 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
     fn leave(&mut self, host: usize, now: Time, transmit: Transmit<M>) {
         let number = self.number();
         let key = DepartureKey { at: now, from: host, polled: Reverse(now), number };
-        let Transmit { message, destination, spacing, .. } = transmit;
-        self.departures.insert(key, Departing { message, destination, spacing });
+        let Transmit { message, source, destination, spacing, .. } = transmit;
+        self.departures.insert(key, Departing { message, source, destination, spacing });
     }
 
     /// Sends what leaves next: of its run, the segments that nothing can come before.
@@ -254,13 +266,14 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
             if *other > (DepartureKey { at: other.at, ..key }) { other.at + NANOSECOND } else { other.at }
         }));
         let count = before(end, key.at, departing.spacing, segments);
-        let (message, tail) = Self::head(departing.message, count);
-        let (destination, spacing) = (departing.destination, departing.spacing);
+        let (message, tail) = Self::head(departing.message.clone(), count);
+        let Departing { source, destination, spacing, .. } = departing;
         if let Some(message) = tail {
             let at = key.at + spacing * u64::from(count);
-            self.departures.insert(DepartureKey { at, ..key }, Departing { message, destination, spacing });
+            self.departures
+                .insert(DepartureKey { at, ..key }, Departing { message, source, destination, spacing });
         }
-        let run = Departing { message, destination, spacing };
+        let run = Departing { message, source, destination, spacing };
         self.note_departures(key.at, host, &run);
         for to in self.targets(host, destination) {
             self.carry(host, to, key.at, &run);

@@ -1,7 +1,5 @@
 //! What an emulation prints: on standard error, because standard output is the near program's.
 
-use std::io::Write;
-
 use farcast_emu::emulation::{Report, WayReport};
 use farcast_emu::relay::Scheduling;
 
@@ -9,22 +7,18 @@ use super::live::stages;
 use super::plan::Wish;
 use super::session::places;
 use crate::output::clean;
+use crate::stdio;
 use crate::table::{Align, Table};
 
 /// A line.
 pub(crate) fn line(text: &str) {
-    print(&format!("farcast: {}", clean(text)));
+    stdio::say(&format!("farcast: {}", clean(text)));
 }
 
 fn block(text: &str) {
     for line in text.lines() {
-        print(&clean(line));
+        stdio::say(&clean(line));
     }
-}
-
-/// Where nobody reads any more, as behind `head`, the near program's exit code still counts.
-fn print(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// What begins.
@@ -72,19 +66,25 @@ pub(crate) fn end(wish: &Wish, report: &Report) {
         ("delivered", right),
         ("mean rate", right),
     ]);
-    for (name, way) in [("forward", &report.forward), ("return", &report.back)] {
-        table.row(row(name, way));
+    let count = report.terminals.len().max(1);
+    // What the hub sends to all of them counts once for each, so the sum is no rate of the link.
+    for (name, way, share) in [("forward", &report.forward, count), ("return", &report.back, 1)] {
+        table.row(row(name, way, share));
     }
     line(&format!("{}, seed {}, {:.1} s", wish.name, report.seed, report.duration_s));
     block(&table.render());
-    if report.terminals.len() > 1 {
+    if count > 1 {
+        line(&format!(
+            "forward: packets and octets are of all {count} terminals together, the rate is of one of them on the mean"
+        ));
         block(&terminals(report));
     }
     stage_figures(report);
     verdict(report);
 }
 
-fn row(name: &str, way: &WayReport) -> [String; 8] {
+/// A way's counts, and its mean rate over so many.
+fn row(name: &str, way: &WayReport, share: usize) -> [String; 8] {
     let counts = &way.counts;
     [
         name.into(),
@@ -94,7 +94,7 @@ fn row(name: &str, way: &WayReport) -> [String; 8] {
         counts.given_up.packets.to_string(),
         counts.dropped.packets.to_string(),
         farcast_core::units::Bytes(counts.delivered.octets).to_string(),
-        rate(way.delivered_bit_per_s),
+        rate(way.delivered_bit_per_s / share as f64),
     ]
 }
 
@@ -174,5 +174,21 @@ fn verdict(report: &Report) {
     }
     if report.not_recorded > 0 {
         line(&format!("{} packets are missing in the files, which were too slow", report.not_recorded));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcast_emu::emulation::WayReport;
+    use farcast_emu::link::Counts;
+
+    use super::row;
+
+    #[test]
+    fn the_rate_of_a_link_is_not_that_of_all_its_terminals_together() {
+        // 4.2 Mbit/s that 13 terminals hear.
+        let way = WayReport { counts: Counts::default(), delivered_bit_per_s: 13.0 * 4.2e6 };
+        let rate = |share| row("forward", &way, share)[7].clone();
+        assert_eq!((rate(13), rate(1)), ("4.2 Mbit/s".to_owned(), "54.6 Mbit/s".to_owned()));
     }
 }

@@ -7,13 +7,13 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use farcast_core::Span;
 use farcast_emu::control::{Control, ControlError, Line, Request};
 use serde::Serialize;
 
-use crate::Failure;
+use crate::{Failure, stdio};
 
 /// Between two snapshots where nobody looks on.
 const LINE_EVERY: Span = Span::from_secs(1);
@@ -82,12 +82,6 @@ fn print_snapshots(control: Control, every: Span) -> Result<u8, Failure> {
 
 /// Prints an object on a line; whether somebody reads it.
 fn print(object: &impl Serialize) -> Result<bool, Failure> {
-    let mut line = serde_json::to_string(object)?;
-    line.push('\n');
-    let mut out = io::stdout().lock();
-    match out.write_all(line.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    let line = serde_json::to_string(object)?;
+    Ok(stdio::print(|out| writeln!(out, "{line}")))
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use farcast_core::{Span, Time};
 use farcast_sim::outcome::Replication;
-use farcast_sim::replicate::{HowMany, Plan, run as replicate};
+use farcast_sim::replicate::{HowMany, Plan, Standing, run as replicate};
 use farcast_sim::scenario::Scenario;
 
 use crate::output::Output;
@@ -66,7 +66,7 @@ impl<'a> Runner<'a> {
         let before = self.done.get();
         let (output, total, begin) = (self.output, self.total, self.begin);
         let (paper, progress, interrupted) = (self.paper, &self.progress, &self.interrupted);
-        let done = |n: u64| {
+        let mut watch = |Standing { done: n, .. }| {
             let now = Time::ZERO + Span::from_secs_f64(begin.elapsed().as_secs_f64());
             if now >= Time::ZERO + PATIENCE
                 && let Ok(mut progress) = progress.try_lock()
@@ -77,7 +77,7 @@ impl<'a> Runner<'a> {
             }
             !interrupted.load(Ordering::Relaxed)
         };
-        let replications = replicate(scenario, &plan, &done)?;
+        let replications = replicate(scenario, &plan, &mut watch)?;
         self.done.set(before + self.replications);
         if replications.len() as u64 == wanted {
             return Ok(replications);

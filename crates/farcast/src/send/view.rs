@@ -4,12 +4,12 @@ use farcast_core::{Span, Time};
 use farcast_files::Outgoing;
 use farcast_mftp::message::cancel;
 use farcast_mftp::{ClientId, Member, MemberState, Phase, Sender, SenderEvent, SenderOutcome};
-use farcast_net::SendReport;
+use farcast_net::{SendNotice, SendReport};
 use serde_json::{Value, json};
 
 use crate::args::SendArgs;
 use crate::output::Output;
-use crate::progress::{Progress, percent, rate, size, time_left};
+use crate::progress::{MOST_LINES, Progress, percent, rate, size, time_left};
 use crate::table::{Align, Table};
 use crate::{Exit, Failure};
 
@@ -34,7 +34,7 @@ impl<'a> View<'a> {
         let mut end = outgoing.manifest().head_len();
         let files = outgoing.manifest().entries().iter().filter(|entry| entry.is_file()).map(|entry| {
             end += entry.size();
-            (String::from_utf8_lossy(&entry.path).into_owned(), end)
+            (farcast_files::shown_name(&entry.path), end)
         });
         Self {
             output,
@@ -52,7 +52,9 @@ impl<'a> View<'a> {
         let progress = self.progress.get_or_insert_with(|| Progress::new(&self.output));
         let Some(event) = event else {
             let (prefix, message, done) = bar(now, sender, self.data_began, &self.files);
-            let lines = receiver_lines(now, sender, self.data_began, self.size);
+            let shown = progress.shows_lines();
+            let lines =
+                if shown { receiver_lines(now, sender, self.data_began, self.size) } else { Vec::new() };
             progress.update(&self.output, now, (&prefix, &message), done, &lines);
             if now >= self.next_report {
                 self.next_report = now + REPORT_EVERY;
@@ -70,14 +72,41 @@ impl<'a> View<'a> {
         self.output.event(kind, fields);
     }
 
+    /// What becomes of the way out.
+    pub(super) fn way(&mut self, notice: &SendNotice<'_>) {
+        let (line, kind, fields) = match notice {
+            SendNotice::Waiting { why } => {
+                (format!("waiting: {why}"), "waiting", json!({ "reason": why.to_string() }))
+            }
+            SendNotice::Back => ("going on: the way out is back".into(), "back", json!({})),
+            SendNotice::Moved { address } => (
+                format!("our address has changed: sending from {address} from now on"),
+                "moved",
+                json!({ "address": address.to_string() }),
+            ),
+            SendNotice::Fragmenting => (
+                "the way out has become narrower than the datagrams: from now on they leave in fragments, of which none \
+                 may be lost; a smaller --dtu-size avoids that"
+                    .into(),
+                "fragmenting",
+                json!({}),
+            ),
+            SendNotice::Event(_) | SendNotice::Tick => return,
+        };
+        if let Some(progress) = &mut self.progress {
+            progress.line(&self.output, &line);
+        }
+        self.output.event(kind, fields);
+    }
+
     pub(super) fn close(mut self, report: &SendReport) -> Result<Exit, Failure> {
         if let Some(progress) = &mut self.progress {
             progress.clear();
         }
-        let incomplete: Vec<String> = incomplete(&report.sender);
+        let incomplete: Vec<String> = incomplete(&report.sender, self.args.group.draft);
         let exit = exit_code(report, &incomplete);
-        self.output.event("summary", summary(report, &self.name, self.size, exit));
-        self.output.result(&closing_table(report, self.size));
+        self.output.event("summary", summary(report, &self.name, self.size, exit, self.args.group.draft));
+        self.output.result(&closing_table(report, self.size, self.args.group.draft));
         let failure = |sentence: String| Err(Failure { sentence, exit });
         if let Some(error) = &report.error {
             return failure(error.to_string());
@@ -88,6 +117,9 @@ impl<'a> View<'a> {
                 "{} is in use by a transmission from {by}; wait for its end or choose another group or port",
                 self.args.to
             )),
+            SenderOutcome::Aborted { reason: cancel::ABORT_STATUS_TIMEOUT } if incomplete.is_empty() => failure(
+                "no receiver: who registered did not answer at its address; check the way from here to the receivers".into(),
+            ),
             SenderOutcome::Aborted { reason: cancel::ABORT_STATUS_TIMEOUT } => failure(format!(
                 "no receiver answers any more: {}; check their links, then send again: they keep what they have",
                 incomplete.join(", ")
@@ -129,13 +161,38 @@ fn outcome_word(outcome: &SenderOutcome) -> &'static str {
     }
 }
 
-/// The receivers that do not have everything, each with what became of it.
-fn incomplete(sender: &Sender) -> Vec<String> {
+/// Whether the receiver is known to have everything: it has said so now, has shown that it was it who said so (with
+/// `draft`, its word is enough), and nobody else bore its name before.
+pub(super) fn has_it(member: &Member, draft: bool) -> bool {
+    member.state == MemberState::Done && (draft || member.is_proven()) && member.replaced.is_none()
+}
+
+/// The receivers that are not known to have everything, each with what became of it.
+fn incomplete(sender: &Sender, draft: bool) -> Vec<String> {
     sender
         .members()
-        .filter(|(_, member)| member.state != MemberState::Done)
-        .map(|(_, member)| format!("{} ({})", member.label, state(&member.state)))
+        .filter(|(_, member)| !has_it(member, draft))
+        .map(|(_, member)| format!("{} ({})", member.label, standing(member, draft)))
         .collect()
+}
+
+/// How a receiver stands, in words.
+fn standing(member: &Member, draft: bool) -> String {
+    match (&member.state, member.replaced) {
+        (MemberState::Done, Some(address)) => {
+            format!("done, but the one at {address} that had its name before did not get everything")
+        }
+        (MemberState::Done, None) if !draft && !member.is_proven() => {
+            "says that it is done and cannot prove it; --draft believes it".into()
+        }
+        (MemberState::Invited, _) if member.remembered => {
+            "had it in an earlier run, and was not there to confirm that it still has".into()
+        }
+        (MemberState::Active, _) if !draft && !member.is_proven() => {
+            "registered, and never answered what was sent to its address".into()
+        }
+        (other, _) => state(other),
+    }
 }
 
 fn state(state: &MemberState) -> String {
@@ -162,8 +219,9 @@ fn quit_reason(reason: u32) -> String {
 
 fn no_receivers(args: &SendArgs, sender: &Sender) -> String {
     let group = args.to.ip();
-    if incomplete(sender).iter().any(|one| one.contains("declined")) {
-        return format!("no receiver takes part: {}", incomplete(sender).join(", "));
+    let missing = incomplete(sender, args.group.draft);
+    if missing.iter().any(|one| one.contains("declined")) {
+        return format!("no receiver takes part: {}", missing.join(", "));
     }
     if !group.is_multicast() {
         return format!(
@@ -299,11 +357,16 @@ fn receiver_lines(now: Time, sender: &Sender, began: Option<Time>, size: u64) ->
             member.label,
             percent(have, segments),
             percent(member.naked_dtus.min(sent), sent),
-            rate(size * have / segments, elapsed),
+            rate(part_of(size, have.saturating_sub(member.held.into()), segments), elapsed),
             if member.is_active() { String::new() } else { state(&member.state) }
         )
     };
-    sender.members().map(line).collect()
+    let mut lines: Vec<String> = sender.members().take(MOST_LINES).map(line).collect();
+    let more = sender.members().count().saturating_sub(MOST_LINES);
+    if let (Some(last), true) = (lines.last_mut(), more > 0) {
+        *last = format!("  and {} more", more + 1);
+    }
+    lines
 }
 
 /// The same for programs.
@@ -336,7 +399,7 @@ fn wire_bytes(sender: &Sender) -> u64 {
     stats.bytes + stats.datagrams * if sender.is_ipv6() { 48 } else { 28 }
 }
 
-fn closing_table(report: &SendReport, size_bytes: u64) -> String {
+fn closing_table(report: &SendReport, size_bytes: u64, draft: bool) -> String {
     let stats = report.sender.stats();
     let wire = wire_bytes(&report.sender);
     let mut table = Table::new(&[
@@ -352,7 +415,7 @@ fn closing_table(report: &SendReport, size_bytes: u64) -> String {
         let time = member.done_at.map_or_else(|| "-".into(), |at| at.since(Time::ZERO).to_string());
         table.row([
             member.label.clone(),
-            state(&member.state),
+            standing(member, draft),
             time,
             format!("{} DTUs", member.naked_dtus),
             percent(member.naked_dtus.min(sent), sent),
@@ -360,19 +423,43 @@ fn closing_table(report: &SendReport, size_bytes: u64) -> String {
         ]);
     }
     let passes = stats.dtus_per_pass.len();
+    let (table, whole) = (table.render(), size(size_bytes));
+    let Some(brought) = brought(&report.sender, size_bytes) else {
+        let nothing = "no data was sent";
+        return format!(
+            "{table}\n\n{whole} in {}, {nothing}, {} on the wire, -",
+            report.duration,
+            size(wire)
+        );
+    };
+    let believed = if draft { "\nreceivers were believed without proof, as --draft says" } else { "" };
     let overhead = wire as f64 / size_bytes.max(1) as f64;
     format!(
-        "{}\n\n{} in {} ({} of data), {passes} passes, {} on the wire, {overhead:.3} times the size, {}",
-        table.render(),
-        size(size_bytes),
+        "{table}\n\n{whole} in {} ({} of data), {passes} passes, {} on the wire, {overhead:.3} times the size, {}{believed}",
         report.duration,
         report.data_duration,
         size(wire),
-        rate(size_bytes, report.duration),
+        rate(brought, report.duration),
     )
 }
 
-fn summary(report: &SendReport, name: &str, size: u64, exit: Exit) -> Value {
+/// Bytes of the product that whoever is done and lacked the most has got now; `None` if no data was sent. Nobody is known
+/// in a group without registration: it is what was sent.
+fn brought(sender: &Sender, size: u64) -> Option<u64> {
+    let sent: u64 = sender.stats().dtus_per_pass.iter().sum();
+    let segments = u64::from(sender.geometry().segments());
+    let done = sender.members().filter(|(_, member)| member.state == MemberState::Done);
+    let lacked = done.map(|(_, member)| segments.saturating_sub(member.held.into())).max();
+    let lacked = if sender.members().next().is_none() { segments } else { lacked.unwrap_or(0) };
+    (sent > 0).then(|| part_of(size, lacked.min(sent), segments))
+}
+
+/// Bytes of so many of the segments of a product of this size.
+fn part_of(size: u64, count: u64, segments: u64) -> u64 {
+    (u128::from(size) * u128::from(count) / u128::from(segments.max(1))) as u64
+}
+
+fn summary(report: &SendReport, name: &str, size: u64, exit: Exit, draft: bool) -> Value {
     let stats = report.sender.stats();
     let members: Vec<Value> = report
         .sender
@@ -380,8 +467,9 @@ fn summary(report: &SendReport, name: &str, size: u64, exit: Exit) -> Value {
         .map(|(_, member)| {
             json!({
                 "receiver": member.label,
-                "state": state(&member.state),
-                "complete": member.state == MemberState::Done,
+                "state": standing(member, draft),
+                "complete": has_it(member, draft),
+                "proven": member.is_proven(),
                 "time_s": member.done_at.map(Time::as_secs_f64),
                 "naked_dtus": member.naked_dtus,
                 "naks": member.naks,

@@ -4,13 +4,15 @@ use std::fmt::Display;
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use farcast_core::Time;
 use farcast_report::timeline::{self, Fate, Timeline};
 use farcast_sim::history::{History, HistoryConfig, Lane, Point, Record, Wait, WaitFor, total};
 use farcast_sim::outcome::Replication;
 use farcast_sim::scenario::Scenario;
-use farcast_sim::star::{NakFate, Observer, Star};
+use farcast_sim::star::{NakFate, Observer, Pulse, Star};
 use farcast_sim::trace::{Trace, TraceConfig};
 use tempfile::NamedTempFile;
 
@@ -19,7 +21,13 @@ use crate::output::Output;
 use crate::{Failure, outputs};
 
 /// Writes what `args` ask for.
-pub(super) fn look(args: &SimulateArgs, scenario: &Scenario, output: &Output) -> Result<(), Failure> {
+pub(super) fn look(
+    args: &SimulateArgs,
+    scenario: &Scenario,
+    interrupted: &Arc<AtomicBool>,
+    output: &Output,
+) -> Result<(), Failure> {
+    let pulse = &Pulse::new(Arc::clone(interrupted));
     let scenario_file = args.scenario.as_deref().map(Path::new).filter(|path| path.is_file());
     outputs::distinct(&[
         ("the scenario", scenario_file),
@@ -27,7 +35,7 @@ pub(super) fn look(args: &SimulateArgs, scenario: &Scenario, output: &Output) ->
         ("--timeline", args.timeline.as_deref()),
     ])?;
     if let Some(path) = &args.trace {
-        let packets = trace(args, scenario, path)?;
+        let packets = trace(args, scenario, path, pulse)?;
         output.line(&format!("{}: {packets} packets of replication {}", path.display(), args.replication));
     }
     if let Some(path) = &args.timeline {
@@ -35,7 +43,7 @@ pub(super) fn look(args: &SimulateArgs, scenario: &Scenario, output: &Output) ->
             let sentence = "a timeline is drawn of a transfer with MFTP, and this scenario has none";
             return Err(Failure::usage(sentence.to_owned()));
         }
-        let page = page(args, scenario)?;
+        let page = page(args, scenario, pulse)?;
         let mut file = beside(path)?;
         file.write_all(page.as_bytes()).map_err(|error| cannot_write(path, &error))?;
         keep(file, path)?;
@@ -49,21 +57,24 @@ fn watch(
     args: &SimulateArgs,
     scenario: &Scenario,
     observer: &mut dyn Observer,
+    pulse: &Pulse,
 ) -> Result<Replication, Failure> {
     let config = scenario.star(args.seed, args.replication);
     let mut star = Star::new(config, Some(observer)).map_err(|error| Failure::usage(error.to_string()))?;
-    star.run();
+    if !star.run_while(pulse) {
+        return Err(super::interrupted_before("the replication to be looked at was over"));
+    }
     Ok(Replication::of(args.replication, &star, false))
 }
 
-fn trace(args: &SimulateArgs, scenario: &Scenario, path: &Path) -> Result<u64, Failure> {
+fn trace(args: &SimulateArgs, scenario: &Scenario, path: &Path, pulse: &Pulse) -> Result<u64, Failure> {
     let comment = format!("{}, seed {}, replication {}", title(args, scenario), args.seed, args.replication);
     let config = TraceConfig { comment, ..TraceConfig::default() };
     let file = beside(path)?;
     let writer = BufWriter::with_capacity(1 << 20, file.reopen()?);
     let mut trace =
         Trace::new(writer, scenario.sender(), &config).map_err(|error| Failure::usage(error.to_string()))?;
-    watch(args, scenario, &mut trace)?;
+    watch(args, scenario, &mut trace, pulse)?;
     let packets = trace.packets();
     trace.finish().and_then(|mut writer| writer.flush()).map_err(|error| cannot_write(path, &error))?;
     keep(file, path)?;
@@ -92,10 +103,10 @@ fn title<'a>(args: &'a SimulateArgs, scenario: &'a Scenario) -> &'a str {
     if scenario.name().is_empty() { name } else { scenario.name() }
 }
 
-fn page(args: &SimulateArgs, scenario: &Scenario) -> Result<String, Failure> {
+fn page(args: &SimulateArgs, scenario: &Scenario, pulse: &Pulse) -> Result<String, Failure> {
     let receivers = u32::try_from(scenario.receivers()).unwrap_or(u32::MAX);
     let mut history = History::new(receivers, HistoryConfig::default());
-    let replication = watch(args, scenario, &mut history)?;
+    let replication = watch(args, scenario, &mut history, pulse)?;
     let record = history.finish();
     let set: Vec<&str> = args.set.iter().map(String::as_str).collect();
     let changes = if set.is_empty() { String::new() } else { format!(", {}", set.join(", ")) };

@@ -321,13 +321,14 @@ pub(crate) fn digest(path: &Path) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// Asserts that two files, or two trees, are the same in names, bytes, permission bits and modification times of files.
+/// Asserts that two files, or two trees, are the same in names, bytes, modification times of files, and permission bits as
+/// far as the umask allows them.
 pub(crate) fn assert_same(sent: &Path, got: &Path) {
     let at = got.display();
     let (a, b) = (fs::symlink_metadata(sent).unwrap(), fs::symlink_metadata(got));
     let b = b.unwrap_or_else(|error| panic!("{at}: {error}"));
     assert_eq!(a.file_type(), b.file_type(), "{at}");
-    assert_eq!(a.mode() & 0o7777, b.mode() & 0o7777, "mode of {at}");
+    assert_eq!(received_mode(a.mode()), b.mode() & 0o7777, "mode of {at}");
     if a.is_dir() {
         assert_eq!(names(sent), names(got), "entries of {at}");
         for name in names(sent) {
@@ -338,6 +339,13 @@ pub(crate) fn assert_same(sent: &Path, got: &Path) {
     assert_eq!(a.len(), b.len(), "length of {at}");
     assert_eq!((a.mtime(), a.mtime_nsec()), (b.mtime(), b.mtime_nsec()), "modification time of {at}");
     assert!(digest(sent) == digest(got), "content of {at}");
+}
+
+/// The permission bits that a receiver gives to something new: the umask takes none of its owner's.
+fn received_mode(sent: u32) -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let umask = status.lines().find_map(|line| line.strip_prefix("Umask:")).unwrap();
+    sent & 0o777 & !(u32::from_str_radix(umask.trim(), 8).unwrap() & 0o077)
 }
 
 /// Asserts that no partial file and no journal is left anywhere below `dir`.
@@ -364,6 +372,36 @@ pub(crate) fn dress(path: &Path, mode: u32, mtime_ns: u64) {
     let file = fs::File::open(path).unwrap();
     file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_nanos(mtime_ns)).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// A receiver whose directory is a file system of its own, mounted with `options` out of everybody else's sight.
+pub(crate) fn into_mount(place: &Place, options: &str, args: &[&str]) -> Command {
+    need_root("a mount of its own");
+    let dir = place.path("ant");
+    fs::create_dir_all(&dir).unwrap();
+    let receive = place.receive_command("ant", args);
+    let list = place.path("left");
+    let script = format!(
+        "mount -t tmpfs -o {options} tmpfs '{0}' && \"$@\"; code=$?; ls -A '{0}' > '{1}'; exit $code",
+        dir.display(),
+        list.display()
+    );
+    let mut command = Command::new("unshare");
+    // A process namespace too, so that nothing outlives the test.
+    command.args([
+        "-m",
+        "-p",
+        "--fork",
+        "--kill-child",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        &script,
+        "sh",
+    ]);
+    command.arg(receive.get_program()).args(receive.get_args()).env("XDG_STATE_HOME", place.path("state"));
+    command
 }
 
 /// The journal of a receiver's first checkpoint, once it is there.
@@ -402,19 +440,33 @@ impl Hosts {
         ip(&["-n", &bridge, "link", "add", "br0", "type", "bridge", "mcast_snooping", "0"]);
         ip(&["-n", &bridge, "link", "set", "br0", "up"]);
         for n in 1..=count {
-            let (name, port) = (format!("{prefix}-{n}"), format!("port{n}"));
+            let name = format!("{prefix}-{n}");
             ip(&["netns", "add", &name]);
             hosts.names.push(name.clone());
-            ip(&[
-                "-n", &bridge, "link", "add", &port, "type", "veth", "peer", "name", "eth0", "netns", &name,
-            ]);
-            ip(&["-n", &bridge, "link", "set", &port, "master", "br0", "up"]);
-            ip(&["-n", &name, "address", "add", &format!("10.77.0.{n}/24"), "dev", "eth0"]);
-            ip(&["-n", &name, "address", "add", &format!("fd77::{n}/64"), "dev", "eth0", "nodad"]);
             ip(&["-n", &name, "link", "set", "lo", "up"]);
-            ip(&["-n", &name, "link", "set", "eth0", "up"]);
+            hosts.plug(n);
         }
         hosts
+    }
+
+    /// Gives host `n` its `eth0`, with its addresses, as a new interface.
+    pub(crate) fn plug(&self, n: usize) {
+        let (bridge, name, port) = (&self.names[0], &self.names[n], format!("port{n}"));
+        // The same hardware address each time, as of one card that is plugged again.
+        let card = format!("02:77:00:00:00:{n:02x}");
+        ip(&[
+            "-n", bridge, "link", "add", &port, "type", "veth", "peer", "name", "eth0", "address", &card,
+            "netns", name,
+        ]);
+        ip(&["-n", bridge, "link", "set", &port, "master", "br0", "up"]);
+        ip(&["-n", name, "address", "add", &format!("10.77.0.{n}/24"), "dev", "eth0"]);
+        ip(&["-n", name, "address", "add", &format!("fd77::{n}/64"), "dev", "eth0", "nodad"]);
+        ip(&["-n", name, "link", "set", "eth0", "up"]);
+    }
+
+    /// Takes the `eth0` of host `n` away, as one on USB that is unplugged.
+    pub(crate) fn unplug(&self, n: usize) {
+        ip(&["-n", &self.names[n], "link", "delete", "eth0"]);
     }
 
     /// `command`, to be run at host `n`.
@@ -439,6 +491,24 @@ impl Hosts {
             let shown = show.arg("-tentative").output().unwrap().stdout;
             String::from_utf8_lossy(&shown).contains("fe80:")
         });
+    }
+
+    /// Lets nothing pass to and from host `n`, somewhere on the way, until [`mend`](Self::mend).
+    pub(crate) fn cut(&self, n: usize) {
+        let rule = format!(
+            "table bridge cut {{\nchain on_the_way {{\ntype filter hook forward priority 0;\n\
+             iifname \"port{n}\" drop\noifname \"port{n}\" drop\n}}\n}}\n"
+        );
+        self.nft_on_the_way(&[&rule]);
+    }
+
+    /// Lets everything pass again.
+    pub(crate) fn mend(&self) {
+        self.nft_on_the_way(&["delete", "table", "bridge", "cut"]);
+    }
+
+    fn nft_on_the_way(&self, args: &[&str]) {
+        run(Command::new("ip").args(["netns", "exec", &self.names[0], "nft"]).args(args));
     }
 
     /// Lets host `n` lose `percent` of the UDP datagrams that come in, each on its own.

@@ -200,7 +200,7 @@ fn types_that_are_not_assigned_are_refused() {
 
 #[test]
 fn mandatory_parameters_must_be_there() {
-    let mandatory: [(&str, &[u16]); 12] = [
+    let mandatory: [(&str, &[u16]); 13] = [
         ("query", &[0x0102, 0x0115]),
         ("join", &[0x0102, 0x0116, 0x0115]),
         ("leave", &[0x0116]),
@@ -213,6 +213,7 @@ fn mandatory_parameters_must_be_there() {
         ("status_request", &[0x0117, 0x0104, 0x010B, 0x0122]),
         ("abort", &[0x0106]),
         ("quit", &[0x0106]),
+        ("grant", &[0x0107, 0x7F0F]),
     ];
     for (name, kinds) in mandatory {
         for &kind in kinds {

@@ -15,9 +15,10 @@ use proptest::prelude::*;
 use super::{assemble, assert_stable, encode_whole, with_length};
 use crate::message::{
     Abort, Ack, Announce, AnnounceOptions, Body, ClientId, Completion, Data, DataKind, DeclineReason, Done,
-    Echo, End, GroupModel, Join, Leave, Message, Nak, Query, Quit, Registration, RegistrationEntry, Standing,
-    StatusRequest, StatusType,
+    Echo, End, Grant, GroupModel, Join, Leave, Message, Nak, Query, Quit, Registration, RegistrationEntry,
+    Standing, StatusRequest, StatusType,
 };
+use crate::proof::{Proof, Token};
 use crate::wire::{Packet, decode, encode, encoded_len};
 
 /// A number, often one of the extremes.
@@ -101,7 +102,8 @@ fn announce() -> impl Strategy<Value = Body> {
         any::<u32>().prop_map(u64::from)
     ];
     let texts = (text(64), text(256), maybe(text(64)));
-    let optional = (maybe(number()), maybe(number()), maybe(number()), maybe(any::<[u8; 32]>()));
+    let optional =
+        (maybe(number()), maybe(number()), maybe(number()), maybe(any::<[u8; 32]>()), maybe(proof()));
     let listed = maybe(list((client(), standing()), 0..20));
     (addresses, options(), any::<[u32; 5]>(), product_size, texts, optional, listed).prop_map(
         |(addresses, options, numbers, product_size, texts, optional, hosts)| {
@@ -125,6 +127,7 @@ fn announce() -> impl Strategy<Value = Body> {
                 backoff_window_ms: optional.1,
                 product_id: optional.3,
                 parity_symbols: optional.2,
+                commitment: optional.4,
             }))
         },
     )
@@ -134,11 +137,18 @@ fn registration() -> impl Strategy<Value = Body> {
     let response = prop_oneof![Just(Ok(())), decline().prop_map(Err)];
     let entry = (client(), maybe(number()), response)
         .prop_map(|(client, serial, response)| RegistrationEntry { client, serial, response });
-    (socket(), list(entry, 1..20), maybe(text(64)), maybe(number()), maybe(number())).prop_map(
-        |(server, entries, name, segments_held, receive_buffer_bytes)| {
-            Body::Registration(Registration { server, entries, name, segments_held, receive_buffer_bytes })
+    let optional = (maybe(text(64)), maybe(number()), maybe(number()), maybe(proof()));
+    (socket(), list(entry, 1..20), optional).prop_map(
+        |(server, entries, (name, segments_held, receive_buffer_bytes, nonce))| {
+            let registration =
+                Registration { server, entries, name, segments_held, receive_buffer_bytes, nonce };
+            Body::Registration(registration)
         },
     )
+}
+
+fn proof() -> impl Strategy<Value = Proof> {
+    any::<[u8; 8]>().prop_map(Proof)
 }
 
 fn missing() -> impl Strategy<Value = Bitmap> {
@@ -195,6 +205,8 @@ fn endings() -> impl Strategy<Value = Body> {
             text
         })),
         (socket(), socket()).prop_map(|(server, response)| Body::End(End { server, response })),
+        (client(), any::<[u8; 16]>())
+            .prop_map(|(client, token)| Body::Grant(Grant { client, token: Token(token) })),
     ]
 }
 
@@ -207,7 +219,11 @@ fn control() -> impl Strategy<Value = Message> {
         3 => status(),
         5 => endings(),
     ];
-    (any::<u32>(), body).prop_map(|(transmission, body)| Message { transmission, body })
+    (any::<u32>(), body, maybe(proof())).prop_map(|(transmission, body, proof)| Message {
+        transmission,
+        body,
+        proof,
+    })
 }
 
 /// A run of up to six DTUs, of lengths that fit a datagram.
@@ -220,7 +236,7 @@ fn data_run() -> impl Strategy<Value = Message> {
     (any::<u32>(), 1..=u32::MAX, ordinal(), any::<bool>(), run, lens).prop_map(
         |(transmission, pass, block, parity, dtus, (len, last_len))| {
             let kind = if parity { DataKind::Parity } else { DataKind::Source };
-            Message { transmission, body: Body::Data(Data { pass, block, kind, dtus, len, last_len }) }
+            Message::new(transmission, Body::Data(Data { pass, block, kind, dtus, len, last_len }))
         },
     )
 }

@@ -9,9 +9,10 @@ use farcast_core::{Bitmap, Run};
 
 use crate::message::{
     Abort, Ack, Announce, AnnounceOptions, Body, ClientId, Completion, Data, DataKind, DeclineReason, Done,
-    Echo, End, GroupModel, Join, Leave, Message, Nak, Query, Quit, Registration, RegistrationEntry, Standing,
-    StatusRequest, StatusType, cancel,
+    Echo, End, Grant, GroupModel, Join, Leave, Message, Nak, Query, Quit, Registration, RegistrationEntry,
+    Standing, StatusRequest, StatusType, cancel,
 };
+use crate::proof::{Proof, Token};
 use crate::wire::{decode, encode, encoded_len};
 
 pub(super) struct Vector {
@@ -20,12 +21,19 @@ pub(super) struct Vector {
     pub(super) message: Message,
 }
 
+/// The proof in those vectors that have one.
+const PROOF: Proof = Proof([1, 2, 3, 4, 5, 6, 7, 8]);
+
 macro_rules! vector {
+    ($name:literal, $transmission:literal, $body:expr, $proof:expr) => {{
+        let plain: Vector = vector!($name, $transmission, $body);
+        Vector { message: Message { proof: Some($proof), ..plain.message }, ..plain }
+    }};
     ($name:literal, $transmission:literal, $body:expr) => {
         Vector {
             name: $name,
             bytes: parse(include_str!(concat!("../../../../../vectors/mftp/", $name, ".hex"))),
-            message: Message { transmission: $transmission, body: $body },
+            message: Message::new($transmission, $body),
         }
     };
 }
@@ -133,6 +141,7 @@ fn full_announcement() -> Announce {
         backoff_window_ms: Some(1000),
         product_id: Some(core::array::from_fn(|i| i as u8)),
         parity_symbols: Some(64),
+        commitment: None,
     }
 }
 
@@ -162,6 +171,7 @@ fn minimal_announcement() -> Announce {
         backoff_window_ms: None,
         product_id: None,
         parity_symbols: None,
+        commitment: None,
     }
 }
 
@@ -197,6 +207,7 @@ fn registrations() -> Vec<Vector> {
         name: None,
         segments_held: None,
         receive_buffer_bytes: None,
+        nonce: None,
     };
     let farcast = Registration {
         name: Some("rx-07".to_string()),
@@ -204,6 +215,8 @@ fn registrations() -> Vec<Vector> {
         receive_buffer_bytes: Some(8 << 20),
         ..plain(vec![entry(GLOBAL, None, Ok(()))])
     };
+    let nonce = Registration { nonce: Some(PROOF), ..plain(vec![entry(GLOBAL, None, Ok(()))]) };
+    let token = Token(core::array::from_fn(|i| 0x10 + i as u8));
     let decline = vec![entry(CLIENT_8, None, Err(DeclineReason::AlreadyHave))];
     let aggregated = vec![
         entry(CLIENT, Some(1), Ok(())),
@@ -215,6 +228,8 @@ fn registrations() -> Vec<Vector> {
         vector!("registration_farcast", 0x5EED_0001, Body::Registration(farcast)),
         vector!("registration_decline", 0x5EED_0001, Body::Registration(plain(decline))),
         vector!("registration_aggregated", 0x5EED_0001, Body::Registration(plain(aggregated))),
+        vector!("registration_proven", 0x5EED_0001, Body::Registration(nonce), PROOF),
+        vector!("grant", 0x5EED_0001, Body::Grant(Grant { client: GLOBAL, token }), PROOF),
     ]
 }
 
@@ -358,7 +373,7 @@ fn every_message_type_has_a_vector_and_every_vector_a_message() {
         all.iter().map(|vector| u16::from_be_bytes([vector.bytes[2], vector.bytes[3]])).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    assert_eq!(kinds, (1..=0xF).chain([0x15]).collect::<Vec<_>>());
+    assert_eq!(kinds, (1..=0xF).chain([0x15, 0x7F01]).collect::<Vec<_>>());
 
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/mftp");
     let files = std::fs::read_dir(directory).expect("the directory of vectors");

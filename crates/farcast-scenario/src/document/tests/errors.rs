@@ -190,7 +190,7 @@ fn quantities_without_a_unit() {
     assert_eq!(
         forward("delay = 0.25"),
         "scenarios/x.toml:4: link.forward.delay: 0.25 has no unit; \
-         a number needs one of the units ns, us, ms, s, min, h, as in \"250 ms\""
+         a number needs one of the units ns, us, ms, s, min, h, d, as in \"250 ms\""
     );
     assert_eq!(
         forward("queue = 65536"),
@@ -200,7 +200,7 @@ fn quantities_without_a_unit() {
     assert_eq!(
         forward("delay = \"250\""),
         "scenarios/x.toml:4: link.forward.delay: \"250\" is not a time; \
-         a number needs one of the units ns, us, ms, s, min, h, as in \"250 ms\""
+         a number needs one of the units ns, us, ms, s, min, h, d, as in \"250 ms\""
     );
 }
 

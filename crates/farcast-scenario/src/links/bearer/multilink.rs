@@ -96,6 +96,10 @@ fn calls(table: &mut Reader<'_>) -> Result<Option<Calls>, DocumentError> {
     let Some(time_between_drops) = table.optional_span("time_between_drops")? else {
         return Ok(None);
     };
+    if time_between_drops < super::SHORTEST {
+        let wrong = "calls would do nothing but drop";
+        return Err(table.refuse("time_between_drops", wrong, "1 ms or more"));
+    }
     let redial = table.span_or("redial", Span::from_secs(30))?;
     let detections = [("carrier", Known::Carrier), ("echo", Known::Echo)];
     // The keys of both are known in any case, so that one can be tried in place of the other.

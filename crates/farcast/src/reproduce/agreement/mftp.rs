@@ -12,7 +12,7 @@ use farcast_emu::emulation::Emulation;
 use farcast_emu::host::{DEVICE, Host};
 use farcast_files::{Durability, Options, Outgoing};
 use farcast_mftp::{ClientId, Pace, Product, ReceiverConfig, ReceiverEvent, SenderConfig, SenderEvent};
-use farcast_net::{NetError, ReceiveNotice, ReceiveOptions, SendOptions, SocketOptions};
+use farcast_net::{NetError, ReceiveNotice, ReceiveOptions, SendNotice, SendOptions, SocketOptions};
 
 use super::cases::RECEIVERS;
 use super::runs::{Ending, Job, Outcome, failure, hurry};
@@ -96,12 +96,12 @@ fn send(
         private: config.private,
         socket: socket(),
         burst: Span::ZERO,
-        done: Vec::new(),
+        remembered: Vec::new(),
     };
     let (start, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let mut began = None;
-    let mut observer = |_: Time, _: &farcast_mftp::Sender, event: Option<&SenderEvent>| {
-        if let Some(SenderEvent::Pass { pass: 1, .. }) = event {
+    let mut observer = |_: Time, _: &farcast_mftp::Sender, notice: &SendNotice<'_>| {
+        if let SendNotice::Event(SenderEvent::Pass { pass: 1, .. }) = notice {
             began = Some(ending.clock.now());
         }
         // What the sender says to nobody is not waited for.
@@ -141,6 +141,7 @@ fn receive(
     let options = ReceiveOptions {
         from: sender.public,
         source: None,
+        accept: Vec::new(),
         into: into.into(),
         files: Options { durability: Durability::NoSync, ..Options::default() },
         socket: socket(),
@@ -148,6 +149,7 @@ fn receive(
         discard: false,
         simulate_loss: Probability::ZERO,
         seed,
+        wait_for_room: Span::ZERO,
     };
     let (mut completed, mut ready) = (None, Some(ready));
     let mut observer = |_: Time, _: &farcast_mftp::Receiver, notice: &ReceiveNotice<'_>| match notice {

@@ -1,0 +1,203 @@
+//! Which parts of files are right, and what is done about those that are not.
+
+use core::ops::Range;
+
+use farcast_core::{Bitmap, Run};
+
+use super::delivery::{Delivery, Stage};
+use super::{Happening, Incoming};
+use crate::layout::{Geometry, Piece};
+use crate::transfer::Space;
+use crate::tree::{GROUP_LEN, Tree};
+use crate::{EntryKind, StoreError};
+
+/// How often the same part, or the head, may be found damaged. Noise on the way does not strike one place so often.
+pub(super) const MOST_DAMAGES: u32 = 10;
+
+impl Incoming {
+    /// Drops all that is known of damaged parts, so that they can be received again.
+    pub(super) fn forget_damaged(&mut self) -> Result<(), StoreError> {
+        let Some(delivery) = &mut self.delivery else { return Ok(()) };
+        let mut hopeless = None;
+        for (file, part) in core::mem::take(&mut delivery.damaged) {
+            let times = delivery.damages.entry((file, part)).or_default();
+            *times += 1;
+            let again = *times < MOST_DAMAGES;
+            let lost = delivery.forget(file, part, &self.geometry);
+            if let Some(lost) = lost {
+                self.held.remove_run(lost);
+                delivery.recount(&self.geometry.bytes(lost), &self.held, &self.geometry);
+                let index = Some(delivery.layout.spans()[file].entry);
+                self.happenings.push(Happening::Damaged { index, lost });
+                self.changed = true;
+            }
+            // An empty file with a wrong digest has nothing that could come again.
+            if lost.is_none() || !again {
+                hopeless.get_or_insert(file);
+            }
+        }
+        match hopeless {
+            Some(file) => {
+                Err(StoreError::DigestMismatch { path: delivery.root.full(&delivery.entry(file).path) })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Delivery {
+    /// What is known of the content of `file`.
+    pub(super) fn tree(&mut self, file: usize) -> &mut Tree {
+        let Self { files, layout, manifest, .. } = self;
+        let span = &layout.spans()[file];
+        let parted = !manifest.entries()[span.entry].parts.is_empty();
+        files[file].tree.get_or_insert_with(|| Box::new(Tree::new(span.size, parted)))
+    }
+
+    /// Whether the byte at `offset` of `file` needs no more to be received.
+    pub(super) fn is_settled(&self, file: usize, offset: u64) -> bool {
+        let verified = |tree: &Tree| tree.is_verified(tree.part_at(offset));
+        self.is_done(file) || self.files[file].tree.as_deref().is_some_and(verified)
+    }
+
+    /// The beginning of `piece` that lies in one part.
+    pub(super) fn within_part(&self, piece: Piece) -> Piece {
+        let Some(tree) = piece.file.and_then(|file| self.files[file].tree.as_deref()) else { return piece };
+        let end = tree.part_bytes(tree.part_at(piece.offset)).end;
+        Piece { len: piece.len.min(end - piece.offset), ..piece }
+    }
+
+    /// Notes that `bytes` of the product have been written and are held: hashes groups that are now complete, and checks
+    /// parts that are.
+    pub(super) fn arrived(&mut self, bytes: Range<u64>, held: &Bitmap, geometry: &Geometry) {
+        let mut at = bytes.start;
+        while at < bytes.end
+            && let Some(piece) = self.layout.first_piece(at..bytes.end)
+        {
+            at += piece.len;
+            let Some(file) = piece.file.filter(|file| !self.is_done(*file)) else { continue };
+            for group in piece.offset / GROUP_LEN..=(piece.offset + piece.len - 1) / GROUP_LEN {
+                self.check_group(file, group, held, geometry);
+            }
+            self.files[file].missing -= piece.len;
+            if self.files[file].missing == 0 {
+                self.ready.push_back(file);
+            }
+        }
+    }
+
+    fn check_group(&mut self, file: usize, group: u64, held: &Bitmap, geometry: &Geometry) {
+        let span = self.layout.spans()[file];
+        let is_held = |bytes: Range<u64>| {
+            let run = geometry.touching(&(span.start + bytes.start..span.start + bytes.end));
+            run.is_some_and(|run| held.count_in(run) == run.count())
+        };
+        let start = group * GROUP_LEN;
+        if self.is_settled(file, start) || !is_held(start..span.size.min(start + GROUP_LEN)) {
+            return;
+        }
+        self.hash_group(file, group);
+        let tree = self.tree(file);
+        let part = tree.part_at(start);
+        // A file without parts is checked when it gets its name.
+        if tree.parts() > 1 && is_held(tree.part_bytes(part)) {
+            // What cannot be read now is read again when the file is complete, and the error told then.
+            if let Ok(false) = self.check_part(file, part) {
+                self.damaged.insert((file, part));
+            }
+        }
+    }
+
+    fn hash_group(&mut self, file: usize, group: u64) {
+        let mut scratch = core::mem::take(&mut self.scratch);
+        // A group that cannot be read now is read again when its part is complete, and the error told then.
+        if self.read_group(file, group, &mut scratch).is_ok() {
+            self.tree(file).insert(group, &scratch);
+        }
+        self.scratch = scratch;
+    }
+
+    /// Whether `part` of `file`, which has all its bytes, is right.
+    pub(super) fn check_part(&mut self, file: usize, part: u32) -> Result<bool, StoreError> {
+        if self.tree(file).is_verified(part) {
+            return Ok(true);
+        }
+        let Some(tree) = self.files[file].tree.take() else { return Ok(false) };
+        let mut scratch = core::mem::take(&mut self.scratch);
+        let found = tree.value(part, &mut scratch, |group, buffer| self.read_group(file, group, buffer));
+        self.scratch = scratch;
+        self.files[file].tree = Some(tree);
+        let right = found? == self.expected(file, part);
+        if right {
+            self.tree(file).set_verified(part);
+        }
+        Ok(right)
+    }
+
+    /// The value that `part` of `file` has to have.
+    fn expected(&self, file: usize, part: u32) -> [u8; 32] {
+        let entry = self.entry(file);
+        match (entry.parts.get(part as usize), entry.kind) {
+            (Some(value), _) => *value,
+            (None, EntryKind::File { digest, .. }) => digest,
+            (None, EntryKind::Directory) => [0; 32],
+        }
+    }
+
+    /// Checks every part of `file`, which has all its bytes; whether all are right.
+    pub(super) fn check_parts(&mut self, file: usize) -> Result<bool, StoreError> {
+        let mut right = true;
+        for part in 0..self.tree(file).parts() {
+            if !self.check_part(file, part)? {
+                self.damaged.insert((file, part));
+                right = false;
+            }
+        }
+        Ok(right)
+    }
+
+    /// Notes that nothing of the partial of `file` can be relied on.
+    pub(super) fn doubt(&mut self, file: usize) {
+        let parts = self.tree(file).parts();
+        self.damaged.extend((0..parts).map(|part| (file, part)));
+    }
+
+    /// Forgets `part` of `file` and what shares a segment with it; those segments, if it has any.
+    fn forget(&mut self, file: usize, part: u32, geometry: &Geometry) -> Option<Run> {
+        let start = self.layout.spans()[file].start;
+        let bytes = self.tree(file).part_bytes(part);
+        let run = geometry.touching(&(start + bytes.start..start + bytes.end))?;
+        self.tree(file).clear(part);
+        self.distrust(geometry.bytes(run));
+        Some(run)
+    }
+
+    /// What is there of `bytes`, which are to be received again, may be damaged: save what was found right.
+    fn distrust(&mut self, bytes: Range<u64>) {
+        let mut at = bytes.start;
+        while at < bytes.end
+            && let Some(piece) = self.layout.first_piece(at..bytes.end)
+        {
+            let piece = self.within_part(piece);
+            at += piece.len;
+            let Some(file) = piece.file.filter(|file| !self.is_settled(*file, piece.offset)) else {
+                continue;
+            };
+            let state = &mut self.files[file];
+            if let Stage::Partial(space) = &mut state.stage {
+                *space = Space::Unknown;
+            }
+            if let Some(tree) = &mut state.tree {
+                tree.clear(tree.part_at(piece.offset));
+            }
+        }
+    }
+
+    /// Counts anew what is missing of the files that have any of `bytes`.
+    fn recount(&mut self, bytes: &Range<u64>, held: &Bitmap, geometry: &Geometry) {
+        let files: Vec<usize> = self.layout.pieces(bytes.clone()).filter_map(|piece| piece.file).collect();
+        for file in files {
+            self.count_missing_of(file, held, geometry);
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! Who is who: registrations, tokens, and claims to a name that is taken (draft §11.1; [`proof`](crate::proof)).
+//!
+//! With a secret, a registration is a claim until it has come again with the proof of the token that was sent to its
+//! source. Until then the receiver is served, but not waited for in an open group, and gives way to one that has
+//! shown more. Who starts again is known by its nonce. A member that has proved itself is not replaced by a claim while it is
+//! not given up, and if it is replaced then, that is told.
+
+use core::net::SocketAddr;
+
+use farcast_core::engine::Reject;
+use farcast_core::{Span, Time, Transmit};
+
+use alloc::vec::Vec;
+
+use super::members::{self, Member, MemberState};
+use super::{Phase, Sender, Timer};
+use crate::config::Group;
+use crate::event::SenderEvent;
+use crate::message::{Abort, Body, ClientId, DeclineReason, Echo, Grant, Message, Registration, cancel};
+use crate::proof::Proof;
+
+/// The nonce of receivers that have none.
+const NO_NONCE: Proof = Proof([0; 8]);
+/// How many receivers without proofs are remembered to have shown where they are.
+const VOUCHED: usize = 64;
+/// Between two tokens for one member.
+const GRANT_PAUSE: Span = Span::from_millis(100);
+
+/// Who registers, and what it has shown.
+#[derive(Clone, Copy)]
+struct Claim {
+    client: ClientId,
+    source: SocketAddr,
+    nonce: Option<Proof>,
+    /// Whether it is where it says.
+    shown: bool,
+}
+
+impl Sender {
+    pub(super) fn registration(
+        &mut self,
+        now: Time,
+        source: SocketAddr,
+        m: &Registration,
+        message: &Message,
+    ) -> Result<(), Reject> {
+        if m.server != self.config.server {
+            return Err(Reject::OtherSession);
+        }
+        if !self.has_members() || matches!(self.phase, Phase::Completing | Phase::Aborting) {
+            return Err(Reject::Unexpected);
+        }
+        let mut result = Ok(());
+        // Nobody can prove several names at once, and nobody is to fill the group with one datagram.
+        let entries = if self.config.secret.is_some() { &m.entries[..1] } else { &m.entries[..] };
+        for entry in entries {
+            let shown = self.has_shown(source, entry.client, m.nonce, message);
+            let claim = Claim { client: entry.client, source, nonce: m.nonce, shown };
+            let one = match entry.response {
+                Ok(()) => self.register(now, claim, m),
+                Err(reason) => self.decline(now, claim, reason, m),
+            };
+            result = result.and(one);
+        }
+        self.try_start(now);
+        if entries.len() < m.entries.len() { result.and(Err(Reject::Limit)) } else { result }
+    }
+
+    /// Whether the sender of `message` has shown that it is at `source`.
+    fn has_shown(
+        &self,
+        source: SocketAddr,
+        client: ClientId,
+        nonce: Option<Proof>,
+        message: &Message,
+    ) -> bool {
+        self.config.secret.is_none()
+            || match nonce {
+                Some(nonce) => self.proves(message, client, source, nonce),
+                None => self.vouched.contains(&(client, source)),
+            }
+    }
+
+    /// Whether `message` has the proof of the token of `client` at `address`.
+    pub(super) fn proves(
+        &self,
+        message: &Message,
+        client: ClientId,
+        address: SocketAddr,
+        nonce: Proof,
+    ) -> bool {
+        let (Some(secret), Some(proof)) = (self.config.secret, message.proof) else { return false };
+        secret.token(self.config.transmission, client, address, nonce).prove(message) == proof
+    }
+
+    fn register(&mut self, now: Time, claim: Claim, m: &Registration) -> Result<(), Reject> {
+        let late = self.phase != Phase::Announcing;
+        let Some(member) = self.members.get_mut(claim.client) else {
+            return self.register_stranger(now, claim, m);
+        };
+        if late && !self.config.late_entry && !member.is_active() {
+            return Err(Reject::Unexpected);
+        }
+        let taking_part = member.is_active() || member.state == MemberState::Done;
+        let known = member.address;
+        match known {
+            Some(address) if address == claim.source && member.nonce == claim.nonce => {
+                // It has missed its confirmation, or its token.
+                member.confirmations = 0;
+                member.validated |= claim.shown;
+                self.ask_to_show(now, claim);
+                if taking_part {
+                    self.confirm_soon(now);
+                    return Ok(());
+                }
+                if self.config.secret.is_some() && !claim.shown {
+                    return Err(Reject::Unproven);
+                }
+            }
+            Some(address) if self.config.secret.is_some() => {
+                let proven = member.is_proven();
+                let again = match claim.nonce {
+                    Some(nonce) => member.nonce == Some(nonce) || address == claim.source,
+                    // One that has proofs does not come back without.
+                    None => address == claim.source && !proven,
+                };
+                if !claim.shown {
+                    self.ask_to_show(now, claim);
+                    return Err(Reject::Unproven);
+                }
+                if !again && member.validated {
+                    if taking_part {
+                        return self.probe(now, claim, m);
+                    }
+                    // Who was given up, has declined or left, and may come back, knows nothing of this one.
+                    member.replaced.get_or_insert(address);
+                }
+            }
+            Some(address) => {
+                if member.name != m.name || address.ip() != claim.source.ip() && m.name.is_none() {
+                    return self.refuse(now, claim, true);
+                }
+                if taking_part {
+                    return self.probe(now, claim, m);
+                }
+            }
+            None => {}
+        }
+        self.admit(now, claim, m);
+        Ok(())
+    }
+
+    fn register_stranger(&mut self, now: Time, claim: Claim, m: &Registration) -> Result<(), Reject> {
+        let Group::OpenLimited { limit } = self.config.group else { return self.refuse(now, claim, false) };
+        let late = self.phase != Phase::Announcing;
+        if late && !self.config.late_entry {
+            return Err(Reject::Unexpected);
+        }
+        let full = self.members.len() >= limit as usize;
+        // Once data runs, and where somebody would have to go for it, a claim is not enough.
+        if (late || full) && self.config.secret.is_some() && !claim.shown {
+            self.ask_to_show(now, claim);
+            return Err(if full { Reject::Limit } else { Reject::Unproven });
+        }
+        if full {
+            // A registration beyond the limit is simply passed over (draft §12.2.1).
+            let claimed = |(_, m): &(&ClientId, &Member)| !m.validated && m.state != MemberState::Done;
+            let claimed = self.members.iter().find(claimed).filter(|_| self.config.secret.is_some());
+            let claimed = claimed.map(|(&id, _)| id).ok_or(Reject::Limit)?;
+            self.members.remove(claimed);
+        }
+        let label = members::label(claim.client, m.name.as_ref(), claim.source);
+        self.members.insert(claim.client, Member::new(label, MemberState::Invited));
+        self.admit(now, claim, m);
+        Ok(())
+    }
+
+    fn admit(&mut self, now: Time, claim: Claim, m: &Registration) {
+        if let Some(announced) = self.first_announce {
+            self.sample_round_trip(announced, now);
+        }
+        let newest = self.flight.newest();
+        let Some(member) = self.members.get_mut(claim.client) else { return };
+        member.address = Some(claim.source);
+        if matches!(self.config.group, Group::OpenLimited { .. }) {
+            member.label = members::label(claim.client, m.name.as_ref(), claim.source);
+        }
+        member.name.clone_from(&m.name);
+        member.receive_buffer = m.receive_buffer_bytes;
+        member.held = m.segments_held.unwrap_or(0).min(self.geometry.segments());
+        (member.nonce, member.validated) = (claim.nonce, claim.shown);
+        member.contender = None;
+        member.forget_missing();
+        (member.confirmations, member.silent_rounds, member.heard, member.done_at) = (0, 0, true, None);
+        (member.silent_since, member.progress_at, member.loose) = (None, now, false);
+        // What left before it came is not in its window.
+        member.acked = newest;
+        let held = member.held;
+        self.members.change(claim.client, MemberState::Active);
+        self.events.push_back(SenderEvent::Registered { client: claim.client, address: claim.source, held });
+        self.ask_to_show(now, claim);
+        self.confirm_soon(now);
+    }
+
+    /// Sends who has not shown where it is what it can show that with, to where it says that it is: a token, or, for
+    /// receivers without proofs, an echo. Neither is longer than the registration.
+    fn ask_to_show(&mut self, now: Time, claim: Claim) {
+        if claim.shown {
+            return;
+        }
+        let Some(secret) = self.config.secret else { return };
+        let transmission = self.config.transmission;
+        let token = secret.token(transmission, claim.client, claim.source, claim.nonce.unwrap_or(NO_NONCE));
+        let message = if claim.nonce.is_some() {
+            let body = Body::Grant(Grant { client: claim.client, token });
+            Message { transmission, body, proof: claim.nonce.map(|nonce| self.grant_proof(nonce)) }
+        } else {
+            let data = Some(token.0.to_vec());
+            Message::new(0, Body::Echo(Echo { sequence: claim.client.0, data, hosts: None }))
+        };
+        let ours = |m: &&mut Member| m.address == Some(claim.source) && m.nonce == claim.nonce;
+        if let Some(member) = self.members.get_mut(claim.client).filter(ours) {
+            // Its first token does not wait behind strangers; more of them come as strangers' do.
+            match member.granted.replace(now) {
+                None => self.outbox.push_back(Transmit::new(message, claim.source)),
+                Some(at) if now.since(at) < GRANT_PAUSE => member.granted = Some(at),
+                Some(_) => drop(self.reply(now, message, claim.source)),
+            }
+        } else {
+            self.reply(now, message, claim.source);
+        }
+    }
+
+    /// Asks the member `client`, which said something without a proof, to show who it is.
+    pub(super) fn ask_member_to_show(&mut self, now: Time, client: ClientId) {
+        let Some(member) = self.members.get(&client).filter(|m| !m.validated) else { return };
+        if let Some(source) = member.address {
+            self.ask_to_show(now, Claim { client, source, nonce: member.nonce, shown: false });
+        }
+    }
+
+    fn decline(
+        &mut self,
+        now: Time,
+        claim: Claim,
+        reason: DeclineReason,
+        m: &Registration,
+    ) -> Result<(), Reject> {
+        let other = |m: &Member| m.nonce.is_some() || m.address.is_some_and(|a| a.ip() != claim.source.ip());
+        if claim.nonce.is_none() && self.members.get(&claim.client).is_some_and(other) {
+            return Err(Reject::Stranger);
+        }
+        if !claim.shown {
+            self.ask_to_show(now, claim);
+            // A receiver without proofs says it once: it counts as soon as it has shown where it is.
+            if let Some(member) = self.members.get_mut(claim.client).filter(|_| claim.nonce.is_none()) {
+                member.refusal = Some((claim.source, reason));
+            }
+            return Err(Reject::Unproven);
+        }
+        if let (false, Group::OpenLimited { limit }) =
+            (self.members.contains_key(&claim.client), &self.config.group)
+        {
+            // Nobody waits for it, but the user sees why it stays out.
+            if self.members.len() >= *limit as usize {
+                return Err(Reject::Limit);
+            }
+            let label = members::label(claim.client, m.name.as_ref(), claim.source);
+            self.members.insert(claim.client, Member::new(label, MemberState::Invited));
+        }
+        let member = self.members.get_mut(claim.client).ok_or(Reject::Stranger)?;
+        // Once it has registered, only the host that did may take that back.
+        let other = member.nonce.is_some() && member.nonce != claim.nonce;
+        if other || member.address.is_some_and(|address| address.ip() != claim.source.ip()) {
+            return Err(Reject::Stranger);
+        }
+        match member.state {
+            MemberState::Invited | MemberState::Active => {
+                member.validated |= claim.shown;
+                // Who comes under this name later is the same, or is told apart.
+                if claim.shown && claim.nonce.is_some() {
+                    (member.address, member.nonce) = (Some(claim.source), claim.nonce);
+                }
+                self.members.change(claim.client, MemberState::Declined(reason));
+                self.events.push_back(SenderEvent::Declined { client: claim.client, reason });
+                Ok(())
+            }
+            _ => Err(Reject::Duplicate),
+        }
+    }
+
+    /// Tells who registered why it is not served. Shorter than what it said: the words are the receiver's own.
+    fn refuse(&mut self, now: Time, claim: Claim, collision: bool) -> Result<(), Reject> {
+        let reason = if collision { cancel::ABORT_COLLISION } else { cancel::ABORT_NOT_INVITED };
+        let body = Body::Abort(Abort { reason, hosts: Some(alloc::vec![claim.client]), text: None });
+        let message = Message { transmission: self.config.transmission, body, proof: claim.nonce };
+        if self.reply(now, message, claim.source) {
+            let (client, address) = (claim.client, claim.source);
+            self.events.push_back(SenderEvent::Refused { client, address, collision });
+        }
+        Err(if collision { Reject::Collision } else { Reject::Stranger })
+    }
+
+    /// Asks a member's old address whether it is still there, for a claim to its name from a new one. The same receiver
+    /// that was started again has a new port, and so has a second receiver with the same name.
+    fn probe(&mut self, now: Time, claim: Claim, m: &Registration) -> Result<(), Reject> {
+        let wait = self.round_trip() * 2 + Span::from_millis(200);
+        let Some(member) = self.members.get_mut(claim.client) else { return Err(Reject::Stranger) };
+        if member.contender.as_ref().is_some_and(|(contender, _)| *contender != claim.source) {
+            return Err(Reject::Collision);
+        }
+        let first = member.contender.is_none();
+        member.contender = Some((claim.source, m.clone()));
+        if let (true, Some(address)) = (first, member.address) {
+            for _ in 0..2 {
+                self.queue(Body::Echo(Echo { sequence: claim.client.0, data: None, hosts: None }), address);
+            }
+            self.timers.set(Timer::Probe as usize, now + wait);
+        }
+        Ok(())
+    }
+
+    /// Nobody answered at the old addresses. Where nobody has proofs, the new ones take over; a member that has proved
+    /// itself keeps its name.
+    pub(super) fn probe_expired(&mut self, now: Time) {
+        let contended = self.members.iter_mut().filter_map(|(&id, m)| m.contender.take().map(|c| (id, c)));
+        let contended: Vec<_> = contended.collect();
+        if self.config.secret.is_some() {
+            return;
+        }
+        for (client, (source, m)) in contended {
+            let claim = Claim { client, source, nonce: m.nonce, shown: true };
+            self.admit(now, claim, &m);
+        }
+    }
+
+    pub(super) fn echo_response(&mut self, now: Time, source: SocketAddr, m: &Echo) -> Result<(), Reject> {
+        let client = ClientId(m.sequence);
+        if let Some(data) = &m.data {
+            return self.echo_shows(now, source, client, data);
+        }
+        let member = self.members.get_mut(client).ok_or(Reject::Stranger)?;
+        if member.address != Some(source) {
+            return Err(Reject::Stranger);
+        }
+        let (contender, registration) = member.contender.take().ok_or(Reject::Unexpected)?;
+        member.heard = true;
+        let claim = Claim { client, source: contender, nonce: registration.nonce, shown: false };
+        self.refuse(now, claim, true).or(Ok(()))
+    }
+
+    /// A receiver without proofs returns what was sent to where it says that it is.
+    fn echo_shows(
+        &mut self,
+        now: Time,
+        source: SocketAddr,
+        client: ClientId,
+        data: &[u8],
+    ) -> Result<(), Reject> {
+        let secret = self.config.secret.ok_or(Reject::Unexpected)?;
+        if secret.token(self.config.transmission, client, source, NO_NONCE).0 != *data {
+            return Err(Reject::Unproven);
+        }
+        if self.vouched.contains(&(client, source)) {
+            return Err(Reject::Duplicate);
+        }
+        if self.vouched.len() == VOUCHED {
+            self.vouched.pop_front();
+        }
+        self.vouched.push_back((client, source));
+        let ours = |m: &&mut Member| m.address == Some(source) && m.nonce.is_none();
+        if let Some(member) = self.members.get_mut(client).filter(ours) {
+            member.validated = true;
+            self.confirm_soon(now);
+        }
+        self.refused(now, source, client);
+        Ok(())
+    }
+
+    /// A receiver without proofs has shown where it is: if it has declined from there before, that counts now.
+    fn refused(&mut self, now: Time, source: SocketAddr, client: ClientId) {
+        let declines = |m: &&mut Member| m.refusal.is_some_and(|(from, _)| from == source);
+        let Some(member) = self.members.get_mut(client).filter(declines) else { return };
+        let free = member.nonce.is_none()
+            && member.address.is_none_or(|address| address.ip() == source.ip())
+            && matches!(member.state, MemberState::Invited | MemberState::Active);
+        if let (Some((_, reason)), true) = (member.refusal.take(), free) {
+            member.validated = true;
+            self.members.change(client, MemberState::Declined(reason));
+            self.events.push_back(SenderEvent::Declined { client, reason });
+            self.one_less(now);
+        }
+    }
+}

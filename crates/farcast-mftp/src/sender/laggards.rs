@@ -1,0 +1,206 @@
+//! Who is waited for, and for how long: silence, progress, and the window that receivers' acknowledgements move.
+
+use alloc::vec::Vec;
+
+use farcast_core::engine::{Reject, Transmit};
+use farcast_core::{Run, Span, Time};
+
+use super::delivery::Step;
+use super::members::{Member, MemberState};
+use super::{Phase, Sender};
+use crate::config::Pace;
+use crate::event::SenderEvent;
+use crate::message::{ClientId, GroupModel};
+use crate::wire;
+
+/// A receiver that answers and does not come further is given up after so many passes, and this many times as long as one
+/// that is silent.
+const IDLE_PASSES: u32 = 32;
+const IDLE_TIMES: u64 = 5;
+/// A receiver may ask for so many times the product, and so many DTUs on top: at nine tenths of loss it needs ten times.
+const REPAIRS: u64 = 16;
+const REPAIRS_ABOVE: u64 = 4096;
+/// Where nobody is known, all together may ask for so many: a large group at high loss needs a pass for each factor of loss.
+const REPAIRS_UNKNOWN: u64 = 64;
+/// The window waits for one receiver while the others wait for it: at least so long, and so many of the shortest round
+/// trip.
+const LAG: (Span, u64) = (Span::from_secs(3), 8);
+/// One that has fallen behind and caught up so often stays behind.
+const LOOSENED: u32 = 3;
+/// A registration that nobody has shown to be true is forgotten after this long; that of an invited one after the silence
+/// that members are allowed.
+const CLAIM: Span = Span::from_secs(30);
+/// A receive buffer below this part of the largest is not let set everybody's pace; nobody's counts as larger than that.
+const BUFFERS: u32 = 8;
+const LARGEST_BUFFER: u32 = 16 << 20;
+
+impl Sender {
+    /// Gives up the members that have not answered for too long, in too many rounds, or come no further.
+    pub(super) fn count_silent(&mut self, now: Time) {
+        let (limit, silence) = (self.config.status_retry_count, self.config.silence);
+        let mut lost = Vec::new();
+        for (&client, member) in self.members.iter_mut().filter(|(_, m)| m.is_active()) {
+            member.silent_rounds = if member.heard { 0 } else { member.silent_rounds + 1 };
+            let silent = now.since(member.silent_since.unwrap_or(now)) >= silence;
+            let idle = member.idle_passes >= IDLE_PASSES
+                && now.since(member.progress_at) >= silence.max(Span::from_secs(1)) * IDLE_TIMES;
+            if (member.silent_rounds > limit && silent) || idle {
+                lost.push(client);
+            }
+        }
+        for client in lost {
+            if self.members.get(&client).is_some_and(|m| m.validated) || self.config.secret.is_none() {
+                self.give_up(client);
+            } else {
+                self.drop_claim(client);
+            }
+        }
+        self.drop_claims(now);
+    }
+
+    /// Forgets a claim that nobody has shown to be true: whoever it is, it is not where it says.
+    fn drop_claim(&mut self, client: ClientId) {
+        if self.model() == GroupModel::Closed {
+            self.members.disown(client);
+        } else {
+            self.members.remove(client);
+        }
+    }
+
+    /// Forgets the claims that have stood for too long.
+    fn drop_claims(&mut self, now: Time) {
+        if self.config.secret.is_none() {
+            return;
+        }
+        // Who is invited may have registered before an outage.
+        let closed = self.model() == GroupModel::Closed;
+        let wait = if closed { self.config.silence.max(CLAIM) } else { CLAIM };
+        let stale = |m: &Member| m.is_active() && !m.validated && now.since(m.progress_at) >= wait;
+        let claims: Vec<ClientId> =
+            self.members.iter().filter(|(_, m)| stale(m)).map(|(&id, _)| id).collect();
+        for client in claims {
+            self.drop_claim(client);
+        }
+    }
+
+    fn give_up(&mut self, client: ClientId) {
+        self.members.change(client, MemberState::Lost);
+        self.events.push_back(SenderEvent::Lost { client });
+    }
+
+    /// A pass begins: who lacks as much as when the last one began has not come further.
+    pub(super) fn note_idle(&mut self) {
+        for member in self.members.values_mut().filter(|m| m.is_active() && m.lacks > 0) {
+            let idle = member.lacked > 0 && member.lacks >= member.lacked;
+            member.idle_passes = if idle { member.idle_passes + 1 } else { 0 };
+            member.lacked = member.lacks;
+        }
+    }
+
+    /// `scheduled` DTUs are sent again because `client` asked. One that asks for more than anyone can need is given up.
+    pub(super) fn charge(&mut self, client: ClientId, scheduled: u32) -> Result<(), Reject> {
+        let most = u64::from(self.geometry.segments()) * REPAIRS + REPAIRS_ABOVE;
+        let Some(member) = self.members.get_mut(client) else { return Ok(()) };
+        member.charged += u64::from(scheduled);
+        if member.charged <= most || self.config.secret.is_none() {
+            return Ok(());
+        }
+        member.barred = true;
+        self.give_up(client);
+        Err(Reject::Limit)
+    }
+
+    /// DTUs that may be sent again for a group of which nobody is known, whoever asks.
+    pub(super) fn most_unknown(&self) -> u64 {
+        u64::from(self.geometry.segments()) * REPAIRS_UNKNOWN + REPAIRS_ABOVE
+    }
+
+    /// Whether sending `block` would pass the window.
+    pub(super) fn window_is_full(&mut self, block: u32) -> bool {
+        let Pace::Window { segments } = self.config.pace else { return false };
+        let datagram = wire::data_len(usize::from(self.geometry.dtu_size())) as u32;
+        let slowest = self.paced().map(|m| m.acked).min();
+        let buffers = || self.paced().filter_map(|m| m.receive_buffer);
+        // What a receiver buffers must hold all that is under way; half of it goes to the kernel's bookkeeping.
+        let largest = buffers().max().unwrap_or(u32::MAX).min(LARGEST_BUFFER);
+        let buffer = buffers().min().map_or(u32::MAX, |bytes| bytes.max(largest / BUFFERS) / 2);
+        let segments = segments.min(buffer / datagram);
+        let outstanding = self.flight.outstanding(slowest.unwrap_or(self.flight.newest()));
+        outstanding > 0 && outstanding.saturating_add(self.geometry.block_len(block)) > segments
+    }
+
+    /// Those who set the pace: who takes part, has shown where it is, and is not left behind; or all if there is none.
+    fn paced(&self) -> impl Iterator<Item = &Member> {
+        let proofs = self.config.secret.is_some();
+        let sets = move |m: &Member| m.is_active() && !m.loose && (m.validated || !proofs);
+        let any = self.members.values().any(sets);
+        self.members.values().filter(move |m| m.is_active() && (!any || sets(m)))
+    }
+
+    fn stall_time(&self) -> Span {
+        // Doubled while nothing is heard, up to a second: who is slow must not be flooded with requests.
+        let doubled = Span::from_millis(200) * (1 << self.progress.silent_rounds.min(3));
+        (self.round_trip() * 4).max(doubled.min(Span::from_secs(1)))
+    }
+
+    /// When the window is looked at again, if no acknowledgement comes.
+    pub(super) fn look_again(&self, now: Time) -> Time {
+        let lagging = self.progress.stalled_since.map_or(Time::NEVER, |since| since + self.lag());
+        let again = now + self.stall_time();
+        if lagging > now { again.min(lagging) } else { again }
+    }
+
+    fn lag(&self) -> Span {
+        let (least, trips) = LAG;
+        least + self.round_trip.shortest().unwrap_or(Span::ZERO) * trips
+    }
+
+    /// No acknowledgement came: ask those who are behind again, leave behind who holds up the others, and give up who
+    /// never answers.
+    pub(super) fn stalled(&mut self, now: Time) {
+        if self.phase != Phase::Sending || self.progress.step != Step::Stalled {
+            return;
+        }
+        let newest = self.flight.newest();
+        for member in self.members.values_mut().filter(|m| m.acked >= newest) {
+            (member.heard, member.silent_since) = (true, None);
+        }
+        self.loosen(now);
+        self.count_silent(now);
+        self.progress.silent_rounds += 1;
+        self.progress.step = Step::NextBlock;
+        if let Some((_, block)) = self.flight.last() {
+            let request = self.status_request(now, Run::one(block));
+            self.outbox.push_back(Transmit::new(request, self.config.private));
+        }
+        self.expect_answers(now, true);
+    }
+
+    /// Leaves behind those for whom the window has waited too long while others had everything: what they miss they
+    /// ask for when the others are served.
+    fn loosen(&mut self, now: Time) {
+        let waited = self.progress.stalled_since.is_some_and(|since| now.since(since) >= self.lag());
+        let ahead = self.paced().map(|m| m.acked).max();
+        let slowest = self.paced().map(|m| m.acked).min();
+        if !waited || ahead == slowest {
+            return;
+        }
+        for member in self.members.values_mut().filter(|m| m.is_active() && Some(m.acked) == slowest) {
+            member.loose = true;
+            member.loosened += 1;
+        }
+        self.progress.stalled_since = Some(now);
+    }
+
+    /// A receiver that was left behind and has caught up is waited for again, if that was not often.
+    pub(super) fn tighten(&mut self, client: ClientId) {
+        let newest = self.flight.newest();
+        if let Some(member) = self.members.get_mut(client)
+            && member.loose
+            && member.loosened < LOOSENED
+            && member.acked + 1 >= newest
+        {
+            member.loose = false;
+        }
+    }
+}

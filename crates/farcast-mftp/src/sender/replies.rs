@@ -1,0 +1,106 @@
+//! What strangers may make a sender say, and the round trip as it was lately.
+
+use farcast_core::{Span, Time};
+
+use crate::config::Pace;
+
+/// The part of the rate that answers to strangers may take, at least so many octets a second; and what they may take
+/// where there is no rate.
+const PART: u64 = 50;
+const LEAST: u64 = 100;
+const WITHOUT_RATE: u64 = 64 << 10;
+/// Octets that they may take at once.
+const AT_ONCE: u64 = 4096;
+
+/// Octets that may be said to strangers.
+#[derive(Clone, Debug)]
+pub(super) struct Replies {
+    level: u64,
+    at: Time,
+    octets_per_second: u64,
+}
+
+impl Replies {
+    pub(super) fn new(pace: Pace) -> Self {
+        let octets_per_second = match pace {
+            Pace::Rate { rate, .. } => (rate.as_bps() / 8 / PART).clamp(LEAST, WITHOUT_RATE),
+            Pace::Window { .. } => WITHOUT_RATE,
+        };
+        Self { level: AT_ONCE, at: Time::ZERO, octets_per_second }
+    }
+
+    /// Takes `octets`, if that many may be said now.
+    pub(super) fn take(&mut self, now: Time, octets: u64) -> bool {
+        let fresh = now.since(self.at).as_nanos().saturating_mul(self.octets_per_second) / 1_000_000_000;
+        if fresh > 0 {
+            (self.level, self.at) = ((self.level + fresh).min(AT_ONCE), now);
+        }
+        let enough = self.level >= octets;
+        self.level -= if enough { octets } else { 0 };
+        enough
+    }
+}
+
+/// Samples older than two of these, or of eight round trips, no longer count.
+const LATELY: Span = Span::from_secs(10);
+const TRIPS: u64 = 8;
+/// No path is longer; an answer that is later was held back.
+const LONGEST: Span = Span::from_secs(15);
+
+/// The longest round trip of the last two intervals: one slow answer does not slow everything for good.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LongestTrip {
+    current: Option<Span>,
+    before: Option<Span>,
+    shortest: Option<Span>,
+    since: Time,
+}
+
+impl LongestTrip {
+    pub(super) fn sample(&mut self, now: Time, sample: Span) {
+        let sample = sample.min(LONGEST);
+        let interval = LATELY.max(self.longest().unwrap_or(Span::ZERO) * TRIPS);
+        if now.since(self.since) >= interval {
+            (self.before, self.current, self.since) = (self.current, None, now);
+        }
+        self.current = Some(self.current.map_or(sample, |longest| longest.max(sample)));
+        self.shortest = Some(self.shortest.map_or(sample, |shortest| shortest.min(sample)));
+    }
+
+    pub(super) fn longest(&self) -> Option<Span> {
+        self.current.max(self.before)
+    }
+
+    /// The shortest of all.
+    pub(super) fn shortest(&self) -> Option<Span> {
+        self.shortest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_answer_is_forgotten() {
+        let mut trip = LongestTrip::default();
+        let (late, usual) = (Span::from_secs(5), Span::from_millis(100));
+        trip.sample(Time::ZERO, late);
+        assert_eq!(trip.longest(), Some(late));
+        for second in 1..200 {
+            trip.sample(Time::ZERO + Span::from_secs(second), usual);
+        }
+        assert_eq!((trip.longest(), trip.shortest()), (Some(usual), Some(usual)));
+    }
+
+    #[test]
+    fn strangers_take_a_fiftieth_of_the_rate() {
+        let rate = farcast_core::BitRate::from_bps(8_000_000).expect("positive");
+        let mut replies = Replies::new(Pace::Rate { rate, overhead: 28, credit: Span::ZERO, granule: 1 });
+        let mut said = 0;
+        for millisecond in 0..10_000 {
+            said += u64::from(replies.take(Time::ZERO + Span::from_millis(millisecond), 100)) * 100;
+        }
+        assert!((190_000..=200_000 + AT_ONCE).contains(&said), "{said} octets in 10 s at 1 MB/s");
+    }
+}

@@ -1,0 +1,151 @@
+//! Sessions with faults and attackers, drawn from one seed each.
+//!
+//! `scripts/chaos SEED` tells the story of one; `scripts/chaos --seeds N [--from K]` runs many.
+//!
+//! | file | what |
+//! |---|---|
+//! | `plan.rs`, `settings.rs`, `kinds.rs` | what is drawn from a seed, by kind |
+//! | `world.rs`, `stations.rs`, `attacker.rs` | the hosts |
+//! | `grammar.rs` | forged messages |
+//! | `truth.rs`, `meter.rs` | what the world knows |
+//! | `verdict.rs` | what must hold |
+//! | `story.rs` | one session told, and what its failure needs |
+//! | `proofs.rs` | that all this sees what it is to see |
+
+mod attacker;
+mod grammar;
+mod kinds;
+mod meter;
+mod parcel;
+mod plan;
+mod proofs;
+mod settings;
+mod stations;
+mod story;
+mod truth;
+mod verdict;
+mod world;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kinds::Kinds;
+use plan::Plan;
+use truth::{Broken, Rule};
+use world::Look;
+
+/// What is run where nobody says how many.
+const SEEDS: u64 = 30_000;
+
+/// What `scripts/chaos` asks for.
+#[expect(clippy::disallowed_methods, reason = "a test is asked for one seed, or for many, from outside")]
+fn asked(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    // Nobody reads it: then there is nothing to say.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+#[test]
+fn sessions_with_faults_keep_their_promises() {
+    std::panic::set_hook(Box::new(world::note_panic));
+    if let Some(seed) = asked("FARCAST_CHAOS_SEED") {
+        let (story, holds) = story::tell(seed);
+        say(&story);
+        let _ = std::panic::take_hook();
+        assert!(holds, "seed {seed} breaks a rule");
+        return;
+    }
+    let (from, count) = (asked("FARCAST_CHAOS_FROM").unwrap_or(0), asked("FARCAST_CHAOS_SEEDS"));
+    let seeds = count.unwrap_or(SEEDS);
+    let failed = run_all(from, seeds);
+    let causes = if asked("FARCAST_CHAOS_CAUSES").is_some() { causes(&failed) } else { String::new() };
+    let _ = std::panic::take_hook();
+    say(&summary(seeds, &failed));
+    say(&causes);
+    assert!(failed.is_empty(), "{} of {seeds} sessions break a rule", failed.len());
+}
+
+/// Does `job` for every number below `count`, on all cores.
+fn on_all_cores(count: u64, job: impl Fn(u64) + Sync) {
+    let next = AtomicU64::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let work = || {
+        loop {
+            let n = next.fetch_add(1, Ordering::Relaxed);
+            if n >= count {
+                return;
+            }
+            job(n);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(work);
+        }
+    });
+}
+
+/// Runs seeds; those that break rules.
+fn run_all(from: u64, count: u64) -> BTreeMap<u64, Vec<Broken>> {
+    let failed = Mutex::new(BTreeMap::new());
+    on_all_cores(count, |n| {
+        let shown = world::run(&Plan::draw(from + n, Kinds::ALL), &Look::default());
+        if !shown.broken.is_empty() {
+            failed.lock().expect("no thread panics").insert(from + n, shown.broken);
+        }
+    });
+    failed.into_inner().expect("no thread panics")
+}
+
+/// What the failures need, most frequent first.
+fn causes(failed: &BTreeMap<u64, Vec<Broken>>) -> String {
+    let failures: BTreeSet<(u64, Rule)> = failed
+        .iter()
+        .flat_map(|(&seed, broken)| broken.iter().map(move |broken| (seed, broken.rule)))
+        .collect();
+    let failures: Vec<_> = failures.into_iter().collect();
+    let found = Mutex::new(BTreeMap::<(Rule, String), BTreeSet<u64>>::new());
+    on_all_cores(failures.len() as u64, |n| {
+        let (seed, rule) = failures[n as usize];
+        let (_, needs) = story::needed(seed, rule);
+        let needs: Vec<String> = needs.iter().map(ToString::to_string).collect();
+        let key = (rule, needs.join(" + "));
+        found.lock().expect("no thread panics").entry(key).or_default().insert(seed);
+    });
+    let mut found: Vec<_> = found.into_inner().expect("no thread panics").into_iter().collect();
+    found.sort_by_key(|(_, seeds)| core::cmp::Reverse(seeds.len()));
+    let line = |((rule, needs), seeds): ((Rule, String), BTreeSet<u64>)| {
+        let first: Vec<String> = seeds.iter().take(5).map(u64::to_string).collect();
+        let needs = if needs.is_empty() { "nothing".into() } else { needs };
+        format!("{:6}  {rule} needs {needs}: {}\n", seeds.len(), first.join(", "))
+    };
+    found.into_iter().map(line).collect()
+}
+
+fn summary(seeds: u64, failed: &BTreeMap<u64, Vec<Broken>>) -> String {
+    let mut rules: BTreeMap<Rule, Vec<u64>> = BTreeMap::new();
+    for (&seed, broken) in failed {
+        for rule in broken.iter().map(|broken| broken.rule).collect::<BTreeSet<_>>() {
+            rules.entry(rule).or_default().push(seed);
+        }
+    }
+    let mut text = format!("{seeds} sessions, {} break a rule\n", failed.len());
+    for (rule, seeds) in &rules {
+        let first: Vec<String> = seeds.iter().take(8).map(u64::to_string).collect();
+        let _ = writeln!(text, "{rule}: {} sessions, such as {}", seeds.len(), first.join(", "));
+        if let Some(broken) = seeds.first().and_then(|seed| failed.get(seed)) {
+            text += &story::list(broken);
+        }
+    }
+    if let Some(seed) = failed.keys().next() {
+        let _ = writeln!(text, "the story of one: scripts/chaos {seed}");
+    }
+    text
+}

@@ -1,0 +1,85 @@
+//! What travels here: a message of MFTP, and what only the world knows of it.
+
+use core::num::NonZeroU32;
+
+use farcast_core::random::RandomStream;
+use farcast_mftp::{Body, Message, wire};
+
+/// A message and the truth about it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Parcel {
+    pub(crate) message: Message,
+    /// The payload of its DTUs is not what the product has there.
+    pub(crate) spoiled: bool,
+    /// The attacker that made it, and its number among that attacker's messages.
+    pub(crate) forged: Option<Forged>,
+}
+
+/// Names a forged message: attacker and number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Forged {
+    pub(crate) attacker: u32,
+    pub(crate) number: u32,
+}
+
+impl Parcel {
+    pub(crate) fn honest(message: Message) -> Self {
+        Self { message, spoiled: false, forged: None }
+    }
+
+    /// Octets of all its datagrams.
+    pub(crate) fn octets(&self) -> u64 {
+        let last = farcast_core::Message::segments(self).get() - 1;
+        let full = if last > 0 { wire::encoded_len(&self.message, 0) as u64 } else { 0 };
+        full * u64::from(last) + wire::encoded_len(&self.message, last) as u64
+    }
+}
+
+impl farcast_core::Message for Parcel {
+    fn segments(&self) -> NonZeroU32 {
+        self.message.segments()
+    }
+
+    fn split(self, count: NonZeroU32) -> (Self, Option<Self>) {
+        let (spoiled, forged) = (self.spoiled, self.forged);
+        let part = |message| Self { message, spoiled, forged };
+        let (head, tail) = self.message.split(count);
+        (part(head), tail.map(part))
+    }
+
+    fn wire_len(&self, segment: u32) -> usize {
+        wire::encoded_len(&self.message, segment)
+    }
+}
+
+/// What comes out of a message's encoding, if anything: nobody can send what has none.
+pub(crate) fn over_the_wire(message: &Message) -> Option<Message> {
+    wire::decode(&datagram(message)).ok().map(|packet| packet.message)
+}
+
+/// The encoding of a message of one segment, its payload zeros.
+fn datagram(message: &Message) -> Vec<u8> {
+    let mut datagram = Vec::new();
+    wire::encode(message, 0, &mut datagram);
+    datagram.resize(wire::encoded_len(message, 0), 0);
+    datagram
+}
+
+/// Of the datagrams that a link damages, one in so many passes UDP's checksum.
+const PASSES_CHECKSUM: u64 = 8;
+
+/// Encodes a parcel of one segment, flips one to eight bits, and decodes what is left.
+pub(crate) fn damage(parcel: &Parcel, random: &mut RandomStream) -> Option<Parcel> {
+    let mut datagram = datagram(&parcel.message);
+    let passes = random.below(PASSES_CHECKSUM) == 0;
+    for _ in 0..=random.below(8) {
+        // Half of the flips aim at the header, which a payload of a thousand octets would hide.
+        let reach = if random.chance(0.5) { datagram.len().min(40) } else { datagram.len() };
+        let bit = random.below(reach as u64 * 8) as usize;
+        datagram[bit / 8] ^= 1 << (bit % 8);
+    }
+    let message = wire::decode(&datagram).ok().filter(|_| passes)?.message;
+    // Nothing in DATA vouches for its octets: the flips are in the payload, or it is taken for another DTU.
+    let spoiled = parcel.spoiled || matches!(message.body, Body::Data(_));
+    Some(Parcel { message, spoiled, forged: parcel.forged })
+}

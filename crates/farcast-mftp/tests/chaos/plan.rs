@@ -1,0 +1,422 @@
+//! What happens in the session of a seed: everything is drawn from it, each part from a stream of its own, so that
+//! switching one off moves no other.
+
+use core::ops::Range;
+
+use farcast_core::random::RandomStream;
+use farcast_core::{Span, Time};
+use farcast_mftp::{ClientId, SenderConfig};
+
+use crate::kinds::{Forgery, Kind, Kinds};
+use crate::settings::{self, Crowd};
+
+/// A receiver that plays by the rules.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    pub(crate) name: Option<String>,
+    pub(crate) id: ClientId,
+    /// One way, either way.
+    pub(crate) delay: Span,
+    /// The probability of loss to it and from it.
+    pub(crate) loss: (f64, f64),
+    /// When it is first started.
+    pub(crate) begins: Time,
+    /// When it is killed and started again.
+    pub(crate) restarts: Vec<Restart>,
+    /// When it stands still.
+    pub(crate) pauses: Vec<Range<Time>>,
+    /// How long its disk takes to open and to verify.
+    pub(crate) slow: Span,
+    /// How often it makes a checkpoint.
+    pub(crate) checkpoints: Span,
+    /// Makes its ports.
+    pub(crate) ports: u64,
+}
+
+/// A receiver is killed and started again.
+#[derive(Clone, Debug)]
+pub(crate) struct Restart {
+    pub(crate) down: Range<Time>,
+    /// Its directory is emptied meanwhile.
+    pub(crate) emptied: bool,
+}
+
+/// One life of the sender.
+#[derive(Clone, Debug)]
+pub(crate) struct Life {
+    pub(crate) begins: Time,
+    pub(crate) dies: Option<Time>,
+    /// Whether it knows from the life before who was Done.
+    pub(crate) remembers: bool,
+    pub(crate) pauses: Vec<Range<Time>>,
+}
+
+/// A time in which nothing gets through.
+#[derive(Clone, Debug)]
+pub(crate) struct Outage {
+    pub(crate) during: Range<Time>,
+    /// One site, or all.
+    pub(crate) site: Option<usize>,
+    /// From the sender, to the sender.
+    pub(crate) ways: (bool, bool),
+}
+
+/// A host off the path that sends what it has no right to.
+#[derive(Clone, Debug)]
+pub(crate) struct Attack {
+    pub(crate) forgeries: Vec<Forgery>,
+    pub(crate) during: Range<Time>,
+    /// The mean time between messages.
+    pub(crate) gap: Span,
+    /// The most messages.
+    pub(crate) most: u32,
+    /// How likely a field is what was seen on the group.
+    pub(crate) fidelity: f64,
+    /// Whether it guesses the ports of receivers.
+    pub(crate) knows_ports: bool,
+    pub(crate) delay: Span,
+}
+
+/// Everything that happens in one session.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) crowd: Crowd,
+    /// Whether both ends prove what they say; without, nobody attacks.
+    pub(crate) proofs: bool,
+    pub(crate) config: SenderConfig,
+    pub(crate) sites: Vec<Site>,
+    pub(crate) lives: Vec<Life>,
+    pub(crate) outages: Vec<Outage>,
+    pub(crate) attacks: Vec<Attack>,
+    pub(crate) duplication: f64,
+    pub(crate) jitter: Span,
+    pub(crate) corruption: f64,
+    /// From then on nothing goes wrong any more.
+    pub(crate) calm: Time,
+    /// What of all this is switched on.
+    pub(crate) kinds: Kinds,
+}
+
+/// The purposes that draws are made for.
+mod purpose {
+    pub(super) const SETTINGS: u64 = 1;
+    pub(super) const SITE: u64 = 2;
+    pub(super) const LOSS: u64 = 3;
+    pub(super) const LINK: u64 = 4;
+    pub(super) const OUTAGE: u64 = 5;
+    pub(super) const PAUSE: u64 = 6;
+    pub(super) const RESTART: u64 = 7;
+    pub(super) const SENDER: u64 = 8;
+    pub(super) const LATE: u64 = 9;
+    pub(super) const ATTACK: u64 = 10;
+    pub(super) const MOOD: u64 = 11;
+}
+
+/// Draws in words.
+pub(crate) struct Draw(pub(crate) RandomStream);
+
+impl Draw {
+    pub(crate) fn new(seed: u64, path: &[u64]) -> Self {
+        Self(RandomStream::derive(seed, path))
+    }
+
+    pub(crate) fn chance(&mut self, p: f64) -> bool {
+        self.0.chance(p)
+    }
+
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.0.below(n)
+    }
+
+    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.0.below(of.len() as u64) as usize]
+    }
+
+    /// Uniform in logarithm between two positive numbers.
+    pub(crate) fn log(&mut self, from: f64, to: f64) -> f64 {
+        from * (to / from).powf(self.0.unit())
+    }
+
+    pub(crate) fn span(&mut self, from: f64, to: f64) -> Span {
+        Span::from_secs_f64(self.log(from, to))
+    }
+
+    /// A time before `end`.
+    pub(crate) fn time(&mut self, end: Span) -> Time {
+        Time::ZERO + Span::from_secs_f64(self.0.unit() * end.as_secs_f64())
+    }
+}
+
+impl Plan {
+    /// The session of `seed`, with only `kinds` of what may go wrong in it.
+    pub(crate) fn draw(seed: u64, kinds: Kinds) -> Self {
+        let mut draw = Draw::new(seed, &[purpose::SETTINGS]);
+        let mut sites = sites(seed);
+        let (config, crowd) = settings::draw(&mut draw, &sites);
+        // About how long it would take if nothing went wrong.
+        let longest = sites.iter().map(|site| site.delay).max().unwrap_or(Span::ZERO);
+        let scale = settings::duration(&config) + longest * 8 + Span::from_secs(3);
+        let mut plan = Self {
+            seed,
+            crowd,
+            proofs: true,
+            config,
+            sites: Vec::new(),
+            lives: vec![Life { begins: Time::ZERO, dies: None, remembers: false, pauses: Vec::new() }],
+            outages: Vec::new(),
+            attacks: Vec::new(),
+            duplication: 0.0,
+            jitter: Span::ZERO,
+            corruption: 0.0,
+            calm: Time::ZERO,
+            kinds,
+        };
+        let mut mood = Draw::new(seed, &[purpose::MOOD]);
+        // One in twenty is left in peace; half are attacked.
+        let (peace, attacked) = (mood.chance(0.05), mood.chance(0.5));
+        if !peace {
+            loss(seed, &mut sites, scale, &mut plan);
+            links(seed, &mut plan);
+            outages(seed, &sites, scale, &mut plan);
+            pauses(seed, &mut sites, scale);
+            restarts(seed, &mut sites, scale, &mut plan);
+            late(seed, &mut sites, scale);
+        }
+        plan.proofs = attacked || mood.chance(0.85);
+        if attacked {
+            attacks(seed, scale, &mut plan);
+        }
+        plan.sites = sites;
+        plan.drop_what_is_off();
+        plan.calm = plan.calm.max(plan.last_fault());
+        plan
+    }
+
+    /// Takes out what is switched off.
+    fn drop_what_is_off(&mut self) {
+        let kinds = self.kinds;
+        for site in &mut self.sites {
+            if !kinds.has(Kind::Loss) {
+                site.loss = (0.0, 0.0);
+            }
+            if !kinds.has(Kind::Pause) {
+                site.pauses.clear();
+            }
+            if !kinds.has(Kind::Restart) {
+                site.restarts.retain(|restart| restart.emptied);
+            }
+            // Who is emptied after the last sender has gone has had it.
+            if !kinds.has(Kind::Emptied) || !kinds.has(Kind::SenderRestart) {
+                site.restarts.retain(|restart| !restart.emptied);
+            }
+            if !kinds.has(Kind::Late) {
+                site.begins = Time::ZERO;
+            }
+            if !kinds.has(Kind::SlowDisk) {
+                site.slow = Span::ZERO;
+            }
+        }
+        for site in &mut self.sites {
+            // Lives follow one another.
+            site.restarts.sort_by_key(|restart| restart.down.start);
+            let mut up = site.begins;
+            site.restarts.retain(|restart| {
+                let follows = restart.down.start > up;
+                up = if follows { restart.down.end } else { up };
+                follows
+            });
+        }
+        if !kinds.has(Kind::SenderRestart) {
+            self.lives.truncate(1);
+            self.lives[0].dies = None;
+        }
+        for life in &mut self.lives {
+            life.remembers &= kinds.has(Kind::Remembered);
+            if !kinds.has(Kind::SenderPause) {
+                life.pauses.clear();
+            }
+        }
+        if !kinds.has(Kind::Outage) {
+            self.outages.clear();
+        }
+        for (kind, value) in
+            [(Kind::Duplication, &mut self.duplication), (Kind::Corruption, &mut self.corruption)]
+        {
+            if !kinds.has(kind) {
+                *value = 0.0;
+            }
+        }
+        if !kinds.has(Kind::Jitter) {
+            self.jitter = Span::ZERO;
+        }
+        for attack in &mut self.attacks {
+            attack.forgeries.retain(|&forgery| kinds.has(Kind::Forged(forgery)));
+        }
+    }
+
+    /// When the last fault is over.
+    fn last_fault(&self) -> Time {
+        let sites = self.sites.iter().flat_map(|site| {
+            let restarts = site.restarts.iter().map(|restart| restart.down.end);
+            restarts.chain(site.pauses.iter().map(|pause| pause.end)).chain([site.begins])
+        });
+        let lives =
+            self.lives.iter().flat_map(|life| life.pauses.iter().map(|pause| pause.end).chain([life.begins]));
+        let outages = self.outages.iter().map(|outage| outage.during.end);
+        let attacks = self.attacks.iter().filter(|a| !a.forgeries.is_empty()).map(|attack| attack.during.end);
+        sites.chain(lives).chain(outages).chain(attacks).max().unwrap_or(Time::ZERO)
+    }
+}
+
+fn sites(seed: u64) -> Vec<Site> {
+    let mut draw = Draw::new(seed, &[purpose::SITE]);
+    let count = if draw.chance(0.25) { 1 } else { 1 + draw.below(8) as usize };
+    // Mostly behind one satellite, sometimes each somewhere else.
+    let shared = draw.chance(0.5).then(|| draw.span(0.001, 0.6));
+    let sites = (0..count).map(|n| {
+        let mut draw = Draw::new(seed, &[purpose::SITE, n as u64]);
+        let delay = draw.span(0.001, 0.6);
+        let name = draw.chance(0.75).then(|| format!("site-{n}"));
+        let id = name.as_ref().map_or_else(
+            || ClientId::from_address(crate::stations::site_ip(n).into()),
+            |name| ClientId::from_name(name),
+        );
+        let slow = if draw.chance(0.25) { draw.span(0.01, 5.0) } else { Span::ZERO };
+        Site {
+            name,
+            id,
+            delay: shared.unwrap_or(delay),
+            loss: (0.0, 0.0),
+            begins: Time::ZERO,
+            restarts: Vec::new(),
+            pauses: Vec::new(),
+            slow,
+            checkpoints: draw.span(0.05, 3.0),
+            ports: draw.below(20_000),
+        }
+    });
+    sites.collect()
+}
+
+fn loss(seed: u64, sites: &mut [Site], scale: Span, plan: &mut Plan) {
+    let mut draw = Draw::new(seed, &[purpose::LOSS]);
+    if !draw.chance(0.6) {
+        return;
+    }
+    let all = draw.log(0.001, 0.3);
+    for (n, site) in sites.iter_mut().enumerate() {
+        let mut draw = Draw::new(seed, &[purpose::LOSS, n as u64]);
+        let mut one = || if draw.chance(0.3) { draw.log(0.001, 0.3) } else { all };
+        site.loss = (one(), one());
+    }
+    plan.calm = plan.calm.max(draw.time(scale * 2) + scale);
+}
+
+fn links(seed: u64, plan: &mut Plan) {
+    let mut draw = Draw::new(seed, &[purpose::LINK]);
+    if draw.chance(0.2) {
+        plan.duplication = draw.log(0.001, 0.2);
+    }
+    if draw.chance(0.15) {
+        plan.jitter = draw.span(0.001, 0.5);
+    }
+    if draw.chance(0.12) {
+        plan.corruption = draw.log(0.000_1, 0.02);
+    }
+    if plan.duplication > 0.0 || plan.corruption > 0.0 || !plan.jitter.is_zero() {
+        plan.calm = plan.calm.max(draw.time(Span::from_secs(40)) + Span::from_secs(5));
+    }
+}
+
+fn outages(seed: u64, sites: &[Site], scale: Span, plan: &mut Plan) {
+    let mut draw = Draw::new(seed, &[purpose::OUTAGE]);
+    if !draw.chance(0.4) {
+        return;
+    }
+    for _ in 0..=draw.below(3) {
+        let begins = draw.time(scale + scale / 2);
+        let length = match draw.below(10) {
+            0..=3 => draw.span(0.1, 3.0),
+            4..=8 => draw.span(1.0, 58.0),
+            _ => draw.span(65.0, 120.0),
+        };
+        let site = draw.chance(0.7).then(|| draw.below(sites.len() as u64) as usize);
+        let ways = draw.pick(&[(true, true), (true, true), (true, false), (false, true)]);
+        plan.outages.push(Outage { during: begins..begins + length, site, ways });
+    }
+}
+
+fn pauses(seed: u64, sites: &mut [Site], scale: Span) {
+    let mut draw = Draw::new(seed, &[purpose::PAUSE]);
+    if !draw.chance(0.2) {
+        return;
+    }
+    for _ in 0..=draw.below(2) {
+        let site = draw.below(sites.len() as u64) as usize;
+        let begins = draw.time(scale + scale / 4);
+        let length = draw.span(0.1, 58.0);
+        sites[site].pauses.push(begins..begins + length);
+    }
+}
+
+fn restarts(seed: u64, sites: &mut [Site], scale: Span, plan: &mut Plan) {
+    let mut draw = Draw::new(seed, &[purpose::SENDER]);
+    if draw.chance(0.1) {
+        let begins = draw.time(scale);
+        plan.lives[0].pauses.push(begins..begins + draw.span(0.1, 55.0));
+    }
+    // The second life begins as the first is killed, or after the first has ended by itself.
+    if draw.chance(0.15) {
+        let dies = if draw.chance(0.2) { draw.time(scale) + scale * 2 } else { draw.time(scale) };
+        let begins = dies + draw.span(0.5, 30.0);
+        plan.lives[0].dies = Some(dies);
+        let remembers = draw.chance(0.6);
+        plan.lives.push(Life { begins, dies: None, remembers, pauses: Vec::new() });
+        if draw.chance(0.5) {
+            // Between the two somebody empties a directory.
+            let site = draw.below(sites.len() as u64) as usize;
+            let down = dies..dies + Span::from_secs_f64(begins.since(dies).as_secs_f64() * draw.0.unit());
+            sites[site].restarts.push(Restart { down, emptied: true });
+        }
+    }
+    let mut draw = Draw::new(seed, &[purpose::RESTART]);
+    if draw.chance(0.2) {
+        for _ in 0..=draw.below(2) {
+            let site = draw.below(sites.len() as u64) as usize;
+            let begins = draw.time(scale);
+            sites[site]
+                .restarts
+                .push(Restart { down: begins..begins + draw.span(0.05, 55.0), emptied: false });
+        }
+    }
+}
+
+fn late(seed: u64, sites: &mut [Site], scale: Span) {
+    let mut draw = Draw::new(seed, &[purpose::LATE]);
+    if draw.chance(0.2) {
+        let site = draw.below(sites.len() as u64) as usize;
+        sites[site].begins = draw.time(scale + Span::from_secs(5));
+    }
+}
+
+fn attacks(seed: u64, scale: Span, plan: &mut Plan) {
+    let mut draw = Draw::new(seed, &[purpose::ATTACK]);
+    // Attackers may be there before the sender.
+    plan.lives[0].begins = draw.time(Span::from_secs(3));
+    for n in 0..=draw.below(3) {
+        let mut draw = Draw::new(seed, &[purpose::ATTACK, n]);
+        let forgeries = (0..=draw.below(3)).map(|_| draw.pick(&Forgery::ALL)).collect();
+        let begins = draw.time(scale + scale / 4);
+        let length = draw.span(0.2, 60.0);
+        plan.attacks.push(Attack {
+            forgeries,
+            during: begins..begins + length,
+            gap: draw.span(0.005, 3.0),
+            most: draw.log(1.0, 250.0) as u32,
+            fidelity: draw.pick(&[0.95, 0.85, 0.6]),
+            knows_ports: draw.chance(0.4),
+            delay: draw.span(0.001, 0.3),
+        });
+    }
+}

@@ -1,0 +1,361 @@
+//! Honest hosts: an engine, its owner with a disk, and a meter at the cable.
+
+use core::fmt::{self, Write};
+use core::num::NonZeroU32;
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use farcast_core::engine::{Arrival, Deadline, Engine, Reject, Transmit};
+use farcast_core::{Bitmap, Span, Time};
+use farcast_mftp::message::cancel;
+use farcast_mftp::{Body, ClientId, Offer, Phase, Receiver, ReceiverEvent, Sender, SenderEvent};
+
+use crate::meter::Meter;
+use crate::parcel::Parcel;
+use crate::truth::Shared;
+
+/// The digest of the product that everybody is to get.
+pub(crate) const PRODUCT: [u8; 32] = [7; 32];
+
+/// Wraps what an engine sends, and counts it.
+fn ship(meter: &mut Meter, transmit: Transmit<farcast_mftp::Message>) -> Transmit<Parcel> {
+    let Transmit { message, destination, source, interface, ttl, router_alert, spacing } = transmit;
+    let message = Parcel::honest(message);
+    meter.send(destination, &message);
+    Transmit { message, destination, source, interface, ttl, router_alert, spacing }
+}
+
+/// A sender and its owner.
+pub(crate) struct SenderStation {
+    pub(crate) engine: Sender,
+    pub(crate) meter: Meter,
+    life: usize,
+    truth: Shared,
+}
+
+impl SenderStation {
+    pub(crate) fn new(engine: Sender, life: usize, truth: Shared) -> Self {
+        Self { engine, meter: Meter::default(), life, truth }
+    }
+
+    fn drain(&mut self, now: Time) {
+        while let Some(event) = self.engine.poll_event() {
+            // A Done that nobody has proved is reported as such, and is no success.
+            let proven = match event {
+                SenderEvent::Done { client, .. } => self.believes(client),
+                _ => false,
+            };
+            self.truth.borrow_mut().sender_told(now, self.life, &event, proven);
+        }
+    }
+
+    /// Whether the summary would say that `client` has everything, if its state is Done.
+    pub(crate) fn believes(&self, client: ClientId) -> bool {
+        let draft = self.engine.config().secret.is_none();
+        let member = self.engine.members().find(|&(id, _)| id == client);
+        member.is_some_and(|(_, m)| (draft || m.is_proven()) && m.replaced.is_none())
+    }
+
+    /// The owner's commands end in this.
+    pub(crate) fn open(&mut self, now: Time) {
+        self.engine.open(now);
+        self.drain(now);
+    }
+}
+
+impl Engine for SenderStation {
+    type Message = Parcel;
+    type Event = ();
+
+    fn handle(&mut self, now: Time, from: &Arrival, parcel: &Parcel) -> Result<(), Reject> {
+        // The driver listens to the group only while it looks whether somebody else uses it.
+        if from.destination.ip().is_multicast()
+            && from.destination == self.engine.config().private
+            && self.engine.phase() != Phase::Announcing
+        {
+            return Err(Reject::Unexpected);
+        }
+        self.meter.hear(from, parcel);
+        let result = self.engine.handle(now, from, &parcel.message);
+        note(&self.truth, now, "the sender", from, parcel, result);
+        self.drain(now);
+        if let Some(client) = speaker(parcel).filter(|&client| result.is_ok() && self.believes(client)) {
+            self.truth.borrow_mut().lives[self.life].accepted.insert(client);
+        }
+        result
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.engine.handle_timeout(now);
+        self.drain(now);
+    }
+
+    fn poll_transmit(&mut self, now: Time, until: Time) -> Option<Transmit<Parcel>> {
+        let transmit = self.engine.poll_transmit(now, until);
+        self.drain(now);
+        transmit.map(|transmit| ship(&mut self.meter, transmit))
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        self.engine.poll_timeout()
+    }
+
+    fn poll_event(&mut self) -> Option<()> {
+        None
+    }
+
+    fn settled_until(&self) -> Time {
+        self.engine.settled_until()
+    }
+
+    fn prefix(&self, parcel: &Parcel) -> NonZeroU32 {
+        self.engine.prefix(&parcel.message)
+    }
+}
+
+/// What an owner does a while after it was asked.
+#[derive(Clone, Debug)]
+enum Job {
+    /// Open the product and take part.
+    Open(Offer),
+    /// Verify.
+    Verify,
+    /// Rebuild a block.
+    Decode(u32),
+}
+
+/// A receiver and its owner.
+pub(crate) struct ReceiverStation {
+    pub(crate) engine: Receiver,
+    pub(crate) meter: Meter,
+    site: usize,
+    truth: Shared,
+    /// How long the disk takes to open or to verify.
+    slow: Span,
+    jobs: VecDeque<(Time, u64, Job)>,
+    /// Counts offers and ends, so that a job for a session that is over is dropped.
+    session: u64,
+    /// Whether what is being received is what everybody is to get.
+    genuine: bool,
+}
+
+impl ReceiverStation {
+    pub(crate) fn new(engine: Receiver, site: usize, slow: Span, truth: Shared) -> Self {
+        Self {
+            engine,
+            meter: Meter::default(),
+            site,
+            truth,
+            slow,
+            jobs: VecDeque::new(),
+            session: 0,
+            genuine: false,
+        }
+    }
+
+    fn tell(&self, now: Time, line: impl FnOnce() -> String) {
+        let mut truth = self.truth.borrow_mut();
+        let label = truth.sites[self.site].label.clone();
+        truth.tell(now, || format!("{label}: {}", line()));
+    }
+
+    /// Answers what the engine tells; `spoiled` is true of the message just handled.
+    fn drain(&mut self, now: Time, spoiled: bool) {
+        while let Some(event) = self.engine.poll_event() {
+            match event {
+                ReceiverEvent::Store { segments, .. } => {
+                    if self.genuine {
+                        self.truth.borrow_mut().sites[self.site].disk.store(now, segments, spoiled);
+                    }
+                }
+                ReceiverEvent::StoreParity { block, .. } => {
+                    if self.genuine {
+                        self.truth.borrow_mut().sites[self.site].disk.store_parity(block, spoiled);
+                    }
+                }
+                ReceiverEvent::Decode { block } => self.later(now, Job::Decode(block)),
+                ReceiverEvent::Complete => self.later(now, Job::Verify),
+                ReceiverEvent::Offered(offer) => {
+                    self.session += 1;
+                    self.tell(now, || format!("offered {:?} by {}", offer.name, offer.server));
+                    self.later(now, Job::Open(offer));
+                }
+                ReceiverEvent::Ended(outcome) => {
+                    self.session += 1;
+                    self.tell(now, || format!("{outcome:?}"));
+                }
+                event => self.tell(now, || format!("{event:?}")),
+            }
+        }
+    }
+
+    /// Does a job at once, or when the disk has had its time.
+    fn later(&mut self, now: Time, job: Job) {
+        if self.slow.is_zero() {
+            self.act(now, job);
+        } else {
+            self.jobs.push_back((now + self.slow, self.session, job));
+        }
+    }
+
+    fn act(&mut self, now: Time, job: Job) {
+        match job {
+            Job::Open(offer) => {
+                let held = {
+                    let disk = &self.truth.borrow().sites[self.site].disk;
+                    self.genuine = offer.id == Some(PRODUCT) && offer.geometry == disk.geometry;
+                    if self.genuine { disk.held.clone() } else { Bitmap::new(offer.geometry.segments()) }
+                };
+                self.engine.accept(now, held);
+            }
+            Job::Decode(block) => {
+                if self.genuine {
+                    self.truth.borrow_mut().sites[self.site].disk.decode(block);
+                }
+                self.engine.decoded(block, true);
+            }
+            Job::Verify => self.verify(now),
+        }
+    }
+
+    fn verify(&mut self, now: Time) {
+        if !self.genuine {
+            // No digest fits what nobody has made.
+            return self.engine.fail(cancel::QUIT_SYSTEM, Some("the digest does not match".into()));
+        }
+        let wrong = self.truth.borrow_mut().sites[self.site].disk.drop_spoiled();
+        if !wrong.is_empty() {
+            self.tell(now, || format!("{} segments do not match the digest", wrong.count()));
+            return wrong.iter_runs().for_each(|run| self.engine.lost(run));
+        }
+        {
+            let disk = &mut self.truth.borrow_mut().sites[self.site].disk;
+            assert!(disk.held.is_full(), "complete, and the disk has {} segments", disk.held.count());
+            disk.verified = true;
+        }
+        self.tell(now, || "verified".into());
+        self.engine.verified(now);
+    }
+}
+
+impl Engine for ReceiverStation {
+    type Message = Parcel;
+    type Event = ();
+
+    fn handle(&mut self, now: Time, from: &Arrival, parcel: &Parcel) -> Result<(), Reject> {
+        self.meter.hear(from, parcel);
+        let result = self.engine.handle(now, from, &parcel.message);
+        if self.truth.borrow().story.is_some() {
+            let label = self.truth.borrow().sites[self.site].label.clone();
+            note(&self.truth, now, &label, from, parcel, result);
+        }
+        self.drain(now, parcel.spoiled);
+        result
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.engine.handle_timeout(now);
+        self.drain(now, false);
+        while self.jobs.front().is_some_and(|&(due, ..)| due <= now) {
+            let Some((_, session, job)) = self.jobs.pop_front() else { return };
+            if session == self.session {
+                self.act(now, job);
+                self.drain(now, false);
+                // What the job sets may be due at once.
+                self.engine.handle_timeout(now);
+                self.drain(now, false);
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time, until: Time) -> Option<Transmit<Parcel>> {
+        let transmit = self.engine.poll_transmit(now, until);
+        self.drain(now, false);
+        transmit.map(|transmit| ship(&mut self.meter, transmit))
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        let job = self.jobs.front().map(|&(at, ..)| Deadline { at, timer: "disk" });
+        let engine = self.engine.poll_timeout();
+        job.into_iter().chain(engine).min_by(|a, b| a.at.cmp(&b.at).then(Ordering::Less))
+    }
+
+    fn poll_event(&mut self) -> Option<()> {
+        None
+    }
+
+    fn settled_until(&self) -> Time {
+        // The owner may answer in between.
+        Time::ZERO
+    }
+
+    fn prefix(&self, parcel: &Parcel) -> NonZeroU32 {
+        self.engine.prefix(&parcel.message)
+    }
+}
+
+/// The honest receiver that says something.
+fn speaker(parcel: &Parcel) -> Option<ClientId> {
+    let client = match &parcel.message.body {
+        Body::Registration(m) => m.entries.first()?.client,
+        Body::Nak(m) => m.client,
+        Body::Ack(m) => m.client,
+        Body::Done(m) => m.client,
+        _ => return None,
+    };
+    parcel.forged.is_none().then_some(client)
+}
+
+/// Tells of a forged message that was taken, and of an honest one that was not.
+fn note(truth: &Shared, now: Time, who: &str, from: &Arrival, parcel: &Parcel, result: Result<(), Reject>) {
+    if let (None, Err(reason)) = (parcel.forged, result)
+        && !matches!(reason, Reject::Duplicate)
+    {
+        let source = from.source;
+        truth.borrow_mut().tell(now, || format!("{who} turned down {source}: {reason}: {}", brief(parcel)));
+    }
+    if let (Some(forged), Ok(())) = (parcel.forged, result) {
+        let (source, to) = (from.source, from.destination);
+        let (attacker, number) = (forged.attacker, forged.number);
+        truth.borrow_mut().tell(now, || {
+            format!("{who} took #{number} of attacker {attacker}, {source} -> {to}: {}", brief(parcel))
+        });
+    }
+}
+
+/// A message in one line.
+pub(crate) fn brief(parcel: &Parcel) -> String {
+    let mut text = format!("{:?}", parcel.message);
+    if text.len() > 300 {
+        let end = (0..=300).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str(" ...");
+    }
+    text
+}
+
+/// The length of an engine's debug text: it grows with everything that the engine holds.
+pub(crate) fn size(engine: &impl fmt::Debug) -> usize {
+    struct Count(usize);
+    impl Write for Count {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 += text.len();
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting cannot fail.
+    let _ = write!(count, "{engine:?}");
+    count.0
+}
+
+/// Where a receiver of life `life` at site `site` answers from: its port is another each time.
+pub(crate) fn answers_from(site: usize, life: usize, draw: u64) -> SocketAddr {
+    SocketAddr::from((site_ip(site), 32_768 + (draw % 28_000) as u16 + life as u16))
+}
+
+/// The host of a receiver.
+pub(crate) fn site_ip(site: usize) -> [u8; 4] {
+    [10, 0, 0, site as u8 + 1]
+}

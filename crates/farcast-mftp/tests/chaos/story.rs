@@ -1,0 +1,159 @@
+//! Tells the session of one seed: what was drawn, what happened, what failed and what that needs.
+
+use core::fmt::Write;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use crate::kinds::{Kind, Kinds};
+use crate::parcel::Forged;
+use crate::plan::Plan;
+use crate::truth::{Broken, Rule};
+use crate::world::{self, Look, label};
+
+/// The settings and faults of a plan in words.
+pub(crate) fn describe(plan: &Plan) -> String {
+    let mut text = String::new();
+    let config = &plan.config;
+    let mut line = |words: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {words}");
+    };
+    line(format!(
+        "{} receivers, {:?}; {} octets in DTUs of {} and blocks of {}; {:?}",
+        plan.sites.len(),
+        plan.crowd,
+        config.product.size,
+        config.dtu_size,
+        config.block_size,
+        config.pace
+    ));
+    line(format!(
+        "{:?}, {:?}, {:?}, parity {}, spread {}, group {:?}",
+        config.pass_wait,
+        config.nak_timing,
+        config.status_retry,
+        config.parity_symbols,
+        config.backoff_window,
+        config.group
+    ));
+    for (n, site) in plan.sites.iter().enumerate() {
+        line(format!(
+            "{}: {} away, loss {:.3} there and {:.3} back, disk {}, checkpoints each {}, begins {:?}",
+            label(plan, n),
+            site.delay,
+            site.loss.0,
+            site.loss.1,
+            site.slow,
+            site.checkpoints,
+            site.begins
+        ));
+    }
+    line(format!(
+        "duplication {:.4}, jitter {}, corruption {:.5}; calm from {:?} on",
+        plan.duplication, plan.jitter, plan.corruption, plan.calm
+    ));
+    for (n, attack) in plan.attacks.iter().enumerate().filter(|(_, attack)| !attack.forgeries.is_empty()) {
+        line(format!(
+            "attacker {n}: {:?} in {:?}, one each {}, {} at most, fidelity {}, {} ports, {} away",
+            attack.forgeries,
+            attack.during,
+            attack.gap,
+            attack.most,
+            attack.fidelity,
+            if attack.knows_ports { "knows" } else { "guesses" },
+            attack.delay
+        ));
+    }
+    text
+}
+
+fn fails(plan: &Plan, look: &Look, rule: Rule) -> bool {
+    world::run(plan, look).broken.iter().any(|broken| broken.rule == rule)
+}
+
+/// The fewest kinds of faults that still break `rule`, switched off one at a time.
+pub(crate) fn needed(seed: u64, rule: Rule) -> (Kinds, Vec<Kind>) {
+    let mut kinds = Kinds::ALL;
+    for kind in Kind::all() {
+        let without = kinds.without(kind);
+        if fails(&Plan::draw(seed, without), &Look::default(), rule) {
+            kinds = without;
+        }
+    }
+    (kinds, Kind::all().filter(|&kind| kinds.has(kind)).collect())
+}
+
+/// The fewest forged messages that still break `rule`, halved and halved again.
+pub(crate) fn needed_letters(plan: &Plan, rule: Rule) -> BTreeSet<Forged> {
+    let all = plan.attacks.iter().enumerate().flat_map(|(attacker, attack)| {
+        let most = if attack.forgeries.is_empty() { 0 } else { attack.most };
+        (0..most).map(move |number| Forged { attacker: attacker as u32, number })
+    });
+    let mut letters: Vec<Forged> = all.collect();
+    let mut piece = letters.len().div_ceil(2);
+    while piece > 0 && !letters.is_empty() {
+        let mut at = 0;
+        while at < letters.len() {
+            let mut fewer = letters.clone();
+            fewer.drain(at..(at + piece).min(letters.len()));
+            let only = Some(Rc::new(fewer.iter().copied().collect()));
+            if fails(plan, &Look { story: false, only }, rule) {
+                letters = fewer;
+            } else {
+                at += piece;
+            }
+        }
+        piece = if piece == 1 { 0 } else { piece.div_ceil(2) };
+    }
+    letters.into_iter().collect()
+}
+
+/// The whole story of a seed, and whether it holds.
+pub(crate) fn tell(seed: u64) -> (String, bool) {
+    let plan = Plan::draw(seed, Kinds::ALL);
+    let shown = world::run(&plan, &Look { story: true, only: None });
+    let mut text = format!("seed {seed}\n{}", describe(&plan));
+    if shown.broken.is_empty() {
+        text += &lines(&shown.story);
+        let _ = writeln!(text, "every rule holds; the sender: {}", shown.end);
+        return (text, true);
+    }
+    let mut rules: Vec<Rule> = shown.broken.iter().map(|broken| broken.rule).collect();
+    rules.dedup();
+    for rule in rules.iter().copied().collect::<BTreeSet<_>>() {
+        let (kinds, needs) = needed(seed, rule);
+        let least = Plan::draw(seed, kinds);
+        let only = Rc::new(needed_letters(&least, rule));
+        let needs: Vec<String> = needs.iter().map(ToString::to_string).collect();
+        let _ = writeln!(
+            text,
+            "\n{rule} needs {} and {} forged messages; the least session that breaks it:",
+            if needs.is_empty() { "no fault".into() } else { needs.join(", ") },
+            only.len()
+        );
+        text += &describe(&least);
+        let told = world::run(&least, &Look { story: true, only: Some(only) });
+        text += &lines(&told.story);
+    }
+    text += "\nbroken in the whole session:\n";
+    text += &list(&shown.broken);
+    let _ = writeln!(text, "the sender: {}", shown.end);
+    (text, false)
+}
+
+fn lines(story: &[(farcast_core::Time, String)]) -> String {
+    let mut text = String::new();
+    for (at, line) in story {
+        let _ = writeln!(text, "{at:?}  {line}");
+    }
+    text
+}
+
+/// The rules that were broken, one a line.
+pub(crate) fn list(broken: &[Broken]) -> String {
+    let mut text = String::new();
+    for Broken { rule, what } in broken {
+        let _ = writeln!(text, "  {rule}: {what}");
+    }
+    text
+}

@@ -1,0 +1,241 @@
+//! What the world knows: who really has the product, and what the senders said of it.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display};
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use farcast_core::{Bitmap, Run, Span, Time};
+use farcast_mftp::{ClientId, Geometry, SenderEvent, SenderOutcome};
+
+/// What a rule is called where it is broken.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Rule {
+    /// Success implies that everybody has it.
+    Success,
+    /// What could be delivered is.
+    Delivery,
+    /// Whoever has it is reported to have it.
+    Verdict,
+    /// Octets out are bounded by octets in.
+    Octets,
+    /// What an engine holds is bounded.
+    Memory,
+    /// Nothing panics, nothing runs without end.
+    Panic,
+    /// Nobody is busy for ever.
+    Rest,
+}
+
+impl Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Success => "success",
+            Self::Delivery => "delivery",
+            Self::Verdict => "verdict",
+            Self::Octets => "octets",
+            Self::Memory => "memory",
+            Self::Panic => "panic",
+            Self::Rest => "rest",
+        })
+    }
+}
+
+/// A broken rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Broken {
+    pub(crate) rule: Rule,
+    pub(crate) what: String,
+}
+
+/// What one receiver has on its disk, whichever engine runs there.
+#[derive(Clone, Debug)]
+pub(crate) struct Disk {
+    pub(crate) geometry: Geometry,
+    /// Segments that were stored.
+    pub(crate) held: Bitmap,
+    /// Those among them whose octets are wrong.
+    pub(crate) spoiled: Bitmap,
+    /// What a crash would leave: the segments of the last checkpoint.
+    checkpoint: Bitmap,
+    checkpoint_at: Time,
+    /// How often checkpoints are made.
+    every: Span,
+    /// Blocks of which a parity symbol is held whose octets are wrong.
+    bad_parity: BTreeSet<u32>,
+    /// Whether the product is complete here, its digest matched, and the files have their names.
+    pub(crate) verified: bool,
+}
+
+impl Disk {
+    pub(crate) fn new(geometry: Geometry, every: Span) -> Self {
+        let none = Bitmap::new(geometry.segments());
+        Self {
+            geometry,
+            held: none.clone(),
+            spoiled: none.clone(),
+            checkpoint: none,
+            checkpoint_at: Time::ZERO,
+            every,
+            bad_parity: BTreeSet::new(),
+            verified: false,
+        }
+    }
+
+    pub(crate) fn store(&mut self, now: Time, segments: Run, spoiled: bool) {
+        if now.since(self.checkpoint_at) >= self.every {
+            (self.checkpoint, self.checkpoint_at) = (self.held.clone(), now);
+        }
+        self.held.insert_run(segments);
+        if spoiled {
+            self.spoiled.insert_run(segments);
+        } else {
+            self.spoiled.remove_run(segments);
+        }
+    }
+
+    pub(crate) fn store_parity(&mut self, block: u32, spoiled: bool) {
+        if spoiled {
+            self.bad_parity.insert(block);
+        }
+    }
+
+    /// Rebuilds what is missing of `block`: from anything wrong comes only wrong.
+    pub(crate) fn decode(&mut self, block: u32) {
+        let Some(run) = self.geometry.block_run(block) else { return };
+        let bad = self.bad_parity.remove(&block) || self.spoiled.count_in(run) > 0;
+        let gaps: Vec<Run> = self.held.gaps_in(run).collect();
+        for gap in gaps {
+            self.held.insert_run(gap);
+            if bad {
+                self.spoiled.insert_run(gap);
+            }
+        }
+    }
+
+    /// The machine stops: what came after the last checkpoint is gone.
+    pub(crate) fn crash(&mut self) {
+        if !self.verified {
+            self.held = self.checkpoint.clone();
+        }
+    }
+
+    /// Somebody empties the directory.
+    pub(crate) fn empty(&mut self) {
+        *self = Self::new(self.geometry, self.every);
+    }
+
+    /// Drops what is wrong, and says what that was.
+    pub(crate) fn drop_spoiled(&mut self) -> Bitmap {
+        let spoiled = core::mem::replace(&mut self.spoiled, Bitmap::new(self.geometry.segments()));
+        for run in spoiled.iter_runs() {
+            self.held.remove_run(run);
+        }
+        // A checkpoint may hold them too.
+        self.checkpoint = self.held.clone();
+        spoiled
+    }
+}
+
+/// What one life of the sender has told of one receiver.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    Done,
+    Lost,
+    Declined,
+    Quit,
+}
+
+/// One life of the sender: from its start to its end or its crash.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Life {
+    pub(crate) outcome: Option<SenderOutcome>,
+    pub(crate) ended: Option<Time>,
+    pub(crate) verdicts: BTreeMap<ClientId, Verdict>,
+    /// Honest receivers that took part and had shown who they are.
+    pub(crate) accepted: BTreeSet<ClientId>,
+}
+
+/// A receiver as the world knows it.
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) label: String,
+    pub(crate) id: ClientId,
+    /// Where it answers from, in each of its lives.
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) disk: Disk,
+}
+
+/// Everything that the world knows.
+#[derive(Debug, Default)]
+pub(crate) struct Truth {
+    pub(crate) sites: Vec<Site>,
+    pub(crate) lives: Vec<Life>,
+    pub(crate) broken: Vec<Broken>,
+    /// The story of a session that is told.
+    pub(crate) story: Option<Vec<(Time, String)>>,
+}
+
+/// The truth, as all who make it hold it.
+pub(crate) type Shared = Rc<RefCell<Truth>>;
+
+impl Truth {
+    pub(crate) fn tell(&mut self, now: Time, line: impl FnOnce() -> String) {
+        if let Some(story) = &mut self.story {
+            story.push((now, line()));
+        }
+    }
+
+    pub(crate) fn breaks(&mut self, now: Time, rule: Rule, what: String) {
+        self.tell(now, || format!("BROKEN {rule}: {what}"));
+        // One of a kind tells enough.
+        if !self.broken.iter().any(|broken| broken.rule == rule && broken.what == what) {
+            self.broken.push(Broken { rule, what });
+        }
+    }
+
+    /// What a client is called.
+    pub(crate) fn name(&self, client: ClientId) -> String {
+        let site = self.sites.iter().find(|site| site.id == client);
+        site.map_or_else(|| format!("stranger {client}"), |site| site.label.clone())
+    }
+
+    /// The sender of life `life` tells something: a Done that it believes (`proven`) must be true when it is told.
+    pub(crate) fn sender_told(&mut self, now: Time, life: usize, event: &SenderEvent, proven: bool) {
+        let mut verdict = |client, verdict| {
+            self.lives[life].verdicts.insert(client, verdict);
+        };
+        match event {
+            SenderEvent::Registered { client, .. } => {
+                self.lives[life].verdicts.remove(client);
+            }
+            SenderEvent::Done { client, .. } => {
+                verdict(*client, Verdict::Done);
+                if proven {
+                    self.check_done(now, *client);
+                }
+            }
+            SenderEvent::Declined { client, .. } => verdict(*client, Verdict::Declined),
+            SenderEvent::Quit { client, .. } => verdict(*client, Verdict::Quit),
+            SenderEvent::Lost { client } => verdict(*client, Verdict::Lost),
+            SenderEvent::Ended(outcome) => {
+                (self.lives[life].outcome, self.lives[life].ended) = (Some(outcome.clone()), Some(now));
+            }
+            _ => {}
+        }
+        self.tell(now, || format!("sender: {event:?}"));
+    }
+
+    fn check_done(&mut self, now: Time, client: ClientId) {
+        let Some(site) = self.sites.iter().find(|site| site.id == client) else {
+            let what = format!("{client}, who does not exist, is Done");
+            return self.breaks(now, Rule::Success, what);
+        };
+        if !site.disk.verified {
+            let (held, all) = (site.disk.held.count(), site.disk.held.len());
+            let what = format!("{} is Done with {held} of {all} segments", site.label);
+            self.breaks(now, Rule::Success, what);
+        }
+    }
+}

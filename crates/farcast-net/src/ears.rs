@@ -1,0 +1,173 @@
+//! What a receiver hears with: its sockets, which follow the interfaces.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
+
+use farcast_core::Time;
+
+use crate::error::NetError;
+use crate::interface::Interface;
+use crate::links::{Changes, LOOK_EVERY, Links};
+use crate::receiving::ReceiveOptions;
+use crate::socket::Endpoint;
+
+/// Where something was heard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ear {
+    /// The address or group that announcements come to.
+    Public,
+    /// The group that the data of this transmission comes to, where it is another.
+    Private,
+    /// Our own port, from which answers leave.
+    Own,
+}
+
+/// What became of the interface.
+#[derive(Debug)]
+pub(crate) enum Followed {
+    /// It is not there any more, or of no use.
+    Waiting(NetError),
+    /// It is there again, or another has taken its place; whether our address is another one.
+    Back { moved: bool },
+}
+
+pub(crate) struct Ears<'a> {
+    options: &'a ReceiveOptions,
+    public: Option<Rc<Endpoint>>,
+    private: Option<Rc<Endpoint>>,
+    own: Option<Rc<Endpoint>>,
+    /// Absent where the system lets nobody watch; then nothing is followed.
+    links: Option<Links>,
+    changes: Changes,
+    /// The interface that is joined on, as it was then.
+    joined: Option<Interface>,
+    /// It has been said that there is none.
+    waiting: bool,
+    look: Time,
+}
+
+impl<'a> Ears<'a> {
+    pub(crate) fn open(options: &'a ReceiveOptions) -> Result<Self, NetError> {
+        // Before anything is looked at, so that no change is missed.
+        let links = Links::open().ok();
+        let joined = Interface::heard_through(&options.socket, options.from)?;
+        let public = Endpoint::listener(options.from, options.source, &options.socket)?;
+        let own = if options.from.ip().is_multicast() {
+            Some(Rc::new(Endpoint::answers(options.from, &options.socket)?))
+        } else {
+            None
+        };
+        Ok(Self {
+            options,
+            public: Some(Rc::new(public)),
+            private: None,
+            own,
+            links,
+            changes: Changes::default(),
+            joined,
+            waiting: false,
+            look: Time::ZERO,
+        })
+    }
+
+    pub(crate) fn endpoint(&self, ear: Ear) -> Option<Rc<Endpoint>> {
+        match ear {
+            Ear::Public => self.public.clone(),
+            Ear::Private => self.private.clone(),
+            Ear::Own => self.own.clone(),
+        }
+    }
+
+    /// The kernel's buffer for what comes to the public group, bytes.
+    pub(crate) fn receive_buffer(&self) -> usize {
+        self.public.as_ref().map_or(0, |endpoint| endpoint.receive_buffer())
+    }
+
+    /// Where answers leave from.
+    pub(crate) fn mouth(&self) -> Option<Rc<Endpoint>> {
+        self.own.clone().or_else(|| self.public.clone())
+    }
+
+    /// What to wait for: everything that can be heard, or only what is no data.
+    pub(crate) fn sources(&self, data_too: bool) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let data = [&self.public, &self.private].into_iter().filter(move |_| data_too);
+        let endpoints = data.chain([&self.own]).flatten().map(|endpoint| endpoint.as_fd());
+        endpoints.chain(self.links.as_ref().map(AsFd::as_fd))
+    }
+
+    /// When it wants to be asked again, whatever is heard.
+    pub(crate) fn due(&self) -> Time {
+        if self.changes.any { self.look } else { Time::NEVER }
+    }
+
+    /// Joins the private group of a transmission.
+    pub(crate) fn join(&mut self, group: IpAddr) -> Result<(), NetError> {
+        let address = SocketAddr::new(group, self.options.from.port());
+        let endpoint = Endpoint::listener(address, self.options.source, &self.options.socket)?;
+        self.private = Some(Rc::new(endpoint));
+        Ok(())
+    }
+
+    /// Leaves it again.
+    pub(crate) fn leave(&mut self) {
+        self.private = None;
+    }
+
+    /// Looks at what has become of the interfaces, and joins anew where that is needed. Nobody may hold an endpoint
+    /// meanwhile.
+    pub(crate) fn follow(&mut self, now: Time) -> Option<Followed> {
+        let links = self.links.as_mut()?;
+        self.changes.add(links.changes());
+        if !self.changes.any || now < self.look {
+            return None;
+        }
+        self.look = now + LOOK_EVERY;
+        self.changes.any = false;
+        match self.rejoin() {
+            Ok(Joined::Moved) => Some(Followed::Back { moved: true }),
+            Ok(Joined::Anew) => Some(Followed::Back { moved: false }),
+            Ok(Joined::Still) => None,
+            Err(error) => (!std::mem::replace(&mut self.waiting, true)).then_some(Followed::Waiting(error)),
+        }
+    }
+
+    fn rejoin(&mut self) -> Result<Joined, NetError> {
+        let (from, socket) = (self.options.from, &self.options.socket);
+        let found = Interface::heard_through(socket, from)?;
+        let shaken = found.as_ref().is_some_and(|one| self.changes.shake(one.index, from.is_ipv6()));
+        if found == self.joined && !shaken && self.public.is_some() {
+            self.changes = Changes::default();
+            let back = std::mem::take(&mut self.waiting);
+            return Ok(if back { Joined::Anew } else { Joined::Still });
+        }
+        if found.as_ref().is_some_and(|interface| !interface.running) {
+            // Without a carrier nobody hears that we join; it is told when it comes.
+            return Ok(Joined::Still);
+        }
+        // Left first: who has been a member all along does not tell a switch that has forgotten it.
+        let private = self.private.take().and_then(|endpoint| endpoint.group());
+        self.public = None;
+        self.public = Some(Rc::new(Endpoint::listener(from, self.options.source, socket)?));
+        if let Some(group) = private {
+            self.join(group)?;
+        }
+        if let Some(own) = self.own.as_mut().and_then(Rc::get_mut) {
+            own.aim(from.ip(), socket)?;
+        }
+        let address = |interface: &Option<Interface>| interface.as_ref().map(|one| one.address);
+        let moved = address(&self.joined) != address(&found);
+        (self.joined, self.changes, self.waiting) = (found, Changes::default(), false);
+        Ok(if moved { Joined::Moved } else { Joined::Anew })
+    }
+}
+
+/// What came of looking at the interfaces.
+enum Joined {
+    /// Nothing that matters has changed.
+    Still,
+    /// What was joined was joined again.
+    Anew,
+    /// The same, and our address is another one.
+    Moved,
+}

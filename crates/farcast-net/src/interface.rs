@@ -1,0 +1,141 @@
+//! Which interface, and which of our addresses: what was asked for, or what the routing table chooses.
+
+use std::net::{IpAddr, SocketAddr};
+
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use crate::error::NetError;
+use crate::socket::{SocketOptions, scoped};
+use crate::ssm;
+
+/// An interface that was chosen, in the forms that the socket calls want.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Interface {
+    pub(crate) name: String,
+    pub(crate) index: u32,
+    pub(crate) address: IpAddr,
+    /// Whether it has a carrier.
+    pub(crate) running: bool,
+}
+
+impl Interface {
+    /// The interface that `options` name, with an address of `group`'s family.
+    pub(crate) fn choose(options: &SocketOptions, group: IpAddr) -> Result<Option<Self>, NetError> {
+        let Some(wanted) = &options.interface else { return Ok(None) };
+        let all = if_addrs::get_if_addrs().map_err(NetError::socket("list the interfaces"))?;
+        let by_address: Option<IpAddr> = wanted.parse().ok();
+        let named =
+            |i: &&if_addrs::Interface| by_address.map_or(i.name == *wanted, |address| i.ip() == address);
+        let found: Vec<_> = all.iter().filter(named).collect();
+        // The list has interfaces with addresses only.
+        let name = found.first().map_or(wanted, |interface| &interface.name);
+        let socket =
+            Socket::new(Domain::IPV4, Type::DGRAM, None).map_err(NetError::socket("make a socket"))?;
+        let flags = ssm::interface_flags(&socket, name);
+        let flags = flags.ok_or_else(|| NetError::NoInterface(wanted.clone()))?;
+        if flags & libc::IFF_UP == 0 {
+            return Err(NetError::Down(name.clone()));
+        }
+        if group.is_multicast() && flags & (libc::IFF_MULTICAST | libc::IFF_LOOPBACK) == 0 {
+            return Err(NetError::NoMulticast(name.clone()));
+        }
+        let family = if group.is_ipv4() { "IPv4" } else { "IPv6" };
+        let usable = found.into_iter().filter(|i| i.ip().is_ipv4() == group.is_ipv4());
+        // An address that others beyond the link can answer to, where there is one.
+        let usable = usable.min_by_key(|i| i.is_link_local());
+        let usable = usable.ok_or(NetError::NoAddress { name: wanted.clone(), family })?;
+        Ok(Some(Self {
+            name: usable.name.clone(),
+            index: usable.index.unwrap_or(0),
+            address: usable.ip(),
+            running: flags & libc::IFF_RUNNING != 0,
+        }))
+    }
+
+    /// The interface through which a listener at `address` hears it: what `options` name, or for a group the routing
+    /// table's choice. `None` where any will do.
+    pub(crate) fn heard_through(
+        options: &SocketOptions,
+        address: SocketAddr,
+    ) -> Result<Option<Self>, NetError> {
+        if options.interface.is_some() || !address.ip().is_multicast() {
+            return Self::choose(options, address.ip());
+        }
+        let source = route_source(address, None)?;
+        // By its address it is checked like one that was asked for.
+        Self::choose(&SocketOptions { interface: Some(source.to_string()), ..options.clone() }, source)
+    }
+
+    /// What the kernel calls it in the address of a link; 0 where none was chosen.
+    pub(crate) fn scope(interface: Option<&Self>) -> u32 {
+        interface.map_or(0, |interface| interface.index)
+    }
+
+    pub(crate) fn label(interface: Option<&Self>) -> String {
+        interface.map_or_else(|| "the default interface".into(), |interface| interface.name.clone())
+    }
+}
+
+/// The interface that was asked for and our address there, for datagrams to `destination`.
+pub(crate) fn source_for(
+    destination: SocketAddr,
+    options: &SocketOptions,
+) -> Result<(Option<Interface>, IpAddr), NetError> {
+    let interface = Interface::choose(options, destination.ip())?;
+    let address = match &interface {
+        Some(interface) if destination.ip().is_multicast() => interface.address,
+        _ => route_source(destination, interface.as_ref())?,
+    };
+    Ok((interface, address))
+}
+
+/// The address that the kernel would send from.
+fn route_source(destination: SocketAddr, interface: Option<&Interface>) -> Result<IpAddr, NetError> {
+    let no_route =
+        || NetError::NoRoute { to: destination.ip(), interface: interface.map(|one| one.name.clone()) };
+    let to = SocketAddr::new(destination.ip(), destination.port().max(1));
+    let to = scoped(to, Interface::scope(interface));
+    let fresh = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP));
+    let fresh = fresh.map_err(NetError::socket("make a socket"))?;
+    fresh.connect(&SockAddr::from(to)).map_err(|_| no_route())?;
+    let local = fresh.local_addr().map_err(NetError::socket("find our own address"))?;
+    local.as_socket().map(|a| a.ip()).ok_or_else(no_route)
+}
+
+/// Whether `address` is one of ours, on an interface that is up.
+pub(crate) fn is_ours(address: IpAddr) -> bool {
+    let all = if_addrs::get_if_addrs().unwrap_or_default();
+    let Ok(socket) = Socket::new(Domain::IPV4, Type::DGRAM, None) else { return false };
+    let up = |name| ssm::interface_flags(&socket, name).is_some_and(|flags| flags & libc::IFF_UP != 0);
+    all.iter().any(|interface| interface.ip() == address && up(&interface.name))
+}
+
+/// Our address as the network of `destination` sees it.
+///
+/// # Errors
+/// If the interface is not there, or there is no route.
+pub fn own_address(destination: SocketAddr, options: &SocketOptions) -> Result<IpAddr, NetError> {
+    match Interface::choose(options, destination.ip())? {
+        Some(interface) => Ok(interface.address),
+        None => route_source(destination, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_that_is_not_there_is_named() {
+        let options = SocketOptions { interface: Some("nosuch0".into()), ..SocketOptions::default() };
+        let to = "239.255.1.1:5402".parse().expect("an address");
+        let error = own_address(to, &options).expect_err("there is none");
+        assert!(error.to_string().contains("nosuch0"), "{error}");
+    }
+
+    #[test]
+    fn the_loopback_address_is_ours_and_another_is_not() {
+        assert!(is_ours("127.0.0.1".parse().expect("an address")));
+        assert!(!is_ours("192.0.2.1".parse().expect("an address")));
+    }
+}

@@ -1,0 +1,233 @@
+//! The loop of the receiving thread: hears, drives the engine, answers, and tells the store.
+
+use std::os::fd::AsFd;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use farcast_core::engine::Engine;
+use farcast_core::{Span, Time};
+use farcast_mftp::{Offer, Receiver, ReceiverEvent, wire};
+
+use super::session::Session;
+use super::{ReceiveNotice, ReceiveOptions, ReceiveReport};
+use crate::clock::Clock;
+use crate::ears::{Ear, Ears, Followed};
+use crate::error::NetError;
+use crate::loss::Loss;
+use crate::socket::Endpoint;
+use crate::store::{Arena, Step, Store};
+
+/// How often the owner is told about progress.
+const TICK: Span = Span::from_millis(100);
+
+/// Tells the owner of the receiver what happens.
+type Observer<'a> = &'a mut dyn FnMut(Time, &Receiver, &ReceiveNotice<'_>);
+
+pub(super) struct Driver<'a> {
+    pub(super) clock: Clock,
+    pub(super) engine: Receiver,
+    pub(super) ears: Ears<'a>,
+    pub(super) store: Store,
+    pub(super) loss: Loss,
+    pub(super) session: Option<Session>,
+    pub(super) last: Option<ReceiveReport>,
+    pub(super) options: &'a ReceiveOptions,
+    pub(super) observer: Observer<'a>,
+    pub(super) counts: Counts,
+    /// What nothing is stored from is heard into this.
+    pub(super) spare: Option<Arena>,
+    /// Since when the store has had no buffer for us.
+    pub(super) stalled: Option<Time>,
+    /// What the store is told once it has been handed all that was received before.
+    pub(super) due: Vec<Due>,
+    out: Vec<u8>,
+}
+
+/// What was not taken, apart from what the engine turns down.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) malformed: u64,
+    pub(super) unsent: u64,
+    pub(super) not_accepted: u64,
+    pub(super) misdirected: u64,
+    pub(super) unstored: u64,
+}
+
+/// What the store is to do behind everything that it was handed.
+pub(super) enum Due {
+    Open(Box<Offer>),
+    Finish,
+    Close,
+    Discard,
+}
+
+impl<'a> Driver<'a> {
+    pub(super) fn new(
+        clock: Clock,
+        engine: Receiver,
+        (ears, store, loss): (Ears<'a>, Store, Loss),
+        options: &'a ReceiveOptions,
+        observer: Observer<'a>,
+    ) -> Self {
+        Self {
+            clock,
+            engine,
+            ears,
+            store,
+            loss,
+            session: None,
+            last: None,
+            options,
+            observer,
+            counts: Counts::default(),
+            spare: Some(Arena::new()),
+            stalled: None,
+            due: Vec::new(),
+            out: Vec::new(),
+        }
+    }
+
+    pub(super) fn run(&mut self, stop: &AtomicBool) -> Result<(), NetError> {
+        if let Some(public) = self.ears.endpoint(Ear::Public) {
+            self.notice(&ReceiveNotice::Listening { address: public.local() });
+        }
+        let mut tick = Time::ZERO;
+        while !self.is_over() {
+            if stop.load(Ordering::Relaxed) {
+                self.engine.stop(self.clock.now());
+            }
+            let mut heard = self.hear(Ear::Public)? | self.hear(Ear::Private)?;
+            let now = self.clock.now();
+            // Next to nothing comes there, so while data runs it is not looked at every time.
+            if !heard || now >= tick {
+                heard |= self.hear(Ear::Own)?;
+                self.follow(now);
+            }
+            self.engine.handle_timeout(now);
+            while let Some(reply) = self.store.reply() {
+                self.on_reply(reply);
+            }
+            self.drain(None);
+            self.tell_store();
+            self.transmit();
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            if now >= tick {
+                tick = now + TICK;
+                self.notice(&ReceiveNotice::Tick);
+            }
+            if !heard {
+                self.wait(tick)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the store keep what is there and end, waiting for that as long as `patient` says; whether it has ended.
+    pub(super) fn end(&mut self, patient: impl FnMut() -> bool) -> bool {
+        self.tell_store();
+        self.store.close();
+        self.store.end(patient)
+    }
+
+    /// Tells the store what became due while its buffer was being filled.
+    pub(super) fn tell_store(&mut self) {
+        for due in std::mem::take(&mut self.due) {
+            match due {
+                Due::Open(offer) => self.store.open(*offer, self.options.into.clone(), self.options.files),
+                Due::Finish => self.store.finish(),
+                Due::Close => self.store.close(),
+                Due::Discard => self.store.discard(),
+            }
+        }
+    }
+
+    /// Whether the one transmission that was asked for is over.
+    fn is_over(&self) -> bool {
+        let over = |last: &ReceiveReport| !self.engine.is_busy() && last.counts();
+        self.options.once && self.last.as_ref().is_some_and(over)
+    }
+
+    fn wait(&mut self, tick: Time) -> Result<(), NetError> {
+        let held = self.held_until();
+        let mut sources = vec![self.store.as_fd()];
+        sources.extend(self.ears.sources(held.is_none()));
+        let timer = self.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
+        let until = timer.min(tick).min(self.ears.due()).min(held.unwrap_or(Time::NEVER));
+        let waited = self.clock.wait(&sources, until);
+        self.store.woken();
+        waited.map_err(NetError::socket("wait for the network"))
+    }
+
+    /// Goes after the interface where it has changed.
+    fn follow(&mut self, now: Time) {
+        match self.ears.follow(now) {
+            None => {}
+            Some(Followed::Waiting(why)) => self.notice(&ReceiveNotice::Waiting { why: &why }),
+            Some(Followed::Back { moved }) => {
+                self.notice(&ReceiveNotice::Rejoined);
+                if moved {
+                    self.engine.moved(now);
+                }
+            }
+        }
+    }
+
+    /// Answers the engine's events; `received` are the payloads of the message just handled.
+    pub(super) fn drain(&mut self, mut received: Option<(&[(u32, u16)], &mut Arena)>) {
+        while let Some(event) = self.engine.poll_event() {
+            match &event {
+                ReceiverEvent::Store { segments, offset } => {
+                    let Some((payloads, arena)) = &mut received else { continue };
+                    let payloads = payloads[*offset as usize..].iter();
+                    arena.steps.extend(
+                        segments.segments().zip(payloads).map(|(segment, &(at, len))| Step::Store {
+                            segment,
+                            at,
+                            len,
+                        }),
+                    );
+                    continue;
+                }
+                ReceiverEvent::StoreParity { block, symbols, offset } => {
+                    let Some((payloads, arena)) = &mut received else { continue };
+                    for (symbol, &(at, len)) in symbols.segments().zip(&payloads[*offset as usize..]) {
+                        arena.steps.push(Step::Parity { block: *block, symbol, at, len });
+                    }
+                    continue;
+                }
+                ReceiverEvent::Decode { block } => {
+                    if let Some((_, arena)) = &mut received {
+                        arena.steps.push(Step::Decode { block: *block });
+                    }
+                }
+                // Behind everything that is still to be stored.
+                ReceiverEvent::Complete => self.due.push(Due::Finish),
+                ReceiverEvent::Offered(offer) => self.offered(offer),
+                ReceiverEvent::Ended(outcome) => self.ended(outcome),
+                _ => {}
+            }
+            self.notice(&ReceiveNotice::Event(&event));
+        }
+    }
+
+    pub(super) fn notice(&mut self, notice: &ReceiveNotice<'_>) {
+        (self.observer)(self.clock.now(), &self.engine, notice);
+    }
+
+    fn transmit(&mut self) {
+        let now = self.clock.now();
+        let mouth = self.ears.mouth();
+        while let Some(transmit) = self.engine.poll_transmit(now, now) {
+            self.out.clear();
+            wire::encode(&transmit.message, 0, &mut self.out);
+            let send = |mouth: &Rc<Endpoint>| mouth.send(transmit.destination, &self.out, self.out.len());
+            // An answer that finds no way is as good as lost: the protocol asks again. Where it goes was not our choice,
+            // so it must not end us.
+            if mouth.as_ref().is_none_or(|mouth| send(mouth).is_err()) {
+                self.counts.unsent += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Hearing: which datagrams are taken, what becomes one message, and where its payload goes.
+
+use std::io::IoSliceMut;
+
+use farcast_core::Span;
+use farcast_core::Time;
+use farcast_core::engine::{Arrival, Engine, Message as _};
+use farcast_mftp::{Body, Message, wire};
+use quinn_udp::RecvMeta;
+
+use super::ReceiveNotice;
+use super::driver::Driver;
+use crate::ears::Ear;
+use crate::error::NetError;
+use crate::socket::Endpoint;
+use crate::store::{Arena, SLOT_LEN, SLOTS};
+
+/// How long data is left to the kernel's buffer while the store has none: a disk that is only slow sets the pace that
+/// way, one that does not answer must not keep us from hearing what else comes.
+const HOLD: Span = Span::from_millis(250);
+
+/// How something is heard.
+#[derive(Clone, Copy)]
+struct Hearing {
+    ear: Ear,
+    /// Whether there is a buffer of the store's behind it.
+    storing: bool,
+}
+
+/// Consecutive datagrams that became one message, and where their payloads lie in the arena.
+struct Joined {
+    message: Message,
+    payloads: Vec<(u32, u16)>,
+}
+
+/// Whether a message may come to our own port: what a sender says to one receiver. All else comes to the group, where
+/// everybody hears it, or not at all.
+fn may_come_by_unicast(message: &Message) -> bool {
+    matches!(
+        message.body,
+        Body::Abort(_)
+            | Body::Grant(_)
+            | Body::Echo(_)
+            | Body::EchoResponse(_)
+            | Body::Join(_)
+            | Body::Leave(_)
+    )
+}
+
+impl Driver<'_> {
+    /// Takes what `ear` has received; whether there was anything.
+    pub(super) fn hear(&mut self, ear: Ear) -> Result<bool, NetError> {
+        let Some(endpoint) = self.ears.endpoint(ear) else { return Ok(false) };
+        // Nothing that comes to our own port is stored.
+        let arena = if ear == Ear::Own { None } else { self.arena() };
+        if let Some(mut arena) = arena {
+            let heard = self.hear_into(&endpoint, Hearing { ear, storing: true }, &mut arena);
+            self.store.submit(arena);
+            self.tell_store();
+            return heard;
+        }
+        if ear != Ear::Own && self.held_until().is_some() {
+            return Ok(false);
+        }
+        let Some(mut arena) = self.spare.take() else { return Ok(false) };
+        let heard = self.hear_into(&endpoint, Hearing { ear, storing: false }, &mut arena);
+        arena.steps.clear();
+        self.spare = Some(arena);
+        self.tell_store();
+        heard
+    }
+
+    /// A buffer of the store's, if it has one.
+    fn arena(&mut self) -> Option<Arena> {
+        let arena = self.store.arena();
+        self.stalled = match arena {
+            Some(_) => None,
+            None => self.stalled.or_else(|| Some(self.clock.now())),
+        };
+        arena
+    }
+
+    /// Until when data is left to the kernel, if it is now.
+    pub(super) fn held_until(&self) -> Option<Time> {
+        self.stalled.map(|since| since + HOLD).filter(|until| self.clock.now() < *until)
+    }
+
+    fn hear_into(&mut self, endpoint: &Endpoint, how: Hearing, arena: &mut Arena) -> Result<bool, NetError> {
+        let mut meta = [RecvMeta::default(); SLOTS];
+        let count = {
+            let mut slots: Vec<IoSliceMut<'_>> =
+                arena.buffer.chunks_mut(SLOT_LEN).map(IoSliceMut::new).collect();
+            endpoint.receive(&mut slots, &mut meta)?
+        };
+        let now = self.clock.now();
+        for (slot, meta) in meta[..count].iter().enumerate() {
+            let from = Arrival {
+                interface: meta.interface_index.unwrap_or(0),
+                // A coalesced receive loses the mark, so none is claimed.
+                ..Arrival::new(meta.addr, endpoint.local())
+            };
+            if self.is_heard(endpoint, meta) {
+                self.slot(now, &from, how, (slot, meta), arena);
+            }
+        }
+        Ok(count > 0)
+    }
+
+    /// Whether what came with `meta` is from a sender that is to be heard, and meant for `endpoint`.
+    fn is_heard(&mut self, endpoint: &Endpoint, meta: &RecvMeta) -> bool {
+        let datagrams = meta.len.div_ceil(meta.stride.max(1)) as u64;
+        let (accept, source) = (&self.options.accept, meta.addr.ip());
+        if !accept.is_empty() && !accept.iter().any(|prefix| prefix.contains(&source)) {
+            let first = self.counts.not_accepted == 0;
+            self.counts.not_accepted += datagrams;
+            if first {
+                self.notice(&ReceiveNotice::NotAccepted { source });
+            }
+            return false;
+        }
+        let meant = endpoint.is_meant(meta);
+        if !meant {
+            self.counts.misdirected += datagrams;
+        }
+        meant
+    }
+
+    /// One slot: one datagram, or several of equal length that the kernel has joined.
+    fn slot(
+        &mut self,
+        now: Time,
+        from: &Arrival,
+        how: Hearing,
+        (slot, meta): (usize, &RecvMeta),
+        arena: &mut Arena,
+    ) {
+        let start = slot * SLOT_LEN;
+        let stride = meta.stride.max(1);
+        let mut joined: Option<Joined> = None;
+        for at in (start..start + meta.len).step_by(stride) {
+            let end = (at + stride).min(start + meta.len);
+            if self.loss.strikes() {
+                continue;
+            }
+            let Ok(packet) = wire::decode(&arena.buffer[at..end]) else {
+                self.counts.malformed += 1;
+                continue;
+            };
+            if how.ear == Ear::Own && !may_come_by_unicast(&packet.message) {
+                self.counts.misdirected += 1;
+                continue;
+            }
+            if !how.storing && matches!(packet.message.body, Body::Data(_)) {
+                // The engine must not believe that it is here: it is asked for again.
+                self.counts.unstored += 1;
+                continue;
+            }
+            let payload = ((at + packet.payload.start) as u32, packet.payload.len() as u16);
+            if joined.as_mut().is_some_and(|run| run.extend(&packet.message, payload)) {
+                continue;
+            }
+            let next = Joined { message: packet.message, payloads: vec![payload] };
+            if let Some(run) = joined.replace(next) {
+                self.deliver(now, from, run, arena);
+            }
+        }
+        if let Some(run) = joined {
+            self.deliver(now, from, run, arena);
+        }
+    }
+
+    fn deliver(&mut self, now: Time, from: &Arrival, run: Joined, arena: &mut Arena) {
+        let mut rest = Some(run.message);
+        let mut payloads = run.payloads.as_slice();
+        while let Some(message) = rest {
+            let count = self.engine.prefix(&message);
+            let (head, tail) = message.split(count);
+            // What is turned down is counted by the engine, by reason.
+            let _ = self.engine.handle(now, from, &head);
+            let taken = head.segments().get() as usize;
+            self.drain(Some((&payloads[..taken], arena)));
+            payloads = &payloads[taken..];
+            rest = tail;
+        }
+    }
+}
+
+impl Joined {
+    /// Appends a datagram if it continues the run.
+    fn extend(&mut self, next: &Message, payload: (u32, u16)) -> bool {
+        let (Body::Data(run), Body::Data(data)) = (&mut self.message.body, &next.body) else { return false };
+        if self.message.transmission != next.transmission || !run.continues(data) {
+            return false;
+        }
+        let Some(dtus) = farcast_core::Run::new(run.dtus.first(), run.dtus.count() + 1) else { return false };
+        (run.dtus, run.last_len) = (dtus, data.last_len);
+        self.payloads.push(payload);
+        true
+    }
+}

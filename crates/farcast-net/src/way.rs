@@ -1,0 +1,171 @@
+//! A sender's way out, which follows the interfaces; and waiting for one that is not there yet.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use farcast_core::{Span, Time};
+
+use crate::clock::Clock;
+use crate::error::NetError;
+use crate::interface::{self, Interface, source_for};
+use crate::links::{Changes, LOOK_EVERY, Links};
+use crate::socket::{Endpoint, SocketOptions};
+
+/// How late it may be seen that everything is to stop, at worst.
+const STOP_LATENCY: Span = Span::from_secs(1);
+
+/// What became of a sender's way.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    /// There is none any more.
+    Lost(NetError),
+    /// It is as good as before.
+    Back,
+    /// Our address has gone, and this one sends from another.
+    Moved(Box<Endpoint>),
+}
+
+/// Watches over the way to one destination.
+#[derive(Debug)]
+pub(crate) struct Way<'a> {
+    destination: SocketAddr,
+    options: &'a SocketOptions,
+    /// Absent where the system lets nobody watch; then nothing is followed.
+    links: Option<Links>,
+    changes: Changes,
+    lost: bool,
+    look: Time,
+}
+
+impl<'a> Way<'a> {
+    pub(crate) fn new(destination: SocketAddr, options: &'a SocketOptions) -> Self {
+        Self {
+            destination,
+            options,
+            links: Links::open().ok(),
+            changes: Changes::default(),
+            lost: false,
+            look: Time::ZERO,
+        }
+    }
+
+    /// Whether there is none: what is sent now goes nowhere.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    pub(crate) fn source(&self) -> Option<BorrowedFd<'_>> {
+        self.links.as_ref().map(AsFd::as_fd)
+    }
+
+    /// When it wants to be asked again.
+    pub(crate) fn due(&self) -> Time {
+        if self.changes.any { self.look } else { Time::NEVER }
+    }
+
+    /// Looks at what has become of the interfaces, and aims `endpoint` anew where that is needed.
+    pub(crate) fn follow(&mut self, now: Time, endpoint: &mut Endpoint) -> Option<Turn> {
+        let links = self.links.as_mut()?;
+        self.changes.add(links.changes());
+        if !self.changes.any || now < self.look {
+            return None;
+        }
+        self.look = now + LOOK_EVERY;
+        self.changes = Changes::default();
+        match self.turn(endpoint) {
+            Ok(None) => std::mem::take(&mut self.lost).then_some(Turn::Back),
+            Ok(Some(fresh)) => {
+                self.lost = false;
+                Some(Turn::Moved(Box::new(fresh)))
+            }
+            Err(error) => (!std::mem::replace(&mut self.lost, true)).then_some(Turn::Lost(error)),
+        }
+    }
+
+    /// A new endpoint, if our address has gone and there is another.
+    fn turn(&self, endpoint: &mut Endpoint) -> Result<Option<Endpoint>, NetError> {
+        let (interface, address) = source_for(self.destination, self.options)?;
+        if let Some(dead) = interface.as_ref().filter(|interface| !interface.running) {
+            return Err(NetError::NoCarrier(dead.name.clone()));
+        }
+        let old = endpoint.local().ip();
+        if address != old && !interface::is_ours(old) {
+            return Endpoint::sender(self.destination, self.options).map(Some);
+        }
+        let index = |interface: Option<&Interface>| interface.map(|interface| interface.index);
+        if index(interface.as_ref()) != index(endpoint.interface()) {
+            endpoint.aim(self.destination.ip(), self.options)?;
+        }
+        Ok(None)
+    }
+}
+
+/// Waits until datagrams can be sent to `destination`; whether they can, rather than that `stop` was set. `say` hears
+/// what is missing, when that changes.
+///
+/// # Errors
+/// What is missing when the `limit` is over, or what no waiting mends.
+pub fn wait_to_send(
+    destination: SocketAddr,
+    options: &SocketOptions,
+    limit: Span,
+    stop: &AtomicBool,
+    say: &mut dyn FnMut(&NetError),
+) -> Result<bool, NetError> {
+    wait_for(|| Endpoint::sender(destination, options).map(drop), limit, stop, say)
+}
+
+/// Waits until `address` can be listened to, a group (`source` alone, where one is given) or one of our own addresses;
+/// whether it can, rather than that `stop` was set. `say` hears what is missing, when that changes.
+///
+/// # Errors
+/// What no waiting mends.
+pub fn wait_to_listen(
+    address: SocketAddr,
+    source: Option<IpAddr>,
+    options: &SocketOptions,
+    stop: &AtomicBool,
+    say: &mut dyn FnMut(&NetError),
+) -> Result<bool, NetError> {
+    let probe = || {
+        Interface::heard_through(options, address)?;
+        Endpoint::listener(address, source, options).map(drop)
+    };
+    wait_for(probe, Span::MAX, stop, say)
+}
+
+fn wait_for(
+    mut probe: impl FnMut() -> Result<(), NetError>,
+    limit: Span,
+    stop: &AtomicBool,
+    say: &mut dyn FnMut(&NetError),
+) -> Result<bool, NetError> {
+    let clock = Clock::start();
+    let end = Time::ZERO + limit;
+    // Before anything is looked at, so that no change is missed.
+    let mut links = Links::open().ok();
+    let mut said = String::new();
+    loop {
+        let Err(error) = probe() else { return Ok(true) };
+        let Some(links) = links.as_mut().filter(|_| error.may_pass() && clock.now() < end) else {
+            return Err(error);
+        };
+        let sentence = error.to_string();
+        if sentence != said {
+            say(&error);
+            said = sentence;
+        }
+        while !links.changes().any {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+            if clock.now() >= end {
+                return Err(error);
+            }
+            // A signal just before the wait does not end it.
+            let until = end.min(clock.now() + STOP_LATENCY);
+            clock.wait(&[links.as_fd()], until).map_err(NetError::socket("wait for the network"))?;
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! `receive --once` beside offers with nothing behind them: what never was more than an offer is not the one
+//! transmission that is waited for.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test may panic, and send what it likes"
+)]
+
+mod common;
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use common::{Place, pause, wait_until};
+use farcast_core::Run;
+use farcast_mftp::message::{Abort, Announce, AnnounceOptions, Data, DataKind, End, GroupModel, cancel};
+use farcast_mftp::{Body, Message, wire};
+
+/// Product bytes of what is offered, in one DTU.
+const LEN: u16 = 1000;
+
+/// Somebody on the same host who says what he likes.
+struct Forger {
+    socket: UdpSocket,
+    group: SocketAddr,
+}
+
+impl Forger {
+    fn new(place: &Place) -> Self {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
+        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+        socket.set_multicast_if_v4(&Ipv4Addr::LOCALHOST).unwrap();
+        Self { socket: socket.into(), group: place.group.parse().unwrap() }
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.socket.local_addr().unwrap()
+    }
+
+    fn say(&self, transmission: u32, body: Body, payload: &[u8]) {
+        let mut datagram = Vec::new();
+        wire::encode(&Message::new(transmission, body), 0, &mut datagram);
+        datagram.extend_from_slice(payload);
+        datagram.resize(datagram.len().next_multiple_of(4), 0);
+        self.socket.send_to(&datagram, self.group).unwrap();
+    }
+
+    fn announce(&self) -> Announce {
+        Announce {
+            server: self.address(),
+            response: self.address(),
+            private: self.group.ip(),
+            announce_duration_s: 0,
+            options: AnnounceOptions {
+                model: GroupModel::OpenUnlimited,
+                stay_in_group: false,
+                restart: false,
+                overwrite: true,
+                late_entry: true,
+            },
+            application: "farcast".into(),
+            block_size: 16,
+            data_rate_bps: 1_000_000,
+            product_name: "bogus".into(),
+            transfer_duration_s: 100,
+            dtu_size: LEN.into(),
+            product_size: LEN.into(),
+            error_threshold: None,
+            user_data: None,
+            hosts: None,
+            backoff_window_ms: None,
+            product_id: Some([7; 32]),
+            parity_symbols: None,
+            commitment: None,
+        }
+    }
+}
+
+#[test]
+fn what_was_only_an_offer_does_not_end_it() {
+    let place = Place::new();
+    let receiver = place.receive("ant", &[]);
+    let forger = Forger::new(&place);
+    let mut transmission = 0;
+    let mut offer = |announce: Announce, then: Option<(Body, Vec<u8>)>, ends: usize| {
+        transmission += 1;
+        forger.say(transmission, Body::Announce(Box::new(announce)), &[]);
+        if let Some((body, payload)) = then {
+            receiver.until_nth("joined", transmission as usize);
+            forger.say(transmission, body, &payload);
+        }
+        if ends > 0 {
+            receiver.until_nth("summary", ends);
+        }
+    };
+    let abort = Abort { reason: cancel::ABORT_APPLICATION, hosts: None, text: Some("bogus".into()) };
+    offer(forger.announce(), Some((Body::Abort(abort), Vec::new())), 1);
+    let end = End { server: forger.address(), response: forger.address() };
+    offer(forger.announce(), Some((Body::End(end), Vec::new())), 2);
+    let dtus = Run::new(0, 1).unwrap();
+    let data = Data { pass: 1, block: 0, kind: DataKind::Source, dtus, len: LEN, last_len: LEN };
+    offer(forger.announce(), Some((Body::Data(data), vec![0x55; LEN.into()])), 3);
+    // A group that cannot be joined, and nothing that could be verified.
+    offer(Announce { private: "ff15::7".parse().unwrap(), ..forger.announce() }, None, 4);
+    offer(Announce { product_id: None, ..forger.announce() }, None, 0);
+    // Nobody waits longer than that for what nobody says.
+    pause(Duration::from_millis(300));
+    let bogus = receiver.events().iter().filter(|event| event["event"] == "summary").count();
+    assert_eq!(bogus, 4, "{}", receiver.stdout());
+
+    let file = place.file("product.bin", 50_000);
+    place.send(&[&file], &["--rate", "20 Mbit/s", "--receivers", "ant"]).succeed();
+    let ended = receiver.wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.story());
+    common::assert_same(&file, &place.path("ant/product.bin"));
+}
+
+#[test]
+fn a_transmission_that_brought_its_list_of_files_ends_it() {
+    let place = Place::new();
+    let file = place.file("product.bin", 1_500_000);
+    let receiver = place.receive("ant", &[]);
+    let sender = place.send(&[&file], &["--rate", "2 Mbit/s", "--receivers", "ant"]);
+    wait_until("data", || receiver.has("files"));
+    sender.terminate();
+    receiver.wait().assert_failed(1, &["kept"]);
+}
