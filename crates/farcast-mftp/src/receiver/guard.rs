@@ -91,6 +91,15 @@ impl Guard {
         self.token.is_none().then_some(self.terms)
     }
 
+    /// Takes the token with which everything is proved from now on.
+    pub(super) fn take_token(&mut self, now: Time, proof: Option<Proof>, token: Token) -> Result<(), Reject> {
+        if !self.is_grant(proof) {
+            return Err(Reject::Unproven);
+        }
+        (self.token, self.granted) = (Some(token), now);
+        Ok(())
+    }
+
     /// Whether `proof` shows that a token is from who announces what we take part in.
     fn is_grant(&self, proof: Option<Proof>) -> bool {
         self.nonce.is_some_and(|nonce| proof == Some(grant(nonce, self.terms)))
@@ -274,19 +283,17 @@ impl Receiver {
             return self.part(parting, m, proof);
         }
         let session = self.session.as_mut().filter(|s| s.terms.transmission == transmission);
-        let session: &mut Session = session.ok_or(Reject::Unexpected)?;
+        let Some(session): Option<&mut Session> = session else {
+            return self.granted_over(now, from, message, m);
+        };
         // Announced elsewhere in its name, it would grant what nothing then comes of: its data is not from where it is expected.
         if from.source != session.terms.source {
             return Err(Reject::OtherSession);
         }
-        let guard = &mut session.guard;
-        if !guard.is_grant(proof) {
-            return Err(Reject::Unproven);
-        }
-        if guard.token == Some(m.token) {
+        if session.guard.is_grant(proof) && session.guard.token == Some(m.token) {
             return Err(Reject::Duplicate);
         }
-        (guard.token, guard.granted) = (Some(m.token), now);
+        session.guard.take_token(now, proof, m.token)?;
         session.control.touch(now, &self.config);
         self.send_registration(now, Ok(()));
         if let Some(session) = self.session.as_mut().filter(|s| s.control.is_completing()) {

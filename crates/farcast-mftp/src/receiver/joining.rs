@@ -6,11 +6,10 @@ use farcast_core::{Bitmap, Span, Time};
 use super::control::{State, Terms};
 use super::guard::Guard;
 use super::session::Session;
-use super::{Over, Receiver, ReceiverStats};
+use super::{Receiver, ReceiverStats};
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::geometry::Geometry;
 use crate::message::{Announce, Body, DeclineReason, GroupModel, Registration, RegistrationEntry};
-use crate::proof::terms;
 
 /// After this much silence of the transmission at hand, another one from the same host takes its place.
 const SUPERSEDED_AFTER: Span = Span::from_secs(5);
@@ -121,11 +120,7 @@ impl Receiver {
     }
 
     fn offer(&mut self, now: Time, from: &Arrival, transmission: u32, m: &Announce) -> Result<(), Reject> {
-        let over = |over: &Over| {
-            (over.source, over.transmission) == (from.source, transmission)
-                && over.unproven.is_none_or(|unproven| unproven == terms(transmission, m))
-        };
-        if self.over.iter().any(over) {
+        if self.over.iter().any(|over| over.is_announced_by(from.source, transmission, m)) {
             return Err(Reject::Duplicate);
         }
         if !self.invites(m) {
@@ -160,7 +155,8 @@ impl Receiver {
     /// Stays out of the transmission that was offered, and says why.
     pub fn decline(&mut self, reason: DeclineReason) {
         if self.session.as_ref().is_some_and(|s| s.control.state == State::Offered) {
-            if let Some(body) = self.registration(Err(reason)) {
+            if let Some(session) = &self.session {
+                let body = self.registration(session, Err(reason));
                 self.take_leave(body, 1);
             }
             self.end(ReceiverOutcome::Stopped);
@@ -168,13 +164,13 @@ impl Receiver {
     }
 
     pub(super) fn send_registration(&mut self, now: Time, response: Result<(), DeclineReason>) {
-        if let Some(body) = self.registration(response) {
+        if let Some(session) = &self.session {
+            let body = self.registration(session, response);
             self.answer(now, body);
         }
     }
 
-    fn registration(&self, response: Result<(), DeclineReason>) -> Option<Body> {
-        let session = self.session.as_ref()?;
+    pub(super) fn registration(&self, session: &Session, response: Result<(), DeclineReason>) -> Body {
         let registration = Registration {
             server: session.terms.server,
             entries: alloc::vec![RegistrationEntry { client: self.config.id, serial: None, response }],
@@ -183,7 +179,7 @@ impl Receiver {
             receive_buffer_bytes: self.config.receive_buffer_bytes,
             nonce: session.guard.nonce(),
         };
-        Some(Body::Registration(registration))
+        Body::Registration(registration)
     }
 
     /// An announcement of the transmission at hand: perhaps it confirms us.

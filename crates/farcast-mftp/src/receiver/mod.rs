@@ -14,9 +14,11 @@ pub(crate) mod control;
 mod delivery;
 mod guard;
 mod joining;
+mod over;
 mod session;
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use core::num::NonZeroU32;
 
@@ -28,16 +30,11 @@ use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Body, ClientId, Echo, Message, Query, StatusRequest};
-use crate::proof::Proof;
 
 use control::Act;
 use guard::{Bucket, Parting, Shunned};
+use over::Over;
 use session::Session;
-
-/// Transmissions whose end is remembered, so that a late announcement does not begin them again.
-const REMEMBERED: usize = 16;
-/// What flows this long after the sender has ended a transmission says that it was not the sender.
-const FLOWS_ON_AFTER: Span = Span::from_secs(1);
 
 /// What a receiver has seen, for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -56,20 +53,6 @@ pub struct ReceiverStats {
     pub suppressed: u64,
     /// Messages not sent because more may not be said to whoever asked.
     pub unsaid: u64,
-}
-
-/// A transmission that is over for this receiver.
-#[derive(Clone, Debug)]
-struct Over {
-    source: SocketAddr,
-    transmission: u32,
-    /// What it was taken to announce, unless a token has shown that it did: another announcement may be the true one.
-    unproven: Option<Proof>,
-    at: Time,
-    /// Whether it was the sender's word that ended it.
-    ended_by_sender: bool,
-    /// What reports that everything is here, and where to.
-    done: Option<Transmit<Message>>,
 }
 
 /// A receiver of one product after the other: the client of MFTP as a sans-I/O engine.
@@ -167,28 +150,10 @@ impl Receiver {
     }
 
     fn end(&mut self, outcome: ReceiverOutcome) {
-        let session = self.session.take();
         // A sender that fell silent, or did not hear us, may be heard again.
         let over = !matches!(outcome, ReceiverOutcome::SenderLost | ReceiverOutcome::NotAccepted);
-        if let Some(session) = session.filter(|_| over) {
-            if self.over.len() == REMEMBERED {
-                self.over.pop_front();
-            }
-            self.over.push_back(Over {
-                source: session.terms.source,
-                transmission: session.terms.transmission,
-                unproven: session.guard.unproven_terms(),
-                at: session.control.last_heard,
-                ended_by_sender: matches!(
-                    outcome,
-                    ReceiverOutcome::Aborted { .. } | ReceiverOutcome::Incomplete
-                ),
-                // Where nobody forges, a confirmation is one.
-                done: session
-                    .done
-                    .filter(|_| self.config.secret.is_some())
-                    .filter(|_| matches!(outcome, ReceiverOutcome::Complete { .. })),
-            });
+        if let Some(session) = self.session.take().filter(|_| over) {
+            self.remember_over(session, &outcome);
         }
         self.busy_with = None;
         self.events.push_back(ReceiverEvent::Ended(outcome));
@@ -230,7 +195,7 @@ impl Receiver {
     fn take_from_sender(&mut self, now: Time, message: &Message) -> Result<(), Reject> {
         let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
         session.control.touch(now, &self.config);
-        let me = |hosts: &Option<alloc::vec::Vec<ClientId>>| {
+        let me = |hosts: &Option<Vec<ClientId>>| {
             hosts.as_ref().is_some_and(|hosts| hosts.contains(&self.config.id))
         };
         let act = match &message.body {
@@ -244,24 +209,6 @@ impl Receiver {
         };
         self.act(now, act);
         Ok(())
-    }
-
-    /// Something of a transmission that is over, or that never was ours.
-    fn over_again(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
-        let flows = matches!(message.body, Body::Data(_) | Body::StatusRequest(_));
-        let known = |over: &Over| (over.source, over.transmission) == (from.source, message.transmission);
-        let reason = if self.session.is_some() { Reject::OtherSession } else { Reject::Unexpected };
-        let index = self.over.iter().position(known).filter(|_| flows).ok_or(reason)?;
-        let over = &self.over[index];
-        if let (Some(done), Body::StatusRequest(_)) = (&over.done, &message.body) {
-            // Our Done, or its confirmation, was not what we took it for.
-            let (message, to) = (done.message.clone(), done.destination);
-            self.say_to_stranger(now, message, to);
-        } else if over.ended_by_sender && now.since(over.at) >= FLOWS_ON_AFTER {
-            // It goes on, so whoever ended it was not the sender: the next announcement is heard.
-            self.over.remove(index);
-        }
-        Err(reason)
     }
 
     fn asked(&mut self, now: Time, m: &StatusRequest) -> Result<(), Reject> {

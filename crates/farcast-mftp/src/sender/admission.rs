@@ -144,6 +144,11 @@ impl Sender {
                     return self.probe(now, claim, m);
                 }
             }
+            None if late && self.config.secret.is_some() && !claim.shown => {
+                // Nobody is to be waited for, now that data runs, because somebody says so.
+                self.ask_to_show(now, claim);
+                return Err(Reject::Unproven);
+            }
             None => {}
         }
         self.admit(now, claim, m);
@@ -329,6 +334,14 @@ impl Sender {
             return;
         }
         for (client, (source, m)) in contended {
+            let all = m.segments_held == Some(self.geometry.segments());
+            let done = |member: &&mut Member| all && member.state == MemberState::Done;
+            if let Some(member) = self.members.get_mut(client).filter(done) {
+                // It was done before it was started again, and still has everything.
+                (member.address, member.confirmations) = (Some(source), 0);
+                self.confirm_done(now);
+                continue;
+            }
             let claim = Claim { client, source, nonce: m.nonce, shown: true };
             self.admit(now, claim, &m);
         }

@@ -1,6 +1,8 @@
 //! MFTP's engines, one file for each behaviour; RULES.md beside `src` numbers what is tested here.
 
 mod alone;
+mod announced;
+mod claims;
 mod common;
 mod completion;
 mod fixed_timer;

@@ -1,0 +1,121 @@
+//! Transmissions that are over for a receiver, and what their senders still hear of it.
+
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use farcast_core::engine::{Arrival, Reject, Transmit};
+use farcast_core::{Span, Time};
+
+use super::guard::Guard;
+use super::{Receiver, Session};
+use crate::event::ReceiverOutcome;
+use crate::message::{Announce, Body, Grant, Message};
+use crate::proof::terms;
+
+/// Transmissions whose end is remembered, so that a late announcement does not begin them again.
+const REMEMBERED: usize = 16;
+/// What flows this long after the sender has ended a transmission says that it was not the sender.
+const FLOWS_ON_AFTER: Span = Span::from_secs(1);
+
+/// A transmission that is over for this receiver.
+#[derive(Clone, Debug)]
+pub(super) struct Over {
+    source: SocketAddr,
+    transmission: u32,
+    at: Time,
+    /// Whether it was the sender's word that ended it.
+    ended_by_sender: bool,
+    /// What proves what is still said.
+    guard: Guard,
+    /// What reports that everything is here, behind who says so: a sender that does not know us any more does not know
+    /// our proofs. Empty where nothing is to be reported.
+    report: Vec<Transmit<Message>>,
+}
+
+impl Over {
+    fn is(&self, source: SocketAddr, transmission: u32) -> bool {
+        (self.source, self.transmission) == (source, transmission)
+    }
+
+    /// Whether `m` announces it. Unless a token has shown that it is what the sender announced, another announcement
+    /// may be the true one.
+    pub(super) fn is_announced_by(&self, source: SocketAddr, transmission: u32, m: &Announce) -> bool {
+        let unproven = self.guard.unproven_terms();
+        self.is(source, transmission) && unproven.is_none_or(|unproven| unproven == terms(transmission, m))
+    }
+}
+
+impl Receiver {
+    /// Remembers `session`, which has ended with `outcome`.
+    pub(super) fn remember_over(&mut self, session: Session, outcome: &ReceiverOutcome) {
+        if self.over.len() == REMEMBERED {
+            self.over.pop_front();
+        }
+        let complete = matches!(outcome, ReceiverOutcome::Complete { .. });
+        let ended_by_sender =
+            matches!(outcome, ReceiverOutcome::Aborted { .. } | ReceiverOutcome::Incomplete);
+        self.over.push_back(Over {
+            source: session.terms.source,
+            transmission: session.terms.transmission,
+            at: session.control.last_heard,
+            ended_by_sender,
+            report: if complete { self.last_report(&session) } else { Vec::new() },
+            guard: session.guard,
+        });
+    }
+
+    /// What is said to a sender that asks again although everything was reported. Where nobody forges, a confirmation is
+    /// one, and nothing is.
+    fn last_report(&self, session: &Session) -> Vec<Transmit<Message>> {
+        let Some(done) = session.done.clone().filter(|_| self.config.secret.is_some()) else {
+            return Vec::new();
+        };
+        let who = session.guard.nonce().map(|_| {
+            let body = self.registration(session, Ok(()));
+            let to = session.terms.answers_to(&body);
+            Transmit::new(Message::new(session.terms.transmission, body), to)
+        });
+        who.into_iter().chain([done]).collect()
+    }
+
+    fn report_again(&mut self, now: Time, index: usize) {
+        let over = &self.over[index];
+        let say = |t: &Transmit<Message>| (over.guard.prove(t.message.clone()), t.destination);
+        let report: Vec<_> = over.report.iter().map(say).collect();
+        for (message, to) in report {
+            self.say_to_stranger(now, message, to);
+        }
+    }
+
+    /// Something of a transmission that is over, or that never was ours.
+    pub(super) fn over_again(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        let flows = matches!(message.body, Body::Data(_) | Body::StatusRequest(_));
+        let known = |over: &Over| over.is(from.source, message.transmission);
+        let reason = if self.session.is_some() { Reject::OtherSession } else { Reject::Unexpected };
+        let index = self.over.iter().position(known).filter(|_| flows).ok_or(reason)?;
+        let over = &self.over[index];
+        if matches!(message.body, Body::StatusRequest(_)) && !over.report.is_empty() {
+            // Our Done, or its confirmation, was not what we took it for.
+            self.report_again(now, index);
+        } else if over.ended_by_sender && now.since(over.at) >= FLOWS_ON_AFTER {
+            // It goes on, so whoever ended it was not the sender: the next announcement is heard.
+            self.over.remove(index);
+        }
+        Err(reason)
+    }
+
+    /// A token of a transmission that is over: its sender does not know yet that it was we who reported.
+    pub(super) fn granted_over(
+        &mut self,
+        now: Time,
+        from: &Arrival,
+        message: &Message,
+        m: &Grant,
+    ) -> Result<(), Reject> {
+        let known = |over: &Over| over.is(from.source, message.transmission) && !over.report.is_empty();
+        let index = self.over.iter().position(known).ok_or(Reject::Unexpected)?;
+        self.over[index].guard.take_token(now, message.proof, m.token)?;
+        self.report_again(now, index);
+        Ok(())
+    }
+}
