@@ -12,8 +12,8 @@ use crate::common::{Ended, Place, Running, need_root};
 /// Who measures does not disturb who else does.
 static MEASURING: Mutex<()> = Mutex::new(());
 
-/// How often something is measured again because the machine was too busy for real time.
-const ATTEMPTS: u32 = 3;
+/// How often something is measured, if the machine was too busy for real time before.
+const ATTEMPTS: u32 = 5;
 
 /// One way of a link that is a pipe.
 #[derive(Clone, Copy)]
@@ -144,16 +144,20 @@ impl Emulated {
     }
 }
 
-/// Runs one emulation for each of `cases`, all at the same time, and again those of which the emulator says that it did
-/// not keep time; `start` is given a case and a suffix for its label. The results are in the order of the cases.
+/// Runs one emulation for each of `cases`, all at the same time, and again, one by one, those of which the emulator says
+/// that it did not keep time; `start` is given a case and a suffix for its label. The results are in the order of the cases.
 pub(crate) fn judged<C>(what: &str, cases: &[C], start: impl Fn(&C, &str) -> Emulation) -> Vec<Emulated> {
     let mut results: Vec<Option<Emulated>> = cases.iter().map(|_| None).collect();
     let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
     for attempt in 1..=ATTEMPTS {
         let open = (0..cases.len()).filter(|&n| results[n].is_none());
-        let running: Vec<_> = open.map(|n| (n, start(&cases[n], &format!("-{attempt}")))).collect();
-        for (n, one) in running {
-            results[n] = Some(one.succeed()).filter(Emulated::is_valid);
+        let open: Vec<_> = open.collect();
+        for together in open.chunks(if attempt == 1 { cases.len() } else { 1 }) {
+            let start = |&n: &usize| (n, start(&cases[n], &format!("-{attempt}")));
+            let running: Vec<_> = together.iter().map(start).collect();
+            for (n, one) in running {
+                results[n] = Some(one.succeed()).filter(Emulated::is_valid);
+            }
         }
         if results.iter().all(Option::is_some) {
             return results.into_iter().flatten().collect();

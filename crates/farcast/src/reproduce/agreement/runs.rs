@@ -19,7 +19,7 @@ use crate::{Exit, Failure};
 /// Runs at once: links of 2 Mbit/s leave a machine idle, and more would wait for each other's wake-ups.
 const AT_ONCE: usize = 4;
 /// How often an invalid run is repeated.
-const REPEATS: u32 = 3;
+const REPEATS: u32 = 5;
 /// No run takes nearly as long.
 const LIMIT: Span = Span::from_secs(60);
 

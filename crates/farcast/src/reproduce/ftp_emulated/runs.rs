@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
+use std::sync::{PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
@@ -17,8 +18,9 @@ use crate::Failure;
 
 /// Emulations at once, at the most: so few hardly disturb each other on two cores.
 const AT_ONCE: usize = 4;
-/// How often a run may be invalid, because the machine was too busy for it.
-const ATTEMPTS: u32 = 4;
+/// How often a run may be invalid, because the machine was too busy for it. From the second time on it has the machine to
+/// itself, as far as that is up to us.
+const ATTEMPTS: u32 = 5;
 /// How often a child is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -46,6 +48,7 @@ pub(super) fn all(runner: &Runner<'_>, ground: &Ground, jobs: &[Job<'_>]) -> Res
         jobs,
         next: AtomicUsize::new(0),
         over: AtomicBool::new(false),
+        machine: RwLock::new(()),
         interrupted: runner.interrupted(),
     };
     let (sender, done) = mpsc::channel();
@@ -79,6 +82,8 @@ struct Crew<'a> {
     next: AtomicUsize,
     /// Set when one has failed.
     over: AtomicBool,
+    /// Held by those who run, and by one alone who runs again.
+    machine: RwLock<()>,
     interrupted: &'a AtomicBool,
 }
 
@@ -102,7 +107,10 @@ impl Crew<'_> {
 
     /// The time of a transfer; none if it was stopped.
     fn time(&self, job: &Job<'_>) -> Result<Option<f64>, Failure> {
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
+            let again = attempt > 0;
+            let _alone = again.then(|| self.machine.write().unwrap_or_else(PoisonError::into_inner));
+            let _among_others = (!again).then(|| self.machine.read().unwrap_or_else(PoisonError::into_inner));
             let dir = self.ground.for_a_run()?;
             let Some(status) = self.emulate(job, dir.path())? else { return Ok(None) };
             if let Some(time) = judged(self.ground, job, dir.path(), status)? {
