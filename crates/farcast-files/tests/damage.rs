@@ -5,22 +5,12 @@
 mod common;
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use common::{SEGMENT, assert_same, fill, noise, open, plant, scan, segments, shuffle};
+use common::{SEGMENT, completes, noise, one_file, open, plant, scan, segments, shuffle};
 use farcast_core::Run;
 use farcast_files::{Happening, Incoming, Outgoing, StoreError};
 
 const PART: u64 = 1 << 20;
-
-/// One file of `len` bytes, ready to send.
-fn one_file(dir: &Path, len: usize) -> (PathBuf, Outgoing, Vec<Vec<u8>>) {
-    let path = dir.join("file");
-    fs::write(&path, noise(len as u64, len)).unwrap();
-    let mut outgoing = scan(&path);
-    let all = segments(&mut outgoing, SEGMENT);
-    (path, outgoing, all)
-}
 
 /// What was lost, as `(file, first segment, segments)`.
 fn lost(happenings: &[Happening]) -> Vec<(Option<usize>, u32, u32)> {
@@ -43,12 +33,6 @@ fn altered(segment: &[u8], at: usize) -> Vec<u8> {
     let mut bad = segment.to_vec();
     bad[at] ^= 1;
     bad
-}
-
-fn completes(mut incoming: Incoming, all: &[Vec<u8>], sent: &Path, received: &Path) {
-    fill(&mut incoming, all).unwrap();
-    incoming.finish().unwrap();
-    assert_same(sent, received);
 }
 
 #[test]

@@ -7,18 +7,11 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{SEGMENT, assert_same, fill, noise, open, plant, scan, segments, shuffle, try_open};
+use common::{
+    SEGMENT, assert_same, completes, fill, noise, one_file, open, plant, scan, segments, shuffle, try_open,
+};
 use farcast_core::Bitmap;
-use farcast_files::{Happening, Incoming, Options, Outgoing, StoreError};
-
-/// One file of `len` bytes, ready to send.
-fn one_file(dir: &Path, len: usize) -> (PathBuf, Outgoing, Vec<Vec<u8>>) {
-    let path = dir.join("file");
-    fs::write(&path, noise(len as u64, len)).unwrap();
-    let mut outgoing = scan(&path);
-    let all = segments(&mut outgoing, SEGMENT);
-    (path, outgoing, all)
-}
+use farcast_files::{Happening, Options, Outgoing, StoreError};
 
 fn state(dir: &Path, outgoing: &Outgoing, name: &str) -> PathBuf {
     dir.join(".farcast").join(outgoing.id().to_string()).join(name)
@@ -47,12 +40,6 @@ fn killed(dir: &Path, outgoing: &Outgoing, all: &[Vec<u8>], with_head: bool) -> 
     }
     std::thread::scope(|scope| scope.spawn(|| checkpoint.run().unwrap()).join().unwrap());
     held
-}
-
-fn completes(mut incoming: Incoming, all: &[Vec<u8>], sent: &Path, received: &Path) {
-    fill(&mut incoming, all).unwrap();
-    incoming.finish().unwrap();
-    assert_same(sent, received);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Place, Running, member, need_root, pause, wait_until};
+use common::{Place, Running, forged, member, need_root, pause, wait_until};
 use farcast_core::{Bitmap, Run};
 use farcast_mftp::message::{
     Abort, Announce, AnnounceOptions, Completion, Data, DataKind, DeclineReason, Done, End, GroupModel, Nak,
@@ -303,33 +303,24 @@ fn an_end_that_the_sender_did_not_say() {
 
 /// An offer of 1.4 GB with nothing behind it.
 fn offer(enemy: &Enemy, proofs: bool) -> Announce {
+    let base = forged::announcement(enemy.address(), enemy.group.ip());
     let options = AnnounceOptions {
         model: GroupModel::OpenLimited,
         stay_in_group: true,
         restart: true,
-        overwrite: true,
-        late_entry: true,
+        ..base.options
     };
     Announce {
-        server: enemy.address(),
-        response: enemy.address(),
-        private: enemy.group.ip(),
         announce_duration_s: 0,
         options,
-        application: "farcast".into(),
         block_size: 11_000,
         data_rate_bps: u32::MAX,
         product_name: "bait".into(),
-        transfer_duration_s: 1000,
         dtu_size: 1432,
         product_size: 1_400_000_000,
-        error_threshold: None,
-        user_data: None,
-        hosts: None,
-        backoff_window_ms: None,
         product_id: Some([9; 32]),
-        parity_symbols: None,
         commitment: proofs.then_some(Proof([8; 8])),
+        ..base
     }
 }
 

@@ -96,13 +96,8 @@ fn a_forged_datagram_costs_a_part_and_not_the_product() {
 /// A receiver whose directory is a small file system of its own, filled up when the file `fill` appears in the place and
 /// emptied when `empty` does. What it received is copied to `copy`.
 fn receive_into_small_disk(place: &Place, size: &str, args: &[&str]) -> Command {
-    need_root("a mount of its own");
-    let dir = place.path("ant");
-    fs::create_dir_all(&dir).unwrap();
-    let receive = place.receive_command("ant", &[&["--once", "--json"], args].concat());
     let script = format!(
-        "mount -t tmpfs -o size={size} tmpfs '{dir}' || exit 77
-         (
+        "(
             until [ -e '{root}/fill' ]; do sleep 0.01; done
             dd if=/dev/zero of='{dir}/hog' bs=4k 2> /dev/null
             until [ -e '{root}/empty' ]; do sleep 0.01; done
@@ -110,25 +105,11 @@ fn receive_into_small_disk(place: &Place, size: &str, args: &[&str]) -> Command 
          ) &
          \"$@\"; code=$?
          mkdir '{root}/copy'; cp -a '{dir}/.' '{root}/copy'; exit $code",
-        dir = dir.display(),
+        dir = place.path("ant").display(),
         root = place.root().display(),
     );
-    let mut command = Command::new("unshare");
-    // A process namespace too, so that nothing outlives the test.
-    command.args([
-        "-m",
-        "-p",
-        "--fork",
-        "--kill-child",
-        "--propagation",
-        "private",
-        "sh",
-        "-c",
-        &script,
-        "sh",
-    ]);
-    command.arg(receive.get_program()).args(receive.get_args()).env("XDG_STATE_HOME", place.path("state"));
-    command
+    let args = [&["--once", "--json"], args].concat();
+    common::scripted_into_mount(place, &format!("size={size}"), &args, &script)
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use common::{Place, member, need_root, pause, wait_until};
+use common::{Place, forged, member, need_root, pause, wait_until};
 use farcast_core::{Run, engine::Message as _};
 use farcast_mftp::message::{
     Announce, AnnounceOptions, Completion, Echo, End, GroupModel, StatusRequest, StatusType,
@@ -160,34 +160,9 @@ fn only_senders_that_are_accepted_are_heard() {
 
 /// An announcement of a product that is made up, from `server`.
 fn announcement(server: SocketAddr, group: IpAddr) -> Body {
-    let options = AnnounceOptions {
-        model: GroupModel::OpenLimited,
-        stay_in_group: true,
-        restart: false,
-        overwrite: true,
-        late_entry: true,
-    };
-    let announce = Announce {
-        server,
-        response: server,
-        private: group,
-        announce_duration_s: 10,
-        options,
-        application: "farcast".into(),
-        block_size: 100,
-        data_rate_bps: 1_000_000,
-        product_name: "forged".into(),
-        transfer_duration_s: 1000,
-        dtu_size: 1000,
-        product_size: 100_000,
-        error_threshold: None,
-        user_data: None,
-        hosts: None,
-        backoff_window_ms: None,
-        product_id: Some([7; 32]),
-        parity_symbols: None,
-        commitment: None,
-    };
+    let base = forged::announcement(server, group);
+    let options = AnnounceOptions { model: GroupModel::OpenLimited, stay_in_group: true, ..base.options };
+    let announce = Announce { options, ..base };
     Body::Announce(announce.into())
 }
 

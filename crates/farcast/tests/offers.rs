@@ -11,9 +11,9 @@ mod common;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use common::{Place, pause, wait_until};
+use common::{Place, forged, pause, wait_until};
 use farcast_core::Run;
-use farcast_mftp::message::{Abort, Announce, AnnounceOptions, Data, DataKind, End, GroupModel, cancel};
+use farcast_mftp::message::{Abort, Announce, Data, DataKind, End, cancel};
 use farcast_mftp::{Body, Message, wire};
 
 /// Product bytes of what is offered, in one DTU.
@@ -47,31 +47,13 @@ impl Forger {
 
     fn announce(&self) -> Announce {
         Announce {
-            server: self.address(),
-            response: self.address(),
-            private: self.group.ip(),
             announce_duration_s: 0,
-            options: AnnounceOptions {
-                model: GroupModel::OpenUnlimited,
-                stay_in_group: false,
-                restart: false,
-                overwrite: true,
-                late_entry: true,
-            },
-            application: "farcast".into(),
             block_size: 16,
-            data_rate_bps: 1_000_000,
             product_name: "bogus".into(),
             transfer_duration_s: 100,
             dtu_size: LEN.into(),
             product_size: LEN.into(),
-            error_threshold: None,
-            user_data: None,
-            hosts: None,
-            backoff_window_ms: None,
-            product_id: Some([7; 32]),
-            parity_symbols: None,
-            commitment: None,
+            ..forged::announcement(self.address(), self.group.ip())
         }
     }
 }

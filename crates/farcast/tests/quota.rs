@@ -12,10 +12,10 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use common::{Place, Running, names, noise, pause, wait_for_journal, wait_until};
+use common::{Place, Running, forged, names, noise, pause, wait_for_journal, wait_until};
 use farcast_core::Run;
 use farcast_files::{Entry, EntryKind, Manifest};
-use farcast_mftp::message::{Abort, Announce, AnnounceOptions, Data, DataKind, GroupModel};
+use farcast_mftp::message::{Abort, Announce, Data, DataKind};
 use farcast_mftp::{Body, Message, wire};
 
 const DTU: usize = 1400;
@@ -42,33 +42,14 @@ impl Forger {
     fn offer(&mut self, id: [u8; 32], size: u64, receiver: &Running) {
         (self.transmission, self.id, self.size) = (self.transmission + 1, id, size);
         let offers = receiver.events().iter().filter(|event| event["event"] == "joined").count();
-        let own = self.socket.local_addr().unwrap();
         let announce = Announce {
-            server: own,
-            response: own,
-            private: self.to.ip(),
-            announce_duration_s: 10,
-            options: AnnounceOptions {
-                model: GroupModel::OpenUnlimited,
-                stay_in_group: false,
-                restart: false,
-                overwrite: true,
-                late_entry: true,
-            },
-            application: "farcast".into(),
             block_size: BLOCK,
             data_rate_bps: u32::MAX,
-            product_name: "forged".into(),
             transfer_duration_s: 3600,
             dtu_size: DTU as u32,
             product_size: size,
-            error_threshold: None,
-            user_data: None,
-            hosts: None,
-            backoff_window_ms: None,
             product_id: Some(id),
-            parity_symbols: None,
-            commitment: None,
+            ..forged::announcement(self.socket.local_addr().unwrap(), self.to.ip())
         };
         self.say(Body::Announce(announce.into()), &[]);
         receiver.until_nth("joined", offers + 1);

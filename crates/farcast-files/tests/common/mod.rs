@@ -72,6 +72,15 @@ pub(crate) fn scan(path: &Path) -> Outgoing {
     Outgoing::scan(&[path], |_| {}).unwrap()
 }
 
+/// One file of `len` bytes, ready to send.
+pub(crate) fn one_file(dir: &Path, len: usize) -> (PathBuf, Outgoing, Vec<Vec<u8>>) {
+    let path = dir.join("file");
+    fs::write(&path, noise(len as u64, len)).unwrap();
+    let mut outgoing = scan(&path);
+    let all = segments(&mut outgoing, SEGMENT);
+    (path, outgoing, all)
+}
+
 /// Every segment of a product.
 pub(crate) fn segments(outgoing: &mut Outgoing, len: u32) -> Vec<Vec<u8>> {
     let mut all = vec![vec![0; len as usize]; outgoing.segment_count(len).unwrap() as usize];
@@ -109,6 +118,13 @@ pub(crate) fn fill(incoming: &mut Incoming, all: &[Vec<u8>]) -> Result<Vec<Happe
         happenings.extend(incoming.store(gap.first(), &batch)?);
     }
     Ok(happenings)
+}
+
+/// Stores what is missing: the product is complete then, and as it was `sent`.
+pub(crate) fn completes(mut incoming: Incoming, all: &[Vec<u8>], sent: &Path, received: &Path) {
+    fill(&mut incoming, all).unwrap();
+    incoming.finish().unwrap();
+    assert_same(sent, received);
 }
 
 /// Everything below `dir`: path, mode, time, content.

@@ -8,6 +8,8 @@
     reason = "each test binary uses its own part; tests may panic, wait, and say why they failed"
 )]
 
+pub(crate) mod forged;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -374,33 +376,26 @@ pub(crate) fn dress(path: &Path, mode: u32, mtime_ns: u64) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// A receiver whose directory is a file system of its own, mounted with `options` out of everybody else's sight.
+/// A receiver whose directory is a file system of its own, mounted with `options` out of everybody else's sight; `left`
+/// in the place lists what it leaves there.
 pub(crate) fn into_mount(place: &Place, options: &str, args: &[&str]) -> Command {
+    let (dir, list) = (place.path("ant"), place.path("left"));
+    let script = format!("\"$@\"; code=$?; ls -A '{}' > '{}'; exit $code", dir.display(), list.display());
+    scripted_into_mount(place, options, args, &script)
+}
+
+/// The same where `script` is what runs the receiver, as `"$@"`: nobody else can do anything in that file system.
+pub(crate) fn scripted_into_mount(place: &Place, options: &str, args: &[&str], script: &str) -> Command {
     need_root("a mount of its own");
     let dir = place.path("ant");
     fs::create_dir_all(&dir).unwrap();
     let receive = place.receive_command("ant", args);
-    let list = place.path("left");
-    let script = format!(
-        "mount -t tmpfs -o {options} tmpfs '{0}' && \"$@\"; code=$?; ls -A '{0}' > '{1}'; exit $code",
-        dir.display(),
-        list.display()
-    );
+    let script = format!("mount -t tmpfs -o {options} tmpfs '{}' || exit 77\n{script}", dir.display());
     let mut command = Command::new("unshare");
     // A process namespace too, so that nothing outlives the test.
-    command.args([
-        "-m",
-        "-p",
-        "--fork",
-        "--kill-child",
-        "--propagation",
-        "private",
-        "sh",
-        "-c",
-        &script,
-        "sh",
-    ]);
-    command.arg(receive.get_program()).args(receive.get_args()).env("XDG_STATE_HOME", place.path("state"));
+    command.args(["-m", "-p", "--fork", "--kill-child", "--propagation", "private"]);
+    command.args(["sh", "-c", &script, "sh"]).arg(receive.get_program()).args(receive.get_args());
+    command.env("XDG_STATE_HOME", place.path("state"));
     command
 }
 
