@@ -7,7 +7,6 @@ use farcast_core::{Span, Time};
 
 use super::control::Terms;
 use super::{Receiver, Session};
-use crate::event::Offer;
 use crate::message::{Announce, Body, Data, Grant, GroupModel, Message};
 use crate::proof::{Proof, Secret, Token, commitment, grant, terms};
 
@@ -23,12 +22,16 @@ const SHUNNED_FOR: Span = Span::from_secs(30);
 /// How many of those are remembered.
 const SHUNNED: usize = 64;
 
-/// Octets said to a sender that has not shown that it is where it says, for each octet heard from there.
+/// Octets that may be said for each octet heard from a sender; the part of DATA's that may, as what is missing takes
+/// much less to say; and the most that is saved up so.
 const CREDIT: u64 = 3;
-/// Octets said beyond that to all such senders together: at once, and a second.
+const DATA_CREDIT: u64 = 8;
+const SAVED: u64 = 64 << 10;
+/// Octets said beyond that to all senders together that have not shown that they are where they say: at once, and a second.
 const STRANGERS: (u64, u64) = (4096, 512);
-/// Octets said in a second to a sender that has shown it, at least; and the part of its own rate, if that is more.
-const MEMBER: (u64, u64) = (64 << 10, 16);
+/// Octets said in a second, beyond that credit, to a sender that has shown it: it may have to ask for what an outage has
+/// kept from us, and somebody else may ask in its name.
+const MEMBER: u64 = 8 << 10;
 
 /// What is known of the sender of a session.
 #[derive(Clone, Debug)]
@@ -49,9 +52,9 @@ pub(super) struct Guard {
     /// Whether data or a status request has come, and when data did.
     engaged: bool,
     data_at: Time,
-    /// Octets that may be said for what was heard.
+    /// Octets that may be said for what was heard, at most [`SAVED`].
     credit: u64,
-    /// Octets said in the second that began then.
+    /// Octets said beyond the credit in the second that began then.
     said: u64,
     second: Time,
 }
@@ -147,11 +150,11 @@ impl Guard {
 
     /// The sender was heard: `message` is from its address.
     pub(super) fn hear(&mut self, now: Time, message: &Message) {
-        let octets = match &message.body {
-            Body::Data(Data { dtus, len, .. }) => u64::from(dtus.count()) * u64::from(*len),
-            _ => message.wire_len(0) as u64,
+        let earned = match &message.body {
+            Body::Data(Data { dtus, len, .. }) => u64::from(dtus.count()) * u64::from(*len) / DATA_CREDIT,
+            _ => message.wire_len(0) as u64 * CREDIT,
         };
-        self.credit = self.credit.saturating_add(octets * CREDIT);
+        self.credit = (self.credit + earned).min(SAVED);
         self.engaged |= matches!(message.body, Body::Data(_) | Body::StatusRequest(_));
         if matches!(message.body, Body::Data(_)) {
             self.data_at = now;
@@ -173,19 +176,23 @@ impl Guard {
     }
 
     /// Whether `octets` may be said to the sender now.
-    fn may_say(&mut self, now: Time, octets: u64, rate_bps: u32, strangers: &mut Bucket) -> bool {
-        if self.token.is_none() {
-            let credit = self.credit.min(octets);
-            let said = credit == octets || strangers.take(now, octets - credit);
-            self.credit -= if said { credit } else { 0 };
-            return said;
-        }
+    fn may_say(&mut self, now: Time, octets: u64, strangers: &mut Bucket) -> bool {
+        let credit = self.credit.min(octets);
+        let beyond = octets - credit;
+        let said = beyond == 0
+            || if self.token.is_none() { strangers.take(now, beyond) } else { self.take_own(now, beyond) };
+        self.credit -= if said { credit } else { 0 };
+        said
+    }
+
+    /// Takes `octets` of this second's own, if so many are left.
+    fn take_own(&mut self, now: Time, octets: u64) -> bool {
         if now.since(self.second) >= Span::from_secs(1) {
             (self.second, self.said) = (now, 0);
         }
-        let (least, part) = MEMBER;
-        self.said += octets;
-        self.said <= least.max(u64::from(rate_bps) / 8 / part)
+        let enough = self.said + octets <= MEMBER;
+        self.said += if enough { octets } else { 0 };
+        enough
     }
 }
 
@@ -247,9 +254,8 @@ impl Receiver {
         let Some(session) = &mut self.session else { return };
         let message = session.guard.prove(message);
         let octets = message.wire_len(0) as u64;
-        let offer: &Offer = &session.terms.offer;
         let bounded = self.config.secret.is_some();
-        if bounded && !session.guard.may_say(now, octets, offer.rate_bps, &mut self.strangers) {
+        if bounded && !session.guard.may_say(now, octets, &mut self.strangers) {
             self.stats.unsaid += 1;
             return;
         }

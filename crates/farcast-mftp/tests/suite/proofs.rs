@@ -333,3 +333,36 @@ fn forged_naks_of_an_unlimited_group_have_an_end() {
     let sent: u64 = session.engine().stats().dtus_per_pass.iter().sum();
     assert!(sent < 40 * 70 + 4096 + 64, "{sent} DTUs of 40");
 }
+
+#[test]
+fn requests_in_the_senders_name_draw_little_from_a_member() {
+    // A receiver that has heard nothing but a third of the data lacks the rest, and is asked for it a thousand times.
+    let mut config = closed(1);
+    config.block_size = 4;
+    config.backoff_window = Span::ZERO;
+    let mut session = Session::new("drawn", Setup::plain(1), config, 1, Link::clean(ms(100)));
+    let receiver = session.clients[0].handle.index();
+    let said = std::rc::Rc::new(std::cell::Cell::new(0));
+    let heard = said.clone();
+    session.net.drop_if(move |leg| {
+        if leg.from == receiver && (at(secs(2))..at(secs(4))).contains(&leg.at) {
+            heard.set(heard.get() + farcast_core::engine::Message::wire_len(&leg.message, 0));
+        }
+        leg.at >= at(ms(600)) && leg.from != receiver
+    });
+    let run = |count| farcast_core::Run::new(0, count).expect("not empty");
+    for n in 0..1000 {
+        let request = farcast_mftp::message::StatusRequest {
+            pass: 1,
+            blocks: run(75),
+            dtus: run(4),
+            status: farcast_mftp::message::StatusType::NakOnly,
+            hosts: None,
+        };
+        forge_at_receiver(&mut session, secs(2) + ms(n), 0, Message::new(1, Body::StatusRequest(request)));
+    }
+    session.run();
+    // Three times the requests, an eighth of the data, and its own of three seconds.
+    let most = 3 * 1000 * 52 + 300_000 / 8 + 3 * (8 << 10);
+    assert!(said.get() <= most, "{} octets, {most} at most", said.get());
+}
