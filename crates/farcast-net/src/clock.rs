@@ -8,6 +8,17 @@ use std::time::Instant;
 use farcast_core::Time;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+/// Which of the sources that were waited for can be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Readable(u64);
+
+impl Readable {
+    /// Whether the source number `index` can, in the order in which they were given.
+    pub fn has(self, index: usize) -> bool {
+        index < 64 && self.0 & 1 << index != 0
+    }
+}
+
 /// A monotonic clock whose epoch is its making.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(Instant);
@@ -25,8 +36,8 @@ impl Clock {
         Time::from_nanos(u64::try_from(elapsed).unwrap_or(u64::MAX))
     }
 
-    /// Waits until one of `sources` can be read or `until` has come.
-    pub fn wait(&self, sources: &[BorrowedFd<'_>], until: Time) -> io::Result<()> {
+    /// Waits until one of `sources`, at most 64, can be read or `until` has come.
+    pub fn wait(&self, sources: &[BorrowedFd<'_>], until: Time) -> io::Result<Readable> {
         let mut fds: Vec<PollFd<'_>> =
             sources.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
         let span = until.since(self.now()).as_nanos();
@@ -35,7 +46,11 @@ impl Clock {
             tv_nsec: (span % 1_000_000_000).cast_signed(),
         };
         match poll(&mut fds, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Ok(_) => {
+                let readable = fds.iter().enumerate().filter(|(_, fd)| !fd.revents().is_empty());
+                Ok(Readable(readable.fold(0, |all, (index, _)| all | 1 << index)))
+            }
+            Err(rustix::io::Errno::INTR) => Ok(Readable(0)),
             Err(errno) => Err(errno.into()),
         }
     }

@@ -89,11 +89,15 @@ impl<'a> Ears<'a> {
         self.own.clone().or_else(|| self.public.clone())
     }
 
-    /// What to wait for: everything that can be heard, or only what is no data.
-    pub(crate) fn sources(&self, data_too: bool) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let data = [&self.public, &self.private].into_iter().filter(move |_| data_too);
-        let endpoints = data.chain([&self.own]).flatten().map(|endpoint| endpoint.as_fd());
-        endpoints.chain(self.links.as_ref().map(AsFd::as_fd))
+    /// What brings data.
+    pub(crate) fn data_sources(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        [&self.public, &self.private].into_iter().flatten().map(|endpoint| endpoint.as_fd())
+    }
+
+    /// What brings none: our own port, and news of the interfaces.
+    pub(crate) fn other_sources(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let own = self.own.iter().map(|endpoint| endpoint.as_fd());
+        own.chain(self.links.as_ref().map(AsFd::as_fd))
     }
 
     /// When it wants to be asked again, whatever is heard.

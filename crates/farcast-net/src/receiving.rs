@@ -2,6 +2,7 @@
 
 mod driver;
 mod hearing;
+mod nap;
 mod session;
 
 use std::net::{IpAddr, SocketAddr};

@@ -126,6 +126,7 @@ pub fn send(
         malformed: 0,
         outcome: None,
         error: None,
+        news: true,
         unsent: None,
         fragments: false,
         delivered: None,
@@ -162,6 +163,8 @@ struct Driver<'a> {
     malformed: u64,
     outcome: Option<SenderOutcome>,
     error: Option<NetError>,
+    /// Whether there is news of the interfaces.
+    news: bool,
     /// Why nothing left the last time, before data.
     unsent: Option<NetError>,
     /// It has been said that datagrams leave in fragments.
@@ -189,7 +192,10 @@ impl Driver<'_> {
             if stop.swap(false, Ordering::Relaxed) {
                 self.sender.abort(now, cancel::ABORT_APPLICATION, Some("stopped at the sender".into()));
             }
-            self.follow(now, outlet);
+            // Asking costs a system call, so it is done when there is news, and now and then.
+            if std::mem::take(&mut self.news) || now >= tick.min(self.way.due()) {
+                self.follow(now, outlet);
+            }
             self.hear(&outlet.endpoint)?;
             if now >= check {
                 check = now + CHECK_EVERY;
@@ -231,7 +237,7 @@ impl Driver<'_> {
         }
     }
 
-    fn wait(&self, endpoint: &Endpoint, tick: Time) -> Result<(), NetError> {
+    fn wait(&mut self, endpoint: &Endpoint, tick: Time) -> Result<(), NetError> {
         let timer = || self.sender.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
         // What is held is due all the time.
         let due = if self.is_held() { tick } else { timer().min(tick) }.min(self.way.due());
@@ -240,8 +246,11 @@ impl Driver<'_> {
         }
         let mut sources = vec![endpoint.as_fd()];
         sources.extend(self.group.as_ref().map(AsFd::as_fd));
+        let news = sources.len();
         sources.extend(self.way.source());
-        self.clock.wait(&sources, due).map_err(NetError::socket("wait for the network"))
+        let readable = self.clock.wait(&sources, due).map_err(NetError::socket("wait for the network"))?;
+        self.news = readable.has(news);
+        Ok(())
     }
 
     /// Goes after the interface where it has changed.

@@ -165,7 +165,7 @@ fn wait_for(
             }
             // A signal just before the wait does not end it.
             let until = end.min(clock.now() + STOP_LATENCY);
-            clock.wait(&[links.as_fd()], until).map_err(NetError::socket("wait for the network"))?;
+            let _ = clock.wait(&[links.as_fd()], until).map_err(NetError::socket("wait for the network"))?;
         }
     }
 }

@@ -8,6 +8,8 @@ use farcast_core::engine::Engine;
 use farcast_core::{Span, Time};
 use farcast_mftp::{Offer, Receiver, ReceiverEvent, wire};
 
+use super::hearing::Filling;
+use super::nap::Nap;
 use super::session::Session;
 use super::{ReceiveNotice, ReceiveOptions, ReceiveReport};
 use crate::clock::Clock;
@@ -34,10 +36,19 @@ pub(super) struct Driver<'a> {
     pub(super) options: &'a ReceiveOptions,
     pub(super) observer: Observer<'a>,
     pub(super) counts: Counts,
+    /// What is received until the store is told.
+    pub(super) filling: Option<Filling>,
+    /// Octets of data that were fetched since the last wait, and how long to look away for more.
+    pub(super) drained: u64,
+    nap: Nap,
+    /// The kernel's buffer, octets, as it was lately.
+    buffer: u64,
     /// What nothing is stored from is heard into this.
     pub(super) spare: Option<Arena>,
     /// Since when the store has had no buffer for us.
     pub(super) stalled: Option<Time>,
+    /// Whether something that is no data waits to be heard.
+    aside: bool,
     /// What the store is told once it has been handed all that was received before.
     pub(super) due: Vec<Due>,
     out: Vec<u8>,
@@ -80,8 +91,13 @@ impl<'a> Driver<'a> {
             options,
             observer,
             counts: Counts::default(),
+            filling: None,
+            drained: 0,
+            nap: Nap::default(),
+            buffer: 0,
             spare: Some(Arena::new()),
             stalled: None,
+            aside: true,
             due: Vec::new(),
             out: Vec::new(),
         }
@@ -98,10 +114,13 @@ impl<'a> Driver<'a> {
             }
             let mut heard = self.hear(Ear::Public)? | self.hear(Ear::Private)?;
             let now = self.clock.now();
-            // Next to nothing comes there, so while data runs it is not looked at every time.
-            if !heard || now >= tick {
+            // Next to nothing comes there, so it is looked at when there is something, and now and then.
+            if std::mem::take(&mut self.aside) || now >= tick.min(self.ears.due()) {
                 heard |= self.hear(Ear::Own)?;
                 self.follow(now);
+            }
+            if now >= self.hand_over_at() {
+                self.hand_over();
             }
             self.engine.handle_timeout(now);
             while let Some(reply) = self.store.reply() {
@@ -115,6 +134,7 @@ impl<'a> Driver<'a> {
             }
             if now >= tick {
                 tick = now + TICK;
+                self.buffer = self.ears.receive_buffer() as u64;
                 self.notice(&ReceiveNotice::Tick);
             }
             if !heard {
@@ -126,6 +146,7 @@ impl<'a> Driver<'a> {
 
     /// Lets the store keep what is there and end, waiting for that as long as `patient` says; whether it has ended.
     pub(super) fn end(&mut self, patient: impl FnMut() -> bool) -> bool {
+        self.hand_over();
         self.tell_store();
         self.store.close();
         self.store.end(patient)
@@ -133,6 +154,9 @@ impl<'a> Driver<'a> {
 
     /// Tells the store what became due while its buffer was being filled.
     pub(super) fn tell_store(&mut self) {
+        if !self.due.is_empty() {
+            self.hand_over();
+        }
         for due in std::mem::take(&mut self.due) {
             match due {
                 Due::Open(offer) => self.store.open(*offer, self.options.into.clone(), self.options.files),
@@ -150,14 +174,25 @@ impl<'a> Driver<'a> {
     }
 
     fn wait(&mut self, tick: Time) -> Result<(), NetError> {
-        let held = self.held_until();
+        let held = self.held_until().or_else(|| self.nap_until());
         let mut sources = vec![self.store.as_fd()];
-        sources.extend(self.ears.sources(held.is_none()));
+        sources.extend(self.ears.other_sources());
+        let aside = 1..sources.len();
+        sources.extend(self.ears.data_sources().filter(|_| held.is_none()));
         let timer = self.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
         let until = timer.min(tick).min(self.ears.due()).min(held.unwrap_or(Time::NEVER));
+        let until = until.min(self.hand_over_at());
         let waited = self.clock.wait(&sources, until);
         self.store.woken();
-        waited.map_err(NetError::socket("wait for the network"))
+        let readable = waited.map_err(NetError::socket("wait for the network"))?;
+        self.aside = aside.into_iter().any(|source| readable.has(source));
+        Ok(())
+    }
+
+    /// Until when data is left to the kernel so that more of it comes at once.
+    fn nap_until(&mut self) -> Option<Time> {
+        let span = self.nap.after(std::mem::take(&mut self.drained), self.buffer);
+        (!span.is_zero()).then(|| self.clock.now() + span)
     }
 
     /// Goes after the interface where it has changed.

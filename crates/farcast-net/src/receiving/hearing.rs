@@ -13,11 +13,15 @@ use super::driver::Driver;
 use crate::ears::Ear;
 use crate::error::NetError;
 use crate::socket::Endpoint;
-use crate::store::{Arena, SLOT_LEN, SLOTS};
+use crate::store::{Arena, SLOT_LEN, SLOTS, Step};
 
 /// How long data is left to the kernel's buffer while the store has none: a disk that is only slow sets the pace that
 /// way, one that does not answer must not keep us from hearing what else comes.
 const HOLD: Span = Span::from_millis(250);
+
+/// How long what was received waits for more before the store is told: where datagrams come one by one, telling it of
+/// each would cost more than all else.
+const HAND_OVER: Span = Span::from_millis(5);
 
 /// How something is heard.
 #[derive(Clone, Copy)]
@@ -25,6 +29,23 @@ struct Hearing {
     ear: Ear,
     /// Whether there is a buffer of the store's behind it.
     storing: bool,
+    /// The first slot of the buffer that is free.
+    from: usize,
+}
+
+/// A buffer of the store's that is being filled.
+pub(super) struct Filling {
+    arena: Arena,
+    /// Slots that are taken.
+    slots: usize,
+    /// Since when something is in it.
+    since: Time,
+}
+
+impl Filling {
+    fn new(arena: Arena) -> Self {
+        Self { arena, slots: 0, since: Time::ZERO }
+    }
 }
 
 /// Consecutive datagrams that became one message, and where their payloads lie in the arena.
@@ -48,26 +69,64 @@ fn may_come_by_unicast(message: &Message) -> bool {
 }
 
 impl Driver<'_> {
-    /// Takes what `ear` has received; whether there was anything.
+    /// Takes what `ear` has received, as much as one system call brings; whether there may be more.
     pub(super) fn hear(&mut self, ear: Ear) -> Result<bool, NetError> {
         let Some(endpoint) = self.ears.endpoint(ear) else { return Ok(false) };
         // Nothing that comes to our own port is stored.
-        let arena = if ear == Ear::Own { None } else { self.arena() };
-        if let Some(mut arena) = arena {
-            let heard = self.hear_into(&endpoint, Hearing { ear, storing: true }, &mut arena);
-            self.store.submit(arena);
+        let filling = if ear == Ear::Own { None } else { self.filling() };
+        if let Some(mut filling) = filling {
+            let how = Hearing { ear, storing: true, from: filling.slots };
+            let heard = self.hear_into(&endpoint, how, &mut filling.arena);
+            filling.slots += heard.as_ref().map_or(0, |heard| *heard);
+            let full = filling.slots == SLOTS;
+            self.keep(filling);
             self.tell_store();
-            return heard;
+            return heard.map(|_| full);
         }
         if ear != Ear::Own && self.held_until().is_some() {
             return Ok(false);
         }
         let Some(mut arena) = self.spare.take() else { return Ok(false) };
-        let heard = self.hear_into(&endpoint, Hearing { ear, storing: false }, &mut arena);
+        let heard = self.hear_into(&endpoint, Hearing { ear, storing: false, from: 0 }, &mut arena);
         arena.steps.clear();
         self.spare = Some(arena);
         self.tell_store();
-        heard
+        heard.map(|heard| heard == SLOTS)
+    }
+
+    /// The buffer that is being filled, or a fresh one of the store's.
+    fn filling(&mut self) -> Option<Filling> {
+        let filling = self.filling.take().or_else(|| self.arena().map(Filling::new));
+        filling.map(|filling| {
+            if filling.arena.steps.is_empty() {
+                Filling { slots: 0, since: self.clock.now(), ..filling }
+            } else {
+                filling
+            }
+        })
+    }
+
+    /// Keeps a buffer until handing it over is worth what it costs.
+    fn keep(&mut self, filling: Filling) {
+        let decodes = matches!(filling.arena.steps.last(), Some(Step::Decode { .. }));
+        let full = filling.slots == SLOTS;
+        self.filling = Some(filling);
+        if full || decodes {
+            self.hand_over();
+        }
+    }
+
+    /// When the buffer that is being filled must be handed over, if anything is in it.
+    pub(super) fn hand_over_at(&self) -> Time {
+        let filling = self.filling.as_ref().filter(|filling| !filling.arena.steps.is_empty());
+        filling.map_or(Time::NEVER, |filling| filling.since + HAND_OVER)
+    }
+
+    /// Hands over what was received.
+    pub(super) fn hand_over(&mut self) {
+        if let Some(filling) = self.filling.take() {
+            self.store.submit(filling.arena);
+        }
     }
 
     /// A buffer of the store's, if it has one.
@@ -85,11 +144,12 @@ impl Driver<'_> {
         self.stalled.map(|since| since + HOLD).filter(|until| self.clock.now() < *until)
     }
 
-    fn hear_into(&mut self, endpoint: &Endpoint, how: Hearing, arena: &mut Arena) -> Result<bool, NetError> {
+    /// Fills slots of `arena`; how many.
+    fn hear_into(&mut self, endpoint: &Endpoint, how: Hearing, arena: &mut Arena) -> Result<usize, NetError> {
         let mut meta = [RecvMeta::default(); SLOTS];
         let count = {
-            let mut slots: Vec<IoSliceMut<'_>> =
-                arena.buffer.chunks_mut(SLOT_LEN).map(IoSliceMut::new).collect();
+            let free = arena.buffer.chunks_mut(SLOT_LEN).skip(how.from);
+            let mut slots: Vec<IoSliceMut<'_>> = free.map(IoSliceMut::new).collect();
             endpoint.receive(&mut slots, &mut meta)?
         };
         let now = self.clock.now();
@@ -100,10 +160,12 @@ impl Driver<'_> {
                 ..Arrival::new(meta.addr, endpoint.local())
             };
             if self.is_heard(endpoint, meta) {
-                self.slot(now, &from, how, (slot, meta), arena);
+                let before = arena.steps.len();
+                self.slot(now, &from, how, (how.from + slot, meta), arena);
+                self.drained += if arena.steps.len() > before { meta.len as u64 } else { 0 };
             }
         }
-        Ok(count > 0)
+        Ok(count)
     }
 
     /// Whether what came with `meta` is from a sender that is to be heard, and meant for `endpoint`.

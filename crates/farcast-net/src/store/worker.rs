@@ -15,7 +15,7 @@ use farcast_files::{
 use farcast_mftp::Offer;
 
 use super::room::{NoRoom, Retry};
-use super::{Arena, FileInfo, Job, Reply, Step};
+use super::{ARENAS, Arena, FileInfo, Job, Reply, Step};
 use crate::clock::Clock;
 use crate::error::NetError;
 use crate::parity::ParityDecoder;
@@ -179,7 +179,9 @@ impl Worker {
         arena.steps.clear();
         // There is room: the channel holds all arenas.
         let _ = self.free.send(arena);
-        if self.wanted.swap(false, Ordering::SeqCst) {
+        // Not for each: who is woken for one has nothing to do again at once.
+        let worth = self.free.len() >= ARENAS / 2 || self.jobs.is_empty();
+        if worth && self.wanted.swap(false, Ordering::SeqCst) {
             self.answer.wake();
         }
     }

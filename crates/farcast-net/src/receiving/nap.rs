@@ -1,0 +1,92 @@
+//! How long data that comes is left to the kernel's buffer before it is fetched.
+//!
+//! Where datagrams come one by one, waking for each costs several times what taking it does, and whoever sleeps between
+//! two of them is woken for each. So once data flows, the receiving thread looks away for a moment, as network cards do
+//! with their interrupts: as long as pays, never so long that the buffer could overflow.
+
+use farcast_core::Span;
+
+/// The shortest moment, and the longest: a block's answer is late by that at the most.
+const LEAST: Span = Span::from_micros(50);
+const MOST: Span = Span::from_millis(1);
+/// The part of the buffer that may fill meanwhile.
+const PART: u64 = 16;
+/// After naps that brought nothing, at most so many wake-ups go by without one.
+const LONGEST_REST: u32 = 64;
+
+/// Decides on naps by what the last one has brought.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Nap {
+    span: Span,
+    /// Wake-ups that go by without a nap, now and after the next nap in vain.
+    skip: u32,
+    rest: u32,
+}
+
+impl Nap {
+    /// How long to look away, after `drained` octets of data were fetched from a buffer of `buffer` octets; zero for not
+    /// at all.
+    pub(super) fn after(&mut self, drained: u64, buffer: u64) -> Span {
+        let napped = !self.span.is_zero();
+        if drained == 0 {
+            if napped {
+                self.rest = (self.rest * 2).clamp(1, LONGEST_REST);
+                self.skip = self.rest;
+            }
+            self.span = Span::ZERO;
+        } else if self.skip > 0 {
+            self.skip -= 1;
+        } else {
+            self.rest = if napped { 0 } else { self.rest };
+            let room = buffer / PART;
+            if drained > room {
+                self.span = self.span / 2;
+            } else if drained < room / 4 {
+                self.span = (self.span * 2).clamp(LEAST, MOST);
+            }
+        }
+        self.span
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Octets each microsecond into a buffer of 16 MiB, or one that an ordinary user gets; the nap that comes of it.
+    fn settled(rate: u64, buffer: u64) -> Span {
+        let mut nap = Nap::default();
+        let mut span = Span::ZERO;
+        for _ in 0..100 {
+            let micros = span.as_nanos() / 1000 + 10;
+            span = nap.after(rate * micros, buffer);
+            assert!(rate * span.as_nanos() / 1000 <= buffer / 4, "{span} at {rate} octets/us");
+        }
+        span
+    }
+
+    #[test]
+    fn a_nap_never_fills_the_buffer() {
+        for rate in [10, 100, 1000, 10_000] {
+            for buffer in [100_000, 16 << 20] {
+                settled(rate, buffer);
+            }
+        }
+        assert_eq!(settled(100, 16 << 20), MOST);
+        assert!(settled(1000, 100_000) < MOST);
+    }
+
+    #[test]
+    fn where_naps_bring_nothing_few_are_taken() {
+        // A datagram each ten milliseconds: one is fetched, and nothing comes in the nap behind it.
+        let mut nap = Nap::default();
+        let mut naps = 0;
+        for _ in 0..1000 {
+            if !nap.after(1500, 1 << 20).is_zero() {
+                naps += 1;
+                assert!(nap.after(0, 1 << 20).is_zero());
+            }
+        }
+        assert!(naps < 30, "{naps} naps");
+    }
+}
