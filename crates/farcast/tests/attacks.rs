@@ -452,3 +452,66 @@ fn claims_to_announce_do_not_carry_receivers_off() {
     assert_eq!(member(&sent, "ant")["complete"], true);
     assert!(has(&place, &file, "ant"));
 }
+
+#[test]
+fn a_hundred_thousand_names_do_not_keep_a_sender_deaf() {
+    let place = Place::new();
+    let enemy = Enemy::new(&place);
+    let ant = place.receive("ant", &[]);
+    let file = place.file("product.bin", LEN);
+    let (sender, seen) = std::thread::scope(|scope| {
+        let seen = scope.spawn(|| enemy.overhear());
+        pause(Duration::from_millis(300));
+        let sender = place.send(&[&file], &[&RATE[..], &["--wait-for", "1"]].concat());
+        (sender, seen.join().unwrap())
+    });
+    sender.until("started");
+    let began = Instant::now();
+    for n in 0..100_000 {
+        let message = registration(&seen, &format!("name {n}"), Ok(()), Some(Proof([9; 8])));
+        enemy.say(&message, seen.announce.response);
+        if n % 1000 == 0 {
+            // As fast as it can listen to, or most of them are dropped before they do any harm.
+            pause(Duration::from_millis(10));
+        }
+    }
+    let sent = sender.succeed().summary();
+    let took = began.elapsed();
+    // Six seconds of data, and half a minute in which claims may be waited for.
+    assert!(took < Duration::from_secs(45), "{took:?}: {sent}");
+    assert!(has(&place, &file, "ant"));
+    ant.succeed();
+}
+
+#[test]
+fn one_that_hardly_ever_answers_does_not_hold_up_the_others() {
+    let place = Place::new();
+    let file = place.file("product.bin", 60_000_000);
+    let (mut ant, bee) = (place.receive("ant", &["--no-sync"]), place.receive("bee", &["--no-sync"]));
+    let mut sender = place.send(&[&file], &["--rate", "max", "--receivers", "ant,bee"]);
+    sender.until("started");
+    let began = Instant::now();
+    let pid = rustix::process::Pid::from_child(&ant.child);
+    let signal = |signal| rustix::process::kill_process(pid, signal).unwrap();
+    // Its kernel's buffer is emptied once in five seconds, for as long as the other takes.
+    let bee = std::thread::scope(|scope| {
+        let bee = scope.spawn(|| {
+            let ended = bee.succeed();
+            (ended, began.elapsed())
+        });
+        while !bee.is_finished() {
+            signal(rustix::process::Signal::STOP);
+            let pause_end = Instant::now() + Duration::from_secs(5);
+            while !bee.is_finished() && Instant::now() < pause_end {
+                pause(Duration::from_millis(50));
+            }
+            signal(rustix::process::Signal::CONT);
+            pause(Duration::from_millis(30));
+        }
+        bee.join().unwrap()
+    });
+    assert!(bee.1 < Duration::from_secs(30), "{:?}: {}", bee.1, bee.0.story());
+    assert!(ant.is_running() && sender.is_running(), "the other is served after that");
+    ant.succeed();
+    sender.succeed();
+}
