@@ -1,7 +1,8 @@
 //! Quantities with units: bit rates, probabilities, and the text forms of these, of times and of sizes.
 //!
 //! In scenario files and on the command line a quantity is a number and a unit (`"300 kbit/s"`, `"900 ms"`,
-//! `"1 MiB"`, `"2 %"`). kbit is 1000 bit, kB is 1000 bytes, KiB is 1024 bytes. A bare number is an error.
+//! `"1 MiB"`, `"2 %"`). kbit is 1000 bit, kB is 1000 bytes, KiB is 1024 bytes. A bare number is an error. Bit rates are
+//! also taken in the ways in which people write them elsewhere (`"20M"`, `"20mbit"`, `"20Mbps"`).
 
 use core::fmt;
 use core::num::NonZeroU64;
@@ -120,11 +121,28 @@ fn scaled(
     Ok(number * scale)
 }
 
+/// What a unit of bit rates is in bit/s, as people write it: "Mbit/s", "mbit", "Mbps", "M". An upper-case B means bytes
+/// everywhere, so it is no unit here.
+fn bits_per_second(unit: &str) -> Option<f64> {
+    if unit.contains('B') {
+        return None;
+    }
+    let (prefix, rest) = unit.split_at_checked(1)?;
+    let scale = [("k", 1e3), ("m", 1e6), ("g", 1e9)].into_iter();
+    let scale = scale.filter(|(name, _)| prefix.eq_ignore_ascii_case(name)).map(|(_, scale)| scale).next();
+    let (scale, rest) = scale.map_or((1.0, unit), |scale| (scale, rest));
+    let alone = rest.is_empty() && scale > 1.0;
+    let known = ["bit/s", "bit", "bps", "b/s"].iter().any(|name| rest.eq_ignore_ascii_case(name));
+    (alone || known).then_some(scale)
+}
+
 impl FromStr for BitRate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        const TABLE: [(&str, f64); 4] = [("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)];
-        let bps = scaled(text, &TABLE, "bit/s, kbit/s, Mbit/s, Gbit/s", "20 Mbit/s")?;
+        let example = "20 Mbit/s";
+        let (number, unit) = number_and_unit(text, example)?;
+        let unknown = UnitError::Unit { units: "bit/s, kbit/s, Mbit/s, Gbit/s", example };
+        let bps = number * bits_per_second(unit).ok_or(unknown)?;
         let range = UnitError::Range { range: "1 bit/s to 1000 Gbit/s" };
         if !(1.0..=1e12).contains(&bps) {
             return Err(range);
@@ -227,6 +245,29 @@ fn significant(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
 mod tests {
     use super::*;
     use std::string::ToString;
+
+    #[test]
+    fn rates_are_taken_as_people_write_them() {
+        for text in [
+            "20 Mbit/s",
+            "20M",
+            "20m",
+            "20mbit",
+            "20 Mbit",
+            "20Mbps",
+            "20 mbps",
+            "20 Mb/s",
+            "20000k",
+            "0.02G",
+        ] {
+            assert_eq!(text.parse(), Ok(BitRate::from_bps(20_000_000).unwrap()), "{text}");
+        }
+        assert_eq!("9600 bps".parse(), Ok(BitRate::from_bps(9600).unwrap()));
+        for text in ["20", "20 MB/s", "20 MBps", "20 MiB/s", "20 Mbits", "20 T", "20 /s", "20 bitt", "20 µ"]
+        {
+            assert!(text.parse::<BitRate>().is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn reads_what_people_write() {
