@@ -10,6 +10,14 @@ use crate::error::ConfigError;
 use crate::message::ClientId;
 use crate::proof::Secret;
 
+/// Symbols that a block may have in a code of one octet, and up to how many DTUs of it leave at least half as many.
+const SMALL_CODE: u32 = 255;
+const SMALL_BLOCK: u32 = 170;
+/// The longest block that gets parity where nobody chose it: a large code codes all of it for each symbol.
+const LARGE_BLOCK: u32 = 2200;
+/// The memory, in octets, that coding a block with parity chosen by us may take.
+const CODING_MEMORY: u64 = 64 << 20;
+
 /// What is sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Product {
@@ -188,8 +196,12 @@ pub struct SenderConfig {
     pub measure_round_trip: bool,
     /// Over how long receivers spread their answers; zero for at once.
     pub backoff_window: Span,
-    /// Parity symbols that a block may have; 0 turns parity off.
+    /// Parity symbols that a block may have; 0 turns parity off. While one takes part that has shown no proofs to a sender
+    /// that asks for them, none are sent: it may know nothing of parity.
     pub parity_symbols: u32,
+    /// Whether some of them are sent before they are asked for, where asking would take longer: behind the blocks at the
+    /// first pass's end, and with repairs. With members and a rate, and [`PassWait::Draft`].
+    pub parity_ahead: bool,
     /// Segments at the product's head that the first pass sends twice (the manifest).
     pub head_segments: u32,
     /// The transfer is aborted after this long.
@@ -243,11 +255,28 @@ impl SenderConfig {
             measure_round_trip: true,
             backoff_window: Span::ZERO,
             parity_symbols: 0,
+            parity_ahead: false,
             head_segments: 0,
             transfer_limit: Span::from_secs(24 * 3600),
             completion_interval: Span::from_secs(1),
             repeats: 3,
         }
+    }
+
+    /// Parity symbols for blocks as they are set, where nobody has chosen a number: as many as the codes of one octet have
+    /// room for, where that is at least half as many as DTUs; else as many as DTUs. They cost nothing until they are
+    /// asked for. None where a receiver would have to refuse the memory that coding takes, and for blocks so long that
+    /// coding one would hold up sending.
+    pub fn automatic_parity(&self) -> u32 {
+        let segments = self.product.size.div_ceil(self.dtu_size.max(1).into());
+        let block = u32::try_from(segments).unwrap_or(u32::MAX).min(self.block_size);
+        if block <= SMALL_BLOCK {
+            return SMALL_CODE - block;
+        }
+        // Symbols of the larger codes have an even length.
+        let fits = block <= LARGE_BLOCK && self.dtu_size.is_multiple_of(2);
+        let memory = || u64::from((2 * block).next_power_of_two()) * u64::from(self.dtu_size);
+        if fits && memory() <= CODING_MEMORY { block } else { 0 }
     }
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::IoSliceMut;
 
 use farcast_core::Run;
-use farcast_fec::{BlockCode, ParitySymbol};
+use farcast_fec::{BlockCode, Field, ParitySymbol};
 use farcast_files::{Happening, Incoming, Outgoing};
 use farcast_mftp::Geometry;
 
@@ -35,6 +35,8 @@ pub(crate) struct ParityEncoder {
     block: Option<u32>,
     source: Vec<u8>,
     parity: Vec<u8>,
+    /// Which symbols of the block are there.
+    made: Vec<bool>,
 }
 
 impl ParityEncoder {
@@ -45,6 +47,7 @@ impl ParityEncoder {
             block: None,
             source: Vec::new(),
             parity: Vec::new(),
+            made: Vec::new(),
         })
     }
 
@@ -55,23 +58,41 @@ impl ParityEncoder {
         block: u32,
         symbol: u32,
     ) -> Result<&[u8], NetError> {
-        let len = usize::from(self.geometry.dtu_size());
         if self.block != Some(block) {
-            self.source.clear();
-            self.source.resize(self.geometry.block_len(block) as usize * len, 0);
-            self.parity.resize(self.code.parity_symbols() * len, 0);
-            let offset = u64::from(block) * u64::from(self.geometry.block_size()) * len as u64;
-            let inside = (self.geometry.size() - offset).min(self.source.len() as u64) as usize;
-            outgoing.read_segments(offset, &mut [IoSliceMut::new(&mut self.source[..inside])])?;
-            self.code.encode(&self.source, 0, &mut self.parity).map_err(|error| NetError::Parity {
-                block,
-                parity: symbol,
-                reason: error.to_string(),
-            })?;
-            self.block = Some(block);
+            self.load(outgoing, block)?;
         }
-        let none = || NetError::Parity { block, parity: symbol, reason: "there is no such symbol".into() };
-        self.parity.get(symbol as usize * len..).and_then(|rest| rest.get(..len)).ok_or_else(none)
+        let (len, symbols, at) =
+            (usize::from(self.geometry.dtu_size()), self.code.parity_symbols(), symbol as usize);
+        let failed = |reason: String| NetError::Parity { block, parity: symbol, reason };
+        let made = self.made.get_mut(at).ok_or_else(|| failed("there is no such symbol".into()))?;
+        if !*made {
+            *made = true;
+            let run = match self.code.field() {
+                // Each takes a look at all of the block, so only those that are wanted are made.
+                Field::Gf256 => at..at + 1,
+                _ => 0..symbols,
+            };
+            let parity = &mut self.parity[run.start * len..run.end * len];
+            let encoded = self.code.encode(&self.source, run.start, parity);
+            encoded.map_err(|error| failed(error.to_string()))?;
+            self.made[run].fill(true);
+        }
+        Ok(&self.parity[at * len..][..len])
+    }
+
+    fn load(&mut self, outgoing: &mut Outgoing, block: u32) -> Result<(), NetError> {
+        let len = usize::from(self.geometry.dtu_size());
+        self.block = None;
+        self.source.clear();
+        self.source.resize(self.geometry.block_len(block) as usize * len, 0);
+        self.parity.resize(self.code.parity_symbols() * len, 0);
+        self.made.clear();
+        self.made.resize(self.code.parity_symbols(), false);
+        let offset = u64::from(block) * u64::from(self.geometry.block_size()) * len as u64;
+        let inside = (self.geometry.size() - offset).min(self.source.len() as u64) as usize;
+        outgoing.read_segments(offset, &mut [IoSliceMut::new(&mut self.source[..inside])])?;
+        self.block = Some(block);
+        Ok(())
     }
 }
 

@@ -315,9 +315,10 @@ pub(crate) struct ProtocolArgs {
     /// DTUs in a block; receivers report losses block by block [default: a quarter of a second's].
     #[arg(long, value_name = "DTUS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) block_size: Option<u32>,
-    /// Parity symbols that a block may have: they replace lost DTUs where fewer of them do.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=32768))]
-    pub(crate) parity: u32,
+    /// Parity symbols that a block may have: they replace lost DTUs where fewer of them do. "auto": as many as suit the
+    /// block, some of them before they are asked for where asking takes long.
+    #[arg(long, value_name = "N|auto|off", default_value = "off", value_parser = parity)]
+    pub(crate) parity: ParityArg,
     /// When the next pass begins: at once when something is missing, or after a whole Status Retry Timer.
     #[arg(long, value_enum, default_value_t = PassWaitArg::Draft)]
     pub(crate) pass_wait: PassWaitArg,
@@ -437,6 +438,26 @@ impl FromStr for RateArg {
                 .parse()
                 .map(Self::Rate)
                 .map_err(|error: farcast_core::units::UnitError| error.to_string()),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ParityArg {
+    /// As suits the block and the receivers.
+    Auto,
+    /// So many symbols a block; 0 for none.
+    Symbols(u32),
+}
+
+fn parity(text: &str) -> Result<ParityArg, String> {
+    match text {
+        "auto" => Ok(ParityArg::Auto),
+        "off" => Ok(ParityArg::Symbols(0)),
+        number => {
+            let symbols = number.parse().ok().filter(|symbols| *symbols <= 32_768);
+            let wrong = || "it must be \"auto\", \"off\", or a number of symbols up to 32768".into();
+            symbols.map(ParityArg::Symbols).ok_or_else(wrong)
         }
     }
 }

@@ -16,7 +16,7 @@ use farcast_mftp::{
 use farcast_net::{NetError, SendNotice, SendOptions, SocketOptions};
 use serde_json::json;
 
-use crate::args::{NakTimingArg, PassWaitArg, RateArg, SendArgs, SocketArgs};
+use crate::args::{NakTimingArg, ParityArg, PassWaitArg, RateArg, SendArgs, SocketArgs};
 use crate::lock::Lock;
 use crate::output::Output;
 use crate::progress::{Progress, size};
@@ -256,7 +256,13 @@ fn configure(args: &SendArgs, pace: RateArg, product: Product, server: SocketAdd
     config.silence = protocol.silence;
     config.round_trip = protocol.rtt.max(Span::from_millis(1));
     config.backoff_window = protocol.spread;
-    config.parity_symbols = protocol.parity;
+    config.parity_symbols = match protocol.parity {
+        ParityArg::Symbols(symbols) => symbols,
+        // Nothing shows there that receivers know of parity.
+        ParityArg::Auto if args.group.unlimited || args.group.draft => 0,
+        ParityArg::Auto => config.automatic_parity(),
+    };
+    config.parity_ahead = protocol.parity == ParityArg::Auto;
     // The first DTU always carries the beginning of the manifest, and often all of it.
     config.head_segments = 1;
     config.repeat_small_passes = true;

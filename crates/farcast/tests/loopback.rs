@@ -90,6 +90,16 @@ fn files_and_directories_keep_their_modes_and_times() {
 }
 
 #[test]
+fn parity_that_nobody_counted() {
+    let place = Place::new();
+    let lossy: &[&str] = &["--simulate-loss", "8 %"];
+    let receivers = [("ant", lossy), ("bee", lossy), ("cow", lossy)];
+    let args = ["--receivers", "ant,bee,cow", "--parity", "auto"];
+    let (sent, _) = deliver(&place, 2_000_000, &receivers, &with(&RATE, &args));
+    assert!(sent["parity_dtus"].as_u64().unwrap() > 0, "{sent}");
+}
+
+#[test]
 fn parity_of_short_blocks() {
     let place = Place::new();
     let lossy: &[&str] = &["--simulate-loss", "8 %"];

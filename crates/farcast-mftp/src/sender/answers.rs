@@ -112,6 +112,7 @@ impl Sender {
             member.note_missing(m.block, m.missing.count());
         }
         self.sample_answer(now, m.pass, m.block);
+        self.note_loss(m.pass, m.block, &m.missing);
         self.stats.naks += 1;
         let held = m.parity_held.min(self.config.parity_symbols);
         let scheduled = self.schedule_nak(now, m.pass, m.block, &m.missing, held);
@@ -173,7 +174,7 @@ impl Sender {
     /// Whether the next pass may begin while some have not answered. Where answers are spread, the first would
     /// cut short the spreading of all others; where parity may replace DTUs, their needs must be known to choose.
     fn may_begin(&self) -> bool {
-        let at_once = self.config.backoff_window.is_zero() && self.config.parity_symbols == 0;
+        let at_once = self.config.backoff_window.is_zero() && self.progress.parity == 0;
         at_once || (self.has_members() && self.members.values().all(|m| !m.is_active() || m.heard))
     }
 

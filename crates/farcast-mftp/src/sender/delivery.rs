@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use farcast_core::engine::Transmit;
 use farcast_core::{Message as _, Run, Time};
 
-use super::members::MemberState;
+use super::members::{Member, MemberState};
 use super::schedule::{Schedule, Work};
 use super::{Phase, Sender, Timer, all_blocks};
 use crate::config::{NakTiming, Pace, PassWait};
@@ -46,6 +46,10 @@ pub(super) struct Progress {
     sent_in_block: u32,
     /// Whether what this pass sends is sent twice.
     twice: bool,
+    /// Parity symbols that a block may have in this pass: none while somebody takes part who may know nothing of parity.
+    pub(super) parity: u32,
+    /// Parity symbols that follow the block's DTUs.
+    behind: Option<Run>,
     pub(super) last_request: Option<Request>,
     /// Rounds in which an open-unlimited group asked for nothing.
     pub(super) silent_rounds: u32,
@@ -76,6 +80,8 @@ impl Default for Progress {
             left: 0,
             sent_in_block: 0,
             twice: false,
+            parity: 0,
+            behind: None,
             last_request: None,
             silent_rounds: 0,
             heard: false,
@@ -136,6 +142,10 @@ impl Sender {
         (progress.block, progress.step, progress.sent_in_pass, progress.silent_rounds) =
             (None, Step::NextBlock, 0, 0);
         self.progress.twice = true;
+        // Receivers without proofs are taken for the draft's, which has no parity.
+        let plain = |m: &Member| m.is_active() && m.validated && m.nonce.is_none();
+        let plain = self.config.secret.is_some() && self.members.values().any(plain);
+        self.progress.parity = if plain { 0 } else { self.config.parity_symbols };
         self.stats.dtus_per_pass.push(0);
         if self.config.pass_wait == PassWait::FixedTimer && !self.full_pass() {
             let geometry = self.geometry;
@@ -180,6 +190,13 @@ impl Sender {
 
     fn data_run(&mut self, until: Time) -> Option<Transmit<Message>> {
         let progress = &mut self.progress;
+        if progress.runs.is_empty()
+            && let Some(behind) = progress.behind.take()
+        {
+            self.stats.parity_sent += u64::from(behind.count());
+            progress.kind = DataKind::Parity;
+            progress.runs.push_back(behind);
+        }
         let (Some(run), Some(block)) = (progress.runs.pop_front(), progress.block) else {
             progress.step = Step::Request;
             return None;
@@ -309,12 +326,15 @@ impl Sender {
     fn take_block(&mut self, block: u32) {
         let len = self.geometry.block_len(block);
         self.progress.twice = self.progress.twice && self.is_small_pass();
+        let behind = self.parity_behind(block);
         let (kind, runs) = if self.full_pass() {
             // The manifest goes twice: without it a receiver cannot tell which file a DTU belongs to.
             let head = Run::new(0, self.config.head_segments.min(len)).filter(|_| block == 0);
             (DataKind::Source, head.into_iter().chain(Run::new(0, len)).collect())
         } else {
-            match self.schedule.take(block, len, self.progress.pass, self.config.parity_symbols) {
+            let parity = self.progress.parity;
+            let margin = self.margin(self.schedule.need(block));
+            match self.schedule.take(block, len, self.progress.pass, parity, self.progress.twice, margin) {
                 Some(Work::Source(runs)) if self.progress.twice => {
                     (DataKind::Source, runs.iter().chain(&runs).copied().collect())
                 }
@@ -327,8 +347,8 @@ impl Sender {
             }
         };
         let progress = &mut self.progress;
-        progress.left = runs.iter().map(|run: &Run| run.count()).sum();
-        (progress.block, progress.kind, progress.runs) = (Some(block), kind, runs);
+        progress.left = runs.iter().chain(&behind).map(|run: &Run| run.count()).sum();
+        (progress.block, progress.kind, progress.runs, progress.behind) = (Some(block), kind, runs, behind);
         (progress.sent_in_block, progress.step) = (0, Step::Data);
     }
 

@@ -11,6 +11,7 @@
 //! | `members.rs`, `schedule.rs`, `flight.rs`, `pacer.rs`, `replies.rs` | the state that these share |
 
 mod admission;
+mod ahead;
 mod answers;
 mod delivery;
 mod ending;
@@ -141,6 +142,8 @@ pub struct Sender {
     rejects: RejectCounts,
     stats: SenderStats,
     closing: ending::Closing,
+    /// What was lost of late.
+    losses: ahead::Losses,
     /// The longest round trip measured lately.
     round_trip: LongestTrip,
     /// What may be said to strangers.
@@ -178,6 +181,7 @@ impl Sender {
             rejects: RejectCounts::default(),
             stats: SenderStats::default(),
             closing: ending::Closing::default(),
+            losses: ahead::Losses::default(),
             round_trip: LongestTrip::default(),
             replies: Replies::new(config.pace),
             vouched: VecDeque::new(),

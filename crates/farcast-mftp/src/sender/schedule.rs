@@ -54,6 +54,22 @@ impl Schedule {
         self.current().values().map(|repair| repair.wanted.count()).sum()
     }
 
+    /// Parity symbols that would do for `block`.
+    pub(super) fn need(&self, block: u32) -> u32 {
+        // A receiver that claims to need none would have decoded, if its claim were true.
+        self.current().get(&block).map_or(0, |repair| repair.need.max(1))
+    }
+
+    /// Blocks of which the pass at hand is yet to send something.
+    pub(super) fn blocks(&self) -> u32 {
+        self.current().len() as u32
+    }
+
+    /// Parity `symbols` of `block` are sent in `pass`, though nobody has asked for them.
+    pub(super) fn note_parity(&mut self, block: u32, symbols: Run, pass: u32) {
+        self.parity.insert(block, (symbols.end(), u16::try_from(pass).unwrap_or(u16::MAX)));
+    }
+
     /// The first block at or after `from` of which the pass at hand sends something.
     pub(super) fn next_block(&self, from: u32) -> Option<u32> {
         self.current().range(from..).next().map(|(&block, _)| block)
@@ -106,14 +122,26 @@ impl Schedule {
     }
 
     /// Takes `block` out of the schedule, to be sent in `pass`. With `parity_symbols` left to send, fewer of them
-    /// may do than the union: then their run comes back instead.
-    pub(super) fn take(&mut self, block: u32, len: u32, pass: u32, parity_symbols: u32) -> Option<Work> {
+    /// may do than the union: then their run comes back instead. It is longer than it need be by `margin`, and at
+    /// least `twice` as long as it need be, if there are so many; with a margin parity also replaces as many DTUs.
+    pub(super) fn take(
+        &mut self,
+        block: u32,
+        len: u32,
+        pass: u32,
+        parity_symbols: u32,
+        twice: bool,
+        margin: u32,
+    ) -> Option<Work> {
         let repair = self.plan.as_mut().unwrap_or(&mut self.repairs).remove(&block)?;
         let sent = self.parity.get(&block).map_or(0, |&(sent, _)| sent);
         // A receiver that claims to need none would have decoded, if its claim were true.
         let need = repair.need.max(1);
-        if need < repair.wanted.count() && need <= parity_symbols.saturating_sub(sent) {
-            let run = Run::new(sent, need)?;
+        let left = parity_symbols.saturating_sub(sent);
+        let fewer = need < repair.wanted.count() + u32::from(margin > 0);
+        if fewer && need <= left {
+            let count = (need + margin).max(if twice { need * 2 } else { 0 });
+            let run = Run::new(sent, left.min(count))?;
             self.parity.insert(block, (run.end(), u16::try_from(pass).unwrap_or(u16::MAX)));
             return Some(Work::Parity(run));
         }
@@ -150,7 +178,7 @@ mod tests {
         assert_eq!(schedule.nak(2, 10, 1, &map(16, &[2, 3]), 0), 1);
         assert_eq!(schedule.count(), 4);
         let runs = [Run::new(1, 3).expect("run"), Run::one(7)].to_vec();
-        assert_eq!(schedule.take(2, 10, 2, 0), Some(Work::Source(runs)));
+        assert_eq!(schedule.take(2, 10, 2, 0, false, 0), Some(Work::Source(runs)));
         assert!(schedule.is_empty());
     }
 
@@ -158,7 +186,7 @@ mod tests {
     fn a_nak_older_than_the_repair_asks_for_nothing() {
         let mut schedule = Schedule::new(false);
         schedule.nak(0, 8, 1, &map(8, &[4]), 0);
-        schedule.take(0, 8, 2, 0);
+        schedule.take(0, 8, 2, 0, false, 0);
         assert_eq!(schedule.nak(0, 8, 1, &map(8, &[4, 5]), 0), 1, "5 was last sent in pass 1");
         assert_eq!(schedule.nak(0, 8, 2, &map(8, &[4]), 0), 1, "4 was lost again in pass 2");
     }
@@ -168,14 +196,47 @@ mod tests {
         let mut schedule = Schedule::new(false);
         schedule.nak(0, 8, 1, &map(8, &[1, 2]), 0);
         schedule.nak(0, 8, 1, &map(8, &[5]), 0);
-        assert_eq!(schedule.take(0, 8, 2, 4), Some(Work::Parity(Run::new(0, 2).expect("run"))));
+        assert_eq!(schedule.take(0, 8, 2, 4, false, 0), Some(Work::Parity(Run::new(0, 2).expect("run"))));
         // One of the two parity symbols was lost; a stale NAK counts for nothing.
         assert_eq!(schedule.nak(0, 8, 1, &map(8, &[1, 2]), 0), 0);
         schedule.nak(0, 8, 2, &map(8, &[1, 2]), 1);
-        assert_eq!(schedule.take(0, 8, 3, 4), Some(Work::Parity(Run::new(2, 1).expect("run"))));
+        assert_eq!(schedule.take(0, 8, 3, 4, false, 0), Some(Work::Parity(Run::new(2, 1).expect("run"))));
         // Only one symbol is left of four, and two are needed: the DTUs themselves.
         schedule.nak(0, 8, 3, &map(8, &[1, 2, 3]), 1);
-        assert_eq!(schedule.take(0, 8, 4, 4), Some(Work::Source([Run::new(1, 3).expect("run")].to_vec())));
+        assert_eq!(
+            schedule.take(0, 8, 4, 4, false, 0),
+            Some(Work::Source([Run::new(1, 3).expect("run")].to_vec()))
+        );
+    }
+
+    #[test]
+    fn a_pass_that_is_sent_twice_sends_other_symbols() {
+        let mut schedule = Schedule::new(false);
+        schedule.nak(0, 8, 1, &map(8, &[1, 2]), 0);
+        schedule.nak(0, 8, 1, &map(8, &[5]), 0);
+        assert_eq!(schedule.take(0, 8, 2, 9, true, 0), Some(Work::Parity(Run::new(0, 4).expect("run"))));
+        schedule.nak(0, 8, 2, &map(8, &[1, 2, 6]), 0);
+        schedule.nak(0, 8, 2, &map(8, &[0, 1, 2]), 0);
+        assert_eq!(
+            schedule.take(0, 8, 3, 9, true, 0),
+            Some(Work::Parity(Run::new(4, 5).expect("run"))),
+            "all that is left"
+        );
+    }
+
+    #[test]
+    fn a_margin_is_sent_with_what_is_needed() {
+        let mut schedule = Schedule::new(false);
+        schedule.note_parity(3, Run::new(0, 2).expect("run"), 1);
+        schedule.nak(3, 8, 1, &map(8, &[1, 2, 5]), 1);
+        // Two are needed, as one of the first two came; the third and the fourth are sent, and one more.
+        let run = Run::new(2, 3).expect("run");
+        assert_eq!(schedule.take(3, 8, 2, 9, false, 1), Some(Work::Parity(run)));
+        // For one receiver parity brings nothing without a margin.
+        schedule.nak(4, 8, 1, &map(8, &[1, 2]), 0);
+        assert!(matches!(schedule.take(4, 8, 2, 9, false, 0), Some(Work::Source(_))));
+        schedule.nak(5, 8, 1, &map(8, &[1, 2]), 0);
+        assert_eq!(schedule.take(5, 8, 2, 9, false, 1), Some(Work::Parity(Run::new(0, 3).expect("run"))));
     }
 
     #[test]
@@ -183,7 +244,7 @@ mod tests {
         let mut schedule = Schedule::new(false);
         for pass in 1..20 {
             schedule.nak(0, 8, pass, &map(8, &[4, 5]), 2);
-            if let Some(Work::Parity(run)) = schedule.take(0, 8, pass + 1, 3) {
+            if let Some(Work::Parity(run)) = schedule.take(0, 8, pass + 1, 3, false, 0) {
                 assert!(run.end() <= 3, "{run:?}");
             }
         }

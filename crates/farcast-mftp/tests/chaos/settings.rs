@@ -119,6 +119,7 @@ fn set_rules(draw: &mut Draw, config: &mut SenderConfig, sites: &[Site]) {
     };
     if draw.chance(0.35) {
         config.parity_symbols = 1 + draw.below(12) as u32;
+        config.parity_ahead = config.parity_symbols.is_multiple_of(2);
     }
     if draw.chance(0.25) {
         config.backoff_window = draw.span(0.01, 1.0);

@@ -28,11 +28,12 @@ pub(crate) fn describe(plan: &Plan) -> String {
         config.pace
     ));
     line(format!(
-        "{:?}, {:?}, {:?}, parity {}, spread {}, group {:?}",
+        "{:?}, {:?}, {:?}, parity {} ahead {}, spread {}, group {:?}",
         config.pass_wait,
         config.nak_timing,
         config.status_retry,
         config.parity_symbols,
+        config.parity_ahead,
         config.backoff_window,
         config.group
     ));

@@ -8,11 +8,12 @@ use farcast_core::engine::{Arrival, Engine, Reject};
 use farcast_core::{Bitmap, Message as _, Run, Time};
 use farcast_mftp::message::{Announce, AnnounceOptions, Data, DataKind, GroupModel};
 use farcast_mftp::{
-    Body, Message, Pace, PassWait, Receiver, ReceiverConfig, ReceiverEvent, SenderConfig, SenderOutcome,
+    Body, Message, Pace, PassWait, Receiver, ReceiverConfig, ReceiverEvent, SenderConfig, SenderEvent,
+    SenderOutcome,
 };
 use farcast_testkit::{Link, Setup};
 
-use crate::common::{Ownership, Session, data, group, lose_data, ms, receiver, sender, sent, server};
+use crate::common::{Ownership, Session, at, data, group, lose_data, ms, receiver, sender, sent, server};
 
 /// One block of 20 DTUs for four receivers, each of which loses another DTU in pass 1.
 fn each_loses_another(parity_symbols: u32, owner: &Ownership) -> Session {
@@ -89,6 +90,91 @@ fn parity_completes_under_loss_and_sends_less() {
         let (with, without) = (sent(10, seed), sent(0, seed));
         assert!(with < without, "seed {seed}: {with} with parity, {without} without");
     }
+}
+
+#[test]
+fn who_may_know_nothing_of_parity_is_sent_none() {
+    // A receiver of the draft among twenty, which is done at some time, or leaves.
+    let symbols = |draft: bool, leaves: bool| {
+        let config = SenderConfig { parity_symbols: 200, ..sender(100, 20, 20) };
+        let mut session = Session::empty("mixed", Setup::plain(1), config, Link::clean(ms(50)));
+        for n in 0..20 {
+            let secret = receiver(n).secret.filter(|_| !draft || n > 0);
+            session.add(n, ReceiverConfig { secret, ..receiver(n) }, Ownership::default());
+        }
+        let first = session.clients[0].handle;
+        if leaves {
+            session.net.at(at(ms(700)), first, |engine: &mut Receiver, _| {
+                engine.fail(farcast_mftp::message::cancel::QUIT_SYSTEM, None);
+            });
+        }
+        lose_data(&mut session.net, 1, 0.3);
+        let mut session = session.run();
+        assert!(session.clients.iter().skip(usize::from(leaves)).all(|client| client.owner.is_complete()));
+        let id = session.net.engine(first).id();
+        let is_over = |event: &SenderEvent| match event {
+            SenderEvent::Done { client, .. } | SenderEvent::Quit { client, .. } => *client == id,
+            _ => false,
+        };
+        let over = session.when(is_over).expect("done, or gone");
+        let parity = |(_, data): &&(Time, Data)| data.kind == DataKind::Parity;
+        let sent = data(&session.net.take_log(), session.sender.index());
+        let (before, after): (Vec<_>, Vec<_>) =
+            sent.iter().filter(parity).partition(|(when, _)| *when < over);
+        (before.len(), after.len())
+    };
+    let (before, _) = symbols(true, false);
+    assert_eq!(before, 0);
+    let (before, after) = symbols(true, true);
+    assert!(before == 0 && after > 0, "once it has left, parity is of use to all who are there");
+    let (before, _) = symbols(false, false);
+    assert!(before > 0);
+}
+
+#[test]
+fn over_a_long_link_parity_goes_ahead_of_being_asked_for() {
+    // Sixteen receivers a quarter of a second away, and 2.4 s of data; how long it took until all had it, what was sent,
+    // and how many symbols were parity.
+    let run = |parity_ahead: bool, loss: f64, seed: u64| {
+        let config = SenderConfig { parity_symbols: 200, parity_ahead, ..sender(300, 30, 16) };
+        let mut session = Session::new("ahead", Setup::plain(seed), config, 16, Link::clean(ms(250)));
+        lose_data(&mut session.net, seed, loss);
+        let session = session.run();
+        session.assert_complete();
+        let time = session.when(|event| *event == SenderEvent::Delivered).expect("delivered");
+        let stats = session.engine().stats();
+        (time, stats.dtus_per_pass.iter().sum::<u64>(), stats.parity_sent)
+    };
+    let (mut with, mut without, mut faster) = (0, 0, 0);
+    for seed in 0..20 {
+        let (ahead, asked) = (run(true, 0.01, seed), run(false, 0.01, seed));
+        faster += u32::from(ahead.0 + ms(400) < asked.0);
+        (with, without) = (with + ahead.1, without + asked.1);
+    }
+    assert!(faster >= 15, "a round trip was saved in {faster} of 20 runs");
+    assert!(with < without + without / 25, "{with} DTUs ahead, {without} when asked for");
+    let (_, dtus, parity) = run(true, 0.0, 1);
+    assert_eq!((dtus, parity), (300, 0), "nothing for who loses nothing");
+}
+
+#[test]
+fn parity_where_nobody_chose_suits_the_block() {
+    let symbols = |block_size: u32, dtu_size: u32, size: u64| {
+        let mut config = sender(1, block_size, 1);
+        (config.dtu_size, config.product.size) = (dtu_size, size);
+        config.automatic_parity()
+    };
+    // One octet's code holds 255; above that, as many as DTUs.
+    assert_eq!(
+        [1, 132, 170, 171, 2200].map(|block| symbols(block, 1432, u64::MAX)),
+        [254, 123, 85, 171, 2200]
+    );
+    // A product that is shorter than a block is the block.
+    assert_eq!(symbols(4000, 1000, 9001), 245);
+    // Nothing that a receiver would have to refuse, odd symbols of the larger code or a quarter of a gigabyte to code it, and
+    // nothing that holds up sending.
+    let none = [(2000, 1431), (2000, 65_000), (4000, 1432), (u32::MAX, 4)];
+    assert_eq!(none.map(|(block, len)| symbols(block, len, u64::MAX)), [0; 4]);
 }
 
 #[test]

@@ -1,0 +1,142 @@
+//! Parity that is sent before anybody has asked for it, where a round of asking would take longer than the symbols do.
+//!
+//! How many a block needs follows from what receivers said of the blocks before it: the symbols that the one needs which
+//! lost most. That is one draw of the same kind, so the most of the last few blocks is seldom exceeded; a little is added
+//! for when it is.
+
+use alloc::collections::VecDeque;
+
+use farcast_core::{Bitmap, Run};
+
+use super::Sender;
+use crate::config::{Pace, PassWait};
+use crate::wire;
+
+/// Blocks with losses that are remembered, and how many blocks back they count: losses change.
+const REMEMBERED: usize = 8;
+const RECENT: u32 = 16;
+/// Before anything was reported: one symbol, and one for so many DTUs more.
+const ASSUMED: u32 = 50;
+/// The part of a round trip that symbols sent ahead may take in a pass of repairs.
+const PART: u64 = 4;
+
+/// What receivers lost of one block when it was first sent.
+#[derive(Clone, Copy, Debug)]
+struct Loss {
+    block: u32,
+    /// DTUs that the one lacked which lost most, of so many.
+    most: u32,
+    len: u32,
+}
+
+/// What receivers lost of the last blocks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Losses {
+    recent: VecDeque<Loss>,
+    /// The newest block that was spoken of.
+    newest: u32,
+}
+
+impl Losses {
+    /// Somebody lacks `missing` of `block` after it was first sent with `len` DTUs.
+    fn note(&mut self, block: u32, missing: u32, len: u32) {
+        self.newest = self.newest.max(block);
+        if let Some(loss) = self.recent.iter_mut().find(|loss| loss.block == block) {
+            loss.most = loss.most.max(missing);
+            return;
+        }
+        if self.recent.len() == REMEMBERED {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Loss { block, most: missing, len });
+    }
+
+    /// DTUs that somebody may lack of `len`, as things were of late.
+    fn of(&self, len: u32) -> u32 {
+        let recent = self.recent.iter().filter(|loss| loss.block + RECENT >= self.newest);
+        let share =
+            |loss: &Loss| (u64::from(len) * u64::from(loss.most)).div_ceil(u64::from(loss.len.max(1)));
+        u32::try_from(recent.map(share).max().unwrap_or(0)).unwrap_or(len).min(len)
+    }
+}
+
+impl Sender {
+    /// A NAK for `block` after `pass` says that `missing` is lacking.
+    pub(super) fn note_loss(&mut self, pass: u32, block: u32, missing: &Bitmap) {
+        if pass == 1 && !self.progress.restart {
+            self.losses.note(block, missing.count(), self.geometry.block_len(block));
+        }
+    }
+
+    /// Parity symbols that follow `block` in the first pass: those blocks get some of which an answer would come when
+    /// there is nothing else left to send.
+    pub(super) fn parity_behind(&mut self, block: u32) -> Option<Run> {
+        let (most, span) = (self.symbols_ahead(), self.span_ahead()?);
+        if most == 0 || !self.full_pass() {
+            return None;
+        }
+        let len = self.geometry.block_len(block);
+        let sent = block.saturating_mul(self.geometry.block_size()).saturating_add(len);
+        let left = self.geometry.segments().saturating_sub(sent);
+        if span * u64::from(left) >= self.round_trip() {
+            return None;
+        }
+        let lost = self.losses.of(len);
+        // Nothing can have been reported while the first block's answers are on their way.
+        let unknown = span * u64::from(sent) < self.round_trip();
+        let count = match lost {
+            0 if unknown => 1 + len / ASSUMED,
+            0 => 0,
+            lost => lost + lost.isqrt() / 2 + 1,
+        };
+        // Asking takes less.
+        if span * u64::from(count) > self.round_trip() / 2 {
+            return None;
+        }
+        Run::new(0, count.min(most)).inspect(|run| self.schedule.note_parity(block, *run, self.progress.pass))
+    }
+
+    /// Parity symbols beyond the `need` of a block that is repaired, so that those lost of them cost no further round; none
+    /// where they would take longer than that.
+    pub(super) fn margin(&self, need: u32) -> u32 {
+        let Some(span) = self.span_ahead().filter(|_| self.symbols_ahead() > 0) else { return 0 };
+        // What of the symbols themselves may be lost, rounded down, and a little.
+        let lost = self.losses.of(need).saturating_sub(1);
+        let margin = 1 + lost + lost.isqrt();
+        let blocks = self.schedule.blocks() + 1;
+        let cost = span * u64::from(margin) * u64::from(blocks);
+        if cost <= self.round_trip() / PART { margin } else { 0 }
+    }
+
+    /// Parity symbols of a block that may be sent before they are asked for.
+    fn symbols_ahead(&self) -> u32 {
+        let ahead =
+            self.config.parity_ahead && self.has_members() && self.config.pass_wait == PassWait::Draft;
+        if ahead { self.progress.parity } else { 0 }
+    }
+
+    /// How long a symbol takes to send, where that is known.
+    fn span_ahead(&self) -> Option<farcast_core::Span> {
+        let Pace::Rate { .. } = self.config.pace else { return None };
+        Some(self.pacer.span(wire::data_len(self.geometry.dtu_size().into())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_of_the_last_blocks_counts() {
+        let mut losses = Losses::default();
+        assert_eq!(losses.of(100), 0);
+        losses.note(0, 3, 100);
+        losses.note(0, 7, 100);
+        losses.note(1, 5, 100);
+        assert_eq!((losses.of(100), losses.of(10), losses.of(1000)), (7, 1, 70));
+        losses.note(17, 1, 100);
+        assert_eq!(losses.of(100), 5, "what was lost long ago does not");
+        losses.note(40, 100, 100);
+        assert_eq!(losses.of(10), 10);
+    }
+}
