@@ -13,6 +13,13 @@ use farcast_testkit::{Link, Setup};
 use crate::common::{Ownership, Session, at, group, ms, receiver, receiver_address, secs, server};
 use crate::proofs::{client, closed, forge_at_receiver, state};
 
+/// What a sender with these settings announces first.
+fn announcement(config: &SenderConfig) -> Message {
+    let mut engine = Sender::new(config.clone()).expect("valid");
+    engine.open(Time::ZERO);
+    engine.poll_transmit(Time::ZERO, Time::ZERO).expect("an announcement").message
+}
+
 #[test]
 fn a_session_of_the_draft_that_falls_silent_gives_way() {
     // Somebody announces a product in the draft's way, sends one DTU of it, and no more.
@@ -25,9 +32,7 @@ fn a_session_of_the_draft_that_falls_silent_gives_way() {
     draft.transmission = 9;
     draft.product.id = [9; 32];
     let len = draft.dtu_size as u16;
-    let mut other = Sender::new(draft).expect("valid");
-    other.open(Time::ZERO);
-    let announcement = other.poll_transmit(Time::ZERO, Time::ZERO).expect("an announcement").message;
+    let announcement = announcement(&draft);
     let data = farcast_mftp::message::Data {
         pass: 1,
         block: 0,
@@ -66,9 +71,7 @@ fn a_forged_announcement_in_the_senders_name_does_not_last() {
     for (n, change) in changes.into_iter().enumerate() {
         let mut config = closed(1);
         config.late_announce_interval = secs(1);
-        let mut engine = Sender::new(config.clone()).expect("valid");
-        engine.open(Time::ZERO);
-        let mut message = engine.poll_transmit(Time::ZERO, Time::ZERO).expect("an announcement").message;
+        let mut message = announcement(&config);
         let Body::Announce(m) = &mut message.body else { unreachable!() };
         change(m);
         let mut session = Session::new("announced", Setup::plain(1), config, 1, Link::clean(ms(100)));
@@ -88,9 +91,7 @@ fn what_a_forged_announcement_began_and_ended_begins_anew() {
     for declines in [false, true] {
         let mut config = closed(1);
         config.start = Start { receivers: None, after: None };
-        let mut engine = Sender::new(config.clone()).expect("valid");
-        engine.open(Time::ZERO);
-        let mut message = engine.poll_transmit(Time::ZERO, Time::ZERO).expect("an announcement").message;
+        let mut message = announcement(&config);
         let Body::Announce(m) = &mut message.body else { unreachable!() };
         (m.commitment, m.product_size) = (None, 1 + u64::from(declines));
         let mut session = Session::new("anew", Setup::plain(1), config, 1, Link::clean(ms(100)));
@@ -119,9 +120,7 @@ fn who_follows_another_sender_forgets_what_the_first_one_announced() {
     // Somebody else announces the same product, to be received within five seconds, before the sender begins.
     let mut config = closed(1);
     config.start = Start { receivers: None, after: None };
-    let mut engine = Sender::new(config.clone()).expect("valid");
-    engine.open(Time::ZERO);
-    let mut message = engine.poll_transmit(Time::ZERO, Time::ZERO).expect("an announcement").message;
+    let mut message = announcement(&config);
     let Body::Announce(m) = &mut message.body else { unreachable!() };
     (m.transfer_duration_s, m.hosts) = (5, Some(vec![(client(0), farcast_mftp::message::Standing::Pending)]));
     let mut session = Session::new("forgets", Setup::plain(1), config, 1, Link::clean(ms(100)));

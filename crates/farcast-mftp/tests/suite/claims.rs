@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine, Reject};
+use farcast_core::{Span, Time};
 use farcast_mftp::message::{Completion, RegistrationEntry};
 use farcast_mftp::{
     Body, ClientId, Group, MemberState, Message, Proof, Receiver, ReceiverConfig, ReceiverOutcome, Secret,
@@ -13,6 +13,15 @@ use farcast_testkit::{Link, Setup};
 
 use crate::common::{Ownership, Session, at, ms, receiver, receiver_address, secs, sender, server};
 use crate::proofs::{accepts, client, closed, done, forge, forge_at_receiver, state};
+
+/// Another receiver under the first one's name, which comes at `when`.
+fn newcomer(session: &mut Session, when: Span) {
+    let mut address = receiver_address(0);
+    address.set_port(41_000);
+    let other = ReceiverConfig { secret: Some(Secret([99; 32])), ..receiver(0) };
+    let newcomer = session.add_at(address, other, Ownership::default());
+    session.net.appear(at(when), newcomer.handle);
+}
 
 #[test]
 fn a_receiver_that_does_not_exist_is_not_done() {
@@ -49,11 +58,7 @@ fn a_newcomer_does_not_take_the_name_of_a_member_that_pauses() {
     let mut session = Session::new("newcomer", Setup::plain(1), config, 1, Link::clean(ms(100)));
     let member = session.clients[0].handle;
     session.net.freeze(at(ms(900)), member, secs(3), 100);
-    let mut address = receiver_address(0);
-    address.set_port(41_000);
-    let other = ReceiverConfig { secret: Some(Secret([99; 32])), ..receiver(0) };
-    let newcomer = session.add_at(address, other, Ownership::default());
-    session.net.appear(at(ms(1000)), newcomer.handle);
+    newcomer(&mut session, ms(1000));
     let session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Finished));
     session.assert_received(&session.clients[..1]);
@@ -251,11 +256,7 @@ fn one_that_takes_the_name_of_a_member_that_left_is_told() {
     let mut session = Session::new("left", Setup::plain(1), config, 2, Link::clean(ms(100)));
     let member = session.clients[0].handle;
     session.net.at(at(ms(900)), member, |engine: &mut Receiver, now| engine.stop(now));
-    let mut address = receiver_address(0);
-    address.set_port(41_000);
-    let other = ReceiverConfig { secret: Some(Secret([99; 32])), ..receiver(0) };
-    let newcomer = session.add_at(address, other, Ownership::default());
-    session.net.appear(at(ms(1000)), newcomer.handle);
+    newcomer(&mut session, ms(1000));
     let session = session.run();
     let replaced = session.engine().members().next().and_then(|(_, m)| m.replaced);
     assert_eq!((state(&session, 0), replaced), (MemberState::Done, Some(receiver_address(0))));
