@@ -10,9 +10,10 @@ use crate::error::ConfigError;
 use crate::message::ClientId;
 use crate::proof::Secret;
 
-/// Symbols that a block may have in a code of one octet, and up to how many DTUs of it leave at least half as many.
+/// Symbols that a block may have in a code of one octet, and up to how many DTUs of it leave enough for parity: the large
+/// code takes several times as long.
 const SMALL_CODE: u32 = 255;
-const SMALL_BLOCK: u32 = 170;
+const SMALL_BLOCK: u32 = 220;
 /// The longest block that gets parity where nobody chose it: a large code codes all of it for each symbol.
 const LARGE_BLOCK: u32 = 2200;
 /// The memory, in octets, that coding a block with parity chosen by us may take.
@@ -264,8 +265,8 @@ impl SenderConfig {
     }
 
     /// Parity symbols for blocks as they are set, where nobody has chosen a number: as many as the codes of one octet have
-    /// room for, where that is at least half as many as DTUs; else as many as DTUs. They cost nothing until they are
-    /// asked for. None where a receiver would have to refuse the memory that coding takes, and for blocks so long that
+    /// room for, where that is enough; else one for four DTUs, up to the next power of two, which is what coding takes its
+    /// time for. They cost nothing until they are asked for. None where a receiver would have to refuse the memory that coding takes, and for blocks so long that
     /// coding one would hold up sending.
     pub fn automatic_parity(&self) -> u32 {
         let segments = self.product.size.div_ceil(self.dtu_size.max(1).into());
@@ -275,8 +276,9 @@ impl SenderConfig {
         }
         // Symbols of the larger codes have an even length.
         let fits = block <= LARGE_BLOCK && self.dtu_size.is_multiple_of(2);
-        let memory = || u64::from((2 * block).next_power_of_two()) * u64::from(self.dtu_size);
-        if fits && memory() <= CODING_MEMORY { block } else { 0 }
+        let parity = (block / 4).next_power_of_two();
+        let memory = || u64::from((block + parity).next_power_of_two()) * u64::from(self.dtu_size);
+        if fits && memory() <= CODING_MEMORY { parity } else { 0 }
     }
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {

@@ -317,7 +317,7 @@ pub(crate) struct ProtocolArgs {
     pub(crate) block_size: Option<u32>,
     /// Parity symbols that a block may have: they replace lost DTUs where fewer of them do. "auto": as many as suit the
     /// block, some of them before they are asked for where asking takes long.
-    #[arg(long, value_name = "N|auto|off", default_value = "off", value_parser = parity)]
+    #[arg(long, value_name = "N|auto|off", default_value = "auto", value_parser = parity)]
     pub(crate) parity: ParityArg,
     /// When the next pass begins: at once when something is missing, or after a whole Status Retry Timer.
     #[arg(long, value_enum, default_value_t = PassWaitArg::Draft)]

@@ -5,6 +5,7 @@ use farcast_core::{Bitmap, Run, Time, Transmit};
 
 use super::Receiver;
 use super::control::State;
+use super::session::Symbols;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Body, Data, DataKind, Done, Message, Quit, cancel};
 
@@ -71,21 +72,30 @@ impl Receiver {
         if session.missing_in(data.block) == 0 || session.decoding.contains(&data.block) {
             return Ok(0);
         }
-        // What a sender may make us hold is bounded by configuration; beyond that, DTUs come instead.
-        let block = if session.parity.contains_key(&data.block) { 0 } else { session.parity_of_block() };
-        let more = block + session.parity_of_symbols(data.dtus.count());
+        // What a sender may make us hold is bounded by configuration; beyond that, DTUs come instead. Once a block has been
+        // begun there is room for all that it lacks.
+        let missing = session.missing_in(data.block).min(symbols);
+        let (known, reserved) = match session.parity.get(&data.block) {
+            Some(symbols) => (true, symbols.reserved),
+            None => (false, 0),
+        };
+        let wanted = reserved.max(missing);
+        let block = if known { 0 } else { session.parity_of_block() };
+        let more = block + session.parity_of_symbols(wanted - reserved);
         if session.parity_memory + more > self.config.parity_memory_bytes {
             return Err(Reject::Limit);
         }
-        let held = session.parity.entry(data.block).or_insert_with(|| Bitmap::new(symbols));
+        session.parity_memory += more;
+        let entry = session.parity.entry(data.block);
+        let begun = entry.or_insert_with(|| Symbols { held: Bitmap::new(symbols), reserved: 0 });
+        begun.reserved = wanted;
         let mut new = 0;
-        for symbol in data.dtus.segments().filter(|&symbol| held.insert(symbol)) {
+        for symbol in data.dtus.segments().filter(|&symbol| begun.held.insert(symbol)) {
             new += 1;
             let offset = symbol - data.dtus.first();
             let event = ReceiverEvent::StoreParity { block: data.block, symbols: Run::one(symbol), offset };
             self.events.push_back(event);
         }
-        session.parity_memory += block + session.parity_of_symbols(new);
         self.stats.parity += u64::from(new);
         Ok(new)
     }
@@ -93,7 +103,7 @@ impl Receiver {
     /// Has the owner rebuild `block` once its parity makes up for what is missing.
     fn check_decodable(&mut self, block: u32) {
         let Some(session) = &mut self.session else { return };
-        let Some(held) = session.parity.get(&block).map(Bitmap::count) else { return };
+        let Some(held) = session.parity.get(&block).map(|symbols| symbols.held.count()) else { return };
         let missing = session.missing_in(block);
         if missing == 0 {
             session.forget_parity(block);

@@ -26,14 +26,22 @@ pub(super) struct Pending {
     pub(super) suppressed: BTreeSet<u32>,
 }
 
+/// Parity symbols of a block.
+#[derive(Clone, Debug)]
+pub(super) struct Symbols {
+    pub(super) held: Bitmap,
+    /// As many as there is memory for: what completes a block that was begun must never be refused for want of it.
+    pub(super) reserved: u32,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) terms: Terms,
     pub(super) control: Control,
     pub(super) have: Bitmap,
     /// Parity symbols held, of blocks that are not complete.
-    pub(super) parity: BTreeMap<u32, Bitmap>,
-    /// The bytes that they take in all, at their owner too.
+    pub(super) parity: BTreeMap<u32, Symbols>,
+    /// The bytes that they take in all and may yet take, at their owner too.
     pub(super) parity_memory: u64,
     /// Blocks that the owner is rebuilding.
     pub(super) decoding: BTreeSet<u32>,
@@ -69,7 +77,7 @@ impl Session {
     /// Forgets the parity symbols of `block`: it is complete, or they did not help.
     pub(super) fn forget_parity(&mut self, block: u32) {
         if let Some(symbols) = self.parity.remove(&block) {
-            self.parity_memory -= self.parity_of_block() + self.parity_of_symbols(symbols.count());
+            self.parity_memory -= self.parity_of_block() + self.parity_of_symbols(symbols.reserved);
         }
     }
 
@@ -124,6 +132,6 @@ impl Gaps for Session {
     }
 
     fn parity_held(&self, block: u32) -> u32 {
-        self.parity.get(&block).map_or(0, Bitmap::count)
+        self.parity.get(&block).map_or(0, |symbols| symbols.held.count())
     }
 }

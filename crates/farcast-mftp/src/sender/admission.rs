@@ -185,6 +185,7 @@ impl Sender {
             self.sample_round_trip(announced, now);
         }
         let newest = self.flight.newest();
+        let begun = self.progress.block.map_or(0, |block| block.saturating_add(1));
         let Some(member) = self.members.get_mut(claim.client) else { return };
         member.address = Some(claim.source);
         if matches!(self.config.group, Group::OpenLimited { .. }) {
@@ -199,7 +200,7 @@ impl Sender {
         (member.confirmations, member.silent_rounds, member.heard, member.done_at) = (0, 0, true, None);
         (member.silent_since, member.progress_at, member.loose) = (None, now, false);
         // What left before it came is not in its window.
-        member.acked = newest;
+        (member.acked, member.since_block) = (newest, begun);
         let held = member.held;
         self.members.change(claim.client, MemberState::Active);
         self.events.push_back(SenderEvent::Registered { client: claim.client, address: claim.source, held });

@@ -112,7 +112,9 @@ impl Sender {
             member.note_missing(m.block, m.missing.count());
         }
         self.sample_answer(now, m.pass, m.block);
-        self.note_loss(m.pass, m.block, &m.missing);
+        if self.members.get(&m.client).is_none_or(|member| member.since_block <= m.block) {
+            self.note_loss(m.pass, m.block, &m.missing);
+        }
         self.stats.naks += 1;
         let held = m.parity_held.min(self.config.parity_symbols);
         let scheduled = self.schedule_nak(now, m.pass, m.block, &m.missing, held);

@@ -82,6 +82,8 @@ pub struct Member {
     pub(super) confirmations: u32,
     /// The last flight entry that it acknowledged (see [`flight`](super::flight)).
     pub(super) acked: u64,
+    /// The first block that it may have heard all of: what left before it took part was not lost on the way.
+    pub(super) since_block: u32,
     /// A registration under its id from another address, while it is asked whether it is still there.
     pub(super) contender: Option<(SocketAddr, Registration)>,
     /// A refusal without proofs, from where nobody has shown to be.
@@ -119,6 +121,7 @@ impl Member {
             loosened: 0,
             confirmations: 0,
             acked: 0,
+            since_block: 0,
             contender: None,
             refusal: None,
         }

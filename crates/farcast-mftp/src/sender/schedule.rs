@@ -5,6 +5,9 @@ use alloc::vec::Vec;
 
 use farcast_core::{Bitmap, Run};
 
+/// Parity symbols sent of a block, of which one who holds none has hardly lost all: it does not take any, and gets DTUs.
+const REFUSED: u32 = 8;
+
 /// What is wanted of one block.
 #[derive(Clone, Debug)]
 pub(super) struct Repair {
@@ -57,7 +60,7 @@ impl Schedule {
     /// Parity symbols that would do for `block`.
     pub(super) fn need(&self, block: u32) -> u32 {
         // A receiver that claims to need none would have decoded, if its claim were true.
-        self.current().get(&block).map_or(0, |repair| repair.need.max(1))
+        self.current().get(&block).map_or(0, |repair| repair.need.clamp(1, repair.wanted.count().max(1)))
     }
 
     /// Blocks of which the pass at hand is yet to send something.
@@ -117,7 +120,9 @@ impl Schedule {
         }
         let repair =
             self.repairs.entry(block).or_insert_with(|| Repair { wanted: Bitmap::new(len), need: 0 });
-        repair.need = repair.need.max(count.saturating_sub(parity_held));
+        let refuses = parity_held == 0 && self.parity.get(&block).is_some_and(|&(sent, _)| sent >= REFUSED);
+        let need = if refuses { u32::MAX } else { count.saturating_sub(parity_held) };
+        repair.need = repair.need.max(need);
         asked().filter(|&dtu| repair.wanted.insert(dtu)).count() as u32
     }
 
@@ -138,7 +143,7 @@ impl Schedule {
         // A receiver that claims to need none would have decoded, if its claim were true.
         let need = repair.need.max(1);
         let left = parity_symbols.saturating_sub(sent);
-        let fewer = need < repair.wanted.count() + u32::from(margin > 0);
+        let fewer = need < repair.wanted.count().saturating_add(u32::from(margin > 0));
         if fewer && need <= left {
             let count = (need + margin).max(if twice { need * 2 } else { 0 });
             let run = Run::new(sent, left.min(count))?;
@@ -237,6 +242,21 @@ mod tests {
         assert!(matches!(schedule.take(4, 8, 2, 9, false, 0), Some(Work::Source(_))));
         schedule.nak(5, 8, 1, &map(8, &[1, 2]), 0);
         assert_eq!(schedule.take(5, 8, 2, 9, false, 1), Some(Work::Parity(Run::new(0, 3).expect("run"))));
+    }
+
+    #[test]
+    fn who_takes_no_parity_gets_what_it_lacks() {
+        let mut schedule = Schedule::new(false);
+        schedule.nak(0, 8, 1, &map(8, &[1, 2, 3, 5, 6]), 0);
+        schedule.nak(0, 8, 1, &map(8, &[0, 1, 2, 3]), 0);
+        let run = Run::new(0, 8).expect("run");
+        assert_eq!(schedule.take(0, 8, 2, 99, false, 3), Some(Work::Parity(run)));
+        // One has no memory for any of the eight.
+        schedule.nak(0, 8, 2, &map(8, &[0, 1, 2, 3]), 0);
+        schedule.nak(0, 8, 2, &map(8, &[1, 2, 3, 5, 6]), 4);
+        assert_eq!(schedule.need(0), 6);
+        let union = [Run::new(0, 4).expect("run"), Run::new(5, 2).expect("run")].to_vec();
+        assert_eq!(schedule.take(0, 8, 3, 99, false, 2), Some(Work::Source(union)));
     }
 
     #[test]
