@@ -14,6 +14,7 @@ use crate::transfer::{Gather, Space, read_at};
 use crate::{Manifest, ProductId, Quota, StoreError};
 
 mod checkpoint;
+mod compare;
 mod complete;
 mod delivery;
 mod directories;

@@ -62,6 +62,7 @@
 #![forbid(unsafe_code)]
 
 mod beneath;
+pub mod chunks;
 mod descriptors;
 mod error;
 mod id;

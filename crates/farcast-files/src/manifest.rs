@@ -5,7 +5,7 @@
 //!
 //! | field | bytes | meaning |
 //! |---|---|---|
-//! | kind | 1 | 0 directory, 1 file, 2 file with parts |
+//! | kind | 1 | 0 directory; 1 file, 2 file with parts, 3 file with chunks, 4 file with parts and chunks |
 //! | mode | 2 | permission bits, at most `0o777` |
 //! | mtime | 8 | modification time, signed nanoseconds since 1970-01-01 UTC |
 //! | path length | 2 | 1 to 4096 |
@@ -13,10 +13,14 @@
 //! | size | 8 | files only: bytes |
 //! | digest | 32 | files only: BLAKE3 of the content |
 //! | parts | 32 each | files with parts only: the BLAKE3 subtree values of its parts |
+//! | average | 1 | files with chunks only: the average length of its chunks in bytes, as a power of two, 16 to 22 |
+//! | chunks | 4 | files with chunks only: how many there are |
+//! | chunk | 12 each | length of the chunk, and the first 8 bytes of the BLAKE3 of its content |
 //!
 //! A part is the least power of two of bytes, 1 MiB or more, of which the file has at most 256; the last may be shorter.
-//! A file of one part is of kind 1, and a larger one may be, if nothing is known of its parts. The values have to merge to
-//! the digest.
+//! A file of one part has none, and a larger one may have none, if nothing is known of its parts. The values have to merge to
+//! the digest. The lengths of [chunks](crate::chunks) have to add up to the size; all but the last have a quarter of the
+//! average at least, and none more than four times as much.
 //!
 //! The order makes the encoding of a set of entries unique, and lets the decoder find duplicates, and files that
 //! are also used as directories, by looking at neighbours only.
@@ -24,11 +28,12 @@
 use core::cmp::Ordering;
 
 use crate::ProductId;
+use crate::chunks::Chunks;
 
 mod decode;
 mod error;
 
-pub(crate) use decode::encoded_len;
+pub(crate) use decode::{check_path, encoded_len};
 pub use error::{ManifestError, PathProblem};
 
 /// The longest manifest, in bytes: 64 MiB.
@@ -78,6 +83,8 @@ pub struct Entry {
     /// The BLAKE3 subtree values of the parts of a large file, which merge to its digest; empty where there is one part
     /// only, or nothing is known of them.
     pub parts: Box<[[u8; 32]]>,
+    /// The chunks of a file that is long enough to be worth a comparison with an older version; empty where there is no list.
+    pub chunks: Chunks,
 }
 
 impl Entry {
@@ -167,7 +174,8 @@ impl Manifest {
     fn encode_into(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.entries.len() as u32).to_be_bytes());
         for entry in &self.entries {
-            out.push(u8::from(entry.is_file()) + u8::from(!entry.parts.is_empty()));
+            let lists = u8::from(!entry.parts.is_empty()) + 2 * u8::from(!entry.chunks.is_empty());
+            out.push(u8::from(entry.is_file()) + lists);
             out.extend_from_slice(&entry.mode.to_be_bytes());
             out.extend_from_slice(&entry.mtime_ns.to_be_bytes());
             out.extend_from_slice(&(entry.path.len() as u16).to_be_bytes());
@@ -176,8 +184,21 @@ impl Manifest {
                 out.extend_from_slice(&size.to_be_bytes());
                 out.extend_from_slice(digest);
                 out.extend_from_slice(entry.parts.as_flattened());
+                encode_chunks(&entry.chunks, out);
             }
         }
+    }
+}
+
+fn encode_chunks(chunks: &Chunks, out: &mut Vec<u8>) {
+    if chunks.is_empty() {
+        return;
+    }
+    out.push(chunks.exponent());
+    out.extend_from_slice(&(chunks.list().len() as u32).to_be_bytes());
+    for chunk in chunks.list() {
+        out.extend_from_slice(&chunk.len.to_be_bytes());
+        out.extend_from_slice(&chunk.digest);
     }
 }
 

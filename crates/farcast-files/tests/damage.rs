@@ -4,6 +4,7 @@
 
 mod common;
 
+use farcast_files::chunks::Chunks;
 use std::fs;
 
 use common::{SEGMENT, completes, noise, one_file, open, plant, scan, segments, shuffle};
@@ -232,7 +233,14 @@ fn an_empty_file_with_a_wrong_digest_is_the_senders_fault() {
     use farcast_files::{Entry, EntryKind, Manifest, Options};
     let to = tempfile::tempdir().unwrap();
     let kind = EntryKind::File { size: 0, digest: [7; 32] };
-    let entry = Entry { path: b"empty".to_vec(), mode: 0o644, mtime_ns: 0, kind, parts: Box::default() };
+    let entry = Entry {
+        path: b"empty".to_vec(),
+        mode: 0o644,
+        mtime_ns: 0,
+        kind,
+        parts: Box::default(),
+        chunks: Chunks::default(),
+    };
     let manifest = Manifest::new(vec![entry]).unwrap();
     let head = manifest.head();
     let mut incoming =

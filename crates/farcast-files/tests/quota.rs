@@ -4,6 +4,7 @@
 
 mod common;
 
+use farcast_files::chunks::Chunks;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -139,6 +140,7 @@ fn claimed(path: Vec<u8>, size: u64) -> Entry {
         mtime_ns: 0,
         kind: EntryKind::File { size, digest: [1; 32] },
         parts: Box::default(),
+        chunks: Chunks::default(),
     }
 }
 

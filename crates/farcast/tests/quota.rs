@@ -7,6 +7,7 @@
 
 mod common;
 
+use farcast_files::chunks::Chunks;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -121,7 +122,14 @@ fn entries_below(dir: &Path) -> usize {
 
 fn file(path: &[u8], content: &[u8]) -> Entry {
     let kind = EntryKind::File { size: content.len() as u64, digest: *blake3::hash(content).as_bytes() };
-    Entry { path: path.to_vec(), mode: 0o644, mtime_ns: 0, kind, parts: Box::default() }
+    Entry {
+        path: path.to_vec(),
+        mode: 0o644,
+        mtime_ns: 0,
+        kind,
+        parts: Box::default(),
+        chunks: Chunks::default(),
+    }
 }
 
 /// Whether the process that wrote this event ended its transmission with all in place.

@@ -143,6 +143,7 @@ mod tests {
                 mtime_ns: 0,
                 kind: EntryKind::Directory,
                 parts: Box::default(),
+                chunks: crate::chunks::Chunks::default(),
             };
             unlisted_directories(&paths.iter().map(entry).collect::<Vec<_>>())
         };

@@ -1,4 +1,5 @@
 use super::*;
+use crate::chunks::Chunks;
 use crate::{Entry, EntryKind};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,7 +7,14 @@ use proptest::prelude::*;
 fn layout(sizes: &[u64]) -> (Layout, u64) {
     let entry = |(i, size): (usize, &u64)| {
         let kind = EntryKind::File { size: *size, digest: [0; 32] };
-        Entry { path: format!("{i:04}").into_bytes(), mode: 0, mtime_ns: 0, kind, parts: Box::default() }
+        Entry {
+            path: format!("{i:04}").into_bytes(),
+            mode: 0,
+            mtime_ns: 0,
+            kind,
+            parts: Box::default(),
+            chunks: Chunks::default(),
+        }
     };
     let manifest = Manifest::new(sizes.iter().enumerate().map(entry).collect()).unwrap();
     (Layout::new(&manifest), manifest.product_size())

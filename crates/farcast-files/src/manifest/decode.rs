@@ -4,7 +4,11 @@ use super::{
     Entry, EntryKind, MAGIC, MAX_COMPONENT_LEN, MAX_ENTRIES, MAX_MANIFEST_LEN, MAX_PATH_LEN, Manifest,
     ManifestError, PARTIAL_SUFFIX, PREFIX_LEN, PathProblem, STATE_DIR, compare_paths,
 };
+use crate::chunks::{Chunk, Chunks};
 use crate::parts::{digest_of, part_count};
+
+/// The bytes of a chunk in a manifest.
+const CHUNK_LEN: usize = 12;
 
 impl Manifest {
     /// Decodes a manifest (without magic and length).
@@ -63,6 +67,10 @@ impl Manifest {
         if !entry.parts.is_empty() && !parts_fit(&entry) {
             return Err(ManifestError::BadParts { entry: index });
         }
+        let sum: u64 = entry.chunks.list().iter().map(|chunk| u64::from(chunk.len)).sum();
+        if !entry.chunks.is_empty() && (!entry.is_file() || sum != entry.size()) {
+            return Err(ManifestError::BadChunks { entry: index });
+        }
         self.encoded_len += encoded_len(&entry);
         self.content_len = self.content_len.saturating_add(entry.size());
         // The whole product has to be addressable by a file offset, which is signed.
@@ -76,7 +84,8 @@ impl Manifest {
 
 /// The bytes of `entry` in a manifest.
 pub(crate) fn encoded_len(entry: &Entry) -> usize {
-    13 + entry.path.len() + if entry.is_file() { 40 + 32 * entry.parts.len() } else { 0 }
+    let chunks = if entry.chunks.is_empty() { 0 } else { 5 + CHUNK_LEN * entry.chunks.list().len() };
+    13 + entry.path.len() + if entry.is_file() { 40 + 32 * entry.parts.len() + chunks } else { 0 }
 }
 
 /// Whether the values of the parts are those of the file that `entry` is.
@@ -139,7 +148,7 @@ impl<'a> Reader<'a> {
 
     fn entry(&mut self, index: usize) -> Result<Entry, ManifestError> {
         let [kind] = self.array()?;
-        if kind > 2 {
+        if kind > 4 {
             return Err(ManifestError::UnknownKind { entry: index, kind });
         }
         let mode = u16::from_be_bytes(self.array()?);
@@ -153,11 +162,31 @@ impl<'a> Reader<'a> {
         }
         let path = path.to_vec();
         if kind == 0 {
-            return Ok(Entry { path, mode, mtime_ns, kind: EntryKind::Directory, parts: Box::default() });
+            return Ok(Entry {
+                path,
+                mode,
+                mtime_ns,
+                kind: EntryKind::Directory,
+                parts: Box::default(),
+                chunks: Chunks::default(),
+            });
         }
         let (size, digest) = (u64::from_be_bytes(self.array()?), self.array()?);
-        let parts = if kind == 2 { self.parts(index, size)? } else { Box::default() };
-        Ok(Entry { path, mode, mtime_ns, kind: EntryKind::File { size, digest }, parts })
+        let parts = if matches!(kind, 2 | 4) { self.parts(index, size)? } else { Box::default() };
+        let chunks = if kind > 2 { self.chunks(index, size)? } else { Chunks::default() };
+        Ok(Entry { path, mode, mtime_ns, kind: EntryKind::File { size, digest }, parts, chunks })
+    }
+
+    fn chunks(&mut self, index: usize, size: u64) -> Result<Chunks, ManifestError> {
+        let [exponent] = self.array()?;
+        let count = u32::from_be_bytes(self.array()?) as usize;
+        let (records, _) = self.take(count.saturating_mul(CHUNK_LEN))?.as_chunks::<CHUNK_LEN>();
+        let chunk = |&[l0, l1, l2, l3, ref digest @ ..]: &[u8; CHUNK_LEN]| Chunk {
+            len: u32::from_be_bytes([l0, l1, l2, l3]),
+            digest: *digest,
+        };
+        let list = records.iter().map(chunk).collect();
+        Chunks::new(exponent, list, size).ok_or(ManifestError::BadChunks { entry: index })
     }
 
     fn parts(&mut self, index: usize, size: u64) -> Result<Box<[[u8; 32]]>, ManifestError> {

@@ -89,6 +89,12 @@ pub enum ManifestError {
         /// The file.
         entry: usize,
     },
+    /// The chunks of a file are not as long as they may be, or do not add up to its size.
+    #[error("entry {entry}: its chunks do not make its size")]
+    BadChunks {
+        /// The file.
+        entry: usize,
+    },
     /// The sizes add up to more than `i64::MAX` bytes.
     #[error("entry {entry}: the sizes add up to more than 2^63 - 1 bytes")]
     SizeOverflow {

@@ -1,15 +1,30 @@
 use super::*;
+use crate::chunks::{Chunk, Chunks};
 use hex_literal::hex;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 fn directory(path: &[u8]) -> Entry {
-    Entry { path: path.to_vec(), mode: 0o755, mtime_ns: 1, kind: EntryKind::Directory, parts: Box::default() }
+    Entry {
+        path: path.to_vec(),
+        mode: 0o755,
+        mtime_ns: 1,
+        kind: EntryKind::Directory,
+        parts: Box::default(),
+        chunks: Chunks::default(),
+    }
 }
 
 fn file(path: &[u8], size: u64) -> Entry {
     let kind = EntryKind::File { size, digest: [0x11; 32] };
-    Entry { path: path.to_vec(), mode: 0o644, mtime_ns: -1, kind, parts: Box::default() }
+    Entry {
+        path: path.to_vec(),
+        mode: 0o644,
+        mtime_ns: -1,
+        kind,
+        parts: Box::default(),
+        chunks: Chunks::default(),
+    }
 }
 
 /// The bytes of `entries`, whatever they are.
@@ -107,8 +122,8 @@ fn entries_that_do_not_fit_together() {
     let set_user_id = Entry { mode: 0o4755, ..file(b"a", 1) };
     assert_eq!(refused(vec![set_user_id]), ManifestError::BadMode { entry: 0, mode: 0o4755 });
     let mut bytes = raw(vec![directory(b"a")]);
-    bytes[4] = 3;
-    assert_eq!(Manifest::decode(&bytes), Err(ManifestError::UnknownKind { entry: 0, kind: 3 }));
+    bytes[4] = 5;
+    assert_eq!(Manifest::decode(&bytes), Err(ManifestError::UnknownKind { entry: 0, kind: 5 }));
 }
 
 /// A file of two parts, whose values are right.
@@ -140,6 +155,39 @@ fn parts_have_to_make_the_digest() {
     assert_eq!(Manifest::new(vec![Entry { parts: Box::new([[1; 32]]), ..good }]), Err(bad));
 }
 
+#[test]
+fn chunks_have_to_make_the_size() {
+    let chunk = |len| Chunk { len, digest: [9; 8] };
+    let list = |lens: &[u32]| {
+        let sum = lens.iter().map(|&len| u64::from(len)).sum();
+        Chunks::new(16, lens.iter().map(|&len| chunk(len)).collect(), sum).unwrap()
+    };
+    let good = Entry { chunks: list(&[65_536, 200_000, 5]), ..file(b"c", 265_541) };
+    let bytes = Manifest::new(vec![good.clone()]).unwrap().encode();
+    assert_eq!((bytes[4], bytes.len()), (3, 4 + 13 + 1 + 40 + 5 + 3 * 12));
+    assert_eq!(Manifest::decode(&bytes).unwrap().entries(), std::slice::from_ref(&good));
+    let both = Entry { chunks: list(&[250_000; 6]), ..parted() };
+    let encoded = Manifest::new(vec![both.clone()]).unwrap().encode();
+    assert_eq!((encoded[4], Manifest::decode(&encoded).unwrap().entries()), (4, &[both][..]));
+    let bad = ManifestError::BadChunks { entry: 0 };
+    // The average, how many there are, and each length.
+    for (at, to) in [(58, 15), (58, 23), (62, 2), (63, 1), (66, 1), (78, 99), (90, 6)] {
+        let mut damaged = bytes.clone();
+        damaged[at] = to;
+        let refused = Manifest::decode(&damaged);
+        let cut = matches!(refused, Err(ManifestError::TrailingBytes { .. }));
+        assert!(refused == Err(bad.clone()) || cut, "byte {at}: {refused:?}");
+    }
+    let mut endless = bytes.clone();
+    endless[59] = 0xFF;
+    assert!(matches!(Manifest::decode(&endless), Err(ManifestError::Truncated { .. })));
+    assert_eq!(
+        Manifest::new(vec![Entry { chunks: list(&[65_536, 5]), ..file(b"c", 265_541) }]),
+        Err(bad.clone())
+    );
+    assert_eq!(Manifest::new(vec![Entry { chunks: list(&[65_536]), ..directory(b"c") }]), Err(bad));
+}
+
 fn entries() -> impl Strategy<Value = Vec<Entry>> {
     let kind = prop_oneof![
         Just(EntryKind::Directory),
@@ -152,8 +200,14 @@ fn entries() -> impl Strategy<Value = Vec<Entry>> {
         name
     });
     btree_map(name, (0..=0o777_u16, any::<i64>(), kind), 0..20).prop_map(|map| {
-        let entry =
-            |(path, (mode, mtime_ns, kind))| Entry { path, mode, mtime_ns, kind, parts: Box::default() };
+        let entry = |(path, (mode, mtime_ns, kind))| Entry {
+            path,
+            mode,
+            mtime_ns,
+            kind,
+            parts: Box::default(),
+            chunks: Chunks::default(),
+        };
         map.into_iter().map(entry).collect()
     })
 }

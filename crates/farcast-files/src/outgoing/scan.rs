@@ -9,6 +9,7 @@ use rustix::fs::{self, FileType, Stat};
 
 use super::{Progress, SkipReason, Skipped, Source, State};
 use crate::beneath::{mtime_of, open_source};
+use crate::chunks::{Chunks, Lister};
 use crate::manifest::{MAX_ENTRIES, MAX_MANIFEST_LEN, PARTIAL_SUFFIX, STATE_DIR, compare_paths, encoded_len};
 use crate::parts::{Digests, PartHasher};
 use crate::transfer::read_at;
@@ -94,37 +95,52 @@ impl Found {
         let mut entries = Vec::with_capacity(self.items.len());
         let mut sources = Vec::new();
         for item in self.items {
-            let (mut kind, mut parts) = (EntryKind::Directory, Box::default());
+            let (mut kind, mut parts, mut chunks) = (EntryKind::Directory, Box::default(), Chunks::default());
             if item.is_file() {
                 let source = Source { state: State::of(&item.stat), path: item.source };
-                let (digest, values) = source.digest(&mut buffer, |read| {
+                let ((digest, values), list) = source.digest(&mut buffer, |read| {
                     now.hashed += read;
                     progress(now);
                 })?;
                 kind = EntryKind::File { size: source.state.size, digest };
-                parts = values;
+                (parts, chunks) = (values, list);
                 sources.push(source);
             }
             let mode = (item.stat.st_mode & 0o777) as u16;
-            entries.push(Entry { path: item.relative, mode, mtime_ns: mtime_of(&item.stat), kind, parts });
+            entries.push(Entry {
+                path: item.relative,
+                mode,
+                mtime_ns: mtime_of(&item.stat),
+                kind,
+                parts,
+                chunks,
+            });
         }
-        // Without the values of parts, damage costs a whole file; without room for them, the product could not be sent.
-        if entries.iter().map(encoded_len).sum::<usize>() > MAX_MANIFEST_LEN - 4 {
-            for entry in &mut entries {
-                entry.parts = Box::default();
-            }
+        // Without the list of chunks, a change costs a whole file, and without the values of parts, damage does; without room for
+        // them, the product could not be sent.
+        let too_long =
+            |entries: &[Entry]| entries.iter().map(encoded_len).sum::<usize>() > MAX_MANIFEST_LEN - 4;
+        if too_long(&entries) {
+            entries.iter_mut().for_each(|entry| entry.chunks = Chunks::default());
+        }
+        if too_long(&entries) {
+            entries.iter_mut().for_each(|entry| entry.parts = Box::default());
         }
         Ok((Manifest::new(entries)?, sources))
     }
 }
 
 impl Source {
-    /// The digest of the content and the values of its parts, provided that the file is and stays what it was when it was
-    /// found.
-    fn digest(&self, buffer: &mut [u8], mut progress: impl FnMut(u64)) -> Result<Digests, SourceError> {
+    /// The digest of the content, the values of its parts and its chunks, provided that the file is and stays what it was when
+    /// it was found.
+    fn digest(
+        &self,
+        buffer: &mut [u8],
+        mut progress: impl FnMut(u64),
+    ) -> Result<(Digests, Chunks), SourceError> {
         let failed = |action| move |errno| SourceError::io(&self.path, action, errno);
         let fd = open_source(&self.path).map_err(failed("open"))?;
-        let mut hasher = PartHasher::new(self.state.size);
+        let (mut hasher, mut lister) = (PartHasher::new(self.state.size), Lister::new(self.state.size));
         let mut at = 0;
         while at < self.state.size {
             // Never more than the size: a file that grows all the time would not end.
@@ -134,11 +150,12 @@ impl Source {
                 return Err(self.changed());
             }
             hasher.update(&buffer[..read]);
+            lister.update(&buffer[..read]);
             at += read as u64;
             progress(read as u64);
         }
         self.check(fs::fstat(&fd))?;
-        Ok(hasher.finish())
+        Ok((hasher.finish(), lister.finish()))
     }
 }
 

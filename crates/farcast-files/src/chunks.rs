@@ -1,0 +1,158 @@
+//! Content-defined chunks of a file: an older version of it has most of them too, wherever its bytes have moved to.
+//!
+//! Boundaries follow from the bytes around them alone (FastCDC, W. Xia and others, "The design of fast content-defined
+//! chunking for data deduplication based storage systems", IEEE TPDS 31(9), 2020). So a sender lists the chunks of a file, a
+//! receiver those of what it has under the same name, and what both list need not be sent.
+
+use fastcdc::v2020::{Normalization, cut, select_masks};
+
+/// The shortest file that has a list, in bytes: of a shorter one little would be saved.
+pub(crate) const LEAST_SIZE: u64 = 256 << 10;
+/// Chunks that a list has, about, before they become longer.
+const ENOUGH: u64 = 1 << 16;
+/// The average length that a list may have been made with, as a power of two.
+const EXPONENTS: core::ops::RangeInclusive<u8> = 16..=22;
+/// The longest chunk has so many times the average, and only the last one has less than this part of it.
+const SPREAD: u32 = 4;
+
+/// A chunk of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Chunk {
+    /// Bytes.
+    pub len: u32,
+    /// The first eight bytes of the BLAKE3 of its content. What it is taken for is checked again with the file's own digest.
+    pub digest: [u8; 8],
+}
+
+/// The chunks that make up a file, in order; empty where there is no list.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Chunks {
+    /// Their average length, as a power of two; 0 without a list.
+    exponent: u8,
+    list: Box<[Chunk]>,
+}
+
+impl Chunks {
+    /// The list of a file of `size` bytes, made with chunks of 2^`exponent` bytes on average; `None` if it cannot be that.
+    pub fn new(exponent: u8, list: Box<[Chunk]>, size: u64) -> Option<Self> {
+        let average = 1 << u32::from(exponent).min(31);
+        let (last, others) = list.split_last()?;
+        let sound = |least: u32, chunk: &Chunk| chunk.len >= least && chunk.len <= average * SPREAD;
+        let sum: u64 = list.iter().map(|chunk| u64::from(chunk.len)).sum();
+        let fits = EXPONENTS.contains(&exponent)
+            && sum == size
+            && sound(1, last)
+            && others.iter().all(|chunk| sound(average / SPREAD, chunk));
+        fits.then_some(Self { exponent, list })
+    }
+
+    /// Their average length, as a power of two; 0 without a list.
+    pub fn exponent(&self) -> u8 {
+        self.exponent
+    }
+
+    /// Each chunk, in order.
+    pub fn list(&self) -> &[Chunk] {
+        &self.list
+    }
+
+    /// Whether there is no list.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}
+
+/// The average length of the chunks of a file of `size` bytes, as a power of two; `None` if it gets no list.
+fn exponent_for(size: u64) -> Option<u8> {
+    let (least, most) = (*EXPONENTS.start(), *EXPONENTS.end());
+    let fitting = (least..most).find(|exponent| size >> exponent <= ENOUGH).unwrap_or(most);
+    (size >= LEAST_SIZE).then_some(fitting)
+}
+
+/// Cuts bytes that come in order.
+#[derive(Debug)]
+pub(crate) struct Chunker {
+    average: usize,
+    masks: [u64; 2],
+    /// What is not cut yet.
+    pending: Vec<u8>,
+}
+
+impl Chunker {
+    /// Cuts into chunks of 2^`exponent` bytes on average.
+    pub(crate) fn new(exponent: u8) -> Self {
+        let average = 1 << exponent;
+        // Most chunks near the average: so few are cut where the longest ends, which is no boundary of the content.
+        let (strict, loose) = select_masks(average, Normalization::Level2);
+        Self { average, masks: [strict, loose], pending: Vec::new() }
+    }
+
+    fn next(&self, at: usize) -> usize {
+        let [strict, loose] = self.masks;
+        let (least, most) = (self.average / SPREAD as usize, self.average * SPREAD as usize);
+        let rest = &self.pending[at..];
+        let (_, len) = cut(rest, least, self.average, most, strict, loose, strict << 1, loose << 1);
+        len.clamp(1, rest.len())
+    }
+
+    /// Takes the next `bytes`; `each` gets the chunks that are whole.
+    pub(crate) fn update(&mut self, bytes: &[u8], mut each: impl FnMut(Chunk)) {
+        self.pending.extend_from_slice(bytes);
+        let mut at = 0;
+        while self.pending.len() - at >= self.average * SPREAD as usize {
+            let len = self.next(at);
+            each(chunk(&self.pending[at..at + len]));
+            at += len;
+        }
+        self.pending.drain(..at);
+    }
+
+    /// There are no more bytes: `each` gets the chunks that are left.
+    pub(crate) fn finish(self, mut each: impl FnMut(Chunk)) {
+        let mut at = 0;
+        while at < self.pending.len() {
+            let len = self.next(at);
+            each(chunk(&self.pending[at..at + len]));
+            at += len;
+        }
+    }
+}
+
+fn chunk(bytes: &[u8]) -> Chunk {
+    let hash = blake3::hash(bytes);
+    let digest = hash.as_bytes().first_chunk().copied().unwrap_or_default();
+    Chunk { len: bytes.len() as u32, digest }
+}
+
+/// Lists the chunks of a file of which the size is known.
+#[derive(Debug)]
+pub(crate) struct Lister {
+    size: u64,
+    cutting: Option<(u8, Chunker)>,
+    list: Vec<Chunk>,
+}
+
+impl Lister {
+    /// For a file of `size` bytes.
+    pub(crate) fn new(size: u64) -> Self {
+        let cutting = exponent_for(size).map(|exponent| (exponent, Chunker::new(exponent)));
+        Self { size, cutting, list: Vec::new() }
+    }
+
+    /// Takes the next `bytes`.
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        if let Some((_, chunker)) = &mut self.cutting {
+            chunker.update(bytes, |chunk| self.list.push(chunk));
+        }
+    }
+
+    /// The list.
+    pub(crate) fn finish(mut self) -> Chunks {
+        let Some((exponent, chunker)) = self.cutting else { return Chunks::default() };
+        chunker.finish(|chunk| self.list.push(chunk));
+        Chunks::new(exponent, self.list.into_boxed_slice(), self.size).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

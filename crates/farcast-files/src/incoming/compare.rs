@@ -1,0 +1,146 @@
+//! What older versions of the files have already, so that it need not be received.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Result as SystemResult;
+
+use super::delivery::Delivery;
+use super::{Happening, Incoming};
+use crate::StoreError;
+use crate::chunks::{Chunk, Chunker};
+use crate::manifest::check_path;
+use crate::transfer::read_at;
+
+/// Bytes that are read at once.
+const READ_LEN: usize = 1 << 20;
+/// Segments that are stored at once.
+const STORE: u32 = 128;
+
+/// Bytes of a file that an older version of it has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Known {
+    /// Where they begin in the product.
+    at: u64,
+    len: u64,
+    /// Where they begin in the older version.
+    from: u64,
+}
+
+impl Known {
+    fn end(&self) -> u64 {
+        self.at + self.len
+    }
+}
+
+impl Incoming {
+    /// Whether something stands under the name of the product that may be an older version of it, or of one of its files:
+    /// then it is worth a [comparison](Self::compare).
+    pub fn has_earlier(&self, name: &str) -> bool {
+        let single = check_path(name.as_bytes()).is_ok() && !name.contains('/');
+        single && self.root.stat(name.as_bytes()).is_ok_and(|found| found.is_some())
+    }
+
+    /// Takes what files that are still to come have in common with those that they will replace from there, as if it had come;
+    /// what that made happen. Reads all of those files, which takes its time. Nothing is done before the list of files is
+    /// known.
+    ///
+    /// # Errors
+    /// As of [`store`](Self::store).
+    pub fn compare(&mut self) -> Result<Vec<Happening>, StoreError> {
+        let mut happenings = self.take_happenings();
+        for file in 0..self.delivery.as_ref().map_or(0, |delivery| delivery.files.len()) {
+            let Some(delivery) = self.delivery.as_ref().filter(|delivery| !delivery.is_done(file)) else {
+                continue;
+            };
+            if let Some((older, known)) = delivery.earlier(file) {
+                self.take_over(&older, &known, &mut happenings)?;
+            }
+        }
+        Ok(happenings)
+    }
+
+    /// Stores the segments that lie wholly in what is `known`, as long as it can still be read.
+    fn take_over(
+        &mut self,
+        older: &OwnedFd,
+        known: &[Known],
+        happenings: &mut Vec<Happening>,
+    ) -> Result<(), StoreError> {
+        let mut rest = known;
+        while let Some(first) = rest.first() {
+            let joined = rest.windows(2).take_while(|pair| pair[0].end() == pair[1].at).count() + 1;
+            let (together, behind) = rest.split_at(joined);
+            rest = behind;
+            let end = together.last().map_or(first.at, Known::end);
+            let mut left = self.geometry.covered(&(first.at..end));
+            while let Some(run) = left {
+                let (now, later) = run.split(STORE.try_into().unwrap_or(core::num::NonZeroU32::MIN));
+                left = later;
+                let bytes = self.geometry.bytes(now);
+                let mut buffer = vec![0; (bytes.end - bytes.start) as usize];
+                for piece in together.iter().filter(|k| k.at < bytes.end && k.end() > bytes.start) {
+                    let (from, to) = (piece.at.max(bytes.start), piece.end().min(bytes.end));
+                    let slot = &mut buffer[(from - bytes.start) as usize..(to - bytes.start) as usize];
+                    let read = read_at(older, slot, piece.from + (from - piece.at));
+                    if read != Ok(slot.len()) {
+                        return Ok(());
+                    }
+                }
+                let payloads: Vec<&[u8]> = buffer.chunks(self.geometry.segment_len as usize).collect();
+                happenings.extend(self.store(now.first(), &payloads)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Delivery {
+    /// What the file that stands under the name of `file` has in common with it, if there is one and a list to compare it
+    /// with.
+    fn earlier(&self, file: usize) -> Option<(OwnedFd, Vec<Known>)> {
+        let (entry, span) = (self.entry(file), self.layout.spans()[file]);
+        if entry.chunks.is_empty() {
+            return None;
+        }
+        // What cannot be read has nothing in common.
+        self.root.regular(&entry.path).ok()??;
+        let older = self.root.open_at(&entry.path, OFlags::RDONLY, Mode::empty()).ok()?;
+        let places = places(&older, entry.chunks.exponent()).ok()?;
+        let mut known: Vec<Known> = Vec::new();
+        let mut at = span.start;
+        for chunk in entry.chunks.list() {
+            let len = u64::from(chunk.len);
+            if let Some(&from) = places.get(chunk) {
+                match known.last_mut() {
+                    Some(last) if last.end() == at && last.from + last.len == from => last.len += len,
+                    _ => known.push(Known { at, len, from }),
+                }
+            }
+            at += len;
+        }
+        Some((older, known))
+    }
+}
+
+/// Where `file` has which chunks.
+fn places(file: &OwnedFd, exponent: u8) -> SystemResult<HashMap<Chunk, u64>> {
+    let (mut places, mut end) = (HashMap::new(), 0);
+    let mut chunker = Chunker::new(exponent);
+    let mut note = |chunk: Chunk| {
+        places.entry(chunk).or_insert(end);
+        end += u64::from(chunk.len);
+    };
+    let (mut buffer, mut offset) = (vec![0; READ_LEN], 0);
+    loop {
+        let read = read_at(file, &mut buffer, offset)?;
+        if read == 0 {
+            break;
+        }
+        offset += read as u64;
+        chunker.update(&buffer[..read], &mut note);
+    }
+    chunker.finish(note);
+    Ok(places)
+}
