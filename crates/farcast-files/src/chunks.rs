@@ -1,6 +1,6 @@
 //! Content-defined chunks of a file: an older version of it has most of them too, wherever its bytes have moved to.
 //!
-//! Boundaries follow from the bytes around them alone (FastCDC, W. Xia and others, "The design of fast content-defined
+//! Boundaries follow from the bytes around them alone (`FastCDC`, W. Xia and others, "The design of fast content-defined
 //! chunking for data deduplication based storage systems", IEEE TPDS 31(9), 2020). So a sender lists the chunks of a file, a
 //! receiver those of what it has under the same name, and what both list need not be sent.
 
@@ -36,12 +36,12 @@ impl Chunks {
     /// The list of a file of `size` bytes, made with chunks of 2^`exponent` bytes on average; `None` if it cannot be that.
     pub fn new(exponent: u8, list: Box<[Chunk]>, size: u64) -> Option<Self> {
         let average = 1 << u32::from(exponent).min(31);
-        let (last, others) = list.split_last()?;
+        let (end, others) = list.split_last()?;
         let sound = |least: u32, chunk: &Chunk| chunk.len >= least && chunk.len <= average * SPREAD;
         let sum: u64 = list.iter().map(|chunk| u64::from(chunk.len)).sum();
         let fits = EXPONENTS.contains(&exponent)
             && sum == size
-            && sound(1, last)
+            && sound(1, end)
             && others.iter().all(|chunk| sound(average / SPREAD, chunk));
         fits.then_some(Self { exponent, list })
     }

@@ -205,6 +205,9 @@ pub struct SenderConfig {
     pub parity_ahead: bool,
     /// Segments at the product's head that the first pass sends twice (the manifest).
     pub head_segments: u32,
+    /// Segments at the product's head by which receivers can tell what they have of it already: sent alone before the first
+    /// pass where all who take part hold something and some of them have yet to compare. 0 where nobody can.
+    pub list_segments: u32,
     /// The transfer is aborted after this long.
     pub transfer_limit: Span,
     /// Between Completions.
@@ -258,6 +261,7 @@ impl SenderConfig {
             parity_symbols: 0,
             parity_ahead: false,
             head_segments: 0,
+            list_segments: 0,
             transfer_limit: Span::from_secs(24 * 3600),
             completion_interval: Span::from_secs(1),
             repeats: 3,

@@ -119,8 +119,8 @@ pub struct Offer {
     pub rate_bps: u32,
 }
 
-/// What a [`Receiver`](crate::Receiver) tells. `Store`, `StoreParity`, `Decode`, `Complete` and `Offered` ask for
-/// an answer.
+/// What a [`Receiver`](crate::Receiver) tells. `Store`, `StoreParity`, `Decode`, `Compare`, `Complete` and `Offered` ask
+/// for an answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReceiverEvent {
     /// Answer with [`accept`](crate::Receiver::accept) or [`decline`](crate::Receiver::decline).
@@ -149,6 +149,9 @@ pub enum ReceiverEvent {
         /// The block.
         block: u32,
     },
+    /// The sender waits until what is there already is known: compare, and answer with
+    /// [`compared`](crate::Receiver::compared).
+    Compare,
     /// A sender's pass has begun, as far as can be seen here.
     Pass {
         /// Its number.

@@ -121,10 +121,14 @@ impl Found {
         let too_long =
             |entries: &[Entry]| entries.iter().map(encoded_len).sum::<usize>() > MAX_MANIFEST_LEN - 4;
         if too_long(&entries) {
-            entries.iter_mut().for_each(|entry| entry.chunks = Chunks::default());
+            for entry in &mut entries {
+                entry.chunks = Chunks::default();
+            }
         }
         if too_long(&entries) {
-            entries.iter_mut().for_each(|entry| entry.parts = Box::default());
+            for entry in &mut entries {
+                entry.parts = Box::default();
+            }
         }
         Ok((Manifest::new(entries)?, sources))
     }

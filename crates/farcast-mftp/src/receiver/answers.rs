@@ -94,8 +94,8 @@ pub(crate) fn empty_map(terms: &Terms, block: u32) -> Bitmap {
 }
 
 impl Receiver {
-    pub(super) fn hold_answers(&mut self, now: Time, m: &StatusRequest) {
-        let question = Question::of(m);
+    /// Answers `question`, after a part of the back-off window.
+    pub(super) fn hold_answers(&mut self, now: Time, question: Question) {
         let Some(session) = &self.session else { return };
         if session.pending.as_ref().is_some_and(|pending| pending.question == question) {
             // A request sent twice against loss must not undo the spreading of its answers.

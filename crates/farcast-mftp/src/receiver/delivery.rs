@@ -30,6 +30,9 @@ impl Receiver {
         if data.last_len != last_len || (data.dtus.count() > 1 && data.len != full) {
             return Err(Reject::Inconsistent);
         }
+        if data.pass == 0 && source {
+            session.restart = true;
+        }
         if data.pass > session.pass {
             session.pass = data.pass;
             self.events.push_back(ReceiverEvent::Pass { pass: data.pass });

@@ -5,7 +5,7 @@ use farcast_core::{Bitmap, Span, Time};
 
 use super::control::{State, Terms};
 use super::guard::Guard;
-use super::session::Session;
+use super::session::{Comparison, Session};
 use super::{Receiver, ReceiverStats};
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::geometry::Geometry;
@@ -152,6 +152,16 @@ impl Receiver {
         self.check_complete();
     }
 
+    /// Takes part, with nothing of the product itself but something that may be an older version of it. The owner then tells
+    /// [how long the list of files is](Self::list_is) and [when it is there](Self::listed), and if the sender waits for that,
+    /// [`ReceiverEvent::Compare`] asks for a comparison.
+    pub fn accept_comparing(&mut self, now: Time) {
+        if let Some(session) = self.session.as_mut().filter(|s| s.control.state == State::Offered) {
+            session.comparison = Comparison::Due { list: None, asked: 0 };
+        }
+        self.accept(now, Bitmap::new(0));
+    }
+
     /// Stays out of the transmission that was offered, and says why.
     pub fn decline(&mut self, reason: DeclineReason) {
         if self.session.as_ref().is_some_and(|s| s.control.state == State::Offered) {
@@ -164,6 +174,9 @@ impl Receiver {
     }
 
     pub(super) fn send_registration(&mut self, now: Time, response: Result<(), DeclineReason>) {
+        if let Some(session) = &mut self.session {
+            session.drop_stale_comparison();
+        }
         if let Some(session) = &self.session {
             let body = self.registration(session, response);
             self.answer(now, body);
@@ -175,7 +188,7 @@ impl Receiver {
             server: session.terms.server,
             entries: alloc::vec![RegistrationEntry { client: self.config.id, serial: None, response }],
             name: self.config.name.clone(),
-            segments_held: Some(session.have.count()).filter(|&held| held > 0),
+            segments_held: session.claim(),
             receive_buffer_bytes: self.config.receive_buffer_bytes,
             nonce: session.guard.nonce(),
         };
@@ -189,6 +202,7 @@ impl Receiver {
             return;
         };
         session.control.touch(now, &self.config);
+        session.restart = m.options.restart;
         if session.control.accepted {
             return;
         }

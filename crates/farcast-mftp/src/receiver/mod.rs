@@ -8,9 +8,12 @@
 //! | `joining.rs` | announcements, registration |
 //! | `delivery.rs` | data, parity, completeness |
 //! | `answers.rs` | status requests and NAKs |
+//! | `comparing.rs` | what is there already in older versions |
 
 pub(crate) mod answers;
+mod comparing;
 pub(crate) mod control;
+
 mod delivery;
 mod guard;
 mod joining;
@@ -214,7 +217,8 @@ impl Receiver {
     fn asked(&mut self, now: Time, m: &StatusRequest) -> Result<(), Reject> {
         let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
         match session.control.asked(now, m, &session.terms, &self.config)? {
-            Act::Answer => self.hold_answers(now, m),
+            Act::Answer if self.asked_to_compare(now, m) => {}
+            Act::Answer => self.hold_answers(now, answers::Question::of(m)),
             Act::Ack => self.acknowledge(now, m.pass, m.blocks),
             act => self.act(now, act),
         }

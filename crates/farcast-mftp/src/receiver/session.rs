@@ -26,6 +26,24 @@ pub(super) struct Pending {
     pub(super) suppressed: BTreeSet<u32>,
 }
 
+/// How far the comparison with what is there already is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Comparison {
+    /// There is nothing to compare, or it is over.
+    None,
+    /// The list of files is awaited.
+    Due {
+        /// The segments of the list, once the owner knows how many they are.
+        list: Option<u32>,
+        /// How often was asked while it had to say so.
+        asked: u8,
+    },
+    /// The owner knows the list.
+    Listed,
+    /// The owner compares; the question that it will answer.
+    Running(Question),
+}
+
 /// Parity symbols of a block.
 #[derive(Clone, Debug)]
 pub(super) struct Symbols {
@@ -43,6 +61,9 @@ pub(super) struct Session {
     pub(super) parity: BTreeMap<u32, Symbols>,
     /// The bytes that they take in all and may yet take, at their owner too.
     pub(super) parity_memory: u64,
+    pub(super) comparison: Comparison,
+    /// Whether the sender says that it sends nothing that is not asked for.
+    pub(super) restart: bool,
     /// Blocks that the owner is rebuilding.
     pub(super) decoding: BTreeSet<u32>,
     pub(super) pass: u32,
@@ -63,6 +84,8 @@ impl Session {
             have: Bitmap::new(0),
             parity: BTreeMap::new(),
             parity_memory: 0,
+            comparison: Comparison::None,
+            restart: false,
             decoding: BTreeSet::new(),
             pass: 0,
             pending: None,
@@ -89,6 +112,25 @@ impl Session {
     /// The bytes that it takes to hold `count` more parity symbols of a block.
     pub(super) fn parity_of_symbols(&self, count: u32) -> u64 {
         u64::from(count) * (u64::from(self.geometry().dtu_size()) + SYMBOL_OVERHEAD)
+    }
+
+    /// The segments held, as a registration says it: none, but said, where there is something to compare the list of files
+    /// with.
+    pub(super) fn claim(&self) -> Option<u32> {
+        match self.comparison {
+            Comparison::None => Some(self.have.count()).filter(|&held| held > 0),
+            _ => Some(0),
+        }
+    }
+
+    /// Who has more than the list has part of the product, and says that instead.
+    pub(super) fn drop_stale_comparison(&mut self) {
+        let Comparison::Due { list, .. } = self.comparison else { return };
+        // Where only the list has been sent, what is there is of the list, whether its length is known or not.
+        let own = list.unwrap_or(if self.restart { self.have.len() } else { 0 });
+        if self.have.next_set(own).is_some() {
+            self.comparison = Comparison::None;
+        }
     }
 
     /// DTUs of `block` that are missing.

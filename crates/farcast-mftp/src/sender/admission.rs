@@ -194,6 +194,7 @@ impl Sender {
         member.name.clone_from(&m.name);
         member.receive_buffer = m.receive_buffer_bytes;
         member.held = m.segments_held.unwrap_or(0).min(self.geometry.segments());
+        member.compares = m.segments_held == Some(0);
         (member.nonce, member.validated) = (claim.nonce, claim.shown);
         member.contender = None;
         member.forget_missing();

@@ -116,6 +116,9 @@ impl Sender {
             self.note_loss(m.pass, m.block, &m.missing);
         }
         self.stats.naks += 1;
+        if self.nak_of_list(now, m) {
+            return self.charge(m.client, m.missing.count());
+        }
         let held = m.parity_held.min(self.config.parity_symbols);
         let scheduled = self.schedule_nak(now, m.pass, m.block, &m.missing, held);
         self.charge(m.client, scheduled)
@@ -167,7 +170,7 @@ impl Sender {
             if self.config.nak_restarts_wait {
                 self.timers.set(Timer::StatusRetry as usize, now + self.status_retry());
             }
-        } else if !self.schedule.is_empty() && self.may_begin() {
+        } else if !self.schedule.is_empty() && self.may_begin(now) {
             self.begin_pass(now);
         }
         scheduled
@@ -175,7 +178,10 @@ impl Sender {
 
     /// Whether the next pass may begin while some have not answered. Where answers are spread, the first would
     /// cut short the spreading of all others; where parity may replace DTUs, their needs must be known to choose.
-    fn may_begin(&self) -> bool {
+    fn may_begin(&self, now: Time) -> bool {
+        if self.awaits_comparison(now) {
+            return false;
+        }
         let at_once = self.config.backoff_window.is_zero() && self.progress.parity == 0;
         at_once || (self.has_members() && self.members.values().all(|m| !m.is_active() || m.heard))
     }
@@ -290,6 +296,11 @@ impl Sender {
             self.try_start(now);
         } else if self.phase == Phase::Waiting && self.everyone_accounted() {
             self.begin_completing(now);
+        } else if self.phase == Phase::Waiting && self.progress.pass == 0 && !self.schedule.is_empty() {
+            // The others may have waited for it to compare.
+            if self.may_begin(now) {
+                self.begin_pass(now);
+            }
         }
     }
 }

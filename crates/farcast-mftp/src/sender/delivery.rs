@@ -45,12 +45,14 @@ pub(super) struct Progress {
     left: u32,
     sent_in_block: u32,
     /// Whether what this pass sends is sent twice.
-    twice: bool,
+    pub(super) twice: bool,
     /// Parity symbols that a block may have in this pass: none while somebody takes part who may know nothing of parity.
     pub(super) parity: u32,
     /// Parity symbols that follow the block's DTUs.
     behind: Option<Run>,
     pub(super) last_request: Option<Request>,
+    /// The list of files, where it is sent before the first pass.
+    pub(super) listing: Option<super::comparing::Listing>,
     /// Rounds in which an open-unlimited group asked for nothing.
     pub(super) silent_rounds: u32,
     pub(super) heard: bool,
@@ -83,6 +85,7 @@ impl Default for Progress {
             parity: 0,
             behind: None,
             last_request: None,
+            listing: None,
             silent_rounds: 0,
             heard: false,
             stalled_since: None,
@@ -106,7 +109,7 @@ impl Sender {
                 self.geometry.segments().saturating_sub(next.saturating_mul(self.geometry.block_size()));
             if self.phase == Phase::Sending { left + ahead } else { 0 }
         } else {
-            left + self.schedule.count()
+            left + self.left_of_list().unwrap_or_else(|| self.schedule.count())
         }
     }
 
@@ -122,6 +125,10 @@ impl Sender {
         self.events.push_back(SenderEvent::Started { receivers, restart });
         self.timers.set(Timer::TransferLimit as usize, now + self.config.transfer_limit);
         self.schedule = Schedule::new(restart);
+        // The end of the list asks what is missing.
+        if restart && self.begin_listing(now) {
+            return;
+        }
         if restart {
             // Ask before the first pass what is missing at all (draft §11.2.1, pass number 0).
             self.phase = Phase::Waiting;
@@ -161,7 +168,8 @@ impl Sender {
         let Pace::Rate { .. } = self.config.pace else { return false };
         let span = self.pacer.span(wire::data_len(self.geometry.dtu_size().into()));
         // So far each was sent twice, or we would not ask.
-        let dtus = self.progress.sent_in_pass / 2 + self.schedule.count();
+        let ahead = self.left_of_list().unwrap_or_else(|| self.schedule.count());
+        let dtus = self.progress.sent_in_pass / 2 + ahead;
         self.config.repeat_small_passes
             && self.config.pass_wait == PassWait::Draft
             && !self.full_pass()
@@ -239,7 +247,7 @@ impl Sender {
         }
         // At the end of a pass with nothing else to send, one request asks about everything.
         let idle = self.config.pass_wait == PassWait::Draft && self.schedule.is_empty();
-        let all = last && (late_naks || idle);
+        let all = last && (late_naks || idle || self.is_listing());
         let blocks = if all { all_blocks(&self.geometry) } else { Run::one(block) };
         if last {
             self.expect_answers(now, all);
@@ -273,9 +281,14 @@ impl Sender {
 
     fn ask_all(&mut self, now: Time) {
         self.expect_answers(now, true);
-        let request =
-            Transmit::new(self.status_request(now, all_blocks(&self.geometry)), self.config.private);
-        self.outbox.push_back(request);
+        let mut message = self.status_request(now, all_blocks(&self.geometry));
+        if let (Body::StatusRequest(request), Some(hosts)) = (&mut message.body, self.still_comparing(now)) {
+            for (_, member) in self.members.iter_mut().filter(|(id, _)| !hosts.contains(id)) {
+                (member.heard, member.silent_since) = (true, None);
+            }
+            request.hosts = Some(hosts);
+        }
+        self.outbox.push_back(Transmit::new(message, self.config.private));
     }
 
     /// A request leaves to which those who take part have to answer, if it asks about `all`.
@@ -292,7 +305,9 @@ impl Sender {
     /// The block after `block` that this pass sends.
     fn following(&self, block: u32) -> Option<u32> {
         let next = block.checked_add(1)?;
-        if self.full_pass() {
+        if self.is_listing() {
+            self.list_block(next)
+        } else if self.full_pass() {
             (next < self.geometry.blocks()).then_some(next)
         } else {
             self.schedule.next_block(next)
@@ -306,6 +321,7 @@ impl Sender {
         }
         let next = match self.progress.block {
             Some(block) => self.following(block),
+            None if self.is_listing() => self.list_block(0),
             None if self.full_pass() => Some(0),
             None => self.schedule.next_block(0),
         };
@@ -331,6 +347,9 @@ impl Sender {
             // The manifest goes twice: without it a receiver cannot tell which file a DTU belongs to.
             let head = Run::new(0, self.config.head_segments.min(len)).filter(|_| block == 0);
             (DataKind::Source, head.into_iter().chain(Run::new(0, len)).collect())
+        } else if self.is_listing() {
+            let (runs, times) = (self.take_list(block), if self.progress.twice { 2 } else { 1 });
+            (DataKind::Source, core::iter::repeat_n(runs, times).flatten().collect())
         } else {
             let parity = self.progress.parity;
             let margin = self.margin(self.schedule.need(block));
@@ -353,7 +372,11 @@ impl Sender {
     }
 
     fn end_pass(&mut self, now: Time) {
-        if self.config.pass_wait == PassWait::Draft && !self.schedule.is_empty() {
+        if self.end_list() {
+            return self.send_list(now);
+        }
+        let waits = self.awaits_comparison(now);
+        if !waits && self.config.pass_wait == PassWait::Draft && !self.schedule.is_empty() {
             return self.begin_pass(now);
         }
         self.phase = Phase::Waiting;
@@ -366,7 +389,7 @@ impl Sender {
         if self.phase != Phase::Waiting {
             return;
         }
-        if !self.schedule.is_empty() {
+        if !self.schedule.is_empty() && !self.awaits_comparison(now) {
             return self.begin_pass(now);
         }
         self.count_silent(now);
@@ -376,6 +399,7 @@ impl Sender {
         if nobody || self.everyone_accounted() {
             return self.begin_completing(now);
         }
+        self.count_comparing();
         self.ask_all(now);
         self.timers.set(Timer::StatusRetry as usize, now + self.status_retry());
     }

@@ -45,6 +45,8 @@ pub struct Member {
     pub naks: u64,
     /// When its Done came.
     pub done_at: Option<Time>,
+    /// Whether it has something to compare the list of files with, and has not yet said what it lacks.
+    pub(super) compares: bool,
     /// Whether an earlier run of the same transfer ended with its Done: it is not waited for to begin.
     pub remembered: bool,
     /// Whose name this one has taken over: a receiver that had proved itself, fell silent, and had not everything.
@@ -100,6 +102,7 @@ impl Member {
             naked_dtus: 0,
             naks: 0,
             done_at: None,
+            compares: false,
             remembered: false,
             replaced: None,
             loose: false,

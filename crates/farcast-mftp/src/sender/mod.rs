@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `registration.rs` | announcements, the start |
 //! | `admission.rs` | who is who: registrations, tokens, claims to a name |
+//! | `comparing.rs` | the list of files, for those who compare it with what they have |
 //! | `delivery.rs` | passes, blocks, status requests |
 //! | `answers.rs` | what receivers answer |
 //! | `ending.rs` | completion, abort |
@@ -13,6 +14,7 @@
 mod admission;
 mod ahead;
 mod answers;
+mod comparing;
 mod delivery;
 mod ending;
 mod flight;
@@ -257,9 +259,11 @@ impl Sender {
                 block_time + self.round_trip() * u64::from(round_trips)
             }
             StatusRetry::Measured => {
-                // Doubled while nothing is heard, up to a second or the first value.
+                // Doubled while nothing is heard, or what is heard is that somebody still compares, up to a second or the first
+                // value.
                 let first = self.round_trip() * 3 / 2 + self.config.backoff_window + Span::from_millis(20);
-                first.max((first * (1 << self.progress.silent_rounds.min(10))).min(Span::from_secs(1)))
+                let rounds = self.progress.silent_rounds.max(self.comparing_rounds());
+                first.max((first * (1 << rounds.min(10))).min(Span::from_secs(1)))
             }
         }
     }

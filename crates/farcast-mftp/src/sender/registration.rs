@@ -313,7 +313,9 @@ impl Sender {
             member.confirmations = 0;
         }
         let mut active = self.members.values().filter(|m| m.is_active()).peekable();
-        let restart = active.peek().is_some() && active.all(|member| member.held > 0);
+        let listed = self.can_list();
+        let holds = |member: &Member| member.held > 0 || (member.compares && listed);
+        let restart = active.peek().is_some() && active.all(holds);
         self.progress.restart = restart;
         self.announce(now);
         if self.config.join_delay.is_zero() {

@@ -31,6 +31,19 @@ pub(crate) struct Site {
     pub(crate) checkpoints: Span,
     /// Makes its ports.
     pub(crate) ports: u64,
+    /// An older version of what is sent, if it has one.
+    pub(crate) earlier: Option<Earlier>,
+}
+
+/// What a comparison with an older version finds.
+#[derive(Clone, Debug)]
+pub(crate) struct Earlier {
+    /// What it has of the product, as parts of it.
+    pub(crate) has: Range<f64>,
+    /// Whether that is something else after all.
+    pub(crate) lies: bool,
+    /// How long it takes.
+    pub(crate) takes: Span,
 }
 
 /// A receiver is killed and started again.
@@ -111,6 +124,7 @@ mod purpose {
     pub(super) const LATE: u64 = 9;
     pub(super) const ATTACK: u64 = 10;
     pub(super) const MOOD: u64 = 11;
+    pub(super) const EARLIER: u64 = 12;
 }
 
 /// Draws in words.
@@ -187,6 +201,7 @@ impl Plan {
         if attacked {
             attacks(seed, scale, &mut plan);
         }
+        earlier(seed, &mut sites, &mut plan);
         plan.sites = sites;
         plan.drop_what_is_off();
         plan.calm = plan.calm.max(plan.last_fault());
@@ -294,9 +309,26 @@ fn sites(seed: u64) -> Vec<Site> {
             slow,
             checkpoints: draw.span(0.05, 3.0),
             ports: draw.below(20_000),
+            earlier: None,
         }
     });
     sites.collect()
+}
+
+fn earlier(seed: u64, sites: &mut [Site], plan: &mut Plan) {
+    let mut draw = Draw::new(seed, &[purpose::EARLIER]);
+    if !draw.chance(0.3) {
+        return;
+    }
+    let most = if draw.chance(0.7) { 1.0 } else { 0.6 };
+    plan.config.list_segments = 1 + draw.below(4) as u32;
+    for site in sites.iter_mut() {
+        let (from, to) = (draw.0.unit(), draw.0.unit());
+        let has = if draw.chance(0.3) { 0.0..1.0 } else { from.min(to)..from.max(to) };
+        let takes = if draw.chance(0.3) { draw.span(0.01, 20.0) } else { Span::ZERO };
+        let found = Earlier { has, lies: draw.chance(0.1), takes };
+        site.earlier = draw.chance(most).then_some(found);
+    }
 }
 
 fn loss(seed: u64, sites: &mut [Site], scale: Span, plan: &mut Plan) {

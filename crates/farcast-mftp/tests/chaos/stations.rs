@@ -7,12 +7,13 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Reject, Transmit};
-use farcast_core::{Bitmap, Span, Time};
+use farcast_core::{Bitmap, Run, Span, Time};
 use farcast_mftp::message::cancel;
 use farcast_mftp::{Body, ClientId, Offer, Phase, Receiver, ReceiverEvent, Sender, SenderEvent};
 
 use crate::meter::Meter;
 use crate::parcel::Parcel;
+use crate::plan::Earlier;
 use crate::truth::Shared;
 
 /// The digest of the product that everybody is to get.
@@ -123,6 +124,8 @@ enum Job {
     Verify,
     /// Rebuild a block.
     Decode(u32),
+    /// Compare the list of files with an older version.
+    Compare,
 }
 
 /// A receiver and its owner.
@@ -138,10 +141,18 @@ pub(crate) struct ReceiverStation {
     session: u64,
     /// Whether what is being received is what everybody is to get.
     genuine: bool,
+    /// An older version, and the segments of the list that it is compared by.
+    earlier: Option<(Earlier, u32)>,
 }
 
 impl ReceiverStation {
-    pub(crate) fn new(engine: Receiver, site: usize, slow: Span, truth: Shared) -> Self {
+    pub(crate) fn new(
+        engine: Receiver,
+        site: usize,
+        slow: Span,
+        earlier: Option<(Earlier, u32)>,
+        truth: Shared,
+    ) -> Self {
         Self {
             engine,
             meter: Meter::default(),
@@ -151,6 +162,7 @@ impl ReceiverStation {
             jobs: VecDeque::new(),
             session: 0,
             genuine: false,
+            earlier,
         }
     }
 
@@ -167,12 +179,19 @@ impl ReceiverStation {
                 ReceiverEvent::Store { segments, .. } => {
                     if self.genuine {
                         self.truth.borrow_mut().sites[self.site].disk.store(now, segments, spoiled);
+                        self.look_for_list();
                     }
                 }
                 ReceiverEvent::StoreParity { block, .. } => {
                     if self.genuine {
                         self.truth.borrow_mut().sites[self.site].disk.store_parity(block, spoiled);
                     }
+                }
+                ReceiverEvent::Compare => {
+                    self.tell(now, || "compares".into());
+                    let takes = self.earlier.as_ref().map_or(Span::ZERO, |(earlier, _)| earlier.takes);
+                    self.jobs.push_back((now + takes, self.session, Job::Compare));
+                    self.jobs.make_contiguous().sort_by_key(|&(due, ..)| due);
                 }
                 ReceiverEvent::Decode { block } => self.later(now, Job::Decode(block)),
                 ReceiverEvent::Complete => self.later(now, Job::Verify),
@@ -207,8 +226,14 @@ impl ReceiverStation {
                     self.genuine = offer.id == Some(PRODUCT) && offer.geometry == disk.geometry;
                     if self.genuine { disk.held.clone() } else { Bitmap::new(offer.geometry.segments()) }
                 };
-                self.engine.accept(now, held);
+                // As a directory that may hold an older version; if the list of files is known, it was compared.
+                if self.genuine && held.is_empty() && self.earlier.is_some() {
+                    self.engine.accept_comparing(now);
+                } else {
+                    self.engine.accept(now, held);
+                }
             }
+            Job::Compare => self.compare(now),
             Job::Decode(block) => {
                 if self.genuine {
                     self.truth.borrow_mut().sites[self.site].disk.decode(block);
@@ -219,10 +244,50 @@ impl ReceiverStation {
         }
     }
 
+    /// Tells the engine once the list of files is there.
+    fn look_for_list(&mut self) {
+        let Some((_, segments)) = &self.earlier else { return };
+        let disk = &mut self.truth.borrow_mut().sites[self.site].disk;
+        let list = Run::new(0, (*segments).min(disk.geometry.segments())).unwrap_or(Run::one(0));
+        if disk.held.contains(0) && !disk.spoiled.contains(0) {
+            self.engine.list_is(list.count());
+        }
+        if disk.held.count_in(list) < list.count() {
+            return;
+        }
+        if disk.spoiled.count_in(list) == 0 {
+            return self.engine.listed();
+        }
+        // Its digest does not match.
+        disk.spoiled.remove_run(list);
+        disk.held.remove_run(list);
+        self.engine.lost(list);
+    }
+
+    fn compare(&mut self, now: Time) {
+        let Some((earlier, _)) = self.earlier.clone() else { return };
+        let held = {
+            let disk = &mut self.truth.borrow_mut().sites[self.site].disk;
+            let segments = f64::from(disk.geometry.segments());
+            let (from, to) = ((earlier.has.start * segments) as u32, (earlier.has.end * segments) as u32);
+            let gaps: Vec<Run> = Run::new(from, to.saturating_sub(from))
+                .map_or_else(Vec::new, |run| disk.held.gaps_in(run).collect());
+            for gap in gaps {
+                disk.store(now, gap, earlier.lies);
+            }
+            disk.held.clone()
+        };
+        self.engine.compared(now, &held);
+    }
+
     fn verify(&mut self, now: Time) {
         if !self.genuine {
             // No digest fits what nobody has made.
             return self.engine.fail(cancel::QUIT_SYSTEM, Some("the digest does not match".into()));
+        }
+        if self.earlier.is_some() && !self.truth.borrow().sites[self.site].disk.held.is_full() {
+            // Some of the list was found wrong, and will come again.
+            return;
         }
         let wrong = self.truth.borrow_mut().sites[self.site].disk.drop_spoiled();
         if !wrong.is_empty() {

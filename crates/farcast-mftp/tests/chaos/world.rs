@@ -177,7 +177,8 @@ impl World {
                 config.secret = plan.proofs.then(|| identity(plan, n, life));
                 config.seed = plan.seed ^ (n as u64) << 8 ^ life as u64;
                 let engine = Receiver::new(config).expect("valid");
-                let station = ReceiverStation::new(engine, n, site.slow, self.truth.clone());
+                let earlier = site.earlier.clone().map(|earlier| (earlier, plan.config.list_segments));
+                let station = ReceiverStation::new(engine, n, site.slow, earlier, self.truth.clone());
                 let address = answers_from(n, life, site.ports);
                 let host = self.net.add(address, &Self::groups(), Host::alone(station));
                 let begins = match life.checked_sub(1) {

@@ -73,11 +73,34 @@ pub(crate) fn receiver(n: usize) -> ReceiverConfig {
     ReceiverConfig { seed: n as u64, secret, ..ReceiverConfig::new(id, group().port()) }
 }
 
+/// What a comparison of the list of files finds.
+#[derive(Clone)]
+pub(crate) struct Comparison {
+    /// Segments of the list.
+    pub(crate) list: u32,
+    /// Segments that are still missing then.
+    pub(crate) lacks: Vec<u32>,
+    /// Whether it is left unanswered: a script answers.
+    pub(crate) slow: bool,
+}
+
+impl Comparison {
+    pub(crate) fn held(&self, segments: u32) -> Bitmap {
+        let mut held = Bitmap::full(segments);
+        for &segment in &self.lacks {
+            held.remove(segment);
+        }
+        held
+    }
+}
+
 /// What a receiver's owner answers.
 #[derive(Clone, Default)]
 pub(crate) struct Ownership {
     /// Segments that it holds already, as a list of those that it lacks; `None` for none held.
     pub(crate) lacks: Option<Vec<u32>>,
+    /// What it still lacks once it has compared the list of files with what it has, if it has anything.
+    pub(crate) compares: Option<Comparison>,
     /// Why it stays out, if it does.
     pub(crate) declines: Option<DeclineReason>,
     /// Whether rebuilding blocks from parity works.
@@ -95,8 +118,24 @@ impl Ownership {
         match event {
             ReceiverEvent::Offered(offer) => match self.declines {
                 Some(reason) => engine.decline(reason),
+                None if self.compares.is_some() => engine.accept_comparing(now),
                 None => engine.accept(now, self.held(offer)),
             },
+            ReceiverEvent::Store { .. } => {
+                let list = self.compares.as_ref().and_then(|comparison| Run::new(0, comparison.list));
+                if let Some(list) = list.filter(|_| engine.have().is_some_and(|have| have.contains(0))) {
+                    engine.list_is(list.count());
+                }
+                if list.is_some_and(|list| engine.have().is_some_and(|h| h.count_in(list) == list.count())) {
+                    engine.listed();
+                }
+            }
+            ReceiverEvent::Compare => {
+                if let Some(comparison) = self.compares.as_ref().filter(|comparison| !comparison.slow) {
+                    let segments = engine.have().map_or(0, Bitmap::len);
+                    engine.compared(now, &comparison.held(segments));
+                }
+            }
             ReceiverEvent::Decode { block } => engine.decoded(*block, !self.cannot_decode),
             ReceiverEvent::Complete if !self.slow => match self.loses.borrow_mut().pop() {
                 Some(run) => engine.lost(run),

@@ -4,6 +4,7 @@ mod alone;
 mod announced;
 mod claims;
 mod common;
+mod comparing;
 mod completion;
 mod fixed_timer;
 mod groups;

@@ -1,0 +1,157 @@
+//! Before the first pass to receivers that hold older versions of what is sent: the list of files goes out alone, they compare
+//! it with what they have, and then say what they lack.
+
+use alloc::vec::Vec;
+
+use farcast_core::{Bitmap, Run, Span, Time};
+
+use super::delivery::Step;
+use super::members::Member;
+use super::{Phase, Sender, Timer};
+use crate::message::{ClientId, Nak};
+
+/// The others wait for those who compare so long at most, and not for one that left so many requests in a row unanswered.
+const COMPARE_WAIT: Span = Span::from_secs(60);
+const COMPARE_ROUNDS: u32 = 5;
+
+/// Who are no more than so many are asked by name.
+const FEW: usize = 64;
+/// The shortest DTU that can tell how long the list is, with whatever stands there, octets.
+const LEAST_DTU: u32 = 16;
+
+/// How far the list of files is.
+#[derive(Clone, Debug)]
+pub(super) struct Listing {
+    /// Its segments that are to be sent.
+    wanted: Bitmap,
+    /// When it was first sent.
+    since: Time,
+    /// Whether it is being sent.
+    sending: bool,
+    /// How often was asked since it was sent.
+    rounds: u32,
+}
+
+impl Sender {
+    /// Whether there is a list to compare with, whose first segment can tell how long it is.
+    pub(super) fn can_list(&self) -> bool {
+        self.config.list_segments > 0 && u32::from(self.geometry.dtu_size()) >= LEAST_DTU
+    }
+
+    /// Sends the list of files alone where somebody who takes part compares it; whether that is so.
+    pub(super) fn begin_listing(&mut self, now: Time) -> bool {
+        let segments = self.config.list_segments.min(self.geometry.segments());
+        let compared = self.can_list() && self.members.values().any(|m| m.is_active() && m.compares);
+        let Some(all) = Run::new(0, segments).filter(|_| compared) else { return false };
+        let mut wanted = Bitmap::new(segments);
+        wanted.insert_run(all);
+        self.progress.listing = Some(Listing { wanted, since: now, sending: false, rounds: 0 });
+        self.send_list(now);
+        true
+    }
+
+    /// Sends what is wanted of the list.
+    pub(super) fn send_list(&mut self, now: Time) {
+        let Some(listing) = &mut self.progress.listing else { return };
+        (listing.sending, listing.rounds) = (true, 0);
+        self.phase = Phase::Sending;
+        self.timers.stop(Timer::StatusRetry as usize);
+        self.pacer.begin(now);
+        let progress = &mut self.progress;
+        (progress.block, progress.step, progress.sent_in_pass) = (None, Step::NextBlock, 0);
+        (progress.twice, progress.parity) = (true, 0);
+    }
+
+    /// The list that is being sent.
+    fn listing(&self) -> Option<&Listing> {
+        self.progress.listing.as_ref().filter(|listing| listing.sending)
+    }
+
+    pub(super) fn is_listing(&self) -> bool {
+        self.listing().is_some()
+    }
+
+    /// Segments of the list that are yet to be sent, if it is being sent.
+    pub(super) fn left_of_list(&self) -> Option<u32> {
+        self.listing().map(|listing| listing.wanted.count())
+    }
+
+    /// The first block at or after `from` that has any of them.
+    pub(super) fn list_block(&self, from: u32) -> Option<u32> {
+        let next = self.listing()?.wanted.next_set(from.checked_mul(self.geometry.block_size())?)?;
+        Some(self.geometry.block_of(next))
+    }
+
+    /// Takes those of `block`, as DTUs of it.
+    pub(super) fn take_list(&mut self, block: u32) -> Vec<Run> {
+        let (first, run) = (block * self.geometry.block_size(), self.geometry.block_run(block));
+        let (Some(listing), Some(run)) = (&mut self.progress.listing, run) else { return Vec::new() };
+        let mut runs = Vec::new();
+        while let Some(next) =
+            listing.wanted.next_run(run.first()).and_then(|r| r.clip(run.first(), run.end()))
+        {
+            listing.wanted.remove_run(next);
+            runs.extend(Run::new(next.first() - first, next.count()));
+        }
+        runs
+    }
+
+    /// The list has been sent; whether more of it was asked for meanwhile.
+    pub(super) fn end_list(&mut self) -> bool {
+        let Some(listing) = self.progress.listing.as_mut().filter(|listing| listing.sending) else {
+            return false;
+        };
+        listing.sending = false;
+        !listing.wanted.is_empty()
+    }
+
+    /// Takes a NAK that comes before the first pass: one who has not all of the list asks for that alone. Whether it did.
+    pub(super) fn nak_of_list(&mut self, now: Time, m: &Nak) -> bool {
+        let Some(listing) = self.progress.listing.as_mut().filter(|_| m.pass == 0) else { return false };
+        let first = m.block * self.geometry.block_size();
+        let end = listing.wanted.len();
+        let runs = || m.missing.iter_runs().filter_map(|run| Run::new(first + run.first(), run.count()));
+        let member = self.members.get_mut(m.client).filter(|member| member.compares);
+        let Some(member) = member else { return false };
+        if runs().any(|run| run.end() > end) {
+            member.compares = false;
+            return false;
+        }
+        for run in runs().filter_map(|run| run.clip(0, end)) {
+            listing.wanted.insert_run(run);
+        }
+        if self.phase == Phase::Waiting && self.progress.pass == 0 && !listing.wanted.is_empty() {
+            self.send_list(now);
+        }
+        true
+    }
+
+    /// Those who compare, where the others have said what they lack and would only say it again; `None` for everyone.
+    pub(super) fn still_comparing(&self, now: Time) -> Option<Vec<ClientId>> {
+        let compares = |(&id, m): (&ClientId, &Member)| (m.is_active() && m.compares).then_some(id);
+        let hosts: Vec<ClientId> = self.members.iter().filter_map(compares).collect();
+        let few = hosts.len() <= FEW && hosts.len() < self.members.active() as usize;
+        (few && self.awaits_comparison(now)).then_some(hosts)
+    }
+
+    /// Asks once more what is missing, before the first pass.
+    pub(super) fn count_comparing(&mut self) {
+        if let Some(listing) = &mut self.progress.listing {
+            listing.rounds = listing.rounds.saturating_add(1);
+        }
+    }
+
+    /// How often those who compare have been asked in vain.
+    pub(super) fn comparing_rounds(&self) -> u32 {
+        let listing = self.progress.listing.as_ref().filter(|_| self.progress.pass == 0);
+        listing.map_or(0, |listing| listing.rounds)
+    }
+
+    /// Whether the first pass waits for somebody who compares.
+    pub(super) fn awaits_comparison(&self, now: Time) -> bool {
+        let listing = self.progress.listing.as_ref().filter(|_| self.progress.pass == 0);
+        let patient = listing.is_some_and(|listing| now.since(listing.since) < COMPARE_WAIT);
+        let compares = |m: &Member| m.is_active() && m.compares && m.silent_rounds <= COMPARE_ROUNDS;
+        patient && self.members.values().any(compares)
+    }
+}
