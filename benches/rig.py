@@ -12,6 +12,7 @@ from pathlib import Path
 
 OFFLOADS = ["tso", "gso", "gro", "tx", "rx"]
 NETWORK = "10.77.0"
+ETHERNET_HEADER = 14
 
 
 def run(*command, check=True):
@@ -30,7 +31,7 @@ class Process:
         self.began = time.time()
         with self.output.open("wb") as out:
             self.popen = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-        self.cpu = None
+        self.cpu = self.ended = None
 
     def finish(self, timeout):
         """Waits for its end; its exit code, or None if it did not end in time."""
@@ -40,6 +41,7 @@ class Process:
             if pid:
                 self.popen.returncode = os.waitstatus_to_exitcode(status)
                 self.cpu = usage.ru_utime + usage.ru_stime
+                self.ended = time.time()
             elif time.monotonic() > until:
                 return None
             else:
@@ -75,7 +77,8 @@ class Process:
 class Rig:
     """A sender and some receivers, each in a network namespace, on one bridge.
 
-    With `link` (arguments for geo_link.py) a satellite link lies between the sender and the bridge.
+    With `link` (arguments for geo_link.py) a satellite link lies between the sender and the bridge. `loss` is the part
+    of the datagrams that each receiver loses, each independently.
     """
 
     def __init__(self, scratch, receivers, offloads=True, link=None, loss=0.0):
@@ -110,11 +113,10 @@ class Rig:
             switches = [word for offload in OFFLOADS for word in (offload, "off")]
             for space, end in ends:
                 self.inside(space, "ethtool", "-K", end, *switches)
-        if link is not None:
-            self.resolve()
+        self.resolve()
         if loss:
             for space in self.receivers:
-                self.lose(space, loss)
+                self.impair(space, drop(loss))
         if link is not None:
             here = Path(__file__).resolve().parent
             command = [sys.executable, str(here / "geo_link.py"), "uplink", "near", *link]
@@ -138,7 +140,8 @@ class Rig:
             self.inside(space, "ip", "link", "set", end, "up")
 
     def resolve(self):
-        """Makes everybody's Ethernet address known: on a routed satellite link nobody asks for it across the link."""
+        """Makes everybody's Ethernet address known: on a routed satellite link nobody asks for it across the link, and
+        elsewhere the first program of a table is to start like the others."""
         spaces = [self.sender, *self.receivers]
         shown = [self.inside(space, "cat", "/sys/class/net/eth0/address").strip() for space in spaces]
         for space in spaces:
@@ -147,13 +150,23 @@ class Rig:
                     neighbour = ["replace", f"{NETWORK}.{n}", "lladdr", address, "dev", "eth0"]
                     self.inside(space, "ip", "neighbour", *neighbour)
 
-    def lose(self, space, part):
-        """Drops a part of the UDP datagrams that arrive, each independently."""
-        hook = '{ type filter hook ingress device "eth0" priority 0 ; }'
-        self.inside(space, "nft", "add", "table", "netdev", "bench")
-        self.inside(space, "nft", "add", "chain", "netdev", "bench", "loss", hook)
-        rule = f"ip protocol udp numgen random mod 100000 < {round(part * 100_000)} drop"
-        self.inside(space, "nft", "add", "rule", "netdev", "bench", "loss", rule)
+    def impair(self, space, rules, more=""):
+        """Sets what happens to the UDP datagrams that arrive: rules of nftables, and sets and chains that they use.
+        What was set before is forgotten."""
+        hook = 'type filter hook ingress device "eth0" priority 0; ip protocol != udp accept;'
+        table = "table netdev bench"
+        self.inside(space, "nft", f"add {table}; delete {table}; {table} {{ {more} chain loss {{ {hook} {rules}; }}; }}")
+
+    def octets(self):
+        """The octets of IP packets that the sender's interface has sent and received. Exact only without offloads: of
+        datagrams that are joined it counts one header."""
+        shown = json.loads(self.inside(self.sender, "ip", "-s", "-j", "link", "show", "dev", "eth0"))[0]["stats64"]
+        return [shown[way]["bytes"] - ETHERNET_HEADER * shown[way]["packets"] for way in ("tx", "rx")]
+
+    def end_link(self):
+        """Ends the satellite link; its counts."""
+        self.link.stop()
+        return self.link.lines()[-1]
 
     def start(self, space, command, name):
         output = self.scratch / f"{name}.out"
@@ -185,6 +198,11 @@ class Rig:
 
     def __exit__(self, *_):
         self.close()
+
+
+def drop(part):
+    """A rule that drops a part of the datagrams, each independently."""
+    return f"numgen random mod 100000 < {round(part * 100_000)} drop"
 
 
 def trap():

@@ -1,0 +1,200 @@
+"""One transfer by one of the programs in a rig: farcast or UFTP. Each gives a dictionary."""
+
+import filecmp
+import json
+import os
+import shutil
+import statistics
+import sys
+import time
+
+from report import brief
+
+# A port of our own: farcast lets one sender of a host have a group, whatever its namespace.
+GROUP = f"239.255.1.1:{10_000 + os.getpid() % 20_000}"
+LIMIT = 120  # seconds for one transfer
+STAY = 10  # seconds that receivers get to end after their sender
+LINK_RATE = 20e6
+LINK_DELAY = 0.25
+# Of a link's rate, which is of IP packets as farcast's is: half a percent stays free.
+PART_OF_LINK = 0.995
+LATE = 5.0  # ms of lateness at the 99th percentile that a measurement over the link bears
+
+
+class Failed(Exception):
+    """A measurement that did not come about, and why."""
+
+
+def satellite(rate=LINK_RATE):
+    """Arguments for geo_link.py: the satellite link, with a queue of one round trip."""
+    return ["--rate", str(rate), "--delay", str(LINK_DELAY * 1000), "--queue", str(LINK_DELAY * 2000)]
+
+
+class Transfers:
+    """What the tables share: files, transfers, and rounds of them."""
+
+    def __init__(self, args, binary, scratch):
+        self.args, self.binary, self.scratch = args, binary, scratch
+        self.json = args.json.open("a") if args.json else None
+        self.uftp = bool(shutil.which("uftp") and shutil.which("uftpd"))
+
+    def emit(self, **fields):
+        if self.json:
+            print(json.dumps(fields), file=self.json, flush=True)
+
+    def file(self, size):
+        """A file of that size whose content no compression or zero detection helps with."""
+        path = self.scratch / f"file{size}"
+        if not path.exists():
+            with path.open("wb") as out:
+                for at in range(0, size, 1 << 24):
+                    out.write(os.urandom(min(1 << 24, size - at)))
+        return path
+
+    def into(self, n):
+        """Where receiver n puts what it gets."""
+        return self.scratch / f"into{n}"
+
+    def empty(self, n):
+        shutil.rmtree(self.into(n), ignore_errors=True)
+        return self.into(n)
+
+    # One measurement each: a dictionary with at least "goodput", Mbit/s to each receiver. The wall's time goes from the
+    # start of the sender's process until the last receiver's file has its name.
+
+    def farcast(self, rig, size, *, rate="max", send=(), receive=(), discard=False, seed=None, source=None, keep=False):
+        """Sends a file of that size, or `source` of that size; with `keep`, receivers keep what they have."""
+        source = source or self.file(size)
+        names, receivers = [], []
+        for n, space in enumerate(rig.receivers):
+            target = self.into(n) if keep else self.empty(n)
+            names.append(f"r{n}")
+            command = [self.binary, "receive", "--from", GROUP, "--into", target, "--name", f"r{n}", "--once", "--json"]
+            command += ["--seed", seed * 1000 + n] if seed is not None else []
+            command += [*receive, *(["--discard"] if discard else [])]
+            receivers.append(rig.start(space, command, f"receive{n}"))
+        for process in receivers:
+            process.wait_for('"listening"')
+        command = [self.binary, "send", source, "--to", GROUP, "--rate", rate, "--json"]
+        before = rig.octets()
+        sender = rig.start(rig.sender, [*command, "--receivers", ",".join(names), *send], "send")
+        try:
+            # Receivers that discard leave in the end, and the sender says so with exit code 3.
+            if sender.finish(LIMIT) not in ((3,) if discard else (0,)):
+                raise Failed(f"sender: {sender.text().strip()[-300:]}")
+            # One that did not hear the sender's last word stays; its file is compared like the others'.
+            codes = [process.finish(STAY) for process in receivers]
+            for process, code in zip(receivers, codes):
+                if code not in ((1,) if discard else (0, None)):
+                    raise Failed(f"receiver: {process.text().strip()[-300:]}")
+        finally:
+            rig.stop_all()
+        summary = sender.lines()[-1]
+        result = {
+            "goodput": size * 8 / summary["time_s"] / 1e6,
+            "time": summary["time_s"],
+            "data_time": summary["data_time_s"],
+            "passes": summary["passes"],
+            "overhead": summary["wire_bytes_over_size"],
+            "dtus_per_pass": summary["dtus_per_pass"],
+            "naks": summary["naks"],
+            "round_trip": summary["round_trip_s"],
+            "stayed": codes.count(None),
+            "sender_events": sender.lines(),
+            "receiver_events": [process.lines() for process in receivers],
+        }
+        if discard:
+            return result | self.cpu(sender, receivers)
+        return result | self.delivered(rig, source, size, sender, receivers, before)
+
+    def uftp_transfer(self, rig, size, rate, tuned=True):
+        """UFTP 4 at so many kbit/s, with the settings that were found best for it, or with its own."""
+        source = self.file(size)
+        tuning = (["-B", 4_194_304], ["-b", 1400], ["-t", "-c", 1_048_576]) if tuned else ([], [], [])
+        buffer, block, cache = tuning
+        receivers = []
+        for n, space in enumerate(rig.receivers):
+            target = self.empty(n)
+            target.mkdir()
+            command = ["uftpd", "-d", *buffer, *cache, "-I", "eth0", "-D", target]
+            receivers.append(rig.start(space, [*command, "-U", f"0x0A4D00{n + 2:02X}"], f"uftpd{n}"))
+        time.sleep(0.3)
+        clients = ",".join(f"0x0A4D00{n + 2:02X}" for n in range(len(receivers)))
+        command = ["uftp", *buffer, *block, "-R", rate, "-I", "eth0", "-H", clients, source]
+        return self.until_stopped(rig, source, size, receivers, command, "uftp")
+
+    def until_stopped(self, rig, source, size, receivers, command, name):
+        """Runs a sender beside receivers that stay until they are stopped."""
+        before = rig.octets()
+        sender = rig.start(rig.sender, command, name)
+        try:
+            code = sender.finish(LIMIT)
+        finally:
+            rig.stop_all()
+        if code != 0:
+            why = f"not done after {LIMIT} s" if code is None else sender.text().strip()[-300:]
+            raise Failed(f"{name}: {why}")
+        result = self.delivered(rig, source, size, sender, receivers, before)
+        return result | {"goodput": size * 8 / result["wall"] / 1e6}
+
+    def delivered(self, rig, source, size, sender, receivers, before):
+        """Checks what came, and says what it took."""
+        self.check(source, len(receivers))
+        last = self.last_name(source.name, len(receivers))
+        wire, back = (after - then for after, then in zip(rig.octets(), before))
+        result = {"wall": last - sender.began, "wire": wire / size, "back": back / size, "after": sender.ended - last}
+        return result | self.cpu(sender, receivers)
+
+    def cpu(self, sender, receivers):
+        return {"sender_cpu": sender.cpu, "receiver_cpu": statistics.mean(process.cpu for process in receivers)}
+
+    def check(self, source, count):
+        for n in range(count):
+            if not same(source, self.into(n) / source.name):
+                raise Failed(f"receiver {n} has other bytes")
+
+    def last_name(self, name, count):
+        """When the last receiver's file got its name, or what else was last done to it: both set the change time."""
+        return max((self.into(n) / name).stat().st_ctime for n in range(count))
+
+    def end_link(self, rig, name, notes):
+        """Ends the satellite link if there is one, and notes what makes a measurement over it worthless."""
+        if not rig.link:
+            return
+        counts = rig.end_link()
+        self.emit(table=name, link=counts)
+        if counts["late_p99_ms"] > LATE:
+            notes.append(f"{name}: the link ran late ({counts['late_p99_ms']:.1f} ms at the 99th percentile), so these times "
+                         "are not to be trusted; is the machine busy?")
+
+    def rounds(self, table, rows, runs):
+        """Measures every row in every round; rows are (name, reference's name or None, function)."""
+        results = {name: [] for name, _, _ in rows}
+        for number in range(runs):
+            for name, _, measure in rows:
+                try:
+                    result = measure(number)
+                except Failed as failure:
+                    result = {"failed": str(failure)}
+                results[name].append(result)
+                print(f"  {table}, round {number + 1}: {name}: {brief(result)}", file=sys.stderr)
+                events = ("sender_events", "receiver_events")
+                fields = {key: value for key, value in result.items() if key not in events}
+                self.emit(table=table, row=name, round=number + 1, **fields)
+        return results
+
+
+def same(source, target):
+    """Whether two files, or two directories and all in them, are alike."""
+    if not source.is_dir():
+        return target.is_file() and filecmp.cmp(source, target, shallow=False)
+    names = sorted(path.relative_to(source) for path in source.rglob("*"))
+    if names != sorted(path.relative_to(target) for path in target.rglob("*")):
+        return False
+    return all(same(source / name, target / name) for name in names if (source / name).is_file())
+
+
+def middle(results, key):
+    """The median of the rounds that came about, or None."""
+    good = [result[key] for result in results if key in result]
+    return statistics.median(good) if good else None
