@@ -16,9 +16,11 @@ test: setup
 lint:
 	@scripts/test lint
 
-# Throughput and delay beside a plain blaster, and beside UFTP where it is installed.
-bench: setup
+# Throughput and delay beside a plain blaster, UFTP and NORM; of the last tables a quick variant.
+bench:
+	@scripts/setup bench
 	@benches/run
+	@benches/run --no-build --quick --tables defaults
 
 # Every decoder and engine, a minute each (SECONDS_EACH).
 fuzz:

@@ -1,12 +1,14 @@
-"""One transfer by one of the programs in a rig: farcast or UFTP. Each gives a dictionary."""
+"""One transfer by one of the programs in a rig: farcast, UFTP, and NORM by libnorm. Each gives a dictionary."""
 
 import filecmp
 import json
 import os
 import shutil
 import statistics
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 from report import brief
 
@@ -19,6 +21,7 @@ LINK_DELAY = 0.25
 # Of a link's rate, which is of IP packets as farcast's is: half a percent stays free.
 PART_OF_LINK = 0.995
 LATE = 5.0  # ms of lateness at the 99th percentile that a measurement over the link bears
+NORM_HEADER = Path("/usr/include/normApi.h")
 
 
 class Failed(Exception):
@@ -37,6 +40,7 @@ class Transfers:
         self.args, self.binary, self.scratch = args, binary, scratch
         self.json = args.json.open("a") if args.json else None
         self.uftp = bool(shutil.which("uftp") and shutil.which("uftpd"))
+        self.norm_peer = None
 
     def emit(self, **fields):
         if self.json:
@@ -123,6 +127,20 @@ class Transfers:
         command = ["uftp", *buffer, *block, "-R", rate, "-I", "eth0", "-H", clients, source]
         return self.until_stopped(rig, source, size, receivers, command, "uftp")
 
+    def norm(self, rig, size, rate):
+        """NORM at so many bit/s of its own messages, without IP and UDP headers."""
+        source, (group, port) = self.file(size), GROUP.split(":")
+        receivers = []
+        for n, space in enumerate(rig.receivers):
+            target = self.empty(n)
+            target.mkdir()
+            command = [self.norm_peer, "receive", group, port, "eth0", n + 2, target, source.name]
+            receivers.append(rig.start(space, command, f"norm{n}"))
+        for process in receivers:
+            process.wait_for("listening")
+        command = [self.norm_peer, "send", group, port, "eth0", rate, source, len(receivers)]
+        return self.until_stopped(rig, source, size, receivers, command, "norm")
+
     def until_stopped(self, rig, source, size, receivers, command, name):
         """Runs a sender beside receivers that stay until they are stopped."""
         before = rig.octets()
@@ -156,6 +174,17 @@ class Transfers:
     def last_name(self, name, count):
         """When the last receiver's file got its name, or what else was last done to it: both set the change time."""
         return max((self.into(n) / name).stat().st_ctime for n in range(count))
+
+    def build_norm(self):
+        """Compiles NORM's sender and receiver where libnorm is installed, and says so where it is not."""
+        if not NORM_HEADER.exists():
+            print("libnorm is not installed (apt-get install libnorm-dev): no row of it here.\n")
+            return
+        self.norm_peer = self.scratch / "norm_peer"
+        source = Path(__file__).resolve().parent / "norm_peer.c"
+        # Its header is C++ here and there.
+        command = ["cc", "-O2", "-Wall", "-x", "c++", source, "-lnorm", "-o", self.norm_peer]
+        subprocess.run(command, check=True)
 
     def end_link(self, rig, name, notes):
         """Ends the satellite link if there is one, and notes what makes a measurement over it worthless."""
