@@ -16,11 +16,11 @@ test: setup
 lint:
 	@scripts/test lint
 
-# Throughput and delay beside a plain blaster, UFTP and NORM; of the last tables a quick variant.
+# Throughput and delay beside a plain blaster, UFTP, NORM and rsync; of the last tables a quick variant.
 bench:
 	@scripts/setup bench
 	@benches/run
-	@benches/run --no-build --quick --tables defaults,changing
+	@benches/run --no-build --quick --tables defaults,changing,resend
 
 # Every decoder and engine, a minute each (SECONDS_EACH).
 fuzz:
