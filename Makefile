@@ -20,7 +20,7 @@ lint:
 bench:
 	@scripts/setup bench
 	@benches/run
-	@benches/run --no-build --quick --tables defaults,changing,resend
+	@benches/run --no-build --quick --tables defaults,changing,resend,cpu
 
 # Every decoder and engine, a minute each (SECONDS_EACH).
 fuzz:
