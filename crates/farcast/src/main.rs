@@ -6,6 +6,7 @@ mod args;
 mod demo;
 mod emulate;
 mod hook;
+mod host;
 mod interrupt;
 mod lock;
 mod model;

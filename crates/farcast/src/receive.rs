@@ -1,40 +1,48 @@
 //! `farcast receive`.
 
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::process::ExitStatus;
 use std::sync::Arc;
 
-use farcast_core::{Bitmap, Run, Span, Time};
+use farcast_core::{Span, Time};
 use farcast_files::{Durability, Options, Overwrite};
 use farcast_mftp::message::cancel;
 use farcast_mftp::receiver::ReceiverStats;
 use farcast_mftp::{ClientId, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
 use farcast_net::{FileInfo, NetError, ReceiveNotice, ReceiveOptions, ReceiveReport};
+use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use crate::args::ReceiveArgs;
 use crate::hook::Hook;
+use crate::host::{Family, Host, HostError};
 use crate::output::Output;
-use crate::progress::{MOST_LINES, Progress, percent, rate, size, time_left};
+use crate::progress::{Progress, percent, rate, size, time_left};
 use crate::send::socket_options;
 use crate::{Exit, Failure, outputs};
+
+mod files;
+
+use files::Files;
 
 pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     let why = "where the sender names the files and could replace it";
     outputs::log_outside(args.output.log.as_deref(), &args.into, why)?;
+    let heard = Heard::of(args)?;
     let mut output = Output::new(&args.output)?;
     let stop = crate::interrupt::interrupted()?;
     let socket = socket_options(&args.socket);
     let mut say = |missing: &NetError| waiting(&mut output, missing);
-    let there = farcast_net::wait_to_listen(args.from, args.source, &socket, &stop, &mut say);
+    let there = farcast_net::wait_to_listen(heard.from, heard.source, &socket, &stop, &mut say);
     if !there.map_err(Failure::of_net)? {
         return nothing(args);
     }
-    let config = configure(args)?;
+    let config = configure(args, heard.from)?;
     let options = ReceiveOptions {
-        from: args.from,
-        source: args.source,
-        accept: args.accept.clone(),
+        from: heard.from,
+        source: heard.source,
+        accept: heard.accept.clone(),
         into: args.into.clone(),
         files: Options {
             durability: if args.no_sync { Durability::NoSync } else { Durability::Sync },
@@ -53,6 +61,7 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
         output,
         progress: None,
         args,
+        from: heard.from,
         files: Files::default(),
         joined: None,
         hook: args.on_complete.as_deref().map(Hook::new),
@@ -74,6 +83,25 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     }
 }
 
+/// Whom a receiver hears, with names resolved.
+struct Heard {
+    from: SocketAddr,
+    source: Option<IpAddr>,
+    accept: Vec<IpNet>,
+}
+
+impl Heard {
+    fn of(args: &ReceiveArgs) -> Result<Self, HostError> {
+        // What is an address has no choice of its family.
+        let wanted = args.source.as_ref().and_then(Host::address).map(Family::of);
+        let from = args.from.resolve("--from", wanted)?;
+        let family = Family::of(from.ip());
+        let source = args.source.as_ref().map(|host| host.resolve("--source", Some(family))).transpose()?;
+        let accept: Result<Vec<_>, _> = args.accept.iter().map(|one| one.resolve("--accept")).collect();
+        Ok(Self { from, source, accept: accept?.concat() })
+    }
+}
+
 /// It was stopped, and nothing has come.
 fn nothing(args: &ReceiveArgs) -> Result<Exit, Failure> {
     if args.once {
@@ -88,15 +116,15 @@ fn waiting(output: &mut Output, missing: &NetError) {
     output.event("waiting", json!({ "reason": missing.to_string() }));
 }
 
-fn configure(args: &ReceiveArgs) -> Result<ReceiverConfig, Failure> {
+fn configure(args: &ReceiveArgs, from: SocketAddr) -> Result<ReceiverConfig, Failure> {
     if let Some(name) = &args.name
         && !(1..=64).contains(&name.len())
     {
         return Err(Failure::usage("--name must have 1 to 64 bytes"));
     }
     // Without a name, the id is our address as the group's network sees it; 0.0.0.0 where that is not known.
-    let own = own_address(args);
-    let mut config = ReceiverConfig::new(ClientId::from_address(own), args.from.port());
+    let own = own_address(args, from);
+    let mut config = ReceiverConfig::new(ClientId::from_address(own), from.port());
     if let Some(name) = &args.name {
         config = config.named(name);
     }
@@ -106,8 +134,8 @@ fn configure(args: &ReceiveArgs) -> Result<ReceiverConfig, Failure> {
     Ok(config)
 }
 
-fn own_address(args: &ReceiveArgs) -> std::net::IpAddr {
-    farcast_net::own_address(args.from, &socket_options(&args.socket)).unwrap_or(args.from.ip())
+fn own_address(args: &ReceiveArgs, from: SocketAddr) -> IpAddr {
+    farcast_net::own_address(from, &socket_options(&args.socket)).unwrap_or(from.ip())
 }
 
 /// Between reports of progress for programs.
@@ -118,6 +146,8 @@ struct View<'a> {
     output: Output,
     progress: Option<Progress>,
     args: &'a ReceiveArgs,
+    /// The group that is listened to.
+    from: SocketAddr,
     files: Files,
     joined: Option<Joined>,
     hook: Option<Hook>,
@@ -175,8 +205,8 @@ impl View<'_> {
                 self.output.event("waiting", json!({ "reason": why.to_string() }));
             }
             ReceiveNotice::Rejoined => {
-                self.say(&format!("listening again on {}", self.args.from));
-                self.output.event("rejoined", json!({ "address": self.args.from.to_string() }));
+                self.say(&format!("listening again on {}", self.from));
+                self.output.event("rejoined", json!({ "address": self.from.to_string() }));
             }
             ReceiveNotice::NotAccepted { source } => {
                 self.say(&format!("passed over: what comes from {source}, which is not in --accept"));
@@ -241,7 +271,7 @@ impl View<'_> {
 
     /// What this receiver is called: its name or its address.
     fn own_name(&self) -> String {
-        self.args.name.clone().unwrap_or_else(|| own_address(self.args).to_string())
+        self.args.name.clone().unwrap_or_else(|| own_address(self.args, self.from).to_string())
     }
 
     fn file_done(&mut self, path: &str) {
@@ -407,59 +437,6 @@ impl View<'_> {
     }
 }
 
-/// The files of the product at hand.
-#[derive(Default)]
-struct Files {
-    list: Arc<[FileInfo]>,
-    /// How many have their names.
-    done: usize,
-}
-
-impl Files {
-    /// A line for each of the first files that lack something, and one for how many others are not done. Looks at those
-    /// files only: there may be a million.
-    fn lines(&self, have: &Bitmap, dtu_size: u64) -> Vec<String> {
-        if self.list.len() < 2 {
-            return Vec::new();
-        }
-        let mut lines = Vec::new();
-        let mut from = 0;
-        while lines.len() < MOST_LINES
-            && let Some(file) = self.next_open(have, dtu_size, from)
-        {
-            let FileInfo { path, size: bytes, .. } = &self.list[file];
-            let part = part(&self.list[file], have, dtu_size);
-            lines.push(format!("  {path:<40} {:>5.1} % of {}", part * 100.0, size(*bytes)));
-            from = file + 1;
-        }
-        let more = (self.list.len() - self.done).saturating_sub(lines.len());
-        if more > 0
-            && lines.len() == MOST_LINES
-            && let Some(last) = lines.last_mut()
-        {
-            *last = format!("  and {} more", more + 1);
-        }
-        lines
-    }
-
-    /// The first file, number `from` or later, that lacks something.
-    fn next_open(&self, have: &Bitmap, dtu_size: u64, from: usize) -> Option<usize> {
-        let start = self.list.get(from)?.start;
-        let gap = have.next_clear(u32::try_from(start / dtu_size).ok()?)?;
-        let byte = (u64::from(gap) * dtu_size).max(start);
-        // The first that ends behind where the gap begins; empty ones lack nothing.
-        let behind = self.list[from..].partition_point(|file| file.start + file.size <= byte);
-        (from + behind < self.list.len()).then_some(from + behind)
-    }
-}
-
-/// How much of `file` is there, from 0 to 1.
-fn part(file: &FileInfo, have: &Bitmap, dtu_size: u64) -> f64 {
-    let (first, end) = (file.start / dtu_size, (file.start + file.size).div_ceil(dtu_size));
-    let run = Run::new(first as u32, (end - first) as u32);
-    run.map_or(1.0, |run| f64::from(have.count_in(run)) / f64::from(run.count()))
-}
-
 /// How it went, in one sentence.
 fn outcome(report: &ReceiveReport) -> String {
     let name = &report.offer.name;
@@ -529,50 +506,5 @@ mod tests {
         assert_eq!(look(95, 405), 15);
         assert_eq!(look(95, 405), 15);
         assert_eq!(look(95, 410), 20);
-    }
-
-    /// Files of these sizes, back to back behind a head of 50 bytes.
-    fn files(sizes: &[u64]) -> Files {
-        let mut start = 50;
-        let list = sizes.iter().enumerate().map(|(at, &size)| {
-            let file = FileInfo { path: format!("f{at}"), size, start };
-            start += size;
-            file
-        });
-        Files { list: list.collect(), done: 0 }
-    }
-
-    /// All of `segments` but these.
-    fn lacking(segments: u32, lacks: &[u32]) -> Bitmap {
-        let mut have = Bitmap::full(segments);
-        for &segment in lacks {
-            have.remove(segment);
-        }
-        have
-    }
-
-    #[test]
-    fn lines_are_of_the_files_that_lack_something() {
-        let files = files(&[100, 0, 30, 300, 0, 120]);
-        // Segments of 100 bytes: the head and half of f0; its rest, f2 and some of f3; ...
-        assert_eq!(files.lines(&Bitmap::full(6), 100), Vec::<String>::new());
-        let names = |lacks: &[u32]| -> Vec<String> {
-            let lines = files.lines(&lacking(6, lacks), 100);
-            lines.iter().map(|line| line.split_whitespace().next().unwrap_or_default().into()).collect()
-        };
-        assert_eq!(names(&[0]), ["f0"]);
-        assert_eq!(names(&[1]), ["f0", "f2", "f3"]);
-        assert_eq!(names(&[3]), ["f3"]);
-        assert_eq!(names(&[5]), ["f5"]);
-        assert_eq!(names(&[0, 1, 2, 3, 4, 5]), ["f0", "f2", "f3", "f5"]);
-    }
-
-    #[test]
-    fn of_many_files_a_few_are_shown_and_the_others_counted() {
-        let mut files = files(&[10; 1000]);
-        files.done = 300;
-        let lines = files.lines(&Bitmap::new(101), 100);
-        assert_eq!(lines.len(), MOST_LINES);
-        assert_eq!(lines[MOST_LINES - 1], "  and 691 more");
     }
 }

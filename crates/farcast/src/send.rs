@@ -17,6 +17,7 @@ use farcast_net::{NetError, SendNotice, SendOptions, SocketOptions};
 use serde_json::json;
 
 use crate::args::{NakTimingArg, ParityArg, PassWaitArg, RateArg, SendArgs, SocketArgs};
+use crate::host::{Endpoint, Family, HostError};
 use crate::lock::Lock;
 use crate::output::Output;
 use crate::progress::{Progress, size};
@@ -46,9 +47,31 @@ const WINDOW: u32 = 15 * WINDOW_BLOCK;
 /// The longest block, DTUs: what receivers answer takes no fewer octets in longer ones, and coding takes longer.
 const LONGEST_BLOCK: u32 = 2048;
 
+/// Where it goes, with names resolved.
+#[derive(Clone, Copy, Debug)]
+struct Destination {
+    /// Announcements.
+    public: SocketAddr,
+    /// Data.
+    private: SocketAddr,
+}
+
+impl Destination {
+    fn of(args: &SendArgs) -> Result<Self, HostError> {
+        // What is an address has no choice of its family.
+        let wanted = args.announce.as_ref().and_then(Endpoint::address).map(Family::of);
+        let private = args.to.resolve("--to", wanted)?;
+        let family = Some(Family::of(private.ip()));
+        let public =
+            args.announce.as_ref().map(|announce| announce.resolve("--announce", family)).transpose()?;
+        Ok(Self { public: public.unwrap_or(private), private })
+    }
+}
+
 pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let pace = args.rate.ok_or_else(|| Failure::usage(NO_RATE))?;
-    check(args, pace)?;
+    let to = Destination::of(args)?;
+    check(args, to, pace)?;
     for path in &args.paths {
         outputs::log_outside(args.output.log.as_deref(), path, "which must not change while it is sent")?;
     }
@@ -56,12 +79,12 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let outgoing = scan(args, &mut output)?;
     let name = product_name(args);
     let (start, stop) = (Arc::new(AtomicBool::new(false)), crate::interrupt::interrupted()?);
-    await_network(args, &mut output, &stop)?;
-    let _lock = Lock::take(&lock_name(args)).map_err(|owner| in_use(args, owner))?;
-    let mut state = State::load(outgoing.id(), args.to);
+    await_network(args, to, &mut output, &stop)?;
+    let _lock = Lock::take(&lock_name(args, to)).map_err(|owner| in_use(to, owner))?;
+    let mut state = State::load(outgoing.id(), to.private);
     let options = SendOptions {
-        public: args.announce.unwrap_or(args.to),
-        private: args.to,
+        public: to.public,
+        private: to.private,
         socket: socket_options(&args.socket),
         burst: burst(args, pace),
         remembered: state.done().to_vec(),
@@ -69,8 +92,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     if args.group.start_on_enter {
         start_on_enter(Arc::clone(&start));
     }
-    announce_plan(args, &outgoing, &name, &output);
-    let mut view = View::new(output, args, name.clone(), &outgoing);
+    announce_plan(args, to, &outgoing, &name, &output);
+    let mut view = View::new(output, args, to.private, name.clone(), &outgoing);
     let mut observer = |now: Time, sender: &Sender, notice: &SendNotice<'_>| match notice {
         SendNotice::Event(event) => {
             if let SenderEvent::Done { client, .. } = event {
@@ -84,7 +107,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let secret = if args.group.draft { None } else { Some(crate::state::random_secret()?) };
     let configure = |product: Product, server: SocketAddr| SenderConfig {
         secret,
-        ..configure(args, pace, product, server)
+        ..configure(args, to, pace, product, server)
     };
     let report = farcast_net::send(outgoing, &name, &options, configure, (&start, &stop), &mut observer);
     let report = report.map_err(Failure::of_net)?;
@@ -96,48 +119,53 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
 }
 
 /// Waits until there is a way to where is sent to, as long as receivers would be waited for.
-fn await_network(args: &SendArgs, output: &mut Output, stop: &AtomicBool) -> Result<(), Failure> {
+fn await_network(
+    args: &SendArgs,
+    to: Destination,
+    output: &mut Output,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
     let mut say = |missing: &NetError| {
         output.line(&format!("waiting: {missing}"));
         output.event("waiting", json!({ "reason": missing.to_string() }));
     };
     let limit = args.group.announce_time;
     let socket = socket_options(&args.socket);
-    if farcast_net::wait_to_send(args.to, &socket, limit, stop, &mut say).map_err(Failure::of_net)? {
+    if farcast_net::wait_to_send(to.private, &socket, limit, stop, &mut say).map_err(Failure::of_net)? {
         return Ok(());
     }
     Err(Failure { sentence: "stopped before there was a way to send".into(), exit: Exit::Failed })
 }
 
 /// What only one sender of this host may have at a time: a group or receiver, as seen from one of our addresses.
-fn lock_name(args: &SendArgs) -> String {
-    let own = farcast_net::own_address(args.to, &socket_options(&args.socket));
-    format!("{}-{}", args.to, own.map_or_else(|_| "any".into(), |own| own.to_string()))
+fn lock_name(args: &SendArgs, to: Destination) -> String {
+    let own = farcast_net::own_address(to.private, &socket_options(&args.socket));
+    format!("{}-{}", to.private, own.map_or_else(|_| "any".into(), |own| own.to_string()))
 }
 
-fn in_use(args: &SendArgs, owner: Option<u32>) -> Failure {
+fn in_use(to: Destination, owner: Option<u32>) -> Failure {
     let by = owner.map_or_else(String::new, |pid| format!(", process {pid}"));
     let sentence = format!(
         "{} is in use by another farcast send on this host{by}; wait for its end or choose another group or port",
-        args.to
+        to.private
     );
     Failure { sentence, exit: Exit::Failed }
 }
 
 /// What clap cannot see.
-fn check(args: &SendArgs, pace: RateArg) -> Result<(), Failure> {
+fn check(args: &SendArgs, to: Destination, pace: RateArg) -> Result<(), Failure> {
     if args.group.unlimited && pace == RateArg::Max {
         return Err(Failure::usage(
             "--rate max needs receivers that register, and --unlimited has none; set a rate",
         ));
     }
-    if args.announce.is_some_and(|announce| announce.port() != args.to.port()) {
+    if to.public.port() != to.private.port() {
         return Err(Failure::usage("--announce and --to must have the same port: receivers listen on one"));
     }
-    if args.announce.is_some_and(|announce| announce.is_ipv4() != args.to.is_ipv4()) {
+    if to.public.is_ipv4() != to.private.is_ipv4() {
         return Err(Failure::usage("--announce and --to must both be IPv4 or both IPv6"));
     }
-    if args.to.port() == 0 {
+    if to.private.port() == 0 {
         return Err(Failure::usage("--to must not have port 0"));
     }
     Ok(())
@@ -202,12 +230,18 @@ fn credit(args: &SendArgs, rate: BitRate) -> Span {
     rate.time_of_bytes(args.protocol.burst.0).clamp(least, most)
 }
 
-fn configure(args: &SendArgs, pace: RateArg, product: Product, server: SocketAddr) -> SenderConfig {
+fn configure(
+    args: &SendArgs,
+    to: Destination,
+    pace: RateArg,
+    product: Product,
+    server: SocketAddr,
+) -> SenderConfig {
     let protocol = &args.protocol;
-    let mut config = SenderConfig::new(product, server, args.to);
-    fit(&mut config, args);
-    let overhead: u16 = if args.to.is_ipv6() { 48 } else { 28 };
-    config.public = args.announce.unwrap_or(args.to);
+    let mut config = SenderConfig::new(product, server, to.private);
+    fit(&mut config, args, to);
+    let overhead: u16 = if to.private.is_ipv6() { 48 } else { 28 };
+    config.public = to.public;
     config.transmission = transmission();
     config.dtu_size = protocol.dtu_size.unwrap_or(config.dtu_size);
     let largest = u32::try_from(wire::block_size_for(config.datagram, 32)).unwrap_or(u32::MAX);
@@ -276,9 +310,9 @@ fn configure(args: &SendArgs, pace: RateArg, product: Product, server: SocketAdd
 }
 
 /// Makes datagrams fit the way, where it is known to be narrower than Ethernet.
-fn fit(config: &mut SenderConfig, args: &SendArgs) {
-    let headers = if args.to.is_ipv6() { 48 } else { 28 };
-    if let Ok(Some(mtu)) = farcast_net::path_mtu(args.to, &socket_options(&args.socket)) {
+fn fit(config: &mut SenderConfig, args: &SendArgs, to: Destination) {
+    let headers = if to.private.is_ipv6() { 48 } else { 28 };
+    if let Ok(Some(mtu)) = farcast_net::path_mtu(to.private, &socket_options(&args.socket)) {
         config.datagram = config.datagram.min((mtu as usize).saturating_sub(headers));
         config.dtu_size =
             u32::try_from(wire::dtu_size_for(config.datagram)).unwrap_or(config.dtu_size).max(4);
@@ -319,7 +353,7 @@ fn start_on_enter(start: Arc<AtomicBool>) {
     });
 }
 
-fn announce_plan(args: &SendArgs, outgoing: &Outgoing, name: &str, output: &Output) {
+fn announce_plan(args: &SendArgs, to: Destination, outgoing: &Outgoing, name: &str, output: &Output) {
     let files = outgoing.manifest().entries().iter().filter(|entry| entry.is_file()).count();
     let what = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
     let whom = match args.group.receivers.len() {
@@ -328,5 +362,5 @@ fn announce_plan(args: &SendArgs, outgoing: &Outgoing, name: &str, output: &Outp
         n => format!("{n} receivers"),
     };
     let size = size(outgoing.manifest().content_len());
-    output.line(&format!("sending {name} ({what}, {size}) to {}, for {whom}", args.to));
+    output.line(&format!("sending {name} ({what}, {size}) to {}, for {whom}", to.private));
 }

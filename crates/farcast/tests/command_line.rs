@@ -330,7 +330,7 @@ fn a_group_of_one_source_needs_its_source() {
 #[test]
 fn senders_to_accept_are_addresses_or_prefixes() {
     let place = Place::new();
-    for wrong in ["10.0.0.0/33", "host", "10.0.0.1,,"] {
+    for wrong in ["10.0.0.0/33", "host/24", "10.0.0.1,,"] {
         let command = place.receive_command("ant", &["--accept", wrong]);
         place.run("ant", command).assert_failed(2, &["an address or a prefix"]);
     }

@@ -1,5 +1,7 @@
 //! What `farcast send` shows: progress, events, the closing table.
 
+use std::net::SocketAddr;
+
 use farcast_core::{Span, Time};
 use farcast_files::Outgoing;
 use farcast_mftp::message::cancel;
@@ -21,6 +23,8 @@ pub(super) struct View<'a> {
     output: Output,
     progress: Option<Progress>,
     args: &'a SendArgs,
+    /// Where data goes.
+    to: SocketAddr,
     size: u64,
     data_began: Option<Time>,
     name: String,
@@ -30,7 +34,13 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn new(output: Output, args: &'a SendArgs, name: String, outgoing: &Outgoing) -> Self {
+    pub(super) fn new(
+        output: Output,
+        args: &'a SendArgs,
+        to: SocketAddr,
+        name: String,
+        outgoing: &Outgoing,
+    ) -> Self {
         let mut end = outgoing.manifest().head_len();
         let files = outgoing.manifest().entries().iter().filter(|entry| entry.is_file()).map(|entry| {
             end += entry.size();
@@ -40,6 +50,7 @@ impl<'a> View<'a> {
             output,
             progress: None,
             args,
+            to,
             size: outgoing.size(),
             data_began: None,
             name,
@@ -112,10 +123,10 @@ impl<'a> View<'a> {
             return failure(error.to_string());
         }
         match &report.outcome {
-            SenderOutcome::NoReceivers => failure(no_receivers(self.args, &report.sender)),
+            SenderOutcome::NoReceivers => failure(no_receivers(self.args, self.to, &report.sender)),
             SenderOutcome::GroupInUse { by } => failure(format!(
                 "{} is in use by a transmission from {by}; wait for its end or choose another group or port",
-                self.args.to
+                self.to
             )),
             SenderOutcome::Aborted { reason: cancel::ABORT_STATUS_TIMEOUT } if incomplete.is_empty() => failure(
                 "no receiver: who registered did not answer at its address; check the way from here to the receivers".into(),
@@ -217,8 +228,8 @@ fn quit_reason(reason: u32) -> String {
     }
 }
 
-fn no_receivers(args: &SendArgs, sender: &Sender) -> String {
-    let group = args.to.ip();
+fn no_receivers(args: &SendArgs, to: SocketAddr, sender: &Sender) -> String {
+    let group = to.ip();
     let missing = incomplete(sender, args.group.draft);
     if missing.iter().any(|one| one.contains("declined")) {
         return format!("no receiver takes part: {}", missing.join(", "));
@@ -227,8 +238,8 @@ fn no_receivers(args: &SendArgs, sender: &Sender) -> String {
         return format!(
             "{group} does not answer; check that `farcast receive --from {}` runs there and that no firewall drops \
              UDP port {} (`ping {group}`, `nft list ruleset`)",
-            args.to,
-            args.to.port()
+            to,
+            to.port()
         );
     }
     format!(
@@ -237,10 +248,10 @@ fn no_receivers(args: &SendArgs, sender: &Sender) -> String {
          between (--ttl); IGMP snooping without a querier on switches (`bridge mdb show`); firewalls (`nft list \
          ruleset`: UDP port {} and IGMP must pass); `tcpdump -ni IFACE host {group}` at a receiver shows \
          whether anything arrives",
-        args.to,
-        args.to,
+        to,
+        to,
         args.socket.ttl,
-        args.to.port()
+        to.port()
     )
 }
 
