@@ -19,7 +19,7 @@ use crate::partials::PartialsArgs;
 /// Deliver files reliably to many receivers over links that break ordinary transfer: satellites, polar modems,
 /// lossy multicast.
 #[derive(Parser, Debug)]
-#[command(name = "farcast", version, after_help = EXIT_CODES)]
+#[command(name = "farcast", version = env!("FARCAST_VERSION"), after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
