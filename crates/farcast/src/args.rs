@@ -60,11 +60,6 @@ Programs see FARCAST_PEER (the other end's address), FARCAST_ADDRESS, FARCAST_HU
 and FARCAST_DEVICE. The near end is the terminal (10.64.0.1), the far end the hub (10.0.0.1); forward runs from far to \
 near.
 
-Examples:
-  farcast emulate geo --far 'python3 -m http.server 8000' -- sh -c 'curl -O http://$FARCAST_PEER:8000/file'
-  farcast emulate leo --set link.forward.per=0.01 --shell
-  farcast emulate --control '{\"set\": {\"outage\": \"5 s\"}}'
-
 Exit codes: the near program's; 125 if farcast itself failed.";
 
 /// What is emulated, and what runs there.
@@ -83,26 +78,26 @@ pub(crate) struct EmulateArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// The seed of all random numbers: it fixes which packets are lost, not when programs send them.
-    #[arg(long, default_value_t = 1)]
+    #[arg(help_heading = "Conditions", long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Write what became of each packet to a file.
-    #[arg(long, value_name = "FILE.csv|FILE.parquet")]
+    #[arg(help_heading = "Records", long, value_name = "FILE.csv|FILE.parquet")]
     pub(crate) log: Option<PathBuf>,
     /// Write the packets of all hosts to a file for Wireshark or tshark.
-    #[arg(long, value_name = "FILE.pcapng")]
+    #[arg(help_heading = "Records", long, value_name = "FILE.pcapng")]
     pub(crate) trace: Option<PathBuf>,
     /// Write what came of the run to a file as one JSON object.
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(help_heading = "Records", long, value_name = "FILE.json")]
     pub(crate) report: Option<PathBuf>,
     /// Draw the run as a page: throughput, delay and losses of both ways.
-    #[arg(long, value_name = "FILE.html")]
+    #[arg(help_heading = "Records", long, value_name = "FILE.html")]
     pub(crate) timeline: Option<PathBuf>,
     /// Draw the timeline of a log that an earlier run wrote, and run nothing.
-    #[arg(long, value_name = "FILE.csv|FILE.parquet", requires = "timeline", conflicts_with_all = ["link", "far", "shell", "set", "log", "trace", "report", "list", "command"])]
+    #[arg(help_heading = "Records", long, value_name = "FILE.csv|FILE.parquet", requires = "timeline", conflicts_with_all = ["link", "far", "shell", "set", "log", "trace", "report", "list", "command"])]
     pub(crate) from: Option<PathBuf>,
     /// The run is invalid if more than 1 % of the packets leave later than this share of the round-trip time, or than
     /// 1 ms [default: 1 %].
-    #[arg(long, value_name = "SHARE")]
+    #[arg(help_heading = "Conditions", long, value_name = "SHARE")]
     pub(crate) late_share: Option<Probability>,
     /// Print errors only; programs print as they like.
     #[arg(long, short)]
@@ -137,34 +132,34 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// How many replications, each with random numbers of its own [default: 20].
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "until_precision")]
+    #[arg(help_heading = "Replications", long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "until_precision")]
     pub(crate) replications: Option<u64>,
     /// Run replications until the 95 % confidence interval of the mean completion time is so narrow, as in 2 %.
-    #[arg(long, value_name = "SHARE")]
+    #[arg(help_heading = "Replications", long, value_name = "SHARE")]
     pub(crate) until_precision: Option<Probability>,
     /// At most so many replications with --until-precision.
-    #[arg(long, default_value_t = 100_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = "Replications", long, default_value_t = 100_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) most: u64,
     /// The seed of all random numbers: the same seed gives the same results, on any number of threads.
-    #[arg(long, default_value_t = 1)]
+    #[arg(help_heading = "Replications", long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Threads [default: one for each core].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(help_heading = "Replications", long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     /// The memory that it may take [default: nine tenths of what the machine has available].
-    #[arg(long, value_name = "SIZE")]
+    #[arg(help_heading = "Replications", long, value_name = "SIZE")]
     pub(crate) memory: Option<Bytes>,
     /// Keep each receiver's completion time (in the JSON).
-    #[arg(long)]
+    #[arg(help_heading = "Replications", long)]
     pub(crate) per_receiver: bool,
     /// Write the packets of one replication to a file for Wireshark or tshark.
-    #[arg(long, value_name = "FILE.pcapng")]
+    #[arg(help_heading = "Packets", long, value_name = "FILE.pcapng")]
     pub(crate) trace: Option<PathBuf>,
     /// Draw one replication as a page: passes, NAKs, and who waited for what.
-    #[arg(long, value_name = "FILE.html")]
+    #[arg(help_heading = "Packets", long, value_name = "FILE.html")]
     pub(crate) timeline: Option<PathBuf>,
     /// Which replication --trace and --timeline show.
-    #[arg(long, default_value_t = 0, value_name = "INDEX")]
+    #[arg(help_heading = "Packets", long, default_value_t = 0, value_name = "INDEX")]
     pub(crate) replication: u64,
     /// Print every key of the scenario with its value in effect, and where that came from, and do nothing else.
     #[arg(long)]

@@ -5,6 +5,7 @@
 mod args;
 mod demo;
 mod emulate;
+mod help;
 mod hook;
 mod host;
 mod interrupt;
@@ -68,18 +69,27 @@ fn main() -> ExitCode {
 
 /// A command line that makes no sense, or asks for help.
 fn refused(error: &clap::Error) -> ExitCode {
-    let printed = error.print();
-    // Help is a result. What is wrong with the command line the exit code says too.
-    if error.exit_code() == 0 {
-        stdio::printed(printed);
-    }
     let emulates = std::env::args_os().nth(1).is_some_and(|command| command == "emulate");
-    match error.exit_code() {
-        0 if !stdio::lost() => ExitCode::SUCCESS,
-        0 => ExitCode::from(if emulates { emulate::OWN_FAILURE } else { Exit::Failed as u8 }),
-        _ if emulates => emulate::usage_exit(),
-        _ => ExitCode::from(Exit::Usage as u8),
+    let wrong = || if emulates { emulate::usage_exit() } else { ExitCode::from(Exit::Usage as u8) };
+    let printed = match help::asked(error, std::env::args_os().skip(1)) {
+        Some(Ok(mut command)) => command.print_help(),
+        Some(Err(sentence)) => {
+            output::error(&sentence);
+            return wrong();
+        }
+        None if error.exit_code() == 0 => error.print(),
+        None => {
+            // The exit code says so too.
+            let _ = error.print();
+            return wrong();
+        }
+    };
+    // Help is a result.
+    stdio::printed(printed);
+    if stdio::lost() {
+        return ExitCode::from(if emulates { emulate::OWN_FAILURE } else { Exit::Failed as u8 });
     }
+    ExitCode::SUCCESS
 }
 
 /// Why a command could not do its work: one sentence, and the exit code.

@@ -25,38 +25,38 @@ pub(crate) struct ReceiveArgs {
     #[arg(long)]
     pub(crate) once: bool,
     /// Hear this sender only, by address or host name (source-specific multicast; groups in 232.0.0.0/8 and ff3x::/32 need it).
-    #[arg(long, value_name = "HOST")]
+    #[arg(help_heading = "Senders", long, value_name = "HOST")]
     pub(crate) source: Option<Host>,
     /// Hear these senders only, by address, host name or prefix ("10.1.2.0/24"); what others send is dropped unread
     /// [default: all].
-    #[arg(long, value_name = "HOST,..", value_delimiter = ',')]
+    #[arg(help_heading = "Senders", long, value_name = "HOST,..", value_delimiter = ',')]
     pub(crate) accept: Vec<Accepted>,
     /// Keep existing files: a product that would replace one with other content is refused.
-    #[arg(long)]
+    #[arg(help_heading = "Files", long)]
     pub(crate) keep_existing: bool,
     /// Receive names with a leading dot too, such as .ssh or .profile; otherwise a product that has one is refused.
-    #[arg(long)]
+    #[arg(help_heading = "Files", long)]
     pub(crate) hidden: bool,
     /// When the disk is full, wait for room this long; what could not be stored is asked for again.
-    #[arg(long, default_value = "10 min", value_name = "TIME")]
+    #[arg(help_heading = "Files", long, default_value = "10 min", value_name = "TIME")]
     pub(crate) wait_for_room: Span,
     /// Do not wait until files are safe from a power loss.
-    #[arg(long)]
+    #[arg(help_heading = "Files", long)]
     pub(crate) no_sync: bool,
     /// Run this shell command when a product is complete; FARCAST_DIR, FARCAST_PRODUCT, FARCAST_SENDER tell about it.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) on_complete: Option<String>,
     /// Without any sign of the sender for this long, stop waiting for it; what came is kept for its return.
-    #[arg(long, default_value = "120 s", value_name = "TIME")]
+    #[arg(help_heading = "Senders", long, default_value = "120 s", value_name = "TIME")]
     pub(crate) patience: Span,
     /// Lose this part of what arrives, to try things ("5 %").
-    #[arg(long, default_value = "0 %", value_name = "PART")]
+    #[arg(help_heading = "Trials", long, default_value = "0 %", value_name = "PART")]
     pub(crate) simulate_loss: Probability,
     /// Drop what arrives instead of storing it (for benchmarks); the end is never a success.
     #[arg(long, hide = true)]
     pub(crate) discard: bool,
     /// The seed of simulated losses and of random answers [default: from the name].
-    #[arg(long)]
+    #[arg(help_heading = "Trials", long)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) quota: QuotaArgs,

@@ -19,9 +19,6 @@ pub(crate) struct SendArgs {
     /// is given.
     #[arg(long, value_name = "GROUP[:PORT]")]
     pub(crate) to: Endpoint,
-    /// Announce on this group instead, and send only data to --to.
-    #[arg(long, value_name = "GROUP[:PORT]")]
-    pub(crate) announce: Option<Endpoint>,
     /// What the slowest link on the way carries ("20 Mbit/s"), or "max": as fast as receivers acknowledge.
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<RateArg>,
@@ -32,6 +29,9 @@ pub(crate) struct SendArgs {
     pub(crate) group: GroupArgs,
     #[command(flatten)]
     pub(crate) protocol: ProtocolArgs,
+    /// Announce on this group instead, and send only data to --to.
+    #[arg(help_heading = "Network", long, value_name = "GROUP[:PORT]")]
+    pub(crate) announce: Option<Endpoint>,
     #[command(flatten)]
     pub(crate) socket: SocketArgs,
     #[command(flatten)]
@@ -88,11 +88,12 @@ pub(crate) struct ProtocolArgs {
     /// block, some of them before they are asked for where asking takes long.
     #[arg(long, value_name = "N|auto|off", default_value = "auto", value_parser = parity)]
     pub(crate) parity: ParityArg,
-    /// When the next pass begins: at once when something is missing, or after a whole Status Retry Timer.
-    #[arg(long, value_enum, default_value_t = PassWaitArg::Draft)]
+    /// When the next pass begins: at once when something is missing (draft), or after a whole Status Retry Timer (fixed),
+    /// as in the BGAN study.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = PassWaitArg::Draft)]
     pub(crate) pass_wait: PassWaitArg,
-    /// When receivers are asked what they miss.
-    #[arg(long, value_enum, default_value_t = NakTimingArg::EachBlock)]
+    /// When receivers are asked what they miss: after every block, or in the first pass at its end only.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = NakTimingArg::EachBlock)]
     pub(crate) nak_timing: NakTimingArg,
     /// Status Retry Timer: a time, "block+4rtt", or "measured" (one and a half round trips).
     #[arg(long, default_value = "measured", value_name = "TIMER", value_parser = status_retry)]
