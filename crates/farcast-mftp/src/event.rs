@@ -93,6 +93,8 @@ pub enum SenderOutcome {
     GroupInUse {
         /// Whose.
         by: SocketAddr,
+        /// Its Transmission Identifier.
+        transmission: u32,
     },
 }
 

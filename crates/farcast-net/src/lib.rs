@@ -19,6 +19,7 @@ mod sending;
 mod socket;
 mod ssm;
 mod store;
+mod waiting;
 mod way;
 
 pub use clock::Clock;
@@ -28,4 +29,5 @@ pub use receiving::{ReceiveNotice, ReceiveOptions, ReceiveReport, receive};
 pub use sending::{SendNotice, SendOptions, SendReport, send};
 pub use socket::{SocketOptions, path_mtu};
 pub use store::FileInfo;
+pub use waiting::{Waited, wait_until_free};
 pub use way::{wait_to_listen, wait_to_send};

@@ -20,7 +20,19 @@ struct Page {
 const PAGES: &[Page] = &[
     Page {
         command: "send",
-        main: &["paths", "to", "rate", "name", "receivers", "wait_for", "interface", "ttl", "json", "quiet"],
+        main: &[
+            "paths",
+            "to",
+            "rate",
+            "name",
+            "receivers",
+            "wait_for",
+            "wait",
+            "interface",
+            "ttl",
+            "json",
+            "quiet",
+        ],
         examples: "
   farcast send reports/ --to 239.255.1.1 --rate '20 Mbit/s' --receivers station-7,station-8
   farcast send image.iso --to 239.255.1.1 --rate max --wait-for 3

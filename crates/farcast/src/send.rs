@@ -9,23 +9,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::{BitRate, Span, Time};
 use farcast_files::{Outgoing, SourceError};
+use farcast_mftp::message::cancel;
 use farcast_mftp::{
     Group, Invited, NakTiming, Pace, PassWait, Product, Sender, SenderConfig, SenderEvent, SenderOutcome,
     Start, wire,
 };
-use farcast_net::{NetError, SendNotice, SendOptions, SocketOptions};
+use farcast_net::{NetError, SendNotice, SendOptions, SendReport, SocketOptions, Waited};
 use serde_json::json;
 
 use crate::args::{NakTimingArg, ParityArg, PassWaitArg, RateArg, SendArgs, SocketArgs};
 use crate::host::{Endpoint, Family, HostError};
-use crate::lock::Lock;
 use crate::output::Output;
 use crate::progress::{Progress, size};
 use crate::state::State;
 use crate::{Exit, Failure, outputs};
 
+mod turn;
 mod view;
 
+use turn::Turn;
 use view::View;
 
 const NO_RATE: &str = "--rate is missing: give what the slowest link on the way carries, such as --rate \"20 Mbit/s\" \
@@ -76,11 +78,48 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         outputs::log_outside(args.output.log.as_deref(), path, "which must not change while it is sent")?;
     }
     let mut output = Output::new(&args.output)?;
-    let outgoing = scan(args, &mut output)?;
+    let mut outgoing = scan(args, &mut output)?;
     let name = product_name(args);
     let (start, stop) = (Arc::new(AtomicBool::new(false)), crate::interrupt::interrupted()?);
     await_network(args, to, &mut output, &stop)?;
-    let _lock = Lock::take(&lock_name(args, to)).map_err(|owner| in_use(to, owner))?;
+    let mut turn = Turn::new(args, to.private);
+    let (_lock, waited) = turn.lock(&mut output, &stop)?;
+    if waited {
+        // What has changed meanwhile is sent as it is now.
+        outgoing = scan(args, &mut output)?;
+    }
+    if args.group.start_on_enter {
+        start_on_enter(Arc::clone(&start));
+    }
+    announce_plan(args, to, &outgoing, &name, &output);
+    loop {
+        let mut view = View::new(&mut output, args, to.private, name.clone(), &outgoing);
+        let mut report = transmit(args, (to, pace), outgoing, &name, (&start, &stop), &mut view)?;
+        let SenderOutcome::GroupInUse { by, transmission } = report.outcome else {
+            return view.close(&report);
+        };
+        match turn.after((by, transmission), view.rest(), &stop)? {
+            Waited::Free => {}
+            Waited::Over => return view.close(&report),
+            Waited::Stopped => {
+                report.outcome = SenderOutcome::Aborted { reason: cancel::ABORT_APPLICATION };
+                return view.close(&report);
+            }
+        }
+        await_network(args, to, &mut output, &stop)?;
+        outgoing = scan(args, &mut output)?;
+    }
+}
+
+/// Sends it once.
+fn transmit(
+    args: &SendArgs,
+    (to, pace): (Destination, RateArg),
+    outgoing: Outgoing,
+    name: &str,
+    (start, stop): (&AtomicBool, &AtomicBool),
+    view: &mut View<'_>,
+) -> Result<SendReport, Failure> {
     let mut state = State::load(outgoing.id(), to.private);
     let options = SendOptions {
         public: to.public,
@@ -89,12 +128,10 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         burst: burst(args, pace),
         remembered: state.done().to_vec(),
     };
-    if args.group.start_on_enter {
-        start_on_enter(Arc::clone(&start));
-    }
-    announce_plan(args, to, &outgoing, &name, &output);
-    let mut view = View::new(output, args, to.private, name.clone(), &outgoing);
+    let waits = args.group.wait.is_some();
     let mut observer = |now: Time, sender: &Sender, notice: &SendNotice<'_>| match notice {
+        // That is not the end yet.
+        SendNotice::Event(SenderEvent::Ended(SenderOutcome::GroupInUse { .. })) if waits => {}
         SendNotice::Event(event) => {
             if let SenderEvent::Done { client, .. } = event {
                 state.add(*client);
@@ -109,13 +146,13 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         secret,
         ..configure(args, to, pace, product, server)
     };
-    let report = farcast_net::send(outgoing, &name, &options, configure, (&start, &stop), &mut observer);
+    let report = farcast_net::send(outgoing, name, &options, configure, (start, stop), &mut observer);
     let report = report.map_err(Failure::of_net)?;
     let everyone = report.sender.members().all(|(_, member)| view::has_it(member, args.group.draft));
     if report.outcome == SenderOutcome::Finished && report.error.is_none() && everyone {
         state.forget();
     }
-    view.close(&report)
+    Ok(report)
 }
 
 /// Waits until there is a way to where is sent to, as long as receivers would be waited for.
@@ -138,18 +175,9 @@ fn await_network(
 }
 
 /// What only one sender of this host may have at a time: a group or receiver, as seen from one of our addresses.
-fn lock_name(args: &SendArgs, to: Destination) -> String {
-    let own = farcast_net::own_address(to.private, &socket_options(&args.socket));
-    format!("{}-{}", to.private, own.map_or_else(|_| "any".into(), |own| own.to_string()))
-}
-
-fn in_use(to: Destination, owner: Option<u32>) -> Failure {
-    let by = owner.map_or_else(String::new, |pid| format!(", process {pid}"));
-    let sentence = format!(
-        "{} is in use by another farcast send on this host{by}; wait for its end or choose another group or port",
-        to.private
-    );
-    Failure { sentence, exit: Exit::Failed }
+fn lock_name(args: &SendArgs, to: SocketAddr) -> String {
+    let own = farcast_net::own_address(to, &socket_options(&args.socket));
+    format!("{to}-{}", own.map_or_else(|_| "any".into(), |own| own.to_string()))
 }
 
 /// What clap cannot see.

@@ -8,6 +8,7 @@
 //! | `delivery.rs` | passes, blocks, status requests |
 //! | `answers.rs` | what receivers answer |
 //! | `ending.rs` | completion, abort |
+//! | `neighbourhood.rs` | other transmissions on the group |
 //! | `laggards.rs` | who is waited for, and for how long |
 //! | `members.rs`, `schedule.rs`, `flight.rs`, `pacer.rs`, `replies.rs` | the state that these share |
 
@@ -20,6 +21,7 @@ mod ending;
 mod flight;
 mod laggards;
 mod members;
+mod neighbourhood;
 mod pacer;
 mod registration;
 mod replies;
@@ -42,6 +44,7 @@ use delivery::{Progress, Step};
 use flight::Flight;
 use members::Members;
 pub use members::{Member, MemberState};
+pub use neighbourhood::Neighbourhood;
 use pacer::Pacer;
 use replies::{LongestTrip, Replies};
 use schedule::Schedule;
@@ -152,8 +155,8 @@ pub struct Sender {
     replies: Replies,
     /// Receivers without proofs that have shown where they are, before they were admitted.
     vouched: VecDeque<(ClientId, SocketAddr)>,
-    /// What was heard of another transmission on our group.
-    neighbour: Option<registration::Neighbour>,
+    /// What was heard of other transmissions on our group.
+    neighbourhood: Neighbourhood,
     /// When the only announcement so far left; later ones make the measure ambiguous.
     first_announce: Option<Time>,
     announced: u32,
@@ -187,7 +190,7 @@ impl Sender {
             round_trip: LongestTrip::default(),
             replies: Replies::new(config.pace),
             vouched: VecDeque::new(),
-            neighbour: None,
+            neighbourhood: Neighbourhood::default(),
             first_announce: None,
             announced: 0,
             moved_until: Time::ZERO,

@@ -14,31 +14,6 @@ use crate::message::{Announce, AnnounceOptions, Body, ClientId, GroupModel, Mess
 use crate::proof::{Proof, commitment, grant, terms};
 use crate::wire;
 
-/// What flows has so many datagrams, over at least this time, and pauses no longer than that.
-const FLOW: (u32, Span) = (8, Span::from_secs(1));
-const FLOW_PAUSE: Span = Span::from_secs(2);
-
-/// Another transmission that was heard on our group.
-#[derive(Clone, Debug)]
-pub(super) struct Neighbour {
-    of: (SocketAddr, u32),
-    first: Time,
-    last: Time,
-    heard: u32,
-}
-
-impl Neighbour {
-    /// Notes another of its datagrams; whether it flows.
-    fn hear(&mut self, now: Time) -> bool {
-        if now.since(self.last) > FLOW_PAUSE {
-            (self.first, self.heard) = (now, 0);
-        }
-        (self.last, self.heard) = (now, self.heard.saturating_add(1));
-        let (datagrams, time) = FLOW;
-        self.heard >= datagrams && now.since(self.first) >= time
-    }
-}
-
 /// How long those who had everything in an earlier run have, from the first announcement on, to confirm that they still
 /// have it.
 const CONFIRM_WAIT: Span = Span::from_secs(10);
@@ -216,30 +191,19 @@ impl Sender {
         }
     }
 
-    /// Another transmission's message. Data on our private group while we announce, and nobody is there for us, means that
-    /// the group is taken: if it flows, and not for one datagram that anyone may send. Who only announces takes nothing.
+    /// Another transmission's message. Data that flows on our private group while we announce, and nobody is there for us,
+    /// means that the group is taken.
     pub(super) fn foreign(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         let ours = self.config.private;
-        let data = matches!(message.body, Body::Data(_) | Body::StatusRequest(_));
-        if data
-            && from.destination == ours
+        if from.destination == ours
             && ours.ip().is_multicast()
             && self.phase == Phase::Announcing
-            && self.flows(now, (from.source, message.transmission))
+            && self.neighbourhood.hear(now, from.source, message)
             && self.members.active() == 0
         {
-            self.end(SenderOutcome::GroupInUse { by: from.source });
+            self.end(SenderOutcome::GroupInUse { by: from.source, transmission: message.transmission });
         }
         Err(Reject::OtherSession)
-    }
-
-    /// Notes data of another transmission on our group; whether it flows.
-    fn flows(&mut self, now: Time, theirs: (SocketAddr, u32)) -> bool {
-        let gone = |n: &Neighbour| n.of != theirs && now.since(n.last) > FLOW_PAUSE;
-        if self.neighbour.as_ref().is_none_or(gone) {
-            self.neighbour = Some(Neighbour { of: theirs, first: now, last: now, heard: 0 });
-        }
-        self.neighbour.as_mut().filter(|n| n.of == theirs).is_some_and(|n| n.hear(now))
     }
 
     pub(super) fn try_start(&mut self, now: Time) {

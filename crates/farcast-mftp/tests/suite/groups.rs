@@ -244,7 +244,7 @@ fn a_group_in_use_is_left_alone() {
         let session = session.run();
         session.assert_complete();
         let ended = told.borrow().last().map(|(_, event)| event.clone());
-        let expected = SenderEvent::Ended(SenderOutcome::GroupInUse { by: server() });
+        let expected = SenderEvent::Ended(SenderOutcome::GroupInUse { by: server(), transmission: 1 });
         assert_eq!(ended, Some(expected), "opened at {opens}");
     }
 }

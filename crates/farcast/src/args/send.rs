@@ -61,6 +61,10 @@ pub(crate) struct GroupArgs {
     /// Begin when Enter is pressed.
     #[arg(long)]
     pub(crate) start_on_enter: bool,
+    /// Where another sender has the group, wait until it is free, as long as it takes or this long at most, instead of
+    /// giving up.
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = WITHOUT_END, value_parser = wait)]
+    pub(crate) wait: Option<Span>,
     /// Give up when nobody has registered by then.
     #[arg(long, default_value = "180 s", value_name = "TIME")]
     pub(crate) announce_time: Span,
@@ -154,6 +158,19 @@ pub(crate) enum NakTimingArg {
     EachBlock,
     /// At the end of the first pass, after each block later, as in the BGAN study.
     EndOfFirstPass,
+}
+
+/// What `--wait` alone means.
+const WITHOUT_END: &str = "without end";
+
+/// How long is waited for the group at most.
+fn wait(text: &str) -> Result<Span, String> {
+    if text == WITHOUT_END {
+        return Ok(Span::MAX);
+    }
+    let wrong =
+        "it must be a time, as in \"10 min\"; to wait as long as it takes, write --wait behind the paths";
+    text.parse().map_err(|_| wrong.into())
 }
 
 /// A size of DTUs: a quantity, or a number of bytes.

@@ -9,6 +9,7 @@ use farcast_mftp::{ClientId, Member, MemberState, Phase, Sender, SenderEvent, Se
 use farcast_net::{SendNotice, SendReport};
 use serde_json::{Value, json};
 
+use super::turn;
 use crate::args::SendArgs;
 use crate::output::Output;
 use crate::progress::{MOST_LINES, Progress, percent, rate, size, time_left};
@@ -20,7 +21,7 @@ const REPORT_EVERY: Span = Span::from_secs(1);
 
 /// What the person at the sender sees.
 pub(super) struct View<'a> {
-    output: Output,
+    output: &'a mut Output,
     progress: Option<Progress>,
     args: &'a SendArgs,
     /// Where data goes.
@@ -35,7 +36,7 @@ pub(super) struct View<'a> {
 
 impl<'a> View<'a> {
     pub(super) fn new(
-        output: Output,
+        output: &'a mut Output,
         args: &'a SendArgs,
         to: SocketAddr,
         name: String,
@@ -60,13 +61,13 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn observe(&mut self, now: Time, sender: &Sender, event: Option<&SenderEvent>) {
-        let progress = self.progress.get_or_insert_with(|| Progress::new(&self.output));
+        let progress = self.progress.get_or_insert_with(|| Progress::new(self.output));
         let Some(event) = event else {
             let (prefix, message, done) = bar(now, sender, self.data_began, &self.files);
             let shown = progress.shows_lines();
             let lines =
                 if shown { receiver_lines(now, sender, self.data_began, self.size) } else { Vec::new() };
-            progress.update(&self.output, now, (&prefix, &message), done, &lines);
+            progress.update(self.output, now, (&prefix, &message), done, &lines);
             if now >= self.next_report {
                 self.next_report = now + REPORT_EVERY;
                 self.output.event("progress", progress_fields(now, sender, self.data_began));
@@ -77,7 +78,7 @@ impl<'a> View<'a> {
             self.data_began = Some(now);
         }
         if let Some(line) = describe(sender, event) {
-            progress.line(&self.output, &line);
+            progress.line(self.output, &line);
         }
         let (kind, fields) = fields(sender, event);
         self.output.event(kind, fields);
@@ -105,15 +106,21 @@ impl<'a> View<'a> {
             SendNotice::Event(_) | SendNotice::Tick => return,
         };
         if let Some(progress) = &mut self.progress {
-            progress.line(&self.output, &line);
+            progress.line(self.output, &line);
         }
         self.output.event(kind, fields);
     }
 
-    pub(super) fn close(mut self, report: &SendReport) -> Result<Exit, Failure> {
-        if let Some(progress) = &mut self.progress {
+    /// Takes the progress away, for others to show theirs.
+    pub(super) fn rest(&mut self) -> &mut Output {
+        if let Some(mut progress) = self.progress.take() {
             progress.clear();
         }
+        self.output
+    }
+
+    pub(super) fn close(mut self, report: &SendReport) -> Result<Exit, Failure> {
+        self.rest();
         let incomplete: Vec<String> = incomplete(&report.sender, self.args.group.draft);
         let exit = exit_code(report, &incomplete);
         self.output.event("summary", summary(report, &self.name, self.size, exit, self.args.group.draft));
@@ -124,10 +131,7 @@ impl<'a> View<'a> {
         }
         match &report.outcome {
             SenderOutcome::NoReceivers => failure(no_receivers(self.args, self.to, &report.sender)),
-            SenderOutcome::GroupInUse { by } => failure(format!(
-                "{} is in use by a transmission from {by}; wait for its end or choose another group or port",
-                self.to
-            )),
+            SenderOutcome::GroupInUse { by, .. } => failure(turn::refusal(self.args, self.to, &turn::other(*by))),
             SenderOutcome::Aborted { reason: cancel::ABORT_STATUS_TIMEOUT } if incomplete.is_empty() => failure(
                 "no receiver: who registered did not answer at its address; check the way from here to the receivers".into(),
             ),

@@ -1,0 +1,96 @@
+//! Waiting until a group is free of another's data.
+
+use std::io::IoSliceMut;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use farcast_core::{Span, Time};
+use farcast_mftp::{Neighbourhood, wire};
+use quinn_udp::RecvMeta;
+
+use crate::clock::Clock;
+use crate::error::NetError;
+use crate::socket::{Endpoint, SocketOptions};
+
+/// How often is listened: at a fast neighbour's pace there would be no end of it.
+const LISTEN_EVERY: Span = Span::from_millis(100);
+/// What came since the last time; the rest of what a fast neighbour sends tells no more.
+const KERNEL_BUFFER: usize = 1 << 18;
+/// A slot holds what the kernel joins to one datagram.
+const SLOT_LEN: usize = 1 << 16;
+const SLOTS: usize = 8;
+/// How often the socket is read at a time, at most.
+const HEARINGS: usize = 64;
+
+/// How waiting for something ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waited {
+    /// It is there.
+    Free,
+    /// The time was over before.
+    Over,
+    /// It was stopped before.
+    Stopped,
+}
+
+/// Waits until `group` is free as a sender sees it, which has ended because of the transmission `(by, identifier)`
+/// ([`GroupInUse`](farcast_mftp::SenderOutcome::GroupInUse)): until nothing flows there any more, for at most `limit`, or
+/// until `stop` is set, which is taken back. `tick` is called ten times a second.
+///
+/// # Errors
+/// The group cannot be listened to.
+pub fn wait_until_free(
+    group: SocketAddr,
+    options: &SocketOptions,
+    (by, transmission): (SocketAddr, u32),
+    limit: Span,
+    stop: &AtomicBool,
+    tick: &mut dyn FnMut(),
+) -> Result<Waited, NetError> {
+    let clock = Clock::start();
+    let options = SocketOptions { receive_buffer: KERNEL_BUFFER, ..options.clone() };
+    let endpoint = Endpoint::listener(group, None, &options)?;
+    let mut neighbourhood = Neighbourhood::of(clock.now(), by, transmission);
+    let mut buffer = vec![0; SLOTS * SLOT_LEN];
+    loop {
+        listen(&endpoint, &clock, &mut buffer, &mut neighbourhood)?;
+        let now = clock.now();
+        if stop.swap(false, Ordering::Relaxed) {
+            return Ok(Waited::Stopped);
+        }
+        if neighbourhood.is_free(now) {
+            return Ok(Waited::Free);
+        }
+        if now >= Time::ZERO + limit {
+            return Ok(Waited::Over);
+        }
+        tick();
+        let _ = clock.wait(&[], now + LISTEN_EVERY).map_err(NetError::socket("wait for the network"))?;
+    }
+}
+
+/// Hears what has come.
+fn listen(
+    endpoint: &Endpoint,
+    clock: &Clock,
+    buffer: &mut [u8],
+    neighbourhood: &mut Neighbourhood,
+) -> Result<(), NetError> {
+    for _ in 0..HEARINGS {
+        let mut meta = [RecvMeta::default(); SLOTS];
+        let mut slots: Vec<IoSliceMut<'_>> = buffer.chunks_mut(SLOT_LEN).map(IoSliceMut::new).collect();
+        let count = endpoint.receive(&mut slots, &mut meta)?;
+        for (slot, meta) in slots.iter().zip(&meta[..count]) {
+            for datagram in slot[..meta.len].chunks(meta.stride.max(1)) {
+                // Whatever else is sent to the group has no part in it.
+                if let Ok(packet) = wire::decode(datagram) {
+                    neighbourhood.hear(clock.now(), meta.addr, &packet.message);
+                }
+            }
+        }
+        if count < SLOTS {
+            break;
+        }
+    }
+    Ok(())
+}
