@@ -74,6 +74,11 @@ pub struct Options {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Happening {
+    /// The first segments say how long the list of files is.
+    ListLength {
+        /// The segments that it takes.
+        segments: u32,
+    },
     /// The list of files is complete; [`Incoming::manifest`] gives it.
     ManifestKnown {
         /// Segments that need not be received because files below the directory already have their content, in
@@ -286,7 +291,11 @@ impl Incoming {
             let mut prefix = [0; PREFIX_LEN];
             self.read_spool(&mut prefix, 0)?;
             match Manifest::head_len_of(&prefix) {
-                Ok(len) if len <= self.geometry.size => self.head_len = Some(len),
+                Ok(len) if len <= self.geometry.size => {
+                    self.head_len = Some(len);
+                    let segments = self.geometry.touching(&(0..len)).map_or(0, Run::count);
+                    self.happenings.push(Happening::ListLength { segments });
+                }
                 _ => self.refuse_head(PREFIX_LEN as u64)?,
             }
         }

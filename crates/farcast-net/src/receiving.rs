@@ -85,6 +85,11 @@ pub enum ReceiveNotice<'a> {
         /// Segments that are there already.
         held: u32,
     },
+    /// What was there already, under the names of files that are sent, was compared with them.
+    Compared {
+        /// Segments that need not come.
+        found: u32,
+    },
     /// The list of files is known.
     Files(&'a Arc<[FileInfo]>),
     /// A file is complete, verified, and has its final name.

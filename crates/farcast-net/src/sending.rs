@@ -82,6 +82,8 @@ pub struct SendReport {
     pub data_duration: Span,
     /// Datagrams that were no MFTP.
     pub malformed: u64,
+    /// UDP payload of all that was heard, octets.
+    pub heard: u64,
 }
 
 /// Sends `outgoing`. `configure` makes the engine's settings from the product and our own address; `start` begins
@@ -124,6 +126,7 @@ pub fn send(
         batch: Batch::new(),
         buffer: vec![0; SLOTS * SLOT_LEN],
         malformed: 0,
+        heard: 0,
         outcome: None,
         error: None,
         news: true,
@@ -149,6 +152,7 @@ pub fn send(
         duration: end.since(Time::ZERO),
         data_duration: driver.data_began.map_or(Span::ZERO, |began| end.since(began)),
         malformed: driver.malformed,
+        heard: driver.heard,
         sender: driver.sender,
     })
 }
@@ -161,6 +165,7 @@ struct Driver<'a> {
     batch: Batch,
     buffer: Vec<u8>,
     malformed: u64,
+    heard: u64,
     outcome: Option<SenderOutcome>,
     error: Option<NetError>,
     /// Whether there is news of the interfaces.
@@ -310,6 +315,7 @@ impl Driver<'_> {
         for (slot, meta) in meta[..count].iter().enumerate() {
             let from = Arrival::new(meta.addr, endpoint.local());
             let bytes = &self.buffer[slot * SLOT_LEN..][..meta.len];
+            self.heard += meta.len as u64;
             for datagram in bytes.chunks(meta.stride.max(1)) {
                 match wire::decode(datagram) {
                     // What is turned down is counted by the engine, by reason.

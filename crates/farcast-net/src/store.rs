@@ -59,6 +59,7 @@ impl Arena {
 enum Job {
     Open { session: u64, offer: Box<Offer>, dir: PathBuf, options: Options },
     Steps(Arena),
+    Compare,
     Finish,
     Close,
     Discard,
@@ -78,8 +79,17 @@ pub struct FileInfo {
 
 /// What the store answers.
 pub(crate) enum Reply {
-    /// The product is open; these segments are there already.
-    Opened(Bitmap),
+    /// The product is open.
+    Opened {
+        /// These segments are there already.
+        held: Bitmap,
+        /// Something else is there that may be an older version.
+        earlier: bool,
+    },
+    /// The list of files takes so many segments.
+    ListLength(u32),
+    /// What is there was compared with the list of files: these segments are there now.
+    Compared(Bitmap),
     /// The list of files is known.
     Manifest { newly_held: Vec<Run>, files: Arc<[FileInfo]> },
     /// These files of the list have their final names.
@@ -170,6 +180,10 @@ impl Store {
     pub(crate) fn open(&mut self, offer: Offer, dir: PathBuf, options: Options) {
         self.session += 1;
         let _ = self.jobs.send(Job::Open { session: self.session, offer: Box::new(offer), dir, options });
+    }
+
+    pub(crate) fn compare(&self) {
+        let _ = self.jobs.send(Job::Compare);
     }
 
     pub(crate) fn finish(&self) {

@@ -249,6 +249,10 @@ impl View<'_> {
                     self.output.event("files", json!({ "files": list }));
                 }
             }
+            ReceiveNotice::Compared { found } => {
+                self.say(&format!("compared with what is here: {found} segments need not come"));
+                self.output.event("compared", json!({ "segments": found }));
+            }
             ReceiveNotice::FileDone { path } => self.file_done(path),
             ReceiveNotice::Damaged { path, segments } => {
                 let what = path.unwrap_or("the list of files");

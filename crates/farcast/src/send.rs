@@ -24,6 +24,7 @@ use crate::progress::{Progress, size};
 use crate::state::State;
 use crate::{Exit, Failure, outputs};
 
+mod closing;
 mod turn;
 mod view;
 
@@ -142,9 +143,12 @@ fn transmit(
         notice => view.way(notice),
     };
     let secret = if args.group.draft { None } else { Some(crate::state::random_secret()?) };
-    let configure = |product: Product, server: SocketAddr| SenderConfig {
-        secret,
-        ..configure(args, to, pace, product, server)
+    let list = outgoing.manifest().head_len();
+    let configure = |product: Product, server: SocketAddr| {
+        let config = configure(args, to, pace, product, server);
+        // Receivers that have an older version compare it with that.
+        let list_segments = u32::try_from(list.div_ceil(config.dtu_size.into())).unwrap_or(u32::MAX);
+        SenderConfig { secret, list_segments, ..config }
     };
     let report = farcast_net::send(outgoing, name, &options, configure, (start, stop), &mut observer);
     let report = report.map_err(Failure::of_net)?;

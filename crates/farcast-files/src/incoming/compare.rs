@@ -47,18 +47,28 @@ impl Incoming {
     /// known.
     ///
     /// # Errors
-    /// As of [`store`](Self::store).
+    /// As of [`store`](Self::store); [`take_happenings`](Self::take_happenings) gives what did happen before it.
     pub fn compare(&mut self) -> Result<Vec<Happening>, StoreError> {
         let mut happenings = self.take_happenings();
+        let compared = self.compare_files(&mut happenings);
+        if let Err(error) = compared {
+            happenings.append(&mut self.happenings);
+            self.happenings = happenings;
+            return Err(error);
+        }
+        Ok(happenings)
+    }
+
+    fn compare_files(&mut self, happenings: &mut Vec<Happening>) -> Result<(), StoreError> {
         for file in 0..self.delivery.as_ref().map_or(0, |delivery| delivery.files.len()) {
             let Some(delivery) = self.delivery.as_ref().filter(|delivery| !delivery.is_done(file)) else {
                 continue;
             };
             if let Some((older, known)) = delivery.earlier(file) {
-                self.take_over(&older, &known, &mut happenings)?;
+                self.take_over(&older, &known, happenings)?;
             }
         }
-        Ok(happenings)
+        Ok(())
     }
 
     /// Stores the segments that lie wholly in what is `known`, as long as it can still be read.

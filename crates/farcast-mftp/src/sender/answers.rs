@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 
 use farcast_core::engine::Reject;
-use farcast_core::{Bitmap, Span, Time};
+use farcast_core::{Bitmap, Run, Span, Time};
 
 use super::members::MemberState;
 use super::{Phase, Sender, Timer};
@@ -161,6 +161,13 @@ impl Sender {
     /// Schedules what is missing, and begins the next pass if that may begin; how many DTUs are newly scheduled.
     fn schedule_nak(&mut self, now: Time, pass: u32, block: u32, missing: &Bitmap, parity_held: u32) -> u32 {
         let len = self.geometry.block_len(block);
+        if let Some(asked) = &mut self.progress.asked {
+            let first = block * self.geometry.block_size();
+            let of = |run: Run| Run::new(first + run.first(), run.count())?.clip(first, first + len);
+            for run in missing.iter_runs().filter_map(of) {
+                asked.insert_run(run);
+            }
+        }
         let scheduled = self.schedule.nak(block, len, pass, missing, parity_held);
         self.stats.scheduled += u64::from(scheduled);
         if self.phase != Phase::Waiting {

@@ -33,6 +33,16 @@ pub(super) struct Listing {
 }
 
 impl Sender {
+    /// Segments that were never sent, because all who took part held them.
+    pub fn left_out(&self) -> u32 {
+        self.progress.asked.as_ref().map_or(0, |asked| asked.len() - asked.count())
+    }
+
+    /// Whether receivers compare what they have with the list of files before anything else is sent.
+    pub fn compares(&self) -> bool {
+        self.progress.listing.is_some()
+    }
+
     /// Whether there is a list to compare with, whose first segment can tell how long it is.
     pub(super) fn can_list(&self) -> bool {
         self.config.list_segments > 0 && u32::from(self.geometry.dtu_size()) >= LEAST_DTU
@@ -45,6 +55,9 @@ impl Sender {
         let Some(all) = Run::new(0, segments).filter(|_| compared) else { return false };
         let mut wanted = Bitmap::new(segments);
         wanted.insert_run(all);
+        if let Some(asked) = &mut self.progress.asked {
+            asked.insert_run(all);
+        }
         self.progress.listing = Some(Listing { wanted, since: now, sending: false, rounds: 0 });
         self.send_list(now);
         true

@@ -51,6 +51,8 @@ pub(super) struct Progress {
     /// Parity symbols that follow the block's DTUs.
     behind: Option<Run>,
     pub(super) last_request: Option<Request>,
+    /// What was sent or asked for, where nothing else is sent.
+    pub(super) asked: Option<farcast_core::Bitmap>,
     /// The list of files, where it is sent before the first pass.
     pub(super) listing: Option<super::comparing::Listing>,
     /// Rounds in which an open-unlimited group asked for nothing.
@@ -85,6 +87,7 @@ impl Default for Progress {
             parity: 0,
             behind: None,
             last_request: None,
+            asked: None,
             listing: None,
             silent_rounds: 0,
             heard: false,
@@ -125,6 +128,7 @@ impl Sender {
         self.events.push_back(SenderEvent::Started { receivers, restart });
         self.timers.set(Timer::TransferLimit as usize, now + self.config.transfer_limit);
         self.schedule = Schedule::new(restart);
+        self.progress.asked = restart.then(|| farcast_core::Bitmap::new(self.geometry.segments()));
         // The end of the list asks what is missing.
         if restart && self.begin_listing(now) {
             return;

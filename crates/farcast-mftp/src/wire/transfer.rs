@@ -27,7 +27,7 @@ pub(super) fn decode_data(datagram: &[u8]) -> Result<(Data, Range<usize>), Decod
     let (mut pass, mut block, mut number, mut payload) = (None, None, None, None);
     while let Some(p) = reader.next()? {
         match p.kind {
-            kind::PASS_NUMBER => set(&mut pass, p, p.ordinal()? + 1)?,
+            kind::PASS_NUMBER => set(&mut pass, p, p.integer()?)?,
             kind::BLOCK_NUMBER => set(&mut block, p, p.ordinal()?)?,
             kind::DTU_NUMBER => set(&mut number, p, (DataKind::Source, p.ordinal()?))?,
             kind::PARITY_SYMBOL => set(&mut number, p, (DataKind::Parity, p.ordinal()?))?,

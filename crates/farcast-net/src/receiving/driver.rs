@@ -67,6 +67,7 @@ pub(super) struct Counts {
 /// What the store is to do behind everything that it was handed.
 pub(super) enum Due {
     Open(Box<Offer>),
+    Compare,
     Finish,
     Close,
     Discard,
@@ -160,6 +161,7 @@ impl<'a> Driver<'a> {
         for due in std::mem::take(&mut self.due) {
             match due {
                 Due::Open(offer) => self.store.open(*offer, self.options.into.clone(), self.options.files),
+                Due::Compare => self.store.compare(),
                 Due::Finish => self.store.finish(),
                 Due::Close => self.store.close(),
                 Due::Discard => self.store.discard(),
@@ -237,6 +239,7 @@ impl<'a> Driver<'a> {
                         arena.steps.push(Step::Decode { block: *block });
                     }
                 }
+                ReceiverEvent::Compare => self.due.push(Due::Compare),
                 // Behind everything that is still to be stored.
                 ReceiverEvent::Complete => self.due.push(Due::Finish),
                 ReceiverEvent::Offered(offer) => self.offered(offer),

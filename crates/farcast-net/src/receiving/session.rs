@@ -61,13 +61,16 @@ impl Driver<'_> {
     pub(super) fn on_reply(&mut self, reply: Reply) {
         let now = self.clock.now();
         match reply {
-            Reply::Opened(held) => self.opened(now, held),
+            Reply::Opened { held, earlier } => self.opened(now, held, earlier),
+            Reply::ListLength(segments) => self.engine.list_is(segments),
+            Reply::Compared(held) => self.compared(now, &held),
             Reply::Manifest { newly_held, files } => {
                 let mut map = Bitmap::new(self.engine.have().map_or(0, Bitmap::len));
                 for run in newly_held {
                     map.insert_run(run);
                 }
                 self.engine.held(&map);
+                self.engine.listed();
                 self.notice(&ReceiveNotice::Files(&files));
                 if let Some(session) = &mut self.session {
                     session.held += map.count();
@@ -101,13 +104,28 @@ impl Driver<'_> {
         }
     }
 
-    fn opened(&mut self, now: Time, held: Bitmap) {
+    /// What is there already was compared with what is sent.
+    fn compared(&mut self, now: Time, held: &Bitmap) {
+        let before = self.engine.have().map_or(0, Bitmap::count);
+        self.engine.compared(now, held);
+        let found = self.engine.have().map_or(0, Bitmap::count).saturating_sub(before);
+        if let Some(session) = &mut self.session {
+            session.held += found;
+        }
+        self.notice(&ReceiveNotice::Compared { found });
+    }
+
+    fn opened(&mut self, now: Time, held: Bitmap, earlier: bool) {
         let Some(mut session) = self.session.take() else { return };
         session.held = held.count();
         let notice = ReceiveNotice::Joined { offer: &session.offer, held: session.held };
         (self.observer)(now, &self.engine, &notice);
         self.session = Some(session);
-        self.engine.accept(now, held);
+        if earlier && held.is_empty() {
+            self.engine.accept_comparing(now);
+        } else {
+            self.engine.accept(now, held);
+        }
     }
 
     /// These segments have to come again.

@@ -136,13 +136,14 @@ impl Worker {
                 self.close();
                 self.failed = false;
                 if self.discard {
-                    return self.answer.send(Reply::Opened(Bitmap::new(0)));
+                    return self.answer.send(Reply::Opened { held: Bitmap::new(0), earlier: false });
                 }
                 if let Err(error) = self.open(&offer, &dir, options) {
                     self.failed_or_full(error, Retry::Open { offer, dir, options });
                 }
             }
             Job::Steps(arena) => self.arena(arena),
+            Job::Compare => self.compare(),
             Job::Finish => self.finish(),
             Job::Close => self.close(),
             Job::Discard => self.discard(),
@@ -157,8 +158,9 @@ impl Worker {
         let mut product = open(offer, dir, options)?;
         let early = product.incoming.take_happenings();
         let held = product.incoming.held().clone();
+        let earlier = product.incoming.has_earlier(&offer.name);
         self.product = Some(product);
-        self.answer.send(Reply::Opened(held));
+        self.answer.send(Reply::Opened { held, earlier });
         self.tell(early);
         Ok(())
     }
@@ -224,6 +226,19 @@ impl Worker {
         Ok(())
     }
 
+    /// Takes what is there already from older versions. What that meets is met again, and told, when it is received.
+    fn compare(&mut self) {
+        let Some(product) = self.product.as_mut().filter(|_| self.no_room.is_none()) else {
+            return self.answer.send(Reply::Compared(Bitmap::new(0)));
+        };
+        let happenings = product.incoming.compare().unwrap_or_default();
+        let early = product.incoming.take_happenings();
+        let held = product.incoming.held().clone();
+        self.tell(happenings);
+        self.tell(early);
+        self.answer.send(Reply::Compared(held));
+    }
+
     fn decode(&mut self, block: u32) -> Result<(), NetError> {
         let Some(Product { incoming, parity: Some(parity), .. }) = &mut self.product else { return Ok(()) };
         let mut happenings = Vec::new();
@@ -278,6 +293,7 @@ impl Worker {
                     let path = index.and_then(|index| entries.get(index)).map(|entry| text(&entry.path));
                     self.answer.send(Reply::Damaged { path, lost });
                 }
+                Happening::ListLength { segments } => self.answer.send(Reply::ListLength(segments)),
                 Happening::Dropped { lost } => self.answer.send(Reply::Lost(vec![lost])),
                 _ => {}
             }

@@ -36,6 +36,9 @@ pub(crate) struct SendArgs {
     pub(crate) socket: SocketArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    /// Say at the end what was sent and what was left out.
+    #[arg(help_heading = "Output", long)]
+    pub(crate) stats: bool,
 }
 
 /// Who receives, and when it begins.

@@ -9,11 +9,11 @@ use farcast_mftp::{ClientId, Member, MemberState, Phase, Sender, SenderEvent, Se
 use farcast_net::{SendNotice, SendReport};
 use serde_json::{Value, json};
 
+use super::closing::{closing_table, part_of, stats_table, summary};
 use super::turn;
 use crate::args::SendArgs;
 use crate::output::Output;
-use crate::progress::{MOST_LINES, Progress, percent, rate, size, time_left};
-use crate::table::{Align, Table};
+use crate::progress::{MOST_LINES, Progress, percent, rate, time_left};
 use crate::{Exit, Failure};
 
 /// Between reports of progress for programs.
@@ -125,6 +125,9 @@ impl<'a> View<'a> {
         let exit = exit_code(report, &incomplete);
         self.output.event("summary", summary(report, &self.name, self.size, exit, self.args.group.draft));
         self.output.result(&closing_table(report, self.size, self.args.group.draft));
+        if self.args.stats {
+            self.output.result(&format!("\n{}", stats_table(report, self.size)));
+        }
         let failure = |sentence: String| Err(Failure { sentence, exit });
         if let Some(error) = &report.error {
             return failure(error.to_string());
@@ -165,7 +168,7 @@ fn exit_code(report: &SendReport, incomplete: &[String]) -> Exit {
 }
 
 /// The outcome for programs.
-fn outcome_word(outcome: &SenderOutcome) -> &'static str {
+pub(super) fn outcome_word(outcome: &SenderOutcome) -> &'static str {
     match outcome {
         SenderOutcome::Finished => "finished",
         SenderOutcome::NoReceivers => "no_receivers",
@@ -192,7 +195,7 @@ fn incomplete(sender: &Sender, draft: bool) -> Vec<String> {
 }
 
 /// How a receiver stands, in words.
-fn standing(member: &Member, draft: bool) -> String {
+pub(super) fn standing(member: &Member, draft: bool) -> String {
     match (&member.state, member.replaced) {
         (MemberState::Done, Some(address)) => {
             format!("done, but the one at {address} that had its name before did not get everything")
@@ -284,6 +287,9 @@ fn describe(sender: &Sender, event: &SenderEvent) -> Option<String> {
         }
         SenderEvent::Refused { address, .. } => format!("refused: {address}, which is not in --receivers"),
         SenderEvent::Started { receivers, restart: false } => format!("data begins, {receivers} receivers"),
+        SenderEvent::Started { receivers, .. } if sender.compares() => {
+            format!("{receivers} receivers compare what they have; what all of them have is left out")
+        }
         SenderEvent::Started { receivers, restart: true } => {
             format!("going on where an earlier run stopped, {receivers} receivers")
         }
@@ -341,6 +347,7 @@ fn bar(
             let registered = sender.members().filter(|(_, m)| m.is_active()).count();
             ("announcing".into(), format!("{registered} registered"), (0, 1))
         }
+        Phase::Waiting if pass == 0 => ("comparing".into(), "receivers look what they have".into(), (0, 1)),
         Phase::Waiting => (format!("pass {pass}"), "waiting for answers".into(), (1, 1)),
         Phase::Completing | Phase::Ended => ("closing".into(), String::new(), (1, 1)),
         _ => {
@@ -409,113 +416,7 @@ fn progress_fields(now: Time, sender: &Sender, began: Option<Time>) -> Value {
 }
 
 /// Bytes of all datagrams with their UDP and IP headers.
-fn wire_bytes(sender: &Sender) -> u64 {
+pub(super) fn wire_bytes(sender: &Sender) -> u64 {
     let stats = sender.stats();
     stats.bytes + stats.datagrams * if sender.is_ipv6() { 48 } else { 28 }
-}
-
-fn closing_table(report: &SendReport, size_bytes: u64, draft: bool) -> String {
-    let stats = report.sender.stats();
-    let wire = wire_bytes(&report.sender);
-    let mut table = Table::new(&[
-        ("receiver", Align::Left),
-        ("state", Align::Left),
-        ("time", Align::Right),
-        ("asked again", Align::Right),
-        ("loss", Align::Right),
-        ("NAKs", Align::Right),
-    ]);
-    let sent: u64 = stats.dtus_per_pass.iter().sum();
-    for (_, member) in report.sender.members() {
-        let time = member.done_at.map_or_else(|| "-".into(), |at| at.since(Time::ZERO).to_string());
-        table.row([
-            member.label.clone(),
-            standing(member, draft),
-            time,
-            format!("{} DTUs", member.naked_dtus),
-            percent(member.naked_dtus.min(sent), sent),
-            member.naks.to_string(),
-        ]);
-    }
-    let passes = stats.dtus_per_pass.len();
-    let (table, whole) = (table.render(), size(size_bytes));
-    let Some(brought) = brought(&report.sender, size_bytes) else {
-        let nothing = "no data was sent";
-        return format!(
-            "{table}\n\n{whole} in {}, {nothing}, {} on the wire, -",
-            report.duration,
-            size(wire)
-        );
-    };
-    let believed = if draft { "\nreceivers were believed without proof, as --draft says" } else { "" };
-    let overhead = wire as f64 / size_bytes.max(1) as f64;
-    format!(
-        "{table}\n\n{whole} in {} ({} of data), {passes} passes, {} on the wire, {overhead:.3} times the size, {}{believed}",
-        report.duration,
-        report.data_duration,
-        size(wire),
-        rate(brought, report.duration),
-    )
-}
-
-/// Bytes of the product that whoever is done and lacked the most has got now; `None` if no data was sent. Nobody is known
-/// in a group without registration: it is what was sent.
-fn brought(sender: &Sender, size: u64) -> Option<u64> {
-    let sent: u64 = sender.stats().dtus_per_pass.iter().sum();
-    let segments = u64::from(sender.geometry().segments());
-    let done = sender.members().filter(|(_, member)| member.state == MemberState::Done);
-    let lacked = done.map(|(_, member)| segments.saturating_sub(member.held.into())).max();
-    let lacked = if sender.members().next().is_none() { segments } else { lacked.unwrap_or(0) };
-    (sent > 0).then(|| part_of(size, lacked.min(sent), segments))
-}
-
-/// Bytes of so many of the segments of a product of this size.
-fn part_of(size: u64, count: u64, segments: u64) -> u64 {
-    (u128::from(size) * u128::from(count) / u128::from(segments.max(1))) as u64
-}
-
-fn summary(report: &SendReport, name: &str, size: u64, exit: Exit, draft: bool) -> Value {
-    let stats = report.sender.stats();
-    let members: Vec<Value> = report
-        .sender
-        .members()
-        .map(|(_, member)| {
-            json!({
-                "receiver": member.label,
-                "state": standing(member, draft),
-                "complete": has_it(member, draft),
-                "proven": member.is_proven(),
-                "time_s": member.done_at.map(Time::as_secs_f64),
-                "naked_dtus": member.naked_dtus,
-                "naks": member.naks,
-            })
-        })
-        .collect();
-    let rejects: Vec<Value> = report
-        .sender
-        .rejects()
-        .iter()
-        .map(|(reason, n)| json!({ "reason": reason.to_string(), "count": n }))
-        .collect();
-    json!({
-        "product": name,
-        "outcome": outcome_word(&report.outcome),
-        "error": report.error.as_ref().map(ToString::to_string),
-        "exit_code": exit as u8,
-        "size_bytes": size,
-        "time_s": report.duration.as_secs_f64(),
-        "data_time_s": report.data_duration.as_secs_f64(),
-        "round_trip_s": report.sender.round_trip().as_secs_f64(),
-        "passes": stats.dtus_per_pass.len(),
-        "dtus_per_pass": stats.dtus_per_pass,
-        "parity_dtus": stats.parity_sent,
-        "wire_bytes": wire_bytes(&report.sender),
-        "wire_bytes_over_size": wire_bytes(&report.sender) as f64 / size.max(1) as f64,
-        "datagrams": stats.datagrams,
-        "naks": stats.naks,
-        "status_requests": stats.status_requests,
-        "malformed_datagrams": report.malformed,
-        "rejected_messages": rejects,
-        "receivers": members,
-    })
 }

@@ -1,0 +1,167 @@
+//! What `farcast send` says at its end.
+
+use farcast_core::Time;
+use farcast_mftp::{MemberState, Sender};
+use farcast_net::SendReport;
+use serde_json::{Value, json};
+
+use super::view::{has_it, outcome_word, standing, wire_bytes};
+use crate::Exit;
+use crate::progress::{percent, rate, size};
+use crate::table::{Align, Table};
+
+pub(super) fn closing_table(report: &SendReport, size_bytes: u64, draft: bool) -> String {
+    let stats = report.sender.stats();
+    let wire = wire_bytes(&report.sender);
+    let mut table = Table::new(&[
+        ("receiver", Align::Left),
+        ("state", Align::Left),
+        ("time", Align::Right),
+        ("asked again", Align::Right),
+        ("loss", Align::Right),
+        ("NAKs", Align::Right),
+    ]);
+    let sent: u64 = stats.dtus_per_pass.iter().sum();
+    for (_, member) in report.sender.members() {
+        let time = member.done_at.map_or_else(|| "-".into(), |at| at.since(Time::ZERO).to_string());
+        table.row([
+            member.label.clone(),
+            standing(member, draft),
+            time,
+            format!("{} DTUs", member.naked_dtus),
+            percent(member.naked_dtus.min(sent), sent),
+            member.naks.to_string(),
+        ]);
+    }
+    let passes = stats.dtus_per_pass.len();
+    let (table, whole) = (table.render(), size(size_bytes));
+    let Some(brought) = brought(&report.sender, size_bytes) else {
+        let nothing = "no data was sent";
+        return format!(
+            "{table}\n\n{whole} in {}, {nothing}, {} on the wire, -",
+            report.duration,
+            size(wire)
+        );
+    };
+    let believed = if draft { "\nreceivers were believed without proof, as --draft says" } else { "" };
+    let overhead = wire as f64 / size_bytes.max(1) as f64;
+    format!(
+        "{table}\n\n{whole} in {} ({} of data), {passes} passes, {} on the wire, {overhead:.3} times the size, {}{believed}",
+        report.duration,
+        report.data_duration,
+        size(wire),
+        rate(brought, report.duration),
+    )
+}
+
+/// Bytes of the product that whoever is done and lacked the most has got now; `None` if no data was sent. Nobody is known
+/// in a group without registration: it is what was sent.
+fn brought(sender: &Sender, size: u64) -> Option<u64> {
+    let sent: u64 = sender.stats().dtus_per_pass.iter().sum();
+    let segments = u64::from(sender.geometry().segments());
+    let done = sender.members().filter(|(_, member)| member.state == MemberState::Done);
+    let lacked = done.map(|(_, member)| segments.saturating_sub(member.held.into())).max();
+    let lacked = if sender.members().next().is_none() { segments } else { lacked.unwrap_or(0) };
+    (sent > 0).then(|| part_of(size, lacked.min(sent), segments))
+}
+
+/// Bytes of so many of the segments of a product of this size.
+pub(super) fn part_of(size: u64, count: u64, segments: u64) -> u64 {
+    (u128::from(size) * u128::from(count) / u128::from(segments.max(1))) as u64
+}
+
+pub(super) fn summary(report: &SendReport, name: &str, size: u64, exit: Exit, draft: bool) -> Value {
+    let stats = report.sender.stats();
+    let members: Vec<Value> = report
+        .sender
+        .members()
+        .map(|(_, member)| {
+            json!({
+                "receiver": member.label,
+                "state": standing(member, draft),
+                "complete": has_it(member, draft),
+                "proven": member.is_proven(),
+                "time_s": member.done_at.map(Time::as_secs_f64),
+                "naked_dtus": member.naked_dtus,
+                "naks": member.naks,
+            })
+        })
+        .collect();
+    let rejects: Vec<Value> = report
+        .sender
+        .rejects()
+        .iter()
+        .map(|(reason, n)| json!({ "reason": reason.to_string(), "count": n }))
+        .collect();
+    json!({
+        "product": name,
+        "outcome": outcome_word(&report.outcome),
+        "error": report.error.as_ref().map(ToString::to_string),
+        "exit_code": exit as u8,
+        "size_bytes": size,
+        "time_s": report.duration.as_secs_f64(),
+        "data_time_s": report.data_duration.as_secs_f64(),
+        "round_trip_s": report.sender.round_trip().as_secs_f64(),
+        "passes": stats.dtus_per_pass.len(),
+        "dtus_per_pass": stats.dtus_per_pass,
+        "parity_dtus": stats.parity_sent,
+        "wire_bytes": wire_bytes(&report.sender),
+        "wire_bytes_over_size": wire_bytes(&report.sender) as f64 / size.max(1) as f64,
+        "datagrams": stats.datagrams,
+        "left_out_segments": report.sender.left_out(),
+        "heard_bytes": report.heard,
+        "naks": stats.naks,
+        "status_requests": stats.status_requests,
+        "malformed_datagrams": report.malformed,
+        "rejected_messages": rejects,
+        "receivers": members,
+    })
+}
+
+/// What was sent and what was left out, for `--stats`.
+pub(super) fn stats_table(report: &SendReport, size_bytes: u64) -> String {
+    let (sender, stats) = (&report.sender, report.sender.stats());
+    let segments = u64::from(sender.geometry().segments());
+    let dtu = |count: u64| count * u64::from(sender.geometry().dtu_size());
+    let dtus: u64 = stats.dtus_per_pass.iter().sum();
+    let left_out = u64::from(sender.left_out());
+    let sources = dtus.saturating_sub(stats.parity_sent);
+    let first = sources.min(segments - left_out);
+    let wire = wire_bytes(sender);
+    let mut table =
+        Table::new(&[("what", Align::Left), ("octets", Align::Right), ("of the size", Align::Right)]);
+    let mut row = |what: &str, octets: u64| {
+        table.row([what.into(), grouped(octets), percent(octets, size_bytes)]);
+    };
+    row("the product", size_bytes);
+    row("left out, as all had it", part_of(size_bytes, left_out, segments));
+    row("sent once", part_of(size_bytes, first, segments));
+    row("sent again", dtu(sources - first));
+    row("parity", dtu(stats.parity_sent));
+    row("headers, the list of files, announcements, requests", wire.saturating_sub(dtu(dtus)));
+    row("all that was sent, with IP headers", wire);
+    row("heard from receivers, without", report.heard);
+    table.render()
+}
+
+/// A number with its thousands apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| core::str::from_utf8(group).unwrap_or_default())
+        .collect();
+    groups.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!([0, 999, 1000, 1_048_576].map(grouped), ["0", "999", "1,000", "1,048,576"]);
+    }
+}
