@@ -123,11 +123,10 @@ impl Sender {
         self.closing.rounds >= repeats && (!asked_again || self.closing.rounds >= repeats.saturating_mul(3))
     }
 
-    /// The repeats follow one another closely; after the last, a Done that was repeated for want of a confirmation has
-    /// the time to arrive.
+    /// The repeats follow one another closely. Who has missed all of them repeats its Done only after a second, and has the
+    /// product in any case: that is not waited for.
     fn closing_interval(&self) -> Span {
-        let close = Span::from_millis(50).min(self.config.completion_interval);
-        if self.closing.rounds < self.config.repeats { close } else { self.round_trip() * 3 / 2 + close }
+        Span::from_millis(50).min(self.config.completion_interval)
     }
 
     fn unconfirmed_dones(&self) -> bool {
