@@ -166,6 +166,9 @@ pub struct SenderConfig {
     pub announce_limit: Span,
     /// Between the last announcement and data, for receivers to join a private group of its own.
     pub join_delay: Span,
+    /// For how long data may leave behind the first announcement, before anybody has registered; zero for not at all. At a
+    /// rate, to the group that announcements go to, with [`PassWait::Draft`] and [`NakTiming::EachBlock`].
+    pub early_data: Span,
     /// Whether receivers may register once data has begun.
     pub late_entry: bool,
     /// How fast.
@@ -240,6 +243,7 @@ impl SenderConfig {
             late_announce_interval: Span::from_secs(5),
             announce_limit: Span::from_secs(180),
             join_delay: Span::ZERO,
+            early_data: Span::ZERO,
             late_entry: true,
             pace: Pace::Rate {
                 rate: BitRate::from_bps(1_000_000).unwrap_or_else(|| unreachable!()),

@@ -21,7 +21,7 @@ use crate::args::{NakTimingArg, ParityArg, PassWaitArg, RateArg, SendArgs, Socke
 use crate::host::{Endpoint, Family, HostError};
 use crate::output::Output;
 use crate::progress::{Progress, size};
-use crate::state::State;
+use crate::state::{Known, State};
 use crate::{Exit, Failure, outputs};
 
 mod closing;
@@ -49,6 +49,11 @@ const WINDOW_BLOCK: u32 = 198;
 const WINDOW: u32 = 15 * WINDOW_BLOCK;
 /// The longest block, DTUs: what receivers answer takes no fewer octets in longer ones, and coding takes longer.
 const LONGEST_BLOCK: u32 = 2048;
+
+/// When data begins in an open group, at the latest.
+const OPEN_START: Span = Span::from_secs(3);
+/// For how long data may leave behind the first announcement, where all who are listed received from here before.
+const EARLY: Span = Span::from_millis(1500);
 
 /// Where it goes, with names resolved.
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +134,8 @@ fn transmit(
         burst: burst(args, pace),
         remembered: state.done().to_vec(),
     };
+    let mut known = Known::load(to.private);
+    let early_data = if state.done().is_empty() { early(args, &known, name) } else { Span::ZERO };
     let waits = args.group.wait.is_some();
     let mut observer = |now: Time, sender: &Sender, notice: &SendNotice<'_>| match notice {
         // That is not the end yet.
@@ -148,10 +155,14 @@ fn transmit(
         let config = configure(args, to, pace, product, server);
         // Receivers that have an older version compare it with that.
         let list_segments = u32::try_from(list.div_ceil(config.dtu_size.into())).unwrap_or(u32::MAX);
-        SenderConfig { secret, list_segments, ..config }
+        SenderConfig { secret, list_segments, early_data, ..config }
     };
     let report = farcast_net::send(outgoing, name, &options, configure, (start, stop), &mut observer);
     let report = report.map_err(Failure::of_net)?;
+    if report.outcome == SenderOutcome::Finished {
+        let got_it = report.sender.members().filter(|(_, member)| view::has_it(member, args.group.draft));
+        known.add(name, report.sender.compares(), got_it.map(|(_, member)| member.label.as_str()));
+    }
     let everyone = report.sender.members().all(|(_, member)| view::has_it(member, args.group.draft));
     if report.outcome == SenderOutcome::Finished && report.error.is_none() && everyone {
         state.forget();
@@ -306,7 +317,7 @@ fn configure(
         !args.group.receivers.is_empty() || args.group.wait_for.is_some() || args.group.start_on_enter;
     config.start = Start {
         receivers: args.group.wait_for,
-        after: args.group.start_after.or((!waits).then_some(Span::from_secs(3))),
+        after: args.group.start_after.or((!waits).then_some(OPEN_START)),
     };
     // A receiver that comes late, or starts again after a power cut, waits for the next.
     config.late_announce_interval = LATE_ANNOUNCE;
@@ -339,6 +350,24 @@ fn configure(
     config.transfer_limit = protocol.time_limit;
     slow_link(&mut config, pace, args.group.receivers.len() as u64);
     config
+}
+
+/// For how long data may leave before anybody has registered: where receivers are there most likely, and had no older
+/// version the last time.
+fn early(args: &SendArgs, known: &Known, name: &str) -> Span {
+    let group = &args.group;
+    let told = group.start_on_enter || group.wait_for.is_some();
+    // Receivers of the draft throw away what comes before they are confirmed.
+    if group.unlimited || group.draft || told || known.compares(name) {
+        return Span::ZERO;
+    }
+    if group.receivers.is_empty() {
+        group.start_after.unwrap_or(OPEN_START)
+    } else if known.has_all(&group.receivers) {
+        EARLY
+    } else {
+        Span::ZERO
+    }
 }
 
 /// Makes datagrams fit the way, where it is known to be narrower than Ethernet.

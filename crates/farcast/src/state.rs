@@ -16,6 +16,10 @@ use farcast_mftp::{ClientId, Secret};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Value, json};
 
+mod known;
+
+pub(crate) use known::Known;
+
 /// 256 bits that nobody can guess.
 pub(crate) fn random_secret() -> io::Result<Secret> {
     let mut bytes = [0; 32];

@@ -11,6 +11,9 @@ use crate::config::PassWait;
 use crate::event::SenderEvent;
 use crate::message::{Ack, ClientId, Done, Message, Nak, Naks, Quit};
 
+/// Who holds none of so many parity symbols of a block, so often in a row, takes none.
+const REFUSED: (u32, u32) = (8, 3);
+
 impl Sender {
     /// The member that an answer comes from, marked as heard.
     ///
@@ -119,9 +122,27 @@ impl Sender {
         if self.nak_of_list(now, m) {
             return self.charge(m.client, m.missing.count());
         }
-        let held = m.parity_held.min(self.config.parity_symbols);
+        let held = self.parity_held(m);
         let scheduled = self.schedule_nak(now, m.pass, m.block, &m.missing, held);
         self.charge(m.client, scheduled)
+    }
+
+    /// The parity symbols that a NAK says are held; `None` where its receiver takes none, having no memory for
+    /// them.
+    fn parity_held(&mut self, m: &Nak) -> Option<u32> {
+        let sent = self.schedule.parity_sent(m.block, m.pass);
+        if let Some(member) = self.members.get_mut(m.client) {
+            // It may also have lost all of them, in a burst.
+            let none = m.parity_held == 0 && sent >= REFUSED.0;
+            member.refusals = match m.parity_held {
+                0 => member.refusals.saturating_add(u32::from(none)),
+                _ => 0,
+            };
+            if none && member.refusals >= REFUSED.1 {
+                return None;
+            }
+        }
+        Some(m.parity_held.min(self.config.parity_symbols))
     }
 
     /// Takes the NAKs of many receivers for one block that arrive at one instant as one. Where
@@ -154,12 +175,19 @@ impl Sender {
         self.progress.heard = true;
         self.sample_answer(now, m.pass, m.block);
         self.stats.naks += m.count;
-        self.schedule_nak(now, m.pass, m.block, &m.missing, 0);
+        self.schedule_nak(now, m.pass, m.block, &m.missing, Some(0));
         Ok(())
     }
 
     /// Schedules what is missing, and begins the next pass if that may begin; how many DTUs are newly scheduled.
-    fn schedule_nak(&mut self, now: Time, pass: u32, block: u32, missing: &Bitmap, parity_held: u32) -> u32 {
+    fn schedule_nak(
+        &mut self,
+        now: Time,
+        pass: u32,
+        block: u32,
+        missing: &Bitmap,
+        parity_held: Option<u32>,
+    ) -> u32 {
         let len = self.geometry.block_len(block);
         if let Some(asked) = &mut self.progress.asked {
             let first = block * self.geometry.block_size();

@@ -51,6 +51,8 @@ pub(super) struct Progress {
     /// Parity symbols that follow the block's DTUs.
     behind: Option<Run>,
     pub(super) last_request: Option<Request>,
+    /// Until when data may leave before it has begun.
+    pub(super) early_until: Option<Time>,
     /// What was sent or asked for, where nothing else is sent.
     pub(super) asked: Option<farcast_core::Bitmap>,
     /// The list of files, where it is sent before the first pass.
@@ -87,6 +89,7 @@ impl Default for Progress {
             parity: 0,
             behind: None,
             last_request: None,
+            early_until: None,
             asked: None,
             listing: None,
             silent_rounds: 0,
@@ -99,6 +102,12 @@ impl Default for Progress {
 impl Progress {
     pub(super) fn left_in_block(&self) -> u32 {
         self.left
+    }
+
+    /// Forgets what is left of the block at hand.
+    pub(super) fn drop_runs(&mut self) {
+        self.runs.clear();
+        (self.left, self.behind) = (0, None);
     }
 }
 
@@ -128,6 +137,9 @@ impl Sender {
         self.events.push_back(SenderEvent::Started { receivers, restart });
         self.timers.set(Timer::TransferLimit as usize, now + self.config.transfer_limit);
         self.schedule = Schedule::new(restart);
+        if self.go_on_early(now) {
+            return;
+        }
         self.progress.asked = restart.then(|| farcast_core::Bitmap::new(self.geometry.segments()));
         // The end of the list asks what is missing.
         if restart && self.begin_listing(now) {
@@ -153,10 +165,7 @@ impl Sender {
         (progress.block, progress.step, progress.sent_in_pass, progress.silent_rounds) =
             (None, Step::NextBlock, 0, 0);
         self.progress.twice = true;
-        // Receivers without proofs are taken for the draft's, which has no parity.
-        let plain = |m: &Member| m.is_active() && m.validated && m.nonce.is_none();
-        let plain = self.config.secret.is_some() && self.members.values().any(plain);
-        self.progress.parity = if plain { 0 } else { self.config.parity_symbols };
+        self.progress.parity = self.parity_of_pass();
         self.stats.dtus_per_pass.push(0);
         if self.config.pass_wait == PassWait::FixedTimer && !self.full_pass() {
             let geometry = self.geometry;
@@ -164,6 +173,14 @@ impl Sender {
         }
         let dtus = if self.full_pass() { self.geometry.segments() } else { self.schedule.count() };
         self.events.push_back(SenderEvent::Pass { pass: self.progress.pass, dtus });
+    }
+
+    /// Parity symbols that a block may have as things are. Receivers without proofs are taken for the draft's, which has no
+    /// parity.
+    pub(super) fn parity_of_pass(&self) -> u32 {
+        let plain = |m: &Member| m.is_active() && m.validated && m.nonce.is_none();
+        let plain = self.config.secret.is_some() && self.members.values().any(plain);
+        if plain { 0 } else { self.config.parity_symbols }
     }
 
     /// Whether this pass is so short that sending it twice costs nothing that the link could carry meanwhile. A pass
@@ -183,7 +200,7 @@ impl Sender {
     /// What leaves now while a pass is being sent.
     pub(super) fn poll_sending(&mut self, now: Time, until: Time) -> Option<Transmit<Message>> {
         self.pacer.settle(now);
-        while self.phase == Phase::Sending && self.pacer.next() <= now {
+        while (self.phase == Phase::Sending || self.is_early()) && self.pacer.next() <= now {
             let transmit = match self.progress.step {
                 Step::Data => self.data_run(until),
                 Step::Request => self.block_request(now),
@@ -241,6 +258,10 @@ impl Sender {
     fn block_request(&mut self, now: Time) -> Option<Transmit<Message>> {
         let block = self.progress.block?;
         self.progress.step = Step::NextBlock;
+        if self.is_early() {
+            // Nobody is a member who would answer; it is asked when data begins.
+            return None;
+        }
         if matches!(self.config.pace, Pace::Window { .. }) {
             self.flight.push(self.progress.pass, block, self.progress.sent_in_block);
         }
@@ -320,7 +341,12 @@ impl Sender {
 
     fn next_block(&mut self, now: Time) {
         self.pacer.pay_debt();
-        if self.everyone_accounted() {
+        if self.is_early() {
+            let last = self.progress.block.is_some_and(|block| self.following(block).is_none());
+            if last || self.progress.early_until.is_none_or(|until| now >= until) {
+                return self.hold_early();
+            }
+        } else if self.everyone_accounted() {
             return self.begin_completing(now);
         }
         let next = match self.progress.block {
@@ -438,7 +464,7 @@ impl Sender {
         let asked = if self.full_pass() && self.phase == Phase::Sending {
             let blocks = self.progress.block.unwrap_or(0);
             blocks.saturating_mul(self.geometry.block_size()).min(total)
-        } else if self.progress.pass == 0 {
+        } else if self.progress.pass == 0 || self.phase == Phase::Announcing {
             member.held
         } else {
             total

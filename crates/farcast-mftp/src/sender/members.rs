@@ -68,6 +68,8 @@ pub struct Member {
     pub(super) lacked: u64,
     /// Passes in a row after which it lacks no less.
     pub(super) idle_passes: u32,
+    /// NAKs in a row that say that it holds none of many parity symbols.
+    pub(super) refusals: u32,
     /// DTUs that were scheduled because it asked.
     pub(super) charged: u64,
     /// It asked for more than anyone can need, and is not heard any more.
@@ -115,6 +117,7 @@ impl Member {
             lacks: 0,
             lacked: 0,
             idle_passes: 0,
+            refusals: 0,
             charged: 0,
             barred: false,
             silent_rounds: 0,

@@ -6,6 +6,7 @@
 //! | `admission.rs` | who is who: registrations, tokens, claims to a name |
 //! | `comparing.rs` | the list of files, for those who compare it with what they have |
 //! | `delivery.rs` | passes, blocks, status requests |
+//! | `early.rs` | data behind the announcement |
 //! | `answers.rs` | what receivers answer |
 //! | `ending.rs` | completion, abort |
 //! | `neighbourhood.rs` | other transmissions on the group |
@@ -17,6 +18,7 @@ mod ahead;
 mod answers;
 mod comparing;
 mod delivery;
+mod early;
 mod ending;
 mod flight;
 mod laggards;
@@ -404,12 +406,12 @@ impl Engine for Sender {
 
     fn poll_transmit(&mut self, now: Time, until: Time) -> Option<Transmit<Message>> {
         if let Some(transmit) = self.outbox.pop_front() {
-            if self.phase == Phase::Sending {
+            if self.phase == Phase::Sending || self.is_early() {
                 self.pacer.owe(self.pacer.span(transmit.message.wire_len(0)));
             }
             return Some(self.leave(transmit));
         }
-        if self.phase != Phase::Sending {
+        if self.phase != Phase::Sending && !self.is_early() {
             return None;
         }
         // Our own timers may change what leaves, so a run ends where the next one is due.
@@ -420,7 +422,8 @@ impl Engine for Sender {
 
     fn poll_timeout(&self) -> Option<Deadline> {
         let timer = self.timers.next(&TIMERS);
-        if self.phase != Phase::Sending || self.progress.step == Step::Stalled {
+        let sends = self.phase == Phase::Sending || self.is_early();
+        if !sends || self.progress.step == Step::Stalled {
             return timer;
         }
         let pace = Deadline { at: self.pacer.next(), timer: "pace" };

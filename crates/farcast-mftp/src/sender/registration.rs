@@ -34,6 +34,7 @@ impl Sender {
         }
         self.timers.set(Timer::Remembered as usize, now + CONFIRM_WAIT);
         self.announce(now);
+        self.begin_early(now);
     }
 
     /// Notes that `client` had everything in an earlier run of the same transfer: data begins without waiting for it.
@@ -195,6 +196,10 @@ impl Sender {
     /// means that the group is taken.
     pub(super) fn foreign(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         let ours = self.config.private;
+        if from.destination == ours && matches!(message.body, Body::Data(_) | Body::StatusRequest(_)) {
+            // Whose group it is shows later.
+            self.hold_early();
+        }
         if from.destination == ours
             && ours.ip().is_multicast()
             && self.phase == Phase::Announcing

@@ -5,9 +5,6 @@ use alloc::vec::Vec;
 
 use farcast_core::{Bitmap, Run};
 
-/// Parity symbols sent of a block, of which one who holds none has hardly lost all: it does not take any, and gets DTUs.
-const REFUSED: u32 = 8;
-
 /// What is wanted of one block.
 #[derive(Clone, Debug)]
 pub(super) struct Repair {
@@ -68,6 +65,11 @@ impl Schedule {
         self.current().len() as u32
     }
 
+    /// Parity symbols of `block` that had been sent when `pass` was over; none that were sent later.
+    pub(super) fn parity_sent(&self, block: u32, pass: u32) -> u32 {
+        self.parity.get(&block).filter(|&&(_, last)| u32::from(last) <= pass).map_or(0, |&(sent, _)| sent)
+    }
+
     /// Parity `symbols` of `block` are sent in `pass`, though nobody has asked for them.
     pub(super) fn note_parity(&mut self, block: u32, symbols: Run, pass: u32) {
         self.parity.insert(block, (symbols.end(), u16::try_from(pass).unwrap_or(u16::MAX)));
@@ -99,9 +101,18 @@ impl Schedule {
 
     /// Takes what a receiver misses of `block` after `pass`; how many DTUs are newly scheduled.
     ///
+    /// `parity_held` is `None` of one that takes no symbols.
+    ///
     /// DEVIATION: the draft leaves out DTUs that were sent again in the current pass. We leave out those sent
     /// in any pass after the one that the NAK answers: it cannot know of them yet, and the next request will tell.
-    pub(super) fn nak(&mut self, block: u32, len: u32, pass: u32, missing: &Bitmap, parity_held: u32) -> u32 {
+    pub(super) fn nak(
+        &mut self,
+        block: u32,
+        len: u32,
+        pass: u32,
+        missing: &Bitmap,
+        parity_held: Option<u32>,
+    ) -> u32 {
         if self.parity.get(&block).is_some_and(|&(_, last)| u32::from(last) > pass) {
             return 0;
         }
@@ -120,8 +131,8 @@ impl Schedule {
         }
         let repair =
             self.repairs.entry(block).or_insert_with(|| Repair { wanted: Bitmap::new(len), need: 0 });
-        let refuses = parity_held == 0 && self.parity.get(&block).is_some_and(|&(sent, _)| sent >= REFUSED);
-        let need = if refuses { u32::MAX } else { count.saturating_sub(parity_held) };
+        // Who takes no symbols needs the DTUs themselves.
+        let need = parity_held.map_or(u32::MAX, |held| count.saturating_sub(held));
         repair.need = repair.need.max(need);
         asked().filter(|&dtu| repair.wanted.insert(dtu)).count() as u32
     }
@@ -179,8 +190,8 @@ mod tests {
     #[test]
     fn naks_are_united() {
         let mut schedule = Schedule::new(false);
-        assert_eq!(schedule.nak(2, 10, 1, &map(16, &[1, 2, 7]), 0), 3);
-        assert_eq!(schedule.nak(2, 10, 1, &map(16, &[2, 3]), 0), 1);
+        assert_eq!(schedule.nak(2, 10, 1, &map(16, &[1, 2, 7]), Some(0)), 3);
+        assert_eq!(schedule.nak(2, 10, 1, &map(16, &[2, 3]), Some(0)), 1);
         assert_eq!(schedule.count(), 4);
         let runs = [Run::new(1, 3).expect("run"), Run::one(7)].to_vec();
         assert_eq!(schedule.take(2, 10, 2, 0, false, 0), Some(Work::Source(runs)));
@@ -190,24 +201,24 @@ mod tests {
     #[test]
     fn a_nak_older_than_the_repair_asks_for_nothing() {
         let mut schedule = Schedule::new(false);
-        schedule.nak(0, 8, 1, &map(8, &[4]), 0);
+        schedule.nak(0, 8, 1, &map(8, &[4]), Some(0));
         schedule.take(0, 8, 2, 0, false, 0);
-        assert_eq!(schedule.nak(0, 8, 1, &map(8, &[4, 5]), 0), 1, "5 was last sent in pass 1");
-        assert_eq!(schedule.nak(0, 8, 2, &map(8, &[4]), 0), 1, "4 was lost again in pass 2");
+        assert_eq!(schedule.nak(0, 8, 1, &map(8, &[4, 5]), Some(0)), 1, "5 was last sent in pass 1");
+        assert_eq!(schedule.nak(0, 8, 2, &map(8, &[4]), Some(0)), 1, "4 was lost again in pass 2");
     }
 
     #[test]
     fn parity_replaces_the_union_when_it_is_fewer() {
         let mut schedule = Schedule::new(false);
-        schedule.nak(0, 8, 1, &map(8, &[1, 2]), 0);
-        schedule.nak(0, 8, 1, &map(8, &[5]), 0);
+        schedule.nak(0, 8, 1, &map(8, &[1, 2]), Some(0));
+        schedule.nak(0, 8, 1, &map(8, &[5]), Some(0));
         assert_eq!(schedule.take(0, 8, 2, 4, false, 0), Some(Work::Parity(Run::new(0, 2).expect("run"))));
         // One of the two parity symbols was lost; a stale NAK counts for nothing.
-        assert_eq!(schedule.nak(0, 8, 1, &map(8, &[1, 2]), 0), 0);
-        schedule.nak(0, 8, 2, &map(8, &[1, 2]), 1);
+        assert_eq!(schedule.nak(0, 8, 1, &map(8, &[1, 2]), Some(0)), 0);
+        schedule.nak(0, 8, 2, &map(8, &[1, 2]), Some(1));
         assert_eq!(schedule.take(0, 8, 3, 4, false, 0), Some(Work::Parity(Run::new(2, 1).expect("run"))));
         // Only one symbol is left of four, and two are needed: the DTUs themselves.
-        schedule.nak(0, 8, 3, &map(8, &[1, 2, 3]), 1);
+        schedule.nak(0, 8, 3, &map(8, &[1, 2, 3]), Some(1));
         assert_eq!(
             schedule.take(0, 8, 4, 4, false, 0),
             Some(Work::Source([Run::new(1, 3).expect("run")].to_vec()))
@@ -217,11 +228,11 @@ mod tests {
     #[test]
     fn a_pass_that_is_sent_twice_sends_other_symbols() {
         let mut schedule = Schedule::new(false);
-        schedule.nak(0, 8, 1, &map(8, &[1, 2]), 0);
-        schedule.nak(0, 8, 1, &map(8, &[5]), 0);
+        schedule.nak(0, 8, 1, &map(8, &[1, 2]), Some(0));
+        schedule.nak(0, 8, 1, &map(8, &[5]), Some(0));
         assert_eq!(schedule.take(0, 8, 2, 9, true, 0), Some(Work::Parity(Run::new(0, 4).expect("run"))));
-        schedule.nak(0, 8, 2, &map(8, &[1, 2, 6]), 0);
-        schedule.nak(0, 8, 2, &map(8, &[0, 1, 2]), 0);
+        schedule.nak(0, 8, 2, &map(8, &[1, 2, 6]), Some(0));
+        schedule.nak(0, 8, 2, &map(8, &[0, 1, 2]), Some(0));
         assert_eq!(
             schedule.take(0, 8, 3, 9, true, 0),
             Some(Work::Parity(Run::new(4, 5).expect("run"))),
@@ -233,27 +244,27 @@ mod tests {
     fn a_margin_is_sent_with_what_is_needed() {
         let mut schedule = Schedule::new(false);
         schedule.note_parity(3, Run::new(0, 2).expect("run"), 1);
-        schedule.nak(3, 8, 1, &map(8, &[1, 2, 5]), 1);
+        schedule.nak(3, 8, 1, &map(8, &[1, 2, 5]), Some(1));
         // Two are needed, as one of the first two came; the third and the fourth are sent, and one more.
         let run = Run::new(2, 3).expect("run");
         assert_eq!(schedule.take(3, 8, 2, 9, false, 1), Some(Work::Parity(run)));
         // For one receiver parity brings nothing without a margin.
-        schedule.nak(4, 8, 1, &map(8, &[1, 2]), 0);
+        schedule.nak(4, 8, 1, &map(8, &[1, 2]), Some(0));
         assert!(matches!(schedule.take(4, 8, 2, 9, false, 0), Some(Work::Source(_))));
-        schedule.nak(5, 8, 1, &map(8, &[1, 2]), 0);
+        schedule.nak(5, 8, 1, &map(8, &[1, 2]), Some(0));
         assert_eq!(schedule.take(5, 8, 2, 9, false, 1), Some(Work::Parity(Run::new(0, 3).expect("run"))));
     }
 
     #[test]
     fn who_takes_no_parity_gets_what_it_lacks() {
         let mut schedule = Schedule::new(false);
-        schedule.nak(0, 8, 1, &map(8, &[1, 2, 3, 5, 6]), 0);
-        schedule.nak(0, 8, 1, &map(8, &[0, 1, 2, 3]), 0);
+        schedule.nak(0, 8, 1, &map(8, &[1, 2, 3, 5, 6]), Some(0));
+        schedule.nak(0, 8, 1, &map(8, &[0, 1, 2, 3]), Some(0));
         let run = Run::new(0, 8).expect("run");
         assert_eq!(schedule.take(0, 8, 2, 99, false, 3), Some(Work::Parity(run)));
-        // One has no memory for any of the eight.
-        schedule.nak(0, 8, 2, &map(8, &[0, 1, 2, 3]), 0);
-        schedule.nak(0, 8, 2, &map(8, &[1, 2, 3, 5, 6]), 4);
+        assert_eq!((schedule.parity_sent(0, 1), schedule.parity_sent(0, 2)), (0, 8));
+        schedule.nak(0, 8, 2, &map(8, &[0, 1, 2, 3]), None);
+        schedule.nak(0, 8, 2, &map(8, &[1, 2, 3, 5, 6]), Some(4));
         assert_eq!(schedule.need(0), 6);
         let union = [Run::new(0, 4).expect("run"), Run::new(5, 2).expect("run")].to_vec();
         assert_eq!(schedule.take(0, 8, 3, 99, false, 2), Some(Work::Source(union)));
@@ -263,7 +274,7 @@ mod tests {
     fn a_false_claim_of_parity_gets_no_symbol_that_is_not_there() {
         let mut schedule = Schedule::new(false);
         for pass in 1..20 {
-            schedule.nak(0, 8, pass, &map(8, &[4, 5]), 2);
+            schedule.nak(0, 8, pass, &map(8, &[4, 5]), Some(2));
             if let Some(Work::Parity(run)) = schedule.take(0, 8, pass + 1, 3, false, 0) {
                 assert!(run.end() <= 3, "{run:?}");
             }
@@ -273,6 +284,6 @@ mod tests {
     #[test]
     fn before_a_restart_nothing_counts_as_sent() {
         let mut schedule = Schedule::new(true);
-        assert_eq!(schedule.nak(0, 8, 0, &map(8, &[3]), 0), 1);
+        assert_eq!(schedule.nak(0, 8, 0, &map(8, &[3]), Some(0)), 1);
     }
 }

@@ -317,6 +317,9 @@ fn sites(seed: u64) -> Vec<Site> {
 
 fn earlier(seed: u64, sites: &mut [Site], plan: &mut Plan) {
     let mut draw = Draw::new(seed, &[purpose::EARLIER]);
+    if draw.chance(0.2) {
+        plan.config.early_data = draw.span(0.1, 5.0);
+    }
     if !draw.chance(0.3) {
         return;
     }

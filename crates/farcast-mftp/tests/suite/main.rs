@@ -6,6 +6,7 @@ mod claims;
 mod common;
 mod comparing;
 mod completion;
+mod early;
 mod fixed_timer;
 mod groups;
 mod hostile;

@@ -1,0 +1,76 @@
+//! Data behind the announcement: where whoever is to receive is there most likely, what is sent first need not wait for
+//! registrations, which take a round trip.
+//!
+//! Receivers keep what comes before they are confirmed. What they lack of it, they are asked when data begins as ever, so who
+//! was not there yet, or missed some, loses nothing. It stops after a while, or when another transmission is heard on the
+//! group.
+
+use farcast_core::{Run, Span, Time};
+
+use super::delivery::Step;
+use super::{Phase, Sender};
+use crate::config::{NakTiming, Pace, PassWait};
+use crate::event::SenderEvent;
+use crate::wire;
+
+/// Receivers that hear the announcement have this long to make ready for data.
+const READY: Span = Span::from_millis(50);
+
+impl Sender {
+    /// Begins to send data behind the first announcement, where that is so set.
+    pub(super) fn begin_early(&mut self, now: Time) {
+        let config = &self.config;
+        let asks = config.pass_wait == PassWait::Draft && config.nak_timing == NakTiming::EachBlock;
+        let paced = matches!(config.pace, Pace::Rate { .. });
+        if config.early_data.is_zero() || !asks || !paced || !config.join_delay.is_zero() {
+            return;
+        }
+        let progress = &mut self.progress;
+        (progress.early_until, progress.pass) = (Some(now + READY + config.early_data), 1);
+        (progress.block, progress.step, progress.twice, progress.parity) = (None, Step::NextBlock, false, 0);
+        self.stats.dtus_per_pass.push(0);
+        self.pacer.begin(now + READY);
+    }
+
+    /// Whether data leaves before it has formally begun.
+    pub(super) fn is_early(&self) -> bool {
+        self.phase == Phase::Announcing && self.progress.early_until.is_some()
+    }
+
+    /// No more data leaves before it begins as ever.
+    pub(super) fn hold_early(&mut self) {
+        self.progress.early_until = None;
+    }
+
+    /// Data begins, and some of it has left already. Whether that counts: where everybody holds something, all of them are
+    /// asked first after all.
+    pub(super) fn go_on_early(&mut self, now: Time) -> bool {
+        if self.progress.pass == 0 {
+            return false;
+        }
+        self.hold_early();
+        if self.progress.restart {
+            let progress = &mut self.progress;
+            (progress.pass, progress.block, progress.step, progress.sent_in_pass) =
+                (0, None, Step::NextBlock, 0);
+            progress.drop_runs();
+            return false;
+        }
+        self.phase = Phase::Sending;
+        self.pacer.begin(now);
+        self.progress.parity = self.parity_of_pass();
+        let segments = self.geometry.segments();
+        self.events.push_back(SenderEvent::Pass { pass: 1, dtus: segments });
+        let Some(block) = self.progress.block else { return true };
+        // The block at hand is asked about at its end.
+        let complete = if self.progress.step == Step::NextBlock { block + 1 } else { block };
+        if let Some(blocks) = Run::new(0, complete) {
+            let all = complete == self.geometry.blocks();
+            self.expect_answers(now, all);
+            let request = self.status_request(now, blocks);
+            self.pacer.owe(self.pacer.span(wire::encoded_len(&request, 0)));
+            self.outbox.push_back(farcast_core::Transmit::new(request, self.config.private));
+        }
+        true
+    }
+}

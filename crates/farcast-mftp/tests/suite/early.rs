@@ -1,0 +1,108 @@
+//! Data behind the announcement.
+
+use farcast_core::{Span, Time};
+use farcast_mftp::{Body, Group, Invited, SenderConfig, SenderEvent, SenderOutcome, Start};
+use farcast_testkit::{Link, Setup};
+
+use crate::common::{Ownership, Session, at, data, ms, rate, receiver, secs, sender};
+
+/// A closed group of `receivers` that is waited for, 250 ms away.
+fn closed(receivers: usize, early: Span) -> SenderConfig {
+    let invited = (0..receivers).map(|n| {
+        let id = receiver(n).id;
+        Invited { label: id.to_string(), id }
+    });
+    let start = Start { receivers: None, after: None };
+    let group = Group::Closed(invited.collect());
+    SenderConfig { group, start, early_data: early, pace: rate(4000), ..sender(600, 60, 0) }
+}
+
+fn last_done(session: &Session) -> Time {
+    let told = session.told.borrow();
+    let dones = told.iter().filter(|(_, event)| matches!(event, SenderEvent::Done { .. }));
+    dones.map(|&(time, _)| time).last().expect("somebody is done")
+}
+
+#[test]
+fn it_saves_the_round_trip_of_registration() {
+    let run = |early| Session::new("early", Setup::plain(1), closed(3, early), 3, Link::clean(ms(250))).run();
+    let (mut with, without) = (run(secs(2)), run(Span::ZERO));
+    for session in [&with, &without] {
+        session.assert_complete();
+    }
+    assert!(
+        last_done(&with) + ms(400) < last_done(&without),
+        "{:?} {:?}",
+        last_done(&with),
+        last_done(&without)
+    );
+    assert_eq!(data(&with.net.take_log(), 0).len(), 600, "each DTU once");
+}
+
+#[test]
+fn what_is_lost_before_anybody_is_a_member_comes_again() {
+    for seed in 0..40 {
+        let mut config = closed(4, secs(2));
+        config.parity_symbols = if seed % 2 == 0 { 0 } else { 60 };
+        config.parity_ahead = seed % 4 == 1;
+        let session = Session::new("lossy", Setup::plain(seed), config, 4, Link::lossy(ms(250), 0.1)).run();
+        assert_eq!(session.outcome(), Some(SenderOutcome::Finished));
+        assert!(session.clients.iter().all(|client| client.owner.is_complete()), "seed {seed}");
+    }
+}
+
+#[test]
+fn where_nobody_is_it_ends_soon() {
+    let mut session = Session::empty("nobody", Setup::plain(1), closed(1, ms(400)), Link::clean(ms(250)));
+    let late = session.add(0, receiver(0), Ownership::default());
+    session.net.appear(at(secs(10)), late.handle);
+    let mut session = session.run();
+    assert!(late.owner.is_complete());
+    let sent = data(&session.net.take_log(), 0);
+    let early: Vec<Time> = sent.iter().map(|&(time, _)| time).filter(|&time| time < at(secs(9))).collect();
+    assert!(early.len() > 100 && early.iter().all(|&time| time < at(ms(600))), "{}", early.len());
+    assert_eq!(sent.len(), 600 + early.len(), "what was sent to nobody is sent again");
+}
+
+#[test]
+fn where_all_hold_something_they_are_asked_first_after_all() {
+    let mut session = Session::empty("held", Setup::plain(1), closed(2, secs(2)), Link::clean(ms(250)));
+    for n in 0..2 {
+        let owner = Ownership { lacks: Some(vec![590, 591]), ..Ownership::default() };
+        session.add(n, receiver(n), owner);
+    }
+    let mut session = session.run();
+    assert!(session.clients.iter().all(|client| client.owner.is_complete()));
+    let log = session.net.take_log();
+    let (first, last) = (data(&log, 0)[0].0, data(&log, 0).last().expect("data").0);
+    let early = data(&log, 0).iter().filter(|(time, _)| *time < at(ms(501))).count();
+    assert!(first < at(ms(60)) && last > at(secs(1)), "{first:?} {last:?}");
+    assert_eq!(data(&log, 0).len(), early + 2, "and only what is missing follows");
+}
+
+#[test]
+fn on_a_group_in_use_it_stops_at_once() {
+    let mut session = Session::empty("in use", Setup::plain(1), closed(1, secs(5)), Link::clean(ms(20)));
+    let other = SenderConfig { server: "192.0.2.9:40000".parse().expect("address"), ..closed(1, secs(9)) };
+    let other = SenderConfig { response: other.server, transmission: 9, ..other };
+    crate::common::add_sender(&mut session.net, other, at(ms(500)));
+    let mut session = session.run();
+    let log = session.net.take_log();
+    assert!(data(&log, 0).len() > 500, "who was first goes on");
+    assert!(data(&log, 1).is_empty(), "the other hears it before its own would begin");
+}
+
+#[test]
+fn a_short_product_is_there_before_its_receivers_are_known() {
+    let config = SenderConfig { early_data: secs(2), ..closed(2, secs(2)) };
+    let mut product = config.product.clone();
+    product.size = 20_000;
+    let mut session =
+        Session::new("short", Setup::plain(1), SenderConfig { product, ..config }, 2, Link::clean(ms(250)))
+            .run();
+    session.assert_complete();
+    assert!(last_done(&session) < at(ms(1_100)), "{:?}", last_done(&session));
+    let log = session.net.take_log();
+    let requests = log.departures.iter().filter(|d| matches!(d.message.body, Body::StatusRequest(_)));
+    assert!(requests.count() <= 3);
+}
