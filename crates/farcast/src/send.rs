@@ -3,7 +3,7 @@
 use std::io::BufRead;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -239,10 +239,13 @@ fn shown(path: &Path) -> String {
 }
 
 fn product_name(args: &SendArgs) -> String {
-    let first = args.paths.first().map_or("product", |path| path.to_str().unwrap_or("product"));
-    let base =
-        first.trim_end_matches('/').rsplit('/').next().filter(|base| !base.is_empty() && *base != "..");
-    let mut name = args.name.clone().unwrap_or_else(|| base.unwrap_or("product").into());
+    // As the list of files calls it: receivers look under this name for an older version.
+    let base = |path: &PathBuf| match path.file_name() {
+        Some(base) => Some(base.to_owned()),
+        None => path.canonicalize().ok()?.file_name().map(ToOwned::to_owned),
+    };
+    let base = args.paths.first().and_then(base).and_then(|base| base.into_string().ok());
+    let mut name = args.name.clone().or(base).unwrap_or_else(|| "product".into());
     let end = (0..=name.len().min(256)).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
     name.truncate(end);
     name

@@ -156,9 +156,12 @@ impl Worker {
 
     pub(super) fn open(&mut self, offer: &Offer, dir: &Path, options: Options) -> Result<(), NetError> {
         let mut product = open(offer, dir, options)?;
-        let early = product.incoming.take_happenings();
-        let held = product.incoming.held().clone();
         let earlier = product.incoming.has_earlier(&offer.name);
+        // An earlier run that knew the list of files may have ended before what it took over was safe.
+        let again = earlier && product.incoming.manifest().is_some();
+        let mut early = if again { product.incoming.compare().unwrap_or_default() } else { Vec::new() };
+        early.extend(product.incoming.take_happenings());
+        let held = product.incoming.held().clone();
         self.product = Some(product);
         self.answer.send(Reply::Opened { held, earlier });
         self.tell(early);
