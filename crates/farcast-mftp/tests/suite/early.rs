@@ -20,7 +20,7 @@ fn closed(receivers: usize, early: Span) -> SenderConfig {
 fn last_done(session: &Session) -> Time {
     let told = session.told.borrow();
     let dones = told.iter().filter(|(_, event)| matches!(event, SenderEvent::Done { .. }));
-    dones.map(|&(time, _)| time).last().expect("somebody is done")
+    dones.map(|&(time, _)| time).next_back().expect("somebody is done")
 }
 
 #[test]
