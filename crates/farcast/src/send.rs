@@ -24,6 +24,7 @@ use crate::progress::{Progress, size};
 use crate::state::{Known, State};
 use crate::{Exit, Failure, outputs};
 
+mod advice;
 mod closing;
 mod turn;
 mod view;

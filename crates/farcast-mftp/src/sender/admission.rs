@@ -13,6 +13,7 @@ use farcast_core::{Span, Time, Transmit};
 use alloc::vec::Vec;
 
 use super::members::{self, Member, MemberState};
+use super::survey::Tallies;
 use super::{Phase, Sender, Timer};
 use crate::config::Group;
 use crate::event::SenderEvent;
@@ -198,6 +199,7 @@ impl Sender {
         (member.nonce, member.validated) = (claim.nonce, claim.shown);
         member.contender = None;
         member.forget_missing();
+        member.tallies = Tallies::default();
         (member.confirmations, member.silent_rounds, member.heard, member.done_at) = (0, 0, true, None);
         (member.silent_since, member.progress_at, member.loose) = (None, now, false);
         // What left before it came is not in its window.

@@ -108,11 +108,13 @@ impl Sender {
             return Err(Reject::Limit);
         }
         self.progress.heard = true;
+        // The first report of a member on a block of the first pass that it may have heard all of.
+        let mut surveyed = self.is_of_first_pass(m);
         if let Some(member) = self.members.get_mut(m.client) {
             member.naks += 1;
             // What a restart asks for was not lost: it was never sent.
             member.naked_dtus += if m.pass == 0 { 0 } else { u64::from(m.missing.count()) };
-            member.note_missing(m.block, m.missing.count());
+            surveyed &= member.note_missing(m.block, m.missing.count()) && member.since_block <= m.block;
         }
         self.sample_answer(now, m.pass, m.block);
         if self.members.get(&m.client).is_none_or(|member| member.since_block <= m.block) {
@@ -124,6 +126,9 @@ impl Sender {
         }
         let held = self.parity_held(m);
         let scheduled = self.schedule_nak(now, m.pass, m.block, &m.missing, held);
+        if surveyed && self.has_members() {
+            self.survey_report(now, m, scheduled);
+        }
         self.charge(m.client, scheduled)
     }
 

@@ -6,6 +6,7 @@ use core::net::SocketAddr;
 
 use farcast_core::Time;
 
+use super::survey::Tallies;
 use crate::config::Group;
 use crate::message::{ClientId, DeclineReason, Registration};
 use crate::proof::Proof;
@@ -88,6 +89,8 @@ pub struct Member {
     pub(super) acked: u64,
     /// The first block that it may have heard all of: what left before it took part was not lost on the way.
     pub(super) since_block: u32,
+    /// What it lost of the first pass.
+    pub(super) tallies: Tallies,
     /// A registration under its id from another address, while it is asked whether it is still there.
     pub(super) contender: Option<(SocketAddr, Registration)>,
     /// A refusal without proofs, from where nobody has shown to be.
@@ -128,6 +131,7 @@ impl Member {
             confirmations: 0,
             acked: 0,
             since_block: 0,
+            tallies: Tallies::default(),
             contender: None,
             refusal: None,
         }
@@ -143,10 +147,11 @@ impl Member {
         self.validated && self.nonce.is_some()
     }
 
-    /// Notes that its latest NAK for `block` says that `count` DTUs of it are missing.
-    pub(super) fn note_missing(&mut self, block: u32, count: u32) {
-        let before = self.missing.insert(block, count).unwrap_or(0);
-        self.lacks = self.lacks + u64::from(count) - u64::from(before);
+    /// Notes that its latest NAK for `block` says that `count` DTUs of it are missing; whether it is the first for it.
+    pub(super) fn note_missing(&mut self, block: u32, count: u32) -> bool {
+        let before = self.missing.insert(block, count);
+        self.lacks = self.lacks + u64::from(count) - u64::from(before.unwrap_or(0));
+        before.is_none()
     }
 
     /// Forgets what it said is missing.

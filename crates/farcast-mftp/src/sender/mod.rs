@@ -11,6 +11,7 @@
 //! | `ending.rs` | completion, abort |
 //! | `neighbourhood.rs` | other transmissions on the group |
 //! | `laggards.rs` | who is waited for, and for how long |
+//! | `survey.rs` | what is lost of the first pass, and what that means |
 //! | `members.rs`, `schedule.rs`, `flight.rs`, `pacer.rs`, `replies.rs` | the state that these share |
 
 mod admission;
@@ -28,6 +29,7 @@ mod pacer;
 mod registration;
 mod replies;
 mod schedule;
+mod survey;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -50,6 +52,7 @@ pub use neighbourhood::Neighbourhood;
 use pacer::Pacer;
 use replies::{LongestTrip, Replies};
 use schedule::Schedule;
+pub use survey::{Judgement, Survey, Surveyed};
 
 /// The sender's timers.
 #[derive(Clone, Copy)]
@@ -151,6 +154,8 @@ pub struct Sender {
     closing: ending::Closing,
     /// What was lost of late.
     losses: ahead::Losses,
+    /// What was lost of the first pass.
+    survey: survey::Surveying,
     /// The longest round trip measured lately.
     round_trip: LongestTrip,
     /// What may be said to strangers.
@@ -189,6 +194,7 @@ impl Sender {
             stats: SenderStats::default(),
             closing: ending::Closing::default(),
             losses: ahead::Losses::default(),
+            survey: survey::Surveying::default(),
             round_trip: LongestTrip::default(),
             replies: Replies::new(config.pace),
             vouched: VecDeque::new(),

@@ -17,3 +17,4 @@ mod outages;
 mod passes;
 mod proofs;
 mod repair;
+mod survey;

@@ -5,6 +5,7 @@ use farcast_mftp::{MemberState, Sender};
 use farcast_net::SendReport;
 use serde_json::{Value, json};
 
+use super::advice::Advice;
 use super::view::{has_it, outcome_word, standing, wire_bytes};
 use crate::Exit;
 use crate::progress::{percent, rate, size};
@@ -114,6 +115,7 @@ pub(super) fn summary(report: &SendReport, name: &str, size: u64, exit: Exit, dr
         "status_requests": stats.status_requests,
         "malformed_datagrams": report.malformed,
         "rejected_messages": rejects,
+        "advice": Advice::of(&report.sender).map(|advice| advice.summary(&report.sender)),
         "receivers": members,
     })
 }

@@ -9,6 +9,7 @@ use farcast_mftp::{ClientId, Member, MemberState, Phase, Sender, SenderEvent, Se
 use farcast_net::{SendNotice, SendReport};
 use serde_json::{Value, json};
 
+use super::advice::Advice;
 use super::closing::{closing_table, part_of, stats_table, summary};
 use super::turn;
 use crate::args::SendArgs;
@@ -32,6 +33,8 @@ pub(super) struct View<'a> {
     /// Each file, and where it ends in the product.
     files: Vec<(String, u64)>,
     next_report: Time,
+    /// Whether advice was given.
+    advised: bool,
 }
 
 impl<'a> View<'a> {
@@ -57,6 +60,7 @@ impl<'a> View<'a> {
             name,
             files: files.collect(),
             next_report: Time::ZERO,
+            advised: false,
         }
     }
 
@@ -71,6 +75,11 @@ impl<'a> View<'a> {
             if now >= self.next_report {
                 self.next_report = now + REPORT_EVERY;
                 self.output.event("progress", progress_fields(now, sender, self.data_began));
+                if let Some(advice) = Advice::of(sender).filter(|_| !self.advised) {
+                    self.advised = true;
+                    progress.line(self.output, &advice.sentence());
+                    self.output.event("advice", advice.fields());
+                }
             }
             return;
         };
@@ -125,6 +134,9 @@ impl<'a> View<'a> {
         let exit = exit_code(report, &incomplete);
         self.output.event("summary", summary(report, &self.name, self.size, exit, self.args.group.draft));
         self.output.result(&closing_table(report, self.size, self.args.group.draft));
+        if let Some(advice) = Advice::of(&report.sender) {
+            self.output.result(&format!("\n{}", advice.closing(report, self.args.group.draft)));
+        }
         if self.args.stats {
             self.output.result(&format!("\n{}", stats_table(report, self.size)));
         }
@@ -262,7 +274,7 @@ fn no_receivers(args: &SendArgs, to: SocketAddr, sender: &Sender) -> String {
     )
 }
 
-fn label(sender: &Sender, client: ClientId) -> String {
+pub(super) fn label(sender: &Sender, client: ClientId) -> String {
     sender
         .members()
         .find(|(id, _)| *id == client)
