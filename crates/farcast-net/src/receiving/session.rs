@@ -109,9 +109,10 @@ impl Driver<'_> {
         let before = self.engine.have().map_or(0, Bitmap::count);
         self.engine.compared(now, held);
         let found = self.engine.have().map_or(0, Bitmap::count).saturating_sub(before);
-        if let Some(session) = &mut self.session {
-            session.held += found;
-        }
+        let Some(session) = &mut self.session else { return };
+        // Files that are the same were found when their list came.
+        session.held += found;
+        let found = session.held;
         self.notice(&ReceiveNotice::Compared { found });
     }
 
