@@ -40,6 +40,7 @@ impl Chunks {
         let sound = |least: u32, chunk: &Chunk| chunk.len >= least && chunk.len <= average * SPREAD;
         let sum: u64 = list.iter().map(|chunk| u64::from(chunk.len)).sum();
         let fits = EXPONENTS.contains(&exponent)
+            && size >= LEAST_SIZE
             && sum == size
             && sound(1, end)
             && others.iter().all(|chunk| sound(average / SPREAD, chunk));

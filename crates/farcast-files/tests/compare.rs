@@ -100,7 +100,7 @@ fn a_list_that_lies_costs_what_it_lied_about() {
     let to = tempfile::tempdir().unwrap();
     let target = to.path().join("file");
     // The older version is one chunk to whoever cuts it, and the list claims that the new one begins with it.
-    let (old, content) = (noise(6, 30_000), noise(7, 250_000));
+    let (old, content) = (noise(6, 30_000), noise(7, 270_000));
     fs::write(&target, &old).unwrap();
     let (manifest, all) = forged(&content, &old);
     let id: ProductId = manifest.id();

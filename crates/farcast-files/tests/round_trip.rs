@@ -15,9 +15,10 @@ fn a_tree_arrives_in_order() {
     let all = segments(&mut outgoing, SEGMENT);
     let mut incoming = open(to.path(), &outgoing, SEGMENT);
     let happenings = fill(&mut incoming, &all).unwrap();
-    assert!(matches!(&happenings[0], Happening::ManifestKnown { newly_held } if newly_held.is_empty()));
+    assert!(matches!(&happenings[0], Happening::ListLength { segments: 1.. }));
+    assert!(matches!(&happenings[1], Happening::ManifestKnown { newly_held } if newly_held.is_empty()));
     let files = outgoing.manifest().entries().iter().filter(|entry| entry.is_file()).count();
-    assert_eq!(happenings.len(), files + 1);
+    assert_eq!(happenings.len(), files + 2);
     assert!(incoming.is_complete());
     incoming.finish().unwrap();
     assert_same(&top, &to.path().join("tree"));
@@ -92,7 +93,7 @@ fn a_receiver_that_has_the_files_asks_for_nothing() {
     let head = outgoing.manifest().head_len().div_ceil(SEGMENT.into()) as usize;
     let first: Vec<&[u8]> = all[..head].iter().map(Vec::as_slice).collect();
     let happenings = incoming.store(0, &first).unwrap();
-    let Happening::ManifestKnown { newly_held } = &happenings[0] else { panic!("{happenings:?}") };
+    let Happening::ManifestKnown { newly_held } = &happenings[1] else { panic!("{happenings:?}") };
     assert_eq!(newly_held.len(), 1);
     assert!(incoming.held().is_full() && incoming.is_complete());
     incoming.finish().unwrap();

@@ -166,8 +166,8 @@ pub struct SenderConfig {
     pub announce_limit: Span,
     /// Between the last announcement and data, for receivers to join a private group of its own.
     pub join_delay: Span,
-    /// For how long data may leave behind the first announcement, before anybody has registered; zero for not at all. At a
-    /// rate, to the group that announcements go to, with [`PassWait::Draft`] and [`NakTiming::EachBlock`].
+    /// For how long data may leave behind the first announcement, before anybody has registered; zero for not at all. In a
+    /// closed group, at a rate, to the group that announcements go to, with [`PassWait::Draft`] and [`NakTiming::EachBlock`].
     pub early_data: Span,
     /// Whether receivers may register once data has begun.
     pub late_entry: bool,

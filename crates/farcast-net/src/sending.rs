@@ -313,6 +313,10 @@ impl Driver<'_> {
         };
         let now = self.clock.now();
         for (slot, meta) in meta[..count].iter().enumerate() {
+            if meta.addr == self.sender.config().server {
+                // Our own data comes back on the group.
+                continue;
+            }
             let from = Arrival::new(meta.addr, endpoint.local());
             let bytes = &self.buffer[slot * SLOT_LEN..][..meta.len];
             self.heard += meta.len as u64;
@@ -388,11 +392,13 @@ impl Driver<'_> {
             self.unsent = Some(error);
             return Ok(());
         }
-        if self.data_began.is_some() && (error.may_pass() || matches!(error, NetError::Socket { .. })) {
+        // Some may have left behind the announcement.
+        let begun = self.data_began.is_some() || self.sender.pass().0 > 0;
+        if begun && (error.may_pass() || matches!(error, NetError::Socket { .. })) {
             return Ok(());
         }
         // A first error is told to receivers; if that fails too, nothing leaves any more.
-        if self.error.is_some() || self.data_began.is_none() {
+        if self.error.is_some() || !begun {
             return Err(error);
         }
         self.sender.abort(self.clock.now(), reason(&error), Some(error.to_string()));

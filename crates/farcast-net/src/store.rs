@@ -85,6 +85,8 @@ pub(crate) enum Reply {
         held: Bitmap,
         /// Something else is there that may be an older version.
         earlier: bool,
+        /// The list of files is known from an earlier run.
+        listed: bool,
     },
     /// The list of files takes so many segments.
     ListLength(u32),

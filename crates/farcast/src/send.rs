@@ -53,8 +53,9 @@ const LONGEST_BLOCK: u32 = 2048;
 
 /// When data begins in an open group, at the latest.
 const OPEN_START: Span = Span::from_secs(3);
-/// For how long data may leave behind the first announcement, where all who are listed received from here before.
-const EARLY: Span = Span::from_millis(1500);
+/// For how long data may leave behind the first announcement: longer than registrations take over a satellite, and less than
+/// what makes others take the group for used.
+const EARLY: Span = Span::from_millis(900);
 
 /// Where it goes, with names resolved.
 #[derive(Clone, Copy, Debug)]
@@ -362,16 +363,8 @@ fn early(args: &SendArgs, known: &Known, name: &str) -> Span {
     let group = &args.group;
     let told = group.start_on_enter || group.wait_for.is_some();
     // Receivers of the draft throw away what comes before they are confirmed.
-    if group.unlimited || group.draft || told || known.compares(name) {
-        return Span::ZERO;
-    }
-    if group.receivers.is_empty() {
-        group.start_after.unwrap_or(OPEN_START)
-    } else if known.has_all(&group.receivers) {
-        EARLY
-    } else {
-        Span::ZERO
-    }
+    let listed = !group.receivers.is_empty() && known.has_all(&group.receivers);
+    if listed && !group.draft && !told && !known.compares(name) { EARLY } else { Span::ZERO }
 }
 
 /// Makes datagrams fit the way, where it is known to be narrower than Ethernet.

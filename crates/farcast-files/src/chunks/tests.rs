@@ -70,11 +70,12 @@ fn a_list_that_cannot_be_of_the_file_is_refused() {
     };
     assert!(new(16, &[65_536, 262_144, 1], 327_681));
     assert!(!new(16, &[], 0), "nothing");
-    assert!(!new(16, &[65_536, 65_536], 131_073), "another sum");
+    assert!(!new(16, &[262_144, 65_536], 327_681), "another sum");
     assert!(!new(16, &[262_145, 65_536], 327_681), "too long a chunk");
-    assert!(!new(16, &[16_383, 65_536], 81_919), "too short a chunk in the middle");
-    assert!(!new(16, &[65_536, 0], 65_536), "an empty chunk");
+    assert!(!new(16, &[16_383, 262_144], 278_527), "too short a chunk in the middle");
+    assert!(!new(16, &[262_144, 0], 262_144), "an empty chunk");
+    assert!(!new(16, &[65_536, 65_536], 131_072), "of a file that is too short for a list");
     for exponent in [0, 15, 23, 31, 32, 255] {
-        assert!(!new(exponent, &[65_536, 65_536], 131_072), "{exponent}");
+        assert!(!new(exponent, &[200_000, 200_000], 400_000), "{exponent}");
     }
 }

@@ -1,6 +1,6 @@
 //! What older versions of the files have already, so that it need not be received.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags};
@@ -9,12 +9,17 @@ use rustix::io::Result as SystemResult;
 use super::delivery::Delivery;
 use super::{Happening, Incoming};
 use crate::StoreError;
+use crate::beneath::size_of;
 use crate::chunks::{Chunk, Chunker};
 use crate::manifest::check_path;
 use crate::transfer::read_at;
 
 /// Bytes that are read at once.
 const READ_LEN: usize = 1 << 20;
+/// An older version that is longer than so many times the new one, and so many bytes, is not read: a list of a few octets must
+/// not make a receiver read everything that it has.
+const MOST_TIMES: u64 = 4;
+const MOST_ABOVE: u64 = 64 << 20;
 /// Segments that are stored at once.
 const STORE: u32 = 128;
 
@@ -90,7 +95,8 @@ impl Incoming {
                 left = later;
                 let bytes = self.geometry.bytes(now);
                 let mut buffer = vec![0; (bytes.end - bytes.start) as usize];
-                for piece in together.iter().filter(|k| k.at < bytes.end && k.end() > bytes.start) {
+                let pieces = &together[together.partition_point(|k| k.end() <= bytes.start)..];
+                for piece in pieces.iter().take_while(|k| k.at < bytes.end) {
                     let (from, to) = (piece.at.max(bytes.start), piece.end().min(bytes.end));
                     let slot = &mut buffer[(from - bytes.start) as usize..(to - bytes.start) as usize];
                     let read = read_at(older, slot, piece.from + (from - piece.at));
@@ -115,9 +121,13 @@ impl Delivery {
             return None;
         }
         // What cannot be read has nothing in common.
-        self.root.regular(&entry.path).ok()??;
+        let size = size_of(&self.root.regular(&entry.path).ok()??);
+        if size > span.size.saturating_mul(MOST_TIMES).saturating_add(MOST_ABOVE) {
+            return None;
+        }
         let older = self.root.open_at(&entry.path, OFlags::RDONLY, Mode::empty()).ok()?;
-        let places = places(&older, entry.chunks.exponent()).ok()?;
+        let wanted: HashSet<Chunk> = entry.chunks.list().iter().copied().collect();
+        let places = places(&older, size, entry.chunks.exponent(), &wanted).ok()?;
         let mut known: Vec<Known> = Vec::new();
         let mut at = span.start;
         for chunk in entry.chunks.list() {
@@ -134,16 +144,24 @@ impl Delivery {
     }
 }
 
-/// Where `file` has which chunks.
-fn places(file: &OwnedFd, exponent: u8) -> SystemResult<HashMap<Chunk, u64>> {
+/// Where `file`, of `size` bytes, has which of the `wanted` chunks.
+fn places(
+    file: &OwnedFd,
+    size: u64,
+    exponent: u8,
+    wanted: &HashSet<Chunk>,
+) -> SystemResult<HashMap<Chunk, u64>> {
     let (mut places, mut end) = (HashMap::new(), 0);
     let mut chunker = Chunker::new(exponent);
     let mut note = |chunk: Chunk| {
-        places.entry(chunk).or_insert(end);
+        if wanted.contains(&chunk) {
+            places.entry(chunk).or_insert(end);
+        }
         end += u64::from(chunk.len);
     };
     let (mut buffer, mut offset) = (vec![0; READ_LEN], 0);
-    loop {
+    // One that grows all the time would not end.
+    while offset < size {
         let read = read_at(file, &mut buffer, offset)?;
         if read == 0 {
             break;

@@ -182,10 +182,10 @@ fn chunks_have_to_make_the_size() {
     endless[59] = 0xFF;
     assert!(matches!(Manifest::decode(&endless), Err(ManifestError::Truncated { .. })));
     assert_eq!(
-        Manifest::new(vec![Entry { chunks: list(&[65_536, 5]), ..file(b"c", 265_541) }]),
+        Manifest::new(vec![Entry { chunks: list(&[262_144, 5]), ..file(b"c", 265_541) }]),
         Err(bad.clone())
     );
-    assert_eq!(Manifest::new(vec![Entry { chunks: list(&[65_536]), ..directory(b"c") }]), Err(bad));
+    assert_eq!(Manifest::new(vec![Entry { chunks: list(&[262_144]), ..directory(b"c") }]), Err(bad));
 }
 
 fn entries() -> impl Strategy<Value = Vec<Entry>> {

@@ -135,6 +135,10 @@ impl Receiver {
             return;
         };
         session.have.union(segments);
+        let begun: alloc::vec::Vec<u32> = session.parity.keys().copied().collect();
+        for block in begun {
+            self.check_decodable(block);
+        }
         self.check_complete();
     }
 

@@ -24,8 +24,8 @@ const LEAST_DTU: u32 = 16;
 pub(super) struct Listing {
     /// Its segments that are to be sent.
     wanted: Bitmap,
-    /// When it was first sent.
-    since: Time,
+    /// When all of it had been sent for the first time.
+    since: Option<Time>,
     /// Whether it is being sent.
     sending: bool,
     /// How often was asked since it was sent.
@@ -58,7 +58,7 @@ impl Sender {
         if let Some(asked) = &mut self.progress.asked {
             asked.insert_run(all);
         }
-        self.progress.listing = Some(Listing { wanted, since: now, sending: false, rounds: 0 });
+        self.progress.listing = Some(Listing { wanted, since: None, sending: false, rounds: 0 });
         self.send_list(now);
         true
     }
@@ -110,17 +110,27 @@ impl Sender {
     }
 
     /// The list has been sent; whether more of it was asked for meanwhile.
-    pub(super) fn end_list(&mut self) -> bool {
+    pub(super) fn end_list(&mut self, now: Time) -> bool {
         let Some(listing) = self.progress.listing.as_mut().filter(|listing| listing.sending) else {
             return false;
         };
         listing.sending = false;
-        !listing.wanted.is_empty()
+        // They can compare from now on.
+        listing.since.get_or_insert(now);
+        let more = !listing.wanted.is_empty();
+        more && self.is_patient(now)
+    }
+
+    /// Whether those who compare are still waited for.
+    fn is_patient(&self, now: Time) -> bool {
+        let since = self.progress.listing.as_ref().and_then(|listing| listing.since);
+        since.is_none_or(|since| now.since(since) < COMPARE_WAIT)
     }
 
     /// Takes a NAK that comes before the first pass: one who has not all of the list asks for that alone. Whether it did.
     pub(super) fn nak_of_list(&mut self, now: Time, m: &Nak) -> bool {
-        let Some(listing) = self.progress.listing.as_mut().filter(|_| m.pass == 0) else { return false };
+        let before_data = self.progress.pass == 0 && m.pass == 0 && self.is_patient(now);
+        let Some(listing) = self.progress.listing.as_mut().filter(|_| before_data) else { return false };
         let first = m.block * self.geometry.block_size();
         let end = listing.wanted.len();
         let runs = || m.missing.iter_runs().filter_map(|run| Run::new(first + run.first(), run.count()));
@@ -162,8 +172,7 @@ impl Sender {
 
     /// Whether the first pass waits for somebody who compares.
     pub(super) fn awaits_comparison(&self, now: Time) -> bool {
-        let listing = self.progress.listing.as_ref().filter(|_| self.progress.pass == 0);
-        let patient = listing.is_some_and(|listing| now.since(listing.since) < COMPARE_WAIT);
+        let patient = self.compares() && self.progress.pass == 0 && self.is_patient(now);
         let compares = |m: &Member| m.is_active() && m.compares && m.silent_rounds <= COMPARE_ROUNDS;
         patient && self.members.values().any(compares)
     }

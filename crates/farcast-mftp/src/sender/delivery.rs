@@ -53,6 +53,8 @@ pub(super) struct Progress {
     pub(super) last_request: Option<Request>,
     /// Until when data may leave before it has begun.
     pub(super) early_until: Option<Time>,
+    /// Segments that had left, about, before all were asked first after all.
+    pub(super) left_early: u32,
     /// What was sent or asked for, where nothing else is sent.
     pub(super) asked: Option<farcast_core::Bitmap>,
     /// The list of files, where it is sent before the first pass.
@@ -90,6 +92,7 @@ impl Default for Progress {
             behind: None,
             last_request: None,
             early_until: None,
+            left_early: 0,
             asked: None,
             listing: None,
             silent_rounds: 0,
@@ -141,6 +144,9 @@ impl Sender {
             return;
         }
         self.progress.asked = restart.then(|| farcast_core::Bitmap::new(self.geometry.segments()));
+        if let (Some(asked), Some(left)) = (&mut self.progress.asked, Run::new(0, self.progress.left_early)) {
+            asked.insert_run(left);
+        }
         // The end of the list asks what is missing.
         if restart && self.begin_listing(now) {
             return;
@@ -402,7 +408,7 @@ impl Sender {
     }
 
     fn end_pass(&mut self, now: Time) {
-        if self.end_list() {
+        if self.end_list(now) {
             return self.send_list(now);
         }
         let waits = self.awaits_comparison(now);

@@ -9,7 +9,7 @@ use farcast_core::{Run, Span, Time};
 
 use super::delivery::Step;
 use super::{Phase, Sender};
-use crate::config::{NakTiming, Pace, PassWait};
+use crate::config::{Group, NakTiming, Pace, PassWait};
 use crate::event::SenderEvent;
 use crate::wire;
 
@@ -22,7 +22,9 @@ impl Sender {
         let config = &self.config;
         let asks = config.pass_wait == PassWait::Draft && config.nak_timing == NakTiming::EachBlock;
         let paced = matches!(config.pace, Pace::Rate { .. });
-        if config.early_data.is_zero() || !asks || !paced || !config.join_delay.is_zero() {
+        // In an open group who is slow to register would not be known before the others have everything.
+        let closed = matches!(config.group, Group::Closed(_));
+        if config.early_data.is_zero() || !closed || !asks || !paced || !config.join_delay.is_zero() {
             return;
         }
         let progress = &mut self.progress;
@@ -50,13 +52,20 @@ impl Sender {
         }
         self.hold_early();
         if self.progress.restart {
+            self.stats.dtus_per_pass.clear();
             let progress = &mut self.progress;
+            let sent = progress.block.map_or(0, |block| (block + 1) * self.geometry.block_size());
+            progress.left_early = sent.min(self.geometry.segments());
             (progress.pass, progress.block, progress.step, progress.sent_in_pass) =
                 (0, None, Step::NextBlock, 0);
             progress.drop_runs();
             return false;
         }
         self.phase = Phase::Sending;
+        if self.progress.block.is_none() {
+            // Nothing has left, and all are there already.
+            self.pacer.restart(now);
+        }
         self.pacer.begin(now);
         self.progress.parity = self.parity_of_pass();
         let segments = self.geometry.segments();

@@ -47,6 +47,11 @@ impl Pacer {
         self.next = self.next.max(now);
     }
 
+    /// Begins to send at `now`, whatever was planned.
+    pub(super) fn restart(&mut self, now: Time) {
+        self.next = now;
+    }
+
     /// Notes that something that takes `span` left out of turn; it counts at the next block, so that what arrives
     /// while a run is in flight does not move the rest of the run.
     pub(super) fn owe(&mut self, span: Span) {

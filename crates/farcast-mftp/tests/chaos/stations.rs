@@ -228,7 +228,7 @@ impl ReceiverStation {
                 };
                 // As a directory that may hold an older version; if the list of files is known, it was compared.
                 if self.genuine && held.is_empty() && self.earlier.is_some() {
-                    self.engine.accept_comparing(now);
+                    self.engine.accept_comparing(now, held, false);
                 } else {
                     self.engine.accept(now, held);
                 }

@@ -118,7 +118,7 @@ impl Ownership {
         match event {
             ReceiverEvent::Offered(offer) => match self.declines {
                 Some(reason) => engine.decline(reason),
-                None if self.compares.is_some() => engine.accept_comparing(now),
+                None if self.compares.is_some() => engine.accept_comparing(now, Bitmap::new(0), false),
                 None => engine.accept(now, self.held(offer)),
             },
             ReceiverEvent::Store { .. } => {

@@ -61,7 +61,7 @@ impl Driver<'_> {
     pub(super) fn on_reply(&mut self, reply: Reply) {
         let now = self.clock.now();
         match reply {
-            Reply::Opened { held, earlier } => self.opened(now, held, earlier),
+            Reply::Opened { held, earlier, listed } => self.opened(now, held, earlier, listed),
             Reply::ListLength(segments) => self.engine.list_is(segments),
             Reply::Compared(held) => self.compared(now, &held),
             Reply::Manifest { newly_held, files } => {
@@ -116,14 +116,15 @@ impl Driver<'_> {
         self.notice(&ReceiveNotice::Compared { found });
     }
 
-    fn opened(&mut self, now: Time, held: Bitmap, earlier: bool) {
+    fn opened(&mut self, now: Time, held: Bitmap, earlier: bool, listed: bool) {
         let Some(mut session) = self.session.take() else { return };
         session.held = held.count();
         let notice = ReceiveNotice::Joined { offer: &session.offer, held: session.held };
         (self.observer)(now, &self.engine, &notice);
         self.session = Some(session);
-        if earlier && held.is_empty() {
-            self.engine.accept_comparing(now);
+        if earlier && (listed || held.is_empty()) {
+            // Also one that knew the list of files may have ended before what it took over was safe.
+            self.engine.accept_comparing(now, held, listed);
         } else {
             self.engine.accept(now, held);
         }

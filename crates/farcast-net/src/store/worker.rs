@@ -136,7 +136,11 @@ impl Worker {
                 self.close();
                 self.failed = false;
                 if self.discard {
-                    return self.answer.send(Reply::Opened { held: Bitmap::new(0), earlier: false });
+                    return self.answer.send(Reply::Opened {
+                        held: Bitmap::new(0),
+                        earlier: false,
+                        listed: false,
+                    });
                 }
                 if let Err(error) = self.open(&offer, &dir, options) {
                     self.failed_or_full(error, Retry::Open { offer, dir, options });
@@ -157,13 +161,11 @@ impl Worker {
     pub(super) fn open(&mut self, offer: &Offer, dir: &Path, options: Options) -> Result<(), NetError> {
         let mut product = open(offer, dir, options)?;
         let earlier = product.incoming.has_earlier(&offer.name);
-        // An earlier run that knew the list of files may have ended before what it took over was safe.
-        let again = earlier && product.incoming.manifest().is_some();
-        let mut early = if again { product.incoming.compare().unwrap_or_default() } else { Vec::new() };
-        early.extend(product.incoming.take_happenings());
+        let early = product.incoming.take_happenings();
         let held = product.incoming.held().clone();
+        let listed = product.incoming.manifest().is_some();
         self.product = Some(product);
-        self.answer.send(Reply::Opened { held, earlier });
+        self.answer.send(Reply::Opened { held, earlier, listed });
         self.tell(early);
         Ok(())
     }
