@@ -75,6 +75,26 @@ fn a_short_file_is_compared_as_a_whole() {
     assert!(sent_over(&noise(5, 100_000), &[noise(5, 100_000), vec![1]].concat()) >= 100_000 / SEGMENT);
 }
 
+#[test]
+fn a_far_longer_file_is_not_read() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (path, target) = (from.path().join("file"), to.path().join("file"));
+    let new = noise(8, 1_000_000);
+    for (len, read) in [(60 << 20, true), (80 << 20, false)] {
+        fs::write(&path, &new).unwrap();
+        fs::write(&target, &new).unwrap();
+        fs::File::options().write(true).open(&target).unwrap().set_len(len).unwrap();
+        let mut outgoing = scan(&path);
+        let all = segments(&mut outgoing, SEGMENT);
+        let mut incoming = open(to.path(), &outgoing, SEGMENT);
+        store_head(&mut incoming, outgoing.manifest().head_len(), &all);
+        let before = missing(&incoming);
+        incoming.compare().unwrap();
+        assert_eq!(missing(&incoming) < before, read, "{len}");
+        completes(incoming, &all, &path, &target);
+    }
+}
+
 /// A product of one file whose list names the first 65,536 octets `claimed` and the rest what it is, and its segments.
 fn forged(content: &[u8], claimed: &[u8]) -> (Manifest, Vec<Vec<u8>>) {
     let chunk = |bytes: &[u8]| Chunk {

@@ -10,7 +10,7 @@ mod common;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use common::{Place, assert_same, digest, dtus_sent, member, noise};
 use serde_json::Value;
@@ -239,13 +239,19 @@ fn a_receiver_that_was_killed_after_the_comparison_goes_on() {
     }
 }
 
-#[test]
-fn a_directory_that_is_sent_as_a_dot_has_its_name() {
+/// A place with a tree, its size and where it is; ant has it as it was before one file changed.
+fn changed() -> (Place, u64, PathBuf) {
     let place = Place::new();
     let size = tree(&place);
     let tree = place.path("tree");
     has(&place, "ant", &tree);
     change(&place, 17);
+    (place, size, tree)
+}
+
+#[test]
+fn a_directory_that_is_sent_as_a_dot_has_its_name() {
+    let (place, size, tree) = changed();
     let receiver = place.receive("ant", &[]);
     let mut send =
         place.send_command(&[Path::new(".")], &[&RATE, &["--receivers", "ant", "--json"][..]].concat());
@@ -259,11 +265,7 @@ fn a_directory_that_is_sent_as_a_dot_has_its_name() {
 
 #[test]
 fn a_table_says_what_was_left_out() {
-    let place = Place::new();
-    let size = tree(&place);
-    let tree = place.path("tree");
-    has(&place, "ant", &tree);
-    change(&place, 17);
+    let (place, size, tree) = changed();
     let receiver = place.receive("ant", &[]);
     let send = place
         .send_command(&[&tree], &[&RATE, &["--receivers", "ant", "--stats", "--parity", "off"][..]].concat());

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use farcast_core::engine::{Arrival, Engine};
 use farcast_core::{Bitmap, Span, Time};
-use farcast_mftp::{PassWait, Receiver, SenderConfig, SenderEvent};
+use farcast_mftp::message::Nak;
+use farcast_mftp::{Body, Message, PassWait, Receiver, ReceiverEvent, Sender, SenderConfig, SenderEvent};
 use farcast_testkit::{Link, Setup};
 
-use crate::common::{Comparison, Ownership, Session, at, data, ms, receiver, secs, sender};
+use crate::common::{
+    Comparison, Ownership, Session, at, data, ms, receiver, receiver_address, secs, sender, server,
+};
 
 const SEGMENTS: u32 = 300;
 const LIST: u32 = 5;
@@ -96,6 +100,9 @@ fn one_who_has_nothing_gets_all_of_it() {
     complete(&session);
     let first = session.when(|event| matches!(event, SenderEvent::Started { restart: false, .. }));
     assert!(first.is_some(), "nobody waits for comparisons that save nothing");
+    let told = session.clients[0].owner.told.borrow();
+    assert!(!told.iter().any(|(_, event)| *event == ReceiverEvent::Compare), "nor makes them");
+    drop(told);
     assert_eq!(sent(&mut session).len() as u32, SEGMENTS + 1, "all, and its first DTU twice");
 }
 
@@ -130,6 +137,28 @@ fn the_others_do_not_wait_for_ever() {
     complete(&session);
     let begun = first_beyond_the_list(&mut session).expect("100 is missing");
     assert!(begun > at(secs(60)) && begun < at(secs(63)), "{begun:?}");
+}
+
+#[test]
+fn who_asks_for_the_list_for_ever_holds_nobody_up() {
+    // Without proofs, so that what it says need not be proved.
+    let config = SenderConfig { secret: None, ..listing(2) };
+    let mut session = session(config, &[compares(&[100]), slow(&[])], Link::clean(ms(100)), 1);
+    let (sender, client) = (session.sender, receiver(1).id);
+    for time in (400..90_000).step_by(4) {
+        session.net.at(at(ms(time)), sender, move |engine: &mut Sender, now| {
+            let mut missing = Bitmap::new(24);
+            missing.insert(2);
+            let nak = Nak { server: server(), client, pass: 0, block: 0, missing, parity_held: 0 };
+            let from = Arrival::new(receiver_address(1), server());
+            // Later ones are turned down, or schedule it.
+            let _ = engine.handle(now, &from, &Message::new(1, Body::Nak(nak)));
+        });
+    }
+    answer(&mut session, 1, secs(95), &[]);
+    let mut session = session.run();
+    let begun = first_beyond_the_list(&mut session).expect("100 is missing");
+    assert!(begun < at(secs(70)), "{begun:?}");
 }
 
 #[test]

@@ -36,7 +36,16 @@ fn it_saves_the_round_trip_of_registration() {
         last_done(&with),
         last_done(&without)
     );
-    assert_eq!(data(&with.net.take_log(), 0).len(), 600, "each DTU once");
+    let begun = with.when(|event| matches!(event, SenderEvent::Started { .. })).expect("it began");
+    let log = with.net.take_log();
+    assert_eq!(data(&log, 0).len(), 600, "each DTU once");
+    // What has left is asked about at once, and not only at the end.
+    let asked = |body: &Body| match body {
+        Body::StatusRequest(request) => Some(request.blocks),
+        _ => None,
+    };
+    let (time, blocks) = crate::common::sent(&log, 0, asked)[0];
+    assert!(time < begun + ms(10) && blocks.first() == 0 && blocks.count() >= 2, "{time:?} {blocks:?}");
 }
 
 #[test]
