@@ -91,6 +91,9 @@ pub enum Pace {
     Window {
         /// The window in DTUs.
         segments: u32,
+        /// Whether a long or narrow way is not to be flooded with a windowful: what it carries is estimated from the
+        /// acknowledgements, and DATA is paced by that. Otherwise all that the window allows leaves at once.
+        paced: bool,
     },
 }
 
@@ -305,7 +308,7 @@ impl SenderConfig {
             (self.completion_interval.is_zero(), "the completion interval"),
             (self.round_trip.is_zero(), "the assumed round trip"),
             (self.repeats == 0, "the number of repeats"),
-            (matches!(self.pace, Pace::Window { segments: 0 }), "the window"),
+            (matches!(self.pace, Pace::Window { segments: 0, .. }), "the window"),
             (matches!(self.pace, Pace::Rate { granule: 0, .. }), "the granule of the rate"),
             (matches!(self.status_retry, StatusRetry::Fixed(Span::ZERO)), "the Status Retry Timer"),
             (matches!(self.group, Group::OpenLimited { limit: 0 }), "the limit of an open group"),

@@ -112,6 +112,6 @@ pub mod log;
 mod network;
 
 pub use host::{Handle, Host};
-pub use link::Link;
+pub use link::{Link, Narrow};
 pub use log::{Departure, Happening, Leg, Log};
 pub use network::{Cut, Network, Setup, Wake};

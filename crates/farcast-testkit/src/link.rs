@@ -1,7 +1,7 @@
-//! Links between hosts: delay, loss, duplication, reordering and corruption.
+//! Links between hosts: rate, delay, loss, duplication, reordering and corruption.
 
-use farcast_core::Span;
 use farcast_core::random::RandomStream;
+use farcast_core::{BitRate, Span, Time};
 
 /// What one direction between two hosts does to each segment.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -16,6 +16,20 @@ pub struct Link {
     pub jitter: Span,
     /// The probability that a segment goes through the network's corruption hook.
     pub corruption: f64,
+    /// What it carries, and how it queues; otherwise nothing waits.
+    pub narrow: Option<Narrow>,
+}
+
+/// A transmitter with a drop-tail queue. Runs enter it whole: what another message of the same host overtakes on its way out
+/// is queued before it all the same.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Narrow {
+    /// Bits of UDP payload and headers.
+    pub rate: BitRate,
+    /// Bytes of headers that each segment has.
+    pub overhead: u16,
+    /// The longest that a segment waits; one that would wait longer is lost.
+    pub queue: Span,
 }
 
 impl Link {
@@ -62,6 +76,8 @@ pub(crate) struct LinkState {
     pub(crate) damage: RandomStream,
     /// Segments that have entered it.
     pub(crate) entered: u64,
+    /// When the transmitter is free again.
+    free: Time,
 }
 
 impl LinkState {
@@ -76,6 +92,7 @@ impl LinkState {
             corruption: stream(3),
             damage: stream(4),
             entered: 0,
+            free: Time::ZERO,
         }
     }
 
@@ -92,6 +109,20 @@ impl LinkState {
             late = [(); 2].map(|()| Span::from_nanos(self.jitter.below(link.jitter.as_nanos() + 1)));
         }
         Fate { copies: if lost { 0 } else { 1 + u32::from(twice) }, late, corrupt }
+    }
+}
+
+impl LinkState {
+    /// Queues a segment of `len` bytes of UDP payload that leaves at `at`, whose fate is `fate` otherwise.
+    pub(crate) fn queue(&mut self, at: Time, len: usize, mut fate: Fate) -> Fate {
+        let Some(narrow) = self.link.narrow else { return fate };
+        let start = self.free.max(at);
+        if start.since(at) > narrow.queue {
+            return Fate { copies: 0, ..fate };
+        }
+        self.free = start + narrow.rate.time_of_bytes(len as u64 + u64::from(narrow.overhead));
+        fate.late = fate.late.map(|late| late + self.free.since(at));
+        fate
     }
 }
 

@@ -295,7 +295,7 @@ fn configure(
     let largest = u32::try_from(wire::block_size_for(config.datagram, 32)).unwrap_or(u32::MAX);
     let datagram = wire::data_len(config.dtu_size as usize) as u64 + u64::from(overhead);
     config.pace = match pace {
-        RateArg::Max => Pace::Window { segments: WINDOW },
+        RateArg::Max => Pace::Window { segments: WINDOW, paced: true },
         RateArg::Rate(rate) => Pace::Rate { rate, overhead, credit: credit(args, rate), granule: 1 },
     };
     config.block_size = protocol.block_size.unwrap_or(match pace {

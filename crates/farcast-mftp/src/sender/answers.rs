@@ -261,12 +261,14 @@ impl Sender {
         let serial =
             answered.map(|request| request.serial).or_else(|| self.flight.serial(m.pass, m.blocks.last()));
         if let (Some(serial), Some(member)) = (serial, self.members.get_mut(m.client)) {
-            if serial > member.acked {
+            let before = member.acked;
+            if serial > before {
                 (member.acked, member.progress_at) = (serial, now);
             }
             self.progress.silent_rounds = 0;
             self.tighten(m.client);
-            self.unstall();
+            self.note_acknowledged(now, m.client, (before, serial));
+            self.unstall(now);
         }
         Ok(())
     }
@@ -331,7 +333,7 @@ impl Sender {
 
     /// A member no longer takes part: perhaps nobody is left to wait for.
     pub(super) fn one_less(&mut self, now: Time) {
-        self.unstall();
+        self.unstall(now);
         if self.phase == Phase::Announcing {
             self.try_start(now);
         } else if self.phase == Phase::Waiting && self.everyone_accounted() {

@@ -25,6 +25,8 @@ pub(super) enum Step {
     Request,
     /// The window is full: wait for an acknowledgement.
     Stalled,
+    /// Wait for the acknowledgement of the block's first DTUs.
+    Train,
 }
 
 /// Where the sending stands.
@@ -43,7 +45,7 @@ pub(super) struct Progress {
     runs: VecDeque<Run>,
     /// How many DTUs that is.
     left: u32,
-    sent_in_block: u32,
+    pub(super) sent_in_block: u32,
     /// Whether what this pass sends is sent twice.
     pub(super) twice: bool,
     /// Parity symbols that a block may have in this pass: none while somebody takes part who may know nothing of parity.
@@ -171,6 +173,9 @@ impl Sender {
         (progress.block, progress.step, progress.sent_in_pass, progress.silent_rounds) =
             (None, Step::NextBlock, 0, 0);
         self.progress.twice = true;
+        if self.progress.pass == 1 {
+            self.begin_search();
+        }
         self.progress.parity = self.parity_of_pass();
         self.stats.dtus_per_pass.push(0);
         if self.config.pass_wait == PassWait::FixedTimer && !self.full_pass() {
@@ -208,13 +213,14 @@ impl Sender {
         self.pacer.settle(now);
         while (self.phase == Phase::Sending || self.is_early()) && self.pacer.next() <= now {
             let transmit = match self.progress.step {
+                Step::Data if self.left_of_train() == Some(0) => Some(self.train_request(now)),
                 Step::Data => self.data_run(until),
                 Step::Request => self.block_request(now),
                 Step::NextBlock => {
                     self.next_block(now);
                     None
                 }
-                Step::Stalled => return None,
+                Step::Stalled | Step::Train => return None,
             };
             if transmit.is_some() {
                 return transmit;
@@ -224,6 +230,7 @@ impl Sender {
     }
 
     fn data_run(&mut self, until: Time) -> Option<Transmit<Message>> {
+        let train = self.left_of_train();
         let progress = &mut self.progress;
         if progress.runs.is_empty()
             && let Some(behind) = progress.behind.take()
@@ -238,7 +245,7 @@ impl Sender {
         };
         let len = self.geometry.dtu_size();
         let span = self.pacer.span(wire::data_len(len.into()));
-        let count = self.pacer.departures_before(until, span).min(run.count());
+        let count = self.pacer.departures_before(until, span).min(run.count()).min(train.unwrap_or(u32::MAX));
         let (head, tail) = run.split(core::num::NonZeroU32::new(count)?);
         if let Some(tail) = tail {
             progress.runs.push_front(tail);
@@ -269,7 +276,7 @@ impl Sender {
             return None;
         }
         if matches!(self.config.pace, Pace::Window { .. }) {
-            self.flight.push(self.progress.pass, block, self.progress.sent_in_block);
+            self.put_under_way(now, block);
         }
         let last = self.following(block).is_none();
         let late_naks = self.config.nak_timing == NakTiming::EndOfFirstPass && self.full_pass();
@@ -293,13 +300,17 @@ impl Sender {
     }
 
     pub(super) fn status_request(&mut self, now: Time, blocks: Run) -> Message {
-        let pass = self.progress.pass;
         let dtus = if blocks.count() == 1 {
             self.geometry.block_len(blocks.first())
         } else {
             self.geometry.block_size()
         };
         let dtus = Run::new(0, dtus.min(self.geometry.segments())).unwrap_or(Run::one(0));
+        self.request(now, (self.progress.pass, blocks), dtus)
+    }
+
+    /// Asks behind `pass` about `dtus` of `blocks`.
+    pub(super) fn request(&mut self, now: Time, (pass, blocks): (u32, Run), dtus: Run) -> Message {
         let status = match self.config.pace {
             Pace::Window { .. } => StatusType::All,
             Pace::Rate { .. } => StatusType::NakOnly,
@@ -372,6 +383,7 @@ impl Sender {
         }
         self.timers.stop(Timer::Stall as usize);
         self.progress.stalled_since = None;
+        self.pace_block(now);
         self.take_block(block);
     }
 
@@ -449,9 +461,10 @@ impl Sender {
     }
 
     /// Looks again whether the window lets the next block go.
-    pub(super) fn unstall(&mut self) {
+    pub(super) fn unstall(&mut self, now: Time) {
         if self.phase == Phase::Sending && self.progress.step == Step::Stalled {
             self.progress.step = Step::NextBlock;
+            self.pacer.begin(now);
         }
     }
 

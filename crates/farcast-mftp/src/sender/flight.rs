@@ -2,6 +2,8 @@
 
 use alloc::collections::VecDeque;
 
+use farcast_core::Time;
+
 /// Blocks that were sent and not yet acknowledged by every receiver, oldest first.
 ///
 /// Each block sent in a pass is an entry with a serial number from 1. An ACK names pass and block; it
@@ -12,19 +14,51 @@ pub(super) struct Flight {
     sent: u64,
 }
 
-#[derive(Clone, Debug)]
-struct Entry {
+/// A block that was sent, or the beginning of one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
     serial: u64,
-    pass: u32,
-    block: u32,
-    dtus: u32,
+    pub(super) pass: u32,
+    pub(super) block: u32,
+    pub(super) dtus: u32,
+    /// When its first DTU left, and when the request behind the last did.
+    pub(super) began: Time,
+    pub(super) asked: Time,
+    /// How many members have acknowledged it.
+    count: u32,
+    /// How it was paced, in hundredths of what the way was taken to carry.
+    pub(super) gain: u64,
 }
 
 impl Flight {
-    /// Notes that `dtus` of `block` left in `pass`.
-    pub(super) fn push(&mut self, pass: u32, block: u32, dtus: u32) {
+    /// Notes that `dtus` of a block left in a pass from `began` on, and were `asked` about.
+    pub(super) fn push(
+        &mut self,
+        (pass, block): (u32, u32),
+        dtus: u32,
+        (began, asked): (Time, Time),
+        gain: u64,
+    ) {
         self.sent += 1;
-        self.entries.push_back(Entry { serial: self.sent, pass, block, dtus });
+        self.entries.push_back(Entry { serial: self.sent, pass, block, dtus, began, asked, count: 0, gain });
+    }
+
+    /// A member has acknowledged the entries behind the first of these up to the second: the newest that `enough` have
+    /// acknowledged now, if that is one of them.
+    pub(super) fn acknowledge(&mut self, (before, acked): (u64, u64), enough: u32) -> Option<u64> {
+        let mut newest = None;
+        for entry in self.entries.iter_mut().filter(|entry| entry.serial > before && entry.serial <= acked) {
+            entry.count += 1;
+            if entry.count == enough {
+                newest = Some(entry.serial);
+            }
+        }
+        newest
+    }
+
+    /// The entries behind the one of serial number `first` up to that of `last`, as far as they are not forgotten.
+    pub(super) fn between(&self, first: u64, last: u64) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(move |entry| entry.serial > first && entry.serial <= last)
     }
 
     /// The serial number that an ACK of `block` in `pass` acknowledges.

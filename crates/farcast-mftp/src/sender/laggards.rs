@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use farcast_core::engine::{Reject, Transmit};
-use farcast_core::{Run, Span, Time};
+use farcast_core::{Span, Time};
 
 use super::delivery::Step;
 use super::members::{Member, MemberState};
@@ -117,24 +117,27 @@ impl Sender {
 
     /// Whether sending `block` would pass the window.
     pub(super) fn window_is_full(&mut self, block: u32) -> bool {
-        let Pace::Window { segments } = self.config.pace else { return false };
+        let Pace::Window { segments, .. } = self.config.pace else { return false };
         let datagram = wire::data_len(usize::from(self.geometry.dtu_size())) as u32;
-        let slowest = self.paced().map(|m| m.acked).min();
-        let buffers = || self.paced().filter_map(|m| m.receive_buffer);
+        let slowest = self.paced().map(|(_, m)| m.acked).min();
+        let buffers = || self.paced().filter_map(|(_, m)| m.receive_buffer);
         // What a receiver buffers must hold all that is under way; half of it goes to the kernel's bookkeeping.
         let largest = buffers().max().unwrap_or(u32::MAX).min(LARGEST_BUFFER);
         let buffer = buffers().min().map_or(u32::MAX, |bytes| bytes.max(largest / BUFFERS) / 2);
-        let segments = segments.min(buffer / datagram);
+        let segments = segments.min(buffer / datagram).min(self.window_of_way());
         let outstanding = self.flight.outstanding(slowest.unwrap_or(self.flight.newest()));
         outstanding > 0 && outstanding.saturating_add(self.geometry.block_len(block)) > segments
     }
 
     /// Those who set the pace: who takes part, has shown where it is, and is not left behind; or all if there is none.
-    fn paced(&self) -> impl Iterator<Item = &Member> {
-        let proofs = self.config.secret.is_some();
-        let sets = move |m: &Member| m.is_active() && !m.loose && (m.validated || !proofs);
-        let any = self.members.values().any(sets);
-        self.members.values().filter(move |m| m.is_active() && (!any || sets(m)))
+    pub(super) fn paced(&self) -> impl Iterator<Item = (ClientId, &Member)> {
+        let any = self.members.values().any(|m| self.sets_pace(m));
+        let members = self.members.iter().map(|(&client, member)| (client, member));
+        members.filter(move |(_, m)| m.is_active() && (!any || self.sets_pace(m)))
+    }
+
+    pub(super) fn sets_pace(&self, member: &Member) -> bool {
+        member.is_active() && !member.loose && (member.validated || self.config.secret.is_none())
     }
 
     fn stall_time(&self) -> Span {
@@ -158,6 +161,7 @@ impl Sender {
     /// No acknowledgement came: ask those who are behind again, leave behind who holds up the others, and give up who
     /// never answers.
     pub(super) fn stalled(&mut self, now: Time) {
+        self.follow_train(now);
         if self.phase != Phase::Sending || self.progress.step != Step::Stalled {
             return;
         }
@@ -168,9 +172,10 @@ impl Sender {
         self.loosen(now);
         self.count_silent(now);
         self.progress.silent_rounds += 1;
-        self.progress.step = Step::NextBlock;
+        self.unstall(now);
         if let Some((_, block)) = self.flight.last() {
-            let request = self.status_request(now, Run::one(block));
+            let blocks = self.ask_again(block);
+            let request = self.status_request(now, blocks);
             self.outbox.push_back(Transmit::new(request, self.config.private));
         }
         self.expect_answers(now, true);
@@ -180,8 +185,8 @@ impl Sender {
     /// ask for when the others are served.
     fn loosen(&mut self, now: Time) {
         let waited = self.progress.stalled_since.is_some_and(|since| now.since(since) >= self.lag());
-        let ahead = self.paced().map(|m| m.acked).max();
-        let slowest = self.paced().map(|m| m.acked).min();
+        let ahead = self.paced().map(|(_, m)| m.acked).max();
+        let slowest = self.paced().map(|(_, m)| m.acked).min();
         if !waited || ahead == slowest {
             return;
         }

@@ -6,6 +6,7 @@
 //! | `admission.rs` | who is who: registrations, tokens, claims to a name |
 //! | `comparing.rs` | the list of files, for those who compare it with what they have |
 //! | `delivery.rs` | passes, blocks, status requests |
+//! | `bottleneck.rs` | what the way carries, where receivers set the pace |
 //! | `early.rs` | data behind the announcement |
 //! | `answers.rs` | what receivers answer |
 //! | `ending.rs` | completion, abort |
@@ -17,6 +18,7 @@
 mod admission;
 mod ahead;
 mod answers;
+mod bottleneck;
 mod comparing;
 mod delivery;
 mod early;
@@ -44,6 +46,7 @@ use crate::event::{SenderEvent, SenderOutcome};
 use crate::geometry::Geometry;
 use crate::message::{Body, ClientId, Echo, GroupModel, Join, Message, cancel};
 
+use bottleneck::Bottleneck;
 use delivery::{Progress, Step};
 use flight::Flight;
 use members::Members;
@@ -146,6 +149,7 @@ pub struct Sender {
     progress: Progress,
     flight: Flight,
     pacer: Pacer,
+    bottleneck: Bottleneck,
     timers: Timers<{ TIMERS.len() }>,
     outbox: VecDeque<Transmit<Message>>,
     events: VecDeque<SenderEvent>,
@@ -187,6 +191,7 @@ impl Sender {
             progress: Progress::default(),
             flight: Flight::default(),
             pacer: Pacer::new(config.pace),
+            bottleneck: Bottleneck::default(),
             timers: Timers::default(),
             outbox: VecDeque::new(),
             events: VecDeque::new(),
@@ -429,7 +434,7 @@ impl Engine for Sender {
     fn poll_timeout(&self) -> Option<Deadline> {
         let timer = self.timers.next(&TIMERS);
         let sends = self.phase == Phase::Sending || self.is_early();
-        if !sends || self.progress.step == Step::Stalled {
+        if !sends || matches!(self.progress.step, Step::Stalled | Step::Train) {
             return timer;
         }
         let pace = Deadline { at: self.pacer.next(), timer: "pace" };
@@ -442,7 +447,7 @@ impl Engine for Sender {
 
     fn settled_until(&self) -> Time {
         // Feedback is looked at between blocks: what the block at hand still sends is settled.
-        if self.phase != Phase::Sending {
+        if self.phase != Phase::Sending || self.progress.step == Step::Train {
             return Time::ZERO;
         }
         let full = self.pacer.span(crate::wire::data_len(usize::from(self.geometry.dtu_size())));

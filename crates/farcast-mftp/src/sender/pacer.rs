@@ -11,11 +11,16 @@ pub(super) struct Pacer {
     next: Time,
     /// Sending time of control messages that left out of turn.
     debt: Span,
+    /// What a DTU takes where there is no rate, and its UDP payload: control messages are not counted there.
+    dtu: (Span, usize),
 }
+
+/// How much sending time a late driver may make up for at once where there is no rate.
+const CREDIT: Span = Span::from_millis(2);
 
 impl Pacer {
     pub(super) fn new(pace: Pace) -> Self {
-        Self { pace, next: Time::ZERO, debt: Span::ZERO }
+        Self { pace, next: Time::ZERO, debt: Span::ZERO, dtu: (Span::ZERO, 0) }
     }
 
     /// The first time that something may leave.
@@ -29,15 +34,21 @@ impl Pacer {
             Pace::Rate { rate, overhead, granule, .. } => {
                 rate.time_of_bytes((len as u64 + u64::from(overhead)).next_multiple_of(u64::from(granule)))
             }
+            Pace::Window { .. } if len >= self.dtu.1 => self.dtu.0,
             Pace::Window { .. } => Span::ZERO,
         }
+    }
+
+    /// Lets datagrams of `len` bytes or more of UDP payload take `span`, where there is no rate.
+    pub(super) fn pace_dtus(&mut self, span: Span, len: usize) {
+        self.dtu = (span, len);
     }
 
     /// Forgets sending time that passed unused, but for the credit: it is not made up for in one burst.
     pub(super) fn settle(&mut self, now: Time) {
         let credit = match self.pace {
             Pace::Rate { credit, .. } => credit,
-            Pace::Window { .. } => Span::ZERO,
+            Pace::Window { .. } => CREDIT,
         };
         self.next = self.next.max(now - credit);
     }

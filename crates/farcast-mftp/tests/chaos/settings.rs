@@ -69,7 +69,7 @@ pub(crate) fn draw(draw: &mut Draw, sites: &[Site]) -> (SenderConfig, Crowd) {
     let rate = BitRate::from_bps(bps).expect("positive");
     config.pace = Pace::Rate { rate, overhead: OVERHEAD, credit: Span::from_millis(5), granule: 1 };
     if crowd != Crowd::Unlimited && draw.chance(0.15) {
-        config.pace = Pace::Window { segments: draw.log(16.0, 256.0) as u32 };
+        config.pace = Pace::Window { segments: draw.log(16.0, 256.0) as u32, paced: draw.chance(0.7) };
     } else {
         // As `send` does on a thin link: announcements leave room for data.
         let room = rate.time_of_bytes(300 + 8 * sites.len() as u64) * 20;

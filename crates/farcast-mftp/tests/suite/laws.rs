@@ -43,7 +43,7 @@ impl Case {
         (config.pass_wait, config.parity_symbols) = (self.wait, self.parity);
         config.status_retry_count = 20;
         if self.window {
-            config.pace = Pace::Window { segments: 40 };
+            config.pace = Pace::Window { segments: 40, paced: self.parity > 0 };
         }
         if self.block == 7 {
             config.nak_timing = NakTiming::EndOfFirstPass;

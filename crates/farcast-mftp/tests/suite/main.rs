@@ -13,6 +13,7 @@ mod hostile;
 mod laws;
 mod leaving;
 mod merging;
+mod narrow;
 mod outages;
 mod passes;
 mod proofs;

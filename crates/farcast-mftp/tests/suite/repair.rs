@@ -180,7 +180,7 @@ fn parity_where_nobody_chose_suits_the_block() {
 #[test]
 fn no_more_than_the_window_is_outstanding() {
     for (loss, seed) in [(0.0, 0), (0.0, 1), (0.1, 2), (0.1, 3), (0.2, 4), (0.2, 5)] {
-        let config = SenderConfig { pace: Pace::Window { segments: 24 }, ..sender(200, 8, 3) };
+        let config = SenderConfig { pace: Pace::Window { segments: 24, paced: false }, ..sender(200, 8, 3) };
         let link = Link::lossy(ms(100), loss);
         let mut session = Session::new("window", Setup::plain(seed), config, 3, link).run();
         session.assert_complete();
@@ -286,7 +286,7 @@ fn dtus_of_each_pass_are_as_many_as_the_binomial_law_says() {
 
 #[test]
 fn a_window_larger_than_the_product_waits_for_nothing() {
-    let config = SenderConfig { pace: Pace::Window { segments: 1000 }, ..sender(100, 16, 2) };
+    let config = SenderConfig { pace: Pace::Window { segments: 1000, paced: false }, ..sender(100, 16, 2) };
     let mut session = Session::new("wide open", Setup::plain(1), config, 2, Link::clean(ms(100))).run();
     session.assert_complete();
     let log = session.net.take_log();

@@ -54,7 +54,9 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         let mut whole = 0;
         for segment in 0..segments {
             let drawn = state.draw();
-            let drawn = self.suffer(trip.departure_of(segment), from, to, drawn);
+            let at = trip.departure_of(segment);
+            let drawn = state.queue(at, run.message.wire_len(segment), drawn);
+            let drawn = self.suffer(at, from, to, drawn);
             let fate = self.inspect(&trip, segment, drawn);
             if fate.is_plain() {
                 whole += 1;

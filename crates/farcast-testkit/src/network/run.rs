@@ -261,10 +261,13 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         let host = key.from;
         let segments = departing.message.segments().get();
         let other = self.departures.keys().find(|other| other.from == host);
-        let end = self.horizon(host).min(other.map_or(Time::NEVER, |other| {
-            // At one instant the order of keys decides.
-            if *other > (DepartureKey { at: other.at, ..key }) { other.at + NANOSECOND } else { other.at }
-        }));
+        // What its own first segment provokes may come back while the rest is leaving.
+        let echo = key.at + self.shortest * 2;
+        let end =
+            self.horizon(host).min(echo).max(key.at + NANOSECOND).min(other.map_or(Time::NEVER, |other| {
+                // At one instant the order of keys decides.
+                if *other > (DepartureKey { at: other.at, ..key }) { other.at + NANOSECOND } else { other.at }
+            }));
         let count = before(end, key.at, departing.spacing, segments);
         let (message, tail) = Self::head(departing.message.clone(), count);
         let Departing { source, destination, spacing, .. } = departing;

@@ -1,0 +1,158 @@
+//! Sending as fast as receivers acknowledge, over ways of all kinds.
+
+use std::collections::BTreeSet;
+
+use farcast_core::random::RandomStream;
+use farcast_core::{BitRate, Span, Time};
+use farcast_mftp::{Body, Pace, SenderEvent};
+use farcast_testkit::{Link, Narrow, Setup};
+
+use crate::common::{OVERHEAD, Session, data, ms, secs, sender};
+
+/// A way: what it carries, how long it is (one way), what its queue holds in time, and what it loses by chance.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    bps: u64,
+    delay: Span,
+    queue: Span,
+    loss: f64,
+}
+
+/// A satellite link of 20 Mbit/s with a queue of one round trip.
+const SATELLITE: Way = Way { bps: 20_000_000, delay: ms(250), queue: ms(500), loss: 0.01 };
+/// Bytes of a DTU with its headers, in the sessions here.
+const DATAGRAM: u64 = 1040;
+
+impl Way {
+    fn link(self) -> Link {
+        let rate = BitRate::from_bps(self.bps).expect("positive");
+        let narrow = Narrow { rate, overhead: OVERHEAD as u16, queue: self.queue };
+        Link { narrow: Some(narrow), ..Link::lossy(self.delay, self.loss) }
+    }
+
+    /// `dtus` in blocks of 198, with parity and a window of 15 blocks, to some receivers.
+    fn session(self, dtus: u32, receivers: u32, paced: bool, seed: u64) -> Session {
+        let mut config = sender(dtus, 198, receivers);
+        (config.pace, config.parity_symbols) = (Pace::Window { segments: 15 * 198, paced }, 57);
+        config.silence = secs(120);
+        Session::new("narrow", Setup::plain(seed), config, receivers as usize, self.link())
+    }
+
+    /// Sends; how many DTUs for each of the product, and how long it took until everybody had it, in times of what the
+    /// link takes for the product.
+    fn send(self, dtus: u32, receivers: u32, paced: bool, seed: u64) -> (f64, f64) {
+        let mut session = self.session(dtus, receivers, paced, seed);
+        session.net.forget();
+        let session = session.run();
+        session.assert_complete();
+        let sent: u64 = session.engine().stats().dtus_per_pass.iter().sum();
+        let delivered = session.when(|event| matches!(event, SenderEvent::Delivered)).expect("delivered");
+        let link = (u64::from(dtus) * DATAGRAM * 8) as f64 / self.bps as f64;
+        (sent as f64 / f64::from(dtus), delivered.since(Time::ZERO).as_secs_f64() / link)
+    }
+}
+
+#[test]
+fn little_more_than_the_product_leaves_on_a_narrow_way() {
+    let ways = [
+        (10_000, SATELLITE),
+        (10_000, Way { queue: ms(50), ..SATELLITE }),
+        (10_000, Way { loss: 0.0, ..SATELLITE }),
+        (1000, Way { bps: 2_000_000, ..SATELLITE }),
+        (1000, Way { bps: 2_000_000, queue: ms(100), ..SATELLITE }),
+        (1000, Way { bps: 200_000, delay: ms(300), queue: secs(1), ..SATELLITE }),
+        (4000, Way { bps: 2_000_000, delay: ms(2), ..SATELLITE }),
+        (10_000, Way { bps: 50_000_000, delay: ms(20), queue: ms(20), ..SATELLITE }),
+        (30_000, Way { bps: 1_000_000_000, delay: ms(30), queue: ms(30), ..SATELLITE }),
+    ];
+    for (dtus, way) in ways {
+        for (receivers, seed) in [(1, 1), (8, 2), (8, 3)] {
+            let (sent, took) = way.send(dtus, receivers, true, seed);
+            assert!(sent <= 1.2, "{sent:.3} for each DTU to {receivers}: {way:?}");
+            // Registration, the search, and the repair of what is lost take some round trips.
+            let trips = 12.0 * 2.0 * way.delay.as_secs_f64();
+            let link = (u64::from(dtus) * DATAGRAM * 8) as f64 / way.bps as f64;
+            assert!(took <= 1.3 + trips / link, "{took:.2} times what the link takes, {receivers}: {way:?}");
+        }
+    }
+}
+
+#[test]
+fn a_windowful_at_once_floods_a_narrow_way() {
+    // What the estimate is for: without it each DTU leaves one and a half times or more.
+    let (sent, _) = SATELLITE.send(10_000, 4, false, 1);
+    assert!(sent > 1.5, "{sent:.2}");
+    let (sent, _) = Way { bps: 2_000_000, ..SATELLITE }.send(1000, 4, false, 1);
+    assert!(sent > 3.0, "{sent:.2}");
+}
+
+#[test]
+fn a_short_way_that_overflows_is_found_out() {
+    // Nothing tells beforehand: the window opens until requests are lost one after the other.
+    let way = Way { bps: 1_000_000_000, delay: ms(5), queue: ms(5), loss: 0.0 };
+    let ((sent, _), (flooded, _)) = (way.send(10_000, 2, true, 1), way.send(10_000, 2, false, 1));
+    assert!(sent < 1.4 && flooded > 2.0, "{sent:.3}, and {flooded:.3} without");
+}
+
+#[test]
+fn lost_answers_do_not_hide_what_is_lost() {
+    let sessions = 20;
+    let mut all = 0;
+    for seed in 0..sessions {
+        let mut session = Way { queue: ms(50), loss: 0.0, ..SATELLITE }.session(10_000, 1, true, seed);
+        let mut lost = RandomStream::derive(seed, &[7]);
+        session.net.drop_if(move |leg| matches!(leg.message.body, Body::Nak(_)) && lost.chance(0.1));
+        session.net.forget();
+        let session = session.run();
+        session.assert_complete();
+        all += session.engine().stats().dtus_per_pass.iter().sum::<u64>();
+    }
+    // On average; a session in which NAKs are lost just when they matter takes more.
+    let mean = all / sessions;
+    assert!(mean < 11_350, "{mean} DTUs for 10,000");
+}
+
+#[test]
+fn losses_by_chance_are_not_taken_for_a_narrow_way() {
+    // One receiver that repairs with what it needs: 1 / (1 - p) is the least, and a parity symbol is as good as a DTU.
+    for (loss, most) in [(0.05, 2.5), (0.2, 8.0)] {
+        let way = Way { bps: 100_000_000, delay: ms(30), queue: ms(60), loss };
+        let (sent, took) = way.send(30_000, 1, true, 4);
+        assert!(sent < 1.1 / (1.0 - loss), "{sent:.3} for each DTU at {loss}");
+        assert!(took < most, "{took:.2} times what the link takes at {loss}");
+    }
+}
+
+#[test]
+fn nothing_is_paced_on_a_short_and_wide_way() {
+    let short = |paced| {
+        let way = Way { bps: 10_000_000_000, delay: ms(1), queue: secs(1), loss: 0.02 };
+        let mut session = way.session(6000, 2, paced, 5).run();
+        session.assert_complete();
+        let log = session.net.take_log();
+        // What leaves as the window opens leaves at one instant; a pace would leave no more than one DTU to each.
+        let instants: BTreeSet<Time> = data(&log, 0).iter().map(|(at, _)| *at).collect();
+        let spaced = instants.len() > 100;
+        (spaced, session.when(|event| matches!(event, SenderEvent::Delivered)).expect("delivered"))
+    };
+    let ((paced, later), (_, at_once)) = (short(true), short(false));
+    assert!(!paced);
+    // The window opens by a block with each that arrives: that takes a few round trips.
+    assert!(later.since(at_once) < ms(5 * 2), "{later:?} and {at_once:?}");
+}
+
+#[test]
+fn the_first_dtus_tell_what_the_way_carries() {
+    // 16 DTUs leave at once; the others follow a round trip later, about as far apart as the link needs.
+    let mut session = Way { loss: 0.0, ..SATELLITE }.session(1000, 1, true, 6).run();
+    session.assert_complete();
+    let log = session.net.take_log();
+    let left: Vec<Time> = data(&log, 0).iter().map(|(at, _)| *at).collect();
+    let train = left.iter().filter(|at| **at == left[0]).count();
+    assert_eq!(train, 16);
+    let waited = left[train].since(left[0]);
+    assert!(waited > ms(500) && waited < ms(520), "{waited}");
+    let needed = DATAGRAM as f64 * 8.0 / SATELLITE.bps as f64;
+    let apart = left[train + 1].since(left[train]).as_secs_f64();
+    assert!((0.7 * needed..1.3 * needed).contains(&apart), "{apart} s apart, {needed} needed");
+}
