@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Thread;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
@@ -118,7 +119,9 @@ pub(crate) enum Reply {
 
 /// The receiving thread's end of the store thread.
 pub(crate) struct Store {
-    jobs: Sender<Job>,
+    /// `None` once the thread is to end.
+    jobs: Option<Sender<Job>>,
+    worker: Thread,
     replies: Receiver<(u64, Reply)>,
     /// Counts products; what the thread still says of an earlier one is passed over.
     session: u64,
@@ -152,11 +155,13 @@ impl Store {
         let mut worker =
             Worker::new(job_queue, (give_back, Arc::clone(&wanted)), answer, discard, wait_for_room);
         let (alive, ended) = bounded(0);
-        std::thread::spawn(move || {
+        let thread = std::thread::spawn(move || {
             worker.run();
             drop(alive);
         });
-        Ok(Self { jobs, replies, session: 0, free, spare: None, wake, signalled: false, wanted, ended })
+        let worker = thread.thread().clone();
+        let jobs = Some(jobs);
+        Ok(Self { jobs, worker, replies, session: 0, free, spare: None, wake, signalled: false, wanted, ended })
     }
 
     /// A buffer to receive into; `None` while all of them are on their way, and then the store can be read when one
@@ -175,34 +180,39 @@ impl Store {
         if arena.steps.is_empty() {
             self.spare = Some(arena);
         } else {
-            let _ = self.jobs.send(Job::Steps(arena));
+            self.send(Job::Steps(arena));
         }
+    }
+
+    fn send(&self, job: Job) {
+        let _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
+        self.worker.unpark();
     }
 
     pub(crate) fn open(&mut self, offer: Offer, dir: PathBuf, options: Options) {
         self.session += 1;
-        let _ = self.jobs.send(Job::Open { session: self.session, offer: Box::new(offer), dir, options });
+        self.send(Job::Open { session: self.session, offer: Box::new(offer), dir, options });
     }
 
     pub(crate) fn compare(&self) {
-        let _ = self.jobs.send(Job::Compare);
+        self.send(Job::Compare);
     }
 
     pub(crate) fn finish(&self) {
-        let _ = self.jobs.send(Job::Finish);
+        self.send(Job::Finish);
     }
 
     pub(crate) fn close(&self) {
-        let _ = self.jobs.send(Job::Close);
+        self.send(Job::Close);
     }
 
     pub(crate) fn discard(&self) {
-        let _ = self.jobs.send(Job::Discard);
+        self.send(Job::Discard);
     }
 
     /// Removes unfinished products of `dir` that are too old, or that nothing vouches for; now and from time to time.
     pub(crate) fn tidy(&self, dir: PathBuf, quota: Quota) {
-        let _ = self.jobs.send(Job::Tidy { dir, quota });
+        self.send(Job::Tidy { dir, quota });
     }
 
     pub(crate) fn reply(&mut self) -> Option<Reply> {
@@ -224,8 +234,8 @@ impl Store {
     /// Lets the thread end, and waits for that as long as `patient` says; whether it has ended. Where it has not, the disk
     /// holds it, and this is left to the end of the process.
     pub(crate) fn end(&mut self, mut patient: impl FnMut() -> bool) -> bool {
-        let (closed, _) = bounded(0);
-        self.jobs = closed;
+        self.jobs = None;
+        self.worker.unpark();
         loop {
             match self.ended.recv_timeout(LOOK_EVERY) {
                 Err(RecvTimeoutError::Timeout) if patient() => {}
@@ -235,7 +245,7 @@ impl Store {
         }
     }
 
-    /// Notes that waiting is over, perhaps because of a reply.
+    /// Notes that it can be read: there is a reply, or a buffer has come back.
     pub(crate) fn woken(&mut self) {
         self.signalled = true;
     }

@@ -184,9 +184,10 @@ impl<'a> Driver<'a> {
         let timer = self.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
         let until = timer.min(tick).min(self.ears.due()).min(held.unwrap_or(Time::NEVER));
         let until = until.min(self.hand_over_at());
-        let waited = self.clock.wait(&sources, until);
-        self.store.woken();
-        let readable = waited.map_err(NetError::socket("wait for the network"))?;
+        let readable = self.clock.wait(&sources, until).map_err(NetError::socket("wait for the network"))?;
+        if readable.has(0) {
+            self.store.woken();
+        }
         self.aside = aside.into_iter().any(|source| readable.has(source));
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+use crossbeam_channel::{Receiver, Sender, TryRecvError};
 use farcast_core::{Bitmap, Span};
 use farcast_files::{
     Checkpoint, EntryKind, Happening, Incoming, Manifest, Options, ProductId, Quota, StoreError, partials,
@@ -111,10 +111,12 @@ impl Worker {
         let mut due = crossbeam_channel::tick(CHECKPOINT_EVERY);
         let untidy = crossbeam_channel::tick(TIDY_EVERY);
         loop {
-            match self.jobs.recv_timeout(CHECKPOINT_EVERY) {
+            match self.jobs.try_recv() {
                 Ok(job) => self.job(job),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
+                // The channel's own waiting tries for a while before it sleeps: wasted where jobs are far apart. Whoever sends
+                // unparks.
+                Err(TryRecvError::Empty) => std::thread::park_timeout(CHECKPOINT_EVERY),
+                Err(TryRecvError::Disconnected) => break,
             }
             self.try_for_room();
             match due.try_recv() {
