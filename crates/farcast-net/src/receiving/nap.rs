@@ -8,7 +8,11 @@ use farcast_core::Span;
 
 /// The shortest moment, and the longest: a block's answer is late by that at the most.
 const LEAST: Span = Span::from_micros(50);
-const MOST: Span = Span::from_millis(1);
+const MOST: Span = Span::from_millis(5);
+/// Who gets more than so many octets in a moment longer than this loses more by late answers than it gains by waking less
+/// often: there the sender may be waiting for them.
+const ENOUGH: u64 = 32 << 10;
+const MOST_OF_MUCH: Span = Span::from_millis(1);
 /// The part of the buffer that may fill meanwhile.
 const PART: u64 = 16;
 /// After naps that brought nothing, at most so many wake-ups go by without one.
@@ -39,10 +43,11 @@ impl Nap {
         } else {
             self.rest = if napped { 0 } else { self.rest };
             let room = buffer / PART;
-            if drained > room {
+            if drained > room || (drained > ENOUGH && self.span > MOST_OF_MUCH) {
                 self.span = self.span / 2;
             } else if drained < room / 4 {
-                self.span = (self.span * 2).clamp(LEAST, MOST);
+                let most = if drained < ENOUGH / 2 { MOST } else { self.span.max(MOST_OF_MUCH) };
+                self.span = (self.span * 2).clamp(LEAST, most);
             }
         }
         self.span
@@ -67,12 +72,13 @@ mod tests {
 
     #[test]
     fn a_nap_never_fills_the_buffer() {
-        for rate in [10, 100, 1000, 10_000] {
+        for rate in [1, 5, 10, 100, 1000, 10_000] {
             for buffer in [100_000, 16 << 20] {
                 settled(rate, buffer);
             }
         }
-        assert_eq!(settled(100, 16 << 20), MOST);
+        assert_eq!(settled(5, 16 << 20), MOST);
+        assert_eq!(settled(100, 16 << 20), MOST_OF_MUCH);
         assert!(settled(1000, 100_000) < MOST);
     }
 
