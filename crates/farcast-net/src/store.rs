@@ -7,8 +7,8 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -25,10 +25,12 @@ mod worker;
 
 use worker::{Answer, Worker};
 
-/// Datagram slots in an arena: the most that one system call fills.
+/// Datagram slots in an empty arena: the most that one system call fills.
 pub(crate) const SLOTS: usize = 16;
 /// Bytes of a slot: the most that one coalesced receive brings.
 pub(crate) const SLOT_LEN: usize = 1 << 16;
+/// Bytes of an arena.
+pub(crate) const ARENA_LEN: usize = SLOTS * SLOT_LEN;
 /// Arenas; with all of them full, 16 MiB wait to be written.
 const ARENAS: usize = 16;
 /// How often it is looked whether the thread must still be waited for.
@@ -53,7 +55,18 @@ pub(crate) enum Step {
 
 impl Arena {
     pub(crate) fn new() -> Self {
-        Self { buffer: vec![0; SLOTS * SLOT_LEN].into_boxed_slice(), steps: Vec::new() }
+        Self { buffer: vec![0; ARENA_LEN].into_boxed_slice(), steps: Vec::new() }
+    }
+}
+
+/// Buffers that are free. The last that came back is the next that is filled: processors still have it in their caches.
+#[derive(Clone, Default)]
+struct Pool(Arc<Mutex<Vec<Arena>>>);
+
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arena>> {
+        // No list is left half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -125,7 +138,7 @@ pub(crate) struct Store {
     replies: Receiver<(u64, Reply)>,
     /// Counts products; what the thread still says of an earlier one is passed over.
     session: u64,
-    free: Receiver<Arena>,
+    free: Pool,
     spare: Option<Arena>,
     wake: Arc<OwnedFd>,
     /// Whether a wake-up may be pending.
@@ -145,15 +158,12 @@ impl Store {
         );
         let (jobs, job_queue) = unbounded();
         let (reply_queue, replies) = unbounded();
-        let (give_back, free) = bounded(ARENAS);
-        for _ in 0..ARENAS {
-            // The channel has room for all of them.
-            let _ = give_back.send(Arena::new());
-        }
+        let free = Pool::default();
+        free.lock().extend(std::iter::repeat_with(Arena::new).take(ARENAS));
         let wanted = Arc::new(AtomicBool::new(false));
         let answer = Answer { replies: reply_queue, wake: Arc::clone(&wake), session: 0 };
         let mut worker =
-            Worker::new(job_queue, (give_back, Arc::clone(&wanted)), answer, discard, wait_for_room);
+            Worker::new(job_queue, (free.clone(), Arc::clone(&wanted)), answer, discard, wait_for_room);
         let (alive, ended) = bounded(0);
         let thread = std::thread::spawn(move || {
             worker.run();
@@ -161,13 +171,24 @@ impl Store {
         });
         let worker = thread.thread().clone();
         let jobs = Some(jobs);
-        Ok(Self { jobs, worker, replies, session: 0, free, spare: None, wake, signalled: false, wanted, ended })
+        Ok(Self {
+            jobs,
+            worker,
+            replies,
+            session: 0,
+            free,
+            spare: None,
+            wake,
+            signalled: false,
+            wanted,
+            ended,
+        })
     }
 
     /// A buffer to receive into; `None` while all of them are on their way, and then the store can be read when one
     /// comes back.
     pub(crate) fn arena(&mut self) -> Option<Arena> {
-        let free = |store: &mut Self| store.spare.take().or_else(|| store.free.try_recv().ok());
+        let free = |store: &mut Self| store.spare.take().or_else(|| store.free.lock().pop());
         free(self).or_else(|| {
             self.wanted.store(true, Ordering::SeqCst);
             // One may have come back just before that could be seen.
