@@ -40,7 +40,7 @@ pub(super) struct Driver<'a> {
     pub(super) filling: Option<Filling>,
     /// Octets of data that were fetched since the last wait, and how long to look away for more.
     pub(super) drained: u64,
-    nap: Nap,
+    pub(super) nap: Nap,
     /// Until when data is left to the kernel.
     awake_at: Time,
     /// The kernel's buffer, octets, as it was lately.

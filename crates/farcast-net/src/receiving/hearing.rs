@@ -5,6 +5,7 @@ use std::io::IoSliceMut;
 use farcast_core::Span;
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine, Message as _};
+use farcast_mftp::message::StatusType;
 use farcast_mftp::{Body, Message, wire};
 use quinn_udp::RecvMeta;
 
@@ -256,6 +257,9 @@ impl Driver<'_> {
     }
 
     fn deliver(&mut self, now: Time, from: &Arrival, run: Joined, arena: &mut Arena) {
+        if matches!(&run.message.body, Body::StatusRequest(request) if request.status == StatusType::All) {
+            self.nap.hurry();
+        }
         let mut rest = Some(run.message);
         let mut payloads = run.payloads.as_slice();
         while let Some(message) = rest {
