@@ -76,7 +76,12 @@ impl Batch {
         to: SocketAddr,
     ) -> Result<(), NetError> {
         let stride = wire::data_len(usize::from(out.geometry.dtu_size()));
-        let most = (BATCH_BYTES / stride).min(out.endpoint.batch()).max(1);
+        // Where the kernel takes no batch, it is one for the reading of files alone.
+        let most = match out.endpoint.batch() {
+            1 => BATCH_BYTES / stride,
+            most => most.min(BATCH_BYTES / stride),
+        };
+        let most = most.max(1);
         let mut next = 0;
         while next < data.dtus.count() {
             if self.closed || self.destination.is_some_and(|d| d != to) || self.filled >= most * stride {

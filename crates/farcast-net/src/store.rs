@@ -7,8 +7,9 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
@@ -24,10 +25,12 @@ mod worker;
 
 use worker::{Answer, Worker};
 
-/// Datagram slots in an arena: the most that one system call fills.
+/// Datagram slots in an empty arena: the most that one system call fills.
 pub(crate) const SLOTS: usize = 16;
 /// Bytes of a slot: the most that one coalesced receive brings.
 pub(crate) const SLOT_LEN: usize = 1 << 16;
+/// Bytes of an arena.
+pub(crate) const ARENA_LEN: usize = SLOTS * SLOT_LEN;
 /// Arenas; with all of them full, 16 MiB wait to be written.
 const ARENAS: usize = 16;
 /// How often it is looked whether the thread must still be waited for.
@@ -52,7 +55,18 @@ pub(crate) enum Step {
 
 impl Arena {
     pub(crate) fn new() -> Self {
-        Self { buffer: vec![0; SLOTS * SLOT_LEN].into_boxed_slice(), steps: Vec::new() }
+        Self { buffer: vec![0; ARENA_LEN].into_boxed_slice(), steps: Vec::new() }
+    }
+}
+
+/// Buffers that are free. The last that came back is the next that is filled: processors still have it in their caches.
+#[derive(Clone, Default)]
+struct Pool(Arc<Mutex<Vec<Arena>>>);
+
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arena>> {
+        // No list is left half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -118,11 +132,13 @@ pub(crate) enum Reply {
 
 /// The receiving thread's end of the store thread.
 pub(crate) struct Store {
-    jobs: Sender<Job>,
+    /// `None` once the thread is to end.
+    jobs: Option<Sender<Job>>,
+    worker: Thread,
     replies: Receiver<(u64, Reply)>,
     /// Counts products; what the thread still says of an earlier one is passed over.
     session: u64,
-    free: Receiver<Arena>,
+    free: Pool,
     spare: Option<Arena>,
     wake: Arc<OwnedFd>,
     /// Whether a wake-up may be pending.
@@ -142,27 +158,37 @@ impl Store {
         );
         let (jobs, job_queue) = unbounded();
         let (reply_queue, replies) = unbounded();
-        let (give_back, free) = bounded(ARENAS);
-        for _ in 0..ARENAS {
-            // The channel has room for all of them.
-            let _ = give_back.send(Arena::new());
-        }
+        let free = Pool::default();
+        free.lock().extend(std::iter::repeat_with(Arena::new).take(ARENAS));
         let wanted = Arc::new(AtomicBool::new(false));
         let answer = Answer { replies: reply_queue, wake: Arc::clone(&wake), session: 0 };
         let mut worker =
-            Worker::new(job_queue, (give_back, Arc::clone(&wanted)), answer, discard, wait_for_room);
+            Worker::new(job_queue, (free.clone(), Arc::clone(&wanted)), answer, discard, wait_for_room);
         let (alive, ended) = bounded(0);
-        std::thread::spawn(move || {
+        let thread = std::thread::spawn(move || {
             worker.run();
             drop(alive);
         });
-        Ok(Self { jobs, replies, session: 0, free, spare: None, wake, signalled: false, wanted, ended })
+        let worker = thread.thread().clone();
+        let jobs = Some(jobs);
+        Ok(Self {
+            jobs,
+            worker,
+            replies,
+            session: 0,
+            free,
+            spare: None,
+            wake,
+            signalled: false,
+            wanted,
+            ended,
+        })
     }
 
     /// A buffer to receive into; `None` while all of them are on their way, and then the store can be read when one
     /// comes back.
     pub(crate) fn arena(&mut self) -> Option<Arena> {
-        let free = |store: &mut Self| store.spare.take().or_else(|| store.free.try_recv().ok());
+        let free = |store: &mut Self| store.spare.take().or_else(|| store.free.lock().pop());
         free(self).or_else(|| {
             self.wanted.store(true, Ordering::SeqCst);
             // One may have come back just before that could be seen.
@@ -175,34 +201,39 @@ impl Store {
         if arena.steps.is_empty() {
             self.spare = Some(arena);
         } else {
-            let _ = self.jobs.send(Job::Steps(arena));
+            self.send(Job::Steps(arena));
         }
+    }
+
+    fn send(&self, job: Job) {
+        let _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
+        self.worker.unpark();
     }
 
     pub(crate) fn open(&mut self, offer: Offer, dir: PathBuf, options: Options) {
         self.session += 1;
-        let _ = self.jobs.send(Job::Open { session: self.session, offer: Box::new(offer), dir, options });
+        self.send(Job::Open { session: self.session, offer: Box::new(offer), dir, options });
     }
 
     pub(crate) fn compare(&self) {
-        let _ = self.jobs.send(Job::Compare);
+        self.send(Job::Compare);
     }
 
     pub(crate) fn finish(&self) {
-        let _ = self.jobs.send(Job::Finish);
+        self.send(Job::Finish);
     }
 
     pub(crate) fn close(&self) {
-        let _ = self.jobs.send(Job::Close);
+        self.send(Job::Close);
     }
 
     pub(crate) fn discard(&self) {
-        let _ = self.jobs.send(Job::Discard);
+        self.send(Job::Discard);
     }
 
     /// Removes unfinished products of `dir` that are too old, or that nothing vouches for; now and from time to time.
     pub(crate) fn tidy(&self, dir: PathBuf, quota: Quota) {
-        let _ = self.jobs.send(Job::Tidy { dir, quota });
+        self.send(Job::Tidy { dir, quota });
     }
 
     pub(crate) fn reply(&mut self) -> Option<Reply> {
@@ -224,8 +255,8 @@ impl Store {
     /// Lets the thread end, and waits for that as long as `patient` says; whether it has ended. Where it has not, the disk
     /// holds it, and this is left to the end of the process.
     pub(crate) fn end(&mut self, mut patient: impl FnMut() -> bool) -> bool {
-        let (closed, _) = bounded(0);
-        self.jobs = closed;
+        self.jobs = None;
+        self.worker.unpark();
         loop {
             match self.ended.recv_timeout(LOOK_EVERY) {
                 Err(RecvTimeoutError::Timeout) if patient() => {}
@@ -235,7 +266,7 @@ impl Store {
         }
     }
 
-    /// Notes that waiting is over, perhaps because of a reply.
+    /// Notes that it can be read: there is a reply, or a buffer has come back.
     pub(crate) fn woken(&mut self) {
         self.signalled = true;
     }

@@ -40,7 +40,9 @@ pub(super) struct Driver<'a> {
     pub(super) filling: Option<Filling>,
     /// Octets of data that were fetched since the last wait, and how long to look away for more.
     pub(super) drained: u64,
-    nap: Nap,
+    pub(super) nap: Nap,
+    /// Until when data is left to the kernel.
+    awake_at: Time,
     /// The kernel's buffer, octets, as it was lately.
     buffer: u64,
     /// What nothing is stored from is heard into this.
@@ -95,6 +97,7 @@ impl<'a> Driver<'a> {
             filling: None,
             drained: 0,
             nap: Nap::default(),
+            awake_at: Time::ZERO,
             buffer: 0,
             spare: Some(Arena::new()),
             stalled: None,
@@ -183,18 +186,24 @@ impl<'a> Driver<'a> {
         sources.extend(self.ears.data_sources().filter(|_| held.is_none()));
         let timer = self.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
         let until = timer.min(tick).min(self.ears.due()).min(held.unwrap_or(Time::NEVER));
-        let until = until.min(self.hand_over_at());
-        let waited = self.clock.wait(&sources, until);
-        self.store.woken();
-        let readable = waited.map_err(NetError::socket("wait for the network"))?;
+        // More may come of a nap, so nothing is handed over in it.
+        let until = if held.is_some() { until } else { until.min(self.hand_over_at()) };
+        let readable = self.clock.wait(&sources, until).map_err(NetError::socket("wait for the network"))?;
+        if readable.has(0) {
+            self.store.woken();
+        }
         self.aside = aside.into_iter().any(|source| readable.has(source));
         Ok(())
     }
 
     /// Until when data is left to the kernel so that more of it comes at once.
     fn nap_until(&mut self) -> Option<Time> {
-        let span = self.nap.after(std::mem::take(&mut self.drained), self.buffer);
-        (!span.is_zero()).then(|| self.clock.now() + span)
+        let now = self.clock.now();
+        // One that something else has cut short goes on: it must not count as one that brought nothing.
+        if now >= self.awake_at {
+            self.awake_at = now + self.nap.after(std::mem::take(&mut self.drained), self.buffer);
+        }
+        (now < self.awake_at).then_some(self.awake_at)
     }
 
     /// Goes after the interface where it has changed.

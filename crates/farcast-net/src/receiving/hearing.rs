@@ -5,6 +5,7 @@ use std::io::IoSliceMut;
 use farcast_core::Span;
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine, Message as _};
+use farcast_mftp::message::StatusType;
 use farcast_mftp::{Body, Message, wire};
 use quinn_udp::RecvMeta;
 
@@ -13,7 +14,7 @@ use super::driver::Driver;
 use crate::ears::Ear;
 use crate::error::NetError;
 use crate::socket::Endpoint;
-use crate::store::{Arena, SLOT_LEN, SLOTS, Step};
+use crate::store::{ARENA_LEN, Arena, SLOT_LEN, SLOTS, Step};
 
 /// How long data is left to the kernel's buffer while the store has none: a disk that is only slow sets the pace that
 /// way, one that does not answer must not keep us from hearing what else comes.
@@ -21,7 +22,12 @@ const HOLD: Span = Span::from_millis(250);
 
 /// How long what was received waits for more before the store is told: where datagrams come one by one, telling it of
 /// each would cost more than all else.
-const HAND_OVER: Span = Span::from_millis(5);
+const HAND_OVER: Span = Span::from_millis(20);
+/// What fills no more of its slot moves up, so that many datagrams that come one by one find room in a buffer. Moving more
+/// would cost more than it saves.
+const LITTLE: usize = SLOT_LEN / 4;
+/// Where it moves to is a multiple of this, octets: a cache line.
+const LINE: usize = 64;
 
 /// How something is heard.
 #[derive(Clone, Copy)]
@@ -29,22 +35,35 @@ struct Hearing {
     ear: Ear,
     /// Whether there is a buffer of the store's behind it.
     storing: bool,
-    /// The first slot of the buffer that is free.
+    /// From where on the buffer is free.
     from: usize,
+}
+
+/// What one system call has brought.
+struct Heard {
+    /// From where on the buffer is free now.
+    end: usize,
+    /// Whether there may be more.
+    more: bool,
 }
 
 /// A buffer of the store's that is being filled.
 pub(super) struct Filling {
     arena: Arena,
-    /// Slots that are taken.
-    slots: usize,
+    /// From where on it is free.
+    end: usize,
     /// Since when something is in it.
     since: Time,
 }
 
 impl Filling {
     fn new(arena: Arena) -> Self {
-        Self { arena, slots: 0, since: Time::ZERO }
+        Self { arena, end: 0, since: Time::ZERO }
+    }
+
+    /// Whether it is time for another one: what one system call can bring becomes less.
+    fn is_full(&self) -> bool {
+        self.end > ARENA_LEN / 2
     }
 }
 
@@ -75,13 +94,12 @@ impl Driver<'_> {
         // Nothing that comes to our own port is stored.
         let filling = if ear == Ear::Own { None } else { self.filling() };
         if let Some(mut filling) = filling {
-            let how = Hearing { ear, storing: true, from: filling.slots };
+            let how = Hearing { ear, storing: true, from: filling.end };
             let heard = self.hear_into(&endpoint, how, &mut filling.arena);
-            filling.slots += heard.as_ref().map_or(0, |heard| *heard);
-            let full = filling.slots == SLOTS;
+            filling.end = heard.as_ref().map_or(filling.end, |heard| heard.end);
             self.keep(filling);
             self.tell_store();
-            return heard.map(|_| full);
+            return heard.map(|heard| heard.more);
         }
         if ear != Ear::Own && self.held_until().is_some() {
             return Ok(false);
@@ -91,7 +109,7 @@ impl Driver<'_> {
         arena.steps.clear();
         self.spare = Some(arena);
         self.tell_store();
-        heard.map(|heard| heard == SLOTS)
+        heard.map(|heard| heard.more)
     }
 
     /// The buffer that is being filled, or a fresh one of the store's.
@@ -99,7 +117,7 @@ impl Driver<'_> {
         let filling = self.filling.take().or_else(|| self.arena().map(Filling::new));
         filling.map(|filling| {
             if filling.arena.steps.is_empty() {
-                Filling { slots: 0, since: self.clock.now(), ..filling }
+                Filling { end: 0, since: self.clock.now(), ..filling }
             } else {
                 filling
             }
@@ -109,7 +127,7 @@ impl Driver<'_> {
     /// Keeps a buffer until handing it over is worth what it costs.
     fn keep(&mut self, filling: Filling) {
         let decodes = matches!(filling.arena.steps.last(), Some(Step::Decode { .. }));
-        let full = filling.slots == SLOTS;
+        let full = filling.is_full();
         self.filling = Some(filling);
         if full || decodes {
             self.hand_over();
@@ -144,16 +162,24 @@ impl Driver<'_> {
         self.stalled.map(|since| since + HOLD).filter(|until| self.clock.now() < *until)
     }
 
-    /// Fills slots of `arena`; how many.
-    fn hear_into(&mut self, endpoint: &Endpoint, how: Hearing, arena: &mut Arena) -> Result<usize, NetError> {
+    /// Fills slots of `arena`.
+    fn hear_into(&mut self, endpoint: &Endpoint, how: Hearing, arena: &mut Arena) -> Result<Heard, NetError> {
         let mut meta = [RecvMeta::default(); SLOTS];
-        let count = {
-            let free = arena.buffer.chunks_mut(SLOT_LEN).skip(how.from);
+        let (count, more) = {
+            let free = arena.buffer[how.from..].chunks_exact_mut(SLOT_LEN);
             let mut slots: Vec<IoSliceMut<'_>> = free.map(IoSliceMut::new).collect();
-            endpoint.receive(&mut slots, &mut meta)?
+            let count = endpoint.receive(&mut slots, &mut meta)?;
+            (count, count == slots.len())
         };
         let now = self.clock.now();
+        let mut end = how.from;
         for (slot, meta) in meta[..count].iter().enumerate() {
+            let mut start = how.from + slot * SLOT_LEN;
+            if meta.len <= LITTLE && start > end {
+                arena.buffer.copy_within(start..start + meta.len, end);
+                start = end;
+            }
+            end = (start + meta.len).next_multiple_of(LINE);
             let from = Arrival {
                 interface: meta.interface_index.unwrap_or(0),
                 // A coalesced receive loses the mark, so none is claimed.
@@ -161,11 +187,11 @@ impl Driver<'_> {
             };
             if self.is_heard(endpoint, meta) {
                 let before = arena.steps.len();
-                self.slot(now, &from, how, (how.from + slot, meta), arena);
+                self.slot(now, &from, how, (start, meta), arena);
                 self.drained += if arena.steps.len() > before { meta.len as u64 } else { 0 };
             }
         }
-        Ok(count)
+        Ok(Heard { end, more })
     }
 
     /// Whether what came with `meta` is from a sender that is to be heard, and meant for `endpoint`.
@@ -193,10 +219,9 @@ impl Driver<'_> {
         now: Time,
         from: &Arrival,
         how: Hearing,
-        (slot, meta): (usize, &RecvMeta),
+        (start, meta): (usize, &RecvMeta),
         arena: &mut Arena,
     ) {
-        let start = slot * SLOT_LEN;
         let stride = meta.stride.max(1);
         let mut joined: Option<Joined> = None;
         for at in (start..start + meta.len).step_by(stride) {
@@ -232,6 +257,9 @@ impl Driver<'_> {
     }
 
     fn deliver(&mut self, now: Time, from: &Arrival, run: Joined, arena: &mut Arena) {
+        if matches!(&run.message.body, Body::StatusRequest(request) if request.status == StatusType::All) {
+            self.nap.hurry();
+        }
         let mut rest = Some(run.message);
         let mut payloads = run.payloads.as_slice();
         while let Some(message) = rest {

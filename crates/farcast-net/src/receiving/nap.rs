@@ -8,7 +8,11 @@ use farcast_core::Span;
 
 /// The shortest moment, and the longest: a block's answer is late by that at the most.
 const LEAST: Span = Span::from_micros(50);
-const MOST: Span = Span::from_millis(1);
+const MOST: Span = Span::from_millis(5);
+/// The same where more than so many octets come in it, so that little is gained by waking less often, or where the sender
+/// waits for answers.
+const ENOUGH: u64 = 32 << 10;
+const MOST_OF_MUCH: Span = Span::from_millis(1);
 /// The part of the buffer that may fill meanwhile.
 const PART: u64 = 16;
 /// After naps that brought nothing, at most so many wake-ups go by without one.
@@ -21,9 +25,16 @@ pub(super) struct Nap {
     /// Wake-ups that go by without a nap, now and after the next nap in vain.
     skip: u32,
     rest: u32,
+    /// The sender waits for answers: it has no rate.
+    hurried: bool,
 }
 
 impl Nap {
+    /// Notes that the sender waits for answers, from now on.
+    pub(super) fn hurry(&mut self) {
+        self.hurried = true;
+    }
+
     /// How long to look away, after `drained` octets of data were fetched from a buffer of `buffer` octets; zero for not
     /// at all.
     pub(super) fn after(&mut self, drained: u64, buffer: u64) -> Span {
@@ -39,10 +50,12 @@ impl Nap {
         } else {
             self.rest = if napped { 0 } else { self.rest };
             let room = buffer / PART;
-            if drained > room {
+            if drained > room || (self.span > MOST_OF_MUCH && (self.hurried || drained > ENOUGH)) {
                 self.span = self.span / 2;
             } else if drained < room / 4 {
-                self.span = (self.span * 2).clamp(LEAST, MOST);
+                let long = drained < ENOUGH / 2 && !self.hurried;
+                let most = if long { MOST } else { self.span.max(MOST_OF_MUCH) };
+                self.span = (self.span * 2).clamp(LEAST, most);
             }
         }
         self.span
@@ -54,8 +67,7 @@ mod tests {
     use super::*;
 
     /// Octets each microsecond into a buffer of 16 MiB, or one that an ordinary user gets; the nap that comes of it.
-    fn settled(rate: u64, buffer: u64) -> Span {
-        let mut nap = Nap::default();
+    fn settled(mut nap: Nap, rate: u64, buffer: u64) -> Span {
         let mut span = Span::ZERO;
         for _ in 0..100 {
             let micros = span.as_nanos() / 1000 + 10;
@@ -67,13 +79,21 @@ mod tests {
 
     #[test]
     fn a_nap_never_fills_the_buffer() {
-        for rate in [10, 100, 1000, 10_000] {
+        for rate in [1, 5, 10, 100, 1000, 10_000] {
             for buffer in [100_000, 16 << 20] {
-                settled(rate, buffer);
+                settled(Nap::default(), rate, buffer);
             }
         }
-        assert_eq!(settled(100, 16 << 20), MOST);
-        assert!(settled(1000, 100_000) < MOST);
+        assert!(settled(Nap::default(), 1000, 100_000) < MOST_OF_MUCH);
+    }
+
+    #[test]
+    fn a_nap_is_long_only_where_that_pays() {
+        assert_eq!(settled(Nap::default(), 2, 16 << 20), MOST);
+        assert_eq!(settled(Nap::default(), 100, 16 << 20), MOST_OF_MUCH);
+        let mut hurried = Nap::default();
+        hurried.hurry();
+        assert_eq!(settled(hurried, 2, 16 << 20), MOST_OF_MUCH);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use farcast_mftp::message::{DeclineReason, cancel};
 use farcast_mftp::{Offer, ReceiverOutcome};
 
 use super::driver::{Driver, Due};
+use super::nap::Nap;
 use super::{ReceiveNotice, ReceiveReport};
 use crate::error::NetError;
 use crate::store::{FileInfo, Reply};
@@ -36,6 +37,7 @@ impl Driver<'_> {
         {
             return self.refuse(offer, error, DeclineReason::System);
         }
+        self.nap = Nap::default();
         self.session = Some(Session {
             offer: offer.clone(),
             files: Arc::default(),

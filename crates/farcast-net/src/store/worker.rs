@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+use crossbeam_channel::{Receiver, Sender, TryRecvError};
 use farcast_core::{Bitmap, Span};
 use farcast_files::{
     Checkpoint, EntryKind, Happening, Incoming, Manifest, Options, ProductId, Quota, StoreError, partials,
@@ -15,7 +15,7 @@ use farcast_files::{
 use farcast_mftp::Offer;
 
 use super::room::{NoRoom, Retry};
-use super::{ARENAS, Arena, FileInfo, Job, Reply, Step};
+use super::{ARENAS, Arena, FileInfo, Job, Pool, Reply, Step};
 use crate::clock::Clock;
 use crate::error::NetError;
 use crate::parity::ParityDecoder;
@@ -61,7 +61,7 @@ pub(super) struct Failure {
 
 pub(super) struct Worker {
     jobs: Receiver<Job>,
-    free: Sender<Arena>,
+    free: Pool,
     /// Whether a buffer that comes back is waited for.
     wanted: Arc<AtomicBool>,
     pub(super) answer: Answer,
@@ -85,7 +85,7 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) fn new(
         jobs: Receiver<Job>,
-        (free, wanted): (Sender<Arena>, Arc<AtomicBool>),
+        (free, wanted): (Pool, Arc<AtomicBool>),
         answer: Answer,
         discard: bool,
         wait_for_room: Span,
@@ -111,10 +111,12 @@ impl Worker {
         let mut due = crossbeam_channel::tick(CHECKPOINT_EVERY);
         let untidy = crossbeam_channel::tick(TIDY_EVERY);
         loop {
-            match self.jobs.recv_timeout(CHECKPOINT_EVERY) {
+            match self.jobs.try_recv() {
                 Ok(job) => self.job(job),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
+                // The channel's own waiting tries for a while before it sleeps: wasted where jobs are far apart. Whoever sends
+                // unparks.
+                Err(TryRecvError::Empty) => std::thread::park_timeout(CHECKPOINT_EVERY),
+                Err(TryRecvError::Disconnected) => break,
             }
             self.try_for_room();
             match due.try_recv() {
@@ -184,10 +186,13 @@ impl Worker {
 
     pub(super) fn give_back(&self, mut arena: Arena) {
         arena.steps.clear();
-        // There is room: the channel holds all arenas.
-        let _ = self.free.send(arena);
+        let back = {
+            let mut free = self.free.lock();
+            free.push(arena);
+            free.len()
+        };
         // Not for each: who is woken for one has nothing to do again at once.
-        let worth = self.free.len() >= ARENAS / 2 || self.jobs.is_empty();
+        let worth = back >= ARENAS / 2 || self.jobs.is_empty();
         if worth && self.wanted.swap(false, Ordering::SeqCst) {
             self.answer.wake();
         }
