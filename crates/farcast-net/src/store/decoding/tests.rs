@@ -49,7 +49,7 @@ impl Scene {
             Incoming::open(&into, outgoing.id(), outgoing.size(), 1000, Options::default()).unwrap();
         let parity = Some(ParityDecoder::new(geometry, 4).unwrap());
         worker.product = Some(Product { incoming, parity, files: Vec::new() });
-        let mut encoder = ParityEncoder::new(geometry, 4).unwrap();
+        let mut encoder = ParityEncoder::new(geometry, 4, outgoing.clone()).unwrap();
         let mut scene = Self { dir, outgoing, geometry, worker, replies, leave };
         for block in 0..geometry.blocks() {
             let run = geometry.block_run(block).unwrap();
@@ -143,7 +143,7 @@ fn nothing_is_stored_of_a_block_that_was_damaged_meanwhile() {
     assert_eq!(scene.told(), [(3, true), (4, false), (5, true)]);
     assert_eq!((3..6).map(|block| scene.missing(block)).collect::<Vec<_>>(), [0, 2, 0]);
     // Its symbols are used up, and others come.
-    let mut encoder = ParityEncoder::new(scene.geometry, 4).unwrap();
+    let mut encoder = ParityEncoder::new(scene.geometry, 4, scene.outgoing.clone()).unwrap();
     for symbol in 2..4 {
         let bytes = encoder.symbol(&mut scene.outgoing, 4, symbol).unwrap().to_vec();
         scene.symbol(4, symbol, &bytes);
