@@ -64,7 +64,7 @@ impl ParityEncoder {
         }
         let is_soon = |number: u32| soon.iter().flatten().any(|&(soon, _)| soon == number);
         let mut all = true;
-        for &(number, run) in soon.iter().flatten().take(self.most) {
+        for &(number, run) in soon.iter().flatten() {
             if self.under_way.contains(&number) {
                 continue;
             }

@@ -73,6 +73,10 @@ fn what_is_foreseen_is_made_before_it_is_asked_for() {
     // What was sent last stays for a while.
     encoder.symbol(&mut outgoing, 2, 9).unwrap();
     assert_eq!(made(&mut encoder, 2), [4, 5, 6, 7, 9]);
+    // In the large field one costs as much as all.
+    (outgoing, encoder) = product(&dir, 300, 10);
+    encoder.symbol(&mut outgoing, 1, 3).unwrap();
+    assert_eq!(made(&mut encoder, 1).len(), 10);
 }
 
 #[test]
