@@ -12,6 +12,9 @@ use crate::common::{Session, at, data, lose_data, ms, sender};
 /// Before this time nothing leaves that is due.
 const CREDIT: Span = ms(5);
 
+/// What was said at one time.
+type Said = [Option<(u32, Run)>; 2];
+
 /// The parity of one block in one pass.
 struct Sent {
     block: u32,
@@ -24,7 +27,7 @@ struct Sent {
 fn foreseen(config: SenderConfig, seed: u64) -> (usize, usize) {
     let mut session = Session::new("foreseen", Setup::plain(seed), config, 16, Link::clean(ms(100)));
     lose_data(&mut session.net, seed, 0.05);
-    let mut said: Vec<(Time, [Option<(u32, Run)>; 2])> = Vec::new();
+    let mut said: Vec<(Time, Said)> = Vec::new();
     for now in (1..20_000).map(|n| at(ms(n))) {
         session.net.run_until(now);
         said.push((now, session.engine().parity_ahead()));
@@ -45,6 +48,11 @@ fn foreseen(config: SenderConfig, seed: u64) -> (usize, usize) {
         let next = sent.values().find(|sent| sent.block == *block && sent.until >= *time);
         let next = next.expect("it is sent");
         assert!(next.symbols.first() <= run.first() && next.symbols.end() == run.end(), "{time:?} {run:?}");
+    }
+    // What goes behind a block is certain as soon as its DTUs leave.
+    for first in sent.iter().filter(|((pass, _), _)| *pass == 1).map(|(_, sent)| sent) {
+        let mut before = said.iter().filter(|(time, _)| *time + CREDIT < first.from);
+        assert!(before.any(|(_, [at_hand, _])| *at_hand == Some((first.block, first.symbols))));
     }
     let is_foreseen = |sent: &&Sent| {
         let covers = |&(block, run): &(u32, Run)| {
