@@ -3,6 +3,7 @@
 use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{self, Advice, Stat};
 use rustix::io::Result as SystemResult;
@@ -18,16 +19,29 @@ mod scan;
 
 /// Files and directories to be sent as one product.
 ///
-/// Keeps at most 64 files open, and the head in memory.
+/// Keeps at most 64 files open, and the head in memory. A clone shares what is known of the files and opens them by itself,
+/// so that another thread can read them too.
 #[derive(Debug)]
 pub struct Outgoing {
+    content: Arc<Content>,
+    open: Descriptors,
+}
+
+impl Clone for Outgoing {
+    fn clone(&self) -> Self {
+        Self { content: Arc::clone(&self.content), open: Descriptors::default() }
+    }
+}
+
+/// What is sent.
+#[derive(Debug)]
+struct Content {
     manifest: Manifest,
     id: ProductId,
     head: Vec<u8>,
     layout: Layout,
     sources: Vec<Source>,
     skipped: Vec<Skipped>,
-    open: Descriptors,
 }
 
 /// How far [`Outgoing::scan`] is.
@@ -111,27 +125,28 @@ impl Outgoing {
         let (manifest, sources) = found.hash(progress)?;
         let (head, layout) = (manifest.head(), Layout::new(&manifest));
         let id = ProductId::of_head(&head);
-        Ok(Self { manifest, id, head, layout, sources, skipped, open: Descriptors::default() })
+        let content = Arc::new(Content { manifest, id, head, layout, sources, skipped });
+        Ok(Self { content, open: Descriptors::default() })
     }
 
     /// The bytes of the product: head and content.
     pub fn size(&self) -> u64 {
-        self.manifest.product_size()
+        self.content.manifest.product_size()
     }
 
     /// The id of the product.
     pub fn id(&self) -> ProductId {
-        self.id
+        self.content.id
     }
 
     /// What the product contains.
     pub fn manifest(&self) -> &Manifest {
-        &self.manifest
+        &self.content.manifest
     }
 
     /// What was found but is not sent.
     pub fn skipped(&self) -> &[Skipped] {
-        &self.skipped
+        &self.content.skipped
     }
 
     /// How many segments of `segment_len` bytes the product has; `None` if the length is zero or there would be
@@ -149,7 +164,8 @@ impl Outgoing {
     /// [`SourceError::Changed`] if a file is shorter, newer or another than when it was scanned,
     /// [`SourceError::OutOfRange`] if `offset` is past the end, and [`SourceError::Io`].
     pub fn read_segments(&mut self, offset: u64, slots: &mut [IoSliceMut<'_>]) -> Result<u64, SourceError> {
-        let Self { layout, head, sources, open, manifest, .. } = self;
+        let Self { content, open } = self;
+        let Content { layout, head, sources, manifest, .. } = &**content;
         let size = manifest.product_size();
         if offset > size {
             return Err(SourceError::OutOfRange { offset, size });
@@ -182,7 +198,7 @@ impl Outgoing {
     /// [`SourceError::Changed`] if one has another size, modification time or inode than when it was scanned, or is
     /// gone; [`SourceError::Io`] if it cannot be looked at.
     pub fn check_unchanged(&self) -> Result<(), SourceError> {
-        self.sources.iter().try_for_each(|source| source.check(fs::lstat(&source.path)))
+        self.content.sources.iter().try_for_each(|source| source.check(fs::lstat(&source.path)))
     }
 }
 

@@ -7,7 +7,7 @@ use farcast_core::Run;
 use farcast_core::engine::Message as _;
 use farcast_files::Outgoing;
 use farcast_mftp::message::{Data, DataKind};
-use farcast_mftp::{Body, Geometry, Message, wire};
+use farcast_mftp::{Body, Geometry, Message, Sender, wire};
 
 use crate::error::NetError;
 use crate::parity::ParityEncoder;
@@ -24,6 +24,15 @@ pub(crate) struct Outlet<'a> {
     pub(crate) geometry: Geometry,
     /// Where data goes.
     pub(crate) group: SocketAddr,
+}
+
+impl Outlet<'_> {
+    /// Has the parity computed that `sender` sends soon.
+    pub(crate) fn prepare_parity(&mut self, sender: &Sender) {
+        if let Some(parity) = &mut self.parity {
+            parity.prepare(sender.parity_ahead());
+        }
+    }
 }
 
 /// Datagrams of equal length (the last may be shorter) for one destination.

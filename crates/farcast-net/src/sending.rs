@@ -111,7 +111,8 @@ pub fn send(
         sender.remember(client);
     }
     let geometry = *sender.geometry();
-    let mut parity = (symbols > 0).then(|| ParityEncoder::new(geometry, symbols)).transpose()?;
+    let mut parity =
+        (symbols > 0).then(|| ParityEncoder::new(geometry, symbols, outgoing.clone())).transpose()?;
     // While announcing, the group is listened to: another transmission may be using it.
     let group = options
         .private
@@ -349,8 +350,11 @@ impl Driver<'_> {
     fn transmit(&mut self, outlet: &mut Outlet<'_>) -> Result<bool, NetError> {
         let now = self.clock.now();
         let mut any = false;
+        // Before anything is sent of what was asked for meanwhile, and whenever a block is taken.
+        outlet.prepare_parity(&self.sender);
         while let Some(transmit) = self.sender.poll_transmit(now, now + self.options.burst) {
             self.batch.push(outlet, &transmit.message, transmit.destination)?;
+            outlet.prepare_parity(&self.sender);
             any = true;
         }
         self.batch.flush(&outlet.endpoint)?;

@@ -20,6 +20,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::error::NetError;
 
+mod decoding;
 mod room;
 mod worker;
 

@@ -8,8 +8,9 @@ use alloc::collections::VecDeque;
 
 use farcast_core::{Bitmap, Run};
 
-use super::Sender;
+use super::{Phase, Sender};
 use crate::config::{Pace, PassWait};
+use crate::message::DataKind;
 use crate::wire;
 
 /// Blocks with losses that are remembered, and how many blocks back they count: losses change.
@@ -70,7 +71,7 @@ impl Sender {
 
     /// Parity symbols that follow `block` in the first pass: those blocks get some of which an answer would come when
     /// there is nothing else left to send.
-    pub(super) fn parity_behind(&mut self, block: u32) -> Option<Run> {
+    pub(super) fn parity_behind(&self, block: u32) -> Option<Run> {
         let (most, span) = (self.symbols_ahead(), self.span_ahead()?);
         if most == 0 || !self.full_pass() {
             return None;
@@ -93,7 +94,37 @@ impl Sender {
         if span * u64::from(count) > self.round_trip() / 2 {
             return None;
         }
-        Run::new(0, count.min(most)).inspect(|run| self.schedule.note_parity(block, *run, self.progress.pass))
+        Run::new(0, count.min(most))
+    }
+
+    /// The parity symbols that are sent next of two blocks, the soonest first, so that their owner can compute them meanwhile.
+    /// Those of the block at hand are certain; others may become more or fewer, or none, as requests come.
+    pub fn parity_ahead(&self) -> [Option<(u32, Run)>; 2] {
+        [self.parity_at_hand(), self.parity_after()]
+    }
+
+    /// Those of the block at hand.
+    fn parity_at_hand(&self) -> Option<(u32, Run)> {
+        let progress = &self.progress;
+        let at_once = progress.runs.front().filter(|_| progress.kind == DataKind::Parity);
+        Some((progress.block?, progress.behind.or(at_once.copied())?))
+    }
+
+    /// Those of the block that follows, as it would be taken now.
+    fn parity_after(&self) -> Option<(u32, Run)> {
+        let at_hand = self.progress.block.filter(|_| self.phase == Phase::Sending);
+        let following = at_hand.and_then(|block| self.following(block));
+        if let Some(block) = following.filter(|_| self.full_pass()) {
+            return Some((block, self.parity_behind(block)?));
+        }
+        if self.is_listing() {
+            return None;
+        }
+        let block = following.or_else(|| self.schedule.first_of_next_pass())?;
+        // Whether the next pass is short enough to be sent twice is known when it begins.
+        let twice = following.is_some() && self.sends_twice();
+        let margin = self.margin(self.schedule.need(block));
+        Some((block, self.schedule.likely_parity(block, self.progress.parity, twice, margin)?))
     }
 
     /// Parity symbols beyond the `need` of a block that is repaired, so that those lost of them cost no further round; none

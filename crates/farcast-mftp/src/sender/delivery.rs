@@ -40,9 +40,9 @@ pub(super) struct Progress {
     pub(super) sent_in_pass: u32,
     /// The block at hand; `None` at the start of a pass.
     pub(super) block: Option<u32>,
-    kind: DataKind,
+    pub(super) kind: DataKind,
     /// What is left of it.
-    runs: VecDeque<Run>,
+    pub(super) runs: VecDeque<Run>,
     /// How many DTUs that is.
     left: u32,
     pub(super) sent_in_block: u32,
@@ -51,7 +51,7 @@ pub(super) struct Progress {
     /// Parity symbols that a block may have in this pass: none while somebody takes part who may know nothing of parity.
     pub(super) parity: u32,
     /// Parity symbols that follow the block's DTUs.
-    behind: Option<Run>,
+    pub(super) behind: Option<Run>,
     pub(super) last_request: Option<Request>,
     /// Until when data may leave before it has begun.
     pub(super) early_until: Option<Time>,
@@ -192,6 +192,11 @@ impl Sender {
         let plain = |m: &Member| m.is_active() && m.validated && m.nonce.is_none();
         let plain = self.config.secret.is_some() && self.members.values().any(plain);
         if plain { 0 } else { self.config.parity_symbols }
+    }
+
+    /// Whether a block that is taken now is sent twice.
+    pub(super) fn sends_twice(&self) -> bool {
+        self.progress.twice && self.is_small_pass()
     }
 
     /// Whether this pass is so short that sending it twice costs nothing that the link could carry meanwhile. A pass
@@ -345,7 +350,7 @@ impl Sender {
     }
 
     /// The block after `block` that this pass sends.
-    fn following(&self, block: u32) -> Option<u32> {
+    pub(super) fn following(&self, block: u32) -> Option<u32> {
         let next = block.checked_add(1)?;
         if self.is_listing() {
             self.list_block(next)
@@ -389,8 +394,11 @@ impl Sender {
 
     fn take_block(&mut self, block: u32) {
         let len = self.geometry.block_len(block);
-        self.progress.twice = self.progress.twice && self.is_small_pass();
+        self.progress.twice = self.sends_twice();
         let behind = self.parity_behind(block);
+        if let Some(symbols) = behind {
+            self.schedule.note_parity(block, symbols, self.progress.pass);
+        }
         let (kind, runs) = if self.full_pass() {
             // The manifest goes twice: without it a receiver cannot tell which file a DTU belongs to.
             let head = Run::new(0, self.config.head_segments.min(len)).filter(|_| block == 0);

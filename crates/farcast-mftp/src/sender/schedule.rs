@@ -70,7 +70,7 @@ impl Schedule {
         self.parity.get(&block).filter(|&&(_, last)| u32::from(last) <= pass).map_or(0, |&(sent, _)| sent)
     }
 
-    /// Parity `symbols` of `block` are sent in `pass`, though nobody has asked for them.
+    /// Parity `symbols` of `block` are sent in `pass`.
     pub(super) fn note_parity(&mut self, block: u32, symbols: Run, pass: u32) {
         self.parity.insert(block, (symbols.end(), u16::try_from(pass).unwrap_or(u16::MAX)));
     }
@@ -150,19 +150,50 @@ impl Schedule {
         margin: u32,
     ) -> Option<Work> {
         let repair = self.plan.as_mut().unwrap_or(&mut self.repairs).remove(&block)?;
+        if let Some(run) = self.parity_in_place_of(&repair, block, parity_symbols, twice, margin) {
+            self.note_parity(block, run, pass);
+            return Some(Work::Parity(run));
+        }
+        self.note_sent(block, len, pass, &repair.wanted);
+        Some(Work::Source(repair.wanted.iter_runs().collect()))
+    }
+
+    /// The parity symbols that [`take`](Self::take) would give of `block` as things are, if any: of one that the pass at hand
+    /// sends, or else the next.
+    pub(super) fn likely_parity(
+        &self,
+        block: u32,
+        parity_symbols: u32,
+        twice: bool,
+        margin: u32,
+    ) -> Option<Run> {
+        let repair = self.current().get(&block).or_else(|| self.repairs.get(&block))?;
+        self.parity_in_place_of(repair, block, parity_symbols, twice, margin)
+    }
+
+    /// The first block of those that are asked for in no pass that has begun.
+    pub(super) fn first_of_next_pass(&self) -> Option<u32> {
+        self.repairs.first_key_value().map(|(&block, _)| block)
+    }
+
+    fn parity_in_place_of(
+        &self,
+        repair: &Repair,
+        block: u32,
+        parity_symbols: u32,
+        twice: bool,
+        margin: u32,
+    ) -> Option<Run> {
         let sent = self.parity.get(&block).map_or(0, |&(sent, _)| sent);
         // A receiver that claims to need none would have decoded, if its claim were true.
         let need = repair.need.max(1);
         let left = parity_symbols.saturating_sub(sent);
         let fewer = need < repair.wanted.count().saturating_add(u32::from(margin > 0));
-        if fewer && need <= left {
-            let count = (need + margin).max(if twice { need * 2 } else { 0 });
-            let run = Run::new(sent, left.min(count))?;
-            self.parity.insert(block, (run.end(), u16::try_from(pass).unwrap_or(u16::MAX)));
-            return Some(Work::Parity(run));
+        if !fewer || need > left {
+            return None;
         }
-        self.note_sent(block, len, pass, &repair.wanted);
-        Some(Work::Source(repair.wanted.iter_runs().collect()))
+        let count = (need + margin).max(if twice { need * 2 } else { 0 });
+        Run::new(sent, left.min(count))
     }
 }
 

@@ -8,6 +8,7 @@ mod comparing;
 mod completion;
 mod early;
 mod fixed_timer;
+mod foreseen;
 mod groups;
 mod hostile;
 mod laws;

@@ -14,11 +14,12 @@ use farcast_files::{
 };
 use farcast_mftp::Offer;
 
+use super::decoding::Decoding;
 use super::room::{NoRoom, Retry};
 use super::{ARENAS, Arena, FileInfo, Job, Pool, Reply, Step};
 use crate::clock::Clock;
 use crate::error::NetError;
-use crate::parity::ParityDecoder;
+use crate::parity::{DecodeJob, ParityDecoder};
 
 /// Between checkpoints of what is safely on disk, as long as enough comes for one, and between tries to write to a disk that
 /// was full.
@@ -47,9 +48,9 @@ impl Answer {
 
 pub(super) struct Product {
     pub(super) incoming: Incoming,
-    parity: Option<ParityDecoder>,
+    pub(super) parity: Option<ParityDecoder>,
     /// The index of each file among the entries of the manifest.
-    files: Vec<usize>,
+    pub(super) files: Vec<usize>,
 }
 
 /// A step that failed, and why.
@@ -59,6 +60,14 @@ pub(super) struct Failure {
     pub(super) error: NetError,
 }
 
+/// What the store thread does next.
+enum Next {
+    Decoded(Option<DecodeJob>),
+    Job(Job),
+    Nothing,
+    End,
+}
+
 pub(super) struct Worker {
     jobs: Receiver<Job>,
     free: Pool,
@@ -66,6 +75,7 @@ pub(super) struct Worker {
     wanted: Arc<AtomicBool>,
     pub(super) answer: Answer,
     pub(super) product: Option<Product>,
+    pub(super) decoding: Decoding,
     /// The checkpoint that is being written.
     checkpoint: Option<JoinHandle<()>>,
     failed: bool,
@@ -96,6 +106,7 @@ impl Worker {
             wanted,
             answer,
             product: None,
+            decoding: Decoding::start(),
             checkpoint: None,
             failed: false,
             discard,
@@ -111,12 +122,11 @@ impl Worker {
         let mut due = crossbeam_channel::tick(CHECKPOINT_EVERY);
         let untidy = crossbeam_channel::tick(TIDY_EVERY);
         loop {
-            match self.jobs.try_recv() {
-                Ok(job) => self.job(job),
-                // The channel's own waiting tries for a while before it sleeps: wasted where jobs are far apart. Whoever sends
-                // unparks.
-                Err(TryRecvError::Empty) => std::thread::park_timeout(CHECKPOINT_EVERY),
-                Err(TryRecvError::Disconnected) => break,
+            match self.next() {
+                Next::Decoded(job) => self.decoded(job),
+                Next::Job(job) => self.job(job),
+                Next::Nothing => {}
+                Next::End => break,
             }
             self.try_for_room();
             match due.try_recv() {
@@ -128,10 +138,31 @@ impl Worker {
                 self.tidy();
             }
         }
+        self.settle_decoding();
         self.close();
     }
 
-    fn job(&mut self, job: Job) {
+    /// What is to be done, after a wait if there is nothing yet.
+    fn next(&mut self) -> Next {
+        // What is done makes room for more, so it goes first.
+        match self.decoding.thread.done().try_recv() {
+            Ok(job) => return Next::Decoded(Some(job)),
+            Err(TryRecvError::Disconnected) => return Next::Decoded(None),
+            Err(TryRecvError::Empty) => {}
+        }
+        match self.jobs.try_recv() {
+            Ok(job) => Next::Job(job),
+            Err(TryRecvError::Disconnected) => Next::End,
+            Err(TryRecvError::Empty) => {
+                // The channel's own waiting tries for a while before it sleeps: wasted where jobs are far apart. Whoever sends
+                // unparks.
+                std::thread::park_timeout(CHECKPOINT_EVERY);
+                Next::Nothing
+            }
+        }
+    }
+
+    pub(super) fn job(&mut self, job: Job) {
         match job {
             Job::Open { session, offer, dir, options } => {
                 self.answer.session = session;
@@ -151,7 +182,10 @@ impl Worker {
             Job::Steps(arena) => self.arena(arena),
             Job::Compare => self.compare(),
             Job::Finish => self.finish(),
-            Job::Close => self.close(),
+            Job::Close => {
+                self.settle_decoding();
+                self.close();
+            }
             Job::Discard => self.discard(),
             Job::Tidy { dir, quota } => {
                 self.tidied = Some((dir, quota));
@@ -249,17 +283,6 @@ impl Worker {
         self.answer.send(Reply::Compared(held));
     }
 
-    fn decode(&mut self, block: u32) -> Result<(), NetError> {
-        let Some(Product { incoming, parity: Some(parity), .. }) = &mut self.product else { return Ok(()) };
-        let mut happenings = Vec::new();
-        let result = parity.rebuild(incoming, block, &mut happenings);
-        happenings.extend(incoming.take_happenings());
-        // Before what may take back some of it.
-        self.answer.send(Reply::Decoded { block, rebuilt: matches!(result, Ok(true)) });
-        self.tell(happenings);
-        result.map(drop)
-    }
-
     /// Does what was not possible before.
     pub(super) fn retry(&mut self) -> Result<(), NetError> {
         let Some(product) = &mut self.product else { return Ok(()) };
@@ -282,7 +305,7 @@ impl Worker {
         }
     }
 
-    fn tell(&mut self, happenings: Vec<Happening>) {
+    pub(super) fn tell(&mut self, happenings: Vec<Happening>) {
         let Some(product) = &mut self.product else { return };
         let mut done = Vec::new();
         for happening in happenings {
@@ -298,6 +321,7 @@ impl Worker {
                 Happening::Damaged { index, lost } => {
                     if let Some(parity) = &mut product.parity {
                         parity.forget(lost);
+                        self.decoding.spoil(parity.geometry(), lost);
                     }
                     let entries = product.incoming.manifest().map_or(&[][..], Manifest::entries);
                     let path = index.and_then(|index| entries.get(index)).map(|entry| text(&entry.path));
@@ -342,7 +366,7 @@ impl Worker {
     }
 
     /// Waits for room if that is what is wanting, and gives up otherwise.
-    fn failed_or_full(&mut self, error: NetError, retry: Retry) {
+    pub(super) fn failed_or_full(&mut self, error: NetError, retry: Retry) {
         let full = matches!(error, NetError::Store(StoreError::DiskFull { .. }));
         if !full || self.wait_for_room.is_zero() {
             if let Retry::Steps { arena: Some(arena), .. } = retry {
@@ -376,6 +400,7 @@ impl Worker {
     fn close(&mut self) {
         self.join_checkpoint();
         self.wait_no_more();
+        self.decoding.orphan();
         if let Some(product) = self.product.take() {
             // The journal of the last checkpoint stays valid if this one cannot be written.
             let _ = product.incoming.abandon();
@@ -383,9 +408,10 @@ impl Worker {
     }
 
     /// Removes what is there: it can never be completed.
-    fn discard(&mut self) {
+    pub(super) fn discard(&mut self) {
         self.join_checkpoint();
         self.wait_no_more();
+        self.decoding.orphan();
         if let Some(product) = self.product.take() {
             // What cannot be removed is only litter.
             let _ = product.incoming.discard();

@@ -1,0 +1,207 @@
+//! The sender's side: computes parity, most of it before it is asked for.
+
+use std::io::IoSliceMut;
+use std::ops::Range;
+use std::sync::Arc;
+
+use farcast_core::Run;
+use farcast_fec::{BlockCode, Field};
+use farcast_files::Outgoing;
+use farcast_mftp::Geometry;
+
+use super::{CodingThread, code};
+use crate::error::NetError;
+
+/// The most blocks that are kept, with those under way: one that is being sent, and the one that follows.
+const MOST_BLOCKS: usize = 2;
+/// The most bytes that two may take; of larger ones there is one.
+const MOST_BYTES: usize = 64 << 20;
+
+/// Computes the parity of blocks: what is said to be sent soon on a thread of its own, and all else as it is asked for.
+pub(crate) struct ParityEncoder {
+    code: Arc<BlockCode>,
+    geometry: Geometry,
+    thread: CodingThread<Block>,
+    /// Blocks that are here, the one that came last at the end.
+    here: Vec<Block>,
+    /// The numbers of those that the thread has.
+    under_way: Vec<u32>,
+    most: usize,
+    /// What was last said to be sent soon, if all of it has been begun.
+    begun: Option<[Option<(u32, Run)>; MOST_BLOCKS]>,
+}
+
+impl ParityEncoder {
+    /// The thread reads `outgoing`, a clone of what is sent.
+    pub(crate) fn new(geometry: Geometry, symbols: u32, mut outgoing: Outgoing) -> Result<Self, NetError> {
+        let code = Arc::new(code(&geometry, symbols)?);
+        let bytes = (code.source_symbols() + code.parity_symbols()) * code.symbol_len();
+        let coder = Arc::clone(&code);
+        let thread = CodingThread::start(move |block: &mut Block| {
+            // What cannot be read or made is tried again when it is asked for, and the error told then.
+            if block.is_loaded || block.load(&mut outgoing, &geometry).is_ok() {
+                let _ = block.make(&coder, block.wanted.clone());
+            }
+        });
+        Ok(Self {
+            code,
+            geometry,
+            thread,
+            here: Vec::new(),
+            under_way: Vec::new(),
+            most: if bytes * MOST_BLOCKS > MOST_BYTES { 1 } else { MOST_BLOCKS },
+            begun: None,
+        })
+    }
+
+    /// These symbols are probably sent soon, the first of them first: begins to compute what is not there.
+    pub(crate) fn prepare(&mut self, soon: [Option<(u32, Run)>; MOST_BLOCKS]) {
+        if self.begun == Some(soon) {
+            return;
+        }
+        while let Ok(block) = self.thread.done().try_recv() {
+            self.take_back(block);
+        }
+        let is_soon = |number: u32| soon.iter().flatten().any(|&(soon, _)| soon == number);
+        let mut all = true;
+        for &(number, run) in soon.iter().flatten() {
+            if self.under_way.contains(&number) {
+                continue;
+            }
+            let wanted = run.first() as usize..run.end() as usize;
+            let known = self.here.iter().position(|block| block.number == number);
+            if known.is_some_and(|at| self.here[at].has(&wanted)) {
+                continue;
+            }
+            let known = known.map(|at| self.here.remove(at));
+            let Some(mut block) = known.or_else(|| self.room_for(number, is_soon)) else {
+                all = false;
+                continue;
+            };
+            block.wanted = wanted;
+            match self.thread.begin(block) {
+                Ok(()) => self.under_way.push(number),
+                Err(block) => self.here.push(block),
+            }
+        }
+        self.begun = all.then_some(soon);
+    }
+
+    /// Parity symbol `symbol` of `block`. What is under way is waited for, and what nobody has begun is made here.
+    pub(crate) fn symbol(
+        &mut self,
+        outgoing: &mut Outgoing,
+        block: u32,
+        symbol: u32,
+    ) -> Result<&[u8], NetError> {
+        let (len, at) = (usize::from(self.geometry.dtu_size()), symbol as usize);
+        let failed = |reason: String| NetError::Parity { block, parity: symbol, reason };
+        if at >= self.code.parity_symbols() {
+            return Err(failed("there is no such symbol".into()));
+        }
+        let index = self.find(block);
+        let block = &mut self.here[index];
+        if !block.is_loaded {
+            block.load(outgoing, &self.geometry)?;
+        }
+        block.make(&self.code, at..at + 1).map_err(|error| failed(error.to_string()))?;
+        Ok(&block.parity[at * len..][..len])
+    }
+
+    /// Where block `number` is, perhaps with nothing in it yet.
+    fn find(&mut self, number: u32) -> usize {
+        loop {
+            if let Some(at) = self.here.iter().position(|block| block.number == number) {
+                return at;
+            }
+            if !self.under_way.contains(&number)
+                && let Some(block) = self.room_for(number, |_| false)
+            {
+                self.here.push(block);
+            } else if let Ok(block) = self.thread.done().recv() {
+                self.take_back(block);
+            } else {
+                // The thread has ended, and what it had with it.
+                self.under_way.clear();
+            }
+        }
+    }
+
+    /// An empty block, in place of one that is not to be kept if there are enough.
+    fn room_for(&mut self, number: u32, is_kept: impl Fn(u32) -> bool) -> Option<Block> {
+        let mut block = if self.here.len() + self.under_way.len() < self.most {
+            Block::default()
+        } else {
+            let at = self.here.iter().position(|block| !is_kept(block.number))?;
+            self.here.remove(at)
+        };
+        block.empty(number, &self.code);
+        Some(block)
+    }
+
+    fn take_back(&mut self, block: Block) {
+        self.under_way.retain(|&number| number != block.number);
+        self.here.push(block);
+    }
+}
+
+/// A block with its parity.
+#[derive(Default)]
+struct Block {
+    number: u32,
+    /// Whether its bytes are there.
+    is_loaded: bool,
+    source: Vec<u8>,
+    parity: Vec<u8>,
+    /// Which symbols are there.
+    made: Vec<bool>,
+    /// Those that the thread is to make.
+    wanted: Range<usize>,
+}
+
+impl Block {
+    /// Makes it block `number`, of which nothing is there.
+    fn empty(&mut self, number: u32, code: &BlockCode) {
+        (self.number, self.is_loaded) = (number, false);
+        self.parity.resize(code.parity_symbols() * code.symbol_len(), 0);
+        self.made.clear();
+        self.made.resize(code.parity_symbols(), false);
+    }
+
+    fn has(&self, symbols: &Range<usize>) -> bool {
+        self.made.get(symbols.clone()).is_some_and(|made| made.iter().all(|&made| made))
+    }
+
+    fn load(&mut self, outgoing: &mut Outgoing, geometry: &Geometry) -> Result<(), NetError> {
+        let len = usize::from(geometry.dtu_size());
+        self.source.resize(geometry.block_len(self.number) as usize * len, 0);
+        let offset = u64::from(self.number) * u64::from(geometry.block_size()) * len as u64;
+        let inside = (geometry.size() - offset).min(self.source.len() as u64) as usize;
+        let (inside, past) = self.source.split_at_mut(inside);
+        past.fill(0);
+        outgoing.read_segments(offset, &mut [IoSliceMut::new(inside)])?;
+        self.is_loaded = true;
+        Ok(())
+    }
+
+    /// Makes those of `symbols` that are not there.
+    fn make(&mut self, code: &BlockCode, symbols: Range<usize>) -> Result<(), farcast_fec::EncodeError> {
+        let len = code.symbol_len();
+        let end = symbols.end.min(self.made.len());
+        let mut next = symbols.start;
+        while let Some(first) = (next..end).find(|&symbol| !self.made[symbol]) {
+            let run = match code.field() {
+                // Each takes a look at all of the block, so only those that are wanted are made.
+                Field::Gf256 => first..(first..end).find(|&symbol| self.made[symbol]).unwrap_or(end),
+                _ => 0..self.made.len(),
+            };
+            code.encode(&self.source, run.start, &mut self.parity[run.start * len..run.end * len])?;
+            self.made[run.clone()].fill(true);
+            next = run.end;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! Rebuilding blocks from their parity, on a thread of its own, so that what comes meanwhile is stored.
+//!
+//! Everything that a job needs is copied into it, and what it rebuilds is stored here, as whatever else comes: what has come
+//! by itself meanwhile is passed over. Where anything of its block turned out to be wrong while it was under way, nothing of
+//! it is stored.
+
+use std::collections::VecDeque;
+
+use farcast_core::Run;
+use farcast_files::Happening;
+use farcast_mftp::Geometry;
+
+use super::Reply;
+use super::room::Retry;
+use super::worker::{Product, Worker};
+use crate::error::NetError;
+use crate::parity::{CodingThread, DecodeJob};
+
+/// The most blocks that may be under way, and the most bytes of them; a block beyond that is rebuilt by the store thread.
+const MOST_JOBS: usize = 4;
+const MOST_BYTES: usize = 64 << 20;
+
+/// Symbols times octets of the block up to which rebuilding it takes less than waking a thread is worth, a millisecond.
+const LITTLE: usize = 4 << 20;
+
+/// What becomes of a job that is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    /// What it rebuilds is stored.
+    Wanted,
+    /// Part of its block was found damaged: nothing of it is stored, and the engine is told so.
+    Spoiled,
+    /// Its product is closed: nobody waits for it.
+    Orphaned,
+}
+
+struct UnderWay {
+    block: u32,
+    bytes: usize,
+    fate: Fate,
+}
+
+/// The blocks that are being rebuilt.
+pub(super) struct Decoding {
+    pub(super) thread: CodingThread<DecodeJob>,
+    /// The work up to which a block is rebuilt in place.
+    little: usize,
+    /// In the order in which they come back.
+    under_way: VecDeque<UnderWay>,
+}
+
+impl Decoding {
+    pub(super) fn start() -> Self {
+        Self { thread: CodingThread::start(DecodeJob::run), little: LITTLE, under_way: VecDeque::new() }
+    }
+
+    /// Hands `job` to the thread; it comes back at once where it is little, or enough is under way.
+    fn begin(&mut self, job: DecodeJob) -> Result<(), DecodeJob> {
+        let (block, bytes) = (job.block(), job.size());
+        let all = self.under_way.iter().map(|one| one.bytes).sum::<usize>() + bytes;
+        // One may be as large as it likes: without the thread it would be, too.
+        let full = self.under_way.len() == MOST_JOBS || all > MOST_BYTES;
+        if job.work() <= self.little || (full && !self.under_way.is_empty()) {
+            return Err(job);
+        }
+        self.thread.begin(job)?;
+        self.under_way.push_back(UnderWay { block, bytes, fate: Fate::Wanted });
+        Ok(())
+    }
+
+    /// What is under way of the blocks that have any of `segments` may come of lies.
+    pub(super) fn spoil(&mut self, geometry: &Geometry, segments: Run) {
+        let blocks = geometry.block_of(segments.first())..=geometry.block_of(segments.last());
+        let spoiled = |one: &&mut UnderWay| one.fate == Fate::Wanted && blocks.contains(&one.block);
+        self.under_way.iter_mut().filter(spoiled).for_each(|one| one.fate = Fate::Spoiled);
+    }
+
+    /// The product is closed.
+    pub(super) fn orphan(&mut self) {
+        self.under_way.iter_mut().for_each(|one| one.fate = Fate::Orphaned);
+    }
+}
+
+impl Worker {
+    /// Has `block` rebuilt.
+    pub(super) fn decode(&mut self, block: u32) -> Result<(), NetError> {
+        let Some(Product { incoming, parity: Some(parity), .. }) = &mut self.product else { return Ok(()) };
+        let job = match parity.gather(incoming, block) {
+            Ok(Some(job)) => job,
+            gathered => {
+                self.answer.send(Reply::Decoded { block, rebuilt: false });
+                return gathered.map(drop);
+            }
+        };
+        let Err(mut job) = self.decoding.begin(job) else { return Ok(()) };
+        job.run();
+        self.store_rebuilt(job)
+    }
+
+    /// A job has come back, or the thread has ended.
+    pub(super) fn decoded(&mut self, job: Option<DecodeJob>) {
+        let Some(job) = job else { return self.decode_anew() };
+        let Some(UnderWay { block, fate, .. }) = self.decoding.under_way.pop_front() else { return };
+        if fate == Fate::Wanted && self.no_room.is_none() {
+            if let Err(error) = self.store_rebuilt(job) {
+                self.failed_or_full(error, Retry::Steps { arena: None, from: 0 });
+            }
+            return;
+        }
+        if let Some(Product { parity: Some(parity), .. }) = &mut self.product
+            && fate != Fate::Orphaned
+        {
+            parity.reuse(job);
+            self.answer.send(Reply::Decoded { block, rebuilt: false });
+        }
+    }
+
+    /// The thread has ended over some block: says so of all that it had, and begins another.
+    fn decode_anew(&mut self) {
+        let lost = std::mem::replace(&mut self.decoding, Decoding::start());
+        for UnderWay { block, .. } in lost.under_way.into_iter().filter(|one| one.fate != Fate::Orphaned) {
+            self.answer.send(Reply::Decoded { block, rebuilt: false });
+        }
+    }
+
+    /// Waits for what is under way, so that it is stored before the product is closed.
+    pub(super) fn settle_decoding(&mut self) {
+        while self.product.is_some() && !self.decoding.under_way.is_empty() {
+            let job = self.decoding.thread.done().recv().ok();
+            self.decoded(job);
+        }
+    }
+
+    fn store_rebuilt(&mut self, job: DecodeJob) -> Result<(), NetError> {
+        let Some(Product { incoming, parity: Some(parity), .. }) = &mut self.product else { return Ok(()) };
+        let (block, mut happenings) = (job.block(), Vec::<Happening>::new());
+        let stored = parity.store(job, incoming, &mut happenings);
+        happenings.extend(incoming.take_happenings());
+        // Before what may take back some of it.
+        self.answer.send(Reply::Decoded { block, rebuilt: matches!(stored, Ok(true)) });
+        self.tell(happenings);
+        stored.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests;
