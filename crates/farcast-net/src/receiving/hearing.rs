@@ -21,8 +21,9 @@ use crate::store::{ARENA_LEN, Arena, SLOT_LEN, SLOTS, Step};
 const HOLD: Span = Span::from_millis(250);
 
 /// How long what was received waits for more before the store is told: where datagrams come one by one, telling it of
-/// each would cost more than all else.
+/// each would cost more than all else. Less where the sender waits for answers.
 const HAND_OVER: Span = Span::from_millis(20);
+const HAND_OVER_SOON: Span = Span::from_millis(5);
 /// What fills no more of its slot moves up, so that many datagrams that come one by one find room in a buffer. Moving more
 /// would cost more than it saves.
 const LITTLE: usize = SLOT_LEN / 4;
@@ -137,7 +138,8 @@ impl Driver<'_> {
     /// When the buffer that is being filled must be handed over, if anything is in it.
     pub(super) fn hand_over_at(&self) -> Time {
         let filling = self.filling.as_ref().filter(|filling| !filling.arena.steps.is_empty());
-        filling.map_or(Time::NEVER, |filling| filling.since + HAND_OVER)
+        let wait = if self.nap.is_hurried() { HAND_OVER_SOON } else { HAND_OVER };
+        filling.map_or(Time::NEVER, |filling| filling.since + wait)
     }
 
     /// Hands over what was received.

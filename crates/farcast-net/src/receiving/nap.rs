@@ -35,6 +35,11 @@ impl Nap {
         self.hurried = true;
     }
 
+    /// Whether the sender waits for answers.
+    pub(super) fn is_hurried(&self) -> bool {
+        self.hurried
+    }
+
     /// How long to look away, after `drained` octets of data were fetched from a buffer of `buffer` octets; zero for not
     /// at all.
     pub(super) fn after(&mut self, drained: u64, buffer: u64) -> Span {
