@@ -112,6 +112,8 @@ impl Sender {
         let mut surveyed = self.is_of_first_pass(m);
         if let Some(member) = self.members.get_mut(m.client) {
             member.naks += 1;
+            let need = m.missing.count().saturating_sub(m.parity_held);
+            self.flight.report((m.pass, m.block), m.client, need);
             // What a restart asks for was not lost: it was never sent.
             member.naked_dtus += if m.pass == 0 { 0 } else { u64::from(m.missing.count()) };
             surveyed &= member.note_missing(m.block, m.missing.count()) && member.since_block <= m.block;

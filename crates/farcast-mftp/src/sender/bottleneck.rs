@@ -27,6 +27,8 @@ use crate::wire;
 /// narrow, and then losses tell: so many, in hundredths.
 const LONG: Span = Span::from_millis(20);
 const NARROW: u32 = 25;
+/// Where as much as this is lost, hardly anything is known but that something was wrong.
+const NOTHING_LEFT: u32 = 98;
 /// Or so many requests in a row that reached nobody.
 const SKIPPED: u32 = 4;
 /// DTUs of the first train, with at least as many behind it; and for how many round trips it is awaited.
@@ -34,8 +36,8 @@ const TRAIN: u32 = 16;
 const AWAITED: u64 = 3;
 /// It is not believed beyond so many times a block in two round trips: some of it may have been lost.
 const MOST_AT_FIRST: u64 = 8;
-/// A block of fewer DTUs tells nothing.
-const TELLING: u32 = 32;
+/// Fewer DTUs tell nothing.
+const TELLING: u64 = 32;
 /// Gains, in hundredths.
 const DOUBLE: u64 = 200;
 const ABOVE: u64 = 125;
@@ -54,8 +56,12 @@ const CLEAR: u32 = 3;
 const LEVEL_TRIPS: u64 = 4;
 const COUNTS: u64 = 3;
 /// The slowest that DTUs leave, and the shortest time between them that is kept.
-const SLOWEST: Span = Span::from_secs(1);
+const SLOWEST: Span = Span::from_millis(100);
 const SHORTEST: Span = Span::from_nanos(500);
+/// No delivery makes the estimate so many times slower at once: an outage looks like a way that is far too narrow.
+const AT_ONCE: u64 = 4;
+/// What is lost at first on a short way is asked about again after so much more than a round trip or two.
+const FIRST_STALL: Span = Span::from_millis(200);
 
 /// How the rate is looked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -90,19 +96,20 @@ pub(super) struct Bottleneck {
     lost: u32,
     /// What was lost, in hundredths, below the estimate: that is not of our making.
     by_chance: u32,
-    /// How many members it takes to say that a block was delivered: three quarters, as answers are lost too.
-    enough: u32,
-    /// What so many have acknowledged, and since when.
+    /// How many members set the pace.
+    paced: u32,
+    /// What so many have acknowledged, and what of that was looked at, and when.
     acked: u64,
-    acked_at: Time,
+    seen: (u64, Time),
     /// What somebody has acknowledged, and since when.
     foremost: (u64, Time),
     /// The request behind the last block had to be repeated, so when it arrived cannot be told.
     repeated: bool,
     /// When the first DTU of the block at hand left.
     began: Time,
-    /// How that is paced, in hundredths of the estimate.
+    /// How that is paced, in hundredths of the estimate; and whether its first DTUs are the train.
     block_gain: u64,
+    in_train: bool,
 }
 
 /// Some blocks that enough have acknowledged.
@@ -113,6 +120,8 @@ struct Delivery {
     /// How long they took to leave, and to arrive.
     left: Span,
     arrived: Span,
+    /// Whether the request behind them had to be repeated.
+    repeated: bool,
     /// How the slowest was paced, in hundredths of the estimate.
     gain: u64,
 }
@@ -143,7 +152,7 @@ impl Bottleneck {
         }
     }
 
-    /// A block of the first pass is about to leave: how long a search lasts is counted in `trips` of this.
+    /// A block is about to leave: how long a search lasts is counted in `trips` of this.
     fn go_on(&mut self, now: Time, trip: Span) {
         let lasted = now.since(self.since);
         match self.search {
@@ -159,9 +168,15 @@ impl Bottleneck {
         (self.search, self.since, self.blocks, self.clear) = (search, now, 0, 0);
     }
 
-    /// Enough have acknowledged the train, so long after a round trip.
-    fn train(&mut self, now: Time, late: Span) {
-        if self.search == Search::Train {
+    /// Enough have acknowledged the train, so long after a round trip of this length.
+    fn train(&mut self, now: Time, late: Span, round_trip: Span) {
+        if self.search != Search::Train {
+            return;
+        }
+        if round_trip < LONG {
+            // It only seemed long.
+            self.search = Search::Off;
+        } else {
             self.turn(now, Search::Above);
             let span = (late / u64::from(TRAIN)).max(self.first / MOST_AT_FIRST);
             self.note(now, span, Span::MAX);
@@ -176,9 +191,13 @@ impl Bottleneck {
         let arrived = delivery.dtus * u64::from(100 - beyond.min(99)) / 100;
         let span = delivery.arrived.max(delivery.left) / arrived.max(1);
         if self.search == Search::Off {
-            if delivery.lost >= NARROW {
+            if (NARROW..NOTHING_LEFT).contains(&delivery.lost) {
                 self.engage(now, span);
             }
+            return;
+        }
+        let span = span.min(self.estimate() * AT_ONCE);
+        if delivery.gain < LEVEL && delivery.repeated {
             return;
         }
         if delivery.gain < LEVEL {
@@ -233,35 +252,47 @@ impl Sender {
     }
 
     /// The first pass begins.
-    pub(super) fn begin_search(&mut self) {
+    pub(super) fn begin_search(&mut self, now: Time) {
         if self.is_paced_by_way() {
-            let enough = self.full_pass() && self.geometry.block_len(0) >= TRAIN * 2;
+            self.bottleneck.seen.1 = now;
+            self.look_whether_long();
+        }
+    }
+
+    /// A long way is paced from the beginning, or as soon as an answer tells how long it is.
+    fn look_whether_long(&mut self) {
+        if let Some(trip) = self.round_trip.shortest()
+            && self.bottleneck.search == Search::Off
+        {
+            let enough = self.full_pass() && self.geometry.block_size() >= TRAIN * 2;
             // One who compares would take the train's request, which is of no pass, for the time to do so.
-            let train = enough && !self.compares();
-            self.bottleneck.begin(self.shortest_round_trip(), self.geometry.block_size(), train);
+            let train = enough && !self.members.values().any(|m| m.is_active() && m.compares);
+            self.bottleneck.begin(trip, self.geometry.block_size(), train);
         }
     }
 
     /// A block is about to leave.
-    pub(super) fn pace_block(&mut self, now: Time) {
+    pub(super) fn pace_block(&mut self, now: Time, block: u32) {
         if !self.is_paced_by_way() {
             return;
         }
-        if self.progress.pass == 1 {
-            let block = self.bottleneck.estimate() * u64::from(self.geometry.block_size());
-            self.bottleneck.go_on(now, block.max(self.shortest_round_trip()));
-        }
-        self.pace_dtus();
+        let takes = self.bottleneck.estimate() * u64::from(self.geometry.block_size());
+        self.bottleneck.go_on(now, takes.max(self.shortest_round_trip()));
         let bottleneck = &mut self.bottleneck;
+        bottleneck.in_train = bottleneck.search == Search::Train;
+        // A short block has not enough behind the train.
+        if bottleneck.in_train && self.geometry.block_len(block) < TRAIN * 2 {
+            (bottleneck.search, bottleneck.in_train) = (Search::Doubling, false);
+        }
         (bottleneck.began, bottleneck.block_gain) = (now, bottleneck.gain());
+        self.pace_dtus();
     }
 
     fn pace_dtus(&mut self) {
-        let (bottleneck, repairs) = (&self.bottleneck, self.progress.pass > 1);
-        let span = match bottleneck.search {
-            Search::Off | Search::Train => Span::ZERO,
-            _ if repairs => bottleneck.estimate(),
-            _ => bottleneck.estimate() * 100 / bottleneck.gain().max(1),
+        let bottleneck = &self.bottleneck;
+        let span = match bottleneck.gain() {
+            UNPACED => Span::ZERO,
+            gain => bottleneck.estimate() * 100 / gain,
         };
         self.pacer.pace_dtus(span, wire::data_len(self.geometry.dtu_size().into()));
     }
@@ -269,8 +300,12 @@ impl Sender {
     /// The request behind a block leaves: the block is under way.
     pub(super) fn put_under_way(&mut self, now: Time, block: u32) {
         let (began, gain) = (self.bottleneck.began, self.bottleneck.block_gain);
-        self.bottleneck.enough = (self.paced().count() as u32 * 3).div_ceil(4);
+        self.count_paced();
         self.flight.push((self.progress.pass, block), self.progress.sent_in_block, (began, now), gain);
+    }
+
+    fn count_paced(&mut self) {
+        self.bottleneck.paced = self.paced().count() as u32;
     }
 
     /// The request behind the last block, `block`, is repeated: the blocks that it is to ask about.
@@ -299,7 +334,7 @@ impl Sender {
 
     /// How many DTUs may leave before the request of the train.
     pub(super) fn left_of_train(&self) -> Option<u32> {
-        (self.bottleneck.search == Search::Train && self.progress.step == Step::Data)
+        (self.bottleneck.in_train && self.progress.step == Step::Data)
             .then(|| TRAIN.saturating_sub(self.progress.sent_in_block))
     }
 
@@ -307,9 +342,9 @@ impl Sender {
     pub(super) fn train_request(&mut self, now: Time) -> Transmit<Message> {
         let block = self.progress.block.unwrap_or(0);
         let dtus = core::mem::take(&mut self.progress.sent_in_block);
-        self.bottleneck.enough = (self.paced().count() as u32 * 3).div_ceil(4);
+        self.count_paced();
         self.flight.push((0, block), dtus, (self.bottleneck.began, now), LEVEL);
-        self.progress.step = Step::Train;
+        (self.progress.step, self.bottleneck.in_train) = (Step::Train, false);
         self.timers.set(Timer::Stall as usize, now + self.shortest_round_trip() * AWAITED);
         // Of no pass, so that its answer is not taken for that of the block; it need not say what is missing.
         let request = self.request(now, (0, Run::one(block)), Run::one(0));
@@ -326,19 +361,21 @@ impl Sender {
             // A block more for each that has come through.
             bottleneck.acked.saturating_mul(block.into())
         } else {
-            self.shortest_round_trip().as_nanos() * 2 / bottleneck.estimate().as_nanos().max(1)
+            // Until the farthest has answered.
+            self.round_trip().as_nanos() * 2 / bottleneck.estimate().as_nanos().max(1)
         };
         block.saturating_mul(2).saturating_add(u32::try_from(more).unwrap_or(u32::MAX))
     }
 
     /// A member that had acknowledged entry `before` of the flight has acknowledged entry `serial`.
     pub(super) fn note_acknowledged(&mut self, now: Time, client: ClientId, (before, serial): (u64, u64)) {
-        let counts = self.is_paced_by_way() && self.phase == Phase::Sending;
-        if !counts || !self.members.get(&client).is_some_and(|m| self.sets_pace(m)) {
+        if !self.is_paced_by_way() || !self.members.get(&client).is_some_and(|m| self.sets_pace(m)) {
             return;
         }
         self.note_skipped(now, serial);
-        if let Some(delivered) = self.flight.acknowledge((before, serial), self.bottleneck.enough) {
+        // Three quarters will do: answers are lost too.
+        let enough = (self.bottleneck.paced * 3).div_ceil(4);
+        if let Some(delivered) = self.flight.acknowledge((before, serial), enough) {
             self.delivered(now, delivered);
         }
     }
@@ -351,59 +388,85 @@ impl Sender {
         }
         self.bottleneck.foremost = (serial, now);
         let skipped = self.flight.between(foremost, serial - 1).count() as u32;
-        if skipped >= SKIPPED && self.bottleneck.search == Search::Off {
+        let fresh = self.phase == Phase::Sending && self.full_pass();
+        if fresh && skipped >= SKIPPED && self.bottleneck.search == Search::Off {
             // Of so many, one block came through since the last acknowledgement, about.
             let dtus = u64::from(self.geometry.block_size()).max(1);
-            self.bottleneck.engage(now, now.since(since) / dtus);
+            let since = now.since(since).min(self.first_stall());
+            self.bottleneck.engage(now, since / dtus);
         }
     }
 
-    /// DTUs of `block` that all but a quarter of those who set the pace lost, or more: what is lost behind the last link
-    /// that they share does not count, nor does a NAK that was lost.
-    fn shared_loss(&self, block: u32) -> u32 {
-        let mut missing: Vec<u32> = self.paced().map(|(_, m)| m.missing_of(block)).collect();
-        let lowest = missing.len() / 4;
-        if missing.is_empty() { 0 } else { *missing.select_nth_unstable(lowest).1 }
+    /// The longest that a first loss on a short way takes until it is known.
+    fn first_stall(&self) -> Span {
+        self.shortest_round_trip() * 4 + FIRST_STALL
+    }
+
+    /// DTUs of a block that all but a quarter of those who set the pace lost, or more: what is lost behind the last link that
+    /// they share does not count, nor does a NAK that was lost.
+    fn shared_loss(&self, entry: &Entry) -> u32 {
+        let mut needs: Vec<u32> = entry.needs.values().copied().collect();
+        // Of the others nothing was heard: they lost nothing.
+        let silent = (self.bottleneck.paced as usize).saturating_sub(needs.len());
+        let Some(rank) = (self.bottleneck.paced as usize / 4).checked_sub(silent) else { return 0 };
+        if rank >= needs.len() {
+            return 0;
+        }
+        (*needs.select_nth_unstable(rank).1).min(entry.dtus)
     }
 
     /// Enough have acknowledged the blocks up to entry `delivered` of the flight.
     fn delivered(&mut self, now: Time, delivered: u64) {
-        let trip = self.shortest_round_trip();
-        let (acked, acked_at) = (self.bottleneck.acked, self.bottleneck.acked_at);
-        if delivered <= acked {
+        if delivered <= self.bottleneck.acked {
             return;
         }
-        (self.bottleneck.acked, self.bottleneck.acked_at) = (delivered, now);
-        let repeated = core::mem::take(&mut self.bottleneck.repeated);
-        let entries = || self.flight.between(acked, delivered);
-        let (Some(first), Some(last)) = (entries().next(), entries().last()) else { return };
-        if last.pass == 0 {
-            self.bottleneck.train(now, now.since(last.asked).saturating_sub(trip));
+        self.bottleneck.acked = delivered;
+        let (trip, block_size) = (self.shortest_round_trip(), self.geometry.block_size());
+        let (seen, seen_at) = self.bottleneck.seen;
+        if let Some(train) = self.flight.between(seen, delivered).last().filter(|entry| entry.pass == 0) {
+            let late = now.since(train.asked).saturating_sub(trip);
+            self.bottleneck.seen = (delivered, now);
+            self.bottleneck.train(now, late, trip);
             return self.follow_train(now);
         }
+        let entries = || self.flight.between(seen, delivered).filter(|entry| entry.pass > 0);
         let dtus = entries().map(|entry| u64::from(entry.dtus)).sum();
-        let gain = entries().map(|entry| entry.gain).min().unwrap_or(UNPACED);
-        let stale = gain == UNPACED && self.bottleneck.search != Search::Off;
-        if last.pass > 1 || last.dtus < TELLING || stale {
+        let (Some(first), Some(last)) = (entries().next(), entries().last()) else { return };
+        let asked = last.asked;
+        // What was sent of few DTUs each tells together.
+        if dtus < TELLING {
             return;
         }
-        let missing = |entry: &Entry| self.shared_loss(entry.block).min(entry.dtus);
+        let repeated = self.bottleneck.repeated;
         // Of those whose request was lost nothing is known, unless it was repeated: then all were asked about.
-        let known = || entries().filter(|entry| repeated || entry.block == last.block);
-        let (of, gone) =
-            known().fold((0, 0), |(dtus, lost), entry| (dtus + entry.dtus, lost + missing(entry)));
+        let all = repeated && self.full_pass();
+        let known = || entries().filter(|entry| all || core::ptr::eq(*entry, last));
+        let (reported, gone) =
+            known().fold((0, 0), |(dtus, lost), entry| (dtus + entry.dtus, lost + self.shared_loss(entry)));
+        let arrived = now.since(seen_at.max(first.began + trip));
+        let off = self.bottleneck.search == Search::Off;
         let delivery = Delivery {
             dtus,
-            lost: (u64::from(gone) * 100 / u64::from(of.max(1))) as u32,
+            lost: (u64::from(gone) * 100 / u64::from(reported.max(1))) as u32,
             left: entries().fold(Span::ZERO, |sum, entry| sum + entry.asked.since(entry.began)),
-            arrived: if repeated && self.bottleneck.search != Search::Off {
-                Span::ZERO
-            } else {
-                now.since(acked_at.max(first.began + trip))
+            arrived: match repeated {
+                _ if off => arrived.min(self.first_stall()),
+                true => Span::ZERO,
+                false => arrived,
             },
-            gain,
+            repeated,
+            gain: entries().map(|entry| entry.gain).min().unwrap_or(UNPACED),
         };
-        let block = self.bottleneck.estimate() * u64::from(self.geometry.block_size());
-        self.bottleneck.take(now, &delivery, block.max(trip) * COUNTS);
+        (self.bottleneck.seen, self.bottleneck.repeated) = ((delivered, now), false);
+        let block = self.bottleneck.estimate() * u64::from(block_size);
+        // What left before anything was paced says nothing about how it is paced.
+        if off || delivery.gain != UNPACED {
+            self.bottleneck.take(now, &delivery, block.max(trip) * COUNTS);
+        }
+        if self.round_trip.shortest().is_none() && !repeated {
+            // Answers to the last request are all that is measured else, and while the window is open there is always a later one.
+            self.sample_round_trip(asked, now);
+        }
+        self.look_whether_long();
     }
 }

@@ -174,7 +174,7 @@ impl Sender {
             (None, Step::NextBlock, 0, 0);
         self.progress.twice = true;
         if self.progress.pass == 1 {
-            self.begin_search();
+            self.begin_search(now);
         }
         self.progress.parity = self.parity_of_pass();
         self.stats.dtus_per_pass.push(0);
@@ -388,7 +388,7 @@ impl Sender {
         }
         self.timers.stop(Timer::Stall as usize);
         self.progress.stalled_since = None;
-        self.pace_block(now);
+        self.pace_block(now, block);
         self.take_block(block);
     }
 

@@ -1,8 +1,10 @@
 //! Blocks in flight: flow control by acknowledgement, for sending without a rate.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 
 use farcast_core::Time;
+
+use crate::message::ClientId;
 
 /// Blocks that were sent and not yet acknowledged by every receiver, oldest first.
 ///
@@ -15,7 +17,7 @@ pub(super) struct Flight {
 }
 
 /// A block that was sent, or the beginning of one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
     serial: u64,
     pub(super) pass: u32,
@@ -26,6 +28,8 @@ pub(super) struct Entry {
     pub(super) asked: Time,
     /// How many members have acknowledged it.
     count: u32,
+    /// What those who lost some of it need, in DTUs.
+    pub(super) needs: BTreeMap<ClientId, u32>,
     /// How it was paced, in hundredths of what the way was taken to carry.
     pub(super) gain: u64,
 }
@@ -40,7 +44,24 @@ impl Flight {
         gain: u64,
     ) {
         self.sent += 1;
-        self.entries.push_back(Entry { serial: self.sent, pass, block, dtus, began, asked, count: 0, gain });
+        self.entries.push_back(Entry {
+            serial: self.sent,
+            pass,
+            block,
+            dtus,
+            began,
+            asked,
+            count: 0,
+            needs: BTreeMap::new(),
+            gain,
+        });
+    }
+
+    /// Member `client` says that after `pass` it needs so many DTUs of `block`.
+    pub(super) fn report(&mut self, (pass, block): (u32, u32), client: ClientId, need: u32) {
+        if let Some(entry) = self.entries.iter_mut().rev().find(|e| (e.pass, e.block) == (pass, block)) {
+            entry.needs.insert(client, need);
+        }
     }
 
     /// A member has acknowledged the entries behind the first of these up to the second: the newest that `enough` have

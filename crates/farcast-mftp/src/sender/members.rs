@@ -137,11 +137,6 @@ impl Member {
         }
     }
 
-    /// DTUs of `block` that its latest NAK of it says are missing.
-    pub(super) fn missing_of(&self, block: u32) -> u32 {
-        self.missing.get(&block).copied().unwrap_or(0)
-    }
-
     /// Segments that its latest NAKs say are missing.
     pub fn missing(&self) -> u64 {
         self.lacks

@@ -167,7 +167,7 @@ fn trace(engine: &impl core::fmt::Debug) -> String {
 fn midway(seed: u64, stop: Span) -> Session {
     let mut config = SenderConfig { parity_symbols: 4, ..sender(40, 16, 3) };
     if seed % 2 == 1 {
-        config.pace = Pace::Window { segments: 32, paced: false };
+        config.pace = Pace::Window { segments: 32, paced: seed % 4 == 1 };
     }
     if seed % 3 == 1 {
         config.pass_wait = PassWait::FixedTimer;

@@ -18,7 +18,7 @@ fn defaults(receivers: usize, window: bool) -> SenderConfig {
     (config.dtu_size, config.block_size, config.pace, config.secret) =
         (plain.dtu_size, plain.block_size, plain.pace, plain.secret);
     if window {
-        config.pace = Pace::Window { segments: 90, paced: false };
+        config.pace = Pace::Window { segments: 90, paced: true };
     }
     config.status_retry = StatusRetry::Measured;
     config.repeat_small_passes = true;
