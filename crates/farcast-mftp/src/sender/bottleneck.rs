@@ -27,10 +27,10 @@ use crate::wire;
 /// narrow, and then losses tell: so many, in hundredths.
 const LONG: Span = Span::from_millis(20);
 const NARROW: u32 = 25;
-/// Where as much as this is lost, hardly anything is known but that something was wrong.
-const NOTHING_LEFT: u32 = 98;
 /// Or so many requests in a row that reached nobody.
 const SKIPPED: u32 = 4;
+/// Where as much as this is lost, hardly anything is known but that something was wrong.
+const NOTHING_LEFT: u32 = 98;
 /// DTUs of the first train, with at least as many behind it; and for how many round trips it is awaited.
 const TRAIN: u32 = 16;
 const AWAITED: u64 = 3;
@@ -55,10 +55,10 @@ const CLEAR: u32 = 3;
 /// Round trips, or blocks if those take longer: with the rate level between two searches, and for which an estimate counts.
 const LEVEL_TRIPS: u64 = 4;
 const COUNTS: u64 = 3;
-/// The slowest that DTUs leave, and the shortest time between them that is kept.
+/// The slowest and the fastest that an estimate may be: times between two DTUs.
 const SLOWEST: Span = Span::from_millis(100);
 const SHORTEST: Span = Span::from_nanos(500);
-/// No delivery makes the estimate so many times slower at once: an outage looks like a way that is far too narrow.
+/// No delivery makes the estimate more than so many times slower: an outage looks like a way that is far too narrow.
 const AT_ONCE: u64 = 4;
 /// What is lost at first on a short way is asked about again after so much more than a round trip or two.
 const FIRST_STALL: Span = Span::from_millis(200);
@@ -98,7 +98,7 @@ pub(super) struct Bottleneck {
     by_chance: u32,
     /// How many members set the pace.
     paced: u32,
-    /// What so many have acknowledged, and what of that was looked at, and when.
+    /// What three quarters of them have acknowledged, and what of that was looked at, and when.
     acked: u64,
     seen: (u64, Time),
     /// What somebody has acknowledged, and since when.
