@@ -11,27 +11,47 @@ use super::delivery::Step;
 use super::{Phase, Sender};
 use crate::config::{Group, NakTiming, Pace, PassWait};
 use crate::event::SenderEvent;
+use crate::message::{Body, Message};
 use crate::wire;
 
 /// Receivers that hear the announcement have this long to make ready for data.
 const READY: Span = Span::from_millis(50);
 
+/// How often the first announcement leaves where data follows it: who misses it misses all that comes before the next.
+const COPIES: usize = 3;
+
 impl Sender {
     /// Begins to send data behind the first announcement, where that is so set.
     pub(super) fn begin_early(&mut self, now: Time) {
+        if !self.is_early_set() {
+            return;
+        }
+        let progress = &mut self.progress;
+        (progress.early_until, progress.pass) = (Some(now + READY + self.config.early_data), 1);
+        (progress.block, progress.step, progress.twice, progress.parity) = (None, Step::NextBlock, false, 0);
+        self.stats.dtus_per_pass.push(0);
+        self.pacer.begin(now + READY);
+    }
+
+    fn is_early_set(&self) -> bool {
         let config = &self.config;
         let asks = config.pass_wait == PassWait::Draft && config.nak_timing == NakTiming::EachBlock;
         let paced = matches!(config.pace, Pace::Rate { .. });
         // In an open group who is slow to register would not be known before the others have everything.
         let closed = matches!(config.group, Group::Closed(_));
-        if config.early_data.is_zero() || !closed || !asks || !paced || !config.join_delay.is_zero() {
-            return;
+        !config.early_data.is_zero() && closed && asks && paced && config.join_delay.is_zero()
+    }
+
+    /// How often the first announcement, which consists of `pieces`, leaves at once: several times where data follows it
+    /// and they take little of the time in between.
+    pub(super) fn first_copies(&self, pieces: &[Body]) -> usize {
+        if !self.is_early_set() {
+            return 1;
         }
-        let progress = &mut self.progress;
-        (progress.early_until, progress.pass) = (Some(now + READY + config.early_data), 1);
-        (progress.block, progress.step, progress.twice, progress.parity) = (None, Step::NextBlock, false, 0);
-        self.stats.dtus_per_pass.push(0);
-        self.pacer.begin(now + READY);
+        let message = |piece: &Body| Message::new(0, piece.clone());
+        let spans = pieces.iter().map(|piece| self.pacer.span(wire::encoded_len(&message(piece), 0)));
+        let all = spans.fold(Span::ZERO, |sum, span| sum + span) * COPIES as u64;
+        if all <= READY / 4 { COPIES } else { 1 }
     }
 
     /// Whether data leaves before it has formally begun.

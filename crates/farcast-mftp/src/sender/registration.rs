@@ -76,9 +76,12 @@ impl Sender {
         self.first_announce =
             if first { Some(now) } else { self.first_announce.filter(|_| self.announced == 1) };
         self.announced += 1;
-        for hosts in self.host_lists() {
-            let announce = self.announcement(now, hosts);
-            self.queue(Body::Announce(announce.into()), self.config.public);
+        let hosts = self.host_lists().into_iter();
+        let pieces: Vec<Body> =
+            hosts.map(|hosts| Body::Announce(self.announcement(now, hosts).into())).collect();
+        let copies = if first { self.first_copies(&pieces) } else { 1 };
+        for piece in pieces.iter().cycle().take(copies * pieces.len()) {
+            self.queue(piece.clone(), self.config.public);
         }
         // Once data runs, announcements are for those who come late or missed their confirmation.
         let moved = now < self.moved_until;

@@ -61,6 +61,41 @@ fn what_is_lost_before_anybody_is_a_member_comes_again() {
 }
 
 #[test]
+fn a_lost_announcement_loses_nothing_behind_it() {
+    for lost in 0..3 {
+        let mut session =
+            Session::new("announced", Setup::plain(1), closed(3, secs(2)), 3, Link::clean(ms(250)));
+        let (unlucky, mut heard) = (session.clients[0].handle.index(), 0);
+        session.net.drop_if(move |leg| {
+            let first = leg.to == unlucky && matches!(leg.message.body, Body::Announce(_));
+            heard += u32::from(first);
+            first && heard <= lost
+        });
+        let mut session = session.run();
+        session.assert_complete();
+        let log = session.net.take_log();
+        assert_eq!(data(&log, 0).len(), 600, "each DTU once, although {lost} announcements were lost");
+        let registered = |body: &Body| matches!(body, Body::Registration(_)).then_some(());
+        for client in &session.clients {
+            let registrations = crate::common::sent(&log, client.handle.index(), registered);
+            // The announcement a tenth of a second later is answered too.
+            assert_eq!(registrations.len(), 2, "{lost} lost");
+        }
+    }
+}
+
+#[test]
+fn where_announcements_take_long_there_is_one() {
+    // Its 50 ms are 1.6 kB.
+    let config = SenderConfig { pace: rate(256), ..closed(3, secs(2)) };
+    let mut session = Session::new("slow", Setup::plain(1), config, 3, Link::clean(ms(250))).run();
+    session.assert_complete();
+    let announced = |body: &Body| matches!(body, Body::Announce(_)).then_some(());
+    let announced = crate::common::sent(&session.net.take_log(), 0, announced);
+    assert_eq!(announced.iter().filter(|(time, ())| *time == Time::ZERO).count(), 1);
+}
+
+#[test]
 fn where_nobody_is_it_ends_soon() {
     let mut session = Session::empty("nobody", Setup::plain(1), closed(1, ms(400)), Link::clean(ms(250)));
     let late = session.add(0, receiver(0), Ownership::default());
