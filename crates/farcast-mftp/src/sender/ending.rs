@@ -88,7 +88,7 @@ impl Sender {
             Timer::Announce,
             Timer::AnnounceLimit,
         ] {
-            self.timers.stop(timer as usize);
+            self.timers.stop(timer);
         }
         self.closing_step(now);
     }

@@ -104,6 +104,17 @@ pub enum Phase {
     Ended,
 }
 
+/// How far a pass has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PassProgress {
+    /// Which one, from 1; 0 before data.
+    pub number: u32,
+    /// DTUs that have left in it.
+    pub sent: u32,
+    /// DTUs that it sends in all, as far as is known.
+    pub dtus: u32,
+}
+
 /// What a sender has done, for reports.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SenderStats {
@@ -240,9 +251,10 @@ impl Sender {
         &self.rejects
     }
 
-    /// The current pass (0 before data), and of how many DTUs how many have left in it.
-    pub fn pass(&self) -> (u32, u32, u32) {
-        (self.progress.pass, self.progress.sent_in_pass, self.progress.sent_in_pass + self.left_in_pass())
+    /// How far the pass at hand has come.
+    pub fn pass(&self) -> PassProgress {
+        let sent = self.progress.sent_in_pass;
+        PassProgress { number: self.progress.pass, sent, dtus: sent + self.left_in_pass() }
     }
 
     /// The longest round trip measured, or the one assumed.
