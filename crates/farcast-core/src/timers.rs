@@ -1,68 +1,129 @@
-//! The named timers of an engine: a small array of optional deadlines.
+//! The timers of an engine: a small set of optional deadlines, named by an enum.
+//!
+//! ```
+//! use farcast_core::{Time, Timers, timers};
+//!
+//! timers! {
+//!     /// Those of a light.
+//!     enum Timer {
+//!         /// It was switched off.
+//!         Off = "off",
+//!         /// Its bulb is to be looked at.
+//!         Check = "check",
+//!     }
+//! }
+//!
+//! let mut timers = Timers::<Timer>::default();
+//! timers.set(Timer::Check, Time::from_nanos(7));
+//! assert_eq!(timers.next().map(|deadline| deadline.timer), Some("check"));
+//! assert_eq!(timers.expire(Time::from_nanos(7)), Some(Timer::Check));
+//! assert_eq!(timers.next(), None);
+//! ```
+
+use core::fmt::Debug;
 
 use crate::{Deadline, Time};
 
-/// A set of named timers, indexed by an enum of at most a dozen variants.
-///
-/// An engine has a handful of timers; the earliest is found by looking at all of them, which beats a heap and
+/// An enum of timers, made with [`timers!`](crate::timers!).
+pub trait TimerSet: Copy + Eq + Debug + 'static {
+    /// Every timer, in the order in which those that are due at the same time go off.
+    const ALL: &'static [Self];
+    /// A time for each.
+    type Times: AsRef<[Time]> + AsMut<[Time]> + Clone + Eq + Debug;
+    /// None of them runs.
+    const STOPPED: Self::Times;
+
+    /// Its place among all.
+    fn index(self) -> usize;
+
+    /// What traces and failures call it.
+    fn name(self) -> &'static str;
+}
+
+/// Makes an enum of timers, each with the name by which it is shown.
+#[macro_export]
+macro_rules! timers {
+    ($(#[$about:meta])* $vis:vis enum $Set:ident { $($(#[$doc:meta])* $Timer:ident = $name:literal),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        $vis enum $Set {
+            $($(#[$doc])* $Timer),+
+        }
+
+        impl $crate::timers::TimerSet for $Set {
+            const ALL: &'static [Self] = &[$(Self::$Timer),+];
+            type Times = [$crate::Time; [$($name),+].len()];
+            const STOPPED: Self::Times = [$crate::Time::NEVER; [$($name),+].len()];
+
+            fn index(self) -> usize {
+                self as usize
+            }
+
+            fn name(self) -> &'static str {
+                match self {
+                    $(Self::$Timer => $name),+
+                }
+            }
+        }
+    };
+}
+
+/// The timers of an engine. It has a handful of them, so the earliest is found by looking at all, which beats a heap and
 /// needs no cancellation.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Timers<const N: usize> {
-    at: [Time; N],
+pub struct Timers<T: TimerSet> {
+    at: T::Times,
 }
 
-impl<const N: usize> Default for Timers<N> {
+impl<T: TimerSet> Default for Timers<T> {
     fn default() -> Self {
-        Self { at: [Time::NEVER; N] }
+        Self { at: T::STOPPED }
     }
 }
 
-impl<const N: usize> Timers<N> {
-    /// Sets timer `index` to `at`, replacing what it was.
-    ///
-    /// # Panics
-    /// If `index` is not below `N`; it is an enum's discriminant.
-    pub fn set(&mut self, index: usize, at: Time) {
-        self.at[index] = at;
+impl<T: TimerSet> Timers<T> {
+    /// Sets `timer` to `at`, replacing what it was.
+    pub fn set(&mut self, timer: T, at: Time) {
+        self.at.as_mut()[timer.index()] = at;
     }
 
-    /// Stops timer `index`.
-    pub fn stop(&mut self, index: usize) {
-        self.at[index] = Time::NEVER;
+    /// Stops `timer`.
+    pub fn stop(&mut self, timer: T) {
+        self.set(timer, Time::NEVER);
     }
 
-    /// When timer `index` is due; [`Time::NEVER`] while it is stopped.
-    pub fn due(&self, index: usize) -> Time {
-        self.at[index]
+    /// When `timer` is due; [`Time::NEVER`] while it is stopped.
+    pub fn due(&self, timer: T) -> Time {
+        self.at.as_ref()[timer.index()]
     }
 
-    /// Whether timer `index` is running.
-    pub fn is_set(&self, index: usize) -> bool {
-        self.at[index] != Time::NEVER
+    /// Whether `timer` is running.
+    pub fn is_set(&self, timer: T) -> bool {
+        self.due(timer) != Time::NEVER
     }
 
-    /// Stops and returns the first timer that is due at `now`, earliest deadline first, ties by index.
-    pub fn expire(&mut self, now: Time) -> Option<usize> {
-        let (index, at) = self.first();
-        if at > now || at == Time::NEVER {
+    /// Stops and returns the first timer that is due at `now`, earliest deadline first, ties in the order of the set.
+    pub fn expire(&mut self, now: Time) -> Option<T> {
+        let (timer, at) = self.first()?;
+        if at > now {
             return None;
         }
-        self.stop(index);
-        Some(index)
+        self.stop(timer);
+        Some(timer)
     }
 
-    /// The earliest deadline and its name out of `names`.
-    pub fn next(&self, names: &[&'static str; N]) -> Option<Deadline> {
-        let (index, at) = self.first();
-        (at != Time::NEVER).then(|| Deadline { at, timer: names[index] })
+    /// The earliest deadline.
+    pub fn next(&self) -> Option<Deadline> {
+        self.first().map(|(timer, at)| Deadline { at, timer: timer.name() })
     }
 
-    /// The earliest, ties by index. Engines are asked for it after each packet, so it is a loop without a branch.
-    fn first(&self) -> (usize, Time) {
+    /// The earliest, ties in the order of the set. Engines are asked for it after each packet, so it is a loop without a
+    /// branch.
+    fn first(&self) -> Option<(T, Time)> {
         let mut first = (0, Time::NEVER);
-        for (index, &at) in self.at.iter().enumerate() {
+        for (index, &at) in self.at.as_ref().iter().enumerate() {
             first = if at < first.1 { (index, at) } else { first };
         }
-        first
+        (first.1 != Time::NEVER).then(|| (T::ALL[first.0], first.1))
     }
 }

@@ -41,4 +41,4 @@ pub use message::{Body, ClientId, Message};
 pub use population::Population;
 pub use proof::{Proof, Secret, Token};
 pub use receiver::Receiver;
-pub use sender::{Judgement, Member, MemberState, Neighbourhood, Phase, Sender, Survey, Surveyed};
+pub use sender::{Judgement, Member, MemberState, Neighbourhood, PassProgress, Phase, Sender, Survey, Surveyed};

@@ -397,7 +397,7 @@ impl Driver<'_> {
             return Ok(());
         }
         // Some may have left behind the announcement.
-        let begun = self.data_began.is_some() || self.sender.pass().0 > 0;
+        let begun = self.data_began.is_some() || self.sender.pass().number > 0;
         if begun && (error.may_pass() || matches!(error, NetError::Socket { .. })) {
             return Ok(());
         }

@@ -129,7 +129,7 @@ impl<P: Payload> Entity<P> {
         if self.stopped {
             return false;
         }
-        let due = self.common.timers().next(&Timer::NAMES).is_some_and(|deadline| deadline.at <= now);
+        let due = self.common.timers().next().is_some_and(|deadline| deadline.at <= now);
         due || self.resetting.has_output() || !self.resetting.is_pending() && self.has_status_or_data()
     }
 
@@ -291,7 +291,7 @@ impl<P: Payload> Entity<P> {
 
     /// When the entity wants to be woken, and by which of its timers (TS 25.322 section 9.5).
     pub fn poll_timeout(&self) -> Option<Deadline> {
-        self.common.timers().next(&Timer::NAMES)
+        self.common.timers().next()
     }
 
     /// What happened next.

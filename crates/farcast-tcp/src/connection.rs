@@ -32,7 +32,7 @@ use rack::Rack;
 use receiving::Acknowledger;
 use recovery::Phase;
 use spurious::Suspicion;
-use timing::TIMERS;
+use timing::Timer;
 
 /// Where a connection stands (RFC 9293 section 3.3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -102,7 +102,7 @@ pub struct Connection {
     stats: Stats,
     rejects: RejectCounts,
     events: Pending,
-    timers: Timers<{ TIMERS.len() }>,
+    timers: Timers<Timer>,
     /// A segment that says so is to be sent.
     syn_due: bool,
     reset_due: bool,
@@ -411,7 +411,7 @@ impl Engine for Connection {
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        self.timers.next(&TIMERS)
+        self.timers.next()
     }
 
     fn poll_event(&mut self) -> Option<Event> {

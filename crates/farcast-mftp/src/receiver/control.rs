@@ -8,7 +8,7 @@
 use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Reject};
-use farcast_core::{Deadline, Span, Time, Timers};
+use farcast_core::{Deadline, Span, Time, Timers, timers};
 
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
@@ -21,22 +21,21 @@ use crate::wire;
 /// would have its receivers build answers that cannot be sent.
 const LARGEST_BLOCK: usize = wire::block_size_for(65_507, 40);
 
-/// The receiver's timers.
-#[derive(Clone, Copy)]
-pub(crate) enum Timer {
-    /// Send the registration (again).
-    Register,
-    /// Send the NAKs that were held back to spread them.
-    Answer,
-    /// Send Done again.
-    Done,
-    /// The sender has not been heard for long.
-    Patience,
-    /// The announced transfer duration is over.
-    Transfer,
+timers! {
+    /// The receiver's timers.
+    pub(crate) enum Timer {
+        /// Send the registration (again).
+        Register = "register",
+        /// Send the NAKs that were held back to spread them.
+        Answer = "answer",
+        /// Send Done again.
+        Done = "done",
+        /// The sender has not been heard for long.
+        Patience = "patience",
+        /// The announced transfer duration is over.
+        Transfer = "transfer",
+    }
 }
-
-const TIMERS: [&str; 5] = ["register", "answer", "done", "patience", "transfer"];
 
 /// Where a receiver stands with a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,7 +187,7 @@ pub(crate) struct Control {
     pub(crate) began: Time,
     /// When its sender was last heard.
     pub(crate) last_heard: Time,
-    timers: Timers<{ TIMERS.len() }>,
+    timers: Timers<Timer>,
 }
 
 impl Control {
@@ -212,8 +211,8 @@ impl Control {
     pub(crate) fn accept(&mut self, now: Time, terms: &Terms, config: &ReceiverConfig) -> Act {
         self.state = State::Receiving;
         self.began = now;
-        self.timers.set(Timer::Patience as usize, now + config.patience);
-        self.timers.set(Timer::Transfer as usize, now + terms.transfer);
+        self.timers.set(Timer::Patience, now + config.patience);
+        self.timers.set(Timer::Transfer, now + terms.transfer);
         self.register_if_needed()
     }
 
@@ -222,12 +221,12 @@ impl Control {
         self.last_heard = now;
         self.accepted = terms.model == GroupModel::OpenUnlimited;
         (self.registrations, self.register_timer) = (0, false);
-        self.timers.set(Timer::Patience as usize, now + config.patience);
+        self.timers.set(Timer::Patience, now + config.patience);
         if matches!(self.state, State::Completing { .. }) {
             // The sender that was started again does not know that we have everything.
             self.dones = 0;
         } else {
-            self.timers.set(Timer::Transfer as usize, now + terms.transfer);
+            self.timers.set(Timer::Transfer, now + terms.transfer);
         }
         self.register_if_needed()
     }
@@ -240,7 +239,7 @@ impl Control {
     pub(crate) fn touch(&mut self, now: Time, config: &ReceiverConfig) {
         self.last_heard = now;
         if self.state != State::Offered {
-            self.timers.set(Timer::Patience as usize, now + config.patience);
+            self.timers.set(Timer::Patience, now + config.patience);
         }
     }
 
@@ -250,9 +249,9 @@ impl Control {
             Act::Nothing
         } else if standing == Some(Standing::Accepted) {
             self.accepted = true;
-            self.timers.stop(Timer::Register as usize);
+            self.timers.stop(Timer::Register);
             Act::Accepted
-        } else if self.timers.is_set(Timer::Register as usize) {
+        } else if self.timers.is_set(Timer::Register) {
             Act::Nothing
         } else {
             Act::RegisterLater
@@ -264,7 +263,7 @@ impl Control {
         if wait.is_zero() {
             return self.register(now, config);
         }
-        self.timers.set(Timer::Register as usize, now + wait);
+        self.timers.set(Timer::Register, now + wait);
         Act::Nothing
     }
 
@@ -280,7 +279,7 @@ impl Control {
             }
             // While the sender is heard, it may yet hear us: with proofs this is also how a lost token comes again.
             let times = if often { 4 } else { 1 };
-            self.timers.set(Timer::Register as usize, now + config.register_retry * times);
+            self.timers.set(Timer::Register, now + config.register_retry * times);
         }
         self.registrations += 1;
         Act::Register
@@ -300,7 +299,7 @@ impl Control {
     pub(crate) fn data_before_confirmation(&mut self, now: Time, config: &ReceiverConfig) {
         if self.is_unconfirmed() {
             self.register_timer = true;
-            self.timers.set(Timer::Register as usize, now + config.register_retry);
+            self.timers.set(Timer::Register, now + config.register_retry);
         }
     }
 
@@ -352,12 +351,12 @@ impl Control {
 
     /// Holds an answer back until `at`.
     pub(crate) fn answer_at(&mut self, at: Time) {
-        self.timers.set(Timer::Answer as usize, at);
+        self.timers.set(Timer::Answer, at);
     }
 
     /// No answer is held back any more.
     pub(crate) fn answered(&mut self) {
-        self.timers.stop(Timer::Answer as usize);
+        self.timers.stop(Timer::Answer);
     }
 
     /// Every segment is there. Whether that is news.
@@ -384,7 +383,7 @@ impl Control {
             return Act::Nothing;
         }
         self.state = State::Completing { since: now };
-        self.timers.stop(Timer::Transfer as usize);
+        self.timers.stop(Timer::Transfer);
         if terms.model == GroupModel::OpenUnlimited {
             // Nobody registers, so nobody reports.
             return self.finished(now);
@@ -400,7 +399,7 @@ impl Control {
         self.dones += 1;
         self.done_sent = now;
         let times = if self.dones > config.done_retry_count { 10 } else { 1 };
-        self.timers.set(Timer::Done as usize, now + config.done_retry * times);
+        self.timers.set(Timer::Done, now + config.done_retry * times);
         Act::Done
     }
 
@@ -453,23 +452,23 @@ impl Control {
 
     /// When the sender's silence becomes too long.
     pub(crate) fn patience_ends(&self) -> Time {
-        self.timers.due(Timer::Patience as usize)
+        self.timers.due(Timer::Patience)
     }
 
     /// When the control wants to be woken.
     pub(crate) fn deadline(&self) -> Option<Deadline> {
-        self.timers.next(&TIMERS)
+        self.timers.next()
     }
 
     /// Acts on the first timer that is due at `now`; `None` when none is left.
     pub(crate) fn expire(&mut self, now: Time, config: &ReceiverConfig) -> Option<Act> {
         let timer = self.timers.expire(now)?;
         Some(match timer {
-            t if t == Timer::Register as usize => self.register(now, config),
-            t if t == Timer::Answer as usize => Act::Flush,
-            t if t == Timer::Done as usize => self.done_again(now, config),
-            t if t == Timer::Patience as usize => self.over(now, || ReceiverOutcome::SenderLost),
-            _ => self.transfer_timeout(now),
+            Timer::Register => self.register(now, config),
+            Timer::Answer => Act::Flush,
+            Timer::Done => self.done_again(now, config),
+            Timer::Patience => self.over(now, || ReceiverOutcome::SenderLost),
+            Timer::Transfer => self.transfer_timeout(now),
         })
     }
 

@@ -324,7 +324,7 @@ impl Sender {
             for _ in 0..2 {
                 self.queue(Body::Echo(Echo { sequence: claim.client.0, data: None, hosts: None }), address);
             }
-            self.timers.set(Timer::Probe as usize, now + wait);
+            self.timers.set(Timer::Probe, now + wait);
         }
         Ok(())
     }

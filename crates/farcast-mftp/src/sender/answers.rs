@@ -210,7 +210,7 @@ impl Sender {
         }
         if self.config.pass_wait == PassWait::FixedTimer {
             if self.config.nak_restarts_wait {
-                self.timers.set(Timer::StatusRetry as usize, now + self.status_retry());
+                self.timers.set(Timer::StatusRetry, now + self.status_retry());
             }
         } else if !self.schedule.is_empty() && self.may_begin(now) {
             self.begin_pass(now);

@@ -345,7 +345,7 @@ impl Sender {
         self.count_paced();
         self.flight.push((0, block), dtus, (self.bottleneck.began, now), LEVEL);
         (self.progress.step, self.bottleneck.in_train) = (Step::Train, false);
-        self.timers.set(Timer::Stall as usize, now + self.shortest_round_trip() * AWAITED);
+        self.timers.set(Timer::Stall, now + self.shortest_round_trip() * AWAITED);
         // Of no pass, so that its answer is not taken for that of the block; it need not say what is missing.
         let request = self.request(now, (0, Run::one(block)), Run::one(0));
         Transmit::new(request, self.config.private)

@@ -68,7 +68,7 @@ impl Sender {
         let Some(listing) = &mut self.progress.listing else { return };
         (listing.sending, listing.rounds) = (true, 0);
         self.phase = Phase::Sending;
-        self.timers.stop(Timer::StatusRetry as usize);
+        self.timers.stop(Timer::StatusRetry);
         self.pacer.begin(now);
         let progress = &mut self.progress;
         (progress.block, progress.step, progress.sent_in_pass) = (None, Step::NextBlock, 0);

@@ -140,7 +140,7 @@ impl Sender {
         let receivers = self.members.active();
         let restart = self.progress.restart;
         self.events.push_back(SenderEvent::Started { receivers, restart });
-        self.timers.set(Timer::TransferLimit as usize, now + self.config.transfer_limit);
+        self.timers.set(Timer::TransferLimit, now + self.config.transfer_limit);
         self.schedule = Schedule::new(restart);
         if self.go_on_early(now) {
             return;
@@ -157,7 +157,7 @@ impl Sender {
             // Ask before the first pass what is missing at all (draft §11.2.1, pass number 0).
             self.phase = Phase::Waiting;
             self.ask_all(now);
-            self.timers.set(Timer::StatusRetry as usize, now + self.status_retry());
+            self.timers.set(Timer::StatusRetry, now + self.status_retry());
         } else {
             self.begin_pass(now);
         }
@@ -165,7 +165,7 @@ impl Sender {
 
     pub(super) fn begin_pass(&mut self, now: Time) {
         self.phase = Phase::Sending;
-        self.timers.stop(Timer::StatusRetry as usize);
+        self.timers.stop(Timer::StatusRetry);
         self.pacer.begin(now);
         self.note_idle();
         let progress = &mut self.progress;
@@ -381,12 +381,12 @@ impl Sender {
         if self.window_is_full(block) {
             self.progress.step = Step::Stalled;
             self.progress.stalled_since.get_or_insert(now);
-            if !self.timers.is_set(Timer::Stall as usize) {
-                self.timers.set(Timer::Stall as usize, self.look_again(now));
+            if !self.timers.is_set(Timer::Stall) {
+                self.timers.set(Timer::Stall, self.look_again(now));
             }
             return;
         }
-        self.timers.stop(Timer::Stall as usize);
+        self.timers.stop(Timer::Stall);
         self.progress.stalled_since = None;
         self.pace_block(now, block);
         self.take_block(block);
@@ -437,7 +437,7 @@ impl Sender {
         }
         self.phase = Phase::Waiting;
         self.progress.step = Step::NextBlock;
-        self.timers.set(Timer::StatusRetry as usize, now + self.status_retry());
+        self.timers.set(Timer::StatusRetry, now + self.status_retry());
     }
 
     /// Nobody was heard for a Status Retry Timer, or the fixed wait after a pass is over.
@@ -457,7 +457,7 @@ impl Sender {
         }
         self.count_comparing();
         self.ask_all(now);
-        self.timers.set(Timer::StatusRetry as usize, now + self.status_retry());
+        self.timers.set(Timer::StatusRetry, now + self.status_retry());
     }
 
     pub(super) fn everyone_accounted(&self) -> bool {

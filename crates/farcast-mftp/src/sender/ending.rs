@@ -35,11 +35,11 @@ impl Sender {
     /// Lets a Completion follow soon after a Done: at once if none left lately.
     pub(super) fn confirm_done(&mut self, now: Time) {
         if matches!(self.phase, Phase::Sending | Phase::Waiting)
-            && !self.timers.is_set(Timer::Closing as usize)
+            && !self.timers.is_set(Timer::Closing)
         {
             let earliest =
                 self.closing.last_completion.map_or(now, |last| last + self.config.completion_interval);
-            self.timers.set(Timer::Closing as usize, earliest.max(now));
+            self.timers.set(Timer::Closing, earliest.max(now));
         }
     }
 
@@ -88,7 +88,7 @@ impl Sender {
             Timer::Announce,
             Timer::AnnounceLimit,
         ] {
-            self.timers.stop(timer as usize);
+            self.timers.stop(timer);
         }
         self.closing_step(now);
     }
@@ -99,7 +99,7 @@ impl Sender {
             Phase::Sending | Phase::Waiting => {
                 self.completion(now);
                 if self.unconfirmed_dones() {
-                    self.timers.set(Timer::Closing as usize, now + self.config.completion_interval);
+                    self.timers.set(Timer::Closing, now + self.config.completion_interval);
                 }
             }
             Phase::Completing | Phase::Aborting if self.closed() => self.finish(),
@@ -110,7 +110,7 @@ impl Sender {
                 } else {
                     self.abort_all();
                 }
-                self.timers.set(Timer::Closing as usize, now + self.closing_interval());
+                self.timers.set(Timer::Closing, now + self.closing_interval());
             }
             _ => {}
         }

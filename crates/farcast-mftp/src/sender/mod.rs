@@ -38,7 +38,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Reject, RejectCounts, Transmit};
-use farcast_core::{Message as _, Run, Span, Time, Timers};
+use farcast_core::{Message as _, Run, Span, Time, Timers, timers};
 
 use crate::config::{Group, Pace, SenderConfig, StatusRetry};
 use crate::error::ConfigError;
@@ -57,43 +57,31 @@ use replies::{LongestTrip, Replies};
 use schedule::Schedule;
 pub use survey::{Judgement, Survey, Surveyed};
 
-/// The sender's timers.
-#[derive(Clone, Copy)]
-enum Timer {
-    /// The next announcement.
-    Announce,
-    /// The announcement phase is over.
-    AnnounceLimit,
-    /// Enough time has passed to start with whoever is there.
-    StartAfter,
-    /// Receivers had time to join; data begins.
-    Join,
-    /// The Status Retry Timer.
-    StatusRetry,
-    /// The window is full and no acknowledgement comes.
-    Stall,
-    /// The next Completion, Abort or End.
-    Closing,
-    /// The transfer takes too long.
-    TransferLimit,
-    /// A receiver that was asked whether it is still there has not answered.
-    Probe,
-    /// Those who had everything in an earlier run had the time to confirm it.
-    Remembered,
+timers! {
+    /// The sender's timers.
+    enum Timer {
+        /// The next announcement.
+        Announce = "announce",
+        /// The announcement phase is over.
+        AnnounceLimit = "announce limit",
+        /// Enough time has passed to start with whoever is there.
+        StartAfter = "start after",
+        /// Receivers had time to join; data begins.
+        Join = "join delay",
+        /// The Status Retry Timer.
+        StatusRetry = "status retry",
+        /// The window is full and no acknowledgement comes.
+        Stall = "stall",
+        /// The next Completion, Abort or End.
+        Closing = "closing",
+        /// The transfer takes too long.
+        TransferLimit = "transfer limit",
+        /// A receiver that was asked whether it is still there has not answered.
+        Probe = "probe",
+        /// Those who had everything in an earlier run had the time to confirm it.
+        Remembered = "remembered",
+    }
 }
-
-const TIMERS: [&str; 10] = [
-    "announce",
-    "announce limit",
-    "start after",
-    "join delay",
-    "status retry",
-    "stall",
-    "closing",
-    "transfer limit",
-    "probe",
-    "remembered",
-];
 
 /// Where a transmission stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,6 +102,17 @@ pub enum Phase {
     Aborting,
     /// Over.
     Ended,
+}
+
+/// How far a pass has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PassProgress {
+    /// Which one, from 1; 0 before data.
+    pub number: u32,
+    /// DTUs that have left in it.
+    pub sent: u32,
+    /// DTUs that it sends in all, as far as is known.
+    pub dtus: u32,
 }
 
 /// What a sender has done, for reports.
@@ -150,7 +149,7 @@ pub struct Sender {
     flight: Flight,
     pacer: Pacer,
     bottleneck: Bottleneck,
-    timers: Timers<{ TIMERS.len() }>,
+    timers: Timers<Timer>,
     outbox: VecDeque<Transmit<Message>>,
     events: VecDeque<SenderEvent>,
     rejects: RejectCounts,
@@ -252,9 +251,10 @@ impl Sender {
         &self.rejects
     }
 
-    /// The current pass (0 before data), and of how many DTUs how many have left in it.
-    pub fn pass(&self) -> (u32, u32, u32) {
-        (self.progress.pass, self.progress.sent_in_pass, self.progress.sent_in_pass + self.left_in_pass())
+    /// How far the pass at hand has come.
+    pub fn pass(&self) -> PassProgress {
+        let sent = self.progress.sent_in_pass;
+        PassProgress { number: self.progress.pass, sent, dtus: sent + self.left_in_pass() }
     }
 
     /// The longest round trip measured, or the one assumed.
@@ -339,22 +339,22 @@ impl Sender {
         }
     }
 
-    fn on_timer(&mut self, now: Time, timer: usize) {
+    fn on_timer(&mut self, now: Time, timer: Timer) {
         match timer {
-            t if t == Timer::Announce as usize => self.announce(now),
-            t if t == Timer::AnnounceLimit as usize => self.announce_limit(now),
-            t if t == Timer::StartAfter as usize => self.try_start(now),
-            t if t == Timer::Join as usize => self.begin_data(now),
-            t if t == Timer::StatusRetry as usize => self.status_retry_expired(now),
-            t if t == Timer::Stall as usize => self.stalled(now),
-            t if t == Timer::Closing as usize => self.closing_step(now),
-            t if t == Timer::Probe as usize => self.probe_expired(now),
-            t if t == Timer::Remembered as usize => {
+            Timer::Announce => self.announce(now),
+            Timer::AnnounceLimit => self.announce_limit(now),
+            Timer::StartAfter => self.try_start(now),
+            Timer::Join => self.begin_data(now),
+            Timer::StatusRetry => self.status_retry_expired(now),
+            Timer::Stall => self.stalled(now),
+            Timer::Closing => self.closing_step(now),
+            Timer::Probe => self.probe_expired(now),
+            Timer::Remembered => {
                 if self.members.remembered() > 0 {
                     self.one_less(now);
                 }
             }
-            _ => self.abort_with(
+            Timer::TransferLimit => self.abort_with(
                 now,
                 cancel::ABORT_TRANSFER_TIMEOUT,
                 Some("the transfer took too long".into()),
@@ -426,13 +426,13 @@ impl Engine for Sender {
             return None;
         }
         // Our own timers may change what leaves, so a run ends where the next one is due.
-        let own = self.timers.next(&TIMERS).map_or(Time::NEVER, |deadline| deadline.at);
+        let own = self.timers.next().map_or(Time::NEVER, |deadline| deadline.at);
         let transmit = self.poll_sending(now, until.min(own))?;
         Some(self.leave(transmit))
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        let timer = self.timers.next(&TIMERS);
+        let timer = self.timers.next();
         let sends = self.phase == Phase::Sending || self.is_early();
         if !sends || matches!(self.progress.step, Step::Stalled | Step::Train) {
             return timer;

@@ -28,11 +28,11 @@ impl Sender {
             return;
         }
         self.phase = Phase::Announcing;
-        self.timers.set(Timer::AnnounceLimit as usize, now + self.config.announce_limit);
+        self.timers.set(Timer::AnnounceLimit, now + self.config.announce_limit);
         if let Some(after) = self.config.start.after {
-            self.timers.set(Timer::StartAfter as usize, now + after);
+            self.timers.set(Timer::StartAfter, now + after);
         }
-        self.timers.set(Timer::Remembered as usize, now + CONFIRM_WAIT);
+        self.timers.set(Timer::Remembered, now + CONFIRM_WAIT);
         self.announce(now);
         self.begin_early(now);
     }
@@ -88,7 +88,7 @@ impl Sender {
         if self.phase == Phase::Announcing || self.config.late_entry || moved || self.unconfirmed() {
             // Whoever misses the first announcement holds everyone up for a whole interval, so it is soon repeated.
             let wait = if first { interval / 10 } else { interval };
-            self.timers.set(Timer::Announce as usize, now + wait);
+            self.timers.set(Timer::Announce, now + wait);
         }
     }
 
@@ -138,7 +138,7 @@ impl Sender {
     fn announcement(&self, now: Time, hosts: Option<Vec<(ClientId, Standing)>>) -> Announce {
         let seconds = |span: Span| u32::try_from(span.as_nanos() / 1_000_000_000).unwrap_or(u32::MAX);
         let left = match self.phase {
-            Phase::Announcing => self.timers.due(Timer::AnnounceLimit as usize).since(now),
+            Phase::Announcing => self.timers.due(Timer::AnnounceLimit).since(now),
             _ => Span::ZERO,
         };
         Announce {
@@ -190,8 +190,8 @@ impl Sender {
     pub(super) fn confirm_soon(&mut self, now: Time) {
         if self.phase != Phase::Announcing {
             let soon = now + self.config.announce_interval / 4;
-            let due = self.timers.due(Timer::Announce as usize);
-            self.timers.set(Timer::Announce as usize, due.min(soon));
+            let due = self.timers.due(Timer::Announce);
+            self.timers.set(Timer::Announce, due.min(soon));
         }
     }
 
@@ -219,7 +219,7 @@ impl Sender {
             return;
         }
         // Timer::StartAfter is stopped once it has expired.
-        let late = self.config.start.after.is_some() && !self.timers.is_set(Timer::StartAfter as usize);
+        let late = self.config.start.after.is_some() && !self.timers.is_set(Timer::StartAfter);
         if let (Group::OpenLimited { limit }, false) = (&self.config.group, late) {
             // Where too few are known at all, counting those who take part tells nothing.
             let wanted = self.config.start.receivers.unwrap_or(*limit).min(*limit);
@@ -272,14 +272,14 @@ impl Sender {
 
     /// Whether somebody who had everything in an earlier run has yet to say that it still has.
     pub(super) fn awaits_remembered(&self) -> bool {
-        self.members.remembered() > 0 && self.timers.is_set(Timer::Remembered as usize)
+        self.members.remembered() > 0 && self.timers.is_set(Timer::Remembered)
     }
 
     /// The last announcement before data: it confirms those who have just registered.
     fn begin_join(&mut self, now: Time) {
         self.phase = Phase::Joining;
-        self.timers.stop(Timer::AnnounceLimit as usize);
-        self.timers.stop(Timer::StartAfter as usize);
+        self.timers.stop(Timer::AnnounceLimit);
+        self.timers.stop(Timer::StartAfter);
         for member in self.members.values_mut().filter(|m| m.state == MemberState::Invited) {
             // It may still come late; until then it is not waited for.
             member.confirmations = 0;
@@ -293,7 +293,7 @@ impl Sender {
         if self.config.join_delay.is_zero() {
             self.begin_data(now);
         } else {
-            self.timers.set(Timer::Join as usize, now + self.config.join_delay);
+            self.timers.set(Timer::Join, now + self.config.join_delay);
         }
     }
 }

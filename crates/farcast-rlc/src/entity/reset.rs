@@ -1,5 +1,6 @@
 //! The reset procedure (TS 25.322 section 11.4).
 
+use farcast_core::timers::TimerSet as _;
 use farcast_core::{Payload, Time};
 
 use super::Entity;
@@ -89,7 +90,7 @@ impl<P: Payload> Entity<P> {
         self.resetting = Resetting::default();
         self.receiver.reset();
         self.sender.give_up(&mut self.common);
-        for timer in Timer::ALL {
+        for &timer in Timer::ALL {
             self.common.stop(timer);
         }
         self.common.events.push_back(Event::Unrecoverable);
@@ -127,7 +128,7 @@ impl<P: Payload> Entity<P> {
     fn stop_timers(&mut self) {
         let goes_on =
             |timer: &Timer| matches!(timer, Timer::PollPeriodic | Timer::StatusPeriodic | Timer::Reset);
-        for timer in Timer::ALL.into_iter().filter(|timer| !goes_on(timer)) {
+        for timer in Timer::ALL.iter().copied().filter(|timer| !goes_on(timer)) {
             self.common.stop(timer);
         }
     }

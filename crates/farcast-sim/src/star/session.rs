@@ -228,7 +228,7 @@ impl Star<'_> {
 
     /// The sender's pass, and what NAKs have made it schedule so far.
     fn standing(&self) -> (u32, u64) {
-        self.sender.as_ref().map_or((0, 0), |sender| (sender.pass().0, sender.stats().scheduled))
+        self.sender.as_ref().map_or((0, 0), |sender| (sender.pass().number, sender.stats().scheduled))
     }
 
     /// Notes what became of NAKs that the sender took or not; `before` is where it stood, for a NAK may begin a pass.

@@ -134,7 +134,7 @@ impl Connection {
         peer.largest = peer.largest.max(size);
         if changed && size > 0 {
             self.probes = 0;
-            self.timers.stop(super::timing::Timer::Persist as usize);
+            self.timers.stop(super::timing::Timer::Persist);
         }
         changed
     }

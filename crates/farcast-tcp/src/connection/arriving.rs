@@ -92,7 +92,7 @@ impl Connection {
                 self.take_acknowledgment(now, segment, at)?;
             }
             if self.state == State::TimeWait {
-                self.timers.set(Timer::Linger as usize, now + self.config.time_wait);
+                self.timers.set(Timer::Linger, now + self.config.time_wait);
             }
             return Err(Reject::Duplicate);
         }
@@ -175,7 +175,7 @@ impl Connection {
     fn linger(&mut self, now: Time) {
         self.state = State::TimeWait;
         self.events.closed = true;
-        self.timers.set(Timer::Linger as usize, now + self.config.time_wait);
+        self.timers.set(Timer::Linger, now + self.config.time_wait);
     }
 
     fn take_data(&mut self, now: Time, segment: &Segment, at: u64, end: u64) {

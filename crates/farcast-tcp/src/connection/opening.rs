@@ -91,7 +91,7 @@ impl Connection {
     pub(super) fn syn_was_acknowledged(&mut self, now: Time, segment: &Segment) {
         self.state = State::Established;
         self.events.connected = true;
-        self.timers.stop(Timer::Retransmit as usize);
+        self.timers.stop(Timer::Retransmit);
         self.syn_due = false;
         if self.retries > 0 {
             // RFC 5681 section 3.1: after a lost SYN data begins with one segment.
@@ -114,7 +114,7 @@ impl Connection {
         self.syn_due = false;
         // Where a SYN leaves twice, or once more with an answer, nothing can be measured (RFC 6298 section 3).
         self.syn_sent_at = if self.stats.segments_sent == 0 { now } else { Time::NEVER };
-        self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
+        self.timers.set(Timer::Retransmit, now + self.estimator.timeout());
         let answers = self.state == State::SynReceived;
         // In an answer, only what the peer has offered.
         let tick = if answers { self.clock.map(|clock| clock.tick) } else { self.config.timestamps };

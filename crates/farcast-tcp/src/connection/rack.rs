@@ -67,8 +67,8 @@ impl Connection {
         let patience = self.rack.trip + self.patience();
         let (more, next) = self.board.lose_by_time(now, latest, patience);
         match next {
-            Some(at) => self.timers.set(Timer::Reorder as usize, at),
-            None => self.timers.stop(Timer::Reorder as usize),
+            Some(at) => self.timers.set(Timer::Reorder, at),
+            None => self.timers.stop(Timer::Reorder),
         }
         more
     }

@@ -205,9 +205,9 @@ impl Connection {
                 if filled {
                     self.acknowledger.now();
                 } else if let Some(at) = wait
-                    && !self.timers.is_set(Timer::Acknowledge as usize)
+                    && !self.timers.is_set(Timer::Acknowledge)
                 {
-                    self.timers.set(Timer::Acknowledge as usize, at);
+                    self.timers.set(Timer::Acknowledge, at);
                 }
             }
             Taken::Old => {

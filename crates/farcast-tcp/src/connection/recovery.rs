@@ -159,9 +159,9 @@ impl Connection {
         self.congestion.lose(base);
         self.recover = self.board.next();
         self.force = true;
-        self.timers.stop(Timer::Probe as usize);
+        self.timers.stop(Timer::Probe);
         // What is sent again now is to have a whole timeout, or recovery would end in one where round trips vary little.
-        self.timers.set(Timer::Retransmit as usize, news.now + self.estimator.timeout());
+        self.timers.set(Timer::Retransmit, news.now + self.estimator.timeout());
         let threshold = self.congestion.threshold;
         let mut descent = Descent::Done;
         if self.sack && self.recovery().needs_sack() {

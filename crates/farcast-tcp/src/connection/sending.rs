@@ -179,7 +179,7 @@ impl Connection {
             self.send_again(now, last.start)
         };
         self.probe = Some((self.board.next(), !fresh));
-        self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
+        self.timers.set(Timer::Retransmit, now + self.estimator.timeout());
         segment
     }
 
@@ -191,7 +191,7 @@ impl Connection {
         let segment = self.carrying(now, &record);
         if self.recovery() == Recovery::Rack && start == self.board.first() {
             // As in Linux: whenever the first segment in flight goes again, it gets a whole timeout.
-            self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
+            self.timers.set(Timer::Retransmit, now + self.estimator.timeout());
         }
         self.time_what_was_sent(now, false);
         Some(segment)
@@ -272,7 +272,7 @@ impl Connection {
             segment.options.sack = self.blocks(&segment.options, room);
         }
         self.acknowledger.told(next);
-        self.timers.stop(Timer::Acknowledge as usize);
+        self.timers.stop(Timer::Acknowledge);
         self.challenge_due = false;
     }
 

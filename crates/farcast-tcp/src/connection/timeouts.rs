@@ -27,8 +27,8 @@ impl Connection {
         self.recover = self.board.next();
         self.phase = Phase::Loss { point: self.recover };
         (self.duplicates, self.sent_early, self.credit, self.probe) = (0, 0, 0, None);
-        self.timers.stop(Timer::Reorder as usize);
-        self.timers.stop(Timer::Probe as usize);
+        self.timers.stop(Timer::Reorder);
+        self.timers.stop(Timer::Probe);
         if self.config.frto && doubtful {
             self.ask_whether_spurious();
         } else {

@@ -1,52 +1,49 @@
 //! The timers of a connection.
 
-use farcast_core::{Span, Time};
+use farcast_core::{Span, Time, timers};
 
 use super::recovery::Phase;
 use super::{Connection, State};
 use crate::event::Failure;
 
-/// The names of the timers, in the order of [`Timer`].
-pub(super) const TIMERS: [&str; 6] =
-    ["tail loss probe", "retransmit", "persist", "delayed acknowledgment", "reordering", "time wait"];
-
-/// The timers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Timer {
-    /// The last segment may be lost (RFC 8985 section 7). Where a timeout is due at the same time, the probe goes first
-    /// and the timeout waits once more (section 7.2).
-    Probe,
-    /// Something in flight is taken to be lost (RFC 6298).
-    Retransmit,
-    /// The peer's window has been closed for long (RFC 9293 section 3.8.6.1).
-    Persist,
-    /// An acknowledgment has waited long enough.
-    Acknowledge,
-    /// What looked reordered is lost (RFC 8985 section 6.2).
-    Reorder,
-    /// The end of TIME-WAIT.
-    Linger,
+timers! {
+    /// The timers.
+    pub(super) enum Timer {
+        /// The last segment may be lost (RFC 8985 section 7). Where a timeout is due at the same time, the probe goes first
+        /// and the timeout waits once more (section 7.2).
+        Probe = "tail loss probe",
+        /// Something in flight is taken to be lost (RFC 6298).
+        Retransmit = "retransmit",
+        /// The peer's window has been closed for long (RFC 9293 section 3.8.6.1).
+        Persist = "persist",
+        /// An acknowledgment has waited long enough.
+        Acknowledge = "delayed acknowledgment",
+        /// What looked reordered is lost (RFC 8985 section 6.2).
+        Reorder = "reordering",
+        /// The end of TIME-WAIT.
+        Linger = "time wait",
+    }
 }
 
 /// How long at most between probes of a closed window.
 const MOST_PERSIST: Span = Span::from_secs(60);
 
 impl Connection {
-    pub(super) fn time_out(&mut self, now: Time, timer: usize) {
+    pub(super) fn time_out(&mut self, now: Time, timer: Timer) {
         match timer {
-            t if t == Timer::Retransmit as usize => self.retransmission_is_due(now),
-            t if t == Timer::Probe as usize => self.probe_is_due(now),
-            t if t == Timer::Persist as usize => self.window_stayed_closed(),
-            t if t == Timer::Acknowledge as usize => self.acknowledger.now(),
-            t if t == Timer::Reorder as usize => self.find_losses_by_time(now),
-            _ => self.end(),
+            Timer::Retransmit => self.retransmission_is_due(now),
+            Timer::Probe => self.probe_is_due(now),
+            Timer::Persist => self.window_stayed_closed(),
+            Timer::Acknowledge => self.acknowledger.now(),
+            Timer::Reorder => self.find_losses_by_time(now),
+            Timer::Linger => self.end(),
         }
     }
 
     fn probe_is_due(&mut self, now: Time) {
         self.probe_due = true;
         if !self.board.is_empty() {
-            self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
+            self.timers.set(Timer::Retransmit, now + self.estimator.timeout());
         }
     }
 
@@ -63,7 +60,7 @@ impl Connection {
         }
         self.time_is_out();
         self.estimator.back_off();
-        self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
+        self.timers.set(Timer::Retransmit, now + self.estimator.timeout());
     }
 
     fn window_stayed_closed(&mut self) {
@@ -78,17 +75,17 @@ impl Connection {
 
     /// Sets the timers of the sending direction after something was sent.
     pub(super) fn time_what_was_sent(&mut self, now: Time, new: bool) {
-        if !self.timers.is_set(Timer::Retransmit as usize) {
-            self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
+        if !self.timers.is_set(Timer::Retransmit) {
+            self.timers.set(Timer::Retransmit, now + self.estimator.timeout());
         }
         if new {
             // As in Linux: no later than a timeout of the first segment in flight, counted from when it was sent.
             let age = self.board.age_of_first(now).unwrap_or(Span::ZERO);
             let left = self.estimator.timeout().saturating_sub(age);
             self.time_probe(now, if left.is_zero() { Time::NEVER } else { now + left });
-            if self.timers.is_set(Timer::Probe as usize) {
+            if self.timers.is_set(Timer::Probe) {
                 // Linux has one timer for both: what looked reordered waits for an acknowledgment or the probe.
-                self.timers.stop(Timer::Reorder as usize);
+                self.timers.stop(Timer::Reorder);
             }
         }
     }
@@ -96,12 +93,12 @@ impl Connection {
     /// After an acknowledgment of new data (RFC 6298 rules 5.2 and 5.3).
     pub(super) fn time_again(&mut self, now: Time, restart: bool) {
         if self.board.is_empty() {
-            self.timers.stop(Timer::Retransmit as usize);
-            self.timers.stop(Timer::Probe as usize);
+            self.timers.stop(Timer::Retransmit);
+            self.timers.stop(Timer::Probe);
             return;
         }
         if restart {
-            self.timers.set(Timer::Retransmit as usize, now + self.estimator.timeout());
+            self.timers.set(Timer::Retransmit, now + self.estimator.timeout());
         }
         self.time_probe(now, Time::NEVER);
     }
@@ -114,22 +111,22 @@ impl Connection {
             && self.probe.is_none()
             && self.board.sacked() == 0;
         if !wanted {
-            self.timers.stop(Timer::Probe as usize);
+            self.timers.stop(Timer::Probe);
             return;
         }
         let patience = self.estimator.smoothed().map_or(Span::from_secs(1), |smoothed| {
             let one = self.board.len() == 1;
             smoothed * 2 + if one { MOST_ACK_DELAY } else { LEAST_PATIENCE }
         });
-        let at = (now + patience).min(self.timers.due(Timer::Retransmit as usize)).min(bound);
-        self.timers.set(Timer::Probe as usize, at);
+        let at = (now + patience).min(self.timers.due(Timer::Retransmit)).min(bound);
+        self.timers.set(Timer::Probe, at);
     }
 
     /// Waits for the peer's window to open, if nothing is in flight that would tell.
     pub(super) fn time_persist(&mut self, now: Time) {
-        if !self.timers.is_set(Timer::Persist as usize) {
+        if !self.timers.is_set(Timer::Persist) {
             let doubled = self.estimator.timeout() * (1u64 << self.probes.min(16));
-            self.timers.set(Timer::Persist as usize, now + doubled.min(MOST_PERSIST));
+            self.timers.set(Timer::Persist, now + doubled.min(MOST_PERSIST));
         }
     }
 }

@@ -14,7 +14,7 @@ use alloc::collections::VecDeque;
 use core::net::IpAddr;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Reject, Transmit};
-use farcast_core::{Time, Timers};
+use farcast_core::{Time, Timers, timers};
 
 use super::config::{ClientConfig, FtpConfigError, MOST_LINE};
 use super::error::{OperationError, SessionError, SubmitError};
@@ -92,15 +92,15 @@ enum State {
     Ended,
 }
 
-#[derive(Clone, Copy)]
-enum Timer {
-    /// The next operation may begin.
-    Gap,
-    /// Nothing was heard for long.
-    Patience,
+timers! {
+    /// The client's timers.
+    enum Timer {
+        /// The next operation may begin.
+        Gap = "gap between operations",
+        /// Nothing was heard for long.
+        Patience = "silence of the server",
+    }
 }
-
-const TIMERS: [&str; 2] = ["gap between operations", "silence of the server"];
 
 /// A client: an engine that opens a session with [`connect`](Self::connect), does what is
 /// [submitted](Self::submit) in order, and ends it with [`quit`](Self::quit).
@@ -121,7 +121,7 @@ pub struct Client {
     work: Option<Work>,
     sources: Sources,
     quit: bool,
-    timers: Timers<{ TIMERS.len() }>,
+    timers: Timers<Timer>,
     /// When anything was heard of the server last.
     heard_at: Time,
     session: SessionReport,
@@ -274,10 +274,10 @@ impl Client {
             self.note(now, event);
         }
         if !self.waits() {
-            self.timers.stop(Timer::Patience as usize);
-        } else if !self.timers.is_set(Timer::Patience as usize) {
+            self.timers.stop(Timer::Patience);
+        } else if !self.timers.is_set(Timer::Patience) {
             self.heard_at = now;
-            self.timers.set(Timer::Patience as usize, now + self.config.patience);
+            self.timers.set(Timer::Patience, now + self.config.patience);
         }
     }
 
@@ -285,7 +285,7 @@ impl Client {
         // The timer is not moved with each segment; it looks when it is due.
         let due = self.heard_at + self.config.patience;
         if due > now {
-            self.timers.set(Timer::Patience as usize, due);
+            self.timers.set(Timer::Patience, due);
         } else {
             self.end(now, Err(SessionError::Silent));
         }
@@ -305,10 +305,9 @@ impl Engine for Client {
         self.endpoint.handle_timeout(now);
         self.react(now);
         while let Some(timer) = self.timers.expire(now) {
-            if timer == Timer::Gap as usize {
-                self.go_on(now);
-            } else {
-                self.patience_ends(now);
+            match timer {
+                Timer::Gap => self.go_on(now),
+                Timer::Patience => self.patience_ends(now),
             }
             self.react(now);
         }
@@ -323,7 +322,7 @@ impl Engine for Client {
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        let deadlines = self.endpoint.poll_timeout().into_iter().chain(self.timers.next(&TIMERS));
+        let deadlines = self.endpoint.poll_timeout().into_iter().chain(self.timers.next());
         deadlines.min_by_key(|deadline| deadline.at)
     }
 

@@ -140,7 +140,7 @@ impl Client {
 
     /// Begins the next operation, or ends the session, if it is time.
     pub(super) fn go_on(&mut self, now: Time) {
-        if self.state != State::Ready || self.work.is_some() || self.timers.is_set(Timer::Gap as usize) {
+        if self.state != State::Ready || self.work.is_some() || self.timers.is_set(Timer::Gap) {
             return;
         }
         if let Some((file, operation)) = self.waiting.pop_front() {

@@ -363,7 +363,7 @@ impl Client {
         self.drop_data(work.loose_ends());
         self.tell(work.file, result);
         if self.state == State::Ready && !self.config.gap.is_zero() && !self.waiting.is_empty() {
-            self.timers.set(Timer::Gap as usize, now + self.config.gap);
+            self.timers.set(Timer::Gap, now + self.config.gap);
         }
         self.go_on(now);
     }
