@@ -14,7 +14,8 @@ use farcast_mftp::message::{
     Abort, Announce, AnnounceOptions, Completion, Data, DataKind, GroupModel, Standing, StatusRequest, StatusType,
 };
 use farcast_mftp::population::Channel;
-use farcast_mftp::{Body, ClientId, Geometry, Message, Population, ReceiverConfig, wire};
+use farcast_delivery::Geometry;
+use farcast_mftp::{Body, ClientId, Message, Population, ReceiverConfig, wire};
 use libfuzzer_sys::fuzz_target;
 
 const FIRST: ClientId = ClientId(0x0A40_0000);
@@ -201,7 +202,7 @@ fuzz_target!(|input: &[u8]| {
             }
         }
         let mut voices = 0u64;
-        while population.poll_voice().is_some() {
+        while population.poll_feedback().is_some() {
             voices += 1;
         }
         // One message makes a receiver say so many NAKs and an ACK; it ends, and may have had a timer of each kind.

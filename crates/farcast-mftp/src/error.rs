@@ -8,20 +8,9 @@ use crate::message::ClientId;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A DTU must carry 1 to 65,000 bytes.
-    #[error("a DTU of {0} bytes: it must carry 1 to 65000 bytes")]
-    DtuSize(u32),
-    /// A block must have 1 to 2^30 DTUs.
-    #[error("a block of {0} DTUs: it must have 1 to 2^30")]
-    BlockSize(u32),
-    /// The product has no DTU, or too many.
-    #[error("a product of {size} bytes in DTUs of {dtu_size} bytes: it must have 1 to 2^30 DTUs")]
-    ProductSize {
-        /// Bytes of the product.
-        size: u64,
-        /// Bytes of a DTU.
-        dtu_size: u32,
-    },
+    /// The product cannot be cut like this.
+    #[error(transparent)]
+    Geometry(#[from] farcast_delivery::GeometryError),
     /// A text that goes on the wire is empty or too long.
     #[error("the {what} must have 1 to {most} bytes")]
     Text {

@@ -4,8 +4,8 @@ use alloc::string::String;
 use core::net::{IpAddr, SocketAddr};
 
 use farcast_core::{Run, Time};
+use farcast_delivery::Offer;
 
-use crate::geometry::Geometry;
 use crate::message::{ClientId, DeclineReason};
 
 /// What a [`Sender`](crate::Sender) tells.
@@ -96,29 +96,6 @@ pub enum SenderOutcome {
         /// Its Transmission Identifier.
         transmission: u32,
     },
-}
-
-/// What a sender offers.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Offer {
-    /// The sender.
-    pub server: SocketAddr,
-    /// Its Transmission Identifier.
-    pub transmission: u32,
-    /// The group that carries data.
-    pub private: IpAddr,
-    /// What it is called.
-    pub name: String,
-    /// The digest that commits to it; absent from a sender that is not farcast.
-    pub id: Option<[u8; 32]>,
-    /// How it is cut.
-    pub geometry: Geometry,
-    /// Parity symbols that a block may have.
-    pub parity_symbols: u32,
-    /// Whether a product that is there already is replaced.
-    pub overwrite: bool,
-    /// The sender's rate in bit/s; `u32::MAX` where it is not limited.
-    pub rate_bps: u32,
 }
 
 /// What a [`Receiver`](crate::Receiver) tells. `Store`, `StoreParity`, `Decode`, `Compare`, `Complete` and `Offered` ask

@@ -23,11 +23,11 @@ extern crate std;
 pub mod config;
 pub mod error;
 pub mod event;
-pub mod geometry;
 pub mod message;
 pub mod population;
 pub mod proof;
 pub mod receiver;
+mod seam;
 pub mod sender;
 pub mod wire;
 
@@ -35,10 +35,10 @@ pub use config::{
     Group, Invited, NakTiming, Pace, PassWait, Product, ReceiverConfig, SenderConfig, Start, StatusRetry,
 };
 pub use error::ConfigError;
-pub use event::{Offer, ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
-pub use geometry::Geometry;
+pub use event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
 pub use message::{Body, ClientId, Message};
 pub use population::Population;
 pub use proof::{Proof, Secret, Token};
 pub use receiver::Receiver;
-pub use sender::{Judgement, Member, MemberState, Neighbourhood, PassProgress, Phase, Sender, Survey, Surveyed};
+pub use seam::{Codec, Mftp};
+pub use sender::{Judgement, Member, MemberState, Neighbourhood, Sender, Survey, Surveyed};

@@ -27,7 +27,8 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Message as _, Transmit};
 use farcast_core::random::RandomStream;
-use farcast_core::{Among, Losses, Run, Span, Time};
+use farcast_core::{Among, Run, Span, Time};
+use farcast_delivery::{Channel, FeedbackCounts};
 
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
@@ -38,48 +39,8 @@ use asking::Held;
 use cohorts::{CohortId, Cohorts, FINISHED, GONE};
 use lacking::Lacking;
 
-/// What lies between a population and its sender, as far as it decides what the population hears and says.
-#[derive(Debug)]
-pub struct Channel<'a> {
-    /// Who loses what of the channel that all share.
-    pub losses: &'a mut (dyn Losses + 'static),
-    /// Octets that each datagram has besides its `wire_len`, as the losses count them.
-    pub overhead: u16,
-    /// Whether only data is lost.
-    pub data_only: bool,
-    /// Where every answer takes equally long and the sender may [merge](crate::Sender::may_merge) NAKs: which answers
-    /// are lost. The population then says its NAKs merged; otherwise one by one.
-    pub merged: Option<&'a mut (dyn Losses + 'static)>,
-}
-
-/// What a population says.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Voice {
-    /// One receiver's message.
-    Each {
-        /// Which receiver.
-        receiver: u32,
-        /// What, and where to.
-        transmit: Transmit<Message>,
-    },
-    /// The NAKs of many for one block, those that were lost on their way left out.
-    Naks(Naks),
-}
-
-/// What a population has done, for reports.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PopulationStats {
-    /// NAKs sent.
-    pub naks: u64,
-    /// Of these, how many were merged and lost on their way.
-    pub naks_lost: u64,
-    /// DTUs that NAKs asked for.
-    pub naked_dtus: u64,
-    /// NAKs that were said merged.
-    pub merged: u64,
-    /// Their octets with the channel's overhead.
-    pub merged_octets: u64,
-}
+/// What a population of ours says.
+pub(crate) type Feedback = farcast_delivery::Feedback<Message, Naks>;
 
 /// Many like receivers as one entity. The [module](self) says what it is.
 #[derive(Clone, Debug)]
@@ -96,8 +57,8 @@ pub struct Population {
     completed: Vec<Time>,
     last_heard: Time,
     random: RandomStream,
-    voices: VecDeque<(Time, Voice)>,
-    stats: PopulationStats,
+    feedback: VecDeque<(Time, Feedback)>,
+    stats: FeedbackCounts,
     /// Reused lists.
     lost: Vec<u32>,
     who: Vec<u32>,
@@ -132,8 +93,8 @@ impl Population {
             naked: alloc::vec![0; n],
             completed: alloc::vec![Time::NEVER; n],
             last_heard: Time::ZERO,
-            voices: VecDeque::new(),
-            stats: PopulationStats::default(),
+            feedback: VecDeque::new(),
+            stats: FeedbackCounts::default(),
             lost: Vec::new(),
             who: Vec::new(),
             got: Vec::new(),
@@ -164,7 +125,7 @@ impl Population {
     }
 
     /// What has been done so far.
-    pub fn stats(&self) -> &PopulationStats {
+    pub fn stats(&self) -> &FeedbackCounts {
         &self.stats
     }
 
@@ -197,7 +158,7 @@ impl Population {
             _ => {
                 let among = if channel.data_only { Among::These(&[]) } else { Among::All };
                 self.draw(now, octets(0), among, channel);
-                let first = self.voices.len();
+                let first = self.feedback.len();
                 self.hear(now, from, message, channel);
                 self.order(first);
                 1
@@ -207,7 +168,7 @@ impl Population {
 
     /// Acts on every timer that is due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
-        let first = self.voices.len();
+        let first = self.feedback.len();
         self.answer_due(now);
         while let Some((at, cohort)) = self.cohorts.next_due()
             && at <= now
@@ -224,18 +185,18 @@ impl Population {
     }
 
     /// The next thing that it says, and when: in a run, that may be later than the first segment's time.
-    pub fn poll_voice(&mut self) -> Option<(Time, Voice)> {
-        self.voices.pop_front()
+    pub fn poll_feedback(&mut self) -> Option<(Time, Feedback)> {
+        self.feedback.pop_front()
     }
 
     /// At one instant receivers speak in their order, not in that of their states.
     fn order(&mut self, first: usize) {
         let receivers = self.receivers;
-        let speaker = |(at, voice): &(Time, Voice)| match voice {
-            Voice::Each { receiver, .. } => (*at, *receiver),
-            Voice::Naks(_) => (*at, receivers),
+        let speaker = |(at, one): &(Time, Feedback)| match one {
+            Feedback::Each { receiver, .. } => (*at, *receiver),
+            Feedback::Merged(_) => (*at, receivers),
         };
-        self.voices.make_contiguous()[first..].sort_by_key(speaker);
+        self.feedback.make_contiguous()[first..].sort_by_key(speaker);
     }
 
     fn draw(&mut self, now: Time, octets: u64, among: Among<'_>, channel: &mut Channel<'_>) {
@@ -252,7 +213,7 @@ impl Population {
         let Some(terms) = &self.terms else { return };
         let message = Message::new(terms.transmission, body);
         let transmit = Transmit::new(message, terms.response);
-        self.voices.push_back((at, Voice::Each { receiver, transmit }));
+        self.feedback.push_back((at, Feedback::Each { receiver, transmit }));
     }
 
     /// Takes a run whose datagrams have so many octets, all but the last and the last.

@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 
 use farcast_core::Run;
 use farcast_core::engine::Message as _;
+use farcast_delivery::Geometry;
 use farcast_files::Outgoing;
 use farcast_mftp::message::{Data, DataKind};
-use farcast_mftp::{Body, Geometry, Message, Sender, wire};
+use farcast_mftp::{Body, Message, Sender, wire};
 
 use crate::error::NetError;
 use crate::parity::ParityEncoder;

@@ -1,7 +1,7 @@
 //! Parity symbols: computed by the sender's owner of the bytes, used by the receiver's, and both on threads of their own.
 
+use farcast_delivery::Geometry;
 use farcast_fec::BlockCode;
-use farcast_mftp::Geometry;
 
 use crate::error::NetError;
 

@@ -12,10 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::engine::RejectCounts;
 use farcast_core::{Probability, Span, Time};
+use farcast_delivery::Offer;
 use farcast_files::Options;
 use farcast_mftp::message::cancel;
 use farcast_mftp::receiver::ReceiverStats;
-use farcast_mftp::{Offer, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
+use farcast_mftp::{Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
 use ipnet::IpNet;
 use rustix::fs::{Access, access};
 

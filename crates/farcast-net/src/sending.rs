@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::engine::{Arrival, Engine};
 use farcast_core::{Span, Time};
+use farcast_delivery::Phase;
 use farcast_files::{Outgoing, SourceError};
 use farcast_mftp::message::cancel;
-use farcast_mftp::{ClientId, Phase, Product, Sender, SenderConfig, SenderEvent, SenderOutcome, wire};
+use farcast_mftp::{ClientId, Product, Sender, SenderConfig, SenderEvent, SenderOutcome, wire};
 use quinn_udp::RecvMeta;
 
 use crate::batch::{Batch, Outlet};
@@ -397,7 +398,7 @@ impl Driver<'_> {
             return Ok(());
         }
         // Some may have left behind the announcement.
-        let begun = self.data_began.is_some() || self.sender.pass().number > 0;
+        let begun = self.data_began.is_some() || self.sender.pass().round > 0;
         if begun && (error.may_pass() || matches!(error, NetError::Socket { .. })) {
             return Ok(());
         }

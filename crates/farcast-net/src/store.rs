@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use farcast_core::{Bitmap, Run, Span};
+use farcast_delivery::Offer;
 use farcast_files::{Options, Quota};
-use farcast_mftp::Offer;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::error::NetError;

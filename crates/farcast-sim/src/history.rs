@@ -9,7 +9,8 @@ mod series;
 
 use farcast_core::Time;
 use farcast_core::stage::Frame;
-use farcast_mftp::{Body, Message, Phase, SenderEvent};
+use farcast_delivery::Phase;
+use farcast_mftp::{Body, Message, SenderEvent};
 
 use crate::star::{NakFate, Observer};
 

@@ -113,7 +113,7 @@ impl Replication {
         let tally = star.tally();
         let merged = |kind: &Kind| match kind {
             Kind::Population { population, .. } => *population.stats(),
-            Kind::Engines(_) => farcast_mftp::population::PopulationStats::default(),
+            Kind::Engines(_) => farcast_delivery::FeedbackCounts::default(),
         };
         // Merged NAKs do not pass the way back one by one, so the populations' own counts are added.
         let unseen: Vec<_> = star.groups().iter().map(|group| merged(&group.kind)).collect();

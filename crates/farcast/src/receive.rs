@@ -222,12 +222,12 @@ impl View<'_> {
                     "receiving {} ({}) from {}{had}",
                     offer.name,
                     size(geometry.size()),
-                    offer.server
+                    offer.sender
                 ));
                 self.output.event(
                     "joined",
                     json!({
-                        "product": offer.name, "sender": offer.server.to_string(),
+                        "product": offer.name, "sender": offer.sender.to_string(),
                         "size_bytes": geometry.size(), "segments": total, "segments_held": held,
                     }),
                 );
@@ -237,7 +237,7 @@ impl View<'_> {
                     held: *held,
                     dtu_size: geometry.dtu_size().into(),
                     name: offer.name.clone(),
-                    sender: offer.server.to_string(),
+                    sender: offer.sender.to_string(),
                     losses: Losses::default(),
                 });
             }
@@ -372,7 +372,7 @@ impl View<'_> {
             "summary",
             json!({
                 "product": report.offer.name,
-                "sender": report.offer.server.to_string(),
+                "sender": report.offer.sender.to_string(),
                 "complete": report.is_complete(),
                 "confirmed": matches!(report.outcome, ReceiverOutcome::Complete { confirmed: true, .. }),
                 "outcome": outcome(report),
@@ -482,7 +482,7 @@ fn outcome(report: &ReceiveReport) -> String {
         ReceiverOutcome::NotAccepted => {
             format!(
                 "{name}: the sender does not confirm our registration; check the way back to {}",
-                report.offer.server
+                report.offer.sender
             )
         }
         ReceiverOutcome::SenderLost => {

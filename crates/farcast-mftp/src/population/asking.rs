@@ -4,7 +4,9 @@ use alloc::vec::Vec;
 
 use farcast_core::{Among, Message as _, Run, Time};
 
-use super::{Channel, Population, Voice};
+use farcast_delivery::Channel;
+
+use super::{Feedback, Population};
 use crate::message::{Body, Message, Nak, Naks, StatusType};
 use crate::receiver::answers::{self, Gaps, Question};
 
@@ -254,7 +256,7 @@ impl Population {
             self.unite(block, asked, &lost, &mut naks);
             naks.count = (senders.len() - lost.len()) as u64;
             if naks.count > 0 {
-                self.voices.push_back((now, Voice::Naks(naks)));
+                self.feedback.push_back((now, Feedback::Merged(naks)));
             }
         }
     }

@@ -9,11 +9,10 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Reject};
 use farcast_core::{Deadline, Span, Time, Timers, timers};
+use farcast_delivery::{Geometry, GeometryError, Offer};
 
 use crate::config::ReceiverConfig;
-use crate::error::ConfigError;
-use crate::event::{Offer, ReceiverOutcome};
-use crate::geometry::Geometry;
+use crate::event::ReceiverOutcome;
 use crate::message::{Abort, Announce, Body, Completion, GroupModel, Standing, StatusRequest};
 use crate::wire;
 
@@ -102,7 +101,7 @@ impl Terms {
         config: &ReceiverConfig,
     ) -> Result<Self, Reject> {
         let geometry = Geometry::new(m.product_size, m.dtu_size, m.block_size)
-            .map_err(|_: ConfigError| Reject::OutOfRange)?;
+            .map_err(|_: GeometryError| Reject::OutOfRange)?;
         if geometry.block_len(0) as usize > LARGEST_BLOCK {
             return Err(Reject::OutOfRange);
         }
@@ -111,9 +110,9 @@ impl Terms {
         }
         let (server, response) = addresses(from, m);
         let offer = Offer {
-            server: from.source,
-            transmission,
-            private: m.private,
+            sender: from.source,
+            session: transmission,
+            group: m.private,
             name: m.product_name.clone(),
             id: m.product_id,
             geometry,

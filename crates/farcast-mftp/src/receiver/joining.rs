@@ -2,13 +2,13 @@
 
 use farcast_core::engine::{Arrival, Reject};
 use farcast_core::{Bitmap, Span, Time};
+use farcast_delivery::Geometry;
 
 use super::control::{State, Terms};
 use super::guard::Guard;
 use super::session::{Comparison, Session};
 use super::{Receiver, ReceiverStats};
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::geometry::Geometry;
 use crate::message::{Announce, Body, DeclineReason, GroupModel, Registration, RegistrationEntry, Standing};
 
 /// After this much silence of the transmission at hand, another one from the same host takes its place.

@@ -4,11 +4,11 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use core::num::NonZeroU32;
 
 use farcast_core::{Bitmap, Run, Time};
+use farcast_delivery::Geometry;
 
 use super::answers::{Gaps, Question};
 use super::control::{Control, Terms};
 use super::guard::Guard;
-use crate::geometry::Geometry;
 use crate::message::{Data, DataKind};
 
 /// Bytes that a block with parity takes besides the map of its symbols: entries of maps here and at the owner, half of them

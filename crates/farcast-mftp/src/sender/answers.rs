@@ -159,7 +159,9 @@ impl Sender {
     /// # Errors
     /// As of a single NAK; [`Reject::Unexpected`] where NAKs may not be merged.
     pub fn handle_naks(&mut self, now: Time, m: &Naks) -> Result<(), Reject> {
+        let (pass, scheduled) = (self.progress.pass, self.stats.scheduled);
         let result = self.naks(now, m);
+        self.asked = Some(self.judge_nak(m.pass, m.count, pass, scheduled));
         self.rejects.note(result)
     }
 

@@ -34,9 +34,7 @@ impl Closing {
 impl Sender {
     /// Lets a Completion follow soon after a Done: at once if none left lately.
     pub(super) fn confirm_done(&mut self, now: Time) {
-        if matches!(self.phase, Phase::Sending | Phase::Waiting)
-            && !self.timers.is_set(Timer::Closing)
-        {
+        if matches!(self.phase, Phase::Sending | Phase::Waiting) && !self.timers.is_set(Timer::Closing) {
             let earliest =
                 self.closing.last_completion.map_or(now, |last| last + self.config.completion_interval);
             self.timers.set(Timer::Closing, earliest.max(now));

@@ -39,11 +39,11 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Reject, RejectCounts, Transmit};
 use farcast_core::{Message as _, Run, Span, Time, Timers, timers};
+use farcast_delivery::{Asked, Geometry, NakFate, Phase, RoundProgress};
 
 use crate::config::{Group, Pace, SenderConfig, StatusRetry};
 use crate::error::ConfigError;
 use crate::event::{SenderEvent, SenderOutcome};
-use crate::geometry::Geometry;
 use crate::message::{Body, ClientId, Echo, GroupModel, Join, Message, cancel};
 
 use bottleneck::Bottleneck;
@@ -81,38 +81,6 @@ timers! {
         /// Those who had everything in an earlier run had the time to confirm it.
         Remembered = "remembered",
     }
-}
-
-/// Where a transmission stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Phase {
-    /// Made, not yet started.
-    Idle,
-    /// Announcing, until enough receivers have registered.
-    Announcing,
-    /// Receivers join the private group.
-    Joining,
-    /// Sending a pass.
-    Sending,
-    /// A pass is over; answers are awaited.
-    Waiting,
-    /// Confirming.
-    Completing,
-    /// Telling everyone that it is off.
-    Aborting,
-    /// Over.
-    Ended,
-}
-
-/// How far a pass has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PassProgress {
-    /// Which one, from 1; 0 before data.
-    pub number: u32,
-    /// DTUs that have left in it.
-    pub sent: u32,
-    /// DTUs that it sends in all, as far as is known.
-    pub dtus: u32,
 }
 
 /// What a sender has done, for reports.
@@ -154,6 +122,8 @@ pub struct Sender {
     events: VecDeque<SenderEvent>,
     rejects: RejectCounts,
     stats: SenderStats,
+    /// What the message handled last asked for.
+    asked: Option<Asked>,
     closing: ending::Closing,
     /// What was lost of late.
     losses: ahead::Losses,
@@ -196,6 +166,7 @@ impl Sender {
             events: VecDeque::new(),
             rejects: RejectCounts::default(),
             stats: SenderStats::default(),
+            asked: None,
             closing: ending::Closing::default(),
             losses: ahead::Losses::default(),
             survey: survey::Surveying::default(),
@@ -246,15 +217,20 @@ impl Sender {
         &self.stats
     }
 
+    /// What the message handled last asked for, if it was a NAK.
+    pub fn asked(&self) -> Option<Asked> {
+        self.asked
+    }
+
     /// Messages turned down, by reason.
     pub fn rejects(&self) -> &RejectCounts {
         &self.rejects
     }
 
     /// How far the pass at hand has come.
-    pub fn pass(&self) -> PassProgress {
+    pub fn pass(&self) -> RoundProgress {
         let sent = self.progress.sent_in_pass;
-        PassProgress { number: self.progress.pass, sent, dtus: sent + self.left_in_pass() }
+        RoundProgress { round: self.progress.pass, sent, segments: sent + self.left_in_pass() }
     }
 
     /// The longest round trip measured, or the one assumed.
@@ -405,7 +381,12 @@ impl Engine for Sender {
     type Event = SenderEvent;
 
     fn handle(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        let (pass, scheduled) = (self.progress.pass, self.stats.scheduled);
         let result = self.take(now, from, message);
+        self.asked = match &message.body {
+            Body::Nak(nak) => Some(self.judge_nak(nak.pass, 1, pass, scheduled)),
+            _ => None,
+        };
         self.rejects.note(result)
     }
 
@@ -461,6 +442,19 @@ fn all_blocks(geometry: &Geometry) -> Run {
 }
 
 impl Sender {
+    /// What became of `count` requests of `round` that were taken in `pass`, when so many DTUs were scheduled anew.
+    fn judge_nak(&self, round: u32, count: u64, pass: u32, scheduled: u64) -> Asked {
+        // The pass before: a request may begin the next.
+        let fate = if pass > round {
+            NakFate::Late
+        } else if self.stats.scheduled > scheduled {
+            NakFate::Used
+        } else {
+            NakFate::Known
+        };
+        Asked { round, count, fate }
+    }
+
     fn end(&mut self, outcome: SenderOutcome) {
         self.phase = Phase::Ended;
         self.timers = Timers::default();

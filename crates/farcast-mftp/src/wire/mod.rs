@@ -35,14 +35,9 @@ pub const NAK_FIXED_LEN: usize = HEADER_LEN + 6 * 8 + 20 + 4;
 /// The protocol version.
 pub const VERSION: u16 = 1;
 
-/// A decoded datagram: the message, and where in the datagram its payload is (empty without DATA).
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Packet {
-    /// The message; a DATA message is a run of one.
-    pub message: Message,
-    /// Product bytes within the datagram.
-    pub payload: Range<usize>,
-}
+/// A decoded datagram: the message (a DATA message is a run of one), and where in the datagram its payload is (empty
+/// without DATA).
+pub type Packet = farcast_delivery::Packet<Message>;
 
 /// Why a datagram is not an MFTP message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]

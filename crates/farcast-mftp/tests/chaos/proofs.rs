@@ -1,7 +1,8 @@
 //! That these sessions are what they are said to be, and that what breaks a rule is seen.
 
 use farcast_core::{Run, Span, Time};
-use farcast_mftp::{ClientId, Geometry, SenderEvent};
+use farcast_delivery::Geometry;
+use farcast_mftp::{ClientId, SenderEvent};
 
 use crate::kinds::{Kind, Kinds};
 use crate::plan::{Outage, Plan};

@@ -8,8 +8,9 @@ use std::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Reject, Transmit};
 use farcast_core::{Bitmap, Run, Span, Time};
+use farcast_delivery::{Offer, Phase};
 use farcast_mftp::message::cancel;
-use farcast_mftp::{Body, ClientId, Offer, Phase, Receiver, ReceiverEvent, Sender, SenderEvent};
+use farcast_mftp::{Body, ClientId, Receiver, ReceiverEvent, Sender, SenderEvent};
 
 use crate::meter::Meter;
 use crate::parcel::Parcel;
@@ -197,7 +198,7 @@ impl ReceiverStation {
                 ReceiverEvent::Complete => self.later(now, Job::Verify),
                 ReceiverEvent::Offered(offer) => {
                     self.session += 1;
-                    self.tell(now, || format!("offered {:?} by {}", offer.name, offer.server));
+                    self.tell(now, || format!("offered {:?} by {}", offer.name, offer.sender));
                     self.later(now, Job::Open(offer));
                 }
                 ReceiverEvent::Ended(outcome) => {

@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use farcast_core::{Bitmap, Run, Span, Time};
-use farcast_mftp::{ClientId, Geometry, SenderEvent, SenderOutcome};
+use farcast_delivery::Geometry;
+use farcast_mftp::{ClientId, SenderEvent, SenderOutcome};
 
 /// What a rule is called where it is broken.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

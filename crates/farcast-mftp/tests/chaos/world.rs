@@ -8,7 +8,8 @@ use std::panic::{PanicHookInfo, catch_unwind};
 use std::rc::Rc;
 
 use farcast_core::{Span, Time};
-use farcast_mftp::{Geometry, Receiver, ReceiverConfig, Secret, Sender};
+use farcast_delivery::Geometry;
+use farcast_mftp::{Receiver, ReceiverConfig, Secret, Sender};
 use farcast_testkit::{Cut, Handle, Host, Link, Network, Setup};
 
 use crate::attacker::Attacker;

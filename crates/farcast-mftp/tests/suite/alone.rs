@@ -51,7 +51,7 @@ impl Alone {
 
     /// Lets time pass until the data of `pass` begins; when that is.
     pub(crate) fn run_to_pass(&mut self, pass: u32) -> Time {
-        while self.engine.pass().number < pass {
+        while self.engine.pass().round < pass {
             let next = self.engine.poll_timeout().expect("something is to come").at;
             self.run_until(next);
         }

@@ -5,10 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use farcast_core::{BitRate, Bitmap, Message as _, Run, Span, Time};
+use farcast_delivery::Offer;
 use farcast_mftp::message::{Data, DeclineReason};
 use farcast_mftp::{
-    Body, ClientId, Message, Offer, Pace, Product, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome,
-    Secret, Sender, SenderConfig, SenderEvent, SenderOutcome, StatusRetry, wire,
+    Body, ClientId, Message, Pace, Product, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, Secret,
+    Sender, SenderConfig, SenderEvent, SenderOutcome, StatusRetry, wire,
 };
 use farcast_testkit::{Departure, Handle, Host, Link, Log, Network, Setup};
 

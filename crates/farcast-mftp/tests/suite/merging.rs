@@ -32,7 +32,7 @@ fn said(random: &mut RandomStream, sender: &Alone) -> (u32, u32, Vec<Vec<u32>>) 
     let block = random.below(geometry.blocks().into()) as u32;
     let len = u64::from(geometry.block_len(block));
     // A pass that never was, once in a while.
-    let pass = random.below(u64::from(sender.engine.pass().number) + 2) as u32;
+    let pass = random.below(u64::from(sender.engine.pass().round) + 2) as u32;
     let missing = |random: &mut RandomStream| {
         let dtus: BTreeSet<u32> = (0..=random.below(4)).map(|_| random.below(len) as u32).collect();
         dtus.into_iter().collect()
@@ -73,7 +73,7 @@ fn merged_naks_do_what_single_ones_do() {
         merged.run_until(end);
         assert_eq!(single.sent, merged.sent, "seed {seed}");
         assert_eq!(single.told, merged.told, "seed {seed}");
-        passes += single.engine.pass().number;
+        passes += single.engine.pass().round;
     }
     // The sessions were worth comparing.
     assert!(taken > 3000 && refused > 500 && passes > 1000, "{taken} {refused} {passes}");

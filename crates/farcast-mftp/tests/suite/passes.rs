@@ -282,7 +282,7 @@ fn data_keeps_to_the_rate() {
         let mut session = Session::new("rate", Setup::plain(2), config, 3, link).run();
         session.assert_complete();
         let log = session.net.take_log();
-        let (first, last) = (begin_of(&log, 1), begin_of_block_end(&log, session.engine().pass().number));
+        let (first, last) = (begin_of(&log, 1), begin_of_block_end(&log, session.engine().pass().round));
         let own: Vec<_> =
             log.departures.into_iter().filter(|d| d.from == 0 && d.at >= first && d.at <= last).collect();
         let rate = farcast_core::BitRate::from_bps(kbps * 1000).expect("positive");

@@ -320,7 +320,7 @@ fn forged_naks_of_an_unlimited_group_have_an_end() {
         let sender = session.sender;
         session.net.at(at(secs(second)), sender, move |engine: &mut Sender, now| {
             // It answers whatever pass is at hand.
-            let nak = Nak { pass: engine.pass().number, ..nak };
+            let nak = Nak { pass: engine.pass().round, ..nak };
             let _ = engine.handle(
                 now,
                 &Arrival::new(receiver_address(7), server()),

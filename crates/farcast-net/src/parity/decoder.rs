@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farcast_core::Run;
+use farcast_delivery::Geometry;
 use farcast_fec::{BlockCode, ParitySymbol};
 use farcast_files::{Happening, Incoming};
-use farcast_mftp::Geometry;
 
 use super::code;
 use crate::error::NetError;

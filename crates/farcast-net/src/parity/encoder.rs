@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use farcast_core::Run;
+use farcast_delivery::Geometry;
 use farcast_fec::{BlockCode, Field};
 use farcast_files::Outgoing;
-use farcast_mftp::Geometry;
 
 use super::{CodingThread, code};
 use crate::error::NetError;

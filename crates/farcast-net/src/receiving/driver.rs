@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::engine::Engine;
 use farcast_core::{Span, Time};
-use farcast_mftp::{Offer, Receiver, ReceiverEvent, wire};
+use farcast_delivery::Offer;
+use farcast_mftp::{Receiver, ReceiverEvent, wire};
 
 use super::hearing::Filling;
 use super::nap::Nap;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use farcast_core::{Bitmap, Run, Time};
+use farcast_delivery::Offer;
 use farcast_files::StoreError;
+use farcast_mftp::ReceiverOutcome;
 use farcast_mftp::message::{DeclineReason, cancel};
-use farcast_mftp::{Offer, ReceiverOutcome};
 
 use super::driver::{Driver, Due};
 use super::nap::Nap;
@@ -31,9 +32,9 @@ impl Driver<'_> {
         if offer.id.is_none() {
             return self.engine.decline(DeclineReason::UnwantedType);
         }
-        if offer.private.is_multicast()
-            && offer.private != self.options.from.ip()
-            && let Err(error) = self.ears.join(offer.private)
+        if offer.group.is_multicast()
+            && offer.group != self.options.from.ip()
+            && let Err(error) = self.ears.join(offer.group)
         {
             return self.refuse(offer, error, DeclineReason::System);
         }

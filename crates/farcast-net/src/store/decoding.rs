@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use farcast_core::Run;
+use farcast_delivery::Geometry;
 use farcast_files::Happening;
-use farcast_mftp::Geometry;
 
 use super::Reply;
 use super::room::Retry;

@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 
 use farcast_core::{Bitmap, Span, Time};
+use farcast_delivery::Offer;
 use farcast_files::{Options, StoreError};
-use farcast_mftp::Offer;
 
 use super::worker::{Answer, Worker};
 use super::{Arena, Reply, Step};

@@ -9,10 +9,10 @@ use std::time::{Duration, SystemTime};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 use farcast_core::{Bitmap, Span};
+use farcast_delivery::Offer;
 use farcast_files::{
     Checkpoint, EntryKind, Happening, Incoming, Manifest, Options, ProductId, Quota, StoreError, partials,
 };
-use farcast_mftp::Offer;
 
 use super::decoding::Decoding;
 use super::room::{NoRoom, Retry};

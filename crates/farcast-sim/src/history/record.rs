@@ -1,7 +1,8 @@
 //! What a history comes to.
 
 use farcast_core::Time;
-use farcast_mftp::{Phase, SenderOutcome};
+use farcast_delivery::Phase;
+use farcast_mftp::SenderOutcome;
 
 use super::{Interval, Point};
 use crate::star::NakFate;

@@ -3,7 +3,8 @@
 use farcast_core::engine::{Arrival, Engine, Message as _, Transmit};
 use farcast_core::stage::Frame;
 use farcast_core::{Among, Bitmap, Losses, Span, Time};
-use farcast_mftp::population::{Channel, Voice};
+use farcast_delivery::{Channel, Feedback};
+use farcast_mftp::message::Naks;
 use farcast_mftp::{Body, Message, Population, Receiver, ReceiverEvent};
 
 /// A receiver with an engine of its own.
@@ -41,7 +42,7 @@ pub struct Group {
 }
 
 /// What a group says: when, and which receiver of the group, or merged.
-pub(super) type Said = (Time, Voice);
+pub(super) type Said = (Time, Feedback<Message, Naks>);
 
 impl Group {
     /// The number of the group's first receiver.
@@ -93,7 +94,7 @@ impl Group {
                 let (overhead, data_only) = (frame.overhead, *data_only);
                 let mut channel = Channel { losses: losses.as_mut(), overhead, data_only, merged };
                 let taken = population.handle(now, from, &frame.message, Time::NEVER, &mut channel);
-                said.extend(std::iter::from_fn(|| population.poll_voice()));
+                said.extend(std::iter::from_fn(|| population.poll_feedback()));
                 taken
             }
             Kind::Engines(stations) => {
@@ -130,7 +131,7 @@ impl Group {
         match &mut self.kind {
             Kind::Population { population, .. } => {
                 population.handle_timeout(now);
-                said.extend(std::iter::from_fn(|| population.poll_voice()));
+                said.extend(std::iter::from_fn(|| population.poll_feedback()));
             }
             Kind::Engines(stations) => stations[station].wake_up(now, station as u32, said),
         }
@@ -167,7 +168,7 @@ impl Station {
                 }
             } else if let Some(transmit) = self.engine.poll_transmit(now, Time::NEVER) {
                 let transmit: Transmit<Message> = transmit;
-                said.push((now, Voice::Each { receiver: n, transmit }));
+                said.push((now, Feedback::Each { receiver: n, transmit }));
             } else {
                 return;
             }

@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use farcast_core::Time;
 use farcast_core::stage::Frame;
-use farcast_mftp::{Message, Phase, SenderEvent};
+use farcast_delivery::Phase;
+use farcast_mftp::{Message, SenderEvent};
 
 use crate::traffic::{End, FlowMessage};
 

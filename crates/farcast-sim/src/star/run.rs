@@ -1,7 +1,7 @@
 //! Virtual time: what happens next, and to whom.
 
 use farcast_core::Time;
-use farcast_mftp::Phase;
+use farcast_delivery::Phase;
 
 use super::pulse::{EVERY, Pulse};
 use super::{Event, Group, Packet, Star, Tally};

@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine, Transmit};
 use farcast_core::stage::Frame;
+use farcast_delivery::Feedback;
 use farcast_mftp::message::Naks;
-use farcast_mftp::population::Voice;
 use farcast_mftp::{Body, Message, Sender, SenderEvent};
 
 use super::group::{Kind, Said};
@@ -153,12 +153,12 @@ impl Star<'_> {
     fn say(&mut self, group: usize, said: &mut Vec<Said>) {
         for (at, voice) in said.drain(..) {
             match voice {
-                Voice::Naks(naks) => {
+                Feedback::Merged(naks) => {
                     if let Some(delay) = self.back.delay {
                         self.queue.push(at + delay, Event::Merged(naks));
                     }
                 }
-                Voice::Each { receiver, transmit } => {
+                Feedback::Each { receiver, transmit } => {
                     let receiver = self.groups[group].first + receiver;
                     let frame = Frame::new(transmit.message, self.overhead);
                     self.queue.push(at, Event::Answer { receiver, frame });
@@ -228,7 +228,7 @@ impl Star<'_> {
 
     /// The sender's pass, and what NAKs have made it schedule so far.
     fn standing(&self) -> (u32, u64) {
-        self.sender.as_ref().map_or((0, 0), |sender| (sender.pass().number, sender.stats().scheduled))
+        self.sender.as_ref().map_or((0, 0), |sender| (sender.pass().round, sender.stats().scheduled))
     }
 
     /// Notes what became of NAKs that the sender took or not; `before` is where it stood, for a NAK may begin a pass.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use farcast_core::stage::Frame;
 use farcast_core::{Span, Time};
-use farcast_mftp::{Body, Message, Phase, SenderEvent};
+use farcast_delivery::Phase;
+use farcast_mftp::{Body, Message, SenderEvent};
 use farcast_sim::history::{History, HistoryConfig, Point, Record, WaitFor, total};
 use farcast_sim::star::{NakFate, Observer};
 

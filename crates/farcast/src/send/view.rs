@@ -3,11 +3,10 @@
 use std::net::SocketAddr;
 
 use farcast_core::{Span, Time};
+use farcast_delivery::{Phase, RoundProgress};
 use farcast_files::Outgoing;
 use farcast_mftp::message::cancel;
-use farcast_mftp::{
-    ClientId, Member, MemberState, PassProgress, Phase, Sender, SenderEvent, SenderOutcome,
-};
+use farcast_mftp::{ClientId, Member, MemberState, Sender, SenderEvent, SenderOutcome};
 use farcast_net::{SendNotice, SendReport};
 use serde_json::{Value, json};
 
@@ -355,7 +354,7 @@ fn bar(
     began: Option<Time>,
     files: &[(String, u64)],
 ) -> (String, String, (u64, u64)) {
-    let PassProgress { number: pass, sent, dtus: total } = sender.pass();
+    let RoundProgress { round: pass, sent, segments: total } = sender.pass();
     match sender.phase() {
         Phase::Announcing => {
             let registered = sender.members().filter(|(_, m)| m.is_active()).count();
@@ -407,7 +406,7 @@ fn receiver_lines(now: Time, sender: &Sender, began: Option<Time>, size: u64) ->
 
 /// The same for programs.
 fn progress_fields(now: Time, sender: &Sender, began: Option<Time>) -> Value {
-    let PassProgress { number: pass, sent, dtus: total } = sender.pass();
+    let RoundProgress { round: pass, sent, segments: total } = sender.pass();
     let members = sender.members().map(|(id, member)| {
         json!({
             "receiver": member.label,

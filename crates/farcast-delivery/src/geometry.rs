@@ -1,15 +1,33 @@
-//! How a product is cut into blocks of DTUs (draft §4).
+//! How an object is cut into blocks of segments.
 
 use farcast_core::Run;
 
-use crate::error::ConfigError;
-
-/// The most DTUs that a product may have: a bitmap of them takes 128 MiB.
+/// The most segments that an object may have: a bitmap of them takes 128 MiB.
 pub const MAX_SEGMENTS: u32 = 1 << 30;
 
-/// A product of `size` bytes, cut into segments (DTUs) of `dtu_size` bytes and blocks of `block_size` DTUs.
+/// Numbers by which an object cannot be cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GeometryError {
+    /// A segment must carry 1 to 65,000 bytes.
+    #[error("a DTU of {0} bytes: it must carry 1 to 65000 bytes")]
+    DtuSize(u32),
+    /// A block must have 1 to 2^30 segments.
+    #[error("a block of {0} DTUs: it must have 1 to 2^30")]
+    BlockSize(u32),
+    /// The object has no segment, or too many.
+    #[error("a product of {size} bytes in DTUs of {dtu_size} bytes: it must have 1 to 2^30 DTUs")]
+    ProductSize {
+        /// Bytes of the object.
+        size: u64,
+        /// Bytes of a segment.
+        dtu_size: u32,
+    },
+}
+
+/// An object of `size` bytes, cut into segments (DTUs) of `dtu_size` bytes and blocks of `block_size` segments.
 ///
-/// A segment is a DTU counted through the whole product. Only the last DTU may be short, and only the last block.
+/// Segments are counted through the whole object. Only the last may be short, and only the last block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     size: u64,
@@ -23,13 +41,13 @@ impl Geometry {
     ///
     /// # Errors
     /// If one of them is 0, a DTU passes 65,000 bytes, or there are more than [`MAX_SEGMENTS`].
-    pub fn new(size: u64, dtu_size: u32, block_size: u32) -> Result<Self, ConfigError> {
+    pub fn new(size: u64, dtu_size: u32, block_size: u32) -> Result<Self, GeometryError> {
         let dtu = u16::try_from(dtu_size)
             .ok()
             .filter(|&n| (1..=65_000).contains(&n))
-            .ok_or(ConfigError::DtuSize(dtu_size))?;
+            .ok_or(GeometryError::DtuSize(dtu_size))?;
         if block_size == 0 || block_size > MAX_SEGMENTS {
-            return Err(ConfigError::BlockSize(block_size));
+            return Err(GeometryError::BlockSize(block_size));
         }
         let segments = size.div_ceil(u64::from(dtu));
         let fits = u32::try_from(segments).ok().filter(|&n| (1..=MAX_SEGMENTS).contains(&n));
@@ -37,7 +55,7 @@ impl Geometry {
             size,
             dtu_size: dtu,
             block_size,
-            segments: fits.ok_or(ConfigError::ProductSize { size, dtu_size })?,
+            segments: fits.ok_or(GeometryError::ProductSize { size, dtu_size })?,
         })
     }
 

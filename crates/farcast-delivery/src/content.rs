@@ -1,0 +1,58 @@
+//! What of an object a message carries.
+
+use farcast_core::{Message, Run};
+
+/// What follows behind a message's header in its datagrams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// Nothing: the message is all header.
+    None,
+    /// Segments of an object, counted in their block.
+    Source {
+        /// The object, counted in its session.
+        object: u32,
+        /// The block.
+        block: u32,
+        /// Which of its segments: one in each datagram.
+        segments: Run,
+    },
+    /// Parity symbols of a block.
+    Parity {
+        /// The object, counted in its session.
+        object: u32,
+        /// The block.
+        block: u32,
+        /// Which symbols: one in each datagram.
+        symbols: Run,
+    },
+}
+
+impl Content {
+    /// Whether anything follows the header.
+    pub const fn is_some(self) -> bool {
+        !matches!(self, Self::None)
+    }
+}
+
+/// A message of a protocol that delivers objects.
+pub trait Delivery: Message {
+    /// What it carries.
+    fn content(&self) -> Content;
+
+    /// Octets of content in datagram `segment`, without padding; 0 where it carries none.
+    fn payload_len(&self, segment: u32) -> usize;
+
+    /// Makes `next`, which came directly behind it, part of this run, if it is its next datagram; whether it is.
+    fn join(&mut self, next: &Self) -> bool;
+
+    /// Whether it may come to a receiver's own address: what a sender says to one receiver. All else comes to the group,
+    /// where everybody hears it, or not at all.
+    fn is_for_one(&self) -> bool;
+
+    /// Whether its sender waits for the answer with something else to send.
+    fn is_urgent(&self) -> bool;
+
+    /// Whether it only makes receivers known: an announcement, or a registration. Where the set-up is given, these pass
+    /// no link.
+    fn is_set_up(&self) -> bool;
+}

@@ -1,0 +1,49 @@
+//! The seam: what a protocol that delivers objects to many receivers is to those who drive it.
+//!
+//! A protocol is one crate of [engines](farcast_core::Engine) that implements the traits here; the network driver, the
+//! simulator and the files know these traits and no protocol. Who drives it is monomorphic over [`Protocol`], so the seam costs
+//! nothing at run time. A protocol keeps events of its own, as rich as it likes; the seam asks what they mean
+//! ([`SenderEngine::milestone`], [`ReceiverEngine::request`]).
+//!
+//! | file | what |
+//! |---|---|
+//! | `protocol.rs` | [`Protocol`]: what belongs together |
+//! | `content.rs` | what of an object a message carries |
+//! | `codec.rs` | messages as bytes |
+//! | `sender.rs` | what is asked of a sender's engine |
+//! | `receiver.rs` | what a receiver's engine asks of its owner, and what that answers |
+//! | `population.rs` | many like receivers as one |
+//! | `geometry.rs` | how an object is cut |
+//!
+//! # Who asks whom
+//!
+//! ```text
+//! sender's owner:    open, start, abort, moved -> SenderEngine -> Milestone
+//!                    reads what Content names of the object into each datagram
+//! receiver's owner:  ReceiverEngine -> Request (open, store, parity, decode, compare, verify)
+//!                    -> Answer -> ReceiverEngine
+//! ```
+//!
+//! A receiver reports that it has everything only after its owner has answered [`Answer::Verified`].
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod codec;
+mod content;
+mod geometry;
+mod population;
+mod protocol;
+mod receiver;
+mod sender;
+
+pub use codec::{Codec, Packet};
+pub use content::{Content, Delivery};
+pub use geometry::{Geometry, GeometryError, MAX_SEGMENTS};
+pub use population::{Channel, Feedback, FeedbackCounts, Population};
+pub use protocol::{Merged, Protocol};
+pub use receiver::{Answer, Cause, Decline, Offer, Outcome, Received, ReceiverEngine, Request};
+pub use sender::{Asked, Figure, Milestone, NakFate, Phase, RoundProgress, Routes, SenderEngine};

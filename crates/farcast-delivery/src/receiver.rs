@@ -1,0 +1,199 @@
+//! What a receiver's engine asks of its owner, and what that answers.
+
+use alloc::string::String;
+use core::fmt;
+use core::net::{IpAddr, SocketAddr};
+
+use farcast_core::engine::{Engine, RejectCounts};
+use farcast_core::{Bitmap, Run, Time};
+
+use crate::geometry::Geometry;
+
+/// What a sender offers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// Where it sends from.
+    pub sender: SocketAddr,
+    /// By what it tells this delivery from its others.
+    pub session: u32,
+    /// The group that carries content.
+    pub group: IpAddr,
+    /// What the object is called.
+    pub name: String,
+    /// The digest that commits to it; absent from a sender that is not farcast.
+    pub id: Option<[u8; 32]>,
+    /// How it is cut.
+    pub geometry: Geometry,
+    /// Parity symbols that a block may have.
+    pub parity_symbols: u32,
+    /// Whether an object that is there already is replaced.
+    pub overwrite: bool,
+    /// The sender's rate in bit/s; `u32::MAX` where it is not limited.
+    pub rate_bps: u32,
+}
+
+/// Why an owner turns down what is offered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Decline {
+    /// There is no room for it.
+    Disk,
+    /// Something in the system.
+    System,
+    /// It is there, and must not be overwritten.
+    AlreadyHave,
+    /// It does not say what it is.
+    Unwanted,
+}
+
+/// Why an owner ends a delivery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// Who uses it wishes so.
+    Application,
+    /// Something in the system.
+    System,
+    /// What is sent has changed at its source.
+    SourceChanged,
+}
+
+/// What an event of a receiver asks of its owner. `offset` counts from the first datagram of the message just handled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Request<'a> {
+    /// Look what is there of it, and answer with [`Answer::Open`], [`Answer::OpenEarlier`] or [`Answer::Declined`].
+    Open(&'a Offer),
+    /// Store these segments, which are counted through the object.
+    Store {
+        /// The object.
+        object: u32,
+        /// Its segments.
+        segments: Run,
+        /// Where in the message they begin.
+        offset: u32,
+    },
+    /// Keep these parity symbols.
+    Parity {
+        /// The object.
+        object: u32,
+        /// The block.
+        block: u32,
+        /// Its symbols.
+        symbols: Run,
+        /// Where in the message they begin.
+        offset: u32,
+    },
+    /// Rebuild what is missing of a block from its parity, store it, and answer with [`Answer::Decoded`].
+    Decode {
+        /// The object.
+        object: u32,
+        /// The block.
+        block: u32,
+    },
+    /// Compare what is there of older versions, and answer with [`Answer::Compared`].
+    Compare,
+    /// Every segment is stored: verify, give the files their names, and answer with [`Answer::Verified`] or
+    /// [`Answer::Failed`].
+    Verify,
+    /// It is over; the receiver listens for the next one.
+    Ended(Outcome),
+}
+
+/// How a delivery ended for a receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The object is complete and verified since this instant.
+    Complete(Time),
+    /// The sender gave up because the object has changed at its source: what there is of it can never be completed.
+    SourceChanged,
+    /// The sender refused this receiver, because another has its identity.
+    Collision,
+    /// Nothing was agreed, or the sender fell silent: it may go on another time.
+    Lost,
+    /// All else.
+    Failed,
+}
+
+/// What an owner answers, or tells unasked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// It takes part, with these segments; a bitmap of another length counts as empty.
+    Open(Bitmap),
+    /// The same, with something that may be an older version of the object: it is compared. Whether the list of what the
+    /// object consists of is known already.
+    OpenEarlier(Bitmap, bool),
+    /// It stays out.
+    Declined(Decline),
+    /// The list of what the object consists of takes so many segments.
+    ListIs(u32),
+    /// The list is known.
+    Listed,
+    /// These segments are there besides.
+    Held(Bitmap),
+    /// What is there was compared: these segments are there now.
+    Compared(Bitmap),
+    /// These segments have to come again.
+    Lost(Run),
+    /// A block was rebuilt, or could not be.
+    Decoded {
+        /// The block.
+        block: u32,
+        /// Whether all of it is there.
+        rebuilt: bool,
+    },
+    /// Everything is verified and has its final name.
+    Verified,
+    /// It cannot be received: why, and in words for the sender.
+    Failed(Cause, Option<String>),
+}
+
+/// What has come, for reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Received {
+    /// Segments that were new.
+    pub segments: u64,
+    /// Parity symbols that were new.
+    pub parity: u64,
+    /// Segments and symbols that brought nothing new.
+    pub duplicates: u64,
+    /// Requests for repair that were sent.
+    pub naks: u64,
+    /// Segments that they asked for, in all.
+    pub asked: u64,
+}
+
+/// An engine that receives one delivery after the other.
+pub trait ReceiverEngine: Engine {
+    /// What `event` asks for, if it asks for anything.
+    fn request(event: &Self::Event) -> Option<Request<'_>>;
+
+    /// Takes what its owner answers.
+    fn answer(&mut self, now: Time, answer: Answer);
+
+    /// Leaves the delivery at hand, on the owner's demand.
+    fn stop(&mut self, now: Time);
+
+    /// Its address is another one now.
+    fn moved(&mut self, now: Time);
+
+    /// Whether a delivery is at hand, or one that was left has yet to be told so.
+    fn is_busy(&self) -> bool;
+
+    /// The segments that have come, while a delivery is at hand.
+    fn have(&self) -> Option<&Bitmap>;
+
+    /// What has come of the delivery at hand, or of the last one.
+    fn received(&self) -> Received;
+
+    /// Messages turned down, by reason.
+    fn rejects(&self) -> &RejectCounts;
+}
+
+impl fmt::Display for Decline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Disk => "not enough disk space",
+            Self::System => "a problem of its system",
+            Self::AlreadyHave => "it has the product and keeps what it has",
+            Self::Unwanted => "not interested in this type",
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! What is asked of a sender's engine.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::net::SocketAddr;
+
+use farcast_core::engine::{Engine, Reject};
+use farcast_core::{Run, Time};
+
+use crate::geometry::Geometry;
+use crate::receiver::Cause;
+
+/// Where a delivery stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// Made, not yet started.
+    Idle,
+    /// Announcing, until enough receivers are known.
+    Announcing,
+    /// Receivers join the group that data goes to.
+    Joining,
+    /// Sending.
+    Sending,
+    /// Everything scheduled has been sent; answers are awaited.
+    Waiting,
+    /// Confirming.
+    Completing,
+    /// Telling everyone that it is off.
+    Aborting,
+    /// Over.
+    Ended,
+}
+
+/// Between which addresses a delivery goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Routes {
+    /// Where what the sender says comes from.
+    pub source: SocketAddr,
+    /// Where announcements go.
+    pub announcements: SocketAddr,
+    /// Where content goes.
+    pub content: SocketAddr,
+    /// Where answers go.
+    pub answers: SocketAddr,
+}
+
+/// How far a round of sending has come: a pass, a carousel's turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RoundProgress {
+    /// Which one, from 1; 0 before content.
+    pub round: u32,
+    /// Segments that have left in it.
+    pub sent: u32,
+    /// Segments that it sends in all, as far as is known.
+    pub segments: u32,
+}
+
+/// What became of a request for repair at the sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NakFate {
+    /// It made the sender schedule something.
+    Used,
+    /// It asked for nothing that was not scheduled or sent already.
+    Known,
+    /// It answers an earlier round than the last.
+    Late,
+}
+
+/// A request for repair, or several merged, that the sender has heard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// The round that it answers.
+    pub round: u32,
+    /// How many requests they are.
+    pub count: u64,
+    /// What became of them.
+    pub fate: NakFate,
+}
+
+/// What an event of a sender means to who drives it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Milestone {
+    /// Content begins to leave as it was planned.
+    Began,
+    /// A round of sending begins.
+    Round {
+        /// Its number, from 1.
+        round: u32,
+        /// Segments scheduled for it so far.
+        segments: u32,
+    },
+    /// Everyone has everything, has left or was given up; what follows only confirms.
+    Delivered,
+    /// It is over. Whether nobody was there to receive it.
+    Ended {
+        /// Nobody was there.
+        alone: bool,
+    },
+}
+
+/// A figure by which a protocol reports itself: a name in lower case with its unit at the end (`naks_sent`, `wait_s`), and
+/// its value.
+pub type Figure = (&'static str, f64);
+
+/// An engine that sends one delivery.
+pub trait SenderEngine: Engine {
+    /// The answers of many receivers at one instant as one; `core::convert::Infallible` where there is no such thing.
+    type Merged: Clone + fmt::Debug + 'static;
+
+    /// Begins, at `now`.
+    fn open(&mut self, now: Time);
+
+    /// Begins to send content with whoever is known, on the owner's demand.
+    fn start(&mut self, now: Time);
+
+    /// Gives up, and tells receivers why.
+    fn abort(&mut self, now: Time, cause: Cause, text: Option<String>);
+
+    /// Sends from `source` from now on: its address before is gone.
+    fn moved(&mut self, now: Time, source: SocketAddr);
+
+    /// Between whom it goes.
+    fn routes(&self) -> Routes;
+
+    /// How the object is cut.
+    fn geometry(&self) -> &Geometry;
+
+    /// Where it stands.
+    fn phase(&self) -> Phase;
+
+    /// How far the round at hand has come.
+    fn progress(&self) -> RoundProgress;
+
+    /// Segments sent in each round, parity included.
+    fn sent_per_round(&self) -> &[u64];
+
+    /// What `event` means.
+    fn milestone(event: &Self::Event) -> Option<Milestone>;
+
+    /// What the message handled last asked for, if it was a request for repair.
+    fn asked(&self) -> Option<Asked>;
+
+    /// The time before which it sends nothing but what is settled, whatever a receiver may answer.
+    fn quiet_until(&self) -> Time;
+
+    /// Parity symbols that are probably sent soon, by block, the first of them first.
+    fn parity_ahead(&self) -> [Option<(u32, Run)>; 2];
+
+    /// Whether answers that arrive at one instant may be merged without changing anything.
+    fn may_merge(&self) -> bool {
+        false
+    }
+
+    /// Takes merged answers, of which the last arrives at `now`.
+    ///
+    /// # Errors
+    /// As of one of them; [`Reject::Unexpected`] where they may not be merged.
+    fn handle_merged(&mut self, now: Time, merged: &Self::Merged) -> Result<(), Reject>;
+
+    /// What it reports of itself besides.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+}

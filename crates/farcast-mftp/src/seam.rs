@@ -1,0 +1,309 @@
+//! MFTP behind the seam: what drives it knows [`farcast_delivery`] and not MFTP.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use farcast_core::engine::{Arrival, Reject, RejectCounts};
+use farcast_core::{Bitmap, Run, Time};
+use farcast_delivery::{
+    Answer, Asked, Cause, Channel, Content, Decline, Delivery, FeedbackCounts, Geometry, Milestone, Outcome,
+    Packet, Phase, Protocol, Received, ReceiverEngine, Request, RoundProgress, Routes, SenderEngine,
+};
+
+use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
+use crate::message::{Body, DataKind, DeclineReason, Message, Naks, StatusType, cancel};
+use crate::population::{Feedback, Population};
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::wire;
+
+/// MFTP.
+#[derive(Clone, Copy, Debug)]
+pub enum Mftp {}
+
+impl Protocol for Mftp {
+    type Message = Message;
+    type Sender = Sender;
+    type Receiver = Receiver;
+    type Population = Population;
+    type Codec = Codec;
+
+    const NAME: &'static str = "mftp";
+}
+
+/// MFTP's messages as bytes ([`wire`]).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Codec;
+
+impl farcast_delivery::Codec for Codec {
+    type Message = Message;
+    type Error = wire::DecodeError;
+
+    fn header_len(&self) -> usize {
+        wire::DATA_HEADER_LEN
+    }
+
+    fn datagram_len(&self, payload: usize) -> usize {
+        wire::data_len(payload)
+    }
+
+    fn encode(&self, message: &Message, segment: u32, out: &mut Vec<u8>) {
+        wire::encode(message, segment, out);
+    }
+
+    fn decode(&self, datagram: &[u8]) -> Result<Packet<Message>, wire::DecodeError> {
+        wire::decode(datagram)
+    }
+}
+
+impl Delivery for Message {
+    fn content(&self) -> Content {
+        let Body::Data(data) = &self.body else { return Content::None };
+        let (object, block) = (0, data.block);
+        match data.kind {
+            DataKind::Source => Content::Source { object, block, segments: data.dtus },
+            DataKind::Parity => Content::Parity { object, block, symbols: data.dtus },
+        }
+    }
+
+    fn payload_len(&self, segment: u32) -> usize {
+        match &self.body {
+            Body::Data(data) => data.payload_len(segment),
+            _ => 0,
+        }
+    }
+
+    fn join(&mut self, next: &Self) -> bool {
+        let (Body::Data(run), Body::Data(data)) = (&mut self.body, &next.body) else { return false };
+        if self.transmission != next.transmission || !run.continues(data) {
+            return false;
+        }
+        let Some(dtus) = Run::new(run.dtus.first(), run.dtus.count() + 1) else { return false };
+        (run.dtus, run.last_len) = (dtus, data.last_len);
+        true
+    }
+
+    fn is_for_one(&self) -> bool {
+        matches!(
+            self.body,
+            Body::Abort(_)
+                | Body::Grant(_)
+                | Body::Echo(_)
+                | Body::EchoResponse(_)
+                | Body::Join(_)
+                | Body::Leave(_)
+        )
+    }
+
+    fn is_urgent(&self) -> bool {
+        matches!(&self.body, Body::StatusRequest(request) if request.status == StatusType::All)
+    }
+
+    fn is_set_up(&self) -> bool {
+        matches!(self.body, Body::Announce(_) | Body::Registration(_))
+    }
+}
+
+impl SenderEngine for Sender {
+    type Merged = Naks;
+
+    fn open(&mut self, now: Time) {
+        Self::open(self, now);
+    }
+
+    fn start(&mut self, now: Time) {
+        Self::start(self, now);
+    }
+
+    fn abort(&mut self, now: Time, cause: Cause, text: Option<String>) {
+        let reason = match cause {
+            Cause::Application => cancel::ABORT_APPLICATION,
+            Cause::System => cancel::ABORT_SYSTEM,
+            Cause::SourceChanged => cancel::ABORT_SOURCE_CHANGED,
+        };
+        Self::abort(self, now, reason, text);
+    }
+
+    fn moved(&mut self, now: Time, source: SocketAddr) {
+        Self::moved(self, now, source);
+    }
+
+    fn routes(&self) -> Routes {
+        let config = self.config();
+        Routes {
+            source: config.server,
+            announcements: config.public,
+            content: config.private,
+            answers: config.response,
+        }
+    }
+
+    fn geometry(&self) -> &Geometry {
+        Self::geometry(self)
+    }
+
+    fn phase(&self) -> Phase {
+        Self::phase(self)
+    }
+
+    fn progress(&self) -> RoundProgress {
+        self.pass()
+    }
+
+    fn sent_per_round(&self) -> &[u64] {
+        &self.stats().dtus_per_pass
+    }
+
+    fn milestone(event: &SenderEvent) -> Option<Milestone> {
+        Some(match *event {
+            SenderEvent::Started { .. } => Milestone::Began,
+            SenderEvent::Pass { pass, dtus } => Milestone::Round { round: pass, segments: dtus },
+            SenderEvent::Delivered => Milestone::Delivered,
+            SenderEvent::Ended(ref outcome) => {
+                Milestone::Ended { alone: *outcome == SenderOutcome::NoReceivers }
+            }
+            _ => return None,
+        })
+    }
+
+    fn asked(&self) -> Option<Asked> {
+        Self::asked(self)
+    }
+
+    fn quiet_until(&self) -> Time {
+        Self::quiet_until(self)
+    }
+
+    fn parity_ahead(&self) -> [Option<(u32, Run)>; 2] {
+        Self::parity_ahead(self)
+    }
+
+    fn may_merge(&self) -> bool {
+        Self::may_merge(self)
+    }
+
+    fn handle_merged(&mut self, now: Time, naks: &Naks) -> Result<(), Reject> {
+        self.handle_naks(now, naks)
+    }
+}
+
+impl ReceiverEngine for Receiver {
+    fn request(event: &ReceiverEvent) -> Option<Request<'_>> {
+        let object = 0;
+        Some(match *event {
+            ReceiverEvent::Offered(ref offer) => Request::Open(offer),
+            ReceiverEvent::Store { segments, offset } => Request::Store { object, segments, offset },
+            ReceiverEvent::StoreParity { block, symbols, offset } => {
+                Request::Parity { object, block, symbols, offset }
+            }
+            ReceiverEvent::Decode { block } => Request::Decode { object, block },
+            ReceiverEvent::Compare => Request::Compare,
+            ReceiverEvent::Complete => Request::Verify,
+            ReceiverEvent::Ended(ref outcome) => Request::Ended(match *outcome {
+                ReceiverOutcome::Complete { at, .. } => Outcome::Complete(at),
+                ReceiverOutcome::Aborted { reason: cancel::ABORT_SOURCE_CHANGED, .. } => {
+                    Outcome::SourceChanged
+                }
+                ReceiverOutcome::Aborted { reason: cancel::ABORT_COLLISION, .. } => Outcome::Collision,
+                ReceiverOutcome::SenderLost | ReceiverOutcome::NotAccepted => Outcome::Lost,
+                _ => Outcome::Failed,
+            }),
+            _ => return None,
+        })
+    }
+
+    fn answer(&mut self, now: Time, answer: Answer) {
+        match answer {
+            Answer::Open(held) => self.accept(now, held),
+            Answer::OpenEarlier(held, listed) => self.accept_comparing(now, held, listed),
+            Answer::Declined(why) => self.decline(match why {
+                Decline::Disk => DeclineReason::Disk,
+                Decline::System => DeclineReason::System,
+                Decline::AlreadyHave => DeclineReason::AlreadyHave,
+                Decline::Unwanted => DeclineReason::UnwantedType,
+            }),
+            Answer::ListIs(segments) => self.list_is(segments),
+            Answer::Listed => self.listed(),
+            Answer::Held(segments) => self.held(&segments),
+            Answer::Compared(held) => self.compared(now, &held),
+            Answer::Lost(segments) => self.lost(segments),
+            Answer::Decoded { block, rebuilt } => self.decoded(block, rebuilt),
+            Answer::Verified => self.verified(now),
+            Answer::Failed(cause, text) => self.fail(
+                match cause {
+                    Cause::Application => cancel::QUIT_APPLICATION,
+                    Cause::System | Cause::SourceChanged => cancel::QUIT_SYSTEM,
+                },
+                text,
+            ),
+        }
+    }
+
+    fn stop(&mut self, now: Time) {
+        Self::stop(self, now);
+    }
+
+    fn moved(&mut self, now: Time) {
+        Self::moved(self, now);
+    }
+
+    fn is_busy(&self) -> bool {
+        Self::is_busy(self)
+    }
+
+    fn have(&self) -> Option<&Bitmap> {
+        Self::have(self)
+    }
+
+    fn received(&self) -> Received {
+        let stats = self.stats();
+        Received {
+            segments: stats.dtus,
+            parity: stats.parity,
+            duplicates: stats.duplicates,
+            naks: stats.naks,
+            asked: stats.naked_dtus,
+        }
+    }
+
+    fn rejects(&self) -> &RejectCounts {
+        Self::rejects(self)
+    }
+}
+
+impl farcast_delivery::Population for Population {
+    type Message = Message;
+    type Merged = Naks;
+
+    fn handle(
+        &mut self,
+        now: Time,
+        from: &Arrival,
+        message: &Message,
+        before: Time,
+        channel: &mut Channel<'_>,
+    ) -> u32 {
+        Self::handle(self, now, from, message, before, channel)
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        Self::handle_timeout(self, now);
+    }
+
+    fn poll_timeout(&self) -> Time {
+        Self::poll_timeout(self)
+    }
+
+    fn poll_feedback(&mut self) -> Option<(Time, Feedback)> {
+        Self::poll_feedback(self)
+    }
+
+    fn completed(&self) -> &[Time] {
+        Self::completed(self)
+    }
+
+    fn counts(&self) -> &FeedbackCounts {
+        self.stats()
+    }
+}
