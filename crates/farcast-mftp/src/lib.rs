@@ -29,6 +29,7 @@ pub mod proof;
 pub mod receiver;
 mod seam;
 pub mod sender;
+pub mod settings;
 pub mod wire;
 
 pub use config::{
@@ -42,3 +43,4 @@ pub use proof::{Proof, Secret, Token};
 pub use receiver::Receiver;
 pub use seam::{Codec, Mftp};
 pub use sender::{Judgement, Member, MemberState, Neighbourhood, Sender, Survey, Surveyed};
+pub use settings::Settings;

@@ -15,6 +15,7 @@
 mod ftp;
 mod memory;
 mod protocol;
+pub mod settings;
 mod tcp;
 mod traffic;
 
@@ -105,12 +106,32 @@ impl Scenario {
         let mut links = Links::read(&mut top)?;
         let behind = groups.iter().flatten().map(|group| group.delay).max().unwrap_or_default();
         let default_queues = links.default_queues(behind);
-        let transfer = groups.map(|groups| Transfer::read(&mut top, groups, &links, engines)).transpose()?;
+        let transfer = groups.map(|groups| Transfer::read(&mut top, groups, &links)).transpose()?;
         let traffic = traffic::read(&top, traffic, &links)?;
         // What an emulation of the scenario runs is nothing to simulate.
         programs::read(&mut top)?;
         top.finish()?;
         Ok(Self { name, engines, time_limit, transfer, traffic, links, default_queues })
+    }
+
+    /// A transfer as `sender` makes it, to `receivers` receivers over the link that `document` is alone. Addresses and
+    /// identities are the simulator's own. Queues of which the link says nothing get a limit, as where it is emulated.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the link.
+    pub fn over(document: &Document, sender: SenderConfig, receivers: u32) -> Result<Self, DocumentError> {
+        let (links, default_queues) = Links::read_alone(document)?;
+        let protocol = protocol::of_sender(sender, receivers);
+        let groups = vec![Receivers { receivers, delay: Span::ZERO, losses: None }];
+        Ok(Self {
+            name: String::new(),
+            engines: false,
+            time_limit: protocol.sender.transfer_limit + Span::from_secs(3600),
+            transfer: Some(Transfer { groups, protocol }),
+            traffic: Vec::new(),
+            links,
+            default_queues,
+        })
     }
 
     /// What the scenario is called; empty if its file does not say.
@@ -150,6 +171,11 @@ impl Scenario {
         Self { engines: true, ..self }
     }
 
+    /// Whether every receiver is an engine of its own: as wished, or because a population knows nothing of parity.
+    fn has_engines(&self) -> bool {
+        self.engines || self.sender().is_some_and(|sender| sender.parity_symbols > 0)
+    }
+
     /// The world of replication number `replication`, whose random numbers follow from `seed`.
     pub fn star(&self, seed: u64, replication: u64) -> StarConfig {
         let streams = Streams { seed, replication };
@@ -174,13 +200,14 @@ impl Scenario {
 
     fn groups(&self, streams: Streams) -> Vec<GroupConfig> {
         let Some(transfer) = &self.transfer else { return Vec::new() };
+        let engines = self.has_engines();
         let group = |(number, group): (u64, &Receivers)| {
             let stream = streams.of(number, Purpose::Losses);
             let losses = group.losses.as_ref().unwrap_or(&self.links.losses);
             let seed = streams.seed(number, Purpose::Waits);
             GroupConfig {
                 receivers: group.receivers,
-                population: !self.engines,
+                population: !engines,
                 receiver: ReceiverConfig { seed, ..transfer.protocol.receiver.clone() },
                 losses: losses.make(0, group.receivers, stream),
                 delay: group.delay,
@@ -208,12 +235,7 @@ fn way_back(links: &Links, chains: &Chains<Packet>, receivers: u32, streams: Str
 
 impl Transfer {
     /// Reads `[protocol]` for these groups.
-    fn read(
-        top: &mut Reader<'_>,
-        groups: Vec<Receivers>,
-        links: &Links,
-        engines: bool,
-    ) -> Result<Self, DocumentError> {
+    fn read(top: &mut Reader<'_>, groups: Vec<Receivers>, links: &Links) -> Result<Self, DocumentError> {
         let mut protocol = protocol::read(top, &links.forward)?;
         let total: u32 = groups.iter().map(|group| group.receivers).sum();
         if let Group::Closed(invited) = &mut protocol.sender.group {
@@ -231,13 +253,6 @@ impl Transfer {
                 "receivers",
                 "the error vectors have too many losses for so many receivers",
                 format!("at most {MOST_MARKS} in all"),
-            ));
-        }
-        if protocol.sender.parity_symbols > 0 && !engines {
-            return Err(top.refuse(
-                "engines",
-                "parity is simulated with an engine for each receiver",
-                "engines = true",
             ));
         }
         Ok(Self { groups, protocol })

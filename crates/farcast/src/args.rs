@@ -11,7 +11,7 @@ mod receive;
 mod send;
 
 pub(crate) use receive::ReceiveArgs;
-pub(crate) use send::{NakTimingArg, ParityArg, PassWaitArg, SendArgs};
+pub(crate) use send::{NakTimingArg, PassWaitArg, SendArgs};
 
 use crate::model::ModelArgs;
 use crate::partials::PartialsArgs;

@@ -7,17 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use farcast_core::{BitRate, Span, Time};
+use farcast_core::{Span, Time};
 use farcast_files::{Outgoing, SourceError};
 use farcast_mftp::message::cancel;
-use farcast_mftp::{
-    Group, Invited, NakTiming, Pace, PassWait, Product, Sender, SenderConfig, SenderEvent, SenderOutcome,
-    Start, wire,
-};
+use farcast_mftp::settings::{Rate, Settings};
+use farcast_mftp::{Product, Sender, SenderConfig, SenderEvent, SenderOutcome};
 use farcast_net::{NetError, SendNotice, SendOptions, SendReport, SocketOptions, Waited};
 use serde_json::json;
 
-use crate::args::{NakTimingArg, ParityArg, PassWaitArg, RateArg, SendArgs, SocketArgs};
+use crate::args::{SendArgs, SocketArgs};
 use crate::host::{Endpoint, Family, HostError};
 use crate::output::Output;
 use crate::progress::{Progress, size};
@@ -26,33 +24,17 @@ use crate::{Exit, Failure, outputs};
 
 mod advice;
 mod closing;
+mod predict;
+mod settings;
 mod turn;
 mod view;
 
+use settings::configuration;
 use turn::Turn;
 use view::View;
 
-const NO_RATE: &str = "--rate is missing: give what the slowest link on the way carries, such as --rate \"20 Mbit/s\" \
-    for a satellite carrier of 20 Mbit/s (everything above it is lost in its queue), or --rate max on a local network, \
-    where receivers set the pace";
 /// How far ahead of the clock datagrams may leave together, at most.
 const MOST_AHEAD: Span = Span::from_millis(1);
-/// How much sending time a late wake-up may make up for at once: what the burst takes at the rate, within these bounds.
-/// A busy machine takes the processor away for a time slice or more, whose sending time would else be lost for good. Behind
-/// the most, and what leaves ahead, waits 21 ms at a link of the sender's rate: less than any queue that suits the link.
-const CREDIT: (Span, Span) = (Span::from_millis(5), Span::from_millis(20));
-/// Between announcements while data runs.
-const LATE_ANNOUNCE: Span = Span::from_secs(2);
-/// DTUs in a block when receivers set the pace: four and a half full batches, about what a receive buffer as systems have it
-/// holds. The longer it is, the less its losses vary; the cheapest code has room here for parity of a loss of a quarter.
-const WINDOW_BLOCK: u32 = 198;
-/// The window when receivers set the pace, DTUs: 4 MiB or so; receivers with smaller buffers shrink it.
-const WINDOW: u32 = 15 * WINDOW_BLOCK;
-/// The longest block, DTUs: what receivers answer takes no fewer octets in longer ones, and coding takes longer.
-const LONGEST_BLOCK: u32 = 2048;
-
-/// When data begins in an open group, at the latest.
-const OPEN_START: Span = Span::from_secs(3);
 /// For how long data may leave behind the first announcement: longer than registrations take over a satellite, and less than
 /// what makes others take the group for used.
 const EARLY: Span = Span::from_millis(900);
@@ -79,17 +61,20 @@ impl Destination {
 }
 
 pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
-    let pace = args.rate.ok_or_else(|| Failure::usage(NO_RATE))?;
+    let settings = settings::of(args)?;
     let to = Destination::of(args)?;
-    check(args, to, pace)?;
+    check(args, to, &settings)?;
     for path in &args.paths {
         outputs::log_outside(args.output.log.as_deref(), path, "which must not change while it is sent")?;
     }
     let mut output = Output::new(&args.output)?;
     let mut outgoing = scan(args, &mut output)?;
     let name = product_name(args);
+    if let Some(link) = &args.protocol.predict {
+        return predict::predict(args, (to, &settings), &outgoing, link, &mut output);
+    }
     let (start, stop) = (Arc::new(AtomicBool::new(false)), crate::interrupt::interrupted()?);
-    await_network(args, to, &mut output, &stop)?;
+    await_network(args, (to, settings.announce_time), &mut output, &stop)?;
     let mut turn = Turn::new(args, to.private);
     let (_lock, waited) = turn.lock(&mut output, &stop)?;
     if waited {
@@ -102,7 +87,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     announce_plan(args, to, &outgoing, &name, &output);
     loop {
         let mut view = View::new(&mut output, args, to.private, name.clone(), &outgoing);
-        let mut report = transmit(args, (to, pace), outgoing, &name, (&start, &stop), &mut view)?;
+        let mut report = transmit(args, (to, &settings), outgoing, &name, (&start, &stop), &mut view)?;
         let SenderOutcome::GroupInUse { by, transmission } = report.outcome else {
             return view.close(&report);
         };
@@ -114,7 +99,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
                 return view.close(&report);
             }
         }
-        await_network(args, to, &mut output, &stop)?;
+        await_network(args, (to, settings.announce_time), &mut output, &stop)?;
         outgoing = scan(args, &mut output)?;
     }
 }
@@ -122,7 +107,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
 /// Sends it once.
 fn transmit(
     args: &SendArgs,
-    (to, pace): (Destination, RateArg),
+    (to, settings): (Destination, &Settings),
     outgoing: Outgoing,
     name: &str,
     (start, stop): (&AtomicBool, &AtomicBool),
@@ -133,7 +118,7 @@ fn transmit(
         public: to.public,
         private: to.private,
         socket: socket_options(&args.socket),
-        burst: burst(args, pace),
+        burst: burst(settings),
         remembered: state.done().to_vec(),
     };
     let mut known = Known::load(to.private);
@@ -154,10 +139,8 @@ fn transmit(
     let secret = if args.group.draft { None } else { Some(crate::state::random_secret()?) };
     let list = outgoing.manifest().head_len();
     let configure = |product: Product, server: SocketAddr| {
-        let config = configure(args, to, pace, product, server);
-        // Receivers that have an older version compare it with that.
-        let list_segments = u32::try_from(list.div_ceil(config.dtu_size.into())).unwrap_or(u32::MAX);
-        SenderConfig { secret, list_segments, early_data, ..config }
+        let config = configuration(args, (to, settings), list, product, server);
+        SenderConfig { secret, early_data, ..config }
     };
     let report = farcast_net::send(outgoing, name, &options, configure, (start, stop), &mut observer);
     let report = report.map_err(Failure::of_net)?;
@@ -175,7 +158,7 @@ fn transmit(
 /// Waits until there is a way to where is sent to, as long as receivers would be waited for.
 fn await_network(
     args: &SendArgs,
-    to: Destination,
+    (to, limit): (Destination, Span),
     output: &mut Output,
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
@@ -183,7 +166,6 @@ fn await_network(
         output.line(&format!("waiting: {missing}"));
         output.event("waiting", json!({ "reason": missing.to_string() }));
     };
-    let limit = args.group.announce_time;
     let socket = socket_options(&args.socket);
     if farcast_net::wait_to_send(to.private, &socket, limit, stop, &mut say).map_err(Failure::of_net)? {
         return Ok(());
@@ -198,8 +180,8 @@ fn lock_name(args: &SendArgs, to: SocketAddr) -> String {
 }
 
 /// What clap cannot see.
-fn check(args: &SendArgs, to: Destination, pace: RateArg) -> Result<(), Failure> {
-    if args.group.unlimited && pace == RateArg::Max {
+fn check(args: &SendArgs, to: Destination, settings: &Settings) -> Result<(), Failure> {
+    if args.group.unlimited && settings.rate == Rate::Max {
         return Err(Failure::usage(
             "--rate max needs receivers that register, and --unlimited has none; set a rate",
         ));
@@ -265,96 +247,11 @@ pub(crate) fn socket_options(args: &SocketArgs) -> SocketOptions {
 }
 
 /// How far ahead of the clock a batch may reach: the burst at the rate, a millisecond at most.
-fn burst(args: &SendArgs, pace: RateArg) -> Span {
-    match pace {
-        RateArg::Max => MOST_AHEAD,
-        RateArg::Rate(rate) => rate.time_of_bytes(args.protocol.burst.0).min(MOST_AHEAD),
+fn burst(settings: &Settings) -> Span {
+    match settings.rate {
+        Rate::Max => MOST_AHEAD,
+        Rate::Limit(rate) => rate.time_of_bytes(settings.burst).min(MOST_AHEAD),
     }
-}
-
-/// How much sending time a late wake-up may make up for at once.
-fn credit(args: &SendArgs, rate: BitRate) -> Span {
-    let (least, most) = CREDIT;
-    rate.time_of_bytes(args.protocol.burst.0).clamp(least, most)
-}
-
-fn configure(
-    args: &SendArgs,
-    to: Destination,
-    pace: RateArg,
-    product: Product,
-    server: SocketAddr,
-) -> SenderConfig {
-    let protocol = &args.protocol;
-    let mut config = SenderConfig::new(product, server, to.private);
-    fit(&mut config, args, to);
-    let overhead: u16 = if to.private.is_ipv6() { 48 } else { 28 };
-    config.public = to.public;
-    config.transmission = transmission();
-    config.dtu_size = protocol.dtu_size.unwrap_or(config.dtu_size);
-    let largest = u32::try_from(wire::block_size_for(config.datagram, 32)).unwrap_or(u32::MAX);
-    let datagram = wire::data_len(config.dtu_size as usize) as u64 + u64::from(overhead);
-    config.pace = match pace {
-        RateArg::Max => Pace::Window { segments: WINDOW, paced: true },
-        RateArg::Rate(rate) => Pace::Rate { rate, overhead, credit: credit(args, rate), granule: 1 },
-    };
-    config.block_size = protocol.block_size.unwrap_or(match pace {
-        RateArg::Max => WINDOW_BLOCK,
-        // A quarter of a second's DTUs: the first NAKs come while most of the product is still to be sent. Large
-        // groups get longer blocks, so that answers stay a small part of what is sent.
-        RateArg::Rate(rate) => {
-            let members = args.group.receivers.len().max(16) as u64;
-            let milliseconds = 250.max(members * 4);
-            let dtus = u32::try_from(rate.as_bps() / 8 * milliseconds / 1000 / datagram);
-            dtus.unwrap_or(LONGEST_BLOCK).min(LONGEST_BLOCK)
-        }
-    });
-    config.block_size = config.block_size.clamp(1, largest).max(16.min(largest));
-    if let Some(wanted) = protocol.block_size {
-        config.block_size = wanted.min(largest);
-    }
-    config.group = match &args.group {
-        g if g.unlimited => Group::OpenUnlimited,
-        g if g.receivers.is_empty() => Group::OpenLimited { limit: g.limit },
-        g => Group::Closed(g.receivers.iter().map(|label| Invited::new(label)).collect()),
-    };
-    let waits =
-        !args.group.receivers.is_empty() || args.group.wait_for.is_some() || args.group.start_on_enter;
-    config.start = Start {
-        receivers: args.group.wait_for,
-        after: args.group.start_after.or((!waits).then_some(OPEN_START)),
-    };
-    // A receiver that comes late, or starts again after a power cut, waits for the next.
-    config.late_announce_interval = LATE_ANNOUNCE;
-    config.announce_limit = args.group.announce_time;
-    config.late_entry = !args.group.no_late_entry;
-    config.join_delay = if config.public == config.private { Span::ZERO } else { config.announce_interval };
-    config.pass_wait = match protocol.pass_wait {
-        PassWaitArg::Draft => PassWait::Draft,
-        PassWaitArg::Fixed => PassWait::FixedTimer,
-    };
-    config.nak_timing = match protocol.nak_timing {
-        NakTimingArg::EachBlock => NakTiming::EachBlock,
-        NakTimingArg::EndOfFirstPass => NakTiming::EndOfFirstPass,
-    };
-    config.status_retry = protocol.status_retry;
-    config.status_retry_count = protocol.status_retries;
-    config.silence = protocol.silence;
-    config.round_trip = protocol.rtt.max(Span::from_millis(1));
-    config.backoff_window = protocol.spread;
-    config.parity_symbols = match protocol.parity {
-        ParityArg::Symbols(symbols) => symbols,
-        // Nothing shows there that receivers know of parity.
-        ParityArg::Auto if args.group.unlimited || args.group.draft => 0,
-        ParityArg::Auto => config.automatic_parity(),
-    };
-    config.parity_ahead = protocol.parity == ParityArg::Auto;
-    // The first DTU always carries the beginning of the manifest, and often all of it.
-    config.head_segments = 1;
-    config.repeat_small_passes = true;
-    config.transfer_limit = protocol.time_limit;
-    slow_link(&mut config, pace, args.group.receivers.len() as u64);
-    config
 }
 
 /// For how long data may leave before anybody has registered: where receivers are there most likely, and had no older
@@ -365,30 +262,6 @@ fn early(args: &SendArgs, known: &Known, name: &str) -> Span {
     // Receivers of the draft throw away what comes before they are confirmed.
     let listed = !group.receivers.is_empty() && known.has_all(&group.receivers);
     if listed && !group.draft && !told && !known.compares(name) { EARLY } else { Span::ZERO }
-}
-
-/// Makes datagrams fit the way, where it is known to be narrower than Ethernet.
-fn fit(config: &mut SenderConfig, args: &SendArgs, to: Destination) {
-    let headers = if to.private.is_ipv6() { 48 } else { 28 };
-    if let Ok(Some(mtu)) = farcast_net::path_mtu(to.private, &socket_options(&args.socket)) {
-        config.datagram = config.datagram.min((mtu as usize).saturating_sub(headers));
-        config.dtu_size =
-            u32::try_from(wire::dtu_size_for(config.datagram)).unwrap_or(config.dtu_size).max(4);
-    }
-}
-
-/// About what an announcement without its host list takes, with headers.
-const ANNOUNCE_BYTES: u64 = 300;
-
-/// On a slow link announcements must leave room for data: at most a twentieth of the rate.
-fn slow_link(config: &mut SenderConfig, pace: RateArg, receivers: u64) {
-    if let RateArg::Rate(rate) = pace {
-        let room = rate.time_of_bytes(ANNOUNCE_BYTES + 8 * receivers) * 20;
-        config.announce_interval = config.announce_interval.max(room);
-        config.late_announce_interval = config.late_announce_interval.max(room);
-        config.ask_twice = rate.as_bps() >= 1_000_000;
-        config.completion_interval = config.completion_interval.max(rate.time_of_bytes(100) * 4);
-    }
 }
 
 /// A Transmission Identifier that no earlier run is likely to have had.

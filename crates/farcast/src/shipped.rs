@@ -1,5 +1,7 @@
 //! The scenarios and links inside the binary, and those in files.
 
+use std::path::Path;
+
 use farcast_scenario::document::Document;
 
 use crate::Failure;
@@ -69,7 +71,7 @@ pub(crate) fn links() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// The document of a scenario or a link: a file, or one that ships.
 pub(crate) fn document(name: &str) -> Result<Document, Failure> {
     // A path wins, so that a file beside the user may have a shipped one's name.
-    match read(name) {
+    match read(Path::new(name)) {
         Ok(text) => parse(name, &text),
         Err(error) => shipped(name).unwrap_or_else(|| {
             let scenarios: Vec<_> = SCENARIOS.iter().map(|(name, _, _)| *name).collect();
@@ -83,12 +85,19 @@ pub(crate) fn document(name: &str) -> Result<Document, Failure> {
     }
 }
 
+/// The document in the file at `path`.
+pub(crate) fn file(path: &Path) -> Result<Document, Failure> {
+    let name = path.display().to_string();
+    let text = read(path).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    parse(&name, &text)
+}
+
 /// Octets that a scenario may have.
 const MOST_OCTETS: u64 = 16 << 20;
 
 /// The text of a file, if it is not too long: a device may have no end.
 #[expect(clippy::disallowed_methods, reason = "it is read whole, as settings are")]
-fn read(path: &str) -> std::io::Result<String> {
+fn read(path: &Path) -> std::io::Result<String> {
     use std::io::Read;
     let mut text = String::new();
     let read = std::fs::File::open(path)?.take(MOST_OCTETS + 1).read_to_string(&mut text)?;

@@ -27,6 +27,51 @@ fn without_a_rate_it_says_how_to_choose_one() {
 }
 
 #[test]
+fn a_prediction_sends_nothing_and_says_what_it_would_take() {
+    let place = Place::new();
+    let predict = |args: &[&str]| {
+        let all =
+            [&["--rate", "2 Mbit/s", "--predict", "geo", "--replications", "20", "--json"], args].concat();
+        place.run("sender", place.send_command(&[&place.file("product.bin", 100_000)], &all))
+    };
+    let ended = predict(&["--receivers", "ant,bee"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let said = ended.events();
+    let [said] = &said[..] else { panic!("{said:?}") };
+    assert_eq!((&said["event"], &said["receivers"]), (&"prediction".into(), &2.into()));
+    let mean = |key: &str| said[key]["mean"].as_f64().unwrap();
+    // Two ways there and one back at 270 ms, and 100 kB at 2 Mbit/s with its headers.
+    let (least, time) = (0.81 + 0.4, mean("completion_time_s"));
+    assert!(time > least && time < least + 0.1, "{time}");
+    assert!(mean("octets_forward") > 104_000.0 && mean("octets_forward") < 112_000.0);
+    assert_eq!(
+        predict(&["--receivers", "ant,bee"]).events()[0]["completion_time_s"],
+        said["completion_time_s"]
+    );
+    predict(&[]).assert_one_sentence(2, &["--predict", "--receivers", "--wait-for"]);
+}
+
+#[test]
+fn a_plan_has_the_keys_of_a_scenario_and_options_go_before_it() {
+    let place = Place::new();
+    let plan = place.path("plan.toml");
+    let predict = |text: &str, args: &[&str]| {
+        fs::write(&plan, text).unwrap();
+        let fixed = ["--plan", plan.to_str().unwrap(), "--wait-for", "1", "--predict", "geo", "--json"];
+        let all = [&fixed[..], args].concat();
+        place.run("sender", place.send_command(&[&place.file("product.bin", 100_000)], &all))
+    };
+    let time = |ended: &common::Ended| ended.events()[0]["completion_time_s"]["mean"].as_f64().unwrap();
+    let slow = predict("[protocol]\nrate = \"1 Mbit/s\"\n", &[]);
+    assert!((time(&slow) - (0.81 + 0.85)).abs() < 0.1, "{}", time(&slow));
+    let fast = predict("[protocol]\nrate = \"1 Mbit/s\"\n", &["--rate", "4 Mbit/s"]);
+    assert!((time(&fast) - (0.81 + 0.21)).abs() < 0.1, "{}", time(&fast));
+    predict("[protocol]\nspread = \"1 s\"\n", &[]).assert_one_sentence(2, &["plan.toml", "rate"]);
+    predict("[protocol]\nrate = \"1 Mbit/s\"\nblock_sise = 3\n", &[])
+        .assert_one_sentence(2, &["plan.toml:3", "block_sise", "block_size"]);
+}
+
+#[test]
 fn quantities_need_units() {
     let place = Place::new();
     for (args, parts) in [

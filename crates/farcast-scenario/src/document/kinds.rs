@@ -160,6 +160,38 @@ impl<Q: Quantity + Clone + PartialEq> Kind for OrWord<'_, Q> {
     }
 }
 
+/// A value, or a word in its place.
+pub(super) struct WordFor<'a, K> {
+    pub(super) word: &'a str,
+    pub(super) kind: K,
+}
+
+impl<K: Kind> Kind for WordFor<'_, K> {
+    /// `None` for the word.
+    type Value = Option<K::Value>;
+
+    fn read(&self, node: &Node) -> Result<Self::Value, (Source, Problem)> {
+        match &node.value {
+            Value::Text(text) if text == self.word => return Ok(None),
+            Value::Text(text) if nearest(text, [self.word]).is_some() => {
+                let known = vec![quoted_brief(self.word), format!("a value such as {}", self.kind.example())];
+                let suggestion = Some(quoted_brief(self.word));
+                return Err((node.source, Problem::Choice { value: node.value.brief(), suggestion, known }));
+            }
+            _ => {}
+        }
+        self.kind.read(node).map(Some)
+    }
+
+    fn literal(&self, value: &Self::Value) -> String {
+        value.as_ref().map_or_else(|| quoted(self.word), |value| self.kind.literal(value))
+    }
+
+    fn example(&self) -> String {
+        self.kind.example()
+    }
+}
+
 /// An integer within a range.
 pub(super) struct Integer<T>(pub(super) RangeInclusive<T>);
 

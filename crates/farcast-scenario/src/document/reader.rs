@@ -9,7 +9,7 @@ use farcast_core::Span;
 use farcast_core::units::{BitRate, Bytes, Probability};
 
 use super::error::{Fault, Problem};
-use super::kinds::{self, Choice, Flag, Integer, Kind, List, Number, OrWord, Text, WithUnit};
+use super::kinds::{self, Choice, Flag, Integer, Kind, List, Number, OrWord, Text, WithUnit, WordFor};
 use super::suggestion::nearest;
 use super::tree::{self, Node, Source, Table, Value};
 use super::{Document, DocumentError, Origin};
@@ -78,6 +78,25 @@ impl<'d> Reader<'d> {
         word: (&str, Bytes),
     ) -> Result<Option<Bytes>, DocumentError> {
         self.optional(key, &OrWord(word))
+    }
+
+    /// The value of `key`, a bit rate with its unit, or `None` for `word`; an error if it is absent.
+    pub fn rate_or_word(&mut self, key: &'static str, word: &str) -> Result<Option<BitRate>, DocumentError> {
+        self.required(key, &WordFor { word, kind: WithUnit::<BitRate>::NEW })
+    }
+
+    /// The value of `key`, an integer within `range`, or `None` for `word`; `default` if it is absent.
+    pub fn integer_or_word<T>(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<T>,
+        word: &str,
+        default: Option<T>,
+    ) -> Result<Option<T>, DocumentError>
+    where
+        T: Copy + Display + PartialOrd + TryFrom<i64>,
+    {
+        self.or(key, &WordFor { word, kind: Integer(range) }, default)
     }
 
     /// The value of `key`, an integer within `range`; an error if it is absent.

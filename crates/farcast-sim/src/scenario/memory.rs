@@ -45,7 +45,7 @@ impl Scenario {
         for group in &transfer.groups {
             let loss = group.losses.as_ref().unwrap_or(&self.links.losses).share(sender.dtu_size.into());
             let receivers = f64::from(group.receivers);
-            let gaps = if self.engines {
+            let gaps = if self.has_engines() {
                 segments as f64 / 8.0
             } else {
                 // A list of those who lack a segment, or a bit of each.
@@ -54,7 +54,7 @@ impl Scenario {
             let of_a_block = 1.0 - (1.0 - loss).powf(block as f64);
             let answers =
                 if merged { 0.0 } else { of_a_block * rounds as f64 * (MESSAGE + block.div_ceil(8)) as f64 };
-            let base = if self.engines { ENGINE } else { POPULATION };
+            let base = if self.has_engines() { ENGINE } else { POPULATION };
             let member = if sender.group == Group::OpenUnlimited { 0 } else { MEMBER };
             octets += receivers * (gaps + answers + (base + member) as f64);
         }

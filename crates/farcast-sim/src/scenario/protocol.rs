@@ -5,12 +5,11 @@ use std::net::SocketAddr;
 use farcast_core::Span;
 use farcast_core::units::Bytes;
 use farcast_link::bgan::Packing;
-use farcast_mftp::{
-    Group, Invited, NakTiming, Pace, PassWait, Product, ReceiverConfig, Sender, SenderConfig, StatusRetry,
-    wire,
-};
+use farcast_mftp::settings::{Audience, Way};
+use farcast_mftp::{Group, Invited, Product, ReceiverConfig, Sender, SenderConfig};
 
 use super::NOBODY;
+use super::settings::{self, interval};
 use crate::star::receiver_id;
 use farcast_scenario::links::LinkSpec;
 use farcast_scenario::{DocumentError, Reader};
@@ -35,17 +34,15 @@ enum Model {
 pub(super) fn read(top: &mut Reader<'_>, forward: &LinkSpec) -> Result<Protocol, DocumentError> {
     let mut table = top.table("protocol")?;
     table.choice_or("name", &[("mftp", ())], ())?;
-    let server = SocketAddr::from(([10, 0, 0, 1], 5402));
-    let group = SocketAddr::from(([239, 255, 54, 2], 5402));
+    let (server, group) = addresses();
     let Bytes(size) = table.bytes("file")?;
-    let mut config = SenderConfig::new(Product { id: [1; 32], size, name: "file".into() }, server, group);
-    let overhead = pace(&mut table, &mut config, forward)?;
-    let given = model(&mut table, &mut config)?;
-    passes(&mut table, &mut config)?;
-    let mut srt = table.table_or_empty("srt")?;
-    status_retry(&mut srt, &mut config)?;
-    srt.finish()?;
-    control(&mut table, &mut config)?;
+    let product = Product { id: [1; 32], size, name: "file".into() };
+    let way = way(&mut table, forward)?;
+    let (audience, given) = audience(&mut table)?;
+    let rate = settings::rate(&mut table, None)?;
+    let settings = settings::read(&mut table, rate, given)?;
+    let config = settings.sender(product, (server, group, group), &audience, way);
+    settings::show(&mut table, &config)?;
     let mut receiver = ReceiverConfig::new(NOBODY, group.port());
     receiver.keep_early_data = table.flag_or("keep_early_data", receiver.keep_early_data)?;
     receiver.naks_per_request =
@@ -57,16 +54,34 @@ pub(super) fn read(top: &mut Reader<'_>, forward: &LinkSpec) -> Result<Protocol,
         return Err(table.refuse("file", error.to_string(), "settings that a transfer can have"));
     }
     table.finish()?;
-    Ok(Protocol { sender: config, receiver, overhead, given })
+    Ok(Protocol { sender: config, receiver, overhead: way.headers, given })
 }
 
-/// How the product is cut and how fast it leaves; the octets of a packet besides the message.
-fn pace(table: &mut Reader<'_>, config: &mut SenderConfig, forward: &LinkSpec) -> Result<u16, DocumentError> {
-    let Bytes(dtu) = table.bytes_or("dtu_size", Bytes(wire::dtu_size_for(config.datagram) as u64))?;
-    config.dtu_size = u32::try_from(dtu).unwrap_or(u32::MAX);
-    config.block_size = table.integer_or("block_size", 1..=1 << 30, config.block_size)?;
+/// Where the sender is, and the group.
+fn addresses() -> (SocketAddr, SocketAddr) {
+    (SocketAddr::from(([10, 0, 0, 1], 5402)), SocketAddr::from(([239, 255, 54, 2], 5402)))
+}
+
+/// A transfer as `sender` makes it, to so many receivers, with addresses and identities of the simulator. It believes what
+/// receivers say: nobody lies there.
+pub(super) fn of_sender(mut sender: SenderConfig, receivers: u32) -> Protocol {
+    let (server, group) = addresses();
+    // Of IPv6 the headers count, as the rate has them.
+    let overhead = if sender.private.is_ipv6() { 48 } else { 28 };
+    (sender.server, sender.response) = (server, server);
+    (sender.public, sender.private) = (group, group);
+    sender.secret = None;
+    if let Group::Closed(listed) = &mut sender.group {
+        *listed = (0..receivers).map(invited).collect();
+    }
+    let receiver = ReceiverConfig::new(NOBODY, group.port());
+    Protocol { sender, receiver, overhead, given: false }
+}
+
+/// What packets take on the way besides the message.
+fn way(table: &mut Reader<'_>, forward: &LinkSpec) -> Result<Way, DocumentError> {
     let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(28))?;
-    let Ok(overhead) = u16::try_from(overhead) else {
+    let Ok(headers) = u16::try_from(overhead) else {
         return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
     };
     // A bearer on which a packet takes whole FEC blocks is paced in whole blocks.
@@ -80,21 +95,11 @@ fn pace(table: &mut Reader<'_>, config: &mut SenderConfig, forward: &LinkSpec) -
     let Some(granule) = u16::try_from(granule).ok().filter(|&granule| granule > 0) else {
         return Err(table.refuse("granule", "it must hold something and fit a packet", "1 B to 65535 B"));
     };
-    config.pace = Pace::Rate { rate: table.rate("rate")?, overhead, credit: Span::ZERO, granule };
-    Ok(overhead)
+    Ok(Way { headers, mtu: None, granule })
 }
 
-/// A time between repetitions: without a least one, a simulation would do nothing else.
-fn interval(table: &mut Reader<'_>, key: &'static str, default: Span) -> Result<Span, DocumentError> {
-    let span = table.span_or(key, default)?;
-    if span < Span::from_millis(1) {
-        return Err(table.refuse(key, "it is too short to be simulated", "1 ms or more"));
-    }
-    Ok(span)
-}
-
-/// Who may receive, and whether the way there is simulated.
-fn model(table: &mut Reader<'_>, config: &mut SenderConfig) -> Result<bool, DocumentError> {
+/// Who may receive, and whether they are there already.
+fn audience(table: &mut Reader<'_>) -> Result<(Audience, bool), DocumentError> {
     let models = [
         ("open_unlimited", Model::OpenUnlimited),
         ("open_limited", Model::OpenLimited),
@@ -103,68 +108,17 @@ fn model(table: &mut Reader<'_>, config: &mut SenderConfig) -> Result<bool, Docu
     let model = table.choice_or("group", &models, Model::OpenLimited)?;
     let given = table.choice_or("setup", &[("simulated", false), ("done", true)], false)?;
     let limit = table.optional_integer("group_limit", 1..=1 << 22)?;
-    config.group = match model {
-        Model::OpenUnlimited => Group::OpenUnlimited,
-        Model::OpenLimited => Group::OpenLimited { limit: limit.unwrap_or(1 << 22) },
+    let audience = match model {
+        Model::OpenUnlimited => Audience::Anybody,
+        Model::OpenLimited => Audience::Open(limit.unwrap_or(1 << 22)),
         // The list is made when the number of receivers is known.
-        Model::Closed => Group::Closed(vec![invited(0)]),
+        Model::Closed => Audience::Listed(vec![invited(0)]),
     };
-    let soon = if given { Span::ZERO } else { Span::from_secs(3) };
-    config.start.after = Some(table.span_or("start_after", soon)?);
-    config.start.receivers = table.optional_integer("start_receivers", 1..=1 << 22)?;
-    config.announce_interval = interval(table, "announce_interval", config.announce_interval)?;
-    config.late_announce_interval = interval(table, "late_announce_interval", config.late_announce_interval)?;
-    config.announce_limit = table.span_or("announce_limit", config.announce_limit)?;
-    config.late_entry = table.flag_or("late_entry", !given)?;
-    config.completion_interval = interval(table, "completion_interval", config.completion_interval)?;
-    Ok(given)
+    Ok((audience, given))
 }
 
 /// The invitation of receiver `n`.
 pub(super) fn invited(n: u32) -> Invited {
     let id = receiver_id(n);
     Invited { label: id.to_string(), id }
-}
-
-fn passes(table: &mut Reader<'_>, config: &mut SenderConfig) -> Result<(), DocumentError> {
-    let waits = [("draft", PassWait::Draft), ("fixed", PassWait::FixedTimer)];
-    config.pass_wait = table.choice_or("pass_wait", &waits, config.pass_wait)?;
-    let timings = [("each_block", NakTiming::EachBlock), ("end_of_first_pass", NakTiming::EndOfFirstPass)];
-    config.nak_timing = table.choice_or("nak_timing", &timings, config.nak_timing)?;
-    config.backoff_window = table.span_or("spread", Span::ZERO)?;
-    config.ask_twice = table.flag_or("ask_twice", false)?;
-    config.repeat_small_passes = table.flag_or("repeat_small_passes", false)?;
-    config.parity_symbols = table.integer_or("parity", 0..=32_768, 0)?;
-    Ok(())
-}
-
-/// `[protocol.srt]`: `n` round trips behind a block's time, or a fixed `time`; else it is measured.
-fn status_retry(table: &mut Reader<'_>, config: &mut SenderConfig) -> Result<(), DocumentError> {
-    let n = table.optional_integer("n", 0..=1_000_000)?;
-    let time = table.optional_span("time")?;
-    if time.is_some_and(|time| time < Span::from_millis(1)) {
-        return Err(table.refuse("time", "it is too short to be simulated", "1 ms or more"));
-    }
-    if let Some(round_trip) = table.optional_span("round_trip")? {
-        // Who says what it is means that: it is not measured.
-        (config.round_trip, config.measure_round_trip) = (round_trip, false);
-    }
-    config.nak_restarts_wait = table.flag_or("restart_on_nak", false)?;
-    config.status_retry_count = table.integer_or("retries", 0..=1_000_000, config.status_retry_count)?;
-    config.status_retry = match (n, time) {
-        (Some(round_trips), None) => StatusRetry::BlockTime { round_trips },
-        (None, Some(time)) => StatusRetry::Fixed(time),
-        (None, None) => StatusRetry::Measured,
-        (Some(_), Some(_)) => {
-            return Err(table.refuse("time", "n sets the timer already", "one of n and time"));
-        }
-    };
-    Ok(())
-}
-
-fn control(table: &mut Reader<'_>, config: &mut SenderConfig) -> Result<(), DocumentError> {
-    config.silence = table.span_or("silence", Span::ZERO)?;
-    config.repeats = table.integer_or("repeats", 1..=1000, config.repeats)?;
-    config.transfer_limit = table.span_or("transfer_limit", Span::from_secs(30 * 24 * 3600))?;
-    Ok(())
 }

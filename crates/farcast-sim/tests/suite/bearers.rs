@@ -15,6 +15,7 @@ fn multicast(stage: &str) -> String {
         r#"receivers = 3
 time_limit = "10 h"
 [protocol]
+preset = "draft"
 file = "30 kB"
 rate = "10 kbit/s"
 [[link.stages]]
@@ -164,6 +165,7 @@ fn a_transfer_is_not_over_while_a_stage_holds_something_of_it() {
 receivers = 3
 time_limit = "2 h"
 [protocol]
+preset = "draft"
 file = "100 kB"
 rate = "50 kbit/s"
 group = "open_unlimited"

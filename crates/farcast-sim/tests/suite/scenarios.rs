@@ -350,11 +350,7 @@ fn what_cannot_be_is_refused_in_one_sentence() {
         (&["link.forward.per=1.5"], "--set link.forward.per=1.5: link.forward.per: 1.5 is out of range; "),
         (
             &["protocol.srt.n=4"],
-            "test.toml:15: protocol.srt.time: n sets the timer already; one of n and time",
-        ),
-        (
-            &["protocol.parity=4"],
-            "test.toml: engines: parity is simulated with an engine for each receiver; engines = true",
+            "test.toml:16: protocol.srt.time: n sets the timer already; one of n and time",
         ),
         (
             &["link.forward.kind=pip"],

@@ -14,6 +14,7 @@ pub(crate) const PIPE: &str = r#"
 receivers = 10
 time_limit = "1 h"
 [protocol]
+preset = "draft"
 file = "30 kB"
 dtu_size = "500 B"
 block_size = 20

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use farcast_core::Span;
 use farcast_core::units::Bytes;
 use farcast_mftp::StatusRetry;
+use farcast_mftp::settings::Parity;
 
 use super::{OutputArgs, RateArg, SocketArgs};
 use crate::host::Endpoint;
@@ -68,9 +69,9 @@ pub(crate) struct GroupArgs {
     /// giving up.
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = WITHOUT_END, value_parser = wait)]
     pub(crate) wait: Option<Span>,
-    /// Give up when nobody has registered by then.
-    #[arg(long, default_value = "180 s", value_name = "TIME")]
-    pub(crate) announce_time: Span,
+    /// Give up when nobody has registered by then [default: 180 s].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) announce_time: Option<Span>,
     /// Serve nobody who registers after data has begun.
     #[arg(long)]
     pub(crate) no_late_entry: bool,
@@ -92,57 +93,61 @@ pub(crate) struct ProtocolArgs {
     #[arg(long, value_name = "DTUS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) block_size: Option<u32>,
     /// Parity symbols that a block may have: they replace lost DTUs where fewer of them do. "auto": as many as suit the
-    /// block, some of them before they are asked for where asking takes long.
-    #[arg(long, value_name = "N|auto|off", default_value = "auto", value_parser = parity)]
-    pub(crate) parity: ParityArg,
+    /// block, some of them before they are asked for where asking takes long [default: auto].
+    #[arg(long, value_name = "N|auto|off", value_parser = parity)]
+    pub(crate) parity: Option<Parity>,
     /// When the next pass begins: at once when something is missing (draft), or after a whole Status Retry Timer (fixed),
-    /// as in the BGAN study.
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = PassWaitArg::Draft)]
-    pub(crate) pass_wait: PassWaitArg,
-    /// When receivers are asked what they miss: after every block, or in the first pass at its end only.
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = NakTimingArg::EachBlock)]
-    pub(crate) nak_timing: NakTimingArg,
-    /// Status Retry Timer: a time, "block+4rtt", or "measured" (one and a half round trips).
-    #[arg(long, default_value = "measured", value_name = "TIMER", value_parser = status_retry)]
-    pub(crate) status_retry: StatusRetry,
-    /// Unanswered status requests after which a receiver is given up.
-    #[arg(long, default_value_t = 5, value_name = "N")]
-    pub(crate) status_retries: u32,
+    /// as in the BGAN study [default: draft].
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub(crate) pass_wait: Option<PassWaitArg>,
+    /// When receivers are asked what they miss: after every block, or in the first pass at its end only [default:
+    /// each-block].
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub(crate) nak_timing: Option<NakTimingArg>,
+    /// Status Retry Timer: a time, "block+4rtt", or "measured" (one and a half round trips) [default: measured].
+    #[arg(long, value_name = "TIMER", value_parser = status_retry)]
+    pub(crate) status_retry: Option<StatusRetry>,
+    /// Unanswered status requests after which a receiver is given up [default: 5].
+    #[arg(long, value_name = "N")]
+    pub(crate) status_retries: Option<u32>,
     /// A receiver is given up only after this much silence, however many requests it left unanswered: a minute's rain or
-    /// handover is survived.
-    #[arg(long, default_value = "120 s", value_name = "TIME")]
-    pub(crate) silence: Span,
-    /// The round trip to assume until one is measured.
-    #[arg(long, default_value = "1 s", value_name = "TIME")]
-    pub(crate) rtt: Span,
-    /// Receivers spread their answers over this time, against implosion in large groups.
-    #[arg(long, default_value = "0 s", value_name = "TIME")]
-    pub(crate) spread: Span,
+    /// handover is survived [default: 120 s].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) silence: Option<Span>,
+    /// The round trip to assume until one is measured [default: 1 s].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) rtt: Option<Span>,
+    /// Receivers spread their answers over this time, against implosion in large groups [default: 0 s].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) spread: Option<Span>,
     /// Datagrams that may leave together, at most: ahead of their time (1 ms at most), or to make up for a late wake-up
-    /// (5 ms at least, 20 ms at most).
-    #[arg(long, default_value = "64 KiB", value_name = "SIZE")]
-    pub(crate) burst: Bytes,
-    /// Abort after this long.
-    #[arg(long, default_value = "24 h", value_name = "TIME")]
-    pub(crate) time_limit: Span,
+    /// (5 ms at least, 20 ms at most) [default: 64 KiB].
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) burst: Option<Bytes>,
+    /// Abort after this long [default: 24 h].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) time_limit: Option<Span>,
+    /// Settings from this file: a table [protocol] of TOML with the keys that a scenario's has. Options of the command
+    /// line go before it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan: Option<PathBuf>,
+    /// Send nothing; say what this command would take over LINK: one that ships with farcast (see farcast simulate --list) or
+    /// a file of TOML.
+    #[arg(long, value_name = "LINK")]
+    pub(crate) predict: Option<String>,
+    /// How often --predict simulates it.
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) replications: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ParityArg {
-    /// As suits the block and the receivers.
-    Auto,
-    /// So many symbols a block; 0 for none.
-    Symbols(u32),
-}
-
-fn parity(text: &str) -> Result<ParityArg, String> {
+fn parity(text: &str) -> Result<Parity, String> {
     match text {
-        "auto" => Ok(ParityArg::Auto),
-        "off" => Ok(ParityArg::Symbols(0)),
+        "auto" => Ok(Parity::Auto),
+        "off" => Ok(Parity::Symbols(0)),
         number => {
             let symbols = number.parse().ok().filter(|symbols| *symbols <= 32_768);
             let wrong = || "it must be \"auto\", \"off\", or a number of symbols up to 32768".into();
-            symbols.map(ParityArg::Symbols).ok_or_else(wrong)
+            symbols.map(Parity::Symbols).ok_or_else(wrong)
         }
     }
 }

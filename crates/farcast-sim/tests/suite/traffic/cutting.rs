@@ -17,6 +17,7 @@ const WORLD: &str = r#"
 receivers = 6
 time_limit = "60 s"
 [protocol]
+preset = "draft"
 file = "25 kB"
 dtu_size = "432 B"
 block_size = 20

@@ -67,6 +67,8 @@ pub(super) enum Protocol {
         octets: usize,
         /// At this rate.
         rate: &'static str,
+        /// With the settings of this preset.
+        preset: &'static str,
     },
     /// Octets from the hub to the terminal.
     Tcp {
@@ -136,32 +138,42 @@ const fn mftp(
     link: Link,
     settings: &'static [&'static str],
     octets: usize,
-    rate: &'static str,
+    (rate, preset): (&'static str, &'static str),
 ) -> Case {
-    Case { name, link, settings, protocol: Protocol::Mftp { octets, rate }, draws: true }
+    Case { name, link, settings, protocol: Protocol::Mftp { octets, rate, preset }, draws: true }
 }
 
-pub(super) const CASES: [Case; 9] = [
+/// MFTP as its draft has it.
+const DRAFT: &str = "draft";
+
+pub(super) const CASES: [Case; 10] = [
     mftp(
         "MFTP to 3 receivers: bgan, PER 0.005 of each PDU",
         Link::Shipped("bgan"),
         &["link.forward.per=0.005", "link.forward.queue=unlimited", "link.return.queue=unlimited"],
         60_000,
-        "300 kbit/s",
+        ("300 kbit/s", DRAFT),
     ),
     mftp(
         "MFTP to 3 receivers: 2 Mbit/s, 260 ms, PER 0.01, return 64 kbit/s",
         Link::Text(GEO),
         &["link.forward.per=0.01"],
         800_000,
-        "1.9 Mbit/s",
+        ("1.9 Mbit/s", DRAFT),
     ),
     mftp(
         "MFTP to 3 receivers: 2 Mbit/s, 260 ms, no loss, return 64 kbit/s",
         Link::Text(GEO),
         &[],
         800_000,
-        "1.9 Mbit/s",
+        ("1.9 Mbit/s", DRAFT),
+    ),
+    mftp(
+        "MFTP to 3 receivers at the defaults of send: 2 Mbit/s, 260 ms, PER 0.01, return 64 kbit/s",
+        Link::Text(GEO),
+        &["link.forward.per=0.01"],
+        800_000,
+        ("1.9 Mbit/s", "farcast"),
     ),
     tcp("TCP Reno: 2 Mbit/s, 100 ms, no loss", MEDIUM, &[], RENO),
     tcp("TCP CUBIC: 2 Mbit/s, 100 ms, no loss", MEDIUM, &[], CUBIC),
@@ -171,8 +183,8 @@ pub(super) const CASES: [Case; 9] = [
     tcp("TCP CUBIC: 2 Mbit/s, 260 ms, no loss", LONG, &[], CUBIC),
 ];
 
-/// Simulations of all cases: three of MFTP, and six of TCP with all sizes.
-pub(super) const SETTINGS: u64 = 3 + 6 * SIZES.len() as u64;
+/// Simulations of all cases: four of MFTP, and six of TCP with all sizes.
+pub(super) const SETTINGS: u64 = 4 + 6 * SIZES.len() as u64;
 
 /// Receivers of a file.
 pub(super) const RECEIVERS: u32 = 3;
@@ -212,7 +224,7 @@ impl Setting {
         }
         let links = Links::read(&mut document.root())?;
         let sizes = match case.protocol {
-            Protocol::Mftp { octets, rate } => vec![file(document, octets, rate, place)?],
+            Protocol::Mftp { octets, rate, preset } => vec![file(document, octets, (rate, preset), place)?],
             Protocol::Tcp { congestion } => {
                 let size = |octets| flow(document.clone(), octets, congestion);
                 SIZES.into_iter().map(size).collect::<Result<_, _>>()?
@@ -237,7 +249,12 @@ fn noise(octets: usize) -> Vec<u8> {
 }
 
 /// A transfer of a file in the directory `place`, which begins when all have registered.
-fn file(mut document: Document, octets: usize, rate: &str, place: &Path) -> Result<Size, Failure> {
+fn file(
+    mut document: Document,
+    octets: usize,
+    (rate, preset): (&str, &str),
+    place: &Path,
+) -> Result<Size, Failure> {
     let (payload, file) = (noise(octets), place.join("file"));
     std::fs::create_dir_all(place)?;
     std::fs::write(&file, &payload)?;
@@ -248,6 +265,7 @@ fn file(mut document: Document, octets: usize, rate: &str, place: &Path) -> Resu
         "time_limit=\"10 min\"".to_owned(),
         format!("protocol.file=\"{size} B\""),
         format!("protocol.rate=\"{rate}\""),
+        format!("protocol.preset=\"{preset}\""),
         format!("protocol.start_receivers={RECEIVERS}"),
         "protocol.start_after=\"60 s\"".to_owned(),
         // What is confirmed when all is delivered is not waited for.

@@ -1,0 +1,312 @@
+//! What a user chooses of a transfer, and what follows from it: the same for every face.
+//!
+//! [`Settings`] has what may be chosen, each with a default that is best where nothing is known. What depends on the link or
+//! on how many receive is computed from these in [`Settings::sender`], and nowhere else: whoever sends, predicts or
+//! reproduces a transfer arrives at the same [`SenderConfig`].
+
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use farcast_core::{BitRate, Span};
+
+use crate::config::{Group, Invited, NakTiming, Pace, PassWait, Product, SenderConfig, Start, StatusRetry};
+use crate::wire;
+
+/// How much sending time a late wake-up may make up for at once: what the burst takes at the rate, within these bounds.
+/// A busy machine takes the processor away for a time slice or more, whose sending time would else be lost for good. Behind
+/// the most, and what leaves ahead, waits 21 ms at a link of the sender's rate: less than any queue that suits the link.
+const CREDIT: (Span, Span) = (Span::from_millis(5), Span::from_millis(20));
+/// Between announcements while data runs.
+const LATE_ANNOUNCE: Span = Span::from_secs(2);
+/// DTUs in a block when receivers set the pace: four and a half full batches, about what a receive buffer as systems have it
+/// holds. The longer it is, the less its losses vary; the cheapest code has room here for parity of a loss of a quarter.
+const WINDOW_BLOCK: u32 = 198;
+/// The window when receivers set the pace, DTUs: 4 MiB or so; receivers with smaller buffers shrink it.
+const WINDOW: u32 = 15 * WINDOW_BLOCK;
+/// The longest block, DTUs: what receivers answer takes no fewer octets in longer ones, and coding takes longer.
+const LONGEST_BLOCK: u32 = 2048;
+/// When data begins in an open group, at the latest.
+const OPEN_START: Span = Span::from_secs(3);
+/// About what an announcement without its host list takes, with headers.
+const ANNOUNCE_BYTES: u64 = 300;
+
+/// How fast.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rate {
+    /// What the slowest link on the way carries.
+    Limit(BitRate),
+    /// As receivers acknowledge.
+    Max,
+}
+
+/// How many parity symbols a block may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parity {
+    /// As suits the block and the receivers; some are sent before they are asked for where asking takes long.
+    Auto,
+    /// So many, sent when asked for; 0 for none.
+    Symbols(u32),
+}
+
+/// Who receives.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Audience {
+    /// These and nobody else.
+    Listed(Vec<Invited>),
+    /// Whoever registers, up to so many.
+    Open(u32),
+    /// Whoever listens, unknown and unconfirmed.
+    Anybody,
+}
+
+/// What the way to receivers is like, as far as a sender knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// Octets of IP and UDP headers: 28 or 48.
+    pub headers: u16,
+    /// Octets of IP packets that pass unfragmented; `None` for Ethernet's 1500.
+    pub mtu: Option<u32>,
+    /// Octets that the link sends as one ([`Pace::Rate`]).
+    pub granule: u16,
+}
+
+/// What may be chosen.
+#[expect(clippy::struct_excessive_bools, reason = "they are settings, each independent of the others")]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// How fast.
+    pub rate: Rate,
+    /// Product bytes in a DTU; `None` for what fits the way.
+    pub dtu_size: Option<u32>,
+    /// DTUs in a block; `None` for a quarter of a second's.
+    pub block_size: Option<u32>,
+    /// Parity symbols of a block.
+    pub parity: Parity,
+    /// When the next pass begins.
+    pub pass_wait: PassWait,
+    /// When receivers are asked.
+    pub nak_timing: NakTiming,
+    /// The Status Retry Timer.
+    pub status_retry: StatusRetry,
+    /// Unanswered requests after which a receiver is given up.
+    pub status_retries: u32,
+    /// The silence after which a receiver is given up.
+    pub silence: Span,
+    /// The round trip to assume until one is measured.
+    pub round_trip: Span,
+    /// Over how long receivers spread their answers.
+    pub spread: Span,
+    /// Octets that may leave together, at most.
+    pub burst: u64,
+    /// The transfer is aborted after this long.
+    pub time_limit: Span,
+    /// Data begins when so many receivers have registered.
+    pub wait_for: Option<u32>,
+    /// Data begins with whoever has registered by then; `None` for the default of the audience.
+    pub start_after: Option<Span>,
+    /// Data begins when the owner says so.
+    pub start_on_demand: bool,
+    /// Given up when nobody has registered by then.
+    pub announce_time: Span,
+    /// Whether receivers may register once data has begun.
+    pub late_entry: bool,
+    /// Whether receivers may know MFTP's draft only.
+    pub draft: bool,
+    /// What only experts choose.
+    pub fine: Fine,
+}
+
+/// What a study or an experiment may want otherwise than it follows from the rest; `None` leaves it to that.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Fine {
+    /// How much sending time a late wake-up may make up for at once.
+    pub credit: Option<Span>,
+    /// Segments at the product's head that the first pass sends twice.
+    pub head_segments: Option<u32>,
+    /// Whether the request that ends a pass is sent twice.
+    pub ask_twice: Option<bool>,
+    /// Whether a pass that takes little of a round trip is sent twice.
+    pub repeat_small_passes: Option<bool>,
+    /// How often each confirmation is sent.
+    pub repeats: Option<u32>,
+    /// Between announcements before data begins.
+    pub announce_interval: Option<Span>,
+    /// Between announcements once data has begun.
+    pub late_announce_interval: Option<Span>,
+    /// Between Completions.
+    pub completion_interval: Option<Span>,
+    /// Whether the round trip stays as it is assumed.
+    pub fixed_round_trip: bool,
+    /// Whether a NAK that comes while answers are waited for begins the wait anew.
+    pub nak_restarts_wait: bool,
+}
+
+impl Settings {
+    /// The defaults, at `rate`.
+    pub const fn new(rate: Rate) -> Self {
+        Self {
+            rate,
+            dtu_size: None,
+            block_size: None,
+            parity: Parity::Auto,
+            pass_wait: PassWait::Draft,
+            nak_timing: NakTiming::EachBlock,
+            status_retry: StatusRetry::Measured,
+            status_retries: 5,
+            silence: Span::from_secs(120),
+            round_trip: Span::from_secs(1),
+            spread: Span::ZERO,
+            burst: 64 << 10,
+            time_limit: Span::from_secs(24 * 3600),
+            wait_for: None,
+            start_after: None,
+            start_on_demand: false,
+            announce_time: Span::from_secs(180),
+            late_entry: true,
+            draft: false,
+            fine: Fine {
+                credit: None,
+                head_segments: None,
+                ask_twice: None,
+                repeat_small_passes: None,
+                repeats: None,
+                announce_interval: None,
+                late_announce_interval: None,
+                completion_interval: None,
+                fixed_round_trip: false,
+                nak_restarts_wait: false,
+            },
+        }
+    }
+
+    /// MFTP as its draft has it, with nothing that farcast adds to make transfers faster: for studies of it.
+    pub const fn draft(rate: Rate) -> Self {
+        let mut settings = Self::new(rate);
+        // As many DTUs as a NAK's bitmap has room for.
+        settings.block_size = Some(u32::MAX);
+        settings.parity = Parity::Symbols(0);
+        settings.silence = Span::ZERO;
+        settings.start_after = Some(OPEN_START);
+        settings.time_limit = Span::from_secs(30 * 24 * 3600);
+        settings.fine.credit = Some(Span::ZERO);
+        settings.fine.head_segments = Some(0);
+        settings.fine.ask_twice = Some(false);
+        settings.fine.repeat_small_passes = Some(false);
+        settings.fine.announce_interval = Some(Span::from_secs(1));
+        settings.fine.late_announce_interval = Some(Span::from_secs(5));
+        settings.fine.completion_interval = Some(Span::from_secs(1));
+        settings
+    }
+
+    /// How much sending time a late wake-up may make up for at once.
+    pub fn credit(&self, rate: BitRate) -> Span {
+        let (least, most) = CREDIT;
+        rate.time_of_bytes(self.burst).clamp(least, most)
+    }
+
+    /// The configuration of a sender of `product` from `server`: announcements go to `public` and data to `private`.
+    pub fn sender(
+        &self,
+        product: Product,
+        (server, public, private): (SocketAddr, SocketAddr, SocketAddr),
+        audience: &Audience,
+        way: Way,
+    ) -> SenderConfig {
+        let mut config = SenderConfig::new(product, server, private);
+        let listed = if let Audience::Listed(invited) = audience { invited.len() } else { 0 };
+        config.public = public;
+        self.cut(&mut config, listed as u64, way);
+        config.group = match audience {
+            Audience::Listed(invited) => Group::Closed(invited.clone()),
+            Audience::Open(limit) => Group::OpenLimited { limit: *limit },
+            Audience::Anybody => Group::OpenUnlimited,
+        };
+        let waits = listed > 0 || self.wait_for.is_some() || self.start_on_demand;
+        config.start =
+            Start { receivers: self.wait_for, after: self.start_after.or((!waits).then_some(OPEN_START)) };
+        // A receiver that comes late, or starts again after a power cut, waits for the next.
+        config.late_announce_interval = LATE_ANNOUNCE;
+        config.announce_limit = self.announce_time;
+        config.late_entry = self.late_entry;
+        config.join_delay = if public == private { Span::ZERO } else { config.announce_interval };
+        config.pass_wait = self.pass_wait;
+        config.nak_timing = self.nak_timing;
+        config.status_retry = self.status_retry;
+        config.status_retry_count = self.status_retries;
+        config.silence = self.silence;
+        config.round_trip = self.round_trip.max(Span::from_millis(1));
+        config.backoff_window = self.spread;
+        config.parity_symbols = match self.parity {
+            Parity::Symbols(symbols) => symbols,
+            // Nothing shows there that receivers know of parity.
+            Parity::Auto if *audience == Audience::Anybody || self.draft => 0,
+            Parity::Auto => config.automatic_parity(),
+        };
+        config.parity_ahead = self.parity == Parity::Auto;
+        // The first DTU always carries the beginning of the manifest, and often all of it.
+        config.head_segments = 1;
+        config.repeat_small_passes = true;
+        config.transfer_limit = self.time_limit;
+        self.spare_slow_link(&mut config, listed as u64);
+        self.fine.apply(&mut config);
+        config
+    }
+
+    /// How fast it leaves, and how it is cut: DTUs that fit the way, blocks of a quarter of a second.
+    fn cut(&self, config: &mut SenderConfig, listed: u64, way: Way) {
+        if let Some(mtu) = way.mtu {
+            config.datagram = config.datagram.min((mtu as usize).saturating_sub(way.headers.into()));
+            let fits = u32::try_from(wire::dtu_size_for(config.datagram));
+            config.dtu_size = fits.unwrap_or(config.dtu_size).max(4);
+        }
+        config.dtu_size = self.dtu_size.unwrap_or(config.dtu_size);
+        let largest = u32::try_from(wire::block_size_for(config.datagram, 32)).unwrap_or(u32::MAX);
+        let datagram = wire::data_len(config.dtu_size as usize) as u64 + u64::from(way.headers);
+        let block = match self.rate {
+            Rate::Max => WINDOW_BLOCK,
+            // The first NAKs come while most of the product is still to be sent. Large groups get longer blocks, so that
+            // answers stay a small part of what is sent.
+            Rate::Limit(rate) => {
+                let milliseconds = 250.max(listed.max(16) * 4);
+                let dtus = u32::try_from(rate.as_bps() / 8 * milliseconds / 1000 / datagram);
+                dtus.unwrap_or(LONGEST_BLOCK).min(LONGEST_BLOCK)
+            }
+        };
+        let chosen = self.block_size.map(|wanted| wanted.min(largest));
+        config.block_size = chosen.unwrap_or(block.clamp(1, largest).max(16.min(largest)));
+        config.pace = match self.rate {
+            Rate::Max => Pace::Window { segments: WINDOW, paced: true },
+            Rate::Limit(rate) => Pace::Rate {
+                rate,
+                overhead: way.headers,
+                credit: self.fine.credit.unwrap_or(self.credit(rate)),
+                granule: way.granule,
+            },
+        };
+    }
+
+    /// On a slow link announcements must leave room for data: at most a twentieth of the rate.
+    fn spare_slow_link(&self, config: &mut SenderConfig, listed: u64) {
+        let Rate::Limit(rate) = self.rate else { return };
+        let room = rate.time_of_bytes(ANNOUNCE_BYTES + 8 * listed) * 20;
+        config.announce_interval = config.announce_interval.max(room);
+        config.late_announce_interval = config.late_announce_interval.max(room);
+        config.ask_twice = rate.as_bps() >= 1_000_000;
+        config.completion_interval = config.completion_interval.max(rate.time_of_bytes(100) * 4);
+    }
+}
+
+impl Fine {
+    fn apply(&self, config: &mut SenderConfig) {
+        let set = |chosen: &mut _, wanted: Option<_>| *chosen = wanted.unwrap_or(*chosen);
+        set(&mut config.announce_interval, self.announce_interval);
+        set(&mut config.late_announce_interval, self.late_announce_interval);
+        set(&mut config.completion_interval, self.completion_interval);
+        config.head_segments = self.head_segments.unwrap_or(config.head_segments);
+        config.repeats = self.repeats.unwrap_or(config.repeats);
+        config.ask_twice = self.ask_twice.unwrap_or(config.ask_twice);
+        config.repeat_small_passes = self.repeat_small_passes.unwrap_or(config.repeat_small_passes);
+        config.measure_round_trip = !self.fixed_round_trip;
+        config.nak_restarts_wait = self.nak_restarts_wait;
+    }
+}

@@ -1,0 +1,167 @@
+//! What a command would take over a link, without sending anything.
+
+use std::sync::atomic::Ordering;
+
+use farcast_files::Outgoing;
+use farcast_mftp::{Product, SenderConfig, Settings};
+use farcast_sim::outcome::{Measure, Replication};
+use farcast_sim::replicate::{HowMany, Plan, ReplicationError, Standing, run as replicate};
+use farcast_sim::scenario::Scenario;
+use farcast_stats::quantile;
+use serde_json::{Value, json};
+
+use super::settings::configuration;
+use super::{Destination, early, product_name};
+use crate::args::SendArgs;
+use crate::output::Output;
+use crate::progress::{Progress, size};
+use crate::state::Known;
+use crate::table::{Align, Table};
+use crate::{Exit, Failure, shipped};
+
+/// The seed of all predictions: the same command predicts the same.
+const SEED: u64 = 1;
+
+const HOW_MANY: &str = "--predict has to know how many receive: list them with --receivers, or give their number with --wait-for";
+
+/// Says what `args` would take over `link`.
+pub(super) fn predict(
+    args: &SendArgs,
+    (to, settings): (Destination, &Settings),
+    outgoing: &Outgoing,
+    link: &str,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let receivers = match (args.group.receivers.len(), settings.wait_for) {
+        (0, Some(receivers)) => receivers,
+        (0, None) => return Err(Failure::usage(HOW_MANY)),
+        (listed, _) => u32::try_from(listed).unwrap_or(u32::MAX),
+    };
+    let name = product_name(args);
+    let early_data = early(args, &Known::load(to.private), &name);
+    let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name };
+    let list = outgoing.manifest().head_len();
+    let config = configuration(args, (to, settings), list, product, to.private);
+    let config = SenderConfig { early_data, ..config };
+    let document = shipped::document(link)?;
+    let scenario = Scenario::over(&document, config, receivers);
+    let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;
+    let replications = replications(args, &scenario, output)?;
+    let took = Took::of(&replications)?;
+    output.event("prediction", took.fields(link, receivers, outgoing.size()));
+    output.result(&took.table(link, receivers, outgoing.manifest().content_len()));
+    Ok(if took.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
+}
+
+fn replications(args: &SendArgs, scenario: &Scenario, output: &Output) -> Result<Vec<Replication>, Failure> {
+    let total = u64::from(args.protocol.replications);
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    let plan = Plan { seed: SEED, how_many: HowMany::Count(total), threads, per_receiver: false };
+    let stop = crate::interrupt::interrupted()?;
+    let (clock, mut progress) = (farcast_net::Clock::start(), Progress::new(output));
+    let mut watch = |standing: Standing| {
+        let message = format!("{} of {total} replications", standing.done);
+        progress.update(output, clock.now(), ("simulating", &message), (standing.done, total), &[]);
+        !stop.load(Ordering::Relaxed)
+    };
+    let replications = replicate(scenario, &plan, &mut watch);
+    progress.clear();
+    let replications = replications.map_err(|error| match error {
+        ReplicationError::Star(error) => Failure::usage(error.to_string()),
+        ReplicationError::Stats(error) => Failure::usage(error.to_string()),
+    })?;
+    if replications.is_empty() {
+        return Err(Failure { sentence: "stopped before anything was predicted".into(), exit: Exit::Failed });
+    }
+    Ok(replications)
+}
+
+/// One figure over all replications.
+struct Figure {
+    what: &'static str,
+    key: &'static str,
+    unit: &'static str,
+    measure: Measure,
+    /// Where 95 % of all transfers lie.
+    range: Option<(f64, f64)>,
+}
+
+/// What it took.
+struct Took {
+    figures: Vec<Figure>,
+    unfinished: usize,
+    replications: usize,
+}
+
+impl Took {
+    fn of(replications: &[Replication]) -> Result<Self, Failure> {
+        type Of = fn(&Replication) -> Option<f64>;
+        let figures: [(&str, &str, &str, Of); 6] = [
+            ("slowest receiver has it after", "completion_time_s", "s", |one| one.completion_time_s),
+            ("the median receiver after", "median_receiver_time_s", "s", |one| {
+                one.receiver_time_s.filter(|_| one.incomplete == 0).map(|times| times.p50)
+            }),
+            ("data begins after", "data_begins_s", "s", |one| one.data_begins_s),
+            ("rounds", "rounds", "", |one| Some(one.passes as f64)),
+            ("octets sent", "octets_forward", "B", |one| Some(one.forward.octets as f64)),
+            ("octets of answers", "octets_return", "B", |one| Some(one.back.octets as f64)),
+        ];
+        let figures = figures.into_iter().map(|(what, key, unit, of)| {
+            let mut values: Vec<f64> = replications.iter().filter_map(of).collect();
+            let whole = values.len() == replications.len();
+            values.sort_unstable_by(f64::total_cmp);
+            let at = |share| quantile(&values, share).ok().filter(|_| whole);
+            let measure = Measure::of(replications.iter().map(of))?;
+            Ok(Figure { what, key, unit, measure, range: at(0.025).zip(at(0.975)) })
+        });
+        let figures = figures.collect::<Result<_, farcast_stats::StatsError>>()?;
+        let unfinished = replications.iter().filter(|one| one.incomplete > 0).count();
+        Ok(Self { figures, unfinished, replications: replications.len() })
+    }
+
+    fn fields(&self, link: &str, receivers: u32, octets: u64) -> Value {
+        let mut fields = json!({
+            "link": link, "receivers": receivers, "bytes": octets,
+            "replications": self.replications, "unfinished": self.unfinished,
+        });
+        for Figure { key, measure, range, .. } in &self.figures {
+            fields[*key] = json!({
+                "mean": measure.mean, "ci95_half_width": measure.ci95_half_width,
+                "p02_5": range.map(|range| range.0), "p50": measure.p50, "p97_5": range.map(|range| range.1),
+            });
+        }
+        fields
+    }
+
+    fn table(&self, link: &str, receivers: u32, octets: u64) -> String {
+        let right = |text| (text, Align::Right);
+        let mut table = Table::new(&[
+            ("", Align::Left),
+            right("mean"),
+            right("95 % interval"),
+            right("95 % of transfers"),
+        ]);
+        for Figure { what, unit, measure, range, .. } in &self.figures {
+            let shown = |value: f64| format!("{value:.places$}", places = if *unit == "s" { 2 } else { 0 });
+            let number = |value: Option<f64>| value.map_or("-".into(), shown);
+            let range = range.map_or("-".into(), |(low, high)| format!("{} to {}", shown(low), shown(high)));
+            let half = measure.ci95_half_width.map_or("-".into(), |half| format!("\u{b1} {half:.2}"));
+            let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+            table.row([(*what).to_owned(), number(measure.mean) + &unit, half, range]);
+        }
+        let receivers = if receivers == 1 { "1 receiver".into() } else { format!("{receivers} receivers") };
+        let mut text = format!(
+            "predicted: {} to {receivers} over {link}, {} replications; nothing was sent\n\n{}",
+            size(octets),
+            self.replications,
+            table.render()
+        );
+        if self.unfinished > 0 {
+            text += &format!(
+                "\n\nin {} of {} not every receiver got it: there is no mean",
+                self.unfinished, self.replications
+            );
+        }
+        text
+    }
+}

@@ -1,0 +1,181 @@
+//! What is sent how: the options of the command line, before those of a plan, before the defaults.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use farcast_mftp::settings::{Audience, Rate, Way};
+use farcast_mftp::{Invited, NakTiming, PassWait, Product, SenderConfig, Settings};
+use farcast_sim::scenario::settings as table;
+
+use super::{Destination, socket_options, transmission};
+use crate::args::{NakTimingArg, PassWaitArg, RateArg, SendArgs};
+use crate::{Failure, shipped};
+
+const NO_RATE: &str = "--rate is missing: give what the slowest link on the way carries, such as --rate \"20 Mbit/s\" \
+    for a satellite carrier of 20 Mbit/s (everything above it is lost in its queue), or --rate max on a local network, \
+    where receivers set the pace";
+
+/// The settings that `args` ask for.
+pub(super) fn of(args: &SendArgs) -> Result<Settings, Failure> {
+    let rate = args.rate.map(|rate| match rate {
+        RateArg::Max => Rate::Max,
+        RateArg::Rate(rate) => Rate::Limit(rate),
+    });
+    let mut settings = match (&args.protocol.plan, rate) {
+        (Some(path), rate) => plan(path, rate)?,
+        (None, Some(rate)) => Settings::new(rate),
+        (None, None) => return Err(Failure::usage(NO_RATE)),
+    };
+    protocol(args, &mut settings);
+    let group = &args.group;
+    set(&mut settings.announce_time, group.announce_time);
+    settings.wait_for = group.wait_for.or(settings.wait_for);
+    settings.start_after = group.start_after.or(settings.start_after);
+    settings.start_on_demand = group.start_on_enter;
+    settings.late_entry &= !group.no_late_entry;
+    settings.draft = group.draft;
+    Ok(settings)
+}
+
+fn protocol(args: &SendArgs, settings: &mut Settings) {
+    let protocol = &args.protocol;
+    settings.dtu_size = protocol.dtu_size.or(settings.dtu_size);
+    settings.block_size = protocol.block_size.or(settings.block_size);
+    set(&mut settings.parity, protocol.parity);
+    let pass_wait = protocol.pass_wait.map(|when| match when {
+        PassWaitArg::Draft => PassWait::Draft,
+        PassWaitArg::Fixed => PassWait::FixedTimer,
+    });
+    set(&mut settings.pass_wait, pass_wait);
+    let nak_timing = protocol.nak_timing.map(|when| match when {
+        NakTimingArg::EachBlock => NakTiming::EachBlock,
+        NakTimingArg::EndOfFirstPass => NakTiming::EndOfFirstPass,
+    });
+    set(&mut settings.nak_timing, nak_timing);
+    set(&mut settings.status_retry, protocol.status_retry);
+    set(&mut settings.status_retries, protocol.status_retries);
+    set(&mut settings.silence, protocol.silence);
+    set(&mut settings.round_trip, protocol.rtt);
+    set(&mut settings.spread, protocol.spread);
+    set(&mut settings.burst, protocol.burst.map(|burst| burst.0));
+    set(&mut settings.time_limit, protocol.time_limit);
+}
+
+fn set<T>(setting: &mut T, chosen: Option<T>) {
+    if let Some(chosen) = chosen {
+        *setting = chosen;
+    }
+}
+
+/// The settings of the plan at `path`, at `rate` if that is given.
+fn plan(path: &Path, rate: Option<Rate>) -> Result<Settings, Failure> {
+    let document = shipped::file(path)?;
+    let mut top = document.root();
+    let settings = (|| {
+        let mut table = top.table("protocol")?;
+        table.choice_or("name", &[("mftp", ())], ())?;
+        let rate = table::rate(&mut table, rate)?;
+        let settings = table::read(&mut table, rate, false)?;
+        table.finish()?;
+        top.finish()?;
+        Ok(settings)
+    })();
+    settings.map_err(|error: farcast_scenario::DocumentError| Failure::usage(error.to_string()))
+}
+
+/// The configuration of a sender of `product`, which begins with a list of files of `list` octets.
+pub(super) fn configuration(
+    args: &SendArgs,
+    (to, settings): (Destination, &Settings),
+    list: u64,
+    product: Product,
+    server: SocketAddr,
+) -> SenderConfig {
+    let group = &args.group;
+    let audience = if group.unlimited {
+        Audience::Anybody
+    } else if group.receivers.is_empty() {
+        Audience::Open(group.limit)
+    } else {
+        Audience::Listed(group.receivers.iter().map(|label| Invited::new(label)).collect())
+    };
+    let mtu = farcast_net::path_mtu(to.private, &socket_options(&args.socket)).ok().flatten();
+    let way = Way { headers: if to.private.is_ipv6() { 48 } else { 28 }, mtu, granule: 1 };
+    let config = settings.sender(product, (server, to.public, to.private), &audience, way);
+    // Receivers that have an older version compare it with that.
+    let list_segments = u32::try_from(list.div_ceil(config.dtu_size.into())).unwrap_or(u32::MAX);
+    SenderConfig { transmission: transmission(), list_segments, ..config }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use farcast_mftp::Group;
+    use farcast_scenario::document::Document;
+    use farcast_sim::scenario::Scenario;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    const FIXED: &str = "pass_wait = \"fixed\"\nnak_timing = \"end_of_first_pass\"";
+
+    /// What `farcast send` with these arguments sends 1 MB with.
+    fn sent(args: &[&str]) -> SenderConfig {
+        let fixed = ["farcast", "send", "file", "--to", "239.255.54.2:5402", "--interface", "lo"];
+        let cli = Cli::try_parse_from(fixed.iter().chain(args)).unwrap();
+        let Command::Send(args) = cli.command else { panic!("send") };
+        let to = Destination::of(&args).unwrap();
+        let product = Product { id: [1; 32], size: 1_000_000, name: "file".into() };
+        configuration(&args, (to, &of(&args).unwrap()), 0, product, "10.0.0.1:5402".parse().unwrap())
+    }
+
+    /// What a scenario with these lines in its `[protocol]` sends it with.
+    fn simulated(lines: &str) -> SenderConfig {
+        let text = format!("receivers = 3\n[protocol]\nfile = \"1 MB\"\n{lines}");
+        let scenario = Scenario::read(&Document::parse("test.toml", &text).unwrap()).unwrap();
+        scenario.sender().unwrap().clone()
+    }
+
+    #[test]
+    fn a_scenario_at_its_defaults_sends_as_the_command_line_does() {
+        for rate in ["2 Mbit/s", "64 kbit/s", "500 Mbit/s", "max"] {
+            let open = simulated(&format!("rate = \"{rate}\"\ngroup_limit = 1024"));
+            let mut real = sent(&["--rate", rate]);
+            real.transmission = open.transmission;
+            assert_eq!(real, open, "{rate}");
+            let closed = simulated(&format!("rate = \"{rate}\"\ngroup = \"closed\""));
+            let mut real = sent(&["--rate", rate, "--receivers", "a,b,c"]);
+            // Who they are is the simulator's own.
+            (real.transmission, real.group) = (closed.transmission, closed.group.clone());
+            assert!(matches!(&closed.group, Group::Closed(listed) if listed.len() == 3));
+            assert_eq!(real, closed, "{rate}, listed");
+        }
+    }
+
+    #[test]
+    fn options_and_keys_are_the_same_settings() {
+        for (args, lines) in [
+            (&["--parity", "16"][..], "parity = 16"),
+            (&["--parity", "off", "--dtu-size", "500 B"], "parity = 0\ndtu_size = \"500 B\""),
+            (&["--block-size", "100", "--spread", "2 s"], "block_size = 100\nspread = \"2 s\""),
+            (&["--pass-wait", "fixed", "--nak-timing", "end-of-first-pass"], FIXED),
+            (&["--rtt", "3 s", "--silence", "9 s"], "round_trip = \"3 s\"\nsilence = \"9 s\""),
+            (&["--time-limit", "1 h", "--burst", "1 MiB"], "transfer_limit = \"1 h\"\nburst = \"1 MiB\""),
+            (&["--wait-for", "2", "--no-late-entry"], "start_receivers = 2\nlate_entry = false"),
+            (
+                &["--start-after", "9 s", "--announce-time", "8 s"],
+                "start_after = \"9 s\"\nannounce_limit = \"8 s\"",
+            ),
+            (
+                &["--status-retry", "block+4rtt", "--status-retries", "3"],
+                "[protocol.srt]\nn = 4\nretries = 3",
+            ),
+            (&["--status-retry", "2 s"], "[protocol.srt]\ntime = \"2 s\""),
+        ] {
+            let keys = simulated(&format!("rate = \"2 Mbit/s\"\ngroup_limit = 1024\n{lines}"));
+            let mut real = sent(&[&["--rate", "2 Mbit/s"], args].concat());
+            real.transmission = keys.transmission;
+            assert_eq!(real, keys, "{args:?}");
+        }
+    }
+}
