@@ -32,6 +32,22 @@ pub enum Phase {
     Ended,
 }
 
+impl Phase {
+    /// What it is called in reports.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Announcing => "announcing",
+            Self::Joining => "joining",
+            Self::Sending => "sending",
+            Self::Waiting => "waiting",
+            Self::Completing => "completing",
+            Self::Aborting => "aborting",
+            Self::Ended => "ended",
+        }
+    }
+}
+
 /// Between which addresses a delivery goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Routes {

@@ -250,9 +250,8 @@ fn quit_reason(reason: u32) -> String {
 
 fn no_receivers(args: &SendArgs, to: SocketAddr, sender: &Sender) -> String {
     let group = to.ip();
-    let missing = incomplete(sender, args.group.draft);
-    if missing.iter().any(|one| one.contains("declined")) {
-        return format!("no receiver takes part: {}", missing.join(", "));
+    if sender.members().any(|(_, member)| matches!(member.state, MemberState::Declined(_))) {
+        return format!("no receiver takes part: {}", incomplete(sender, args.group.draft).join(", "));
     }
     if !group.is_multicast() {
         return format!(
@@ -417,7 +416,7 @@ fn progress_fields(now: Time, sender: &Sender, began: Option<Time>) -> Value {
         })
     });
     json!({
-        "phase": format!("{:?}", sender.phase()).to_lowercase(),
+        "phase": sender.phase().word(),
         "elapsed_s": began.map_or(0.0, |began| now.since(began).as_secs_f64()),
         "pass": pass,
         "dtus_sent_in_pass": sent,
