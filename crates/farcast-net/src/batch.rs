@@ -8,6 +8,7 @@ use farcast_core::engine::{Message as _, Transmit};
 use farcast_delivery::{Codec, Content, Delivery, Geometry, SenderEngine};
 use farcast_files::Outgoing;
 
+use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::parity::ParityEncoder;
 use crate::socket::Endpoint;
@@ -34,7 +35,7 @@ impl Outlet<'_> {
     }
 }
 
-/// Datagrams of equal length (the last may be shorter) for one destination.
+/// Datagrams of equal length (the last may be shorter) that leave in one envelope.
 #[derive(Debug)]
 pub(crate) struct Batch<'a, C> {
     codec: &'a C,
@@ -42,7 +43,7 @@ pub(crate) struct Batch<'a, C> {
     header: Vec<u8>,
     stride: usize,
     filled: usize,
-    destination: Option<SocketAddr>,
+    envelope: Option<Envelope>,
     /// The last datagram is shorter, so nothing may follow it.
     closed: bool,
 }
@@ -55,7 +56,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             header: Vec::new(),
             stride: 0,
             filled: 0,
-            destination: None,
+            envelope: None,
             closed: false,
         }
     }
@@ -66,25 +67,30 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         out: &mut Outlet<'_>,
         transmit: &Transmit<C::Message>,
     ) -> Result<(), NetError> {
-        let (message, to) = (&transmit.message, transmit.destination);
+        let (message, envelope) = (&transmit.message, Envelope::of(transmit));
         let content = message.content();
         match content {
-            Content::None => self.push_alone(out, message, to),
+            Content::None => self.push_alone(out, message, &envelope),
             Content::Source { segments: run, .. } | Content::Parity { symbols: run, .. } => {
-                self.push_run(out, message, (content, run), to)
+                self.push_run(out, message, (content, run), envelope)
             }
         }
     }
 
     /// Sends a message without content.
-    fn push_alone(&mut self, out: &Outlet<'_>, message: &C::Message, to: SocketAddr) -> Result<(), NetError> {
+    fn push_alone(
+        &mut self,
+        out: &Outlet<'_>,
+        message: &C::Message,
+        envelope: &Envelope,
+    ) -> Result<(), NetError> {
         self.flush(&out.endpoint)?;
         self.header.clear();
         self.codec.encode(message, 0, &mut self.header);
         self.codec.finish(&mut self.header);
-        let sent = out.endpoint.send(to, &self.header, self.header.len());
+        let sent = out.endpoint.send(envelope, &self.header, self.header.len());
         // Where a unicast answer goes was its asker's choice; it must not end the transmission.
-        if to.ip().is_multicast() || to == out.group { sent } else { Ok(()) }
+        if envelope.to.ip().is_multicast() || envelope.to == out.group { sent } else { Ok(()) }
     }
 
     fn push_run(
@@ -92,7 +98,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         out: &mut Outlet<'_>,
         message: &C::Message,
         (content, run): (Content, Run),
-        to: SocketAddr,
+        envelope: Envelope,
     ) -> Result<(), NetError> {
         let stride = self.codec.datagram_len(usize::from(out.geometry.dtu_size()));
         // Where the kernel takes no batch, it is one for the reading of files alone.
@@ -103,10 +109,10 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         let most = most.max(1);
         let mut next = 0;
         while next < run.count() {
-            if self.closed || self.destination.is_some_and(|d| d != to) || self.filled >= most * stride {
+            if self.closed || self.envelope.is_some_and(|e| e != envelope) || self.filled >= most * stride {
                 self.flush(&out.endpoint)?;
             }
-            (self.stride, self.destination) = (stride, Some(to));
+            (self.stride, self.envelope) = (stride, Some(envelope));
             let room = (most - self.filled / stride) as u32;
             let count = room.min(run.count() - next);
             self.fill(out, message, (content, run), next, count)?;
@@ -164,15 +170,18 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
 
     /// Drops what is there: it could not be sent.
     pub(crate) fn forget(&mut self) {
-        (self.destination, self.filled, self.closed) = (None, 0, false);
+        (self.envelope, self.filled, self.closed) = (None, 0, false);
     }
 
     /// Sends what is there.
     pub(crate) fn flush(&mut self, endpoint: &Endpoint) -> Result<(), NetError> {
-        if let Some(destination) = self.destination.take() {
-            endpoint.send(destination, &self.buffer[..self.filled], self.stride)?;
+        if let Some(envelope) = self.envelope.take() {
+            endpoint.send(&envelope, &self.buffer[..self.filled], self.stride)?;
         }
         (self.filled, self.closed) = (0, false);
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@
 mod batch;
 mod clock;
 mod ears;
+mod envelope;
 mod error;
 mod interface;
 mod links;

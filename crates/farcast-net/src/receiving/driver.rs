@@ -14,6 +14,7 @@ use super::session::Session;
 use super::{Event, Observer, ReceiveNotice, ReceiveOptions, ReceiveReport};
 use crate::clock::Clock;
 use crate::ears::{Ear, Ears, Followed};
+use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::loss::Loss;
 use crate::socket::Endpoint;
@@ -270,7 +271,8 @@ impl<'a, P: Protocol> Driver<'a, P> {
             self.out.clear();
             self.codec.encode(&transmit.message, 0, &mut self.out);
             self.codec.finish(&mut self.out);
-            let send = |mouth: &Rc<Endpoint>| mouth.send(transmit.destination, &self.out, self.out.len());
+            let envelope = Envelope::of(&transmit);
+            let send = |mouth: &Rc<Endpoint>| mouth.send(&envelope, &self.out, self.out.len());
             // An answer that finds no way is as good as lost: the protocol asks again. Where it goes was not our choice,
             // so it must not end us.
             if mouth.as_ref().is_none_or(|mouth| send(mouth).is_err()) {
