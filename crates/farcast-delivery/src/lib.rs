@@ -13,6 +13,7 @@
 //! | `sender.rs` | what is asked of a sender's engine |
 //! | `receiver.rs` | what a receiver's engine asks of its owner, and what that answers |
 //! | `population.rs` | many like receivers as one |
+//! | `occupancy.rs` | whether a group is another's |
 //! | `geometry.rs` | how an object is cut |
 //!
 //! # Who asks whom
@@ -35,6 +36,7 @@ extern crate std;
 mod codec;
 mod content;
 mod geometry;
+mod occupancy;
 mod population;
 mod protocol;
 mod receiver;
@@ -43,6 +45,7 @@ mod sender;
 pub use codec::{Codec, Packet};
 pub use content::{Content, Delivery};
 pub use geometry::{Geometry, GeometryError, MAX_SEGMENTS};
+pub use occupancy::Occupancy;
 pub use population::{Channel, Feedback, FeedbackCounts, Population};
 pub use protocol::{Merged, Protocol};
 pub use receiver::{Answer, Cause, Decline, Offer, Outcome, Received, ReceiverEngine, Request};

@@ -160,8 +160,8 @@ pub struct Received {
     pub asked: u64,
 }
 
-/// An engine that receives one delivery after the other.
-pub trait ReceiverEngine: Engine {
+/// An engine that receives one delivery after the other. The event that ends one is kept for its report.
+pub trait ReceiverEngine: Engine<Event: Clone> {
     /// What `event` asks for, if it asks for anything.
     fn request(event: &Self::Event) -> Option<Request<'_>>;
 

@@ -142,6 +142,9 @@ pub trait SenderEngine: Engine {
     /// How the object is cut.
     fn geometry(&self) -> &Geometry;
 
+    /// Parity symbols that a block may have; 0 where there is no parity.
+    fn parity_symbols(&self) -> u32;
+
     /// Where it stands.
     fn phase(&self) -> Phase;
 

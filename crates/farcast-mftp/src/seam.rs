@@ -7,15 +7,16 @@ use core::net::SocketAddr;
 use farcast_core::engine::{Arrival, Reject, RejectCounts};
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
-    Answer, Asked, Cause, Channel, Content, Decline, Delivery, FeedbackCounts, Geometry, Milestone, Outcome,
-    Packet, Phase, Protocol, Received, ReceiverEngine, Request, RoundProgress, Routes, SenderEngine,
+    Answer, Asked, Cause, Channel, Content, Decline, Delivery, FeedbackCounts, Geometry, Milestone,
+    Occupancy, Outcome, Packet, Phase, Protocol, Received, ReceiverEngine, Request, RoundProgress, Routes,
+    SenderEngine,
 };
 
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
 use crate::message::{Body, DataKind, DeclineReason, Message, Naks, StatusType, cancel};
 use crate::population::{Feedback, Population};
 use crate::receiver::Receiver;
-use crate::sender::Sender;
+use crate::sender::{Neighbourhood, Sender};
 use crate::wire;
 
 /// MFTP.
@@ -141,6 +142,10 @@ impl SenderEngine for Sender {
 
     fn geometry(&self) -> &Geometry {
         Self::geometry(self)
+    }
+
+    fn parity_symbols(&self) -> u32 {
+        self.config().parity_symbols
     }
 
     fn phase(&self) -> Phase {
@@ -269,6 +274,18 @@ impl ReceiverEngine for Receiver {
 
     fn rejects(&self) -> &RejectCounts {
         Self::rejects(self)
+    }
+}
+
+impl Occupancy for Neighbourhood {
+    type Message = Message;
+
+    fn hear(&mut self, now: Time, source: SocketAddr, message: &Message) {
+        Self::hear(self, now, source, message);
+    }
+
+    fn is_free(&self, now: Time) -> bool {
+        Self::is_free(self, now)
     }
 }
 

@@ -4,12 +4,11 @@ use std::io::IoSliceMut;
 use std::net::SocketAddr;
 
 use farcast_core::Run;
-use farcast_core::engine::Message as _;
-use farcast_delivery::Geometry;
+use farcast_core::engine::{Message as _, Transmit};
+use farcast_delivery::{Codec, Content, Delivery, Geometry, SenderEngine};
 use farcast_files::Outgoing;
-use farcast_mftp::message::{Data, DataKind};
-use farcast_mftp::{Body, Message, Sender, wire};
 
+use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::parity::ParityEncoder;
 use crate::socket::Endpoint;
@@ -29,63 +28,79 @@ pub(crate) struct Outlet<'a> {
 
 impl Outlet<'_> {
     /// Has the parity computed that `sender` sends soon.
-    pub(crate) fn prepare_parity(&mut self, sender: &Sender) {
+    pub(crate) fn prepare_parity(&mut self, sender: &impl SenderEngine) {
         if let Some(parity) = &mut self.parity {
             parity.prepare(sender.parity_ahead());
         }
     }
 }
 
-/// Datagrams of equal length (the last may be shorter) for one destination.
+/// Datagrams of equal length (the last may be shorter) that leave in one envelope.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub(crate) struct Batch<'a, C> {
+    codec: &'a C,
     buffer: Vec<u8>,
     header: Vec<u8>,
     stride: usize,
     filled: usize,
-    destination: Option<SocketAddr>,
+    envelope: Option<Envelope>,
     /// The last datagram is shorter, so nothing may follow it.
     closed: bool,
 }
 
-impl Batch {
-    pub(crate) fn new() -> Self {
+impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
+    pub(crate) fn new(codec: &'a C) -> Self {
         Self {
+            codec,
             buffer: vec![0; BATCH_BYTES],
             header: Vec::new(),
             stride: 0,
             filled: 0,
-            destination: None,
+            envelope: None,
             closed: false,
         }
     }
 
-    /// Adds a message, sending what must leave before it.
+    /// Adds what an engine sends, sending what must leave before it.
     pub(crate) fn push(
         &mut self,
         out: &mut Outlet<'_>,
-        message: &Message,
-        to: SocketAddr,
+        transmit: &Transmit<C::Message>,
     ) -> Result<(), NetError> {
-        if let Body::Data(data) = &message.body {
-            return self.push_data(out, message, data, to);
+        let (message, envelope) = (&transmit.message, Envelope::of(transmit));
+        let content = message.content();
+        match content {
+            Content::None => self.push_alone(out, message, &envelope),
+            Content::Source { segments: run, .. } | Content::Parity { symbols: run, .. } => {
+                self.push_run(out, message, (content, run), envelope)
+            }
         }
-        self.flush(&out.endpoint)?;
-        self.header.clear();
-        wire::encode(message, 0, &mut self.header);
-        let sent = out.endpoint.send(to, &self.header, self.header.len());
-        // Where a unicast answer goes was its asker's choice; it must not end the transmission.
-        if to.ip().is_multicast() || to == out.group { sent } else { Ok(()) }
     }
 
-    fn push_data(
+    /// Sends a message without content.
+    fn push_alone(
+        &mut self,
+        out: &Outlet<'_>,
+        message: &C::Message,
+        envelope: &Envelope,
+    ) -> Result<(), NetError> {
+        self.flush(&out.endpoint)?;
+        self.header.clear();
+        self.codec.encode(message, 0, &mut self.header);
+        self.codec.finish(&mut self.header);
+        let sent = out.endpoint.send(envelope, &self.header, self.header.len());
+        // Where a unicast answer goes was its asker's choice; it must not end the transmission.
+        if envelope.to.ip().is_multicast() || envelope.to == out.group { sent } else { Ok(()) }
+    }
+
+    fn push_run(
         &mut self,
         out: &mut Outlet<'_>,
-        message: &Message,
-        data: &Data,
-        to: SocketAddr,
+        message: &C::Message,
+        (content, run): (Content, Run),
+        envelope: Envelope,
     ) -> Result<(), NetError> {
-        let stride = wire::data_len(usize::from(out.geometry.dtu_size()));
+        let stride = self.codec.datagram_len(usize::from(out.geometry.dtu_size()));
         // Where the kernel takes no batch, it is one for the reading of files alone.
         let most = match out.endpoint.batch() {
             1 => BATCH_BYTES / stride,
@@ -93,14 +108,14 @@ impl Batch {
         };
         let most = most.max(1);
         let mut next = 0;
-        while next < data.dtus.count() {
-            if self.closed || self.destination.is_some_and(|d| d != to) || self.filled >= most * stride {
+        while next < run.count() {
+            if self.closed || self.envelope.is_some_and(|e| e != envelope) || self.filled >= most * stride {
                 self.flush(&out.endpoint)?;
             }
-            (self.stride, self.destination) = (stride, Some(to));
+            (self.stride, self.envelope) = (stride, Some(envelope));
             let room = (most - self.filled / stride) as u32;
-            let count = room.min(data.dtus.count() - next);
-            self.fill(out, message, data, next, count)?;
+            let count = room.min(run.count() - next);
+            self.fill(out, message, (content, run), next, count)?;
             next += count;
         }
         Ok(())
@@ -110,8 +125,8 @@ impl Batch {
     fn fill(
         &mut self,
         out: &mut Outlet<'_>,
-        message: &Message,
-        data: &Data,
+        message: &C::Message,
+        (content, run): (Content, Run),
         first: u32,
         count: u32,
     ) -> Result<(), NetError> {
@@ -119,12 +134,12 @@ impl Batch {
         let mut slots = Vec::with_capacity(count as usize);
         let mut rest = &mut self.buffer[start..];
         for segment in first..first + count {
-            let (len, payload) = (message.wire_len(segment), data.payload_len(segment));
+            let (len, payload) = (message.wire_len(segment), message.payload_len(segment));
             let (datagram, behind) = rest.split_at_mut(len);
             rest = behind;
             self.header.clear();
-            wire::encode(message, segment, &mut self.header);
-            let (header, body) = datagram.split_at_mut(wire::DATA_HEADER_LEN);
+            self.codec.encode(message, segment, &mut self.header);
+            let (header, body) = datagram.split_at_mut(self.codec.header_len());
             header.copy_from_slice(&self.header);
             let (slot, padding) = body.split_at_mut(payload);
             padding.fill(0);
@@ -132,34 +147,41 @@ impl Batch {
             self.filled += len;
         }
         self.closed = !(self.filled - start).is_multiple_of(self.stride);
-        let run = Run::new(data.dtus.first() + first, count).unwrap_or(data.dtus);
-        match data.kind {
-            DataKind::Source => {
+        let run = Run::new(run.first() + first, count).unwrap_or(run);
+        match content {
+            Content::None => {}
+            Content::Source { block, .. } => {
                 let segment =
-                    u64::from(data.block) * u64::from(out.geometry.block_size()) + u64::from(run.first());
+                    u64::from(block) * u64::from(out.geometry.block_size()) + u64::from(run.first());
                 out.outgoing.read_segments(segment * u64::from(out.geometry.dtu_size()), &mut slots)?;
             }
-            DataKind::Parity => {
+            Content::Parity { block, .. } => {
                 let Some(parity) = &mut out.parity else { return Ok(()) };
                 for (symbol, slot) in run.segments().zip(&mut slots) {
-                    slot.copy_from_slice(parity.symbol(out.outgoing, data.block, symbol)?);
+                    slot.copy_from_slice(parity.symbol(out.outgoing, block, symbol)?);
                 }
             }
+        }
+        for datagram in self.buffer[start..self.filled].chunks_mut(self.stride) {
+            self.codec.finish(datagram);
         }
         Ok(())
     }
 
     /// Drops what is there: it could not be sent.
     pub(crate) fn forget(&mut self) {
-        (self.destination, self.filled, self.closed) = (None, 0, false);
+        (self.envelope, self.filled, self.closed) = (None, 0, false);
     }
 
     /// Sends what is there.
     pub(crate) fn flush(&mut self, endpoint: &Endpoint) -> Result<(), NetError> {
-        if let Some(destination) = self.destination.take() {
-            endpoint.send(destination, &self.buffer[..self.filled], self.stride)?;
+        if let Some(envelope) = self.envelope.take() {
+            endpoint.send(&envelope, &self.buffer[..self.filled], self.stride)?;
         }
         (self.filled, self.closed) = (0, false);
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

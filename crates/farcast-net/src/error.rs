@@ -1,11 +1,11 @@
 //! What can go wrong on a network, each in one sentence that says what to do.
 
+use std::error::Error;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use farcast_files::{SourceError, StoreError};
-use farcast_mftp::ConfigError;
 
 /// Why a transfer could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -93,9 +93,9 @@ pub enum NetError {
     /// A file of the receiver's.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A setting.
+    /// A setting that the protocol's engine turns down.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(Box<dyn Error + Send + Sync>),
     /// A parity setting that the code cannot do.
     #[error("blocks of {block} DTUs with {parity} parity symbols: {reason}")]
     Parity {
@@ -170,6 +170,10 @@ impl NetError {
             }
             _ => false,
         }
+    }
+
+    pub(crate) fn config(error: impl Error + Send + Sync + 'static) -> Self {
+        Self::Config(Box::new(error))
     }
 
     pub(crate) fn socket(action: &'static str) -> impl FnOnce(io::Error) -> Self {

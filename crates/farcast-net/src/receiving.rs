@@ -5,18 +5,16 @@ mod hearing;
 mod nap;
 mod session;
 
+use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use farcast_core::engine::RejectCounts;
+use farcast_core::engine::{Engine, RejectCounts};
 use farcast_core::{Probability, Span, Time};
-use farcast_delivery::Offer;
+use farcast_delivery::{Offer, Outcome, Protocol, Received};
 use farcast_files::Options;
-use farcast_mftp::message::cancel;
-use farcast_mftp::receiver::ReceiverStats;
-use farcast_mftp::{Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
 use ipnet::IpNet;
 use rustix::fs::{Access, access};
 
@@ -59,9 +57,9 @@ pub struct ReceiveOptions {
     pub wait_for_room: Span,
 }
 
-/// What happens while receiving.
+/// What happens while receiving; `E` is what the engine tells.
 #[derive(Debug)]
-pub enum ReceiveNotice<'a> {
+pub enum ReceiveNotice<'a, E> {
     /// Ready to hear announcements.
     Listening {
         /// The address listened on.
@@ -115,20 +113,22 @@ pub enum ReceiveNotice<'a> {
     /// There is room again, and what was dropped is asked for.
     Room,
     /// Something the engine tells.
-    Event(&'a ReceiverEvent),
+    Event(&'a E),
     /// A tenth of a second has passed.
     Tick,
     /// The transmission is over.
-    Ended(&'a ReceiveReport),
+    Ended(&'a ReceiveReport<E>),
 }
 
-/// How a transmission went for this receiver.
+/// How a transmission went for this receiver; `E` is what the engine tells.
 #[derive(Debug)]
-pub struct ReceiveReport {
+pub struct ReceiveReport<E> {
     /// What was sent.
     pub offer: Offer,
     /// How it ended.
-    pub outcome: ReceiverOutcome,
+    pub outcome: Outcome,
+    /// What the engine told at its end.
+    pub end: E,
     /// Why it could not be stored, if that is so.
     pub error: Option<NetError>,
     /// From joining to completion, or to the end.
@@ -142,8 +142,8 @@ pub struct ReceiveReport {
     /// Whether what is there is kept for a next try: some of it is of files that the product's id vouches for.
     pub kept: bool,
     /// What came.
-    pub stats: ReceiverStats,
-    /// Datagrams that were no MFTP.
+    pub received: Received,
+    /// Datagrams that were none of the protocol's.
     pub malformed: u64,
     /// Answers that the system would not send.
     pub unsent: u64,
@@ -157,10 +157,10 @@ pub struct ReceiveReport {
     pub rejects: RejectCounts,
 }
 
-impl ReceiveReport {
+impl<E> ReceiveReport<E> {
     /// Whether the product is complete and verified.
     pub fn is_complete(&self) -> bool {
-        matches!(self.outcome, ReceiverOutcome::Complete { .. })
+        matches!(self.outcome, Outcome::Complete(_))
     }
 
     /// Whether it is the one transmission of [`ReceiveOptions::once`]: it was complete, or brought at least the list of
@@ -170,12 +170,11 @@ impl ReceiveReport {
     pub fn counts(&self) -> bool {
         use farcast_files::StoreError as E;
         match self.outcome {
-            ReceiverOutcome::SenderLost | ReceiverOutcome::NotAccepted => return false,
-            ReceiverOutcome::Aborted { reason: cancel::ABORT_COLLISION, .. } => return true,
-            _ => {}
+            Outcome::Lost => return false,
+            Outcome::Complete(_) | Outcome::Collision => return true,
+            Outcome::SourceChanged | Outcome::Failed => {}
         }
-        self.is_complete()
-            || self.vouched
+        self.vouched
             || match &self.error {
                 Some(NetError::Store(error)) => matches!(
                     error,
@@ -191,31 +190,37 @@ impl ReceiveReport {
     }
 }
 
-/// Receives products until `stop` is set or, with [`ReceiveOptions::once`], one transmission is over; the last
-/// report.
+/// What the receivers of `P` tell.
+type Event<P> = <<P as Protocol>::Receiver as Engine>::Event;
+
+/// Tells the owner of the receiver what happens.
+type Observer<'a, P> = &'a mut dyn FnMut(Time, &<P as Protocol>::Receiver, &ReceiveNotice<'_, Event<P>>);
+
+/// Receives products by the protocol `P` until `stop` is set or, with [`ReceiveOptions::once`], one transmission is over;
+/// the last report. `make` makes the engine for the octets that the kernel buffers.
 ///
 /// # Errors
 /// What makes it impossible to listen; what goes wrong with one transmission is in its report.
-pub fn receive(
+pub fn receive<P: Protocol, E: Error + Send + Sync + 'static>(
     options: &ReceiveOptions,
-    mut config: ReceiverConfig,
+    codec: &P::Codec,
+    make: impl FnOnce(usize) -> Result<P::Receiver, E>,
     stop: &AtomicBool,
-    observer: &mut dyn FnMut(Time, &Receiver, &ReceiveNotice<'_>),
-) -> Result<Option<ReceiveReport>, NetError> {
+    observer: Observer<'_, P>,
+) -> Result<Option<ReceiveReport<Event<P>>>, NetError> {
     sharpen_timers();
     check_directory(&options.into)?;
     if options.source.is_none() && is_source_specific(options.from.ip()) {
         return Err(NetError::GroupWithoutSource(options.from.ip()));
     }
     let ears = Ears::open(options)?;
-    config.port = options.from.port();
     let room = ears.receive_buffer();
-    config.receive_buffer_bytes = u32::try_from(room).ok();
     let clock = Clock::start();
     let store = Store::start(options.discard, options.wait_for_room)?;
     store.tidy(options.into.clone(), options.files.quota);
     let loss = Loss::new(options.simulate_loss, options.seed);
-    let mut driver = Driver::new(clock, Receiver::new(config)?, (ears, store, loss), options, observer);
+    let engine = make(room).map_err(NetError::config)?;
+    let mut driver = Driver::<P>::new(clock, (engine, codec), (ears, store, loss), options, observer);
     let heard = driver.run(stop);
     let mut until = Time::NEVER;
     let ended = driver.end(|| {

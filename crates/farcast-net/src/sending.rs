@@ -1,5 +1,6 @@
-//! Sending: the driver of a [`Sender`].
+//! Sending: the driver of a [`SenderEngine`].
 
+use std::error::Error;
 use std::io::IoSliceMut;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -7,10 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::engine::{Arrival, Engine};
 use farcast_core::{Span, Time};
-use farcast_delivery::Phase;
+use farcast_delivery::{Cause, Codec, Milestone, Phase, Protocol, SenderEngine};
 use farcast_files::{Outgoing, SourceError};
-use farcast_mftp::message::cancel;
-use farcast_mftp::{ClientId, Product, Sender, SenderConfig, SenderEvent, SenderOutcome, wire};
 use quinn_udp::RecvMeta;
 
 use crate::batch::{Batch, Outlet};
@@ -33,23 +32,19 @@ const HEARINGS: usize = 32;
 /// What to send and where to.
 #[derive(Clone, Debug)]
 pub struct SendOptions {
-    /// The group (or the one receiver) and port that announcements go to.
-    pub public: SocketAddr,
-    /// The group that data goes to; usually the same.
-    pub private: SocketAddr,
+    /// The group (or the one receiver) and port that data goes to.
+    pub to: SocketAddr,
     /// How sockets are made.
     pub socket: SocketOptions,
     /// How far ahead of the clock datagrams may leave together, as one burst.
     pub burst: Span,
-    /// Receivers that had everything in an earlier run of the same transfer: data begins without waiting for them.
-    pub remembered: Vec<ClientId>,
 }
 
-/// What happens while sending.
+/// What happens while sending; `E` is what the engine tells.
 #[derive(Debug)]
-pub enum SendNotice<'a> {
+pub enum SendNotice<'a, E> {
     /// Something the engine tells.
-    Event(&'a SenderEvent),
+    Event(&'a E),
     /// A tenth of a second has passed.
     Tick,
     /// The interface, the address or the route is gone; nothing is sent until it comes back.
@@ -70,105 +65,105 @@ pub enum SendNotice<'a> {
 
 /// How a transmission went.
 #[derive(Debug)]
-pub struct SendReport {
-    /// How it ended.
-    pub outcome: SenderOutcome,
+pub struct SendReport<S: SenderEngine> {
+    /// What the engine told at its end.
+    pub end: S::Event,
     /// The engine, for its members and counts.
-    pub sender: Sender,
+    pub sender: S,
     /// Why it had to stop, if files or the network made it.
     pub error: Option<NetError>,
     /// From the first announcement to the last receiver's end.
     pub duration: Span,
     /// From the first datagram of data to the same.
     pub data_duration: Span,
-    /// Datagrams that were no MFTP.
+    /// Datagrams that were none of the protocol's.
     pub malformed: u64,
     /// UDP payload of all that was heard, octets.
     pub heard: u64,
 }
 
-/// Sends `outgoing`. `configure` makes the engine's settings from the product and our own address; `start` begins
-/// without waiting longer for receivers, `stop` aborts.
+/// Sends `outgoing` by the protocol `P`. `make` makes the engine for our own address; `start` begins without waiting longer
+/// for receivers, `stop` aborts.
 ///
 /// # Errors
 /// What makes it impossible to begin; what goes wrong later is in the report.
-pub fn send(
+pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
     mut outgoing: Outgoing,
-    name: &str,
+    codec: &P::Codec,
     options: &SendOptions,
-    configure: impl FnOnce(Product, SocketAddr) -> SenderConfig,
+    make: impl FnOnce(SocketAddr) -> Result<P::Sender, E>,
     (start, stop): (&AtomicBool, &AtomicBool),
-    observer: &mut dyn FnMut(Time, &Sender, &SendNotice<'_>),
-) -> Result<SendReport, NetError> {
+    observer: Observer<'_, P>,
+) -> Result<SendReport<P::Sender>, NetError> {
     sharpen_timers();
     // Before anything is looked at, so that no change is missed.
-    let way = Way::new(options.private, &options.socket);
-    let endpoint = Endpoint::sender(options.private, &options.socket)?;
-    let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: name.into() };
-    let config = configure(product, endpoint.local());
-    let symbols = config.parity_symbols;
-    let mut sender = Sender::new(config)?;
-    for &client in &options.remembered {
-        sender.remember(client);
-    }
-    let geometry = *sender.geometry();
+    let way = Way::new(options.to, &options.socket);
+    let endpoint = Endpoint::sender(options.to, &options.socket)?;
+    let sender = make(endpoint.local()).map_err(NetError::config)?;
+    let (geometry, symbols) = (*sender.geometry(), sender.parity_symbols());
     let mut parity =
         (symbols > 0).then(|| ParityEncoder::new(geometry, symbols, outgoing.clone())).transpose()?;
     // While announcing, the group is listened to: another transmission may be using it.
-    let group = options
-        .private
-        .ip()
-        .is_multicast()
-        .then(|| Endpoint::listener(options.private, None, &options.socket));
-    let mut driver = Driver {
+    let group = options.to.ip().is_multicast().then(|| Endpoint::listener(options.to, None, &options.socket));
+    let mut driver = Driver::<P> {
         clock: Clock::start(),
         sender,
         way,
         group: group.transpose()?,
-        batch: Batch::new(),
+        codec,
+        batch: Batch::new(codec),
         buffer: vec![0; SLOTS * SLOT_LEN],
         malformed: 0,
         heard: 0,
-        outcome: None,
         error: None,
         news: true,
         unsent: None,
+        ended: None,
         fragments: false,
         delivered: None,
         data_began: None,
         options,
         observer,
     };
-    let mut outlet = Outlet {
-        endpoint,
-        outgoing: &mut outgoing,
-        parity: parity.as_mut(),
-        geometry,
-        group: options.private,
-    };
-    driver.run(&mut outlet, start, stop)?;
-    let end = driver.delivered.unwrap_or_else(|| driver.clock.now());
+    let mut outlet =
+        Outlet { endpoint, outgoing: &mut outgoing, parity: parity.as_mut(), geometry, group: options.to };
+    let end = driver.run(&mut outlet, start, stop)?;
+    let over = driver.delivered.unwrap_or_else(|| driver.clock.now());
     Ok(SendReport {
-        outcome: driver.outcome.unwrap_or(SenderOutcome::Finished),
+        end,
         error: driver.error,
-        duration: end.since(Time::ZERO),
-        data_duration: driver.data_began.map_or(Span::ZERO, |began| end.since(began)),
+        duration: over.since(Time::ZERO),
+        data_duration: driver.data_began.map_or(Span::ZERO, |began| over.since(began)),
         malformed: driver.malformed,
         heard: driver.heard,
         sender: driver.sender,
     })
 }
 
-struct Driver<'a> {
+/// What the senders of `P` tell.
+type Event<P> = <<P as Protocol>::Sender as Engine>::Event;
+
+/// Tells the owner of the sender what happens.
+type Observer<'a, P> = &'a mut dyn FnMut(Time, &<P as Protocol>::Sender, &SendNotice<'_, Event<P>>);
+
+/// What a sender told at its end.
+struct Ended<E> {
+    event: E,
+    /// Nobody was there.
+    alone: bool,
+}
+
+struct Driver<'a, P: Protocol> {
     clock: Clock,
-    sender: Sender,
+    sender: P::Sender,
     way: Way<'a>,
     group: Option<Endpoint>,
-    batch: Batch,
+    codec: &'a P::Codec,
+    batch: Batch<'a, P::Codec>,
     buffer: Vec<u8>,
     malformed: u64,
     heard: u64,
-    outcome: Option<SenderOutcome>,
+    ended: Option<Ended<Event<P>>>,
     error: Option<NetError>,
     /// Whether there is news of the interfaces.
     news: bool,
@@ -179,16 +174,16 @@ struct Driver<'a> {
     delivered: Option<Time>,
     data_began: Option<Time>,
     options: &'a SendOptions,
-    observer: &'a mut dyn FnMut(Time, &Sender, &SendNotice<'_>),
+    observer: Observer<'a, P>,
 }
 
-impl Driver<'_> {
+impl<P: Protocol> Driver<'_, P> {
     fn run(
         &mut self,
         outlet: &mut Outlet<'_>,
         start: &AtomicBool,
         stop: &AtomicBool,
-    ) -> Result<(), NetError> {
+    ) -> Result<Event<P>, NetError> {
         self.sender.open(self.clock.now());
         let (mut tick, mut check) = (Time::ZERO, Time::ZERO);
         loop {
@@ -197,7 +192,7 @@ impl Driver<'_> {
                 self.sender.start(now);
             }
             if stop.swap(false, Ordering::Relaxed) {
-                self.sender.abort(now, cancel::ABORT_APPLICATION, Some("stopped at the sender".into()));
+                self.sender.abort(now, Cause::Application, Some("stopped at the sender".into()));
             }
             // Asking costs a system call, so it is done when there is news, and now and then.
             if std::mem::take(&mut self.news) || now >= tick.min(self.way.due()) {
@@ -218,9 +213,11 @@ impl Driver<'_> {
                 tick = now + TICK;
                 (self.observer)(now, &self.sender, &SendNotice::Tick);
             }
-            if self.outcome.is_some() && self.sender.phase() == Phase::Ended {
-                self.finish(outlet);
-                return Ok(());
+            if self.sender.phase() == Phase::Ended
+                && let Some(ended) = self.ended.take()
+            {
+                self.finish(outlet, ended.alone);
+                return Ok(ended.event);
             }
             self.wait(&outlet.endpoint, tick)?;
         }
@@ -231,14 +228,12 @@ impl Driver<'_> {
         self.way.is_lost() && self.sender.phase() == Phase::Sending
     }
 
-    fn finish(&mut self, outlet: &mut Outlet<'_>) {
+    fn finish(&mut self, outlet: &mut Outlet<'_>, alone: bool) {
         // What ends a transmission may still be queued.
         if let Err(error) = self.transmit(outlet) {
             self.error.get_or_insert(error);
         }
-        if self.outcome == Some(SenderOutcome::NoReceivers)
-            && let Some(error) = self.unsent.take()
-        {
+        if alone && let Some(error) = self.unsent.take() {
             // Nobody was there because nobody was told.
             self.error.get_or_insert(error);
         }
@@ -283,7 +278,7 @@ impl Driver<'_> {
     fn listen_again(&mut self) {
         if self.group.take().is_some() {
             // Without it another transmission there may be overheard, and no more than that.
-            self.group = Endpoint::listener(self.options.private, None, &self.options.socket).ok();
+            self.group = Endpoint::listener(self.options.to, None, &self.options.socket).ok();
         }
     }
 
@@ -313,9 +308,9 @@ impl Driver<'_> {
                 self.buffer.chunks_mut(SLOT_LEN).map(IoSliceMut::new).collect();
             endpoint.receive(&mut slots, &mut meta)?
         };
-        let now = self.clock.now();
+        let (now, own) = (self.clock.now(), self.sender.routes().source);
         for (slot, meta) in meta[..count].iter().enumerate() {
-            if meta.addr == self.sender.config().server {
+            if meta.addr == own {
                 // Our own data comes back on the group.
                 continue;
             }
@@ -323,7 +318,7 @@ impl Driver<'_> {
             let bytes = &self.buffer[slot * SLOT_LEN..][..meta.len];
             self.heard += meta.len as u64;
             for datagram in bytes.chunks(meta.stride.max(1)) {
-                match wire::decode(datagram) {
+                match self.codec.decode(datagram) {
                     // What is turned down is counted by the engine, by reason.
                     Ok(packet) => {
                         let _ = self.sender.handle(now, &from, &packet.message);
@@ -354,7 +349,7 @@ impl Driver<'_> {
         // Before anything is sent of what was asked for meanwhile, and whenever a block is taken.
         outlet.prepare_parity(&self.sender);
         while let Some(transmit) = self.sender.poll_transmit(now, now + self.options.burst) {
-            self.batch.push(outlet, &transmit.message, transmit.destination)?;
+            self.batch.push(outlet, &transmit)?;
             outlet.prepare_parity(&self.sender);
             any = true;
         }
@@ -365,16 +360,19 @@ impl Driver<'_> {
     fn drain(&mut self, outgoing: &Outgoing) {
         while let Some(event) = self.sender.poll_event() {
             let now = self.clock.now();
-            match &event {
-                SenderEvent::Started { .. } => self.data_began = Some(now),
-                SenderEvent::Delivered => {
+            let milestone = P::Sender::milestone(&event);
+            match milestone {
+                Some(Milestone::Began) => self.data_began = Some(now),
+                Some(Milestone::Delivered) => {
                     self.delivered = Some(now);
                     self.check_files(outgoing);
                 }
-                SenderEvent::Ended(outcome) => self.outcome = Some(outcome.clone()),
-                _ => {}
+                Some(Milestone::Round { .. } | Milestone::Ended { .. }) | None => {}
             }
             (self.observer)(now, &self.sender, &SendNotice::Event(&event));
+            if let Some(Milestone::Ended { alone }) = milestone {
+                self.ended = Some(Ended { event, alone });
+            }
         }
     }
 
@@ -398,7 +396,7 @@ impl Driver<'_> {
             return Ok(());
         }
         // Some may have left behind the announcement.
-        let begun = self.data_began.is_some() || self.sender.pass().round > 0;
+        let begun = self.data_began.is_some() || self.sender.progress().round > 0;
         if begun && (error.may_pass() || matches!(error, NetError::Socket { .. })) {
             return Ok(());
         }
@@ -413,9 +411,9 @@ impl Driver<'_> {
 }
 
 /// Why receivers are told to stop.
-fn reason(error: &NetError) -> u32 {
+fn reason(error: &NetError) -> Cause {
     match error {
-        NetError::Source(SourceError::Changed { .. }) => cancel::ABORT_SOURCE_CHANGED,
-        _ => cancel::ABORT_SYSTEM,
+        NetError::Source(SourceError::Changed { .. }) => Cause::SourceChanged,
+        _ => Cause::System,
     }
 }

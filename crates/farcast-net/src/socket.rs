@@ -12,6 +12,7 @@ use rustix::net::sockopt::{
 };
 use socket2::{Domain, InterfaceIndexOrAddress, MsgHdr, Protocol, SockAddr, Socket, Type};
 
+use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::interface::{Interface, source_for};
 use crate::ssm;
@@ -223,18 +224,15 @@ impl Endpoint {
 
     /// Sends `contents` as datagrams of `stride` bytes (the last may be shorter), waiting while the kernel's buffer
     /// is full.
-    pub(crate) fn send(
-        &self,
-        destination: SocketAddr,
-        contents: &[u8],
-        stride: usize,
-    ) -> Result<(), NetError> {
+    pub(crate) fn send(&self, envelope: &Envelope, contents: &[u8], stride: usize) -> Result<(), NetError> {
+        envelope.check(self.local)?;
         if contents.len() > stride && self.batch() == 1 {
-            return contents.chunks(stride).try_for_each(|one| self.send(destination, one, stride));
+            return contents.chunks(stride).try_for_each(|one| self.send(envelope, one, stride));
         }
+        let destination = envelope.to;
         let segment_size = (contents.len() > stride).then_some(stride);
         loop {
-            let Err(error) = self.send_once(destination, contents, segment_size) else {
+            let Err(error) = self.send_once(envelope, contents, segment_size) else {
                 return Ok(());
             };
             match error.raw_os_error() {
@@ -245,9 +243,9 @@ impl Endpoint {
                 // missing interface refuses one by one too says nothing about batches.
                 Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE) if segment_size.is_some() => {
                     let (first, rest) = contents.split_at(stride);
-                    self.send(destination, first, stride)?;
+                    self.send(envelope, first, stride)?;
                     self.offload.store(false, Ordering::Relaxed);
-                    return self.send(destination, rest, stride);
+                    return self.send(envelope, rest, stride);
                 }
                 Some(libc::EMSGSIZE) if !self.fragments() => self.allow_fragments(destination, stride)?,
                 Some(libc::EMSGSIZE) => return Err(NetError::TooLarge { size: stride, destination }),
@@ -276,18 +274,18 @@ impl Endpoint {
     /// One system call. quinn-udp's sets the whole traffic class with every message, and so would undo the DSCP.
     fn send_once(
         &self,
-        destination: SocketAddr,
+        envelope: &Envelope,
         contents: &[u8],
         segment_size: Option<usize>,
     ) -> io::Result<usize> {
         let scope = Interface::scope(self.interface.as_ref());
-        let address = SockAddr::from(scoped(destination, scope));
+        let address = SockAddr::from(scoped(envelope.to, scope));
         let parts = [IoSlice::new(contents)];
-        let control = segment_size.map(segment_control);
+        let control = envelope.control(self.local, segment_size);
         let message = MsgHdr::new().with_addr(&address).with_buffers(&parts);
-        match &control {
-            Some(control) => self.socket.sendmsg(&message.with_control(control), 0),
-            None => self.socket.sendmsg(&message, 0),
+        match control.as_slice() {
+            [] => self.socket.sendmsg(&message, 0),
+            control => self.socket.sendmsg(&message.with_control(control), 0),
         }
     }
 
@@ -297,21 +295,6 @@ impl Endpoint {
         let timeout = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         let _ = poll(&mut fds, Some(&timeout));
     }
-}
-
-/// A control message that lets the kernel cut what is sent into datagrams of `size` bytes: a length, a level, a type
-/// and the size, as in cmsg(3).
-fn segment_control(size: usize) -> [u8; size_of::<libc::cmsghdr>() + size_of::<usize>()] {
-    const HEADER: usize = size_of::<libc::cmsghdr>();
-    let size = u16::try_from(size).unwrap_or(u16::MAX).to_ne_bytes();
-    let mut control = [0; HEADER + size_of::<usize>()];
-    let (header, data) = control.split_at_mut(HEADER);
-    let (len, kind) = header.split_at_mut(size_of::<usize>());
-    len.copy_from_slice(&(HEADER + size.len()).to_ne_bytes());
-    kind[..4].copy_from_slice(&libc::SOL_UDP.to_ne_bytes());
-    kind[4..].copy_from_slice(&libc::UDP_SEGMENT.to_ne_bytes());
-    data[..size.len()].copy_from_slice(&size);
-    control
 }
 
 /// `address`, with the interface `scope` where it is one that only means something on a link (RFC 4007).
@@ -430,6 +413,8 @@ pub fn path_mtu(destination: SocketAddr, options: &SocketOptions) -> Result<Opti
 
 #[cfg(test)]
 mod tests {
+    use farcast_core::engine::Transmit;
+
     use super::*;
 
     #[test]
@@ -449,7 +434,7 @@ mod tests {
         let (to, from) = (Endpoint::listener(any, None, &options), Endpoint::sender(any, &options));
         let (to, from) = (to.expect("bound"), from.expect("bound"));
         let bytes: Vec<u8> = (0..2500u32).map(|n| n as u8).collect();
-        from.send(to.local(), &bytes, 1000).expect("loopback carries it");
+        from.send(&Envelope::of(&Transmit::new((), to.local())), &bytes, 1000).expect("loopback carries it");
         let mut got = Vec::new();
         let mut buffer = vec![0; 1 << 16];
         while got.len() < 3 {

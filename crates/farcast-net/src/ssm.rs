@@ -94,3 +94,71 @@ fn set<T>(socket: &Socket, level: libc::c_int, name: libc::c_int, value: &T) -> 
         unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), len) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
+
+/// The headers of what arrives, which the drivers have no need of.
+#[cfg(test)]
+pub(crate) mod headers {
+    use std::io;
+    use std::net::SocketAddr;
+    use std::os::fd::AsRawFd;
+
+    use socket2::{SockAddr, SockAddrStorage, Socket};
+
+    /// A part of the header of one datagram, or of several that the kernel has joined.
+    #[derive(Debug)]
+    pub(crate) struct Header {
+        pub(crate) source: SocketAddr,
+        /// Time to live, or hop limit.
+        pub(crate) ttl: i32,
+        /// The options of IPv4.
+        pub(crate) options: Vec<u8>,
+    }
+
+    /// Has the kernel tell them.
+    pub(crate) fn ask_for(socket: &Socket) -> io::Result<()> {
+        let on: libc::c_int = 1;
+        if socket.local_addr()?.is_ipv6() {
+            return super::set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, &on);
+        }
+        super::set(socket, libc::IPPROTO_IP, libc::IP_RECVTTL, &on)?;
+        super::set(socket, libc::IPPROTO_IP, libc::IP_RECVOPTS, &on)
+    }
+
+    /// The next.
+    pub(crate) fn next(socket: &Socket) -> io::Result<Header> {
+        socket.set_nonblocking(false)?;
+        let (mut content, mut control) = (vec![0_u8; 1 << 16], vec![0_u8; 1 << 10]);
+        let mut source = SockAddrStorage::zeroed();
+        let mut part = libc::iovec { iov_base: content.as_mut_ptr().cast(), iov_len: content.len() };
+        // SAFETY: msghdr is plain data for which all zeros are valid.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_name = (&raw mut source).cast();
+        message.msg_namelen = source.size_of();
+        (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
+        (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast(), control.len());
+        // SAFETY: everything that `message` points to lives through the call and is as long as it says.
+        if unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has written an address of this length.
+        let source = unsafe { SockAddr::new(source, message.msg_namelen) };
+        let source = source.as_socket().ok_or(io::ErrorKind::InvalidData)?;
+        let mut header = Header { source, ttl: 0, options: Vec::new() };
+        let mut rest = &control[..message.msg_controllen];
+        while let Some((fields, behind)) = rest.split_first_chunk::<{ size_of::<libc::cmsghdr>() }>() {
+            let (len, kinds) = fields.split_at(size_of::<usize>());
+            let len = usize::from_ne_bytes(len.try_into().map_err(io::Error::other)?) - fields.len();
+            let [level, kind] =
+                [0, 4].map(|at| i32::from_ne_bytes([0, 1, 2, 3].map(|byte| kinds[at + byte])));
+            match (level, kind) {
+                (libc::IPPROTO_IP, libc::IP_TTL) | (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT) => {
+                    header.ttl = i32::from_ne_bytes([0, 1, 2, 3].map(|byte| behind[byte]));
+                }
+                (libc::IPPROTO_IP, libc::IP_RECVOPTS) => header.options = behind[..len].to_vec(),
+                _ => {}
+            }
+            rest = &behind[len.next_multiple_of(size_of::<usize>()).min(behind.len())..];
+        }
+        Ok(header)
+    }
+}

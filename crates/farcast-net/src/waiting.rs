@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::{Span, Time};
-use farcast_mftp::{Neighbourhood, wire};
+use farcast_delivery::{Codec, Occupancy};
 use quinn_udp::RecvMeta;
 
 use crate::clock::Clock;
@@ -33,16 +33,16 @@ pub enum Waited {
     Stopped,
 }
 
-/// Waits until `group` is free as a sender sees it, which has ended because of the transmission `(by, identifier)`
-/// ([`GroupInUse`](farcast_mftp::SenderOutcome::GroupInUse)): until nothing flows there any more, for at most `limit`, or
-/// until `stop` is set, which is taken back. `tick` is called ten times a second.
+/// Waits until `group` is free as a protocol sees it, of which `codec` reads the messages: until who hears them, made by
+/// `occupied` with the time at which it begins, says so, for at most `limit`, or until `stop` is set, which is taken back.
+/// `tick` is called ten times a second.
 ///
 /// # Errors
 /// The group cannot be listened to.
-pub fn wait_until_free(
+pub fn wait_until_free<C: Codec, O: Occupancy<Message = C::Message>>(
     group: SocketAddr,
     options: &SocketOptions,
-    (by, transmission): (SocketAddr, u32),
+    (codec, occupied): (&C, impl FnOnce(Time) -> O),
     limit: Span,
     stop: &AtomicBool,
     tick: &mut dyn FnMut(),
@@ -50,15 +50,15 @@ pub fn wait_until_free(
     let clock = Clock::start();
     let options = SocketOptions { receive_buffer: KERNEL_BUFFER, ..options.clone() };
     let endpoint = Endpoint::listener(group, None, &options)?;
-    let mut neighbourhood = Neighbourhood::of(clock.now(), by, transmission);
+    let mut occupancy = occupied(clock.now());
     let mut buffer = vec![0; SLOTS * SLOT_LEN];
     loop {
-        listen(&endpoint, &clock, &mut buffer, &mut neighbourhood)?;
+        listen((&endpoint, &clock), &mut buffer, codec, &mut occupancy)?;
         let now = clock.now();
         if stop.swap(false, Ordering::Relaxed) {
             return Ok(Waited::Stopped);
         }
-        if neighbourhood.is_free(now) {
+        if occupancy.is_free(now) {
             return Ok(Waited::Free);
         }
         if now >= Time::ZERO + limit {
@@ -70,11 +70,11 @@ pub fn wait_until_free(
 }
 
 /// Hears what has come.
-fn listen(
-    endpoint: &Endpoint,
-    clock: &Clock,
+fn listen<C: Codec>(
+    (endpoint, clock): (&Endpoint, &Clock),
     buffer: &mut [u8],
-    neighbourhood: &mut Neighbourhood,
+    codec: &C,
+    occupancy: &mut impl Occupancy<Message = C::Message>,
 ) -> Result<(), NetError> {
     for _ in 0..HEARINGS {
         let mut meta = [RecvMeta::default(); SLOTS];
@@ -83,8 +83,8 @@ fn listen(
         for (slot, meta) in slots.iter().zip(&meta[..count]) {
             for datagram in slot[..meta.len].chunks(meta.stride.max(1)) {
                 // Whatever else is sent to the group has no part in it.
-                if let Ok(packet) = wire::decode(datagram) {
-                    neighbourhood.hear(clock.now(), meta.addr, &packet.message);
+                if let Ok(packet) = codec.decode(datagram) {
+                    occupancy.hear(clock.now(), meta.addr, &packet.message);
                 }
             }
         }

@@ -9,8 +9,8 @@ use farcast_core::{Span, Time};
 use farcast_files::{Durability, Options, Overwrite};
 use farcast_mftp::message::cancel;
 use farcast_mftp::receiver::ReceiverStats;
-use farcast_mftp::{ClientId, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
-use farcast_net::{FileInfo, NetError, ReceiveNotice, ReceiveOptions, ReceiveReport};
+use farcast_mftp::{ClientId, Codec, Mftp, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
+use farcast_net::{FileInfo, NetError, ReceiveOptions};
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
@@ -25,6 +25,9 @@ use crate::{Exit, Failure, outputs};
 mod files;
 
 use files::Files;
+
+type ReceiveNotice<'a> = farcast_net::ReceiveNotice<'a, ReceiverEvent>;
+type ReceiveReport = farcast_net::ReceiveReport<ReceiverEvent>;
 
 pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     let why = "where the sender names the files and could replace it";
@@ -70,7 +73,10 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     };
     let mut observer =
         |now: Time, receiver: &Receiver, notice: &ReceiveNotice<'_>| view.observe(now, receiver, notice);
-    let last = farcast_net::receive(&options, config, &stop, &mut observer);
+    let make = |room: usize| {
+        Receiver::new(ReceiverConfig { receive_buffer_bytes: u32::try_from(room).ok(), ..config })
+    };
+    let last = farcast_net::receive::<Mftp, _>(&options, &Codec, make, &stop, &mut observer);
     view.wait_for_hook();
     match last.map_err(Failure::of_net)? {
         Some(report) if args.once && !report.is_complete() => {
@@ -269,7 +275,7 @@ impl View<'_> {
             }
             ReceiveNotice::Event(event) => self.event(event),
             ReceiveNotice::Tick => self.tick(now, receiver),
-            ReceiveNotice::Ended(report) => self.ended(report),
+            ReceiveNotice::Ended(report) => self.ended(report, receiver.stats()),
         }
     }
 
@@ -358,7 +364,7 @@ impl View<'_> {
         }
     }
 
-    fn ended(&mut self, report: &ReceiveReport) {
+    fn ended(&mut self, report: &ReceiveReport, stats: &ReceiverStats) {
         if let Some(mut progress) = self.progress.take() {
             progress.clear();
         }
@@ -374,7 +380,7 @@ impl View<'_> {
                 "product": report.offer.name,
                 "sender": report.offer.sender.to_string(),
                 "complete": report.is_complete(),
-                "confirmed": matches!(report.outcome, ReceiverOutcome::Complete { confirmed: true, .. }),
+                "confirmed": matches!(end(report), ReceiverOutcome::Complete { confirmed: true, .. }),
                 "outcome": outcome(report),
                 "size_bytes": report.offer.geometry.size(),
                 "time_s": report.duration.as_secs_f64(),
@@ -382,14 +388,14 @@ impl View<'_> {
                 "segments_have": report.have,
                 "segments_held_before": report.held,
                 "kept": report.kept,
-                "dtus_received": report.stats.dtus,
-                "parity_received": report.stats.parity,
-                "duplicates": report.stats.duplicates,
-                "naks": report.stats.naks,
-                "naked_dtus": report.stats.naked_dtus,
+                "dtus_received": report.received.segments,
+                "parity_received": report.received.parity,
+                "duplicates": report.received.duplicates,
+                "naks": report.received.naks,
+                "naked_dtus": report.received.asked,
                 "malformed_datagrams": report.malformed,
                 "unsent_answers": report.unsent,
-                "unsaid_answers": report.stats.unsaid,
+                "unsaid_answers": stats.unsaid,
                 "datagrams_not_accepted": report.not_accepted,
                 "datagrams_misdirected": report.misdirected,
                 "dtus_dropped_unstored": report.unstored,
@@ -441,6 +447,14 @@ impl View<'_> {
     }
 }
 
+/// How it ended.
+fn end(report: &ReceiveReport) -> &ReceiverOutcome {
+    match &report.end {
+        ReceiverEvent::Ended(outcome) => outcome,
+        _ => &ReceiverOutcome::Incomplete,
+    }
+}
+
 /// How it went, in one sentence.
 fn outcome(report: &ReceiveReport) -> String {
     let name = &report.offer.name;
@@ -451,7 +465,7 @@ fn outcome(report: &ReceiveReport) -> String {
     let kept = |until: &str| {
         if report.kept { format!("{have} is here and kept{until}") } else { "nothing of it is kept".into() }
     };
-    match &report.outcome {
+    match end(report) {
         ReceiverOutcome::Complete { confirmed, .. } => {
             let bytes = report.offer.geometry.size();
             let segments = u64::from(report.offer.geometry.segments());

@@ -11,8 +11,8 @@ use farcast_core::{Span, Time};
 use farcast_files::{Outgoing, SourceError};
 use farcast_mftp::message::cancel;
 use farcast_mftp::settings::{Rate, Settings};
-use farcast_mftp::{Product, Sender, SenderConfig, SenderEvent, SenderOutcome};
-use farcast_net::{NetError, SendNotice, SendOptions, SendReport, SocketOptions, Waited};
+use farcast_mftp::{Codec, ConfigError, Mftp, Product, Sender, SenderConfig, SenderEvent, SenderOutcome};
+use farcast_net::{NetError, SendOptions, SocketOptions, Waited};
 use serde_json::json;
 
 use crate::args::{SendArgs, SocketArgs};
@@ -32,6 +32,9 @@ mod view;
 use settings::configuration;
 use turn::Turn;
 use view::View;
+
+type SendNotice<'a> = farcast_net::SendNotice<'a, SenderEvent>;
+type SendReport = farcast_net::SendReport<Sender>;
 
 /// How far ahead of the clock datagrams may leave together, at most.
 const MOST_AHEAD: Span = Span::from_millis(1);
@@ -88,19 +91,28 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     loop {
         let mut view = View::new(&mut output, args, to.private, name.clone(), &outgoing);
         let mut report = transmit(args, (to, &settings), outgoing, &name, (&start, &stop), &mut view)?;
-        let SenderOutcome::GroupInUse { by, transmission } = report.outcome else {
+        let &SenderOutcome::GroupInUse { by, transmission } = outcome(&report) else {
             return view.close(&report);
         };
         match turn.after((by, transmission), view.rest(), &stop)? {
             Waited::Free => {}
             Waited::Over => return view.close(&report),
             Waited::Stopped => {
-                report.outcome = SenderOutcome::Aborted { reason: cancel::ABORT_APPLICATION };
+                let stopped = SenderOutcome::Aborted { reason: cancel::ABORT_APPLICATION };
+                report.end = SenderEvent::Ended(stopped);
                 return view.close(&report);
             }
         }
         await_network(args, (to, settings.announce_time), &mut output, &stop)?;
         outgoing = scan(args, &mut output)?;
+    }
+}
+
+/// How it ended.
+fn outcome(report: &SendReport) -> &SenderOutcome {
+    match &report.end {
+        SenderEvent::Ended(outcome) => outcome,
+        _ => &SenderOutcome::Finished,
     }
 }
 
@@ -114,13 +126,9 @@ fn transmit(
     view: &mut View<'_>,
 ) -> Result<SendReport, Failure> {
     let mut state = State::load(outgoing.id(), to.private);
-    let options = SendOptions {
-        public: to.public,
-        private: to.private,
-        socket: socket_options(&args.socket),
-        burst: burst(settings),
-        remembered: state.done().to_vec(),
-    };
+    let options =
+        SendOptions { to: to.private, socket: socket_options(&args.socket), burst: burst(settings) };
+    let remembered = state.done().to_vec();
     let mut known = Known::load(to.private);
     let early_data = if state.done().is_empty() { early(args, &known, name) } else { Span::ZERO };
     let waits = args.group.wait.is_some();
@@ -138,18 +146,25 @@ fn transmit(
     };
     let secret = if args.group.draft { None } else { Some(crate::state::random_secret()?) };
     let list = outgoing.manifest().head_len();
-    let configure = |product: Product, server: SocketAddr| {
+    let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: name.into() };
+    let make = |server: SocketAddr| {
         let config = configuration(args, (to, settings), list, product, server);
-        SenderConfig { secret, early_data, ..config }
+        let mut sender = Sender::new(SenderConfig { secret, early_data, ..config })?;
+        // Who had everything in an earlier run is not waited for.
+        for client in remembered {
+            sender.remember(client);
+        }
+        Ok::<_, ConfigError>(sender)
     };
-    let report = farcast_net::send(outgoing, name, &options, configure, (start, stop), &mut observer);
+    let report = farcast_net::send::<Mftp, _>(outgoing, &Codec, &options, make, (start, stop), &mut observer);
     let report = report.map_err(Failure::of_net)?;
-    if report.outcome == SenderOutcome::Finished {
+    let finished = *outcome(&report) == SenderOutcome::Finished;
+    if finished {
         let got_it = report.sender.members().filter(|(_, member)| view::has_it(member, args.group.draft));
         known.add(name, report.sender.compares(), got_it.map(|(_, member)| member.label.as_str()));
     }
     let everyone = report.sender.members().all(|(_, member)| view::has_it(member, args.group.draft));
-    if report.outcome == SenderOutcome::Finished && report.error.is_none() && everyone {
+    if finished && report.error.is_none() && everyone {
         state.forget();
     }
     Ok(report)

@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::engine::Engine;
 use farcast_core::{Span, Time};
-use farcast_delivery::Offer;
-use farcast_mftp::{Receiver, ReceiverEvent, wire};
+use farcast_delivery::{Codec, Offer, Protocol, ReceiverEngine, Request};
 
 use super::hearing::Filling;
 use super::nap::Nap;
 use super::session::Session;
-use super::{ReceiveNotice, ReceiveOptions, ReceiveReport};
+use super::{Event, Observer, ReceiveNotice, ReceiveOptions, ReceiveReport};
 use crate::clock::Clock;
 use crate::ears::{Ear, Ears, Followed};
+use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::loss::Loss;
 use crate::socket::Endpoint;
@@ -23,19 +23,17 @@ use crate::store::{Arena, Step, Store};
 /// How often the owner is told about progress.
 const TICK: Span = Span::from_millis(100);
 
-/// Tells the owner of the receiver what happens.
-type Observer<'a> = &'a mut dyn FnMut(Time, &Receiver, &ReceiveNotice<'_>);
-
-pub(super) struct Driver<'a> {
+pub(super) struct Driver<'a, P: Protocol> {
     pub(super) clock: Clock,
-    pub(super) engine: Receiver,
+    pub(super) engine: P::Receiver,
+    pub(super) codec: &'a P::Codec,
     pub(super) ears: Ears<'a>,
     pub(super) store: Store,
     pub(super) loss: Loss,
     pub(super) session: Option<Session>,
-    pub(super) last: Option<ReceiveReport>,
+    pub(super) last: Option<ReceiveReport<Event<P>>>,
     pub(super) options: &'a ReceiveOptions,
-    pub(super) observer: Observer<'a>,
+    pub(super) observer: Observer<'a, P>,
     pub(super) counts: Counts,
     /// What is received until the store is told.
     pub(super) filling: Option<Filling>,
@@ -76,17 +74,18 @@ pub(super) enum Due {
     Discard,
 }
 
-impl<'a> Driver<'a> {
+impl<'a, P: Protocol> Driver<'a, P> {
     pub(super) fn new(
         clock: Clock,
-        engine: Receiver,
+        (engine, codec): (P::Receiver, &'a P::Codec),
         (ears, store, loss): (Ears<'a>, Store, Loss),
         options: &'a ReceiveOptions,
-        observer: Observer<'a>,
+        observer: Observer<'a, P>,
     ) -> Self {
         Self {
             clock,
             engine,
+            codec,
             ears,
             store,
             loss,
@@ -175,7 +174,7 @@ impl<'a> Driver<'a> {
 
     /// Whether the one transmission that was asked for is over.
     fn is_over(&self) -> bool {
-        let over = |last: &ReceiveReport| !self.engine.is_busy() && last.counts();
+        let over = |last: &ReceiveReport<Event<P>>| !self.engine.is_busy() && last.counts();
         self.options.once && self.last.as_ref().is_some_and(over)
     }
 
@@ -224,10 +223,11 @@ impl<'a> Driver<'a> {
     /// Answers the engine's events; `received` are the payloads of the message just handled.
     pub(super) fn drain(&mut self, mut received: Option<(&[(u32, u16)], &mut Arena)>) {
         while let Some(event) = self.engine.poll_event() {
-            match &event {
-                ReceiverEvent::Store { segments, offset } => {
+            let request = P::Receiver::request(&event);
+            match request {
+                Some(Request::Store { segments, offset, .. }) => {
                     let Some((payloads, arena)) = &mut received else { continue };
-                    let payloads = payloads[*offset as usize..].iter();
+                    let payloads = payloads[offset as usize..].iter();
                     arena.steps.extend(
                         segments.segments().zip(payloads).map(|(segment, &(at, len))| Step::Store {
                             segment,
@@ -237,30 +237,30 @@ impl<'a> Driver<'a> {
                     );
                     continue;
                 }
-                ReceiverEvent::StoreParity { block, symbols, offset } => {
+                Some(Request::Parity { block, symbols, offset, .. }) => {
                     let Some((payloads, arena)) = &mut received else { continue };
-                    for (symbol, &(at, len)) in symbols.segments().zip(&payloads[*offset as usize..]) {
-                        arena.steps.push(Step::Parity { block: *block, symbol, at, len });
+                    for (symbol, &(at, len)) in symbols.segments().zip(&payloads[offset as usize..]) {
+                        arena.steps.push(Step::Parity { block, symbol, at, len });
                     }
                     continue;
                 }
-                ReceiverEvent::Decode { block } => {
+                Some(Request::Decode { block, .. }) => {
                     if let Some((_, arena)) = &mut received {
-                        arena.steps.push(Step::Decode { block: *block });
+                        arena.steps.push(Step::Decode { block });
                     }
                 }
-                ReceiverEvent::Compare => self.due.push(Due::Compare),
+                Some(Request::Compare) => self.due.push(Due::Compare),
                 // Behind everything that is still to be stored.
-                ReceiverEvent::Complete => self.due.push(Due::Finish),
-                ReceiverEvent::Offered(offer) => self.offered(offer),
-                ReceiverEvent::Ended(outcome) => self.ended(outcome),
-                _ => {}
+                Some(Request::Verify) => self.due.push(Due::Finish),
+                Some(Request::Open(offer)) => self.offered(offer),
+                Some(Request::Ended(outcome)) => self.ended(outcome, &event),
+                None => {}
             }
             self.notice(&ReceiveNotice::Event(&event));
         }
     }
 
-    pub(super) fn notice(&mut self, notice: &ReceiveNotice<'_>) {
+    pub(super) fn notice(&mut self, notice: &ReceiveNotice<'_, Event<P>>) {
         (self.observer)(self.clock.now(), &self.engine, notice);
     }
 
@@ -269,8 +269,10 @@ impl<'a> Driver<'a> {
         let mouth = self.ears.mouth();
         while let Some(transmit) = self.engine.poll_transmit(now, now) {
             self.out.clear();
-            wire::encode(&transmit.message, 0, &mut self.out);
-            let send = |mouth: &Rc<Endpoint>| mouth.send(transmit.destination, &self.out, self.out.len());
+            self.codec.encode(&transmit.message, 0, &mut self.out);
+            self.codec.finish(&mut self.out);
+            let envelope = Envelope::of(&transmit);
+            let send = |mouth: &Rc<Endpoint>| mouth.send(&envelope, &self.out, self.out.len());
             // An answer that finds no way is as good as lost: the protocol asks again. Where it goes was not our choice,
             // so it must not end us.
             if mouth.as_ref().is_none_or(|mouth| send(mouth).is_err()) {

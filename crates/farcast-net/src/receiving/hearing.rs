@@ -5,8 +5,7 @@ use std::io::IoSliceMut;
 use farcast_core::Span;
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine, Message as _};
-use farcast_mftp::message::StatusType;
-use farcast_mftp::{Body, Message, wire};
+use farcast_delivery::{Codec, Delivery, Protocol};
 use quinn_udp::RecvMeta;
 
 use super::ReceiveNotice;
@@ -69,26 +68,12 @@ impl Filling {
 }
 
 /// Consecutive datagrams that became one message, and where their payloads lie in the arena.
-struct Joined {
-    message: Message,
+struct Joined<M> {
+    message: M,
     payloads: Vec<(u32, u16)>,
 }
 
-/// Whether a message may come to our own port: what a sender says to one receiver. All else comes to the group, where
-/// everybody hears it, or not at all.
-fn may_come_by_unicast(message: &Message) -> bool {
-    matches!(
-        message.body,
-        Body::Abort(_)
-            | Body::Grant(_)
-            | Body::Echo(_)
-            | Body::EchoResponse(_)
-            | Body::Join(_)
-            | Body::Leave(_)
-    )
-}
-
-impl Driver<'_> {
+impl<P: Protocol> Driver<'_, P> {
     /// Takes what `ear` has received, as much as one system call brings; whether there may be more.
     pub(super) fn hear(&mut self, ear: Ear) -> Result<bool, NetError> {
         let Some(endpoint) = self.ears.endpoint(ear) else { return Ok(false) };
@@ -225,21 +210,21 @@ impl Driver<'_> {
         arena: &mut Arena,
     ) {
         let stride = meta.stride.max(1);
-        let mut joined: Option<Joined> = None;
+        let mut joined: Option<Joined<P::Message>> = None;
         for at in (start..start + meta.len).step_by(stride) {
             let end = (at + stride).min(start + meta.len);
             if self.loss.strikes() {
                 continue;
             }
-            let Ok(packet) = wire::decode(&arena.buffer[at..end]) else {
+            let Ok(packet) = self.codec.decode(&arena.buffer[at..end]) else {
                 self.counts.malformed += 1;
                 continue;
             };
-            if how.ear == Ear::Own && !may_come_by_unicast(&packet.message) {
+            if how.ear == Ear::Own && !packet.message.is_for_one() {
                 self.counts.misdirected += 1;
                 continue;
             }
-            if !how.storing && matches!(packet.message.body, Body::Data(_)) {
+            if !how.storing && packet.message.content().is_some() {
                 // The engine must not believe that it is here: it is asked for again.
                 self.counts.unstored += 1;
                 continue;
@@ -258,8 +243,8 @@ impl Driver<'_> {
         }
     }
 
-    fn deliver(&mut self, now: Time, from: &Arrival, run: Joined, arena: &mut Arena) {
-        if matches!(&run.message.body, Body::StatusRequest(request) if request.status == StatusType::All) {
+    fn deliver(&mut self, now: Time, from: &Arrival, run: Joined<P::Message>, arena: &mut Arena) {
+        if run.message.is_urgent() {
             self.nap.hurry();
         }
         let mut rest = Some(run.message);
@@ -277,16 +262,13 @@ impl Driver<'_> {
     }
 }
 
-impl Joined {
+impl<M: Delivery> Joined<M> {
     /// Appends a datagram if it continues the run.
-    fn extend(&mut self, next: &Message, payload: (u32, u16)) -> bool {
-        let (Body::Data(run), Body::Data(data)) = (&mut self.message.body, &next.body) else { return false };
-        if self.message.transmission != next.transmission || !run.continues(data) {
-            return false;
+    fn extend(&mut self, next: &M, payload: (u32, u16)) -> bool {
+        let continues = self.message.join(next);
+        if continues {
+            self.payloads.push(payload);
         }
-        let Some(dtus) = farcast_core::Run::new(run.dtus.first(), run.dtus.count() + 1) else { return false };
-        (run.dtus, run.last_len) = (dtus, data.last_len);
-        self.payloads.push(payload);
-        true
+        continues
     }
 }

@@ -2,10 +2,10 @@
 
 use farcast_core::{BitRate, Span};
 use farcast_mftp::{Judgement, Pace, Sender, SenderOutcome, wire};
-use farcast_net::SendReport;
 use serde_json::{Value, json};
 
 use super::view::{has_it, label, wire_bytes};
+use super::{SendReport, outcome};
 use crate::progress::{percent, size};
 
 /// The part of what arrives that is suggested: the way also carries announcements and requests, and the measure has an error.
@@ -147,7 +147,7 @@ fn least_time(sender: &Sender, rate: BitRate) -> Span {
 
 /// How long the data took, if everybody got it.
 fn took(report: &SendReport, draft: bool) -> Option<Span> {
-    let whole = report.outcome == SenderOutcome::Finished && report.error.is_none();
+    let whole = *outcome(report) == SenderOutcome::Finished && report.error.is_none();
     let everyone = || report.sender.members().all(|(_, member)| has_it(member, draft));
     (whole && everyone()).then_some(report.data_duration)
 }

@@ -2,11 +2,11 @@
 
 use farcast_core::Time;
 use farcast_mftp::{MemberState, Sender};
-use farcast_net::SendReport;
 use serde_json::{Value, json};
 
 use super::advice::Advice;
 use super::view::{has_it, outcome_word, standing, wire_bytes};
+use super::{SendReport, outcome};
 use crate::Exit;
 use crate::progress::{percent, rate, size};
 use crate::table::{Align, Table};
@@ -96,7 +96,7 @@ pub(super) fn summary(report: &SendReport, name: &str, size: u64, exit: Exit, dr
         .collect();
     json!({
         "product": name,
-        "outcome": outcome_word(&report.outcome),
+        "outcome": outcome_word(outcome(report)),
         "error": report.error.as_ref().map(ToString::to_string),
         "exit_code": exit as u8,
         "size_bytes": size,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::{Span, Time};
+use farcast_mftp::{Codec, Neighbourhood};
 use farcast_net::{Clock, Waited};
 use serde_json::{Value, json};
 
@@ -90,8 +91,8 @@ impl<'a> Turn<'a> {
         let mut progress = Progress::new(output);
         let mut tick = || self.show(&mut progress, output, &whom);
         let socket = socket_options(&self.args.socket);
-        let waited =
-            farcast_net::wait_until_free(self.to, &socket, (by, transmission), left, stop, &mut tick);
+        let theirs = |now| Neighbourhood::of(now, by, transmission);
+        let waited = farcast_net::wait_until_free(self.to, &socket, (&Codec, theirs), left, stop, &mut tick);
         progress.clear();
         waited.map_err(Failure::of_net)
     }

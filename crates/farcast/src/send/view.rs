@@ -7,12 +7,11 @@ use farcast_delivery::{Phase, RoundProgress};
 use farcast_files::Outgoing;
 use farcast_mftp::message::cancel;
 use farcast_mftp::{ClientId, Member, MemberState, Sender, SenderEvent, SenderOutcome};
-use farcast_net::{SendNotice, SendReport};
 use serde_json::{Value, json};
 
 use super::advice::Advice;
 use super::closing::{closing_table, part_of, stats_table, summary};
-use super::turn;
+use super::{SendNotice, SendReport, outcome, turn};
 use crate::args::SendArgs;
 use crate::output::Output;
 use crate::progress::{MOST_LINES, Progress, percent, rate, time_left};
@@ -145,7 +144,7 @@ impl<'a> View<'a> {
         if let Some(error) = &report.error {
             return failure(error.to_string());
         }
-        match &report.outcome {
+        match outcome(report) {
             SenderOutcome::NoReceivers => failure(no_receivers(self.args, self.to, &report.sender)),
             SenderOutcome::GroupInUse { by, .. } => failure(turn::refusal(self.args, self.to, &turn::other(*by))),
             SenderOutcome::Aborted { reason: cancel::ABORT_STATUS_TIMEOUT } if incomplete.is_empty() => failure(
@@ -170,7 +169,7 @@ impl<'a> View<'a> {
 }
 
 fn exit_code(report: &SendReport, incomplete: &[String]) -> Exit {
-    match report.outcome {
+    match outcome(report) {
         _ if report.error.is_some() => Exit::Failed,
         SenderOutcome::Finished if incomplete.is_empty() => Exit::Done,
         SenderOutcome::Finished | SenderOutcome::Aborted { reason: cancel::ABORT_STATUS_TIMEOUT } => {

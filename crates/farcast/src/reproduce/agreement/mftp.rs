@@ -11,7 +11,10 @@ use farcast_core::{Probability, Span, Time};
 use farcast_emu::emulation::Emulation;
 use farcast_emu::host::{DEVICE, Host};
 use farcast_files::{Durability, Options, Outgoing};
-use farcast_mftp::{ClientId, Pace, Product, ReceiverConfig, ReceiverEvent, SenderConfig, SenderEvent};
+use farcast_mftp::{
+    ClientId, Codec, Mftp, Pace, Product, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig,
+    SenderEvent,
+};
 use farcast_net::{NetError, ReceiveNotice, ReceiveOptions, SendNotice, SendOptions, SocketOptions};
 
 use super::cases::RECEIVERS;
@@ -91,16 +94,10 @@ fn send(
         return Err(failure("a receiver does not listen"));
     }
     let outgoing = Outgoing::scan(&[&job.size.file], |_| {})?;
-    let options = SendOptions {
-        public: config.public,
-        private: config.private,
-        socket: socket(),
-        burst: Span::ZERO,
-        remembered: Vec::new(),
-    };
+    let options = SendOptions { to: config.private, socket: socket(), burst: Span::ZERO };
     let (start, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let mut began = None;
-    let mut observer = |_: Time, _: &farcast_mftp::Sender, notice: &SendNotice<'_>| {
+    let mut observer = |_: Time, _: &Sender, notice: &SendNotice<'_, SenderEvent>| {
         if let SendNotice::Event(SenderEvent::Pass { pass: 1, .. }) = notice {
             began = Some(ending.clock.now());
         }
@@ -109,8 +106,10 @@ fn send(
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let configure = |product: Product, server: SocketAddr| in_real_time(config, product, server);
-    let report = farcast_net::send(outgoing, "file", &options, configure, (&start, &stop), &mut observer)?;
+    let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: "file".into() };
+    let make = |server: SocketAddr| Sender::new(in_real_time(config, product, server));
+    let report =
+        farcast_net::send::<Mftp, _>(outgoing, &Codec, &options, make, (&start, &stop), &mut observer)?;
     report.error.map_or(Ok(()), |error: NetError| Err(Failure::from(error)))?;
     let dtus_per_pass = report.sender.stats().dtus_per_pass.clone();
     Ok(Sent { began: began.ok_or_else(|| failure("no data was sent"))?, dtus_per_pass })
@@ -152,13 +151,16 @@ fn receive(
         wait_for_room: Span::ZERO,
     };
     let (mut completed, mut ready) = (None, Some(ready));
-    let mut observer = |_: Time, _: &farcast_mftp::Receiver, notice: &ReceiveNotice<'_>| match notice {
+    let mut observer = |_: Time, _: &Receiver, notice: &ReceiveNotice<'_, ReceiverEvent>| match notice {
         // The sender waits for this, or for the end of a receiver that cannot begin.
         ReceiveNotice::Listening { .. } => drop(ready.take().map(|ready| ready.send(()))),
         ReceiveNotice::Event(ReceiverEvent::Complete) => completed = Some(ending.clock.now()),
         _ => {}
     };
-    farcast_net::receive(&options, config, stop, &mut observer)?;
+    let make = |room: usize| {
+        Receiver::new(ReceiverConfig { receive_buffer_bytes: u32::try_from(room).ok(), ..config })
+    };
+    farcast_net::receive::<Mftp, _>(&options, &Codec, make, stop, &mut observer)?;
     if std::fs::read(into.join("file")).is_ok_and(|octets| octets == payload) {
         return completed.ok_or_else(|| failure("the file was there before all of it had come"));
     }

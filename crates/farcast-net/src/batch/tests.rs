@@ -1,0 +1,208 @@
+use std::num::NonZeroU32;
+
+use farcast_delivery::Packet;
+use quinn_udp::RecvMeta;
+
+use super::*;
+use crate::socket::SocketOptions;
+
+/// Octets of a segment.
+const SEGMENT: u32 = 1001;
+
+/// A message of a protocol whose datagrams carry a sum over all their octets.
+#[derive(Clone, PartialEq, Debug)]
+struct Piece {
+    content: Content,
+    /// Octets of its last datagram's content.
+    last: usize,
+}
+
+impl Piece {
+    fn run(&self) -> Run {
+        match self.content {
+            Content::None => run(0, 1),
+            Content::Source { segments: run, .. } | Content::Parity { symbols: run, .. } => run,
+        }
+    }
+}
+
+impl farcast_core::engine::Message for Piece {
+    fn segments(&self) -> NonZeroU32 {
+        NonZeroU32::new(self.run().count()).expect("no run is empty")
+    }
+
+    fn split(self, _count: NonZeroU32) -> (Self, Option<Self>) {
+        (self, None)
+    }
+
+    fn wire_len(&self, segment: u32) -> usize {
+        Summed.datagram_len(self.payload_len(segment))
+    }
+}
+
+impl Delivery for Piece {
+    fn content(&self) -> Content {
+        self.content
+    }
+
+    fn payload_len(&self, segment: u32) -> usize {
+        match self.content {
+            Content::None => 0,
+            _ if segment + 1 == self.run().count() => self.last,
+            _ => SEGMENT as usize,
+        }
+    }
+
+    fn join(&mut self, _next: &Self) -> bool {
+        false
+    }
+
+    fn is_for_one(&self) -> bool {
+        false
+    }
+
+    fn is_urgent(&self) -> bool {
+        false
+    }
+
+    fn is_set_up(&self) -> bool {
+        false
+    }
+}
+
+/// Writes a kind and a number, a sum over everything, and the content filled up to a multiple of 4.
+#[derive(Debug)]
+struct Summed;
+
+impl Codec for Summed {
+    type Message = Piece;
+    type Error = &'static str;
+
+    fn header_len(&self) -> usize {
+        4
+    }
+
+    fn datagram_len(&self, payload: usize) -> usize {
+        4 + payload.next_multiple_of(4)
+    }
+
+    fn encode(&self, message: &Piece, segment: u32, out: &mut Vec<u8>) {
+        let kind = match message.content {
+            Content::None => 0,
+            Content::Source { .. } => 1,
+            Content::Parity { .. } => 2,
+        };
+        out.extend([kind, 0, 0, (message.run().first() + segment) as u8]);
+    }
+
+    fn finish(&self, datagram: &mut [u8]) {
+        assert_eq!(datagram[1..3], [0, 0], "it is finished once");
+        let sum: u16 = datagram.iter().map(|&octet| u16::from(octet)).fold(1, u16::wrapping_add);
+        datagram[1..3].copy_from_slice(&sum.to_ne_bytes());
+    }
+
+    fn decode(&self, datagram: &[u8]) -> Result<Packet<Piece>, &'static str> {
+        let mut fresh = datagram.to_vec();
+        fresh[1..3].fill(0);
+        self.finish(&mut fresh);
+        if fresh != datagram {
+            return Err("the sum is wrong");
+        }
+        let (block, segments) = (0, run(datagram[3].into(), 1));
+        let content = match datagram[0] {
+            0 => Content::None,
+            1 => Content::Source { object: 0, block, segments },
+            _ => Content::Parity { object: 0, block, symbols: segments },
+        };
+        let payload = 4..datagram.len();
+        Ok(Packet { message: Piece { content, last: payload.len() }, payload })
+    }
+}
+
+fn run(first: u32, count: u32) -> Run {
+    Run::new(first, count).expect("a run")
+}
+
+/// Every datagram that has come to `endpoint`, until there are `count`.
+fn heard(endpoint: &Endpoint, count: usize) -> Vec<Vec<u8>> {
+    let (mut all, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+    while all.len() < count {
+        let mut meta = [RecvMeta::default()];
+        let slots = endpoint.receive(&mut [IoSliceMut::new(&mut buffer)], &mut meta).expect("bound");
+        let octets = if slots > 0 { meta[0].len } else { 0 };
+        all.extend(buffer[..octets].chunks(meta[0].stride.max(1)).map(<[u8]>::to_vec));
+    }
+    all
+}
+
+#[test]
+fn every_datagram_is_finished_with_its_content_in_place() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let content: Vec<u8> = (0..9000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    std::fs::write(dir.path().join("file"), content).expect("written");
+    let mut outgoing = Outgoing::scan(&[dir.path().join("file")], |_| {}).expect("a file");
+    let geometry = Geometry::new(outgoing.size(), SEGMENT, 20).expect("it can be cut");
+    let (count, last) = (geometry.segments(), geometry.payload_len(geometry.segments() - 1).into());
+    let mut parity = ParityEncoder::new(geometry, 4, outgoing.clone()).expect("it can be coded");
+    let mut truth = vec![0; outgoing.size() as usize];
+    outgoing.read_segments(0, &mut [IoSliceMut::new(&mut truth)]).expect("it is there");
+    let symbols: Vec<Vec<u8>> =
+        (0..2).map(|symbol| parity.symbol(&mut outgoing, 0, symbol).expect("made").to_vec()).collect();
+
+    let options = SocketOptions::default();
+    let any = "127.0.0.1:0".parse().expect("an address");
+    let listener = Endpoint::listener(any, None, &options).expect("loopback is there");
+    let mut out = Outlet {
+        endpoint: Endpoint::sender(any, &options).expect("loopback is there"),
+        outgoing: &mut outgoing,
+        parity: Some(&mut parity),
+        geometry,
+        group: listener.local(),
+    };
+    let mut batch = Batch::new(&Summed);
+    let mut push = |content, last, ttl| {
+        let transmit = Transmit::new(Piece { content, last }, out.group);
+        batch.push(&mut out, &Transmit { ttl, ..transmit }).expect("loopback carries it");
+        batch.flush(&out.endpoint).expect("loopback carries it");
+    };
+    push(Content::None, 0, None);
+    push(Content::Parity { object: 0, block: 0, symbols: run(0, 2) }, SEGMENT as usize, None);
+    push(Content::Source { object: 0, block: 0, segments: run(0, count) }, last, Some(9));
+
+    let heard = heard(&listener, 3 + count as usize);
+    let read: Vec<_> = heard.iter().map(|datagram| Summed.decode(datagram).expect("finished")).collect();
+    assert_eq!(read[0].message.content, Content::None);
+    let content = |at: usize, len: usize| &heard[at][read[at].payload.clone()][..len];
+    for (symbol, truth) in symbols.iter().enumerate() {
+        assert_eq!(content(1 + symbol, SEGMENT as usize), truth, "symbol {symbol}");
+    }
+    for (segment, truth) in truth.chunks(SEGMENT as usize).enumerate() {
+        assert_eq!(content(3 + segment, truth.len()), truth, "segment {segment}");
+        assert!(heard[3 + segment][4 + truth.len()..].iter().all(|&padding| padding == 0));
+    }
+}
+
+#[test]
+fn what_leaves_otherwise_is_another_batch() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::write(dir.path().join("file"), [7; 9000]).expect("written");
+    let mut outgoing = Outgoing::scan(&[dir.path().join("file")], |_| {}).expect("a file");
+    let geometry = Geometry::new(outgoing.size(), SEGMENT, 20).expect("it can be cut");
+    let options = SocketOptions::default();
+    let any = "127.0.0.1:0".parse().expect("an address");
+    let listener = Endpoint::listener(any, None, &options).expect("loopback is there");
+    let endpoint = Endpoint::sender(any, &options).expect("loopback is there");
+    let group = listener.local();
+    let mut out = Outlet { endpoint, outgoing: &mut outgoing, parity: None, geometry, group };
+    let mut batch = Batch::new(&Summed);
+    let mut push = |first, ttl| {
+        let content = Content::Source { object: 0, block: 0, segments: run(first, 2) };
+        let transmit = Transmit::new(Piece { content, last: SEGMENT as usize }, group);
+        batch.push(&mut out, &Transmit { ttl, ..transmit }).expect("loopback carries it");
+        batch.filled / batch.stride
+    };
+    assert_eq!([push(0, None), push(2, None)], [2, 4], "these leave together");
+    assert_eq!([push(4, Some(9)), push(6, Some(9)), push(0, Some(8))], [2, 4, 2]);
+    let numbers: Vec<u8> = heard(&listener, 8).iter().map(|datagram| datagram[3]).collect();
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7]);
+}
