@@ -7,10 +7,10 @@ use core::num::NonZeroU32;
 use farcast_core::random::RandomStream;
 use farcast_core::stage::{Figure, Frame, NotSettable, Output, Port, Setting, Settings, Stage, Totals};
 use farcast_core::{BitRate, Deadline, Message, Span, Time};
+use farcast_ppp::lcp::Code;
+use farcast_ppp::multilink::ReassemblyCounters;
 
 use super::error::MultilinkError;
-use super::reassembly::ReassemblyCounters;
-use crate::ppp::lcp::Code;
 
 mod calls;
 mod codec;
@@ -60,11 +60,11 @@ enum Purpose {
 /// A multilink bundle, both ways: what enters at the hub leaves at [`Port::Terminals`], what enters at any terminal leaves
 /// at the hub. A frame is an IP packet of its octets.
 ///
-/// 1. Packets wait in one queue for the bundle. The [policy](crate::multilink::Policy) cuts the first of them over links
+/// 1. Packets wait in one queue for the bundle. The [policy](farcast_ppp::multilink::Policy) cuts the first of them over links
 ///    with room, in its time; each fragment takes the next sequence number and stays on its link.
 /// 2. Each link sends one frame after the other: header, fragment, check sequence, escapes, flags. A frame arrives one
 ///    delay after its last bit.
-/// 3. [Reassembly](crate::multilink::reassembly) at the other end releases packets in order.
+/// 3. [Reassembly](farcast_ppp::multilink::reassembly) at the other end releases packets in order.
 /// 4. A call that drops takes along, both ways, all that the link has under way, on the line or in its buffer. Until the
 ///    drop is detected, both ends go on sending into it, and it holds up M. Then both take the link out of the bundle at
 ///    once; when the call is up again it joins, and numbers go on.

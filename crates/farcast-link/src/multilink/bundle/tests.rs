@@ -1,9 +1,10 @@
 use super::*;
-use crate::multilink::{Format, MultilinkError, Policy, ReassemblyConfig};
+use crate::multilink::MultilinkError;
 use crate::pipe::QueueLimit;
 use crate::pipe::probe::Probe;
-use crate::ppp::{EchoConfig, Framing};
 use farcast_core::{BitRate, Probability};
+use farcast_ppp::multilink::{Format, Policy, ReassemblyConfig};
+use farcast_ppp::{ConfigError, EchoConfig, Framing};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::vec;
@@ -273,7 +274,7 @@ fn settings_that_make_no_sense_are_refused_by_name() {
     );
     assert_eq!(with(|config| config.queue = QueueLimit::Packets(0)), MultilinkError::Zero("queue"));
     assert_eq!(with(|config| config.back_queue = QueueLimit::Octets(0)), MultilinkError::Zero("queue"));
-    assert_eq!(with(|config| config.reassembly.mrru = 0), MultilinkError::Zero("mrru"));
+    assert_eq!(with(|config| config.reassembly.mrru = 0), ConfigError::Zero("mrru").into());
     let never_up = |config: &mut MultilinkConfig| {
         config.links[1].calls.as_mut().expect("calls").time_between_drops = Span::ZERO;
     };

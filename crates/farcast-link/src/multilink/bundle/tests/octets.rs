@@ -1,8 +1,8 @@
 //! Octets in fragments, headers and frames: what leaves is what entered, and losses are as without octets.
 
 use super::*;
-use crate::ppp::Fcs;
 use crate::ppp::packet::Packet;
+use farcast_ppp::Fcs;
 
 impl Number for Packet {
     fn number(&self) -> u32 {
