@@ -9,13 +9,13 @@ extern crate std;
 pub mod bgan;
 pub mod chain;
 pub mod error;
-#[cfg(test)]
-mod live;
 pub mod losses;
 pub mod multilink;
 pub mod outage;
 pub mod pipe;
 pub mod ppp;
+#[cfg(test)]
+mod tests;
 pub mod trace;
 pub mod umts;
 

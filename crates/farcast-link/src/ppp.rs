@@ -23,6 +23,4 @@ pub use line::{Information, Line, LineConfig, LineCounters, Sent};
 pub use stage::{Ppp, PppConfig};
 
 #[cfg(test)]
-pub(crate) mod packet;
-#[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::multilink::MultilinkError;
 use crate::pipe::QueueLimit;
-use crate::pipe::probe::Probe;
+use crate::tests::probe::Probe;
 use farcast_core::{BitRate, Probability};
 use farcast_ppp::multilink::{Format, Policy, ReassemblyConfig};
 use farcast_ppp::{ConfigError, EchoConfig, Framing};

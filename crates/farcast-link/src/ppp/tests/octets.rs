@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::outage::{Schedule, Window};
 use crate::ppp::damage::Damage;
-use crate::ppp::packet::Packet;
 use crate::ppp::stage::EndCounters;
+use crate::tests::packet::Packet;
 
 /// A packet that enters: how long after the one before, in microseconds, whether at a terminal, and its length.
 type Entry = (u64, bool, usize);

@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::outage::{Schedule, Window};
 use crate::pipe::QueueLimit;
-use crate::pipe::probe::Probe;
 use crate::ppp::stage::EndCounters;
+use crate::tests::probe::Probe;
 
 mod live;
 

@@ -1,7 +1,7 @@
 //! Octets in fragments, headers and frames: what leaves is what entered, and losses are as without octets.
 
 use super::*;
-use crate::ppp::packet::Packet;
+use crate::tests::packet::Packet;
 use farcast_ppp::Fcs;
 
 impl Number for Packet {

@@ -18,8 +18,8 @@ use proptest::prelude::*;
 use crate::bgan::{Forward, ForwardConfig, Packing, Return, ReturnConfig};
 use crate::multilink::{LinkConfig, Multilink, MultilinkConfig};
 use crate::pipe::{Jitter, JitterShape, Pipe, PipeConfig, QueueLimit};
-use crate::ppp::packet::Packet;
 use crate::ppp::{LineConfig, Ppp, PppConfig};
+use crate::tests::packet::Packet;
 use crate::trace::{RateTrace, Timeline, TimelinePipe, TimelinePipeConfig, TracePipe, TracePipeConfig};
 use crate::umts::{Bearer, BearerConfig, ChannelConfig, Erasures};
 
