@@ -19,8 +19,9 @@ mod tests;
 pub mod trace;
 pub mod umts;
 
-pub use chain::{BoxedStage, Chains, End};
+pub use chain::{BoxedStage, Chains};
 pub use error::LinkError;
+pub use farcast_core::stage::End;
 pub use losses::{Among, Losses};
 pub use outage::{Hold, Schedule};
 pub use pipe::{Pipe, PipeConfig};

@@ -6,7 +6,7 @@ pub mod bundle;
 pub mod error;
 
 pub use bundle::{
-    CallCounters, CallDrop, Calls, Detection, Direction, LineCounters, LinkConfig, Multilink,
-    MultilinkConfig, WayCounters,
+    CallCounters, CallDrop, Calls, Detection, LineCounters, LinkConfig, Multilink, MultilinkConfig,
+    WayCounters,
 };
 pub use error::MultilinkError;
