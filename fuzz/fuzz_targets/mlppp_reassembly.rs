@@ -4,7 +4,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use farcast_core::{Span, Time};
-use farcast_link::multilink::{Format, Header, Reassembler, ReassemblyConfig};
+use farcast_ppp::multilink::{Format, Header, Reassembler, ReassemblyConfig};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]

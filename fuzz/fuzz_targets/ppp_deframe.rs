@@ -3,8 +3,8 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use farcast_link::ppp::framing::PROTOCOL_LCP;
-use farcast_link::ppp::{Deframer, Fcs, Framing, lcp};
+use farcast_ppp::framing::PROTOCOL_LCP;
+use farcast_ppp::{Deframer, Fcs, Framing, lcp};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]

@@ -38,6 +38,51 @@ pub enum Port {
     Terminals,
 }
 
+/// An end of a link. Directions are named by the end that they lead to: forward is to [`Terminal`](Self::Terminal), return is
+/// to [`Hub`](Self::Hub).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum End {
+    /// The one at the hub.
+    Hub,
+    /// The one at a terminal.
+    Terminal,
+}
+
+impl End {
+    /// The end that hears this one.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Hub => Self::Terminal,
+            Self::Terminal => Self::Hub,
+        }
+    }
+
+    /// The end at which what leaves a stage at `port` arrives.
+    pub const fn of(port: Port) -> Self {
+        match port {
+            Port::Hub => Self::Hub,
+            Port::Terminal(_) | Port::Terminals => Self::Terminal,
+        }
+    }
+
+    /// The port at which a stage that carries to this end lets frames out.
+    pub const fn port(self) -> Port {
+        match self {
+            Self::Hub => Port::Hub,
+            Self::Terminal => Port::Terminals,
+        }
+    }
+
+    /// The place in arrays of the direction that leads here: forward comes first.
+    pub const fn way(self) -> usize {
+        match self {
+            Self::Terminal => 0,
+            Self::Hub => 1,
+        }
+    }
+}
+
 /// A message on a link, or a run of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Frame<M> {

@@ -29,6 +29,7 @@ pub use change::{ChangeError, WaySettings};
 pub use counts::{Counts, Sum, TerminalCounts};
 use fates::Fates;
 
+use crate::host::Place;
 use crate::pool::{Label, Packet, Pool};
 
 /// What a link is made of.
@@ -65,16 +66,7 @@ enum Event {
     /// A packet leaves the last stage.
     Exit { to: End, packet: Packet },
     /// It reaches the device of an end.
-    Reach { to: Destination, packet: Packet },
-}
-
-/// A device at which packets arrive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Destination {
-    /// The hub's.
-    Hub,
-    /// A terminal's.
-    Terminal(u32),
+    Reach { to: Place, packet: Packet },
 }
 
 /// A packet that leaves the link.
@@ -83,7 +75,7 @@ pub struct Departure {
     /// When, by link time.
     pub at: Time,
     /// To which device.
-    pub to: Destination,
+    pub to: Place,
     /// What.
     pub packet: Packet,
 }
@@ -118,14 +110,6 @@ pub struct Link {
     /// Reused.
     lost: Vec<u32>,
     gone: Vec<Label>,
-}
-
-/// A direction's place in arrays: to the terminals, and to the hub.
-pub(crate) const fn way(to: End) -> usize {
-    match to {
-        End::Terminal => 0,
-        End::Hub => 1,
-    }
 }
 
 /// What the draws of a terminal are for; stages have numbers of their own below [`STAGES`].
@@ -195,14 +179,14 @@ impl Link {
         let label =
             Label { number: self.entered, to, terminal, entered: self.now, octets: octets.len() as u32 };
         self.entered += 1;
-        self.counts[way(to)].entered.count(octets.len());
+        self.counts[to.way()].entered.count(octets.len());
         if octets.len() > usize::from(self.config.links.mtu) {
-            self.counts[way(to)].dropped.count(octets.len());
+            self.counts[to.way()].dropped.count(octets.len());
             return self.note(&label, None, None, Cause::MTU);
         }
         let inside: u64 = self.pool.inside().iter().map(|sum| sum.octets + PACKET_OCTETS * sum.packets).sum();
         if inside + octets.len() as u64 > MOST_OCTETS {
-            self.counts[way(to)].dropped.count(octets.len());
+            self.counts[to.way()].dropped.count(octets.len());
             return self.note(&label, None, None, Cause::MEMORY);
         }
         let packet = self.pool.packet(label, octets);
@@ -237,11 +221,11 @@ impl Link {
     pub fn delivered(&mut self, departure: Departure, left: Option<Time>) {
         let Departure { at, to, packet } = departure;
         let mut label = *packet.label();
-        if let Destination::Terminal(terminal) = to {
+        if let Place::Terminal(terminal) = to {
             label.terminal = Some(terminal);
         }
         packet.leave();
-        let (way, octets) = (way(label.to), label.octets as usize);
+        let (way, octets) = (label.to.way(), label.octets as usize);
         if left.is_some() {
             self.counts[way].delivered.count(octets);
             self.of_terminal(&label, |counts, way| counts.delivered[way].count(octets));
@@ -289,12 +273,12 @@ impl Link {
             let stage_itself = self.chains.get(stage);
             let totals =
                 if to == End::Terminal { stage_itself.totals() } else { stage_itself.return_totals() };
-            self.causes.of_stage(stage, way(to), totals, count)
+            self.causes.of_stage(stage, to.way(), totals, count)
         });
         for label in gone.drain(..) {
-            let cause = reasons[way(label.to)].next(stage);
+            let cause = reasons[label.to.way()].next(stage);
             let octets = label.octets as usize;
-            let counts = &mut self.counts[way(label.to)];
+            let counts = &mut self.counts[label.to.way()];
             if cause.is_limit() { &mut counts.dropped } else { &mut counts.lost }.count(octets);
             if cause.is_given_up() {
                 counts.given_up.count(octets);
@@ -310,16 +294,16 @@ impl Link {
         match (to, terminal) {
             (End::Hub, terminal) => {
                 // The delay of a group is on the way from the channel, as in simulation.
-                self.reach(terminal.unwrap_or(0), Destination::Hub, Span::ZERO, packet);
+                self.reach(terminal.unwrap_or(0), Place::Hub, Span::ZERO, packet);
             }
             (End::Terminal, Some(terminal)) => {
                 let delay = self.delay_of(Some(terminal));
-                self.reach(terminal, Destination::Terminal(terminal), delay, packet);
+                self.reach(terminal, Place::Terminal(terminal), delay, packet);
             }
             (End::Terminal, None) => {
                 for number in 0..self.terminals.len() as u32 {
                     let delay = self.delay_of(Some(number));
-                    self.reach(number, Destination::Terminal(number), delay, packet.clone());
+                    self.reach(number, Place::Terminal(number), delay, packet.clone());
                 }
                 packet.leave();
             }
@@ -331,10 +315,10 @@ impl Link {
     }
 
     /// A copy of a packet passes the losses of a terminal.
-    fn reach(&mut self, terminal: u32, to: Destination, delay: Span, packet: Packet) {
+    fn reach(&mut self, terminal: u32, to: Place, delay: Span, packet: Packet) {
         let mut label = *packet.label();
         label.terminal = Some(terminal);
-        let way = way(label.to);
+        let way = label.to.way();
         let octets = label.octets as usize;
         let Some(state) = self.terminals.get_mut(terminal as usize) else { return packet.leave() };
         let drawn = state.fates[way].draw(self.now, label.octets.into(), &mut self.lost);
@@ -350,7 +334,7 @@ impl Link {
 
     fn of_terminal(&mut self, label: &Label, count: impl FnOnce(&mut TerminalCounts, usize)) {
         if let Some(terminal) = label.terminal.and_then(|number| self.terminals.get_mut(number as usize)) {
-            count(&mut terminal.counts, way(label.to));
+            count(&mut terminal.counts, label.to.way());
         }
     }
 
@@ -381,7 +365,7 @@ impl Link {
         self.chains = Chains::new();
         self.pool.gone(&mut self.gone);
         for label in std::mem::take(&mut self.gone) {
-            self.counts[way(label.to)].held.count(label.octets as usize);
+            self.counts[label.to.way()].held.count(label.octets as usize);
             self.note(&label, None, None, Cause::HELD);
         }
         self.recorder.take()
@@ -410,7 +394,7 @@ impl Link {
 
     /// What is inside, on the way to `to`. A packet to all terminals is one until its last copy has left.
     pub fn inside(&self, to: End) -> Sum {
-        self.pool.inside()[way(to)]
+        self.pool.inside()[to.way()]
     }
 
     /// Octets that wait in queues of the stages on the way to `to`, as far as stages can tell.

@@ -11,7 +11,7 @@ use farcast_core::Time;
 use farcast_core::engine::Message;
 use farcast_link::End;
 
-use crate::link::{Sum, way};
+use crate::link::Sum;
 
 /// What is known of a packet from its entry on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +64,7 @@ impl Pool {
     /// A packet with these octets; `label.octets` is set to how many there are.
     pub fn packet(&self, label: Label, octets: &[u8]) -> Packet {
         let mut shared = lock(&self.shared);
-        shared.inside[way(label.to)].count(octets.len());
+        shared.inside[label.to.way()].count(octets.len());
         let free = shared.free.pop();
         drop(shared);
         let mut held = free.unwrap_or_else(|| {
@@ -137,7 +137,7 @@ fn retire(mut held: Arc<Held>, gone: bool) {
     let Some(alone) = Arc::get_mut(&mut held) else { return };
     let (label, shared) = (alone.label, Arc::clone(&alone.shared));
     let mut shared = lock(&shared);
-    shared.inside[way(label.to)].uncount(label.octets as usize);
+    shared.inside[label.to.way()].uncount(label.octets as usize);
     if gone {
         shared.gone.push(label);
     }

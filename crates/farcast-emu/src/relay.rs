@@ -25,7 +25,8 @@ use pace::Pace;
 use poller::{Poller, Ready};
 
 use crate::clock::sharpen_timers;
-use crate::link::{Departure, Destination, Link};
+use crate::host::Place;
+use crate::link::{Departure, Link};
 use crate::route::{self, Route};
 use crate::tun::Tun;
 use crate::{Clock, EmuError};
@@ -256,8 +257,8 @@ fn write(
     departure: Departure,
 ) -> Result<(), EmuError> {
     let number = match departure.to {
-        Destination::Hub => 0,
-        Destination::Terminal(terminal) => 1 + terminal as usize,
+        Place::Hub => 0,
+        Place::Terminal(terminal) => 1 + terminal as usize,
     };
     let taken = devices[number].write(&[std::io::IoSlice::new(departure.packet.octets())])?;
     let left = clock.now();

@@ -12,11 +12,9 @@
 
 mod error;
 mod forward;
-#[cfg(test)]
-mod live;
-#[cfg(test)]
-mod probe;
 mod return_link;
+#[cfg(test)]
+mod tests;
 
 use farcast_core::{BitRate, Span};
 

@@ -8,39 +8,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use farcast_core::engine::Message;
-use farcast_core::stage::Port;
+use farcast_core::stage::End;
 use farcast_core::{Span, Stage, Time};
 
 /// A stage of a chain.
 pub type BoxedStage<M> = Box<dyn Stage<M> + Send>;
-
-/// An end of a link.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum End {
-    /// The one at the hub.
-    Hub,
-    /// The one at a terminal.
-    Terminal,
-}
-
-impl End {
-    /// The end that hears this one.
-    #[must_use]
-    pub const fn other(self) -> Self {
-        match self {
-            Self::Hub => Self::Terminal,
-            Self::Terminal => Self::Hub,
-        }
-    }
-
-    /// The end at which what leaves a stage at `port` arrives.
-    pub const fn of(port: Port) -> Self {
-        match port {
-            Port::Hub => Self::Hub,
-            Port::Terminal(_) | Port::Terminals => Self::Terminal,
-        }
-    }
-}
 
 /// The stages between the hub and the terminals. What leaves the hub passes those of the forward chain, in order; what
 /// terminals send passes those of the way back. A stage that carries both ways is in both.
@@ -60,14 +32,6 @@ struct Place<M> {
     both: bool,
     /// The stages behind it, to the terminals and to the hub.
     next: [Option<u32>; 2],
-}
-
-/// A direction's place in arrays.
-const fn way(to: End) -> usize {
-    match to {
-        End::Terminal => 0,
-        End::Hub => 1,
-    }
 }
 
 impl<M> Default for Chains<M> {
@@ -133,7 +97,7 @@ impl<M: Message> Chains<M> {
     fn append(&mut self, to: End, number: u32) {
         let chain = if to == End::Terminal { &mut self.forward } else { &mut self.back };
         if let Some(&last) = chain.last() {
-            self.stages[last as usize].next[way(to)] = Some(number);
+            self.stages[last as usize].next[to.way()] = Some(number);
         }
         chain.push(number);
     }
@@ -145,7 +109,7 @@ impl<M: Message> Chains<M> {
 
     /// The stage behind `number` on the way to that end.
     pub fn next(&self, number: u32, to: End) -> Option<u32> {
-        self.stages[number as usize].next[way(to)]
+        self.stages[number as usize].next[to.way()]
     }
 
     /// The stage with this number.

@@ -9,18 +9,19 @@ extern crate std;
 pub mod bgan;
 pub mod chain;
 pub mod error;
-#[cfg(test)]
-mod live;
 pub mod losses;
 pub mod multilink;
 pub mod outage;
 pub mod pipe;
 pub mod ppp;
+#[cfg(test)]
+mod tests;
 pub mod trace;
 pub mod umts;
 
-pub use chain::{BoxedStage, Chains, End};
+pub use chain::{BoxedStage, Chains};
 pub use error::LinkError;
+pub use farcast_core::stage::End;
 pub use losses::{Among, Losses};
 pub use outage::{Hold, Schedule};
 pub use pipe::{Pipe, PipeConfig};

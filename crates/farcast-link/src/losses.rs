@@ -26,7 +26,7 @@ mod outages;
 mod several;
 mod sorted;
 #[cfg(test)]
-mod statistics;
+mod tests;
 mod timeline;
 mod vectors;
 

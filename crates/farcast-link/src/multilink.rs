@@ -1,27 +1,12 @@
-//! Multilink PPP (RFC 1990): one virtual link made of several.
+//! Multilink PPP over links whose calls drop: a [bundle] as a stage.
 //!
-//! | module | what |
-//! |---|---|
-//! | [`header`] | the header of a fragment, long or short, and numbers that wrap |
-//! | [`fragment`] | how a packet is cut, and which link carries which part |
-//! | [`reassembly`] | fragments back into packets: the rule of M, its bounds |
-//! | [`bundle`] | a bundle of links whose calls drop and are dialled again, as a stage |
-//!
-//! Negotiation (LCP options 17 to 19) is left out: a simulated bundle has the settings that its ends would have agreed on.
-//! So is the class of RFC 2686, whose bits are reserved in RFC 1990. Senders do not send null fragments; receivers take
-//! them.
+//! What the ends of a bundle send each other, and how packets are cut and put together, is in [`farcast_ppp::multilink`].
 
 pub mod bundle;
 pub mod error;
-pub mod fragment;
-pub mod header;
-pub mod reassembly;
 
 pub use bundle::{
-    CallCounters, CallDrop, Calls, Detection, Direction, LineCounters, LinkConfig, Multilink,
-    MultilinkConfig, WayCounters,
+    CallCounters, CallDrop, Calls, Detection, LineCounters, LinkConfig, Multilink, MultilinkConfig,
+    WayCounters,
 };
 pub use error::MultilinkError;
-pub use fragment::Policy;
-pub use header::{Format, Header, HeaderError};
-pub use reassembly::{MOST_LINKS, Reassembler, ReassemblyConfig, ReassemblyCounters, Refusal};

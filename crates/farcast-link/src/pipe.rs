@@ -9,8 +9,6 @@ use crate::LinkError;
 
 mod inbox;
 mod latency;
-#[cfg(test)]
-pub(crate) mod probe;
 mod server;
 mod waiting;
 

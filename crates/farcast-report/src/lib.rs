@@ -9,9 +9,9 @@
 #![forbid(unsafe_code)]
 
 pub mod emulation;
-#[cfg(test)]
-mod markup;
 mod scale;
 mod svg;
+#[cfg(test)]
+mod tests;
 pub mod timeline;
 mod words;

@@ -16,7 +16,7 @@ mod recorded;
 use farcast_core::Span;
 use farcast_core::engine::Message;
 use farcast_core::random::RandomStream;
-use farcast_core::stage::Port;
+use farcast_core::stage::End;
 use farcast_core::units::Bytes;
 use farcast_link::Chains;
 
@@ -24,7 +24,7 @@ use crate::document::{Document, DocumentError, Reader};
 
 pub use bearer::{BearerKind, BearerSpec, MultilinkSpec, PppSpec, UmtsSpec};
 pub use bgan::{BganForwardSpec, BganReturnSpec};
-pub use link::{Direction, LinkSpec, PipeSpec, StageSpec};
+pub use link::{LinkSpec, PipeSpec, StageSpec};
 pub use losses::LossSpec;
 use queues::Queue;
 pub use queues::{DefaultQueue, LEAST_QUEUE};
@@ -66,12 +66,12 @@ impl Links {
             stage.finish()?;
         }
         let mut table = link.table_or_empty("forward")?;
-        let forward = LinkSpec::read(&mut table, Direction::Forward)?;
+        let forward = LinkSpec::read(&mut table, End::Terminal)?;
         let losses = LossSpec::read(&mut table, &forward)?;
         let data_only = table.choice_or("loses", &[("everything", false), ("data", true)], false)?;
         table.finish()?;
         let mut table = link.table_or_empty("return")?;
-        let back = LinkSpec::read(&mut table, Direction::Return)?;
+        let back = LinkSpec::read(&mut table, End::Hub)?;
         let back_losses = LossSpec::read(&mut table, &back)?;
         table.finish()?;
         link.finish()?;
@@ -153,11 +153,11 @@ impl Links {
             spec.push(&mut chains, name, terminals, stream(number));
         }
         if whole || !self.forward.is_nothing() {
-            chains.push_forward("forward", self.forward.stage(Direction::Forward, terminals, stream(0)));
+            chains.push_forward("forward", self.forward.stage(End::Terminal, terminals, stream(0)));
         }
         let meets = chains.returning() > 0 || self.back.constant_delay().is_none();
         if whole || meets && !self.back.is_nothing() {
-            chains.push_return("return", self.back.stage(Direction::Return, terminals, stream(1)));
+            chains.push_return("return", self.back.stage(End::Hub, terminals, stream(1)));
         }
         chains
     }
@@ -165,11 +165,3 @@ impl Links {
 
 /// The smallest MTU that IPv4 works with (RFC 791 section 3.2).
 const LEAST_MTU: u16 = 68;
-
-/// The port on which a stage's frames leave.
-const fn out(direction: Direction) -> Port {
-    match direction {
-        Direction::Forward => Port::Terminals,
-        Direction::Return => Port::Hub,
-    }
-}

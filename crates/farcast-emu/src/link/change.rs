@@ -5,7 +5,7 @@ use farcast_core::stage::{NotSettable, Port, Setting, Settings};
 use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_link::End;
 
-use super::{Fates, LOSSES, Link, way};
+use super::{Fates, LOSSES, Link};
 use crate::control::{Change, Way};
 
 /// Why a link was not changed.
@@ -92,7 +92,7 @@ impl Link {
                 self.lose(to, per);
             }
             if let Some(outage) = change.outage {
-                self.outages[way(to)] = self.now + outage;
+                self.outages[to.way()] = self.now + outage;
             }
         }
         Ok(())
@@ -174,17 +174,17 @@ impl Link {
     /// From now on each terminal loses packets independently with this probability, and by nothing else.
     fn lose(&mut self, to: End, per: Probability) {
         self.changes += 1;
-        self.per[way(to)] = Some(per);
+        self.per[to.way()] = Some(per);
         for (number, terminal) in (0_u64..).zip(&mut self.terminals) {
-            let path = [LOSSES, way(to) as u64, number, self.changes];
+            let path = [LOSSES, to.way() as u64, number, self.changes];
             let stream = RandomStream::derive(self.config.seed, &path);
-            terminal.fates[way(to)] = Fates::independent(per, stream);
+            terminal.fates[to.way()] = Fates::independent(per, stream);
         }
     }
 
     /// The settings of the way to `to` that are known.
     pub fn settings(&self, to: End) -> WaySettings {
-        let mut known = WaySettings { per: self.per[way(to)], ..WaySettings::default() };
+        let mut known = WaySettings { per: self.per[to.way()], ..WaySettings::default() };
         for stage in self.in_turn(to) {
             let Settings { rate, delay, queue } = self.chains.get(stage).settings(entry(to));
             known.rate = known.rate.or(rate);
@@ -196,7 +196,7 @@ impl Link {
 
     /// For how long an outage that was set on the way to `to` will yet last.
     pub fn outage(&self, to: End) -> Option<Span> {
-        let left = self.outages[way(to)].since(self.now);
+        let left = self.outages[to.way()].since(self.now);
         (!left.is_zero()).then_some(left)
     }
 }

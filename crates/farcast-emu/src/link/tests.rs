@@ -21,7 +21,7 @@ fn link(text: &str, terminals: u32, seed: u64) -> Link {
 }
 
 /// What has left by `now`: when, where to, and the first octet, which tests use as a number.
-fn leave(link: &mut Link, now: Time) -> Vec<(Time, Destination, u8)> {
+fn leave(link: &mut Link, now: Time) -> Vec<(Time, Place, u8)> {
     let mut left = Vec::new();
     link.advance(now, |link, departure| {
         left.push((departure.at, departure.to, departure.packet.octets()[0]));
@@ -30,7 +30,7 @@ fn leave(link: &mut Link, now: Time) -> Vec<(Time, Destination, u8)> {
     left
 }
 
-const TERMINAL: Destination = Destination::Terminal(0);
+const TERMINAL: Place = Place::Terminal(0);
 
 /// 1000 octets at 1 Mbit/s take 8 ms.
 const SLOW: &str = "[link.forward]\nrate = \"1 Mbit/s\"\ndelay = \"100 ms\"\nqueue = \"3000 B\"\n\
@@ -59,7 +59,7 @@ fn a_full_queue_drops_and_both_ways_are_counted() {
     link.enter(Time::ZERO, End::Hub, Some(0), &[9; 40]);
     assert_eq!((link.inside(End::Terminal).packets, link.inside(End::Hub).octets), (3, 40));
     assert_eq!(link.queued(End::Terminal), Some(3000));
-    assert_eq!(leave(&mut link, at(60)), [(at(50), Destination::Hub, 9)]);
+    assert_eq!(leave(&mut link, at(60)), [(at(50), Place::Hub, 9)]);
     assert_eq!(leave(&mut link, at(1000)).len(), 3);
     let Counts { entered, delivered, dropped, lost, .. } = *link.forward();
     assert_eq!((entered.packets, delivered.packets, dropped.packets, lost.packets), (5, 3, 2, 0));
@@ -78,7 +78,7 @@ fn lost(terminals: u32, seed: u64, others: bool) -> Vec<Vec<u8>> {
             link.enter(now, End::Hub, Some(0), &[n; 100]);
         }
         for (_, to, number) in leave(&mut link, now + Span::from_millis(10)) {
-            if let Destination::Terminal(terminal) = to {
+            if let Place::Terminal(terminal) = to {
                 got[terminal as usize].push(number);
             }
         }
@@ -102,7 +102,7 @@ fn a_packet_for_one_is_nobody_elses() {
     let mut link = link("[link.forward]\ndelay = \"1 ms\"\n", 3, 1);
     link.enter(Time::ZERO, End::Terminal, Some(1), &[5; 50]);
     link.enter(Time::ZERO, End::Terminal, None, &[6; 50]);
-    let to = |n| Destination::Terminal(n);
+    let to = |n| Place::Terminal(n);
     let expected = [(at(1), to(1), 5), (at(1), to(0), 6), (at(1), to(1), 6), (at(1), to(2), 6)];
     assert_eq!(leave(&mut link, at(1)), expected);
     let got: Vec<u64> = link.terminals().map(|counts| counts.delivered[0].packets).collect();
@@ -126,7 +126,7 @@ fn changes_hold_for_what_enters_from_then_on() {
     link.change(at(300), &change(Change { outage, ..Change::default() })).unwrap();
     link.enter(at(300), End::Terminal, Some(0), &[2; 1000]);
     link.enter(at(300), End::Hub, Some(0), &[3; 40]);
-    assert_eq!(leave(&mut link, at(400)), [(at(350), Destination::Hub, 3)]);
+    assert_eq!(leave(&mut link, at(400)), [(at(350), Place::Hub, 3)]);
     assert_eq!((link.forward().lost.packets, link.outage(End::Terminal)), (1, Some(Span::from_millis(900))));
     link.change(at(400), &change(Change { outage: Some(Span::ZERO), ..Change::default() })).unwrap();
     link.enter(at(400), End::Terminal, Some(0), &[4; 1000]);

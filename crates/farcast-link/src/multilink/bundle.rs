@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
 use farcast_core::random::RandomStream;
-use farcast_core::stage::{Figure, Frame, NotSettable, Output, Port, Setting, Settings, Stage, Totals};
+use farcast_core::stage::{End, Figure, Frame, NotSettable, Output, Port, Setting, Settings, Stage, Totals};
 use farcast_core::{BitRate, Deadline, Message, Span, Time};
+use farcast_ppp::lcp::Code;
+use farcast_ppp::multilink::ReassemblyCounters;
 
 use super::error::MultilinkError;
-use super::reassembly::ReassemblyCounters;
-use crate::ppp::lcp::Code;
 
 mod calls;
 mod codec;
@@ -29,15 +29,6 @@ pub use way::WayCounters;
 
 /// The most drops of which a [`Multilink`] keeps the time.
 pub const MOST_DROPS: usize = 1 << 16;
-
-/// One of the two directions.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Direction {
-    /// From the hub.
-    Forward,
-    /// To the hub.
-    Back,
-}
 
 /// A call that dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,11 +51,11 @@ enum Purpose {
 /// A multilink bundle, both ways: what enters at the hub leaves at [`Port::Terminals`], what enters at any terminal leaves
 /// at the hub. A frame is an IP packet of its octets.
 ///
-/// 1. Packets wait in one queue for the bundle. The [policy](crate::multilink::Policy) cuts the first of them over links
+/// 1. Packets wait in one queue for the bundle. The [policy](farcast_ppp::multilink::Policy) cuts the first of them over links
 ///    with room, in its time; each fragment takes the next sequence number and stays on its link.
 /// 2. Each link sends one frame after the other: header, fragment, check sequence, escapes, flags. A frame arrives one
 ///    delay after its last bit.
-/// 3. [Reassembly](crate::multilink::reassembly) at the other end releases packets in order.
+/// 3. [Reassembly](farcast_ppp::multilink::reassembly) at the other end releases packets in order.
 /// 4. A call that drops takes along, both ways, all that the link has under way, on the line or in its buffer. Until the
 ///    drop is detected, both ends go on sending into it, and it holds up M. Then both take the link out of the bundle at
 ///    once; when the call is up again it joins, and numbers go on.
@@ -97,18 +88,18 @@ pub struct Multilink<M> {
 /// those reassembly at either end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Slot {
-    Line(usize, Direction),
+    Line(usize, End),
     Call(usize),
-    Reassembly(Direction),
+    Reassembly(End),
 }
 
 impl Slot {
     fn of(number: usize, links: usize) -> Self {
         match (number.checked_sub(3 * links), number % 3) {
-            (Some(0), _) => Self::Reassembly(Direction::Forward),
-            (Some(_), _) => Self::Reassembly(Direction::Back),
-            (None, 0) => Self::Line(number / 3, Direction::Forward),
-            (None, 1) => Self::Line(number / 3, Direction::Back),
+            (Some(0), _) => Self::Reassembly(End::Terminal),
+            (Some(_), _) => Self::Reassembly(End::Hub),
+            (None, 0) => Self::Line(number / 3, End::Terminal),
+            (None, 1) => Self::Line(number / 3, End::Hub),
             (None, _) => Self::Call(number / 3),
         }
     }
@@ -131,27 +122,27 @@ impl<M: Message> Multilink<M> {
         config.check()?;
         let seed = stream.bits();
         let links = config.links.len();
-        let draws = |link: usize, purpose: Purpose, direction: Direction| {
-            RandomStream::derive(seed, &[link as u64, purpose as u64, direction as u64])
+        let draws = |link: usize, purpose: Purpose, to: End| {
+            RandomStream::derive(seed, &[link as u64, purpose as u64, to.way() as u64])
         };
-        let way = |direction: Direction| {
+        let way = |to: End| {
             let line = |(number, link): (usize, &LinkConfig)| {
-                let rate = if direction == Direction::Forward { link.forward } else { link.back };
-                let losses = draws(number, Purpose::Errors, direction);
+                let rate = if to == End::Terminal { link.forward } else { link.back };
+                let losses = draws(number, Purpose::Errors, to);
                 Line::new((rate, link.octet_bits, link.delay), config.frame_loss, losses)
             };
-            let escapes = (0..links).map(|link| draws(link, Purpose::Escapes, direction)).collect();
-            let damage = draws(0, Purpose::Damage, direction);
-            let queue = if direction == Direction::Forward { config.queue } else { config.back_queue };
+            let escapes = (0..links).map(|link| draws(link, Purpose::Escapes, to)).collect();
+            let damage = draws(0, Purpose::Damage, to);
+            let queue = if to == End::Terminal { config.queue } else { config.back_queue };
             Way::new(config, queue, config.links.iter().enumerate().map(line).collect(), escapes, damage)
         };
         let call = |(number, link): (usize, &LinkConfig)| {
-            Call::new(link.calls, draws(number, Purpose::Drops, Direction::Forward))
+            Call::new(link.calls, draws(number, Purpose::Drops, End::Terminal))
         };
         let mut bundle = Self {
             calls: config.links.iter().enumerate().map(call).collect(),
-            forward: way(Direction::Forward)?,
-            back: way(Direction::Back)?,
+            forward: way(End::Terminal)?,
+            back: way(End::Hub)?,
             agenda: alloc::vec![Time::NEVER; 3 * links + 2],
             drops: Vec::new(),
             bounds: tightest(config),
@@ -162,19 +153,19 @@ impl<M: Message> Multilink<M> {
         Ok(bundle)
     }
 
-    /// What a direction has done.
-    pub const fn counters(&self, direction: Direction) -> &WayCounters {
-        self.of(direction).counters()
+    /// What the direction to an end has done.
+    pub const fn counters(&self, to: End) -> &WayCounters {
+        self.of(to).counters()
     }
 
-    /// What reassembly at the end of a direction has done.
-    pub fn reassembly(&self, direction: Direction) -> &ReassemblyCounters {
-        self.of(direction).reassembly()
+    /// What reassembly at an end has done.
+    pub fn reassembly(&self, to: End) -> &ReassemblyCounters {
+        self.of(to).reassembly()
     }
 
-    /// What link `link` has sent in a direction; `None` if there is no such link.
-    pub fn line(&self, link: usize, direction: Direction) -> Option<&LineCounters> {
-        self.of(direction).line(link)
+    /// What link `link` has sent to an end; `None` if there is no such link.
+    pub fn line(&self, link: usize, to: End) -> Option<&LineCounters> {
+        self.of(to).line(link)
     }
 
     /// What the calls of link `link` have been through; `None` if there is no such link.
@@ -188,20 +179,20 @@ impl<M: Message> Multilink<M> {
         &self.drops
     }
 
-    const fn of(&self, direction: Direction) -> &Way<M> {
-        match direction {
-            Direction::Forward => &self.forward,
-            Direction::Back => &self.back,
+    const fn of(&self, to: End) -> &Way<M> {
+        match to {
+            End::Terminal => &self.forward,
+            End::Hub => &self.back,
         }
     }
 
-    /// A direction, and where its packets go.
-    fn way(&mut self, direction: Direction) -> (&mut Way<M>, Sink<'_, M>) {
-        let (way, port) = match direction {
-            Direction::Forward => (&mut self.forward, Port::Terminals),
-            Direction::Back => (&mut self.back, Port::Hub),
+    /// The direction to an end, and where its packets leave.
+    fn way(&mut self, to: End) -> (&mut Way<M>, Sink<'_, M>) {
+        let way = match to {
+            End::Terminal => &mut self.forward,
+            End::Hub => &mut self.back,
         };
-        (way, Sink { port, now: self.now, outputs: &mut self.outputs })
+        (way, Sink { port: to.port(), now: self.now, outputs: &mut self.outputs })
     }
 
     /// Reads everyone's next time anew.
@@ -234,10 +225,10 @@ impl<M: Message> Multilink<M> {
                 return;
             }
             match slot {
-                Slot::Line(link, direction) => self.act(at, link, direction),
+                Slot::Line(link, to) => self.act(at, link, to),
                 Slot::Call(link) => self.call_acts(at, link),
-                Slot::Reassembly(direction) => {
-                    let (way, mut sink) = self.way(direction);
+                Slot::Reassembly(to) => {
+                    let (way, mut sink) = self.way(to);
                     way.act_on_silence(at, |frame| sink.put(at, frame));
                 }
             }
@@ -245,8 +236,8 @@ impl<M: Message> Multilink<M> {
         }
     }
 
-    fn act(&mut self, at: Time, link: usize, direction: Direction) {
-        let (way, mut sink) = self.way(direction);
+    fn act(&mut self, at: Time, link: usize, to: End) {
+        let (way, mut sink) = self.way(to);
         match way.act(at, link, |frame| sink.put(at, frame)) {
             // The hub's end asks.
             Some(Load::Request(identifier)) => self.back.echo(at, link, Code::EchoReply, identifier),
@@ -283,8 +274,8 @@ impl<M: Message> Multilink<M> {
     }
 
     fn leave(&mut self, at: Time, link: usize) {
-        for direction in [Direction::Forward, Direction::Back] {
-            let (way, mut sink) = self.way(direction);
+        for to in [End::Terminal, End::Hub] {
+            let (way, mut sink) = self.way(to);
             way.leave(at, link, |frame| sink.put(at, frame));
         }
     }
@@ -294,11 +285,6 @@ impl<M: Message> Multilink<M> {
 fn tightest(config: &MultilinkConfig) -> Option<(BitRate, Span)> {
     let bounds = config.links.iter().filter_map(|link| link.bounds(config.framing));
     bounds.reduce(|(rate, delay), other| (rate.max(other.0), delay.min(other.1)))
-}
-
-/// The direction of what enters at a port.
-fn direction(port: Port) -> Direction {
-    if port == Port::Hub { Direction::Forward } else { Direction::Back }
 }
 
 /// Where packets of a direction leave.
@@ -318,13 +304,13 @@ impl<M> Sink<'_, M> {
 impl<M: Message> Stage<M> for Multilink<M> {
     fn handle(&mut self, now: Time, port: Port, frame: Frame<M>) {
         self.now = now;
-        let direction = direction(port);
+        let to = End::of(port).other();
         let (spacing, mut entry, mut rest) = (frame.spacing, now, Some(frame));
         while let Some(frame) = rest {
             let (mut packet, tail) = frame.split(NonZeroU32::MIN);
             packet.spacing = Span::ZERO;
             self.advance(entry);
-            self.way(direction).0.enter(entry, packet);
+            self.way(to).0.enter(entry, packet);
             self.plan();
             entry += spacing;
             rest = tail;
@@ -357,7 +343,7 @@ impl<M: Message> Stage<M> for Multilink<M> {
     }
 
     fn settings(&self, port: Port) -> Settings {
-        self.of(direction(port)).settings()
+        self.of(End::of(port).other()).settings()
     }
 
     fn may_set(&self, port: Port, setting: Setting) -> Result<(), NotSettable> {
@@ -369,7 +355,7 @@ impl<M: Message> Stage<M> for Multilink<M> {
                 Err(NotSettable::DelayBeyondEchoes { below })
             }
             (Setting::Rate(_) | Setting::Delay(_), _) => Ok(()),
-            (Setting::Queue(_), _) if self.of(direction(port)).has_limit() => Ok(()),
+            (Setting::Queue(_), _) if self.of(End::of(port).other()).has_limit() => Ok(()),
             (other, _) => Err(NotSettable::Absent(other.name())),
         }
     }
@@ -377,7 +363,7 @@ impl<M: Message> Stage<M> for Multilink<M> {
     fn set(&mut self, now: Time, port: Port, setting: Setting) -> Result<(), NotSettable> {
         self.may_set(port, setting)?;
         self.handle_timeout(now);
-        self.way(direction(port)).0.set(setting);
+        self.way(End::of(port).other()).0.set(setting);
         Ok(())
     }
 

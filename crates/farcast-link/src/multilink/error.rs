@@ -6,6 +6,9 @@ use farcast_core::Span;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MultilinkError {
+    /// A setting of the protocol.
+    #[error(transparent)]
+    Protocol(#[from] farcast_ppp::ConfigError),
     /// There is nothing to send on, or too much.
     #[error("links has {0} members; a bundle needs at least one link, and can have {1}")]
     Links(usize, usize),

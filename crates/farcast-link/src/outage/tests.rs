@@ -1,5 +1,5 @@
 use super::*;
-use crate::pipe::probe::{Probe, flatten};
+use crate::tests::probe::{Probe, flatten};
 use core::num::NonZeroU32;
 use proptest::prelude::*;
 

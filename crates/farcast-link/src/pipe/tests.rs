@@ -1,5 +1,5 @@
-use super::probe::{Probe, flatten, frame, ns};
 use super::*;
+use crate::tests::probe::{Probe, flatten, frame, ns};
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 use proptest::prelude::*;

@@ -2,9 +2,10 @@
 
 use alloc::vec::Vec;
 
+use farcast_ppp::framing::FLAG;
+use farcast_ppp::{Deframer, Framing};
+
 use super::damage::Damage;
-use super::deframe::Deframer;
-use super::framing::{FLAG, Framing};
 
 /// What a [`Carrier`] has found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -4,6 +4,9 @@
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PppError {
+    /// A setting of the protocol.
+    #[error(transparent)]
+    Protocol(#[from] farcast_ppp::ConfigError),
     /// An octet does not take what octets take on a line.
     #[error("an octet takes {0} bits on the line; it must be 8 (synchronous) to 12, as 10 for 8N1")]
     OctetBits(u8),
@@ -46,12 +49,6 @@ pub enum PppError {
     /// The MTU is too small for IPv4.
     #[error("the MTU is {0} octets; it must be at least 68 (RFC 791)")]
     Mtu(u16),
-    /// Echo requests without time between them.
-    #[error("the echo interval is 0; it must be at least 1 ns")]
-    EchoInterval,
-    /// A link that is dead before it is asked.
-    #[error("the number of echo failures is 0; it must be at least 1")]
-    EchoFailures,
     /// Echoes alone would fill a line.
     #[error("the echo interval is shorter than the {needed} that the echoes of both ends take on the line")]
     EchoLoad {

@@ -6,11 +6,11 @@ use core::ops::Range;
 
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span, Time};
+use farcast_ppp::{EchoConfig, Framing, echo};
 
 use super::damage::Damage;
 use super::error::PppError;
 use super::errors::{Exposure, LineErrors};
-use super::framing::Framing;
 use crate::outage::{Phase, Schedule};
 use crate::pipe::QueueLimit;
 
@@ -71,6 +71,19 @@ impl LineConfig {
     /// The bit rate at which it carries octets of 8 bits, frames' own included; rounded down, `None` below 1 bit/s.
     pub const fn capacity(&self) -> Option<BitRate> {
         packet_rate(self.rate, self.octet_bits)
+    }
+
+    /// The most time that an Echo-Request and an Echo-Reply take of it.
+    pub(super) fn echo_time(&self) -> Span {
+        self.time_of(echo::exchange_octets(&self.framing))
+    }
+
+    /// The lowest rate at which they take no more of it than the time between two requests.
+    pub(super) fn least_rate(&self, echo: EchoConfig) -> Option<BitRate> {
+        let octets = echo::exchange_octets(&self.framing);
+        let bits = u128::from(octets) * u128::from(self.octet_bits) * 1_000_000_000;
+        let least = bits.div_ceil(u128::from(echo.interval.as_nanos().max(1)));
+        BitRate::from_bps(u64::try_from(least).unwrap_or(u64::MAX))
     }
 
     /// How long `octets` take, rounded up to the nanosecond.

@@ -9,12 +9,12 @@ use farcast_core::Time;
 use farcast_core::engine::{Deadline, Message};
 use farcast_core::random::RandomStream;
 use farcast_core::stage::{Figure, Frame, NotSettable, Output, Port, Setting, Settings, Stage, Totals};
+use farcast_ppp::echo::{EchoConfig, EchoMonitor, Reply};
+use farcast_ppp::framing::{PROTOCOL_IPV4, PROTOCOL_LCP};
+use farcast_ppp::lcp::{self, Code};
 
 use super::carrier::Carrier;
-use super::echo::{EchoConfig, EchoMonitor, Reply, echo_time, least_rate};
 use super::error::PppError;
-use super::framing::{PROTOCOL_IPV4, PROTOCOL_LCP};
-use super::lcp::{self, Code};
 use super::line::{Information, Line, LineConfig, LineCounters, Sent};
 use crate::pipe::{Inbox, QueueLimit};
 
@@ -53,7 +53,7 @@ impl PppConfig {
         }
         let Some(echo) = self.echo else { return Ok(()) };
         echo.check()?;
-        let needed = [&self.forward, &self.back].map(echo_time);
+        let needed = [&self.forward, &self.back].map(LineConfig::echo_time);
         let needed = needed[0].max(needed[1]);
         if echo.interval < needed { Err(PppError::EchoLoad { needed }) } else { Ok(()) }
     }
@@ -373,7 +373,7 @@ impl<M: Message> Stage<M> for Ppp<M> {
     }
 
     fn may_set(&self, port: Port, setting: Setting) -> Result<(), NotSettable> {
-        let least = || self.echo.and_then(|echo| least_rate(self.ends[side(port)].line.config(), echo));
+        let least = || self.echo.and_then(|echo| self.ends[side(port)].line.config().least_rate(echo));
         match setting {
             Setting::Rate(rate) => match least().filter(|least| rate < *least) {
                 Some(least) => Err(NotSettable::RateBelowEchoes { least }),

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::axis::{Axis, Quantity};
 use super::chart::FORMATS;
 use super::*;
-use crate::markup::{Element, elements};
+use crate::tests::markup::{Element, elements};
 
 fn count(packets: u64, octets: u64) -> Count {
     Count { packets, octets }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::chart::{LEFT, RIGHT};
 use super::*;
-use crate::markup::{Element, elements};
+use crate::tests::markup::{Element, elements};
 use crate::{scale, words};
 
 /// Two passes of ten and two seconds with a wait behind each, and three receivers.

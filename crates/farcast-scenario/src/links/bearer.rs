@@ -10,8 +10,8 @@ mod umts;
 use farcast_core::Span;
 use farcast_core::engine::Message;
 use farcast_core::random::RandomStream;
-use farcast_link::ppp::{Fcs, Framing};
 use farcast_link::umts::ChannelConfig;
+use farcast_ppp::{Fcs, Framing};
 
 use super::queues::Queue;
 use crate::document::{DocumentError, Reader};

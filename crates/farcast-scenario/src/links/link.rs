@@ -2,6 +2,7 @@
 
 use farcast_core::engine::Message;
 use farcast_core::random::RandomStream;
+use farcast_core::stage::End;
 use farcast_core::units::Bytes;
 use farcast_core::{Span, Time};
 use farcast_link::bgan::{Forward, Return};
@@ -11,25 +12,13 @@ use farcast_link::trace::{TimelinePipe, TracePipe};
 
 use super::bearer::{BearerKind, BearerSpec};
 use super::bgan::{self, BganForwardSpec, BganReturnSpec};
-use super::out;
 use super::queues::{Queue, queue};
 use super::recorded::{TimelineSpec, TraceSpec};
 use crate::document::{DocumentError, Reader};
 use farcast_link::{BoxedStage, Chains};
 
-/// Which way a stage carries.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// To the terminals.
-    Forward,
-    /// To the hub.
-    Return,
-}
-
-impl Direction {
-    pub(super) const CHOICES: [(&'static str, Self); 2] =
-        [("forward", Self::Forward), ("return", Self::Return)];
-}
+/// The words of `direction`, and where it leads.
+const DIRECTIONS: [(&str, End); 2] = [("forward", End::Terminal), ("return", End::Hub)];
 
 /// What a link does to frames, but for losing them.
 #[derive(Clone, PartialEq, Debug)]
@@ -78,40 +67,38 @@ impl Kind {
 
 impl LinkSpec {
     /// Reads `kind` and the keys that go with it.
-    pub fn read(table: &mut Reader<'_>, direction: Direction) -> Result<Self, DocumentError> {
+    pub fn read(table: &mut Reader<'_>, to: End) -> Result<Self, DocumentError> {
         let kind = table.choice_or("kind", &Kind::CHOICES, Kind::Pipe)?;
-        Self::read_kind(table, kind, direction)
+        Self::read_kind(table, kind, to)
     }
 
     /// Reads the keys that go with `kind`.
-    fn read_kind(table: &mut Reader<'_>, kind: Kind, direction: Direction) -> Result<Self, DocumentError> {
-        match (kind, direction) {
+    fn read_kind(table: &mut Reader<'_>, kind: Kind, to: End) -> Result<Self, DocumentError> {
+        match (kind, to) {
             (Kind::Pipe, _) => pipe(table).map(Self::Pipe),
             (Kind::Hold, _) => hold(table).map(Self::Hold),
             (Kind::Trace, _) => TraceSpec::read(table).map(Self::Trace),
             (Kind::Timeline, _) => TimelineSpec::read(table).map(Self::Timeline),
-            (Kind::Bgan, Direction::Forward) => bgan::forward(table).map(Self::BganForward),
-            (Kind::Bgan, Direction::Return) => bgan::back(table).map(Self::BganReturn),
+            (Kind::Bgan, End::Terminal) => bgan::forward(table).map(Self::BganForward),
+            (Kind::Bgan, End::Hub) => bgan::back(table).map(Self::BganReturn),
         }
     }
 
     /// The stage for `terminals` receivers.
     pub(super) fn stage<M: Message + Send + 'static>(
         &self,
-        direction: Direction,
+        to: End,
         terminals: u32,
         stream: RandomStream,
     ) -> BoxedStage<M> {
         // The settings were checked when they were read.
         const CHECKED: &str = "checked when read";
         match self {
-            Self::Pipe(pipe) => Box::new(Pipe::new(pipe.config, out(direction), stream).expect(CHECKED)),
-            Self::Hold(schedule) => Box::new(Hold::new(schedule.clone(), out(direction))),
-            Self::Trace(trace) => {
-                Box::new(TracePipe::new(trace.config.clone(), out(direction)).expect(CHECKED))
-            }
+            Self::Pipe(pipe) => Box::new(Pipe::new(pipe.config, to.port(), stream).expect(CHECKED)),
+            Self::Hold(schedule) => Box::new(Hold::new(schedule.clone(), to.port())),
+            Self::Trace(trace) => Box::new(TracePipe::new(trace.config.clone(), to.port()).expect(CHECKED)),
             Self::Timeline(timeline) => {
-                Box::new(TimelinePipe::new(timeline.config.clone(), out(direction)).expect(CHECKED))
+                Box::new(TimelinePipe::new(timeline.config.clone(), to.port()).expect(CHECKED))
             }
             Self::BganForward(spec) => Box::new(Forward::new(spec.config.clone()).expect(CHECKED)),
             Self::BganReturn(spec) => {
@@ -189,7 +176,7 @@ impl LinkSpec {
 #[derive(Clone, PartialEq, Debug)]
 pub enum StageSpec {
     /// It carries one way.
-    One(Direction, LinkSpec),
+    One(End, LinkSpec),
     /// It carries both.
     Both(BearerSpec),
 }
@@ -208,22 +195,22 @@ impl StageSpec {
         match table.choice_or("kind", &kinds, Either::One(Kind::Pipe))? {
             Either::Both(kind) => BearerSpec::read(table, kind).map(Self::Both),
             Either::One(kind) => {
-                let direction = table.choice("direction", &Direction::CHOICES)?;
-                let link = LinkSpec::read_kind(table, kind, direction)?;
+                let to = table.choice("direction", &DIRECTIONS)?;
+                let link = LinkSpec::read_kind(table, kind, to)?;
                 if matches!(&link, LinkSpec::Timeline(spec) if spec.timeline().has_loss()) {
                     let wrong = "it has a column per, but a stage of link.stages loses nothing";
                     let allowed = "such a timeline in link.forward or link.return";
                     return Err(table.refuse("timeline", wrong, allowed));
                 }
-                Ok(Self::One(direction, link))
+                Ok(Self::One(to, link))
             }
         }
     }
 
-    /// Which way it carries; `None` if both.
-    pub fn direction(&self) -> Option<Direction> {
+    /// Where it carries; `None` if both ways.
+    pub fn direction(&self) -> Option<End> {
         match self {
-            Self::One(direction, _) => Some(*direction),
+            Self::One(to, _) => Some(*to),
             Self::Both(_) => None,
         }
     }
@@ -255,11 +242,11 @@ impl StageSpec {
         match self {
             Self::Both(bearer) => chains.push_both(name, bearer.stage(stream)),
             Self::One(_, link) if link.is_nothing() => {}
-            Self::One(Direction::Forward, link) => {
-                chains.push_forward(name, link.stage(Direction::Forward, terminals, stream));
+            Self::One(End::Terminal, link) => {
+                chains.push_forward(name, link.stage(End::Terminal, terminals, stream));
             }
-            Self::One(Direction::Return, link) => {
-                chains.push_return(name, link.stage(Direction::Return, terminals, stream));
+            Self::One(End::Hub, link) => {
+                chains.push_return(name, link.stage(End::Hub, terminals, stream));
             }
         }
     }

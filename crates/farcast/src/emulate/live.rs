@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use farcast_core::Span;
+use farcast_core::stage::End;
 use farcast_emu::control::{
     Bin, Change, Count, Description, Handler, HostDescription, Lateness, ProgramPhase, ProgramState,
     Snapshot, StageDescription, TerminalState, Way, WayState,
@@ -196,9 +197,9 @@ fn describe(wish: &Wish, pid: u32) -> Description {
 pub(crate) fn stages(wish: &Wish) -> Vec<StageDescription> {
     let links = &wish.plan.link.links;
     let several = links.stages.iter().map(|(name, stage)| {
-        let way = stage.direction().map(|direction| match direction {
-            farcast_scenario::links::Direction::Forward => Way::Forward,
-            farcast_scenario::links::Direction::Return => Way::Return,
+        let way = stage.direction().map(|to| match to {
+            End::Terminal => Way::Forward,
+            End::Hub => Way::Return,
         });
         one_stage(wish, name, &format!("link.stages.{name}."), way)
     });

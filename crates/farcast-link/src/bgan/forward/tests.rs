@@ -1,5 +1,5 @@
 use super::*;
-use crate::bgan::probe::{Probe, drain, ms, packet, run};
+use crate::bgan::tests::probe::{Probe, drain, ms, packet, run};
 use alloc::vec;
 use alloc::vec::Vec;
 use farcast_core::Probability;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::bgan::probe::{Probe, drive, ms, packet, run};
+use crate::bgan::tests::probe::{Probe, drive, ms, packet, run};
 use proptest::prelude::*;
 use reference::{Entry, reference};
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
-use super::super::statistics::{
+use super::*;
+use crate::losses::tests::{
     assert_fits, assert_share, assert_share_of, binomial, losers, probability, stream,
 };
-use super::*;
 
 fn gilbert(p: f64, r: f64) -> GilbertElliottConfig {
     elliott(p, r, 0.0, 1.0)

@@ -1,5 +1,5 @@
-use super::super::statistics::{assert_fits, assert_share, binomial, chi_square_limit, probability, stream};
 use super::*;
+use crate::losses::tests::{assert_fits, assert_share, binomial, chi_square_limit, probability, stream};
 use alloc::vec;
 
 fn draw(hazard: &mut Hazard, p: f64, receivers: u32, among: Among<'_>) -> Vec<u32> {

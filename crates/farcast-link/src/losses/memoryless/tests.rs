@@ -1,6 +1,6 @@
-use super::super::statistics::{assert_share, losers, probability, stream};
 use super::super::{GilbertElliott, NoLoss, Several};
 use super::*;
+use crate::losses::tests::{assert_share, losers, probability, stream};
 use core::cell::Cell;
 
 /// How many of `frames` frames of `octets` are lost, over 50 receivers.

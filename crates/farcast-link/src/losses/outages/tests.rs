@@ -1,5 +1,5 @@
-use super::super::statistics::{assert_fits, assert_share, losers, stream};
 use super::*;
+use crate::losses::tests::{assert_fits, assert_share, losers, stream};
 use crate::outage::Window;
 
 fn random(between: f64, length: OutageLength, common: bool) -> RandomOutages {

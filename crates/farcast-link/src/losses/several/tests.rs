@@ -1,8 +1,8 @@
-use super::super::statistics::{assert_share, losers, probability, stream};
 use super::super::{
     AtEnd, Bernoulli, ErrorVectors, NoLoss, OutageLength, Outages, RandomOutages, parse_error_vector,
 };
 use super::*;
+use crate::losses::tests::{assert_share, losers, probability, stream};
 use farcast_core::Span;
 
 fn vectors(texts: [&str; 3]) -> Box<dyn Losses> {

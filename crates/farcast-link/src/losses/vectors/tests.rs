@@ -1,6 +1,6 @@
-use super::super::statistics::losers;
 use super::*;
 use crate::losses::Bernoulli;
+use crate::losses::tests::losers;
 use alloc::string::ToString;
 use proptest::prelude::*;
 

@@ -2,9 +2,9 @@
 
 use farcast_core::random::RandomStream;
 use farcast_core::{Span, Time};
+use farcast_ppp::EchoMonitor;
 
 use super::config::{Calls, Detection};
-use crate::ppp::EchoMonitor;
 
 /// What a link's calls have been through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

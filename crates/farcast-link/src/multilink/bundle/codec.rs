@@ -5,10 +5,9 @@ use core::ops::Range;
 
 use farcast_core::random::RandomStream;
 use farcast_core::{Payload, Piece};
-
-use crate::multilink::header::{Format, Header};
-use crate::ppp::framing::{FLAG, PROTOCOL_MP};
-use crate::ppp::{Deframer, Framing};
+use farcast_ppp::framing::{FLAG, PROTOCOL_MP};
+use farcast_ppp::multilink::{Format, Header};
+use farcast_ppp::{Deframer, Framing};
 
 /// A part of a packet, with octets where those of the packet are at hand.
 #[derive(Clone, Debug)]

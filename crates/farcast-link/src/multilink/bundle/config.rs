@@ -3,16 +3,12 @@
 use alloc::vec::Vec;
 
 use farcast_core::{BitRate, Probability, Span};
+use farcast_ppp::multilink::{Format, MOST_LINKS, Policy, ReassemblyConfig};
+use farcast_ppp::{EchoConfig, Framing, echo};
 
 use crate::multilink::error::MultilinkError;
-use crate::multilink::fragment::Policy;
-use crate::multilink::header::Format;
-use crate::multilink::reassembly::{MOST_LINKS, ReassemblyConfig};
 use crate::pipe::QueueLimit;
-use crate::ppp::framing::PROTOCOL_LCP;
-use crate::ppp::lcp::ECHO_OCTETS;
 use crate::ppp::line::packet_rate;
-use crate::ppp::{EchoConfig, Framing};
 
 /// How both ends come to know that a call has dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,8 +72,7 @@ impl LinkConfig {
 
     /// The most bits of a request and a reply on the line: every octet escaped, and a flag at both ends.
     fn echo_bits(&self, framing: Framing) -> u64 {
-        let octets = 2 * (2 * framing.frame_octets(PROTOCOL_LCP, ECHO_OCTETS as u64) + 2);
-        octets * u64::from(self.octet_bits)
+        echo::exchange_octets(&framing) * u64::from(self.octet_bits)
     }
 
     /// What echoes leave of rate and delay, if there are any: the lowest rate, and below what the delay must be, so that an
@@ -182,6 +177,6 @@ impl MultilinkConfig {
         if queues.iter().any(|queue| matches!(queue, QueueLimit::Packets(0) | QueueLimit::Octets(0))) {
             return Err(MultilinkError::Zero("queue"));
         }
-        self.reassembly.check()
+        Ok(self.reassembly.check()?)
     }
 }

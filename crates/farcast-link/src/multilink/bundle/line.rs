@@ -4,9 +4,9 @@ use alloc::collections::VecDeque;
 
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Piece, Probability, Span, Time};
+use farcast_ppp::multilink::Header;
 
 use super::codec::Carried;
-use crate::multilink::header::Header;
 
 /// A frame begins with a flag of its own after so long a pause; else the flag that ended the frame before it does. Linux's
 /// asynchronous PPP does so (`flag_time`).

@@ -1,9 +1,10 @@
 use super::*;
-use crate::multilink::{Format, MultilinkError, Policy, ReassemblyConfig};
+use crate::multilink::MultilinkError;
 use crate::pipe::QueueLimit;
-use crate::pipe::probe::Probe;
-use crate::ppp::{EchoConfig, Framing};
+use crate::tests::probe::Probe;
 use farcast_core::{BitRate, Probability};
+use farcast_ppp::multilink::{Format, Policy, ReassemblyConfig};
+use farcast_ppp::{ConfigError, EchoConfig, Framing};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::vec;
@@ -124,11 +125,11 @@ fn a_packet_on_one_link_takes_its_frame_and_the_delay() {
             (at(&[third(1510), third(1509), third(1509)]), Port::Terminals, 2),
         ]
     );
-    let line = *bundle.line(0, Direction::Forward).expect("a link");
+    let line = *bundle.line(0, End::Terminal).expect("a link");
     assert_eq!((line.octets, line.overhead, line.escapes), (4528, 25, 0));
     assert_eq!((line.fragments, line.echoes, line.errors), (3, 0, 0));
     assert_eq!(line.busy, third(1510) + third(1509) * 2);
-    assert_eq!(bundle.line(1, Direction::Forward), None);
+    assert_eq!(bundle.line(1, End::Terminal), None);
     let totals = |sent, airtime| Totals { sent, airtime, ..Totals::default() };
     assert_eq!(bundle.totals(), totals(3, line.busy));
     assert_eq!(bundle.return_totals(), totals(1, third(50)));
@@ -158,7 +159,7 @@ fn a_packet_is_there_when_its_last_fragment_is() {
     (0..3).for_each(|number| whole.handle(START, Port::Hub, plain(number, 400)));
     let slowest = START + ms(410 * 8);
     assert_eq!(drive(&mut whole, Time::NEVER), [0, 1, 2].map(|number| (slowest, Port::Terminals, number)));
-    assert_eq!(whole.reassembly(Direction::Forward).fragments, 3);
+    assert_eq!(whole.reassembly(End::Terminal).fragments, 3);
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn octets_at_hand_are_looked_at() {
     octets[7] = 1;
     bundle.handle(START, Port::Hub, Frame::new(Plain(0, octets), 0));
     drive(&mut bundle, Time::NEVER);
-    assert_eq!(bundle.line(0, Direction::Forward).expect("a link").escapes, 99);
+    assert_eq!(bundle.line(0, End::Terminal).expect("a link").escapes, 99);
 }
 
 #[test]
@@ -180,7 +181,7 @@ fn headers_are_escaped_too() {
     let mut bundle = bundle(&config, 1);
     bundle.handle(START, Port::Hub, plain(0, 100));
     drive(&mut bundle, Time::NEVER);
-    let line = *bundle.line(0, Direction::Forward).expect("a link");
+    let line = *bundle.line(0, End::Terminal).expect("a link");
     // Two more octets, of the check sequence, are drawn.
     assert!((6..=8).contains(&line.escapes), "{}", line.escapes);
     assert_eq!(line.octets, 100 + 2 + 4 + 4 + 2 + 2 + line.escapes);
@@ -198,7 +199,7 @@ fn a_full_queue_drops_what_enters() {
             bundle.handle(START, Port::Hub, packet(number, 500));
         }
         assert_eq!(numbers(&drive(&mut bundle, Time::NEVER)), (0..taken).collect::<Vec<_>>(), "{queue:?}");
-        let counters = *bundle.counters(Direction::Forward);
+        let counters = *bundle.counters(End::Terminal);
         assert_eq!((counters.entered, counters.queue_dropped), (10, 10 - u64::from(taken)));
         assert_eq!(bundle.totals().dropped, 10 - u64::from(taken));
 
@@ -220,7 +221,7 @@ fn a_packet_over_the_mrru_is_not_sent() {
         bundle.handle(START, Port::Hub, packet(number, octets));
     }
     assert_eq!(numbers(&drive(&mut bundle, Time::NEVER)), [0, 3]);
-    assert_eq!(bundle.counters(Direction::Forward).too_long, 2);
+    assert_eq!(bundle.counters(End::Terminal).too_long, 2);
 }
 
 #[test]
@@ -232,7 +233,7 @@ fn errors_lose_packets_with_any_fragment_of_theirs() {
     let n = 4000;
     (0..n).for_each(|number| bundle.handle(START, Port::Hub, packet(number, 400)));
     let out = drive(&mut bundle, Time::NEVER);
-    let counters = *bundle.counters(Direction::Forward);
+    let counters = *bundle.counters(End::Terminal);
     assert!(numbers(&out).is_sorted_by(|a, b| a < b));
     // Four fragments each: 1 - 0.95^4 = 0.1855 are lost; 5 standard deviations of the count are 5 sqrt(n p q) = 123.
     let expected = f64::from(n) * (1.0 - 0.95f64.powi(4));
@@ -273,7 +274,7 @@ fn settings_that_make_no_sense_are_refused_by_name() {
     );
     assert_eq!(with(|config| config.queue = QueueLimit::Packets(0)), MultilinkError::Zero("queue"));
     assert_eq!(with(|config| config.back_queue = QueueLimit::Octets(0)), MultilinkError::Zero("queue"));
-    assert_eq!(with(|config| config.reassembly.mrru = 0), MultilinkError::Zero("mrru"));
+    assert_eq!(with(|config| config.reassembly.mrru = 0), ConfigError::Zero("mrru").into());
     let never_up = |config: &mut MultilinkConfig| {
         config.links[1].calls.as_mut().expect("calls").time_between_drops = Span::ZERO;
     };

@@ -6,6 +6,11 @@ use core::ops::Range;
 use farcast_core::random::RandomStream;
 use farcast_core::stage::{Frame, Setting, Settings, Totals};
 use farcast_core::{Message, Payload, Piece, Span, Time};
+use farcast_ppp::Framing;
+use farcast_ppp::framing::{PROTOCOL_IPV4, PROTOCOL_LCP, PROTOCOL_MP};
+use farcast_ppp::lcp::{self, Code, ECHO_OCTETS};
+use farcast_ppp::multilink::fragment::{Candidate, Part};
+use farcast_ppp::multilink::{Format, Header, Policy, Reassembler, ReassemblyCounters};
 use smallvec::SmallVec;
 
 use super::codec::{Carried, Codec};
@@ -13,13 +18,7 @@ use super::config::MultilinkConfig;
 use super::line::{Ended, Line, LineCounters, Load, Ready};
 use super::packets::{Packets, Waiting};
 use crate::multilink::error::MultilinkError;
-use crate::multilink::fragment::{Candidate, Part, Policy};
-use crate::multilink::header::{Format, Header};
-use crate::multilink::reassembly::{Reassembler, ReassemblyCounters};
 use crate::pipe::QueueLimit;
-use crate::ppp::Framing;
-use crate::ppp::framing::{PROTOCOL_IPV4, PROTOCOL_LCP, PROTOCOL_MP};
-use crate::ppp::lcp::{self, Code, ECHO_OCTETS};
 
 /// What one direction of a bundle has done. Complete once its outputs have been polled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

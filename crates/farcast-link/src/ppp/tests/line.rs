@@ -1,5 +1,6 @@
 use farcast_core::Probability;
 use farcast_core::random::RandomStream;
+use farcast_ppp::framing::PROTOCOL_IPV4;
 use proptest::prelude::*;
 use std::vec::Vec;
 
@@ -7,7 +8,6 @@ use super::*;
 use crate::outage::{Schedule, Window};
 use crate::pipe::QueueLimit;
 use crate::ppp::errors::Exposure;
-use crate::ppp::framing::PROTOCOL_IPV4;
 
 fn stream(seed: u64) -> RandomStream {
     RandomStream::derive(seed, &[53])

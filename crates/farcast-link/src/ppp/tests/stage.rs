@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::outage::{Schedule, Window};
 use crate::pipe::QueueLimit;
-use crate::pipe::probe::Probe;
 use crate::ppp::stage::EndCounters;
+use crate::tests::probe::Probe;
 
 mod live;
 
@@ -276,8 +276,8 @@ fn settings_without_sense_are_refused() {
     assert_eq!(refuse(config), Err(PppError::ZeroQueue));
     let echo =
         |interval, failures| refuse(PppConfig { echo: Some(EchoConfig { interval, failures }), ..uneven() });
-    assert_eq!(echo(Span::from_secs(1), 0), Err(PppError::EchoFailures));
-    assert_eq!(echo(Span::ZERO, 1), Err(PppError::EchoInterval));
+    assert_eq!(echo(Span::from_secs(1), 0), Err(ConfigError::EchoFailures.into()));
+    assert_eq!(echo(Span::ZERO, 1), Err(ConfigError::EchoInterval.into()));
     // 60 octets of 10 bits at 2,400 bit/s.
     let needed = Span::from_millis(250);
     assert_eq!(echo(Span::from_millis(249), 1), Err(PppError::EchoLoad { needed }));

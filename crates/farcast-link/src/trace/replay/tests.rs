@@ -1,6 +1,6 @@
 use super::*;
-use crate::pipe::probe::{Probe, flatten, frame, ns};
 use crate::pipe::{Pipe, PipeConfig};
+use crate::tests::probe::{Probe, flatten, frame, ns};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;

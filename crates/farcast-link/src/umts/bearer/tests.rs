@@ -8,7 +8,7 @@ use farcast_rlc::config::MaxTransmissions;
 
 use super::{Bearer, BearerConfig};
 use crate::pipe::QueueLimit;
-use crate::pipe::probe::{Probe, flatten};
+use crate::tests::probe::{Probe, flatten};
 use crate::umts::{ChannelConfig, ErasureUnit, Erasures};
 
 mod live;

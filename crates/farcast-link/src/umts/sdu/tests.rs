@@ -2,7 +2,7 @@ use farcast_rlc::{Config, Entity};
 use proptest::prelude::*;
 
 use super::*;
-use crate::ppp::packet::Packet;
+use crate::tests::packet::Packet;
 
 const FORMAT: Format = Format::new(42);
 

@@ -2,11 +2,9 @@
 
 use farcast_core::units::Bytes;
 use farcast_core::{Probability, Span};
-use farcast_link::multilink::{
-    Calls, Detection, Format, LinkConfig, MOST_LINKS, MultilinkConfig, MultilinkError, Policy,
-    ReassemblyConfig,
-};
-use farcast_link::ppp::EchoConfig;
+use farcast_link::multilink::{Calls, Detection, LinkConfig, MultilinkConfig, MultilinkError};
+use farcast_ppp::EchoConfig;
+use farcast_ppp::multilink::{Format, MOST_LINKS, Policy, ReassemblyConfig};
 
 use super::framing;
 use crate::document::{DocumentError, Reader};

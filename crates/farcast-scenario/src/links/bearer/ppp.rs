@@ -4,7 +4,8 @@ use farcast_core::Span;
 use farcast_core::engine::Message;
 use farcast_core::random::RandomStream;
 use farcast_core::units::Bytes;
-use farcast_link::ppp::{EchoConfig, ErrorVector, LineConfig, LineErrors, Ppp, PppConfig, PppError};
+use farcast_link::ppp::{ErrorVector, LineConfig, LineErrors, Ppp, PppConfig, PppError};
+use farcast_ppp::{ConfigError, EchoConfig};
 
 use super::framing;
 use crate::document::{DocumentError, Reader};
@@ -57,7 +58,7 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<PppSpec, DocumentError> {
     config.check().map_err(|error| {
         let key = match error {
             PppError::Mtu(_) => "mtu",
-            PppError::EchoInterval | PppError::EchoLoad { .. } => "echo_interval",
+            PppError::Protocol(ConfigError::EchoInterval) | PppError::EchoLoad { .. } => "echo_interval",
             _ => "kind",
         };
         table.refuse(key, error.to_string(), "settings that lines can have")

@@ -1,6 +1,6 @@
 use super::*;
 use crate::bgan::forward::packing::Packer;
-use crate::bgan::probe::ms;
+use crate::bgan::tests::probe::ms;
 use farcast_core::{Probability, Span};
 use proptest::prelude::*;
 

@@ -52,7 +52,7 @@ fn a_drop_takes_along_what_the_link_has_and_gets_until_it_is_noticed() {
     // The last may still be on its way when the drop is noticed at 20.25 s, behind another that began 1 s before.
     out.extend(drive(&mut bundle, drop + ms(20_000)));
     assert_eq!(numbers(&out), arrived);
-    let counters = *bundle.counters(Direction::Forward);
+    let counters = *bundle.counters(End::Terminal);
     assert_eq!(
         (counters.lost_by_drops, counters.delivered),
         ((19..=40).filter(|&n| lost(n)).count() as u64, arrived.len() as u64)
@@ -65,7 +65,7 @@ fn a_drop_takes_along_what_the_link_has_and_gets_until_it_is_noticed() {
         assert_eq!(at, expected, "{number}");
     }
     // No octet was escaped, so the times above are exact.
-    assert!((0..2).all(|link| bundle.line(link, Direction::Forward).expect("a link").escapes == 0));
+    assert!((0..2).all(|link| bundle.line(link, End::Terminal).expect("a link").escapes == 0));
     assert_eq!(bundle.drops(), [CallDrop { at: drop, link: gone }]);
 }
 
@@ -75,24 +75,24 @@ fn a_link_is_out_of_the_bundle_until_it_is_dialled_again() {
     let (seed, CallDrop { at: drop, link: gone }) = lonely_drop(&config);
     let mut bundle = bundle(&config, seed);
     let used = |bundle: &mut Multilink<Plain>, at, number| {
-        let before = bundle.line(gone, Direction::Back).expect("a link").fragments;
+        let before = bundle.line(gone, End::Hub).expect("a link").fragments;
         bundle.handle(at, Port::Terminal(0), plain(number, 991));
         bundle.handle(at, Port::Terminal(0), plain(number + 1, 991));
         drive(bundle, at + ms(5000));
-        bundle.line(gone, Direction::Back).expect("a link").fragments - before
+        bundle.line(gone, End::Hub).expect("a link").fragments - before
     };
     let nanosecond = Span::from_nanos(1);
     assert_eq!(used(&mut bundle, drop - ms(9000), 0), 1);
     // Before it is noticed at 10 s, the link is used in vain.
     assert_eq!(used(&mut bundle, drop + ms(10_000) - nanosecond, 2), 1);
-    assert_eq!(bundle.counters(Direction::Back).lost_by_drops, 1);
+    assert_eq!(bundle.counters(End::Hub).lost_by_drops, 1);
     assert_eq!(used(&mut bundle, drop + ms(40_000) - nanosecond, 4), 0, "both on the other link");
     assert_eq!(used(&mut bundle, drop + ms(46_000), 6), 1, "30 s after it was noticed");
     let call = *bundle.call(gone).expect("a link");
     let expected = CallCounters { drops: 1, hang_ups: 0, undetected: ms(10_000), down: ms(40_000) };
     assert_eq!(call, expected);
     assert_eq!(bundle.call(1 - gone), Some(&CallCounters::default()));
-    assert_eq!(bundle.counters(Direction::Back).delivered, 7);
+    assert_eq!(bundle.counters(End::Hub).delivered, 7);
     let figures = bundle.figures();
     let figure = |name| figures.iter().find(|figure| figure.name == name).and_then(|figure| figure.value);
     assert_eq!((figure("calls_dropped"), figure("calls_hung_up")), (Some(1.0), Some(0.0)));
@@ -111,7 +111,7 @@ fn packets_wait_while_all_calls_are_down() {
     }
     assert_eq!(drive(&mut bundle, drop + ms(40_000)), []);
     assert_eq!(numbers(&drive(&mut bundle, drop + ms(50_000))), [0, 1, 2, 3, 4]);
-    assert_eq!(bundle.counters(Direction::Forward).lost_by_drops, 0);
+    assert_eq!(bundle.counters(End::Terminal).lost_by_drops, 0);
 }
 
 #[test]
@@ -133,15 +133,15 @@ fn echoes_find_a_drop_and_take_their_time_on_the_line() {
         assert_eq!(call.hang_ups, 0);
         // FF 03 C0 21, 8 octets, FCS and two flags are 16 octets, for the line was idle for a second; and the identifier may
         // be escaped, at 7D and 7E, or an octet of the check sequence.
-        for direction in [Direction::Forward, Direction::Back] {
-            let line = bundle.line(0, direction).expect("a link");
+        for to in [End::Terminal, End::Hub] {
+            let line = bundle.line(0, to).expect("a link");
             assert_eq!((line.octets - line.escapes, line.fragments), (line.echoes * 16, 0));
             assert_eq!(line.overhead, line.echoes * 16);
             assert_eq!(line.busy, ms(line.octets));
         }
         // A request every 10 s while the link is in the bundle.
         let up = 20_000.0 - call.down.as_secs_f64() + call.undetected.as_secs_f64();
-        let asked = bundle.line(0, Direction::Forward).expect("a link").echoes as f64;
+        let asked = bundle.line(0, End::Terminal).expect("a link").echoes as f64;
         assert!((asked - up / 10.0).abs() <= 2.0 + 2.0 * call.drops as f64, "{asked} {up}");
     }
 }

@@ -116,9 +116,9 @@ fn outcome(bundle: &mut Multilink<Probe>, entries: &[Entry], manner: Manner) -> 
 
 /// All counters together.
 fn counters(bundle: &Multilink<Probe>) -> std::string::String {
-    let ways = [Direction::Forward, Direction::Back].map(|direction| {
-        let lines: Vec<_> = (0..6).map(|link| bundle.line(link, direction).copied()).collect();
-        (*bundle.counters(direction), *bundle.reassembly(direction), lines)
+    let ways = [End::Terminal, End::Hub].map(|to| {
+        let lines: Vec<_> = (0..6).map(|link| bundle.line(link, to).copied()).collect();
+        (*bundle.counters(to), *bundle.reassembly(to), lines)
     });
     let calls: Vec<_> = (0..6).map(|link| bundle.call(link).copied()).collect();
     std::format!("{ways:?} {calls:?} {:?}", bundle.drops())
@@ -142,25 +142,25 @@ proptest! {
     fn every_packet_is_accounted_for(config in config(), entries in entries(), seed: u64) {
         let mut bundle = bundle(&config, seed);
         let out = outcome(&mut bundle, &entries, Manner::Plain);
-        for (direction, port) in [(Direction::Forward, Port::Terminals), (Direction::Back, Port::Hub)] {
+        for (to, port) in [(End::Terminal, Port::Terminals), (End::Hub, Port::Hub)] {
             let left: Vec<u32> = out.iter().filter(|left| left.1 == port).map(|left| left.2).collect();
             prop_assert!(left.is_sorted_by(|a, b| a < b), "in order, none twice: {:?}", left);
-            let way = if direction == Direction::Forward { &bundle.forward } else { &bundle.back };
-            let c = *bundle.counters(direction);
+            let way = if to == End::Terminal { &bundle.forward } else { &bundle.back };
+            let c = *bundle.counters(to);
             prop_assert_eq!(c.delivered, left.len() as u64);
             let lost = c.lost_by_drops + c.lost_by_errors + c.given_up;
             let waiting = c.entered - c.too_long - c.queue_dropped - c.cut;
             prop_assert_eq!(c.cut, c.delivered + lost + way.packets_alive());
             prop_assert_eq!(waiting > 0 || way.packets_alive() > 0, way.is_busy());
             // Every fragment was sent, or a link that left had it.
-            let reassembly = *bundle.reassembly(direction);
+            let reassembly = *bundle.reassembly(to);
             prop_assert_eq!(reassembly.packets, c.delivered);
             prop_assert_eq!((reassembly.not_member, reassembly.backwards, reassembly.duplicates), (0, 0, 0));
         }
         // Without errors, drops or bounds everything arrives.
         let quiet = config.links.iter().all(|link| link.calls.is_none());
         if quiet && config.frame_loss == Probability::ZERO && config.reassembly.idle.is_none() {
-            let c = *bundle.counters(Direction::Forward);
+            let c = *bundle.counters(End::Terminal);
             prop_assert_eq!(c.lost_by_drops + c.lost_by_errors, 0);
             prop_assert!(c.given_up == 0 || config.reassembly.most_fragments < 40);
         }

@@ -38,7 +38,7 @@ fn a_change_leaves_what_is_on_the_line_and_lets_nothing_overtake() {
         ]
     );
     // The line was busy for as long as these took.
-    let busy = bundle.line(0, Direction::Forward).expect("a link").busy;
+    let busy = bundle.line(0, End::Terminal).expect("a link").busy;
     assert_eq!(busy, time(1510, 300) + time(1509, 600) * 2 + time(50, 600));
 }
 
@@ -66,7 +66,7 @@ fn a_link_that_is_down_has_the_new_rate_when_it_is_back() {
         let _ = drive(&mut bundle, now);
     }
     let octets =
-        |bundle: &Multilink<Plain>| bundle.line(0, Direction::Forward).map(|line| (line.octets, line.busy));
+        |bundle: &Multilink<Plain>| bundle.line(0, End::Terminal).map(|line| (line.octets, line.busy));
     let (before, busy) = octets(&bundle).expect("a link");
     for number in 0..100 {
         bundle.handle(now, HUB, plain(number, 1000));

@@ -1,8 +1,8 @@
 //! Octets in fragments, headers and frames: what leaves is what entered, and losses are as without octets.
 
 use super::*;
-use crate::ppp::Fcs;
-use crate::ppp::packet::Packet;
+use crate::tests::packet::Packet;
+use farcast_ppp::Fcs;
 
 impl Number for Packet {
     fn number(&self) -> u32 {
@@ -28,7 +28,7 @@ fn play(bundle: &mut Multilink<Packet>, entries: &[Entry], octets: bool) -> Vec<
 }
 
 fn both(bundle: &Multilink<Packet>, counter: fn(&WayCounters) -> u64) -> u64 {
-    counter(bundle.counters(Direction::Forward)) + counter(bundle.counters(Direction::Back))
+    counter(bundle.counters(End::Terminal)) + counter(bundle.counters(End::Hub))
 }
 
 proptest! {
@@ -77,7 +77,7 @@ fn the_same_packets_are_lost_as_without_octets() {
         assert!((left.len() as f64 - 1629.0).abs() < 5.0 * 17.4, "{}", left.len());
         assert_eq!(both(&octets, |way| way.lost_by_errors), both(&plain, |way| way.lost_by_errors));
         // Some 400 lost fragments, all of them refused.
-        let line = |link| octets.line(link, Direction::Forward).expect("a link").errors;
+        let line = |link| octets.line(link, End::Terminal).expect("a link").errors;
         assert!((0..4).map(line).sum::<u64>() > 150);
         assert_eq!(both(&octets, |way| way.fcs_missed + way.codec_faults), 0);
         assert_eq!(both(&plain, |way| way.fcs_missed + way.codec_faults), 0);
@@ -137,7 +137,7 @@ fn a_frame_takes_the_time_of_its_octets() {
             // Each of the frames before is rounded up to the nanosecond.
             assert!((sent..=sent + u64::from(number)).contains(&left), "packet {number}: {left}, {sent}");
         }
-        assert_eq!(bundle.line(0, Direction::Forward).expect("a link").octets, octets);
+        assert_eq!(bundle.line(0, End::Terminal).expect("a link").octets, octets);
     }
 }
 

@@ -18,7 +18,7 @@ fn goodput(config: &MultilinkConfig) -> (f64, f64) {
     }
     let out = drive(&mut bundle, Time::NEVER);
     assert_eq!(out.len(), 1000);
-    let lines = (0..config.links.len()).filter_map(|link| bundle.line(link, Direction::Forward));
+    let lines = (0..config.links.len()).filter_map(|link| bundle.line(link, End::Terminal));
     let fragments = lines.map(|line| line.fragments).sum::<u64>() as f64 / 1000.0;
     // The first and the last packets do not find every link busy.
     let (first, last) = (out[100].0, out[900].0);

@@ -8,7 +8,7 @@ use core::num::NonZeroU64;
 use farcast_core::stage::{NotSettable, Setting, Settings};
 
 use super::*;
-use crate::ppp::packet::Packet;
+use crate::tests::packet::Packet;
 
 fn kbps(kbps: u64) -> Setting {
     Setting::Rate(BitRate::from_bps(kbps * 1000).unwrap())

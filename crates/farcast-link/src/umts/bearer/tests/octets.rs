@@ -8,7 +8,7 @@ use farcast_rlc::report::ReportForm;
 use proptest::prelude::*;
 
 use super::*;
-use crate::ppp::packet::Packet;
+use crate::tests::packet::Packet;
 
 /// A packet that enters: how long after the one before, in microseconds, whether at a terminal, and its length.
 type Entry = (u64, bool, usize);

@@ -21,8 +21,8 @@ use alloc::vec::Vec;
 
 use farcast_core::{Payload, Span, Time};
 
-use super::error::MultilinkError;
 use super::header::{Format, Header};
+use crate::error::ConfigError;
 
 mod held;
 
@@ -61,8 +61,8 @@ impl ReassemblyConfig {
     /// Checks what the types do not.
     ///
     /// # Errors
-    /// [`MultilinkError::Zero`] if a bound is zero.
-    pub fn check(&self) -> Result<(), MultilinkError> {
+    /// [`ConfigError::Zero`] if a bound is zero.
+    pub fn check(&self) -> Result<(), ConfigError> {
         for (zero, key) in [
             (self.mrru == 0, "mrru"),
             (self.most_fragments == 0, "most_fragments"),
@@ -70,7 +70,7 @@ impl ReassemblyConfig {
             (self.idle.is_some_and(Span::is_zero), "idle"),
         ] {
             if zero {
-                return Err(MultilinkError::Zero(key));
+                return Err(ConfigError::Zero(key));
             }
         }
         Ok(())
@@ -168,7 +168,7 @@ impl<P: Payload> Reassembler<P> {
     ///
     /// # Errors
     /// What [`ReassemblyConfig::check`] refuses.
-    pub fn new(config: ReassemblyConfig, format: Format) -> Result<Self, MultilinkError> {
+    pub fn new(config: ReassemblyConfig, format: Format) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
             config,

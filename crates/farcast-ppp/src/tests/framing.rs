@@ -3,7 +3,7 @@ use std::vec::Vec;
 
 use super::naive::{register, residue};
 use super::*;
-use crate::ppp::framing::{PROTOCOL_IPCP, PROTOCOL_IPV4, PROTOCOL_LCP, PROTOCOL_MP};
+use crate::framing::{PROTOCOL_IPCP, PROTOCOL_IPV4, PROTOCOL_LCP, PROTOCOL_MP};
 use farcast_core::random::RandomStream;
 
 /// The check values of the catalogue of CRC algorithms: CRC-16/IBM-SDLC and CRC-32/ISO-HDLC.

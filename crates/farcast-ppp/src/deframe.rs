@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::framing::{ADDRESS, CONTROL, ESCAPE, FLAG, Framing, TRANSPARENCY};
+use crate::framing::{ADDRESS, CONTROL, ESCAPE, FLAG, Framing, TRANSPARENCY};
 
 /// The longest header: address, control and a protocol field of two octets.
 const LONGEST_HEADER: usize = 4;
@@ -60,7 +60,7 @@ pub struct Deframer {
     framing: Framing,
     mru: usize,
     /// The frame so far, without escapes.
-    pub(super) frame: Vec<u8>,
+    pub(crate) frame: Vec<u8>,
     /// Whether the frame was handed out and makes room for the next.
     done: bool,
     /// Whether the last octet was an escape.
@@ -78,7 +78,7 @@ impl Deframer {
     }
 
     /// The same with any `mru`: a multilink fragment may be a packet of 65,535 octets, and has a header besides.
-    pub(crate) fn bounded(framing: Framing, mru: usize) -> Self {
+    pub fn bounded(framing: Framing, mru: usize) -> Self {
         let frame = Vec::with_capacity(LONGEST_HEADER + mru + framing.fcs.octets() as usize);
         let counters = DeframerCounters::default();
         Self { framing, mru, frame, done: false, escaping: false, hunting: true, counters }

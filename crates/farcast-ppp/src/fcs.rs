@@ -32,7 +32,7 @@ impl Fcs {
 
     /// The sequence that goes behind `header` and `information`: 4 octets, low octet first, of which the first
     /// [`octets`](Self::octets) count.
-    pub(super) fn of(self, header: &[u8], information: &[u8]) -> [u8; 4] {
+    pub fn of(self, header: &[u8], information: &[u8]) -> [u8; 4] {
         match self {
             Self::Fcs16 => {
                 let mut digest = CRC_16.digest();

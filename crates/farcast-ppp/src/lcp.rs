@@ -1,13 +1,13 @@
 //! The packets of the Link Control Protocol (RFC 1661 §5 and §6).
 //!
-//! Nothing here negotiates: a simulated line has the settings that its ends would have agreed on. A multilink bundle, the
-//! echo monitor, and tests read and write these packets.
+//! Nothing here negotiates: a line has the settings that its ends would have agreed on. A multilink bundle, the echo
+//! monitor, and tests read and write these packets.
 
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 /// The codes whose packets are sent as if nothing had been negotiated (RFC 1661 §5).
-pub(super) const CONFIGURATION_CODES: RangeInclusive<u8> = 1..=7;
+pub(crate) const CONFIGURATION_CODES: RangeInclusive<u8> = 1..=7;
 
 /// The octets of an Echo or Discard without data.
 pub const ECHO_OCTETS: usize = 8;

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use std::vec::Vec;
 
-use crate::ppp::lcp::{Code, ConfigurationOption, ECHO_OCTETS, LcpError, Packet, echo};
+use crate::lcp::{Code, ConfigurationOption, ECHO_OCTETS, LcpError, Packet, echo};
 
 #[test]
 fn lengths_and_codes_are_checked() {

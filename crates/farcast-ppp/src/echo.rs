@@ -1,12 +1,11 @@
 //! Whether a link is alive: LCP echoes (RFC 1661 §5.8), asked for as Linux's pppd does.
 
 use farcast_core::engine::Deadline;
-use farcast_core::{BitRate, Span, Time};
+use farcast_core::{Span, Time};
 
-use super::error::PppError;
-use super::framing::PROTOCOL_LCP;
-use super::lcp::ECHO_OCTETS;
-use super::line::LineConfig;
+use crate::error::ConfigError;
+use crate::framing::{Framing, PROTOCOL_LCP};
+use crate::lcp::ECHO_OCTETS;
 
 /// How often a link is probed. A silent link is found dead `interval` × `failures` after the first request that is not
 /// answered, so that product must exceed the round trip, its queues included.
@@ -22,13 +21,13 @@ impl EchoConfig {
     /// Checks what the types do not.
     ///
     /// # Errors
-    /// [`PppError::EchoInterval`] and [`PppError::EchoFailures`] for a zero.
-    pub const fn check(&self) -> Result<(), PppError> {
+    /// [`ConfigError::EchoInterval`] and [`ConfigError::EchoFailures`] for a zero.
+    pub const fn check(&self) -> Result<(), ConfigError> {
         if self.interval.is_zero() {
-            return Err(PppError::EchoInterval);
+            return Err(ConfigError::EchoInterval);
         }
         if self.failures == 0 {
-            return Err(PppError::EchoFailures);
+            return Err(ConfigError::EchoFailures);
         }
         Ok(())
     }
@@ -164,18 +163,6 @@ impl EchoMonitor {
 }
 
 /// The most octets of an Echo-Request and an Echo-Reply on a line: every octet escaped, and a flag at both ends.
-fn echo_octets(line: &LineConfig) -> u64 {
-    2 * (2 * line.framing.frame_octets(PROTOCOL_LCP, ECHO_OCTETS as u64) + 2)
-}
-
-/// The most time that both take of a line.
-pub(super) fn echo_time(line: &LineConfig) -> Span {
-    line.time_of(echo_octets(line))
-}
-
-/// The lowest rate at which they take no more of a line than the time between two requests.
-pub(super) fn least_rate(line: &LineConfig, echo: EchoConfig) -> Option<BitRate> {
-    let bits = u128::from(echo_octets(line)) * u128::from(line.octet_bits) * 1_000_000_000;
-    let least = bits.div_ceil(u128::from(echo.interval.as_nanos().max(1)));
-    BitRate::from_bps(u64::try_from(least).unwrap_or(u64::MAX))
+pub fn exchange_octets(framing: &Framing) -> u64 {
+    2 * (2 * framing.frame_octets(PROTOCOL_LCP, ECHO_OCTETS as u64) + 2)
 }

@@ -266,16 +266,13 @@ fn a_silent_link_is_left_out_after_a_while() {
 #[test]
 fn bounds_of_zero_are_refused_by_name() {
     let refused = |config: ReassemblyConfig| config.check().expect_err("refused");
-    assert_eq!(refused(ReassemblyConfig { mrru: 0, ..config() }), MultilinkError::Zero("mrru"));
+    assert_eq!(refused(ReassemblyConfig { mrru: 0, ..config() }), ConfigError::Zero("mrru"));
     assert_eq!(
         refused(ReassemblyConfig { most_fragments: 0, ..config() }),
-        MultilinkError::Zero("most_fragments")
+        ConfigError::Zero("most_fragments")
     );
-    assert_eq!(refused(ReassemblyConfig { most_octets: 0, ..config() }), MultilinkError::Zero("most_octets"));
-    assert_eq!(
-        refused(ReassemblyConfig { idle: Some(Span::ZERO), ..config() }),
-        MultilinkError::Zero("idle")
-    );
+    assert_eq!(refused(ReassemblyConfig { most_octets: 0, ..config() }), ConfigError::Zero("most_octets"));
+    assert_eq!(refused(ReassemblyConfig { idle: Some(Span::ZERO), ..config() }), ConfigError::Zero("idle"));
     assert_eq!(config().check(), Ok(()));
 }
 

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use std::vec::Vec;
 
 use super::*;
-use crate::ppp::echo::Reply;
+use crate::echo::Reply;
 
 const SECOND: Span = Span::from_secs(1);
 
@@ -101,8 +101,8 @@ fn a_restarted_monitor_is_as_new_but_for_its_numbers() {
 
 #[test]
 fn settings_without_sense_are_refused_or_raised() {
-    assert_eq!(EchoConfig { interval: Span::ZERO, failures: 3 }.check(), Err(PppError::EchoInterval));
-    assert_eq!(config(0).check(), Err(PppError::EchoFailures));
+    assert_eq!(EchoConfig { interval: Span::ZERO, failures: 3 }.check(), Err(ConfigError::EchoInterval));
+    assert_eq!(config(0).check(), Err(ConfigError::EchoFailures));
     assert_eq!(config(1).check(), Ok(()));
     let mut monitor = EchoMonitor::new(EchoConfig { interval: Span::ZERO, failures: 0 }, ns(5));
     assert_eq!(run(&mut monitor, ns(7)), [(ns(5), 0), (ns(6), 1), (ns(7), 2)]);

@@ -9,9 +9,9 @@ use farcast_core::{Message, Run, Span, Stage, Time};
 
 /// Segments of an object; segment s has the length `lengths[s % lengths.len()]`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Probe {
-    pub(super) run: Run,
-    pub(super) lengths: Arc<[usize]>,
+pub(in crate::bgan) struct Probe {
+    pub(in crate::bgan) run: Run,
+    pub(in crate::bgan) lengths: Arc<[usize]>,
 }
 
 impl Message for Probe {
@@ -31,18 +31,18 @@ impl Message for Probe {
 }
 
 /// Segments `first .. first + count`, `spacing` apart.
-pub(super) fn run(first: u32, count: u32, lengths: &[usize], spacing: Span) -> Frame<Probe> {
+pub(in crate::bgan) fn run(first: u32, count: u32, lengths: &[usize], spacing: Span) -> Frame<Probe> {
     let run = Run::new(first, count).expect("a valid run");
     Frame { message: Probe { run, lengths: lengths.into() }, overhead: 0, spacing }
 }
 
 /// One packet, number `id`, of `octets`.
-pub(super) fn packet(id: u32, octets: usize) -> Frame<Probe> {
+pub(in crate::bgan) fn packet(id: u32, octets: usize) -> Frame<Probe> {
     run(id, 1, &[octets], Span::ZERO)
 }
 
 /// What has left, segment by segment: when, and which.
-pub(super) fn drain(stage: &mut impl Stage<Probe>) -> Vec<(Time, u32)> {
+pub(in crate::bgan) fn drain(stage: &mut impl Stage<Probe>) -> Vec<(Time, u32)> {
     let mut left = Vec::new();
     while let Some(output) = stage.poll_output() {
         left.extend(segments(&output));
@@ -61,7 +61,7 @@ fn segments(output: &Output<Probe>) -> impl Iterator<Item = (Time, u32)> {
 }
 
 /// Serves every timer up to `until` and returns what has left.
-pub(super) fn drive(stage: &mut impl Stage<Probe>, until: Time) -> Vec<(Time, u32)> {
+pub(in crate::bgan) fn drive(stage: &mut impl Stage<Probe>, until: Time) -> Vec<(Time, u32)> {
     let mut left = drain(stage);
     while let Some(deadline) = stage.poll_timeout().filter(|deadline| deadline.at <= until) {
         stage.handle_timeout(deadline.at);
@@ -70,6 +70,6 @@ pub(super) fn drive(stage: &mut impl Stage<Probe>, until: Time) -> Vec<(Time, u3
     left
 }
 
-pub(super) fn ms(milliseconds: u64) -> Time {
+pub(in crate::bgan) fn ms(milliseconds: u64) -> Time {
     Time::ZERO + Span::from_millis(milliseconds)
 }

@@ -3,8 +3,8 @@
 use std::vec::Vec;
 
 use super::*;
-use crate::ppp::framing::{PROTOCOL_IPV4, PROTOCOL_LCP};
-use crate::ppp::lcp::{self, Code, ConfigurationOption, Packet};
+use crate::framing::{PROTOCOL_IPV4, PROTOCOL_LCP};
+use crate::lcp::{self, Code, ConfigurationOption, Packet};
 
 pub(super) struct Vector {
     pub(super) name: &'static str,
@@ -23,7 +23,7 @@ macro_rules! vector {
             name: $name,
             framing: $framing,
             protocol: $protocol,
-            line: parse(include_str!(concat!("../../../../../vectors/ppp/", $name, ".hex"))),
+            line: parse(include_str!(concat!("../../../../vectors/ppp/", $name, ".hex"))),
         }
     };
 }

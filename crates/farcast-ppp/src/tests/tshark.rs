@@ -6,9 +6,9 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::vectors::{Vector, all};
-use crate::ppp::framing::PROTOCOL_LCP;
-use crate::ppp::lcp::{Code, Packet, echo};
-use crate::ppp::{Deframer, Fcs, Framing};
+use crate::framing::PROTOCOL_LCP;
+use crate::lcp::{Code, Packet, echo};
+use crate::{Deframer, Fcs, Framing};
 
 /// PPP without flags and escapes, as `LINKTYPE_PPP_HDLC` has it.
 const HDLC: u32 = 50;

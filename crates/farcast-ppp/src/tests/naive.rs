@@ -2,7 +2,7 @@
 
 use std::vec::Vec;
 
-use crate::ppp::{DeframerCounters, Fcs, Framing};
+use super::{DeframerCounters, Fcs, Framing};
 
 /// The register behind `octets`, before the complement, shifted bit by bit: RFC 1662 appendix C with the polynomials of
 /// its §C.1 and §C.3.

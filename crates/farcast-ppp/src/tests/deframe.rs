@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use std::vec::Vec;
 
 use super::*;
-use crate::ppp::framing::PROTOCOL_LCP;
-use crate::ppp::lcp;
+use crate::framing::PROTOCOL_LCP;
+use crate::lcp;
 
 fn framings() -> impl Strategy<Value = Framing> {
     let accm = prop_oneof![Just(0), Just(u32::MAX), any::<u32>()];

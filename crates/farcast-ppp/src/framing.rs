@@ -3,7 +3,7 @@
 use farcast_core::random::RandomStream;
 use smallvec::SmallVec;
 
-pub use super::fcs::Fcs;
+pub use crate::fcs::Fcs;
 
 /// The Flag Sequence that begins and ends a frame (RFC 1662 §3.1).
 pub const FLAG: u8 = 0x7E;

@@ -2,26 +2,26 @@
 
 /// An element, without what is in it but its text.
 #[derive(Clone, Debug)]
-pub(super) struct Element {
-    pub(super) name: String,
+pub(crate) struct Element {
+    pub(crate) name: String,
     attributes: Vec<(String, String)>,
     /// The text directly in it.
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 impl Element {
-    pub(super) fn attribute(&self, name: &str) -> Option<&str> {
+    pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|attribute| attribute.0 == name).map(|attribute| attribute.1.as_str())
     }
 
-    pub(super) fn number(&self, name: &str) -> f64 {
+    pub(crate) fn number(&self, name: &str) -> f64 {
         self.attribute(name)
             .and_then(|value| value.parse().ok())
             .unwrap_or_else(|| panic!("{name} of {self:?}"))
     }
 
     /// Where a path begins.
-    pub(super) fn begin(&self) -> (f64, f64) {
+    pub(crate) fn begin(&self) -> (f64, f64) {
         let path = self.attribute("d").expect("a path");
         let end = path[1..].find(|c: char| c.is_alphabetic()).expect("more of it") + 1;
         let (x, y) = path[1..end].split_once(' ').expect("two coordinates");
@@ -30,7 +30,7 @@ impl Element {
 }
 
 /// The elements of a well-formed document with one root, in the order of their beginnings.
-pub(super) fn elements(mut rest: &str) -> Vec<Element> {
+pub(crate) fn elements(mut rest: &str) -> Vec<Element> {
     let mut all: Vec<Element> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
     while let Some(at) = rest.find('<') {

@@ -10,14 +10,16 @@ use core::num::NonZeroU64;
 use farcast_core::random::RandomStream;
 use farcast_core::stage::{NotSettable, Port, Setting, Settings, Stage};
 use farcast_core::{BitRate, Span, Time};
+use farcast_ppp::EchoConfig;
+use farcast_ppp::multilink::Policy;
 use farcast_rlc::config::MaxTransmissions;
 use proptest::prelude::*;
 
 use crate::bgan::{Forward, ForwardConfig, Packing, Return, ReturnConfig};
-use crate::multilink::{LinkConfig, Multilink, MultilinkConfig, Policy};
+use crate::multilink::{LinkConfig, Multilink, MultilinkConfig};
 use crate::pipe::{Jitter, JitterShape, Pipe, PipeConfig, QueueLimit};
-use crate::ppp::packet::Packet;
-use crate::ppp::{EchoConfig, LineConfig, Ppp, PppConfig};
+use crate::ppp::{LineConfig, Ppp, PppConfig};
+use crate::tests::packet::Packet;
 use crate::trace::{RateTrace, Timeline, TimelinePipe, TimelinePipeConfig, TracePipe, TracePipeConfig};
 use crate::umts::{Bearer, BearerConfig, ChannelConfig, Erasures};
 

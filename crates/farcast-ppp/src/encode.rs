@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::framing::{ESCAPE, FLAG, Framing, PROTOCOL_LCP, TRANSPARENCY};
-use super::lcp;
+use crate::framing::{ESCAPE, FLAG, Framing, PROTOCOL_LCP, TRANSPARENCY};
+use crate::lcp;
 
 impl Framing {
     /// Appends the frame of a packet to `out`: a flag if `leading_flag`, header, information, check sequence, all
@@ -35,7 +35,7 @@ impl Framing {
 
     /// The octets of a packet's frame without flags, and how many of them are escaped: what [`encode`](Self::encode)
     /// would give, without encoding.
-    pub(super) fn measure(self, protocol: u16, information: &[u8]) -> (u64, u64) {
+    pub fn measure(self, protocol: u16, information: &[u8]) -> (u64, u64) {
         let framing = self.for_packet(protocol, information);
         let header = framing.header(protocol);
         let fcs = framing.fcs.of(&header, information);
@@ -45,7 +45,7 @@ impl Framing {
     }
 
     /// Appends `octets`, escaped where they must be.
-    pub(super) fn stuff(self, octets: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn stuff(self, octets: &[u8], out: &mut Vec<u8>) {
         let mut rest = octets;
         while let Some(plain) = rest.iter().position(|&octet| self.is_escaped(octet)) {
             out.extend_from_slice(&rest[..plain]);

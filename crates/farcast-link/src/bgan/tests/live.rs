@@ -8,7 +8,7 @@ use farcast_core::stage::{NotSettable, Port, Setting, Settings};
 use farcast_core::{BitRate, Span, Stage, Time};
 
 use super::probe::{Probe, drain, drive, ms, packet};
-use super::{Forward, ForwardConfig, Return, ReturnConfig};
+use crate::bgan::{Forward, ForwardConfig, Return, ReturnConfig};
 use crate::pipe::QueueLimit;
 
 fn delay(milliseconds: u64) -> Setting {

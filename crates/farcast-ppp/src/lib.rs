@@ -1,0 +1,34 @@
+//! PPP without I/O: HDLC-like framing (RFC 1662), the link control that a running link needs (RFC 1661), and multilink
+//! (RFC 1990).
+//!
+//! | module | what |
+//! |---|---|
+//! | [`framing`] | how long a frame is, and which octets are escaped |
+//! | [`deframe`] | octets back into packets; [`Framing::encode`] is the other way |
+//! | [`lcp`] | the packets of link control |
+//! | [`echo`] | whether a link is alive |
+//! | [`multilink`] | one virtual link made of several |
+//!
+//! Nothing is negotiated: each direction has the [`Framing`] that its ends would have agreed on.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod deframe;
+pub mod echo;
+mod encode;
+pub mod error;
+mod fcs;
+pub mod framing;
+pub mod lcp;
+pub mod multilink;
+#[cfg(test)]
+mod tests;
+
+pub use deframe::{Deframer, DeframerCounters};
+pub use echo::{EchoConfig, EchoMonitor};
+pub use error::ConfigError;
+pub use framing::{Fcs, Framing};

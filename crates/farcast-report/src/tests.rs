@@ -1,0 +1,3 @@
+//! What tests of pages share.
+
+pub(crate) mod markup;
