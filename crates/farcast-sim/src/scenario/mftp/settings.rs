@@ -10,14 +10,13 @@ use farcast_mftp::{
     wire,
 };
 
-use super::NOBODY;
-use crate::star::receiver_id;
+use super::{NOBODY, receiver_id};
 use farcast_scenario::links::LinkSpec;
 use farcast_scenario::{DocumentError, Reader};
 
 /// What the engines of a scenario are set to.
 #[derive(Clone, Debug)]
-pub(super) struct Protocol {
+pub(super) struct Settings {
     pub(super) sender: SenderConfig,
     pub(super) receiver: ReceiverConfig,
     pub(super) overhead: u16,
@@ -32,7 +31,7 @@ enum Model {
 }
 
 /// Reads `[protocol]`.
-pub(super) fn read(top: &mut Reader<'_>, forward: &LinkSpec) -> Result<Protocol, DocumentError> {
+pub(super) fn read(top: &mut Reader<'_>, forward: &LinkSpec) -> Result<Settings, DocumentError> {
     let mut table = top.table("protocol")?;
     table.choice_or("name", &[("mftp", ())], ())?;
     let server = SocketAddr::from(([10, 0, 0, 1], 5402));
@@ -57,7 +56,7 @@ pub(super) fn read(top: &mut Reader<'_>, forward: &LinkSpec) -> Result<Protocol,
         return Err(table.refuse("file", error.to_string(), "settings that a transfer can have"));
     }
     table.finish()?;
-    Ok(Protocol { sender: config, receiver, overhead, given })
+    Ok(Settings { sender: config, receiver, overhead, given })
 }
 
 /// How the product is cut and how fast it leaves; the octets of a packet besides the message.
