@@ -34,10 +34,40 @@ impl Content {
     }
 }
 
+/// What a message is for, for those who report what passes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// It makes a delivery known.
+    Announcement,
+    /// It carries content, in this round.
+    Content {
+        /// Of sending, from 1.
+        round: u32,
+    },
+    /// It asks receivers what they lack.
+    Query,
+    /// It asks for repair.
+    Nak {
+        /// The round that it answers.
+        round: u32,
+        /// The block.
+        block: u32,
+        /// How many segments of it.
+        segments: u32,
+    },
+    /// It confirms what receivers have said, or says that it is over.
+    Confirmation,
+    /// All else.
+    Other,
+}
+
 /// A message of a protocol that delivers objects.
 pub trait Delivery: Message {
     /// What it carries.
     fn content(&self) -> Content;
+
+    /// What it is for.
+    fn purpose(&self) -> Purpose;
 
     /// Octets of content in datagram `segment`, without padding; 0 where it carries none.
     fn payload_len(&self, segment: u32) -> usize;

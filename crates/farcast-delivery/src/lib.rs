@@ -43,10 +43,10 @@ mod receiver;
 mod sender;
 
 pub use codec::{Codec, Packet};
-pub use content::{Content, Delivery};
+pub use content::{Content, Delivery, Purpose};
 pub use geometry::{Geometry, GeometryError, MAX_SEGMENTS};
 pub use occupancy::Occupancy;
-pub use population::{Channel, Feedback, FeedbackCounts, Population};
+pub use population::{Channel, Feedback, FeedbackCounts, Population, TimedFeedback};
 pub use protocol::{Merged, Protocol};
 pub use receiver::{Answer, Cause, Decline, Offer, Outcome, Received, ReceiverEngine, Request};
 pub use sender::{Asked, Figure, Milestone, NakFate, Phase, RoundProgress, Routes, SenderEngine};

@@ -97,8 +97,13 @@ pub struct Asked {
 /// What an event of a sender means to who drives it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Milestone {
+    /// A receiver has come to take part.
+    Joined,
     /// Content begins to leave as it was planned.
-    Began,
+    Began {
+        /// How many receivers take part, as far as is known.
+        receivers: u32,
+    },
     /// A round of sending begins.
     Round {
         /// Its number, from 1.
@@ -106,6 +111,10 @@ pub enum Milestone {
         /// Segments scheduled for it so far.
         segments: u32,
     },
+    /// A receiver is known to have everything.
+    Done,
+    /// A receiver stays out, has left, or was given up.
+    Left,
     /// Everyone has everything, has left or was given up; what follows only confirms.
     Delivered,
     /// It is over. Whether nobody was there to receive it.

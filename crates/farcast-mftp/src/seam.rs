@@ -8,8 +8,8 @@ use farcast_core::engine::{Arrival, Reject, RejectCounts};
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
     Answer, Asked, Cause, Channel, Content, Decline, Delivery, FeedbackCounts, Geometry, Milestone,
-    Occupancy, Outcome, Packet, Phase, Protocol, Received, ReceiverEngine, Request, RoundProgress, Routes,
-    SenderEngine,
+    Occupancy, Outcome, Packet, Phase, Protocol, Purpose, Received, ReceiverEngine, Request, RoundProgress,
+    Routes, SenderEngine,
 };
 
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
@@ -65,6 +65,19 @@ impl Delivery for Message {
         match data.kind {
             DataKind::Source => Content::Source { object, block, segments: data.dtus },
             DataKind::Parity => Content::Parity { object, block, symbols: data.dtus },
+        }
+    }
+
+    fn purpose(&self) -> Purpose {
+        match &self.body {
+            Body::Announce(_) => Purpose::Announcement,
+            Body::Data(data) => Purpose::Content { round: data.pass },
+            Body::StatusRequest(_) => Purpose::Query,
+            Body::Nak(nak) => {
+                Purpose::Nak { round: nak.pass, block: nak.block, segments: nak.missing.count() }
+            }
+            Body::Completion(_) => Purpose::Confirmation,
+            _ => Purpose::Other,
         }
     }
 
@@ -162,13 +175,18 @@ impl SenderEngine for Sender {
 
     fn milestone(event: &SenderEvent) -> Option<Milestone> {
         Some(match *event {
-            SenderEvent::Started { .. } => Milestone::Began,
+            SenderEvent::Registered { .. } => Milestone::Joined,
+            SenderEvent::Started { receivers, .. } => Milestone::Began { receivers },
             SenderEvent::Pass { pass, dtus } => Milestone::Round { round: pass, segments: dtus },
+            SenderEvent::Done { .. } => Milestone::Done,
+            SenderEvent::Declined { .. } | SenderEvent::Quit { .. } | SenderEvent::Lost { .. } => {
+                Milestone::Left
+            }
             SenderEvent::Delivered => Milestone::Delivered,
             SenderEvent::Ended(ref outcome) => {
                 Milestone::Ended { alone: *outcome == SenderOutcome::NoReceivers }
             }
-            _ => return None,
+            SenderEvent::Refused { .. } => return None,
         })
     }
 

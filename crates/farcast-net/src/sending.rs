@@ -362,12 +362,12 @@ impl<P: Protocol> Driver<'_, P> {
             let now = self.clock.now();
             let milestone = P::Sender::milestone(&event);
             match milestone {
-                Some(Milestone::Began) => self.data_began = Some(now),
+                Some(Milestone::Began { .. }) => self.data_began = Some(now),
                 Some(Milestone::Delivered) => {
                     self.delivered = Some(now);
                     self.check_files(outgoing);
                 }
-                Some(Milestone::Round { .. } | Milestone::Ended { .. }) | None => {}
+                _ => {}
             }
             (self.observer)(now, &self.sender, &SendNotice::Event(&event));
             if let Some(Milestone::Ended { alone }) = milestone {

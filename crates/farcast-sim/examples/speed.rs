@@ -12,7 +12,7 @@ use farcast_mftp::{
 };
 use farcast_scenario::document::Document;
 use farcast_sim::replicate::replicate;
-use farcast_sim::scenario::Scenario;
+use farcast_sim::scenario::{Scenario, mftp};
 use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Star, StarConfig};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -48,16 +48,16 @@ fn ideal(seed: u64, receivers: u32, per: f64) -> (f64, usize) {
     let p = Probability::new(per).unwrap();
     let losses = Box::new(Bernoulli::new(p, receivers, RandomStream::derive(seed, &[1])));
     let back = Back::uniform(Span::from_millis(500), BackLosses::Shared(Box::new(NoLoss)));
+    let receiver = ReceiverConfig::new(ClientId(1), 5402);
     let group = GroupConfig {
         receivers,
-        population: true,
-        receiver: ReceiverConfig::new(ClientId(1), 5402),
+        kind: mftp::receivers(&sender(), receiver, receivers, false).unwrap(),
         losses,
         delay: Span::from_millis(500),
         data_only: false,
     };
     let config = StarConfig {
-        sender: Some(sender()),
+        sender: Some(mftp::sender(sender()).unwrap()),
         groups: vec![group],
         flows: Vec::new(),
         chains: Chains::new(),
@@ -117,7 +117,7 @@ fn main() {
     if wanted(80) {
         row("BGAN by contention, 0.005", 80, 500, |seed| {
             let replication = replicate(&scenario, 1, seed, false).unwrap();
-            (replication.completion_time_s.unwrap(), replication.passes as usize)
+            (replication.completion_time_s.unwrap(), replication.transfer.unwrap().passes as usize)
         });
     }
     if wanted(0) {

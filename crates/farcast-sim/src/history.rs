@@ -7,14 +7,18 @@
 mod record;
 mod series;
 
+use std::net::SocketAddr;
+
 use farcast_core::Time;
+use farcast_core::engine::Message;
 use farcast_core::stage::Frame;
-use farcast_delivery::Phase;
-use farcast_mftp::{Body, Message, SenderEvent};
+use farcast_delivery::{
+    Asked, Delivery as _, Milestone, NakFate, Phase, Protocol, Purpose, SenderEngine as _,
+};
 
-use crate::star::{NakFate, Observer};
+use crate::star::{Observer, SenderEvent};
 
-pub use record::{Lane, LaneNak, Milestone, NakCounts, Pass, Record, Wait, WaitFor};
+pub use record::{Lane, LaneNak, NakCounts, Pass, Record, Wait, WaitFor};
 pub use series::{Interval, Point, total};
 
 use record::Open;
@@ -140,7 +144,7 @@ impl History {
     }
 
     /// A run of data leaves. Its pass may be told of only afterwards.
-    fn data(&mut self, at: Time, pass: u32, frame: &Frame<Message>) {
+    fn data<M: Message>(&mut self, at: Time, pass: u32, frame: &Frame<M>) {
         let count = u64::from(frame.segments());
         let end = at + frame.spacing * count;
         self.see(end);
@@ -165,52 +169,48 @@ impl History {
             |nak: &LaneNak| nak.reached.is_none() && (nak.pass, nak.block, nak.dtus) == (pass, block, dtus);
         Some((receiver as usize, lane.naks.iter().position(alike)?))
     }
-
-    fn milestone(&mut self, at: Time, milestone: Milestone) {
-        self.record.milestones.push((at, milestone));
-    }
 }
 
-impl Observer for History {
+impl<P: Protocol> Observer<P> for History {
     fn wants_each(&self) -> bool {
         // Lanes are of single receivers.
         self.record.receivers <= self.config.lanes
     }
 
-    fn sent(&mut self, at: Time, frame: &Frame<Message>) {
+    fn sent(&mut self, at: Time, _destination: SocketAddr, frame: &Frame<P::Message>) {
         self.see(at);
-        match &frame.message.body {
-            Body::Data(data) => self.data(at, data.pass, frame),
-            Body::StatusRequest(_) => {
+        match frame.message.purpose() {
+            Purpose::Content { round } => self.data(at, round, frame),
+            Purpose::Query => {
                 self.requests.add(at, 1);
                 // Whoever asks again begins to wait again.
                 if self.open.waits_for(WaitFor::Answers) {
                     self.end_wait(at);
                 }
             }
-            Body::Announce(_) => self.announcements.add(at, 1),
-            Body::Completion(_) => self.confirmations.add(at, 1),
-            _ => {}
+            Purpose::Announcement => self.announcements.add(at, 1),
+            Purpose::Confirmation => self.confirmations.add(at, 1),
+            Purpose::Nak { .. } | Purpose::Other => {}
         }
     }
 
-    fn answered(&mut self, at: Time, receiver: u32, frame: &Frame<Message>) {
+    fn answered(&mut self, at: Time, receiver: u32, frame: &Frame<P::Message>) {
         self.see(at);
-        if let Body::Nak(nak) = &frame.message.body {
+        if let Purpose::Nak { round, block, segments } = frame.message.purpose() {
             self.naks_sent.add(at, 1);
-            self.nak_left(at, receiver, nak.pass, nak.block, nak.missing.count());
+            self.nak_left(at, receiver, round, block, segments);
         }
     }
 
-    fn reached(&mut self, at: Time, receiver: u32, message: &Message) {
+    fn reached(&mut self, at: Time, receiver: u32, message: &P::Message) {
         self.see(at);
         self.reaching = None;
-        if let Body::Nak(nak) = &message.body {
-            self.reaching = self.nak_under_way(receiver, nak.pass, nak.block, nak.missing.count());
+        if let Purpose::Nak { round, block, segments } = message.purpose() {
+            self.reaching = self.nak_under_way(receiver, round, block, segments);
         }
     }
 
-    fn nak(&mut self, at: Time, _pass: u32, count: u64, fate: NakFate) {
+    fn nak(&mut self, at: Time, &Asked { count, fate, .. }: &Asked) {
         self.see(at);
         match fate {
             NakFate::Used => self.naks_used.add(at, count),
@@ -225,23 +225,17 @@ impl Observer for History {
         }
     }
 
-    fn told(&mut self, at: Time, event: &SenderEvent) {
+    fn told(&mut self, at: Time, event: &SenderEvent<P>) {
         self.see(at);
-        match event {
-            SenderEvent::Registered { .. } => self.registrations.add(at, 1),
-            SenderEvent::Started { receivers, .. } => {
-                self.milestone(at, Milestone::Started { receivers: *receivers });
+        let Some(milestone) = P::Sender::milestone(event) else { return };
+        match milestone {
+            Milestone::Joined => self.registrations.add(at, 1),
+            Milestone::Round { round, segments } => self.begin_pass(at, round).scheduled = segments,
+            Milestone::Done => self.dones.add(at, 1),
+            Milestone::Left => self.leavings.add(at, 1),
+            Milestone::Began { .. } | Milestone::Delivered | Milestone::Ended { .. } => {
+                self.record.milestones.push((at, milestone));
             }
-            SenderEvent::Pass { pass, dtus } => {
-                self.begin_pass(at, *pass).scheduled = *dtus;
-            }
-            SenderEvent::Done { .. } => self.dones.add(at, 1),
-            SenderEvent::Declined { .. } | SenderEvent::Quit { .. } | SenderEvent::Lost { .. } => {
-                self.leavings.add(at, 1);
-            }
-            SenderEvent::Delivered => self.milestone(at, Milestone::Delivered),
-            SenderEvent::Ended(outcome) => self.milestone(at, Milestone::Ended(outcome.clone())),
-            SenderEvent::Refused { .. } => {}
         }
     }
 

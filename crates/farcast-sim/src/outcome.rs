@@ -5,10 +5,11 @@ mod stages;
 
 use farcast_core::Time;
 use farcast_core::stage::Totals;
+use farcast_delivery::{Protocol, SenderEngine as _};
 use farcast_stats::{StatsError, Summary, quantile};
 use serde::Serialize;
 
-use crate::star::{Kind, Star};
+use crate::star::{Group, Star};
 
 pub use flows::{CbrCounts, Direction, FlowCounts, FlowOutcome, FlowTogether};
 pub use stages::{StageOutcome, StageTogether};
@@ -54,14 +55,9 @@ pub struct ReceiverTimes {
     pub p95: f64,
 }
 
-/// One replication. Times count from its beginning, when the sender opens.
+/// What the multicast transfer of a replication came to, but for its receivers.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Replication {
-    /// Its number, from 0.
-    pub index: u64,
-    /// When the last receiver had everything and the last flow of a size was complete; `None` if one never was, or if
-    /// there are none.
-    pub completion_time_s: Option<f64>,
+pub struct TransferOutcome {
     /// When the sender began to send data.
     pub data_begins_s: Option<f64>,
     /// Passes that sent something.
@@ -70,6 +66,37 @@ pub struct Replication {
     pub dtus_per_pass: Vec<u64>,
     /// NAKs.
     pub naks: Naks,
+}
+
+impl TransferOutcome {
+    /// What that of `star`, which has run, came to.
+    fn of<P: Protocol>(star: &Star<'_, P>, sender: &P::Sender) -> Self {
+        let (tally, dtus_per_pass) = (star.tally(), sender.sent_per_round().to_vec());
+        Self {
+            data_begins_s: star.began().map(Time::as_secs_f64),
+            passes: dtus_per_pass.len() as u64,
+            dtus_per_pass,
+            naks: Naks {
+                sent: star.groups().iter().map(Group::naks).sum(),
+                collided: star.return_totals().map(|totals| totals.collided).sum(),
+                late: tally.naks_late,
+                used: tally.naks_used,
+            },
+        }
+    }
+}
+
+/// One replication. Times count from its beginning, when the sender opens.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Replication {
+    /// Its number, from 0.
+    pub index: u64,
+    /// When the last receiver had everything and the last flow of a size was complete; `None` if one never was, or if
+    /// there are none.
+    pub completion_time_s: Option<f64>,
+    /// The multicast transfer, if there is one.
+    #[serde(flatten)]
+    pub transfer: Option<TransferOutcome>,
     /// From the hub to the receivers and terminals.
     pub forward: Carried,
     /// From the receivers and terminals to the hub.
@@ -95,7 +122,7 @@ pub struct Replication {
 
 impl Replication {
     /// What `star`, which has run, came to.
-    pub fn of(index: u64, star: &Star<'_>, per_receiver: bool) -> Self {
+    pub fn of<P: Protocol>(index: u64, star: &Star<'_, P>, per_receiver: bool) -> Self {
         let mut done: Vec<f64> = Vec::new();
         let mut each = per_receiver.then(Vec::new);
         let mut incomplete = 0;
@@ -111,14 +138,8 @@ impl Replication {
         }
         done.sort_unstable_by(f64::total_cmp);
         let tally = star.tally();
-        let merged = |kind: &Kind| match kind {
-            Kind::Population { population, .. } => *population.stats(),
-            Kind::Engines(_) => farcast_delivery::FeedbackCounts::default(),
-        };
         // Merged NAKs do not pass the way back one by one, so the populations' own counts are added.
-        let unseen: Vec<_> = star.groups().iter().map(|group| merged(&group.kind)).collect();
-        let dtus_per_pass = star.sender().map(|sender| sender.stats().dtus_per_pass.clone());
-        let dtus_per_pass = dtus_per_pass.unwrap_or_default();
+        let unseen: Vec<_> = star.groups().iter().map(Group::counts).collect();
         let flows: Vec<_> = star.flows().iter().map(|flow| FlowOutcome::of(flow, star.end())).collect();
         let mut ends = flows::ends(star.flows());
         ends.extend(star.sender().map(|_| done.last().copied().filter(|_| incomplete == 0)));
@@ -127,15 +148,7 @@ impl Replication {
         Self {
             index,
             completion_time_s: last.filter(|_| has_end),
-            data_begins_s: star.began().map(Time::as_secs_f64),
-            passes: dtus_per_pass.len() as u64,
-            dtus_per_pass,
-            naks: Naks {
-                sent: star.groups().iter().map(crate::star::Group::naks).sum(),
-                collided: star.return_totals().map(|totals| totals.collided).sum(),
-                late: tally.naks_late,
-                used: tally.naks_used,
-            },
+            transfer: star.sender().map(|sender| TransferOutcome::of(star, sender)),
             forward: carried(tally.forward_datagrams, tally.forward_octets, star.forward_totals()),
             back: carried(
                 tally.return_datagrams + unseen.iter().map(|stats| stats.merged).sum::<u64>(),
@@ -232,15 +245,9 @@ impl Measure {
     }
 }
 
-/// All replications together.
+/// The multicast transfers of all replications together.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Together {
-    /// Replications.
-    pub replications: u64,
-    /// Of these, how many have a receiver that never had everything, or a flow of a size that was never complete.
-    pub unfinished: u64,
-    /// When the last receiver had everything and the last flow of a size was complete, in seconds.
-    pub completion_time_s: Measure,
+pub struct TransferTogether {
     /// The median receiver's time, in seconds, where every receiver has one.
     pub median_receiver_time_s: Measure,
     /// Passes.
@@ -251,6 +258,42 @@ pub struct Together {
     pub naks_collided: Measure,
     /// NAKs that came late.
     pub naks_late: Measure,
+}
+
+impl TransferTogether {
+    /// Of `replications`, if there is a transfer in them.
+    fn of(replications: &[Replication]) -> Result<Option<Self>, StatsError> {
+        let transfers: Vec<_> = replications.iter().filter_map(|one| one.transfer.as_ref()).collect();
+        if transfers.is_empty() {
+            return Ok(None);
+        }
+        let over = |value: &dyn Fn(&TransferOutcome) -> u64| {
+            Measure::of(transfers.iter().map(|one| Some(value(one) as f64)))
+        };
+        let median =
+            |one: &Replication| one.receiver_time_s.filter(|_| one.incomplete == 0).map(|times| times.p50);
+        Ok(Some(Self {
+            median_receiver_time_s: Measure::of(replications.iter().map(median))?,
+            passes: over(&|one| one.passes)?,
+            naks_sent: over(&|one| one.naks.sent)?,
+            naks_collided: over(&|one| one.naks.collided)?,
+            naks_late: over(&|one| one.naks.late)?,
+        }))
+    }
+}
+
+/// All replications together.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Together {
+    /// Replications.
+    pub replications: u64,
+    /// Of these, how many have a receiver that never had everything, or a flow of a size that was never complete.
+    pub unfinished: u64,
+    /// When the last receiver had everything and the last flow of a size was complete, in seconds.
+    pub completion_time_s: Measure,
+    /// The multicast transfer, if there is one.
+    #[serde(flatten)]
+    pub transfer: Option<TransferTogether>,
     /// Octets from the hub.
     pub forward_octets: Measure,
     /// How long the forward channel was in use, in seconds.
@@ -280,15 +323,7 @@ impl Together {
             unfinished: replications.iter().filter(|r| r.has_end && r.completion_time_s.is_none()).count()
                 as u64,
             completion_time_s: Measure::of(replications.iter().map(|r| r.completion_time_s))?,
-            median_receiver_time_s: Measure::of(
-                replications
-                    .iter()
-                    .map(|r| r.receiver_time_s.filter(|_| r.incomplete == 0).map(|times| times.p50)),
-            )?,
-            passes: over(&|r| r.passes as f64)?,
-            naks_sent: over(&|r| r.naks.sent as f64)?,
-            naks_collided: over(&|r| r.naks.collided as f64)?,
-            naks_late: over(&|r| r.naks.late as f64)?,
+            transfer: TransferTogether::of(replications)?,
             forward_octets: over(&|r| r.forward.octets as f64)?,
             forward_airtime_s: over(&|r| r.forward.airtime_s)?,
             return_octets: over(&|r| r.back.octets as f64)?,

@@ -66,7 +66,7 @@ pub fn replicate(
     index: u64,
     per_receiver: bool,
 ) -> Result<Replication, StarError> {
-    let mut star = Star::new(scenario.star(seed, index), None)?;
+    let mut star = Star::new(scenario.star(seed, index)?, None)?;
     star.run();
     Ok(Replication::of(index, &star, per_receiver))
 }
@@ -179,7 +179,7 @@ impl Batch {
 
     /// One replication; `None` if it was stopped.
     fn one(&self, index: u64) -> Result<Option<Replication>, StarError> {
-        let mut star = Star::new(self.scenario.star(self.seed, index), None)?;
+        let mut star = Star::new(self.scenario.star(self.seed, index)?, None)?;
         let over = star.run_while(&self.pulse);
         Ok(over.then(|| Replication::of(index, &star, self.per_receiver)))
     }

@@ -14,22 +14,20 @@
 
 mod ftp;
 mod memory;
-mod protocol;
-pub mod settings;
+pub mod mftp;
 mod tcp;
 mod traffic;
 
+use farcast_core::engine::Message;
 use farcast_core::{Span, Time};
-use farcast_mftp::{ClientId, Group, ReceiverConfig, SenderConfig};
-
 use farcast_scenario::links::{DefaultQueue, LossSpec};
 use farcast_scenario::programs;
 use farcast_scenario::receivers::{self, Group as Receivers};
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
-use crate::star::{Back, BackLosses, Chains, Cut, GroupConfig, Packet, StarConfig};
+use crate::star::{Back, BackLosses, Chains, Cut, GroupConfig, StarConfig, StarError};
 
-use protocol::Protocol;
+use mftp::{Mftp, Transfer};
 use traffic::TrafficSpec;
 
 /// Which draw of an entity a stream is for.
@@ -62,13 +60,6 @@ impl Streams {
     }
 }
 
-/// The multicast transfer.
-#[derive(Clone, Debug)]
-struct Transfer {
-    groups: Vec<Receivers>,
-    protocol: Protocol,
-}
-
 /// What is simulated.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -76,6 +67,8 @@ pub struct Scenario {
     /// Every receiver is an engine of its own.
     engines: bool,
     time_limit: Span,
+    /// The receivers of the transfer.
+    groups: Vec<Receivers>,
     transfer: Option<Transfer>,
     traffic: Vec<TrafficSpec>,
     links: Links,
@@ -106,32 +99,14 @@ impl Scenario {
         let mut links = Links::read(&mut top)?;
         let behind = groups.iter().flatten().map(|group| group.delay).max().unwrap_or_default();
         let default_queues = links.default_queues(behind);
-        let transfer = groups.map(|groups| Transfer::read(&mut top, groups, &links)).transpose()?;
+        let read = |groups: &Vec<Receivers>| Transfer::read(&mut top, groups, &links);
+        let transfer = groups.as_ref().map(read).transpose()?;
         let traffic = traffic::read(&top, traffic, &links)?;
         // What an emulation of the scenario runs is nothing to simulate.
         programs::read(&mut top)?;
         top.finish()?;
-        Ok(Self { name, engines, time_limit, transfer, traffic, links, default_queues })
-    }
-
-    /// A transfer as `sender` makes it, to `receivers` receivers over the link that `document` is alone. Addresses and
-    /// identities are the simulator's own. Queues of which the link says nothing get a limit, as where it is emulated.
-    ///
-    /// # Errors
-    /// The first thing that is wrong with the link.
-    pub fn over(document: &Document, sender: SenderConfig, receivers: u32) -> Result<Self, DocumentError> {
-        let (links, default_queues) = Links::read_alone(document)?;
-        let protocol = protocol::of_sender(sender, receivers);
-        let groups = vec![Receivers { receivers, delay: Span::ZERO, losses: None }];
-        Ok(Self {
-            name: String::new(),
-            engines: false,
-            time_limit: protocol.sender.transfer_limit + Span::from_secs(3600),
-            transfer: Some(Transfer { groups, protocol }),
-            traffic: Vec::new(),
-            links,
-            default_queues,
-        })
+        let groups = groups.unwrap_or_default();
+        Ok(Self { name, engines, time_limit, groups, transfer, traffic, links, default_queues })
     }
 
     /// What the scenario is called; empty if its file does not say.
@@ -146,13 +121,12 @@ impl Scenario {
 
     /// How many receivers there are in all.
     pub fn receivers(&self) -> u64 {
-        let groups = self.transfer.as_ref().map_or(&[][..], |transfer| &transfer.groups);
-        groups.iter().map(|group| u64::from(group.receivers)).sum()
+        self.groups.iter().map(|group| u64::from(group.receivers)).sum()
     }
 
-    /// The sender's settings, if there is a transfer.
-    pub fn sender(&self) -> Option<&SenderConfig> {
-        self.transfer.as_ref().map(|transfer| &transfer.protocol.sender)
+    /// Whether there is a multicast transfer.
+    pub fn has_transfer(&self) -> bool {
+        self.transfer.is_some()
     }
 
     /// How many flows there are beside the transfer.
@@ -171,55 +145,57 @@ impl Scenario {
         Self { engines: true, ..self }
     }
 
-    /// Whether every receiver is an engine of its own: as wished, or because a population knows nothing of parity.
+    /// Whether every receiver is an engine of its own: as wished, or because the protocol's populations cannot do it.
     fn has_engines(&self) -> bool {
-        self.engines || self.sender().is_some_and(|sender| sender.parity_symbols > 0)
+        self.engines || self.transfer.as_ref().is_some_and(Transfer::needs_engines)
     }
 
     /// The world of replication number `replication`, whose random numbers follow from `seed`.
-    pub fn star(&self, seed: u64, replication: u64) -> StarConfig {
+    ///
+    /// # Errors
+    /// A setting that cannot work.
+    pub fn star(&self, seed: u64, replication: u64) -> Result<StarConfig<Mftp>, StarError> {
         let streams = Streams { seed, replication };
         let receivers = u32::try_from(self.receivers()).unwrap_or(u32::MAX);
         let terminals = receivers.saturating_add(self.traffic.len() as u32);
         let links = &self.links;
         let chains = links.chains(terminals, false, |number| streams.of(number, Purpose::Stage));
         let flows = (0..).zip(&self.traffic).map(|(n, flow)| flow.make(n, receivers, links, streams));
-        StarConfig {
-            sender: self.sender().cloned(),
-            groups: self.groups(streams),
+        Ok(StarConfig {
+            sender: self.transfer.as_ref().map(Transfer::sender).transpose()?,
+            groups: self.groups(streams)?,
             flows: flows.collect(),
             lookahead: links.back.least_delay(),
             back: way_back(links, &chains, receivers, streams),
             chains,
-            overhead: self.transfer.as_ref().map_or(0, |transfer| transfer.protocol.overhead),
-            given: self.transfer.as_ref().is_some_and(|transfer| transfer.protocol.given),
+            overhead: self.transfer.as_ref().map_or(0, Transfer::overhead),
+            given: self.transfer.as_ref().is_some_and(Transfer::given),
             limit: self.time_limit(),
             cut: Cut::Whole,
-        }
+        })
     }
 
-    fn groups(&self, streams: Streams) -> Vec<GroupConfig> {
-        let Some(transfer) = &self.transfer else { return Vec::new() };
+    fn groups(&self, streams: Streams) -> Result<Vec<GroupConfig<Mftp>>, StarError> {
+        let Some(transfer) = &self.transfer else { return Ok(Vec::new()) };
         let engines = self.has_engines();
         let group = |(number, group): (u64, &Receivers)| {
             let stream = streams.of(number, Purpose::Losses);
             let losses = group.losses.as_ref().unwrap_or(&self.links.losses);
             let seed = streams.seed(number, Purpose::Waits);
-            GroupConfig {
+            Ok(GroupConfig {
                 receivers: group.receivers,
-                population: !engines,
-                receiver: ReceiverConfig { seed, ..transfer.protocol.receiver.clone() },
+                kind: transfer.receivers(group.receivers, seed, engines)?,
                 losses: losses.make(0, group.receivers, stream),
                 delay: group.delay,
                 data_only: self.links.data_only,
-            }
+            })
         };
-        (0..).zip(&transfer.groups).map(group).collect()
+        (0..).zip(&self.groups).map(group).collect()
     }
 }
 
 /// The way back to the sender.
-fn way_back(links: &Links, chains: &Chains<Packet>, receivers: u32, streams: Streams) -> Back {
+fn way_back<M: Message>(links: &Links, chains: &Chains<M>, receivers: u32, streams: Streams) -> Back {
     let lose = |entity| streams.of(entity, Purpose::ReturnLosses);
     let losses = if links.back_losses.is_memoryless() {
         BackLosses::Shared(links.back_losses.make(0, receivers, lose(0)))
@@ -233,34 +209,20 @@ fn way_back(links: &Links, chains: &Chains<Packet>, receivers: u32, streams: Str
     }
 }
 
-impl Transfer {
-    /// Reads `[protocol]` for these groups.
-    fn read(top: &mut Reader<'_>, groups: Vec<Receivers>, links: &Links) -> Result<Self, DocumentError> {
-        let mut protocol = protocol::read(top, &links.forward)?;
-        let total: u32 = groups.iter().map(|group| group.receivers).sum();
-        if let Group::Closed(invited) = &mut protocol.sender.group {
-            *invited = (0..total).map(protocol::invited).collect();
-        }
-        if protocol.given && protocol.sender.group != Group::OpenUnlimited {
-            // They have joined before: data begins with all of them.
-            (protocol.sender.start.receivers, protocol.sender.start.after) = (Some(total), None);
-        }
-        let most = groups.iter().map(|group| u64::from(group.receivers)).max().unwrap_or(0);
-        let own = groups.iter().filter_map(|group| group.losses.as_ref());
-        let marks = own.chain([&links.losses]).map(LossSpec::marks).max().unwrap_or(0);
-        if most.saturating_mul(marks) > MOST_MARKS {
-            return Err(top.refuse(
-                "receivers",
-                "the error vectors have too many losses for so many receivers",
-                format!("at most {MOST_MARKS} in all"),
-            ));
-        }
-        Ok(Self { groups, protocol })
+/// Refuses error vectors with more losses than fit.
+fn check_marks(top: &Reader<'_>, groups: &[Receivers], links: &Links) -> Result<(), DocumentError> {
+    let most = groups.iter().map(|group| u64::from(group.receivers)).max().unwrap_or(0);
+    let own = groups.iter().filter_map(|group| group.losses.as_ref());
+    let marks = own.chain([&links.losses]).map(LossSpec::marks).max().unwrap_or(0);
+    if most.saturating_mul(marks) > MOST_MARKS {
+        return Err(top.refuse(
+            "receivers",
+            "the error vectors have too many losses for so many receivers",
+            format!("at most {MOST_MARKS} in all"),
+        ));
     }
+    Ok(())
 }
 
 /// Losses that error vectors may have in all; each takes four octets.
 const MOST_MARKS: u64 = 50_000_000;
-
-/// The id that settings carry before each receiver is given its own.
-const NOBODY: ClientId = ClientId(1);

@@ -2,10 +2,17 @@
 //! flows of other protocols, each to a terminal of its own.
 //!
 //! The sender and every single receiver are the engines that `farcast send` and `farcast receive` run; a group may be
-//! a [`Population`](farcast_mftp::Population), which decides by the same rules. What lies between is a chain of
+//! a [`Population`](farcast_delivery::Population), which decides by the same rules. What lies between is a chain of
 //! [stages](farcast_core::stage) that all share, a fan-out at which each receiver loses frames of its own, and a way
 //! back: either the same for all, or a chain of stages, some of which may be in both chains. [Flows](crate::traffic) share both chains; each loses packets
-//! of its own behind them. There may be no sender, or no flows.
+//! of its own behind them. There may be no sender, or no flows. The protocol of the transfer is whatever stands behind
+//! [`Protocol`], and the world is made for one protocol at a time, so that nothing is dispatched while it runs.
+//!
+//! # Who hears what
+//!
+//! What the sender says to a group reaches everyone who does not lose it; what it says to one receiver passes the same
+//! stages and reaches, and can be lost by, that one alone. What a receiver says reaches the sender; what it says to a group
+//! goes from the hub on to the other receivers as well, as far as it has reached the hub.
 //!
 //! # What happens at one instant
 //!
@@ -26,44 +33,43 @@ mod session;
 use farcast_core::random::RandomStream;
 use farcast_core::stage::Frame;
 use farcast_core::{EventQueue, Span, Time};
-use farcast_mftp::message::Naks;
-use farcast_mftp::{Message, Sender};
+use farcast_delivery::{Merged, Protocol, Routes};
 
 use crate::traffic::{End, FlowMessage};
 
 pub use back::{Back, BackLosses};
-pub use config::{Cut, GroupConfig, StarConfig, StarError, hub_address, receiver_address, receiver_id};
+pub use config::{Cut, GroupConfig, Maker, Receivers, StarConfig, StarError, hub_address, receiver_address};
+pub use farcast_delivery::NakFate;
 pub use farcast_link::{BoxedStage, Chains};
 pub use flows::{FlowConfig, FlowState, Passage};
-pub use group::{Group, Kind};
-pub use observe::{FlowPacket, NakFate, Observer};
-pub use packet::Packet;
+pub use group::{Group, Kind, Station};
+pub use observe::{FlowPacket, Observer, SenderEvent};
+pub use packet::{Addressed, Packet, Party};
 pub use pulse::Pulse;
 
-/// What may happen.
-#[derive(Clone, Debug)]
-enum Event {
+/// What may happen. `M` is what the transfer's engines speak, `G` what many receivers say as one.
+enum Event<M, G> {
     /// The sender wants to be woken.
     Wake,
     /// A receiver's message has passed the stages of the way back; it may be lost yet.
-    Reach { receiver: u32, frame: Frame<Message> },
+    Reach(Frame<Addressed<M>>),
     /// A receiver's message arrives at the sender.
-    Arrive { receiver: u32, message: Message },
+    Arrive(Addressed<M>),
     /// The NAKs of a population reach the sender.
-    Merged(Naks),
-    /// The rest of what the sender sends enters the forward chain.
-    Send(Frame<Message>),
+    Merged(G),
+    /// The rest of what the hub sends enters the forward chain.
+    Send(Frame<Addressed<M>>),
     /// A stage wants to be woken.
     StageWake(u32),
     /// A frame's first datagram reaches the receivers of a group.
-    FanOut { group: u32, frame: Frame<Message> },
+    FanOut { group: u32, frame: Frame<Addressed<M>> },
     /// A receiver of a group wants to be woken; of a population, the only one.
     GroupWake { group: u32, station: u32 },
     /// A receiver says something.
-    Answer { receiver: u32, frame: Frame<Message> },
+    Answer(Addressed<M>),
     /// A frame enters a stage behind the first, on its way to that end. The only variant of this size: so the tag of an
     /// event has room in it, and events move by aligned words.
-    Pass { to: End, stage: u32, frame: Frame<Packet> },
+    Pass { to: End, stage: u32, frame: Frame<Packet<M>> },
     /// A flow begins.
     FlowStart(u32),
     /// A flow's time is over.
@@ -96,16 +102,20 @@ pub struct Tally {
 }
 
 /// A simulated world. Make it from a [`StarConfig`], and [`run`](Self::run) it.
-pub struct Star<'o> {
+pub struct Star<'o, P: Protocol> {
     now: Time,
-    queue: EventQueue<Event>,
-    sender: Option<Sender>,
+    queue: EventQueue<Event<P::Message, Merged<P>>>,
+    sender: Option<P::Sender>,
+    /// Between whom the transfer goes.
+    routes: Routes,
+    /// Whether receivers answer to a group, so that they hear each other.
+    relays: bool,
     wake: Time,
     overhead: u16,
     /// When the sender opens, receivers are told of it at once and without loss; it is not simulated.
     given: bool,
-    chains: Chains<Packet>,
-    groups: Vec<Group>,
+    chains: Chains<Packet<P::Message>>,
+    groups: Vec<Group<P>>,
     /// Receivers in all: the first flow's terminal has this number.
     receivers: u32,
     back: Back,
@@ -114,7 +124,7 @@ pub struct Star<'o> {
     unended: u32,
     /// Whether something goes on for ever, a flow or a stage's timers, and something else has an end.
     stops_early: bool,
-    /// What the sender has sent that has not reached the receivers: frames that wait for their event.
+    /// What the hub has sent of the transfer that has not reached the receivers: frames that wait for their event.
     under_way: u32,
     /// No message that has not left the hub yet can be an answer to what leaves it now before this has passed.
     lookahead: Span,
@@ -127,5 +137,5 @@ pub struct Star<'o> {
     tally: Tally,
     /// Reused.
     lost: Vec<u32>,
-    observer: Option<&'o mut dyn Observer>,
+    observer: Option<&'o mut dyn Observer<P>>,
 }

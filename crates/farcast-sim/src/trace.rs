@@ -1,7 +1,7 @@
 //! A replication's packets as a capture file that protocol analysers open.
 //!
 //! A [`Trace`] watches a [`Star`](crate::star::Star) and writes what the hosts of a real transfer would see: IPv4
-//! datagrams with MFTP over UDP, or what flows carry, as they are on the wire, their checksums right, in the order of their
+//! datagrams with the protocol's messages over UDP, or what flows carry, as they are on the wire, their checksums right, in the order of their
 //! times to the nanosecond. The file has two interfaces:
 //!
 //! | interface | what is captured there |
@@ -23,11 +23,12 @@ use std::io::{self, Write};
 use std::net::{SocketAddr, SocketAddrV4};
 
 use farcast_capture::pcapng::{Direction, Packet, Writer};
+use farcast_core::engine::Message as _;
 use farcast_core::stage::Frame;
 use farcast_core::{EventQueue, Time};
-use farcast_mftp::{Body, Message, SenderConfig};
+use farcast_delivery::{Asked, Codec as _, Delivery as _, NakFate, Protocol, Purpose, Routes};
 
-use crate::star::{FlowPacket, NakFate, Observer, receiver_address};
+use crate::star::{FlowPacket, Observer, receiver_address};
 use crate::traffic::End;
 
 use datagram::Header;
@@ -65,9 +66,9 @@ pub enum TraceError {
 
 /// A run of which the datagrams from `next` have yet to leave.
 #[derive(Debug)]
-struct Rest {
+struct Rest<M> {
     destination: SocketAddrV4,
-    frame: Frame<Message>,
+    frame: Frame<M>,
     next: u32,
 }
 
@@ -90,12 +91,12 @@ struct Session {
 ///
 /// `W` is written in small pieces: give a file a [`BufWriter`](io::BufWriter). The same replication gives the same
 /// bytes. Time zero is 1970-01-01T00:00:00Z.
-#[derive(Debug)]
-pub struct Trace<W> {
+pub struct Trace<W, P: Protocol> {
     file: Writer<W>,
+    codec: P::Codec,
     payload_octets: u32,
     session: Option<Session>,
-    runs: EventQueue<Rest>,
+    runs: EventQueue<Rest<P::Message>>,
     held: Option<Held>,
     answers: Matching,
     /// The last pass that has begun.
@@ -107,19 +108,26 @@ pub struct Trace<W> {
     packets: u64,
 }
 
-impl<W: Write> Trace<W> {
-    /// A trace of what `sender` sends and is answered, if there is one, and of flows. It begins to write at once.
+impl<W: Write, P: Protocol> Trace<W, P> {
+    /// A trace of what a sender with these `routes` sends and is answered, if there is one, and of flows; `codec` turns its
+    /// messages into octets. It begins to write at once.
     ///
     /// # Errors
-    /// An address of `sender` that is not IPv4.
-    pub fn new(out: W, sender: Option<&SenderConfig>, config: &TraceConfig) -> Result<Self, TraceError> {
-        let session = sender.map(session).transpose()?;
+    /// A route that is not IPv4.
+    pub fn new(
+        out: W,
+        routes: Option<Routes>,
+        codec: P::Codec,
+        config: &TraceConfig,
+    ) -> Result<Self, TraceError> {
+        let session = routes.map(session).transpose()?;
         let mut file = Writer::new(out);
         file.section("farcast", &about(config));
         file.interface("sender", "what the hub sends, and what reaches it");
         file.interface("receivers", "what receivers and other terminals send");
         Ok(Self {
             file,
+            codec,
             payload_octets: config.payload_octets,
             session,
             runs: EventQueue::default(),
@@ -163,7 +171,7 @@ impl<W: Write> Trace<W> {
     }
 
     /// Writes a datagram of a run that the sender sends.
-    fn leave(&mut self, at: Time, destination: SocketAddrV4, frame: &Frame<Message>, segment: u32) {
+    fn leave(&mut self, at: Time, destination: SocketAddrV4, frame: &Frame<P::Message>, segment: u32) {
         let Some(Session { server: source, .. }) = self.session else { return };
         self.sender_id = self.sender_id.wrapping_add(1);
         let header = Header { source, destination, id: self.sender_id };
@@ -174,16 +182,20 @@ impl<W: Write> Trace<W> {
     }
 
     /// The pass that begins with `message`, if one does.
-    fn new_pass(&mut self, message: &Message) -> Option<u32> {
-        let Body::Data(data) = &message.body else { return None };
-        let begins = data.pass > self.pass;
-        self.pass = self.pass.max(data.pass);
-        begins.then_some(data.pass)
+    fn new_pass(&mut self, message: &P::Message) -> Option<u32> {
+        let Purpose::Content { round } = message.purpose() else { return None };
+        let begins = round > self.pass;
+        self.pass = self.pass.max(round);
+        begins.then_some(round)
     }
 
     /// The datagram in which `segment` of `message` travels; its length before it was cut.
-    fn build(&mut self, header: Header, message: &Message, segment: u32) -> u32 {
-        let built = datagram::build(&mut self.datagram, header, message, segment, self.payload_octets);
+    fn build(&mut self, header: Header, message: &P::Message, segment: u32) -> u32 {
+        let (codec, octets) = (&self.codec, message.wire_len(segment));
+        let encode = |out: &mut Vec<u8>| codec.encode(message, segment, out);
+        let finish = |out: &mut [u8]| codec.finish(out);
+        let content = message.content().is_some().then_some(self.payload_octets);
+        let built = datagram::build(&mut self.datagram, header, octets, content, encode, finish);
         built.unwrap_or_else(|error| {
             self.file.fail(io::Error::new(io::ErrorKind::InvalidData, error));
             0
@@ -229,8 +241,8 @@ impl<W: Write> Trace<W> {
     }
 }
 
-impl<W: Write> Observer for Trace<W> {
-    fn sent_to(&mut self, at: Time, destination: SocketAddr, frame: &Frame<Message>) {
+impl<W: Write, P: Protocol> Observer<P> for Trace<W, P> {
+    fn sent(&mut self, at: Time, destination: SocketAddr, frame: &Frame<P::Message>) {
         self.advance(at);
         match ipv4(destination) {
             Ok(destination) => {
@@ -243,7 +255,7 @@ impl<W: Write> Observer for Trace<W> {
         }
     }
 
-    fn answered(&mut self, at: Time, receiver: u32, frame: &Frame<Message>) {
+    fn answered(&mut self, at: Time, receiver: u32, frame: &Frame<P::Message>) {
         self.advance(at);
         let Some((source, destination)) = self.answer_of(receiver) else { return };
         self.answer_id = self.answer_id.wrapping_add(1);
@@ -253,12 +265,12 @@ impl<W: Write> Observer for Trace<W> {
         self.write(RECEIVERS, at, octets, Direction::Outbound, "");
     }
 
-    fn reached(&mut self, at: Time, receiver: u32, message: &Message) {
+    fn reached(&mut self, at: Time, receiver: u32, message: &P::Message) {
         self.advance(at);
         let Some((source, destination)) = self.answer_of(receiver) else { return };
         let octets = self.build(Header { source, destination, id: 0 }, message, 0);
         self.recognise(receiver, datagram::HEADERS_LEN);
-        if matches!(message.body, Body::Nak(_)) {
+        if matches!(message.purpose(), Purpose::Nak { .. }) {
             self.held = Some(Held { at, octets });
         } else {
             self.write(SENDER, at, octets, Direction::Inbound, "");
@@ -289,18 +301,18 @@ impl<W: Write> Observer for Trace<W> {
         self.write(SENDER, at, octets, Direction::Inbound, "");
     }
 
-    fn nak(&mut self, _at: Time, _pass: u32, _count: u64, fate: NakFate) {
+    fn nak(&mut self, _at: Time, asked: &Asked) {
         // Merged NAKs come without a message: then none is held.
-        self.release(Some(fate));
+        self.release(Some(asked.fate));
     }
 }
 
-/// Between whom the transfer of `sender` goes, all of it over IPv4.
-fn session(sender: &SenderConfig) -> Result<Session, TraceError> {
-    for address in [sender.public, sender.private] {
+/// Between whom a transfer with these routes goes, all of it over IPv4.
+fn session(routes: Routes) -> Result<Session, TraceError> {
+    for address in [routes.announcements, routes.content] {
         ipv4(address)?;
     }
-    Ok(Session { server: ipv4(sender.server)?, response: ipv4(sender.response)? })
+    Ok(Session { server: ipv4(routes.source)?, response: ipv4(routes.answers)? })
 }
 
 fn ipv4(address: SocketAddr) -> Result<SocketAddrV4, TraceError> {

@@ -315,6 +315,13 @@ fn traffic_needs_no_transfer() {
             assert!(tone[key].as_f64().unwrap() >= 0.05, "{key}: {tone}");
         }
         assert!(tone["jitter_s"].is_f64() && tone.get("segments").is_none(), "{tone}");
+        // Nothing is said of a transfer that is not there.
+        for key in ["data_begins_s", "passes", "dtus_per_pass", "naks"] {
+            assert!(one.get(key).is_none(), "{key}: {one}");
+        }
+    }
+    for key in ["median_receiver_time_s", "passes", "naks_sent", "naks_collided", "naks_late"] {
+        assert!(object["summary"].get(key).is_none(), "{key}: {object}");
     }
     let flows = object["summary"]["flows"].as_array().unwrap();
     assert_eq!(flows[0]["goodput_bit_per_s"]["n"], 4);

@@ -1,6 +1,6 @@
 use std::num::NonZeroU32;
 
-use farcast_delivery::Packet;
+use farcast_delivery::{Packet, Purpose};
 use quinn_udp::RecvMeta;
 
 use super::*;
@@ -43,6 +43,10 @@ impl farcast_core::engine::Message for Piece {
 impl Delivery for Piece {
     fn content(&self) -> Content {
         self.content
+    }
+
+    fn purpose(&self) -> Purpose {
+        Purpose::Content { round: 1 }
     }
 
     fn payload_len(&self, segment: u32) -> usize {

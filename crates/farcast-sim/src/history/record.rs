@@ -1,11 +1,9 @@
 //! What a history comes to.
 
 use farcast_core::Time;
-use farcast_delivery::Phase;
-use farcast_mftp::SenderOutcome;
+use farcast_delivery::{Milestone, NakFate, Phase};
 
 use super::{Interval, Point};
-use crate::star::NakFate;
 
 /// What happened in one replication. Times count from its beginning; points are in the order of time.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,7 +44,7 @@ pub struct Record {
     pub leavings: Vec<Point>,
     /// Receivers that came to have everything.
     pub completions: Vec<Point>,
-    /// Turns of the transmission.
+    /// Turns of the transmission: it began, everyone had everything, it ended.
     pub milestones: Vec<(Time, Milestone)>,
     /// The receivers one by one, receiver n at place n, if they are few.
     pub lanes: Vec<Lane>,
@@ -162,20 +160,6 @@ impl NakCounts {
         };
         *counter = counter.saturating_add(count);
     }
-}
-
-/// A turn of the transmission.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Milestone {
-    /// Data begins.
-    Started {
-        /// Receivers that take part, as far as the sender knows them.
-        receivers: u32,
-    },
-    /// For all that the sender knows, everyone has everything, has left or was given up.
-    Delivered,
-    /// It is over.
-    Ended(SenderOutcome),
 }
 
 /// One receiver.

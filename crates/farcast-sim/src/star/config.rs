@@ -4,12 +4,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use farcast_core::random::RandomStream;
 use farcast_core::{EventQueue, Losses, Span, Time};
-use farcast_mftp::{
-    Body, ClientId, ConfigError, Message, Population, Receiver, ReceiverConfig, Sender, SenderConfig,
-};
+use farcast_delivery::{Protocol, Routes, SenderEngine as _};
 
 use super::group::{Group, Kind, Station};
-use super::{Back, Chains, FlowConfig, FlowState, Observer, Packet, Star, Tally};
+use super::{Back, Chains, FlowConfig, FlowState, Observer, Packet, Party, Star, Tally};
 
 /// The address of receiver 0; receiver n has the one n behind it.
 const FIRST_RECEIVER: u32 = 0x0A40_0000;
@@ -25,22 +23,14 @@ pub fn receiver_address(n: u32) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::from_bits(FIRST_RECEIVER.wrapping_add(n))), 5402)
 }
 
-/// The id of receiver `n`: its address.
-pub fn receiver_id(n: u32) -> ClientId {
-    ClientId(FIRST_RECEIVER.wrapping_add(n))
-}
-
-/// The receiver that a message to the sender comes from.
-pub(super) fn receiver_of(message: &Message) -> Option<u32> {
-    let id = match &message.body {
-        Body::Registration(m) => m.entries.first()?.client,
-        Body::Nak(m) => m.client,
-        Body::Ack(m) => m.client,
-        Body::Done(m) => m.client,
-        Body::Quit(m) => m.client?,
-        _ => return None,
-    };
-    id.0.checked_sub(FIRST_RECEIVER)
+/// The receiver of so many, or all of them, at `address`; `None` where nobody is.
+pub(super) fn party_at(address: IpAddr, receivers: u32) -> Option<Party> {
+    if address.is_multicast() {
+        return Some(Party::GROUP);
+    }
+    let IpAddr::V4(address) = address else { return None };
+    let number = address.to_bits().checked_sub(FIRST_RECEIVER).filter(|&n| n < receivers);
+    number.map(Party::receiver)
 }
 
 /// How the simulation cuts runs. The outcome does not depend on it (law 9); tests check that.
@@ -55,14 +45,23 @@ pub enum Cut {
     Random(u64),
 }
 
+/// Makes `T`, which is a receiver or several, by the number of the first.
+pub type Maker<T> = Box<dyn Fn(u32) -> Result<T, StarError>>;
+
+/// How receivers that are alike are simulated, and by what they are made.
+pub enum Receivers<P: Protocol> {
+    /// All together, as one [`Population`](farcast_delivery::Population).
+    Population(Maker<P::Population>),
+    /// An engine each.
+    Engines(Maker<P::Receiver>),
+}
+
 /// Receivers that are alike.
-pub struct GroupConfig {
+pub struct GroupConfig<P: Protocol> {
     /// How many.
     pub receivers: u32,
-    /// Whether they are one [`Population`], or an engine each.
-    pub population: bool,
-    /// Their settings; `id` is set for each.
-    pub receiver: ReceiverConfig,
+    /// Who they are.
+    pub kind: Receivers<P>,
     /// Who of them loses which frames of the channel.
     pub losses: Box<dyn Losses>,
     /// What their way from the channel takes longer than nothing.
@@ -72,15 +71,16 @@ pub struct GroupConfig {
 }
 
 /// Everything that a [`Star`] is made of.
-pub struct StarConfig {
-    /// The sender of the multicast transfer, if there is one.
-    pub sender: Option<SenderConfig>,
+pub struct StarConfig<P: Protocol> {
+    /// The sender of the multicast transfer, if there is one. It sends from the [hub](hub_address) and knows receivers by
+    /// their [addresses](receiver_address).
+    pub sender: Option<P::Sender>,
     /// The receivers; those of the first group are numbered from 0, and so on.
-    pub groups: Vec<GroupConfig>,
+    pub groups: Vec<GroupConfig<P>>,
     /// Traffic beside the transfer, or alone.
     pub flows: Vec<FlowConfig>,
     /// The stages that packets pass.
-    pub chains: Chains<Packet>,
+    pub chains: Chains<Packet<P::Message>>,
     /// The way back; through stages where the chains have some that lead to the hub.
     pub back: Back,
     /// Octets of a datagram of the transfer on the links besides its `wire_len`.
@@ -100,9 +100,9 @@ pub struct StarConfig {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StarError {
-    /// An engine's setting.
-    #[error(transparent)]
-    Engine(#[from] ConfigError),
+    /// An engine's setting: what its protocol says of it.
+    #[error("{0}")]
+    Engine(String),
     /// A population cannot do what the sender does.
     #[error("{0} is only simulated with single receivers: set engines = true")]
     Population(&'static str),
@@ -123,17 +123,16 @@ pub enum StarError {
     TooMany,
 }
 
-impl<'o> Star<'o> {
+impl<'o, P: Protocol> Star<'o, P> {
     /// A world at time zero, in which the sender is about to open and the first flows to start.
     ///
     /// # Errors
     /// A setting that cannot work.
-    pub fn new(config: StarConfig, observer: Option<&'o mut dyn Observer>) -> Result<Self, StarError> {
+    pub fn new(config: StarConfig<P>, observer: Option<&'o mut dyn Observer<P>>) -> Result<Self, StarError> {
         let receivers = check(&config)?;
-        let groups = match &config.sender {
-            Some(sender) => make_groups(config.groups, sender)?,
-            None => Vec::new(),
-        };
+        let routes = config.sender.as_ref().map(P::Sender::routes);
+        let relays = routes.is_some_and(|routes| routes.answers.ip().is_multicast());
+        let groups = make_groups(config.groups, relays)?;
         let flows: Vec<FlowState> = config.flows.into_iter().map(FlowState::new).collect();
         let unended = flows.iter().filter(|flow| flow.flow().has_end()).count() as u32;
         let something_ends = config.sender.is_some() || unended > 0;
@@ -141,7 +140,9 @@ impl<'o> Star<'o> {
         Ok(Self {
             now: Time::ZERO,
             queue: EventQueue::default(),
-            sender: config.sender.map(Sender::new).transpose()?,
+            sender: config.sender,
+            routes: routes.unwrap_or(NOWHERE),
+            relays,
             wake: Time::NEVER,
             overhead: config.overhead,
             given: config.given,
@@ -167,8 +168,14 @@ impl<'o> Star<'o> {
     }
 }
 
+/// The routes where there is no transfer: nothing goes there.
+const NOWHERE: Routes = {
+    let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+    Routes { source: nowhere, announcements: nowhere, content: nowhere, answers: nowhere }
+};
+
 /// How many receivers there are, if everyone has whom they need.
-fn check(config: &StarConfig) -> Result<u32, StarError> {
+fn check<P: Protocol>(config: &StarConfig<P>) -> Result<u32, StarError> {
     let receivers: u64 = config.groups.iter().map(|group| u64::from(group.receivers)).sum();
     match (&config.sender, receivers) {
         (Some(_), 0) => return Err(StarError::NoReceivers),
@@ -183,34 +190,29 @@ fn check(config: &StarConfig) -> Result<u32, StarError> {
     u32::try_from(receivers).ok().filter(|_| terminals <= 1 << 22).ok_or(StarError::TooMany)
 }
 
-fn make_groups(configs: Vec<GroupConfig>, sender: &SenderConfig) -> Result<Vec<Group>, StarError> {
+/// Makes the groups; `relays` tells whether receivers hear each other.
+fn make_groups<P: Protocol>(configs: Vec<GroupConfig<P>>, relays: bool) -> Result<Vec<Group<P>>, StarError> {
     let mut first = 0;
     let mut groups = Vec::new();
     for config in configs {
         let receivers = config.receivers;
-        groups.push(make_group(config, first, sender)?);
+        groups.push(make_group(config, first, relays)?);
         first += receivers;
     }
     Ok(groups)
 }
 
-fn make_group(config: GroupConfig, first: u32, sender: &SenderConfig) -> Result<Group, StarError> {
-    let GroupConfig { receivers, population, receiver, losses, delay, data_only } = config;
-    let kind = if population {
-        if sender.parity_symbols > 0 {
-            return Err(StarError::Population("parity"));
+fn make_group<P: Protocol>(config: GroupConfig<P>, first: u32, relays: bool) -> Result<Group<P>, StarError> {
+    let GroupConfig { receivers, kind, losses, delay, data_only } = config;
+    let kind = match kind {
+        Receivers::Population(_) if relays => return Err(StarError::Population("NAK suppression")),
+        Receivers::Population(make) => {
+            Kind::Population { population: Box::new(make(first)?), wake: Time::NEVER }
         }
-        if sender.response.ip().is_multicast() {
-            return Err(StarError::Population("NAK suppression"));
+        Receivers::Engines(make) => {
+            let station = |n| make(first + n).map(Station::new);
+            Kind::Engines((0..receivers).map(station).collect::<Result<_, _>>()?)
         }
-        let receiver = ReceiverConfig { id: receiver_id(first), ..receiver };
-        Kind::Population { population: Box::new(Population::new(receiver, receivers)?), wake: Time::NEVER }
-    } else {
-        let station = |n| {
-            let engine = Receiver::new(ReceiverConfig { id: receiver_id(first + n), ..receiver.clone() })?;
-            Ok(Station { engine, wake: Time::NEVER, completed: Time::NEVER })
-        };
-        Kind::Engines((0..receivers).map(station).collect::<Result<_, ConfigError>>()?)
     };
-    Ok(Group { first, receivers, kind, losses, delay, data_only, lost: Vec::new() })
+    Ok(Group { first, receivers, kind, losses, delay, data_only, lost: Vec::new(), touched: Vec::new() })
 }

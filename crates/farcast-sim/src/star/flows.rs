@@ -1,8 +1,9 @@
 //! Flows in a world: what they send, what reaches them, and when they are woken.
 
-use farcast_core::engine::Message as _;
+use farcast_core::engine::Message;
 use farcast_core::stage::{Frame, Port};
 use farcast_core::{Among, Losses, Time};
+use farcast_delivery::Protocol;
 
 use super::{Event, FlowPacket, Packet, Star, hub_address, receiver_address};
 use crate::traffic::{End, Flow, FlowMessage};
@@ -118,7 +119,7 @@ impl FlowState {
     }
 
     /// A packet of it as it is on the links.
-    fn frame(&self, number: u32, message: FlowMessage) -> Frame<Packet> {
+    fn frame<M: Message>(&self, number: u32, message: FlowMessage) -> Frame<Packet<M>> {
         Frame::new(Packet::Flow { flow: number, message }, self.overhead)
     }
 
@@ -136,7 +137,7 @@ const fn to(end: End) -> usize {
     }
 }
 
-impl Star<'_> {
+impl<P: Protocol> Star<'_, P> {
     /// The flows, in the order in which they were given.
     pub fn flows(&self) -> &[FlowState] {
         &self.flows

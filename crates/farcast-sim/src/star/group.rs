@@ -1,50 +1,57 @@
 //! Groups of receivers.
 
-use farcast_core::engine::{Arrival, Engine, Message as _, Transmit};
+use std::num::NonZeroU32;
+
+use farcast_core::engine::{Arrival, Engine as _, Message as _};
 use farcast_core::stage::Frame;
 use farcast_core::{Among, Bitmap, Losses, Span, Time};
-use farcast_delivery::{Channel, Feedback};
-use farcast_mftp::message::Naks;
-use farcast_mftp::{Body, Message, Population, Receiver, ReceiverEvent};
+use farcast_delivery::{
+    Answer, Channel, Delivery as _, Feedback, FeedbackCounts, Merged, Population as _, Protocol,
+    ReceiverEngine as _, Request,
+};
+
+use super::{Addressed, Party};
 
 /// A receiver with an engine of its own.
-pub struct Station {
+pub struct Station<P: Protocol> {
     /// The engine.
-    pub engine: Receiver,
+    pub engine: P::Receiver,
     pub(super) wake: Time,
     /// When it had everything.
     pub completed: Time,
 }
 
 /// How a group is simulated.
-pub enum Kind {
+pub enum Kind<P: Protocol> {
     /// All together.
     Population {
         /// The population.
-        population: Box<Population>,
+        population: Box<P::Population>,
         /// When it wants to be woken.
         wake: Time,
     },
     /// Each alone, packet by packet.
-    Engines(Vec<Station>),
+    Engines(Vec<Station<P>>),
 }
 
 /// Receivers that are alike.
-pub struct Group {
+pub struct Group<P: Protocol> {
     pub(super) first: u32,
     pub(super) receivers: u32,
     /// How they are simulated.
-    pub kind: Kind,
+    pub kind: Kind<P>,
     pub(super) losses: Box<dyn Losses>,
     pub(super) delay: Span,
     pub(super) data_only: bool,
     pub(super) lost: Vec<u32>,
+    /// Stations whose timers may have moved, in the order of their numbers.
+    pub(super) touched: Vec<u32>,
 }
 
-/// What a group says: when, and which receiver of the group, or merged.
-pub(super) type Said = (Time, Feedback<Message, Naks>);
+/// What a receiver of a group says, or several merged, and when.
+pub(super) type TimedFeedback<P> = farcast_delivery::TimedFeedback<<P as Protocol>::Message, Merged<P>>;
 
-impl Group {
+impl<P: Protocol> Group<P> {
     /// The number of the group's first receiver.
     pub fn first(&self) -> u32 {
         self.first
@@ -71,21 +78,48 @@ impl Group {
     /// NAKs that its receivers have sent.
     pub fn naks(&self) -> u64 {
         match &self.kind {
-            Kind::Population { population, .. } => population.stats().naks,
-            Kind::Engines(stations) => stations.iter().map(|station| station.engine.stats().naks).sum(),
+            Kind::Population { population, .. } => population.counts().naks,
+            Kind::Engines(stations) => stations.iter().map(|station| station.engine.received().naks).sum(),
         }
     }
 
-    /// A frame's first datagram reaches the group at `now`; how many of its datagrams were taken.
+    /// What a population has said; nothing where each receiver has an engine of its own, whose messages are seen one by one.
+    pub fn counts(&self) -> FeedbackCounts {
+        match &self.kind {
+            Kind::Population { population, .. } => *population.counts(),
+            Kind::Engines(_) => FeedbackCounts::default(),
+        }
+    }
+
+    /// The timer of every engine is to be looked at.
+    pub(super) fn touch_all(&mut self) {
+        if let Kind::Engines(stations) = &self.kind {
+            self.touched.extend(0..stations.len() as u32);
+        }
+    }
+
+    /// The place in this group of the receiver that `party` is, if it is one of its own.
+    pub(super) fn member(&self, party: Party) -> Option<u32> {
+        party.as_receiver()?.checked_sub(self.first).filter(|&n| n < self.receivers)
+    }
+
+    /// A frame's first datagram reaches the group at `now`; how many of its datagrams were taken. Who says it does not hear
+    /// it.
     pub(super) fn take(
         &mut self,
         now: Time,
         from: &Arrival,
-        frame: &Frame<Message>,
+        frame: &Frame<Addressed<P::Message>>,
         merged: Option<&mut (dyn Losses + 'static)>,
-        said: &mut Vec<Said>,
+        feedback: &mut Vec<TimedFeedback<P>>,
     ) -> u32 {
-        let Self { kind, losses, lost, data_only, .. } = self;
+        if let Some(member) = self.member(frame.message.to) {
+            self.take_alone(now, from, frame, member, feedback);
+            return 1;
+        }
+        let speaker = self.member(frame.message.from);
+        let Self { kind, losses, lost, touched, data_only, .. } = self;
+        let message = &frame.message.message;
         match kind {
             Kind::Population { population, .. } => {
                 if population.poll_timeout() <= now {
@@ -93,82 +127,165 @@ impl Group {
                 }
                 let (overhead, data_only) = (frame.overhead, *data_only);
                 let mut channel = Channel { losses: losses.as_mut(), overhead, data_only, merged };
-                let taken = population.handle(now, from, &frame.message, Time::NEVER, &mut channel);
-                said.extend(std::iter::from_fn(|| population.poll_feedback()));
+                let taken = population.handle(now, from, message, Time::NEVER, &mut channel);
+                feedback.extend(std::iter::from_fn(|| population.poll_feedback()));
                 taken
             }
             Kind::Engines(stations) => {
                 lost.clear();
-                let spared = *data_only && !matches!(frame.message.body, Body::Data(_));
+                let spared = *data_only && !message.content().is_some();
                 let among = if spared { Among::These(&[]) } else { Among::All };
                 losses.draw(now, frame.octets(0), among, lost);
-                let (head, _) = frame.message.clone().split(std::num::NonZeroU32::MIN);
+                let (head, _) = message.clone().split(NonZeroU32::MIN);
                 let mut losers = lost.iter().copied().peekable();
                 for (n, station) in (0..).zip(stations.iter_mut()) {
-                    if losers.next_if_eq(&n).is_some() {
+                    if losers.next_if_eq(&n).is_some() || speaker == Some(n) {
                         continue;
                     }
-                    station.catch_up(now, n, said);
-                    // What an engine turns down is counted there.
-                    let _ = station.engine.handle(now, from, &head);
-                    station.drain(now, n, said);
+                    station.hear(now, n, from, &head, feedback);
+                    touched.push(n);
                 }
                 1
             }
         }
     }
 
-    /// The first datagram reaches everyone without loss.
-    pub(super) fn tell(&mut self, now: Time, from: &Arrival, frame: &Frame<Message>, said: &mut Vec<Said>) {
+    /// The first datagram of what is for `member` alone reaches it, unless it is lost there.
+    fn take_alone(
+        &mut self,
+        now: Time,
+        from: &Arrival,
+        frame: &Frame<Addressed<P::Message>>,
+        member: u32,
+        feedback: &mut Vec<TimedFeedback<P>>,
+    ) {
+        let message = &frame.message.message;
+        let spared = self.data_only && !message.content().is_some();
+        let alone = [member];
+        let among = if spared { Among::These(&[]) } else { Among::These(&alone) };
+        self.lost.clear();
+        self.losses.draw(now, frame.octets(0), among, &mut self.lost);
+        if !self.lost.is_empty() {
+            return;
+        }
+        let (head, _) = message.clone().split(NonZeroU32::MIN);
+        match &mut self.kind {
+            Kind::Population { population, .. } => {
+                if population.poll_timeout() <= now {
+                    population.handle_timeout(now);
+                }
+                let mut others = Others { member, receivers: self.receivers };
+                let mut channel =
+                    Channel { losses: &mut others, overhead: frame.overhead, data_only: false, merged: None };
+                population.handle(now, from, &head, Time::NEVER, &mut channel);
+                feedback.extend(std::iter::from_fn(|| population.poll_feedback()));
+            }
+            Kind::Engines(stations) => {
+                stations[member as usize].hear(now, member, from, &head, feedback);
+                self.touched.push(member);
+            }
+        }
+    }
+
+    /// The first datagram reaches everyone that it is for without loss.
+    pub(super) fn tell(
+        &mut self,
+        now: Time,
+        from: &Arrival,
+        frame: &Frame<Addressed<P::Message>>,
+        feedback: &mut Vec<TimedFeedback<P>>,
+    ) {
         let mut losses: Box<dyn Losses> = Box::new(farcast_link::losses::NoLoss);
         std::mem::swap(&mut self.losses, &mut losses);
-        self.take(now, from, frame, None, said);
+        self.take(now, from, frame, None, feedback);
         self.losses = losses;
     }
 
     /// A timer of `station` is due, or of the population.
-    pub(super) fn wake(&mut self, now: Time, station: usize, said: &mut Vec<Said>) {
+    pub(super) fn wake(&mut self, now: Time, station: u32, feedback: &mut Vec<TimedFeedback<P>>) {
         match &mut self.kind {
             Kind::Population { population, .. } => {
                 population.handle_timeout(now);
-                said.extend(std::iter::from_fn(|| population.poll_feedback()));
+                feedback.extend(std::iter::from_fn(|| population.poll_feedback()));
             }
-            Kind::Engines(stations) => stations[station].wake_up(now, station as u32, said),
+            Kind::Engines(stations) => {
+                stations[station as usize].wake_up(now, station, feedback);
+                self.touched.push(station);
+            }
         }
     }
 }
 
-impl Station {
-    /// Timers that are due go before what arrives at the same instant.
-    fn catch_up(&mut self, now: Time, n: u32, said: &mut Vec<Said>) {
-        if self.engine.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
-            self.wake_up(now, n, said);
+/// All receivers of a population but one lose what is for that one.
+#[derive(Debug)]
+struct Others {
+    member: u32,
+    receivers: u32,
+}
+
+impl Losses for Others {
+    fn draw(&mut self, _now: Time, _octets: u64, among: Among<'_>, lost: &mut Vec<u32>) {
+        let other = |n: &u32| *n != self.member;
+        match among {
+            Among::All => lost.extend((0..self.receivers).filter(other)),
+            Among::These(members) => lost.extend(members.iter().copied().filter(other)),
         }
     }
 
-    fn wake_up(&mut self, now: Time, n: u32, said: &mut Vec<Said>) {
+    fn is_memoryless(&self) -> bool {
+        true
+    }
+}
+
+impl<P: Protocol> Station<P> {
+    pub(super) fn new(engine: P::Receiver) -> Self {
+        Self { engine, wake: Time::NEVER, completed: Time::NEVER }
+    }
+
+    /// When its engine wants to be woken.
+    pub(super) fn due(&self) -> Time {
+        self.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at)
+    }
+
+    /// A message reaches it.
+    fn hear(
+        &mut self,
+        now: Time,
+        n: u32,
+        from: &Arrival,
+        message: &P::Message,
+        feedback: &mut Vec<TimedFeedback<P>>,
+    ) {
+        // Timers that are due go before what arrives at the same instant.
+        if self.due() <= now {
+            self.wake_up(now, n, feedback);
+        }
+        // What an engine turns down is counted there.
+        let _ = self.engine.handle(now, from, message);
+        self.drain(now, n, feedback);
+    }
+
+    fn wake_up(&mut self, now: Time, n: u32, feedback: &mut Vec<TimedFeedback<P>>) {
         self.engine.handle_timeout(now);
-        self.drain(now, n, said);
+        self.drain(now, n, feedback);
     }
 
     /// The owner of a simulated receiver takes part in everything, holds nothing beforehand, and verifies at once.
-    fn drain(&mut self, now: Time, n: u32, said: &mut Vec<Said>) {
+    fn drain(&mut self, now: Time, n: u32, feedback: &mut Vec<TimedFeedback<P>>) {
         loop {
             if let Some(event) = self.engine.poll_event() {
-                match event {
-                    ReceiverEvent::Offered(offer) => {
-                        self.engine.accept(now, Bitmap::new(offer.geometry.segments()));
-                    }
-                    ReceiverEvent::Decode { block } => self.engine.decoded(block, true),
-                    ReceiverEvent::Complete => {
+                let answer = match P::Receiver::request(&event) {
+                    Some(Request::Open(offer)) => Answer::Open(Bitmap::new(offer.geometry.segments())),
+                    Some(Request::Decode { block, .. }) => Answer::Decoded { block, rebuilt: true },
+                    Some(Request::Verify) => {
                         self.completed = now;
-                        self.engine.verified(now);
+                        Answer::Verified
                     }
-                    _ => {}
-                }
+                    _ => continue,
+                };
+                self.engine.answer(now, answer);
             } else if let Some(transmit) = self.engine.poll_transmit(now, Time::NEVER) {
-                let transmit: Transmit<Message> = transmit;
-                said.push((now, Feedback::Each { receiver: n, transmit }));
+                feedback.push((now, Feedback::Each { receiver: n, transmit }));
             } else {
                 return;
             }

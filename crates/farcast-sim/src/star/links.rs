@@ -2,15 +2,15 @@
 
 use std::num::NonZeroU32;
 
-use farcast_core::engine::Message as Run;
+use farcast_core::engine::Message;
 use farcast_core::stage::{Figure, Frame, Output, Port, Totals};
 use farcast_core::{Span, Time};
-use farcast_mftp::{Body, Message};
+use farcast_delivery::{Delivery as _, Protocol, SenderEngine as _};
 
-use super::{Cut, Event, Packet, Star};
+use super::{Addressed, Cut, Event, Packet, Party, Star};
 use crate::traffic::End;
 
-impl Star<'_> {
+impl<P: Protocol> Star<'_, P> {
     /// What the stages of the forward chain have done, in order.
     pub fn forward_totals(&self) -> impl Iterator<Item = Totals> + '_ {
         self.chains.on_the_way(End::Terminal).map(|stage| stage.totals())
@@ -28,7 +28,7 @@ impl Star<'_> {
     }
 
     /// How many datagrams of a frame may be handed over at once, if those at or after `before` may not.
-    pub(super) fn cut<M: Run>(&mut self, frame: &Frame<M>, before: Time) -> NonZeroU32 {
+    pub(super) fn cut<M: Message>(&mut self, frame: &Frame<M>, before: Time) -> NonZeroU32 {
         let most = departures(self.now, frame.spacing, frame.segments(), before);
         let count = match self.cut {
             Cut::Whole => most,
@@ -42,13 +42,14 @@ impl Star<'_> {
     fn alone_until(&self) -> Time {
         // What has not been handed over may be an answer to what is, but then it has come back meanwhile.
         let known = self.queue.next_at().min(self.now + self.lookahead);
-        // No answer moves what the sender sends while it is quiet; of what flows send, only the queue knows.
-        let quiet = self.sender.as_ref().filter(|_| self.flows.is_empty());
+        // No answer moves what the sender sends while it is quiet; of what flows send, and of answers that go on to others,
+        // only the queue knows.
+        let quiet = self.sender.as_ref().filter(|_| self.flows.is_empty() && !self.relays);
         quiet.map_or(known, |sender| sender.quiet_until().max(known))
     }
 
-    /// What the sender sends enters the forward chain, as far as nothing else does meanwhile.
-    pub(super) fn enter_forward(&mut self, frame: Frame<Message>) {
+    /// What the hub sends of the transfer enters the forward chain, as far as nothing else does meanwhile.
+    pub(super) fn enter_forward(&mut self, frame: Frame<Addressed<P::Message>>) {
         let first = self.chains.first(End::Terminal);
         let known = self.alone_until();
         let before = first.map_or(known, |stage| self.chains.alone_until(stage, self.now, known));
@@ -70,7 +71,7 @@ impl Star<'_> {
 
     /// A frame enters a stage behind the first on the way to the terminals. One that carries one way hears only the one
     /// before it, in order, so nothing comes between the pieces of a run.
-    pub(super) fn pass_forward(&mut self, stage: u32, frame: Frame<Packet>) {
+    pub(super) fn pass_forward(&mut self, stage: u32, frame: Frame<Packet<P::Message>>) {
         let before = self.chains.alone_until(stage, self.now, Time::NEVER);
         let count = self.cut(&frame, before);
         let later = self.now + frame.spacing * u64::from(count.get());
@@ -96,7 +97,7 @@ impl Star<'_> {
             let to = if port == Port::Hub { End::Hub } else { End::Terminal };
             match (self.chains.next(stage, to), to) {
                 (Some(stage), _) => {
-                    let counts = to == End::Terminal && matches!(frame.message, Packet::Mftp(_));
+                    let counts = to == End::Terminal && matches!(frame.message, Packet::Transfer(_));
                     self.under_way += u32::from(counts);
                     self.queue.push(at, Event::Pass { to, stage, frame });
                 }
@@ -109,45 +110,68 @@ impl Star<'_> {
         }
     }
 
-    /// A frame leaves the last stage: everyone hears what the sender says, and a flow's terminal what is for it.
-    fn leave_forward(&mut self, at: Time, frame: Frame<Packet>) {
+    /// A frame leaves the last stage: everyone hears what is for the group, and who is alone what is for it.
+    fn leave_forward(&mut self, at: Time, frame: Frame<Packet<P::Message>>) {
         let Frame { message, overhead, spacing } = frame;
         match message {
-            Packet::Mftp(message) => self.reach_groups(at, Frame { message, overhead, spacing }),
+            Packet::Transfer(message) => self.reach_groups(at, Frame { message, overhead, spacing }),
             Packet::Flow { flow, message } => self.leave_links(at, flow, End::Terminal, message),
         }
     }
 
-    fn reach_groups(&mut self, at: Time, frame: Frame<Message>) {
-        self.under_way += self.groups.len() as u32;
-        let last = self.groups.len() - 1;
-        for (number, group) in (0..).zip(&self.groups[..last]) {
-            self.queue.push(at + group.delay, Event::FanOut { group: number, frame: frame.clone() });
+    /// A frame of the transfer reaches the groups of those that it is for.
+    fn reach_groups(&mut self, at: Time, frame: Frame<Addressed<P::Message>>) {
+        let to = frame.message.to;
+        let mut last = self.groups.len() - 1;
+        if to == Party::GROUP {
+            for number in 0..last {
+                self.reach_group(at, number, frame.clone());
+            }
+        } else {
+            let Some(number) = self.groups.iter().position(|group| group.member(to).is_some()) else {
+                return;
+            };
+            last = number;
         }
-        self.queue.push(at + self.groups[last].delay, Event::FanOut { group: last as u32, frame });
+        self.reach_group(at, last, frame);
+    }
+
+    fn reach_group(&mut self, at: Time, number: usize, frame: Frame<Addressed<P::Message>>) {
+        let at = at + self.groups[number].delay;
+        self.under_way += 1;
+        self.queue.push(at, Event::FanOut { group: number as u32, frame });
     }
 
     /// What a receiver says enters the way back.
-    pub(super) fn enter_return(&mut self, receiver: u32, frame: Frame<Message>) {
-        if self.given && matches!(frame.message.body, Body::Registration(_)) {
-            return self.reach(receiver, &frame.message);
+    pub(super) fn enter_return(&mut self, message: Addressed<P::Message>) {
+        if self.given && message.message.is_set_up() {
+            return self.reach(&Addressed { to: Party::HUB, ..message });
         }
+        let Some(receiver) = message.from.as_receiver() else { return };
+        let octets = message.wire_len(0) as u64 + u64::from(self.overhead);
         self.tally.return_datagrams += 1;
-        self.tally.return_octets += frame.octets(0);
-        if let Some(observer) = &mut self.observer {
-            observer.answered(self.now, receiver, &frame);
-        }
+        self.tally.return_octets += octets;
+        let message = self.watch_answer(receiver, message);
         if let Some(delay) = self.back.delay {
-            if !self.back.loses(self.now, frame.octets(0), receiver) {
-                self.queue.push(self.now + delay, Event::Arrive { receiver, message: frame.message });
+            if !self.back.loses(self.now, octets, receiver) {
+                self.queue.push(self.now + delay, Event::Arrive(message));
             }
         } else if let Some(stage) = self.chains.first(End::Hub) {
-            self.pass_return(stage, on_links(frame));
+            self.pass_return(stage, on_links(Frame::new(message, self.overhead)));
         }
     }
 
+    /// Tells the observer of what a receiver says.
+    fn watch_answer(&mut self, receiver: u32, message: Addressed<P::Message>) -> Addressed<P::Message> {
+        let Some(observer) = &mut self.observer else { return message };
+        let Addressed { from, to, message } = message;
+        let frame = Frame::new(message, self.overhead);
+        observer.answered(self.now, receiver, &frame);
+        Addressed { from, to, message: frame.message }
+    }
+
     /// A frame of a terminal enters a stage.
-    pub(super) fn pass_return(&mut self, stage: u32, frame: Frame<Packet>) {
+    pub(super) fn pass_return(&mut self, stage: u32, frame: Frame<Packet<P::Message>>) {
         if let Some(terminal) = self.terminal_of(&frame.message) {
             self.chains.stage(stage).handle(self.now, Port::Terminal(terminal), frame);
         }
@@ -155,21 +179,19 @@ impl Star<'_> {
     }
 
     /// The terminal that a packet to the hub comes from.
-    fn terminal_of(&self, packet: &Packet) -> Option<u32> {
+    fn terminal_of(&self, packet: &Packet<P::Message>) -> Option<u32> {
         match packet {
-            Packet::Mftp(message) => super::config::receiver_of(message),
+            Packet::Transfer(message) => message.from.as_receiver(),
             Packet::Flow { flow, .. } => Some(self.receivers + flow),
         }
     }
 
-    /// A frame leaves the last stage of the way back. Whom it comes from is in the message; the port is the hub's.
-    fn leave_return(&mut self, at: Time, frame: Frame<Packet>) {
+    /// A frame leaves the last stage of the way back; the port is the hub's.
+    fn leave_return(&mut self, at: Time, frame: Frame<Packet<P::Message>>) {
         let Frame { message, overhead, spacing } = frame;
         match message {
-            Packet::Mftp(message) => {
-                let Some(receiver) = super::config::receiver_of(&message) else { return };
-                let frame = Frame { message, overhead, spacing };
-                self.queue.push(at, Event::Reach { receiver, frame });
+            Packet::Transfer(message) => {
+                self.queue.push(at, Event::Reach(Frame { message, overhead, spacing }));
             }
             Packet::Flow { flow, message } => self.leave_links(at, flow, End::Hub, message),
         }
@@ -182,9 +204,9 @@ impl Star<'_> {
 }
 
 /// What the transfer says, as it is on the links.
-fn on_links(frame: Frame<Message>) -> Frame<Packet> {
+fn on_links<M>(frame: Frame<Addressed<M>>) -> Frame<Packet<M>> {
     let Frame { message, overhead, spacing } = frame;
-    Frame { message: Packet::Mftp(message), overhead, spacing }
+    Frame { message: Packet::Transfer(message), overhead, spacing }
 }
 
 /// How many of `segments` datagrams, the first now and each `spacing` after the one before, come before `before`; at

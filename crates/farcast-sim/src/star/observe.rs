@@ -2,23 +2,14 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use farcast_core::Time;
 use farcast_core::stage::Frame;
-use farcast_delivery::Phase;
-use farcast_mftp::{Message, SenderEvent};
+use farcast_core::{Engine, Time};
+use farcast_delivery::{Asked, Phase, Protocol};
 
 use crate::traffic::{End, FlowMessage};
 
-/// What became of a NAK at the sender.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NakFate {
-    /// It made the sender schedule something.
-    Used,
-    /// It asked for nothing that was not scheduled or sent already.
-    Known,
-    /// It answers an earlier pass than the last.
-    Late,
-}
+/// What a sender of `P` tells its owner.
+pub type SenderEvent<P> = <<P as Protocol>::Sender as Engine>::Event;
 
 /// A packet of a flow, and between whom it goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,25 +25,21 @@ pub struct FlowPacket<'a> {
 }
 
 /// Someone who is told what happens in a replication; it changes nothing.
-pub trait Observer {
+pub trait Observer<P: Protocol> {
     /// Whether it wants each message of a population, so that NAKs are not merged. What happens is the same (law 10).
     fn wants_each(&self) -> bool {
         true
     }
-    /// The sender sends a frame, the first datagram of its run at `at`.
-    fn sent(&mut self, _at: Time, _frame: &Frame<Message>) {}
-    /// The same, with the group that it is for; who asks for this is not told the other unless it passes it on.
-    fn sent_to(&mut self, at: Time, _destination: SocketAddr, frame: &Frame<Message>) {
-        self.sent(at, frame);
-    }
+    /// The sender sends a frame to a group or a receiver, the first datagram of its run at `at`.
+    fn sent(&mut self, _at: Time, _destination: SocketAddr, _frame: &Frame<P::Message>) {}
     /// A receiver sends a message.
-    fn answered(&mut self, _at: Time, _receiver: u32, _frame: &Frame<Message>) {}
+    fn answered(&mut self, _at: Time, _receiver: u32, _frame: &Frame<P::Message>) {}
     /// A message reaches the sender.
-    fn reached(&mut self, _at: Time, _receiver: u32, _message: &Message) {}
-    /// A NAK reaches the sender: of what pass, and what became of it. Merged NAKs are `count`.
-    fn nak(&mut self, _at: Time, _pass: u32, _count: u64, _fate: NakFate) {}
+    fn reached(&mut self, _at: Time, _receiver: u32, _message: &P::Message) {}
+    /// The message that has reached the sender, or merged ones, asked for repair: for what, and what became of it.
+    fn nak(&mut self, _at: Time, _asked: &Asked) {}
     /// The sender tells its owner something.
-    fn told(&mut self, _at: Time, _event: &SenderEvent) {}
+    fn told(&mut self, _at: Time, _event: &SenderEvent<P>) {}
     /// The sender has done what was to be done at `at`, and this is where it stands then.
     fn phase(&mut self, _at: Time, _phase: Phase) {}
     /// A packet of a flow leaves `end`.

@@ -1,13 +1,13 @@
 //! Virtual time: what happens next, and to whom.
 
 use farcast_core::Time;
-use farcast_delivery::Phase;
+use farcast_delivery::{Merged, Phase, Protocol, SenderEngine as _};
 
 use super::pulse::{EVERY, Pulse};
 use super::{Event, Group, Packet, Star, Tally};
 use crate::traffic::End;
 
-impl Star<'_> {
+impl<P: Protocol> Star<'_, P> {
     /// Runs until nothing is under way, or the limit. Where a flow has no end but the transfer or another flow has one,
     /// it is over when everything that has an end has reached it.
     pub fn run(&mut self) {
@@ -17,7 +17,7 @@ impl Star<'_> {
     /// The same, unless `pulse` is stopped meanwhile; whether it was over. If not, what has happened so far is no
     /// replication.
     pub fn run_while(&mut self, pulse: &Pulse) -> bool {
-        self.open_sender();
+        self.open_transfer();
         self.schedule_flows();
         while self.queue.next_at() <= self.limit
             && let Some((at, event)) = self.queue.pop()
@@ -53,7 +53,7 @@ impl Star<'_> {
     /// Whether everything that has an end has reached it; the transfer, when its sender has and nothing that it sent is
     /// under way.
     fn is_over(&self) -> bool {
-        let ended = |sender: &farcast_mftp::Sender| sender.phase() == Phase::Ended;
+        let ended = |sender: &P::Sender| sender.phase() == Phase::Ended;
         let over = self.unended == 0 && self.sender.as_ref().is_none_or(ended) && self.under_way == 0;
         over && !self.is_held()
     }
@@ -61,14 +61,15 @@ impl Star<'_> {
     /// Whether a stage holds something that the sender has sent.
     fn is_held(&self) -> bool {
         let mut held = false;
-        self.chains.each_held(|to, packet| held |= to == End::Terminal && matches!(packet, Packet::Mftp(_)));
+        self.chains
+            .each_held(|to, packet| held |= to == End::Terminal && matches!(packet, Packet::Transfer(_)));
         held
     }
 
     /// Tells the observer who completed when, receivers of one instant in their order.
     fn tell_completed(&mut self) {
         let Some(observer) = &mut self.observer else { return };
-        let each = |group: &Group| {
+        let each = |group: &Group<P>| {
             (0..group.receivers).map(|n| (group.completed(n), group.first + n)).collect::<Vec<_>>()
         };
         let mut completed: Vec<(Time, u32)> = self.groups.iter().flat_map(each).collect();
@@ -79,26 +80,27 @@ impl Star<'_> {
         }
     }
 
-    fn happen(&mut self, event: Event) {
+    fn happen(&mut self, event: Event<P::Message, Merged<P>>) {
         match event {
             Event::Wake => {
                 if self.wake == self.now {
                     self.wake_sender();
                 }
             }
-            Event::Reach { receiver, frame } => {
-                if !self.back.loses(self.now, frame.octets(0), receiver) {
-                    self.reach(receiver, &frame.message);
+            Event::Reach(frame) => {
+                let loses = |n| self.back.loses(self.now, frame.octets(0), n);
+                if !frame.message.from.as_receiver().is_some_and(loses) {
+                    self.reach(&frame.message);
                 }
             }
-            Event::Arrive { receiver, message } => self.reach(receiver, &message),
+            Event::Arrive(message) => self.reach(&message),
             Event::Merged(naks) => self.reach_merged(&naks),
             Event::Send(frame) => {
                 self.under_way -= 1;
                 self.enter_forward(frame);
             }
             Event::Pass { to: End::Terminal, stage, frame } => {
-                self.under_way -= u32::from(matches!(frame.message, Packet::Mftp(_)));
+                self.under_way -= u32::from(matches!(frame.message, Packet::Transfer(_)));
                 self.pass_forward(stage, frame);
             }
             Event::Pass { to: End::Hub, stage, frame } => self.pass_return(stage, frame),
@@ -107,8 +109,8 @@ impl Star<'_> {
                 self.under_way -= 1;
                 self.fan_out(group as usize, frame);
             }
-            Event::GroupWake { group, station } => self.wake_group(group as usize, station as usize),
-            Event::Answer { receiver, frame } => self.enter_return(receiver, frame),
+            Event::GroupWake { group, station } => self.wake_group(group as usize, station),
+            Event::Answer(message) => self.enter_return(message),
             Event::FlowStart(flow) => self.start_flow(flow),
             Event::FlowStop(flow) => self.stop_flow(flow),
             Event::FlowWake(flow) => self.wake_flow(flow),

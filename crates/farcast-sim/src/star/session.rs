@@ -1,25 +1,27 @@
 //! The multicast transfer: its sender, and its groups of receivers.
 
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
-use farcast_core::Time;
-use farcast_core::engine::{Arrival, Engine, Transmit};
+use farcast_core::engine::{Arrival, Engine as _, Transmit};
 use farcast_core::stage::Frame;
-use farcast_delivery::Feedback;
-use farcast_mftp::message::Naks;
-use farcast_mftp::{Body, Message, Sender, SenderEvent};
+use farcast_core::{Span, Time};
+use farcast_delivery::{
+    Delivery as _, Feedback, Merged, Milestone, NakFate, Population as _, Protocol, SenderEngine as _,
+};
 
-use super::group::{Kind, Said};
-use super::{Cut, Event, Group, NakFate, Star, receiver_address};
+use super::config::party_at;
+use super::group::{Kind, TimedFeedback};
+use super::{Addressed, Cut, Event, Group, Party, Star, receiver_address};
 
-impl Star<'_> {
+impl<P: Protocol> Star<'_, P> {
     /// The sender, if there is a transfer.
-    pub fn sender(&self) -> Option<&Sender> {
+    pub fn sender(&self) -> Option<&P::Sender> {
         self.sender.as_ref()
     }
 
     /// The groups.
-    pub fn groups(&self) -> &[Group] {
+    pub fn groups(&self) -> &[Group<P>] {
         &self.groups
     }
 
@@ -28,7 +30,11 @@ impl Star<'_> {
         self.began
     }
 
-    pub(super) fn open_sender(&mut self) {
+    pub(super) fn open_transfer(&mut self) {
+        for group in 0..self.groups.len() {
+            self.groups[group].touch_all();
+            self.note_wakes(group);
+        }
         if let Some(sender) = &mut self.sender {
             sender.open(Time::ZERO);
             self.drain_sender();
@@ -53,7 +59,7 @@ impl Star<'_> {
     fn drain_sender(&mut self) {
         while let Some(sender) = &mut self.sender {
             if let Some(event) = sender.poll_event() {
-                if matches!(event, SenderEvent::Pass { pass: 1, .. }) {
+                if matches!(P::Sender::milestone(&event), Some(Milestone::Round { round: 1, .. })) {
                     self.began = Some(self.now);
                 }
                 if let Some(observer) = &mut self.observer {
@@ -76,7 +82,7 @@ impl Star<'_> {
         }
     }
 
-    fn poll_sender(&mut self) -> Option<Transmit<Message>> {
+    fn poll_sender(&mut self) -> Option<Transmit<P::Message>> {
         let beyond = self.beyond();
         let sender = self.sender.as_mut()?;
         let until = match self.cut {
@@ -86,53 +92,70 @@ impl Star<'_> {
         sender.poll_transmit(self.now, until)
     }
 
-    fn send(&mut self, transmit: Transmit<Message>) {
-        // Only groups are simulated: a sender speaks to one host where identities collide, and here they do not.
-        if !transmit.destination.ip().is_multicast() {
-            return;
+    fn send(&mut self, transmit: Transmit<P::Message>) {
+        let Transmit { message, destination, spacing, .. } = transmit;
+        // At an address of nobody here it is lost on links that are not simulated.
+        let Some(to) = party_at(destination.ip(), self.receivers) else { return };
+        let frame = Frame { message, overhead: self.overhead, spacing };
+        let set_up = self.given && frame.message.is_set_up();
+        if !set_up && let Some(observer) = &mut self.observer {
+            observer.sent(self.now, destination, &frame);
         }
-        let frame = Frame { message: transmit.message, overhead: self.overhead, spacing: transmit.spacing };
-        if self.given && matches!(frame.message.body, Body::Announce(_)) {
-            return self.tell(&frame);
+        let message = Addressed { from: Party::HUB, to, message: frame.message };
+        let frame = Frame { message, overhead: self.overhead, spacing };
+        if set_up {
+            self.tell(&frame);
+        } else {
+            self.leave_hub(frame);
         }
+    }
+
+    /// A frame of the transfer leaves the hub.
+    fn leave_hub(&mut self, frame: Frame<Addressed<P::Message>>) {
         self.tally.forward_datagrams += u64::from(frame.segments());
         let (full, last) = (frame.octets(0), frame.octets(frame.segments() - 1));
         self.tally.forward_octets += full * u64::from(frame.segments() - 1) + last;
-        if let Some(observer) = &mut self.observer {
-            observer.sent_to(self.now, transmit.destination, &frame);
-        }
         self.enter_forward(frame);
     }
 
-    /// Everyone hears an announcement at once, and what they say to it is heard at once.
-    fn tell(&mut self, frame: &Frame<Message>) {
-        let Some(from) = self.arrival(frame) else { return };
-        let mut said = Vec::new();
+    /// Those whom an announcement is for hear it at once, and what they say to it is heard at once.
+    fn tell(&mut self, frame: &Frame<Addressed<P::Message>>) {
+        let from = self.arrival(frame);
+        let mut feedback = Vec::new();
         for group in 0..self.groups.len() {
-            self.groups[group].tell(self.now, &from, frame, &mut said);
-            self.say(group, &mut said);
+            let to = frame.message.to;
+            if to == Party::GROUP || self.groups[group].member(to).is_some() {
+                self.groups[group].tell(self.now, &from, frame, &mut feedback);
+                self.say(group, &mut feedback);
+            }
         }
     }
 
-    fn arrival(&self, frame: &Frame<Message>) -> Option<Arrival> {
-        let config = self.sender.as_ref()?.config();
-        Some(Arrival { spacing: frame.spacing, ..Arrival::new(config.server, config.private) })
+    /// How a frame arrives at those that it is for.
+    fn arrival(&self, frame: &Frame<Addressed<P::Message>>) -> Arrival {
+        let Addressed { from, to, .. } = frame.message;
+        let (source, group) = match from.as_receiver() {
+            None => (self.routes.source, self.routes.content),
+            Some(receiver) => (receiver_address(receiver), self.routes.answers),
+        };
+        let destination: SocketAddr = to.as_receiver().map_or(group, receiver_address);
+        Arrival { spacing: frame.spacing, ..Arrival::new(source, destination) }
     }
 
-    pub(super) fn fan_out(&mut self, group: usize, frame: Frame<Message>) {
+    pub(super) fn fan_out(&mut self, group: usize, frame: Frame<Addressed<P::Message>>) {
         let count = self.cut(&frame, self.beyond());
         let later = self.now + frame.spacing * u64::from(count.get());
         let (mut head, tail) = frame.split(count);
         if let Some(frame) = tail {
             self.reach_later(later, group, frame);
         }
-        let Some(from) = self.arrival(&head) else { return };
+        let from = self.arrival(&head);
         let each = self.observer.as_ref().is_some_and(|observer| observer.wants_each());
-        let may_merge = !each && self.sender.as_ref().is_some_and(Sender::may_merge);
+        let may_merge = !each && self.sender.as_ref().is_some_and(P::Sender::may_merge);
         let merged = if may_merge { self.back.merged() } else { None };
-        let mut said = Vec::new();
-        let taken = self.groups[group].take(self.now, &from, &head, merged, &mut said);
-        self.say(group, &mut said);
+        let mut feedback = Vec::new();
+        let taken = self.groups[group].take(self.now, &from, &head, merged, &mut feedback);
+        self.say(group, &mut feedback);
         if let Some(taken) = NonZeroU32::new(taken).filter(|taken| taken.get() < head.segments()) {
             let later = self.now + head.spacing * u64::from(taken.get());
             let (_, tail) = head.split(taken);
@@ -144,29 +167,36 @@ impl Star<'_> {
     }
 
     /// The rest of a run reaches a group.
-    fn reach_later(&mut self, at: Time, group: usize, frame: Frame<Message>) {
+    fn reach_later(&mut self, at: Time, group: usize, frame: Frame<Addressed<P::Message>>) {
         self.under_way += 1;
         self.queue.push(at, Event::FanOut { group: group as u32, frame });
     }
 
-    /// Sends what a group says on its way back, and notes when it wants to be woken.
-    fn say(&mut self, group: usize, said: &mut Vec<Said>) {
-        for (at, voice) in said.drain(..) {
-            match voice {
+    /// Sends what a group says on its way back, and notes when those who may have changed want to be woken.
+    fn say(&mut self, group: usize, feedback: &mut Vec<TimedFeedback<P>>) {
+        for (at, one) in feedback.drain(..) {
+            match one {
                 Feedback::Merged(naks) => {
                     if let Some(delay) = self.back.delay {
                         self.queue.push(at + delay, Event::Merged(naks));
                     }
                 }
                 Feedback::Each { receiver, transmit } => {
-                    let receiver = self.groups[group].first + receiver;
-                    let frame = Frame::new(transmit.message, self.overhead);
-                    self.queue.push(at, Event::Answer { receiver, frame });
+                    let from = Party::receiver(self.groups[group].first + receiver);
+                    let to = if transmit.destination.ip().is_multicast() { Party::GROUP } else { Party::HUB };
+                    let message = transmit.message;
+                    self.queue.push(at, Event::Answer(Addressed { from, to, message }));
                 }
             }
         }
+        self.note_wakes(group);
+    }
+
+    /// Notes when the stations of a group that were touched want to be woken.
+    fn note_wakes(&mut self, group: usize) {
         let number = group as u32;
-        match &mut self.groups[group].kind {
+        let Group { kind, touched, .. } = &mut self.groups[group];
+        match kind {
             Kind::Population { population, wake } => {
                 let due = population.poll_timeout();
                 if due != *wake {
@@ -175,8 +205,9 @@ impl Star<'_> {
                 }
             }
             Kind::Engines(stations) => {
-                for (station, one) in (0..).zip(stations) {
-                    let due = one.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
+                for station in touched.drain(..) {
+                    let one = &mut stations[station as usize];
+                    let due = one.due();
                     if due != one.wake {
                         one.wake = due;
                         self.queue.push_unless_never(due, Event::GroupWake { group: number, station });
@@ -186,66 +217,56 @@ impl Star<'_> {
         }
     }
 
-    pub(super) fn wake_group(&mut self, group: usize, station: usize) {
+    pub(super) fn wake_group(&mut self, group: usize, station: u32) {
         let wake = match &mut self.groups[group].kind {
             Kind::Population { wake, .. } => wake,
-            Kind::Engines(stations) => &mut stations[station].wake,
+            Kind::Engines(stations) => &mut stations[station as usize].wake,
         };
         if *wake != self.now {
             return;
         }
         *wake = Time::NEVER;
-        let mut said = Vec::new();
-        self.groups[group].wake(self.now, station, &mut said);
-        self.say(group, &mut said);
+        let mut feedback = Vec::new();
+        self.groups[group].wake(self.now, station, &mut feedback);
+        self.say(group, &mut feedback);
     }
 
-    /// A receiver's message reaches the sender.
-    pub(super) fn reach(&mut self, receiver: u32, message: &Message) {
+    /// A receiver's message reaches the hub: the sender, and from here the others if it is for the group.
+    pub(super) fn reach(&mut self, message: &Addressed<P::Message>) {
+        let Some(receiver) = message.from.as_receiver() else { return };
         self.wake_sender_if_due();
         if let Some(observer) = &mut self.observer {
-            observer.reached(self.now, receiver, message);
+            observer.reached(self.now, receiver, &message.message);
         }
-        let before = self.standing();
+        let from = Arrival::new(receiver_address(receiver), self.routes.answers);
+        if message.to == Party::GROUP {
+            self.leave_hub(Frame { message: message.clone(), overhead: self.overhead, spacing: Span::ZERO });
+        }
         let Some(sender) = &mut self.sender else { return };
-        let from = Arrival::new(receiver_address(receiver), sender.config().response);
-        let taken = sender.handle(self.now, &from, message).is_ok();
-        if let Body::Nak(nak) = &message.body {
-            self.judge(nak.pass, 1, before, taken);
-        }
+        let taken = sender.handle(self.now, &from, &message.message).is_ok();
+        self.note_asked(taken);
         self.drain_sender();
     }
 
     /// The merged NAKs of a population reach the sender.
-    pub(super) fn reach_merged(&mut self, naks: &Naks) {
+    pub(super) fn reach_merged(&mut self, naks: &Merged<P>) {
         self.wake_sender_if_due();
-        let before = self.standing();
         let Some(sender) = &mut self.sender else { return };
-        let taken = sender.handle_naks(self.now, naks).is_ok();
-        self.judge(naks.pass, naks.count, before, taken);
+        let taken = sender.handle_merged(self.now, naks).is_ok();
+        self.note_asked(taken);
         self.drain_sender();
     }
 
-    /// The sender's pass, and what NAKs have made it schedule so far.
-    fn standing(&self) -> (u32, u64) {
-        self.sender.as_ref().map_or((0, 0), |sender| (sender.pass().round, sender.stats().scheduled))
-    }
-
-    /// Notes what became of NAKs that the sender took or not; `before` is where it stood, for a NAK may begin a pass.
-    fn judge(&mut self, pass: u32, count: u64, before: (u32, u64), taken: bool) {
-        let fate = if before.0 > pass {
-            self.tally.naks_late += count;
-            NakFate::Late
-        } else if self.standing().1 > before.1 {
-            NakFate::Used
-        } else {
-            NakFate::Known
-        };
-        if taken && fate != NakFate::Late {
-            self.tally.naks_used += count;
+    /// Notes what became of NAKs that the sender has just taken or turned down, if it heard any.
+    fn note_asked(&mut self, taken: bool) {
+        let Some(asked) = self.sender.as_ref().and_then(P::Sender::asked) else { return };
+        match asked.fate {
+            NakFate::Late => self.tally.naks_late += asked.count,
+            NakFate::Used | NakFate::Known if taken => self.tally.naks_used += asked.count,
+            NakFate::Used | NakFate::Known => {}
         }
         if let Some(observer) = &mut self.observer {
-            observer.nak(self.now, pass, count, fate);
+            observer.nak(self.now, &asked);
         }
     }
 }

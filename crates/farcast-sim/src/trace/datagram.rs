@@ -3,7 +3,6 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use farcast_core::engine::Message as _;
-use farcast_mftp::{Body, Message, wire};
 use farcast_tcp::{Segment, wire as tcp};
 
 use crate::traffic::{Datagram, FlowMessage};
@@ -44,28 +43,32 @@ pub(super) enum BuildError {
     Tcp(#[from] tcp::EncodeError),
 }
 
-/// Puts the datagram of `segment` of `message` into `out`, with at most `payload_octets` of a DATA payload; its
-/// length before that cut, in octets.
+/// Puts a datagram around a message of `octets` into `out`; its length before it was cut, in octets. `encode` appends the
+/// message, of one with content its header, behind which `content` octets of zeros are kept; `finish` sees all of it.
 ///
-/// The UDP checksum is that of the whole datagram: the zeros that are cut off add nothing to it. After an error `out`
-/// holds headers of zeros.
+/// The UDP checksum is that of the whole datagram. After an error `out` holds headers of zeros.
 pub(super) fn build(
     out: &mut Vec<u8>,
     header: Header,
-    message: &Message,
-    segment: u32,
-    payload_octets: u32,
+    octets: usize,
+    content: Option<u32>,
+    encode: impl FnOnce(&mut Vec<u8>),
+    finish: impl FnOnce(&mut [u8]),
 ) -> Result<u32, BuildError> {
     out.clear();
     out.resize(HEADERS_LEN, 0);
-    let total = total(wire::encoded_len(message, segment) + UDP_LEN)?;
-    wire::encode(message, segment, out);
-    if matches!(message.body, Body::Data(_)) {
-        let payload = usize::from(total) - out.len();
-        out.resize(out.len() + payload.min(payload_octets as usize), 0);
+    let total = total(octets + UDP_LEN)?;
+    encode(out);
+    let before_content = out.len();
+    if content.is_some() {
+        out.resize(usize::from(total), 0);
     }
+    finish(&mut out[HEADERS_LEN..]);
     fill_udp(out, header, total - IPV4_LEN as u16);
     fill_ipv4(out, header, total, UDP);
+    if let Some(kept) = content {
+        out.truncate(before_content.saturating_add(kept as usize));
+    }
     Ok(u32::from(total))
 }
 
@@ -187,8 +190,6 @@ fn folded(mut sum: u32) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use farcast_mftp::message::End;
-
     use super::*;
 
     #[test]
@@ -217,12 +218,11 @@ mod tests {
     #[test]
     fn a_sum_of_zero_is_not_sent_as_none() {
         let server = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 1);
-        let end = Body::End(End { server: server.into(), response: server.into() });
-        let message = Message::new(1, end);
         let (mut out, mut written) = (Vec::new(), Vec::new());
         for port in 0..=u16::MAX {
             let header = Header { source: SocketAddrV4::new(*server.ip(), port), destination: server, id: 0 };
-            build(&mut out, header, &message, 0, 0).unwrap();
+            let encode = |out: &mut Vec<u8>| out.extend_from_slice(&[1, 2, 3, 4]);
+            build(&mut out, header, 4, None, encode, |_| ()).unwrap();
             written.push(u16::from_be_bytes([out[26], out[27]]));
         }
         // Of 65,536 ports two have the same residue modulo 65,535; zero never appears and its other form does.

@@ -1,18 +1,20 @@
 use std::num::NonZeroU32;
 
-use farcast_core::{Bitmap, Message as _, Run, Span};
+use farcast_core::{Bitmap, Run, Span};
+use farcast_delivery::SenderEngine as _;
 use farcast_mftp::message::{Completion, Data, DataKind, Nak};
-use farcast_mftp::{ClientId, Product};
+use farcast_mftp::{Body, ClientId, Codec, Message, Mftp, Product, Sender, SenderConfig};
 
 use super::*;
 
-fn sender(server: &str) -> SenderConfig {
+fn routes(server: &str) -> Routes {
     let product = Product { id: [7; 32], size: 100_000, name: "file".into() };
-    SenderConfig::new(product, server.parse().unwrap(), "239.255.54.2:5402".parse().unwrap())
+    let config = SenderConfig::new(product, server.parse().unwrap(), "239.255.54.2:5402".parse().unwrap());
+    Sender::new(config).unwrap().routes()
 }
 
-fn trace<W: Write>(out: W) -> Trace<W> {
-    Trace::new(out, Some(&sender("10.0.0.1:5402")), &TraceConfig::default()).unwrap()
+fn trace<W: Write>(out: W) -> Trace<W, Mftp> {
+    Trace::new(out, Some(routes("10.0.0.1:5402")), Codec, &TraceConfig::default()).unwrap()
 }
 
 fn group() -> SocketAddr {
@@ -91,10 +93,10 @@ impl Write for Disk {
 #[test]
 fn answers_lie_between_the_datagrams_of_a_run() {
     let mut trace = trace(Vec::new());
-    trace.sent_to(at(100), group(), &data(0, 4));
+    trace.sent(at(100), group(), &data(0, 4));
     trace.answered(at(115), 0, &nak());
     trace.reached(at(120), 0, &nak().message);
-    trace.nak(at(120), 1, 1, NakFate::Used);
+    trace.nak(at(120), &Asked { round: 1, count: 1, fate: NakFate::Used });
     let file = trace.finish().unwrap();
     let times: Vec<_> =
         packets(&file).iter().map(|&(at, interface, _)| (at / 1_000_000, interface)).collect();
@@ -120,7 +122,7 @@ fn an_answer_keeps_its_identification_and_a_lost_one_takes_its_own_away() {
 #[test]
 fn merged_naks_are_no_packets() {
     let mut trace = trace(Vec::new());
-    trace.nak(at(5), 1, 40, NakFate::Known);
+    trace.nak(at(5), &Asked { round: 1, count: 40, fate: NakFate::Known });
     assert_eq!(trace.packets(), 0);
     assert_eq!(packets(&trace.finish().unwrap()), []);
 }
@@ -130,7 +132,7 @@ fn a_full_disk_is_told_at_the_end_and_not_written_to_again() {
     // A little more than the file's head, so that a packet meets the end.
     for room in [0, 10, 800] {
         let mut trace = trace(Disk { room, calls_when_full: 0 });
-        trace.sent_to(at(100), group(), &data(0, 200));
+        trace.sent(at(100), group(), &data(0, 200));
         let error = trace.finish().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
@@ -143,7 +145,7 @@ fn what_no_datagram_holds_is_an_error() {
         // 65,507 octets is what UDP over IPv4 holds.
         assert_eq!(frame.message.wire_len(0) <= 65_507, fits);
         let mut trace = trace(Vec::new());
-        trace.sent_to(at(1), group(), &frame);
+        trace.sent(at(1), group(), &frame);
         trace.answered(at(2), 0, &nak());
         let result = trace.finish();
         assert_eq!(result.is_ok(), fits, "{hosts} hosts");
@@ -156,7 +158,8 @@ fn what_no_datagram_holds_is_an_error() {
 #[test]
 fn only_ipv4_is_traced() {
     let config = TraceConfig::default();
-    let error = Trace::new(Vec::new(), Some(&sender("[fd77::1]:5402")), &config).unwrap_err();
+    let error =
+        Trace::<_, Mftp>::new(Vec::new(), Some(routes("[fd77::1]:5402")), Codec, &config).err().unwrap();
     let told = "[fd77::1]:5402 is no IPv4 address; a trace is written of IPv4 sessions only";
     assert_eq!(error.to_string(), told);
 }
@@ -165,8 +168,9 @@ fn only_ipv4_is_traced() {
 fn payload_is_cut_to_the_setting() {
     for (payload_octets, captured) in [(0, 68), (64, 132), (500, 568), (u32::MAX, 568)] {
         let config = TraceConfig { payload_octets, comment: "x".repeat(70_000) + "é" };
-        let mut trace = Trace::new(Vec::new(), Some(&sender("10.0.0.1:5402")), &config).unwrap();
-        trace.sent_to(at(1), group(), &data(0, 1));
+        let mut trace =
+            Trace::<_, Mftp>::new(Vec::new(), Some(routes("10.0.0.1:5402")), Codec, &config).unwrap();
+        trace.sent(at(1), group(), &data(0, 1));
         let file = trace.finish().unwrap();
         // The packet's block is the last: header, packet, flags, "pass 1 begins", end of options, length.
         let block = file.len() - (28 + captured + 8 + 20 + 4 + 4);
@@ -179,8 +183,8 @@ fn payload_is_cut_to_the_setting() {
 fn saturated_times_come_last_and_end() {
     let mut trace = trace(Vec::new());
     let frame = Frame { spacing: Span::MAX, ..data(0, 3) };
-    trace.sent_to(at(1), group(), &frame);
-    trace.sent_to(at(2), group(), &data(9, 1));
+    trace.sent(at(1), group(), &frame);
+    trace.sent(at(2), group(), &data(9, 1));
     let times: Vec<_> = packets(&trace.finish().unwrap()).iter().map(|&(at, ..)| at).collect();
     assert_eq!(times, [1_000_000, 2_000_000, u64::MAX, u64::MAX]);
 }
@@ -188,13 +192,13 @@ fn saturated_times_come_last_and_end() {
 #[test]
 fn runs_of_one_and_whole_runs_make_the_same_file() {
     let mut whole = trace(Vec::new());
-    whole.sent_to(at(0), group(), &data(0, 30));
+    whole.sent(at(0), group(), &data(0, 30));
     let mut single = trace(Vec::new());
     let mut rest = Some(data(0, 30));
     for n in 0.. {
         let Some(frame) = rest else { break };
         let (head, tail) = frame.split(NonZeroU32::MIN);
-        single.sent_to(at(10 * n), group(), &head);
+        single.sent(at(10 * n), group(), &head);
         rest = tail;
     }
     assert_eq!(whole.finish().unwrap(), single.finish().unwrap());

@@ -7,7 +7,7 @@ use farcast_sim::outcome::Replication;
 use farcast_sim::scenario::Scenario;
 use farcast_stats::ks_two_sample;
 
-use crate::worlds::{BGAN, PIPE, replications, scenario};
+use crate::worlds::{BGAN, PIPE, replications, scenario, transfer};
 
 const REPLICATIONS: u64 = 1000;
 
@@ -24,8 +24,8 @@ const MEASURES: [Measure; 4] = [
         let one = RandomStream::derive(99, &[r.index]).below(times.len() as u64);
         times[one as usize].unwrap_or(f64::INFINITY)
     }),
-    ("NAKs sent", |r| r.naks.sent as f64),
-    ("passes", |r| r.passes as f64),
+    ("NAKs sent", |r| transfer(r).naks.sent as f64),
+    ("passes", |r| transfer(r).passes as f64),
 ];
 
 fn sample(replications: &[Replication], measure: fn(&Replication) -> f64) -> Vec<f64> {
@@ -52,7 +52,10 @@ fn agrees(scenario: &Scenario, worse: &Scenario) {
     assert!(naks.1 < LEAST, "{naks:?}: a loss 15 % higher goes unnoticed");
     // The sessions were worth comparing.
     assert!(together.iter().all(|r| r.completion_time_s.is_some()));
-    assert!(together.iter().any(|r| r.passes >= 4) && together.iter().all(|r| r.naks.sent > 0));
+    assert!(
+        together.iter().any(|r| transfer(r).passes >= 4)
+            && together.iter().all(|r| transfer(r).naks.sent > 0)
+    );
 }
 
 #[test]

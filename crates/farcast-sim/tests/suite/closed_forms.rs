@@ -2,7 +2,7 @@
 
 use farcast_stats::binomial_range;
 
-use crate::worlds::{BGAN, PIPE, completion_ns, once, replications, scenario};
+use crate::worlds::{BGAN, PIPE, completion_ns, once, replications, scenario, transfer};
 
 /// Replications from which shares and means are taken.
 const REPLICATIONS: u64 = 2000;
@@ -27,7 +27,7 @@ fn passes_are_as_many_as_the_binomial_law_says() {
         for m in 1..8 {
             let law = (1.0 - f64::powi(p, m)).powi((receivers * dtus).cast_signed());
             let range = binomial_range(REPLICATIONS, law, FOUR_SIGMA).unwrap();
-            let within = all.iter().filter(|r| r.passes <= m as u64).count() as u64;
+            let within = all.iter().filter(|r| transfer(r).passes <= m as u64).count() as u64;
             assert!(range.contains(&within), "{receivers} receivers, {m} passes: {within} not in {range:?}");
             decided += u32::from((0.01..0.99).contains(&law));
         }
@@ -47,7 +47,8 @@ fn passes_send_what_the_binomial_law_says() {
                 let trials = count * u64::from(dtus);
                 let range = binomial_range(trials, share, FOUR_SIGMA).unwrap();
                 let at = pass as usize - 1;
-                let sent: u64 = all.iter().map(|r| r.dtus_per_pass.get(at).copied().unwrap_or(0)).sum();
+                let sent: u64 =
+                    all.iter().map(|r| transfer(r).dtus_per_pass.get(at).copied().unwrap_or(0)).sum();
                 assert!(
                     range.contains(&sent),
                     "{receivers} receivers, pass {pass}, engines {engines}: {sent} not in {range:?}"
@@ -70,7 +71,7 @@ fn naks_are_as_many_as_the_binomial_law_says() {
         let all = replications(&world, 9, count);
         let trials = (count * u64::from(receivers * dtus)) as f64;
         let (mean, variance) = (trials * p / (1.0 - p), trials * p / (1.0 - p).powi(2));
-        let sent = all.iter().map(|r| r.naks.sent).sum::<u64>() as f64;
+        let sent = all.iter().map(|r| transfer(r).naks.sent).sum::<u64>() as f64;
         assert!((sent - mean).abs() < 4.0 * variance.sqrt(), "engines {engines}: {sent}, {mean} expected");
     }
 }
@@ -119,7 +120,7 @@ fn the_slowest_receiver_takes_the_passes_and_the_waits() {
     let passes = ANNOUNCE + 4 * DTU + REQUEST + 2 * DTU + REQUEST;
     assert_eq!(completion_of(PIPE, &settings), passes + waits + 250 * MS);
     let all = once(PIPE, &settings);
-    assert_eq!((all.dtus_per_pass.as_slice(), all.naks.sent), (&[4, 2, 1][..], 20));
+    assert_eq!((transfer(&all).dtus_per_pass.as_slice(), transfer(&all).naks.sent), (&[4, 2, 1][..], 20));
     // The first DTU of pass 2 completes nobody; what is lost at the end is the request, which only costs a NAK.
     let settings = [
         "protocol.file=2 kB",

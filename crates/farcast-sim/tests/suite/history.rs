@@ -1,12 +1,14 @@
 //! A history against a plain log of the same replication, and against closed forms.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use farcast_core::stage::Frame;
 use farcast_core::{Span, Time};
-use farcast_delivery::Phase;
+use farcast_delivery::{Asked, Phase};
 use farcast_mftp::{Body, Message, SenderEvent};
 use farcast_sim::history::{History, HistoryConfig, Point, Record, WaitFor, total};
+use farcast_sim::scenario::mftp::Mftp;
 use farcast_sim::star::{NakFate, Observer};
 
 use crate::trace::{World, worlds};
@@ -21,8 +23,14 @@ struct Log {
     naks: Vec<(Time, NakFate)>,
 }
 
-impl Observer for Log {
-    fn sent(&mut self, at: Time, frame: &Frame<Message>) {
+impl Log {
+    fn observer(&mut self) -> &mut dyn Observer<Mftp> {
+        &mut self.history
+    }
+}
+
+impl Observer<Mftp> for Log {
+    fn sent(&mut self, at: Time, destination: SocketAddr, frame: &Frame<Message>) {
         match &frame.message.body {
             Body::Data(data) => {
                 let times = (0..frame.segments()).map(|n| at + frame.spacing * u64::from(n));
@@ -31,36 +39,36 @@ impl Observer for Log {
             Body::StatusRequest(_) => self.requests.push(at),
             _ => {}
         }
-        self.history.sent(at, frame);
+        self.observer().sent(at, destination, frame);
     }
 
     fn answered(&mut self, at: Time, receiver: u32, frame: &Frame<Message>) {
         if matches!(frame.message.body, Body::Nak(_)) {
             self.naks_sent.push(at);
         }
-        self.history.answered(at, receiver, frame);
+        self.observer().answered(at, receiver, frame);
     }
 
     fn reached(&mut self, at: Time, receiver: u32, message: &Message) {
-        self.history.reached(at, receiver, message);
+        self.observer().reached(at, receiver, message);
     }
 
-    fn nak(&mut self, at: Time, pass: u32, count: u64, fate: NakFate) {
-        assert_eq!(count, 1);
-        self.naks.push((at, fate));
-        self.history.nak(at, pass, count, fate);
+    fn nak(&mut self, at: Time, asked: &Asked) {
+        assert_eq!(asked.count, 1);
+        self.naks.push((at, asked.fate));
+        self.observer().nak(at, asked);
     }
 
     fn told(&mut self, at: Time, event: &SenderEvent) {
-        self.history.told(at, event);
+        self.observer().told(at, event);
     }
 
     fn phase(&mut self, at: Time, phase: Phase) {
-        self.history.phase(at, phase);
+        self.observer().phase(at, phase);
     }
 
     fn completed(&mut self, at: Time, receiver: u32) {
-        self.history.completed(at, receiver);
+        self.observer().completed(at, receiver);
     }
 }
 

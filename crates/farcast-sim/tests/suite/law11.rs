@@ -1,6 +1,7 @@
 //! Law 11: a population equals N single engines, to the nanosecond and the NAK count, on the same losses. Law 9: cutting
 //! runs anywhere changes nothing.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,9 +13,8 @@ use farcast_mftp::{
     Body, ClientId, Group, Invited, Message, NakTiming, Pace, PassWait, Product, ReceiverConfig,
     SenderConfig, SenderEvent, StatusRetry,
 };
-use farcast_sim::star::{
-    Back, BackLosses, Chains, Cut, GroupConfig, Observer, Star, StarConfig, Tally, receiver_id,
-};
+use farcast_sim::scenario::mftp::{self, Mftp, receiver_id};
+use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Observer, Star, StarConfig, Tally};
 
 /// Losses that are decided by nothing but the receiver and the number of the frame: the same for everyone who asks.
 #[derive(Clone, Debug)]
@@ -159,7 +159,7 @@ impl Case {
     }
 
     /// The world, and the count of lost status requests.
-    fn star(self, population: bool, cut: Cut, observer: &mut Story) -> (Star<'_>, Arc<AtomicU64>) {
+    fn star(self, population: bool, cut: Cut, observer: &mut Story) -> (Star<'_, Mftp>, Arc<AtomicU64>) {
         let n = self.receivers;
         let mut receiver = ReceiverConfig::new(ClientId(1), 5402);
         receiver.keep_early_data = self.keep_early_data;
@@ -176,16 +176,16 @@ impl Case {
         let pipe = Pipe::new(pipe, Port::Terminals, RandomStream::derive(0, &[])).unwrap();
         let mut chains = Chains::new();
         chains.push_forward("pipe", Box::new(pipe));
+        let sender = self.sender();
         let config = StarConfig {
-            sender: Some(self.sender()),
             groups: vec![GroupConfig {
                 receivers: n,
-                population,
-                receiver,
+                kind: mftp::receivers(&sender, receiver, n, !population).unwrap(),
                 losses,
                 delay: Span::from_nanos(17),
                 data_only: self.data_only,
             }],
+            sender: Some(mftp::sender(sender).unwrap()),
             flows: Vec::new(),
             chains,
             back: Back::uniform(self.delay, BackLosses::Shared(Box::new(back))),
@@ -215,12 +215,12 @@ struct Story {
     requests_lost: u64,
 }
 
-impl Observer for Story {
+impl Observer<Mftp> for Story {
     fn wants_each(&self) -> bool {
         false
     }
 
-    fn sent(&mut self, at: Time, frame: &Frame<Message>) {
+    fn sent(&mut self, at: Time, _destination: SocketAddr, frame: &Frame<Message>) {
         for segment in 0..frame.segments() {
             let what = match &frame.message.body {
                 Body::Data(data) => {

@@ -1,6 +1,7 @@
 //! The simulated world against itself in another form, and against closed forms.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod addressed;
 mod agreement;
 mod bearers;
 mod closed_forms;

@@ -4,7 +4,7 @@ use farcast_scenario::document::Origin;
 use farcast_sim::outcome::Replication;
 use farcast_sim::scenario::Scenario;
 
-use crate::worlds::{BGAN, PIPE, document, error, once, replications, scenario};
+use crate::worlds::{BGAN, PIPE, document, error, once, replications, scenario, transfer};
 
 /// Keys and values that are in effect.
 fn shown(text: &str, settings: &[&str]) -> Vec<(String, String, Origin)> {
@@ -98,8 +98,8 @@ fn lost_of(settings: &[&str]) -> f64 {
     let own = ["receivers=1", "protocol.file=1 MB", "protocol.block_size=200"];
     let settings: Vec<&str> = own.into_iter().chain(settings.iter().copied()).collect();
     let all = once(PIPE, &settings);
-    assert_eq!((all.incomplete, all.dtus_per_pass[0]), (0, 2000));
-    all.dtus_per_pass.get(1).copied().unwrap_or(0) as f64 / 2000.0
+    assert_eq!((all.incomplete, transfer(&all).dtus_per_pass[0]), (0, 2000));
+    transfer(&all).dtus_per_pass.get(1).copied().unwrap_or(0) as f64 / 2000.0
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn what_happens_beyond_the_time_limit_is_not_counted() {
     for engines in ["engines=false", "engines=true"] {
         let all = once(PIPE, &["time_limit=100 ms", engines]);
         assert_eq!(all.incomplete, 10);
-        assert!((22..=23).contains(&all.dtus_per_pass[0]), "{all:?}");
+        assert!((22..=23).contains(&transfer(&all).dtus_per_pass[0]), "{all:?}");
     }
 }
 
@@ -181,14 +181,18 @@ fn recorded_losses_come_from_a_file_a_line_for_each_receiver() {
     let settings = ["receivers=3", &file, "link.forward.error_vector_repeats=false"];
     for engines in ["engines=false", "engines=true"] {
         let all = once(PIPE, &[&settings[..], &[engines]].concat());
-        assert_eq!((all.dtus_per_pass.as_slice(), all.naks.sent), (&[60, 3][..], 3), "{all:?}");
+        assert_eq!(
+            (transfer(&all).dtus_per_pass.as_slice(), transfer(&all).naks.sent),
+            (&[60, 3][..], 3),
+            "{all:?}"
+        );
         let times = times(&all);
         assert!(times[0] < times[1] && times[0].to_bits() == times[2].to_bits(), "{times:?}");
     }
     // On the way back each receiver has its own line: of its frames 0 loses the first, which is its only NAK.
     let back = format!("link.return.error_vector_file={}", path.display());
     let lossy = [&settings[..], &[&back, "link.return.error_vector_repeats=false"]].concat();
-    assert!(once(PIPE, &lossy).naks.sent > 3);
+    assert!(transfer(&once(PIPE, &lossy)).naks.sent > 3);
     std::fs::remove_file(&path).unwrap();
     assert!(error(PIPE, &[&file]).starts_with(&format!("--set {file}: link.forward.error_vector_file: ")));
     assert!(error(PIPE, &["link.forward.error_vector=01x"]).contains("an error vector holds 'x'"));
@@ -204,9 +208,12 @@ fn every_kind_of_link_carries_a_transfer() {
     let bgan = without_delay.replace("[link.return]\ndelay = \"250 ms\"", "[link.return]");
     let settings = ["link.forward.kind=bgan", "link.return.kind=bgan", "link.forward.per=0.05"];
     let bgan = once(&bgan, &settings);
-    assert!(bgan.passes > 1 && bgan.back.airtime_s > 0.0 && bgan.forward.airtime_s > 0.0, "{bgan:?}");
+    assert!(
+        transfer(&bgan).passes > 1 && bgan.back.airtime_s > 0.0 && bgan.forward.airtime_s > 0.0,
+        "{bgan:?}"
+    );
     let queue = once(PIPE, &["link.forward.rate=900 kbit/s", "link.forward.queue_packets=3"]);
-    assert!(queue.forward.dropped > 0 && queue.passes > 1 && queue.incomplete == 0, "{queue:?}");
+    assert!(queue.forward.dropped > 0 && transfer(&queue).passes > 1 && queue.incomplete == 0, "{queue:?}");
     for jitter in
         [&["link.forward.jitter=30 ms"][..], &["link.forward.jitter=30 ms", "link.forward.reorder=true"]]
     {
@@ -270,7 +277,7 @@ fn groups_have_losses_and_a_delay_of_their_own() {
         assert!(times[..4].iter().all(|time| (time - clear).abs() < 1e-9), "{times:?}");
         assert!(times[4..].iter().all(|time| *time > clear + 2.0), "{times:?}");
         // 60 DTUs, each lost by any of six with 1 - 0.7^6 = 0.882; sd 2.5.
-        assert!((43..=60).contains(&all.dtus_per_pass[1]), "{all:?}");
+        assert!((43..=60).contains(&transfer(&all).dtus_per_pass[1]), "{all:?}");
     }
     let near = once(&grouped(), &["groups.rainy.per=0 %"]);
     assert!((times(&near)[9] - clear - 0.1).abs() < 1e-9);
@@ -290,9 +297,13 @@ fn one_more_group_changes_no_draw_of_another() {
         let both = replications(&scenario(&format!("{one}{first}{clear}"), &[engines]), 3, 20);
         for (alone, both) in alone.iter().zip(&both) {
             assert_eq!(times(alone), times(both)[..5], "{engines}");
-            assert_eq!((&alone.dtus_per_pass, alone.naks), (&both.dtus_per_pass, both.naks), "{engines}");
+            assert_eq!(
+                (&transfer(alone).dtus_per_pass, transfer(alone).naks),
+                (&transfer(both).dtus_per_pass, transfer(both).naks),
+                "{engines}"
+            );
         }
-        assert!(alone.iter().any(|r| r.naks.sent > 5));
+        assert!(alone.iter().any(|r| transfer(r).naks.sent > 5));
     }
     // A lossy second group changes what is sent, but not who of the first loses what of pass 1: NAKs of one DTU a block
     // in pass 1 are as many as without it.
@@ -300,7 +311,7 @@ fn one_more_group_changes_no_draw_of_another() {
     let one_pass = ["protocol.transfer_limit=3 s", "time_limit=3 s", "protocol.block_size=1"];
     let naks = |groups: &str| -> Vec<u64> {
         let all = replications(&scenario(&format!("{one}{groups}"), &one_pass), 4, 20);
-        all.iter().map(|r| r.naks.sent).collect()
+        all.iter().map(|r| transfer(r).naks.sent).collect()
     };
     let (alone, both, other) = (naks(first), naks(&format!("{first}{lossy}")), naks(&lossy));
     assert!(alone.iter().zip(&both).all(|(alone, both)| alone < both), "{alone:?} {both:?}");
@@ -327,7 +338,7 @@ fn groups_that_register_complete_over_lossy_links() {
             let all = replications(&scenario(PIPE, &settings(group, engines)), 6, 50);
             for one in &all {
                 assert_eq!(one.incomplete, 0, "{group} {engines}: {one:?}");
-                assert!(one.data_begins_s.is_some_and(|begins| begins > 0.0), "{one:?}");
+                assert!(transfer(one).data_begins_s.is_some_and(|begins| begins > 0.0), "{one:?}");
                 // Each registers and says that it is done, at least.
                 assert!(one.back.datagrams >= 20, "{one:?}");
             }

@@ -10,12 +10,14 @@ use std::process::Command;
 use farcast_core::random::RandomStream;
 use farcast_core::stage::Frame;
 use farcast_core::{BitRate, Probability, Run, Span, Time};
+use farcast_delivery::{Asked, SenderEngine as _};
 use farcast_link::losses::{Bernoulli, NoLoss};
 use farcast_mftp::message::Data;
 use farcast_mftp::{
-    Body, ClientId, Group, Message, NakTiming, Pace, PassWait, Product, ReceiverConfig, SenderConfig,
+    Body, ClientId, Codec, Group, Message, NakTiming, Pace, PassWait, Product, ReceiverConfig, SenderConfig,
     StatusRetry, wire,
 };
+use farcast_sim::scenario::mftp::{self, Mftp};
 use farcast_sim::star::{
     Back, BackLosses, Chains, Cut, GroupConfig, NakFate, Observer, Star, StarConfig, receiver_address,
 };
@@ -58,7 +60,7 @@ impl World {
     }
 
     /// Plays it; when each receiver had everything.
-    pub(crate) fn play(self, observer: &mut dyn Observer) -> Vec<Time> {
+    pub(crate) fn play(self, observer: &mut dyn Observer<Mftp>) -> Vec<Time> {
         let n = Self::RECEIVERS;
         let p = |p| Probability::new(p).unwrap();
         let losses = Box::new(Bernoulli::new(p(0.02), n, RandomStream::derive(self.seed, &[1])));
@@ -69,16 +71,16 @@ impl World {
         };
         let receiver = ReceiverConfig { seed: self.seed, ..ReceiverConfig::new(ClientId(1), 5402) };
         let delay = Span::from_millis(300);
+        let sender = self.sender();
         let config = StarConfig {
-            sender: Some(self.sender()),
             groups: vec![GroupConfig {
                 receivers: n,
-                population: false,
-                receiver,
+                kind: mftp::receivers(&sender, receiver, n, true).unwrap(),
                 losses,
                 delay,
                 data_only: false,
             }],
+            sender: Some(mftp::sender(sender).unwrap()),
             flows: Vec::new(),
             chains: Chains::new(),
             back: Back::uniform(delay, BackLosses::Shared(back)),
@@ -106,7 +108,7 @@ pub(crate) fn worlds() -> [World; 3] {
 
 /// Someone who passes on what it is told and keeps it as single datagrams.
 struct Witness<'a> {
-    trace: &'a mut dyn Observer,
+    trace: &'a mut dyn Observer<Mftp>,
     seen: Vec<Seen>,
     fates: BTreeMap<&'static str, u64>,
     passes: u64,
@@ -124,7 +126,7 @@ struct Seen {
 }
 
 impl<'a> Witness<'a> {
-    fn new(trace: &'a mut dyn Observer) -> Self {
+    fn new(trace: &'a mut dyn Observer<Mftp>) -> Self {
         Self { trace, seen: Vec::new(), fates: BTreeMap::new(), passes: 0 }
     }
 
@@ -150,8 +152,8 @@ fn server() -> SocketAddr {
     "10.0.0.1:5402".parse().unwrap()
 }
 
-impl Observer for Witness<'_> {
-    fn sent_to(&mut self, at: Time, destination: SocketAddr, frame: &Frame<Message>) {
+impl Observer<Mftp> for Witness<'_> {
+    fn sent(&mut self, at: Time, destination: SocketAddr, frame: &Frame<Message>) {
         let message = &frame.message;
         for segment in 0..frame.segments() {
             let body = match &message.body {
@@ -165,7 +167,7 @@ impl Observer for Witness<'_> {
             let time = at + frame.spacing * u64::from(segment);
             self.see(time, "sender", server(), destination, &Message { body, ..*message });
         }
-        self.trace.sent_to(at, destination, frame);
+        self.trace.sent(at, destination, frame);
     }
 
     fn answered(&mut self, at: Time, receiver: u32, frame: &Frame<Message>) {
@@ -178,14 +180,14 @@ impl Observer for Witness<'_> {
         self.trace.reached(at, receiver, message);
     }
 
-    fn nak(&mut self, at: Time, pass: u32, count: u64, fate: NakFate) {
-        let word = match fate {
+    fn nak(&mut self, at: Time, asked: &Asked) {
+        let word = match asked.fate {
             NakFate::Used => "used",
             NakFate::Known => "known",
             NakFate::Late => "late",
         };
-        *self.fates.entry(word).or_default() += count;
-        self.trace.nak(at, pass, count, fate);
+        *self.fates.entry(word).or_default() += asked.count;
+        self.trace.nak(at, asked);
     }
 
     fn told(&mut self, at: Time, event: &farcast_mftp::SenderEvent) {
@@ -204,7 +206,8 @@ struct Traced {
 
 fn traced(world: World, payload_octets: u32) -> Traced {
     let config = TraceConfig { payload_octets, comment: format!("{world:?}") };
-    let mut trace = Trace::new(Vec::new(), Some(&world.sender()), &config).unwrap();
+    let routes = mftp::sender(world.sender()).unwrap().routes();
+    let mut trace = Trace::new(Vec::new(), Some(routes), Codec, &config).unwrap();
     let mut witness = Witness::new(&mut trace);
     world.play(&mut witness);
     let Witness { mut seen, fates, passes, .. } = witness;

@@ -8,11 +8,12 @@ mod stub;
 mod tcp;
 mod traces;
 
-use farcast_sim::outcome::{CbrCounts, FlowCounts, FlowOutcome, Replication};
+use farcast_sim::outcome::{CbrCounts, FlowCounts, FlowOutcome, Replication, TransferOutcome};
+use farcast_sim::scenario::mftp::Mftp;
 use farcast_sim::star::{Star, StarConfig};
 use farcast_stats::binomial_range;
 
-use crate::worlds::{PIPE, completion_ns, once, replications, scenario};
+use crate::worlds::{PIPE, completion_ns, once, replications, scenario, transfer};
 
 /// Two sources of datagrams at a constant rate over a link of 1 Mbit/s with a delay of 100 ms. A packet of 125 octets
 /// takes 1 ms, of which 28 are headers.
@@ -46,7 +47,7 @@ fn cbr(flow: &FlowOutcome) -> CbrCounts {
 }
 
 /// The world after its replication.
-pub(crate) fn played(config: StarConfig) -> Star<'static> {
+pub(crate) fn played(config: StarConfig<Mftp>) -> Star<'static, Mftp> {
     let mut star = Star::new(config, None).unwrap();
     star.run();
     star
@@ -200,7 +201,8 @@ fn a_flow_slows_a_transfer_by_the_time_of_its_packets() {
 
 /// All that is known of the transfer.
 fn of_transfer(all: &Replication) -> String {
-    let Replication { completion_time_s, receivers, dtus_per_pass, naks, incomplete, .. } = all;
+    let Replication { completion_time_s, receivers, incomplete, .. } = all;
+    let TransferOutcome { dtus_per_pass, naks, .. } = transfer(all);
     format!("{completion_time_s:?} {receivers:?} {dtus_per_pass:?} {naks:?} {incomplete}")
 }
 
@@ -224,7 +226,7 @@ fn over_links_without_a_rate_a_flow_changes_nothing_for_the_transfer() {
                 let transfer = Replication { completion_time_s: alone.completion_time_s, ..beside.clone() };
                 assert_eq!(of_transfer(alone), of_transfer(&transfer), "{settings:?}");
             }
-            assert!(alone.iter().any(|one| one.naks.sent > 0));
+            assert!(alone.iter().any(|one| transfer(one).naks.sent > 0));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Scenarios for tests: read from text, varied by settings, replicated.
 
 use farcast_scenario::document::{Document, DocumentError};
-use farcast_sim::outcome::Replication;
+use farcast_sim::outcome::{Replication, TransferOutcome};
 use farcast_sim::replicate::{HowMany, Plan, run};
 use farcast_sim::scenario::Scenario;
 
@@ -67,6 +67,11 @@ pub(crate) fn replications(scenario: &Scenario, seed: u64, count: u64) -> Vec<Re
 /// One replication of `text` with `settings`.
 pub(crate) fn once(text: &str, settings: &[&str]) -> Replication {
     replications(&scenario(text, settings), 1, 1).remove(0)
+}
+
+/// What the transfer of a replication, which has one, came to.
+pub(crate) fn transfer(one: &Replication) -> &TransferOutcome {
+    one.transfer.as_ref().unwrap_or_else(|| panic!("no transfer: {one:?}"))
 }
 
 /// The completion time in nanoseconds; it is told in seconds, of which a double keeps them for more than a month.

@@ -118,11 +118,14 @@ fn simulate(runner: &Runner<'_>, setting: &Setting, count: u64) -> Result<Vec<Ve
 
 fn outcome(protocol: Protocol, one: &Replication) -> Option<Outcome> {
     match protocol {
-        Protocol::Mftp { .. } => Some(Outcome {
-            seconds: one.completion_time_s? - one.data_begins_s?,
-            passes: Some(one.passes as f64),
-            segments: Some(one.dtus_per_pass.iter().sum::<u64>() as f64),
-        }),
+        Protocol::Mftp { .. } => {
+            let transfer = one.transfer.as_ref()?;
+            Some(Outcome {
+                seconds: one.completion_time_s? - transfer.data_begins_s?,
+                passes: Some(transfer.passes as f64),
+                segments: Some(transfer.dtus_per_pass.iter().sum::<u64>() as f64),
+            })
+        }
         Protocol::Tcp { .. } => {
             let flow = one.flows.first()?;
             let FlowCounts::Tcp(counts) = &flow.counts else { return None };

@@ -155,7 +155,7 @@ fn simulate(runner: &Runner<'_>, case: &Case, n: u32, shares: Shares) -> Result<
         ),
         exit: Exit::Incomplete,
     })?;
-    let passes = replications.iter().map(|one| one.passes).collect();
+    let passes = replications.iter().filter_map(|one| one.transfer.as_ref()).map(|one| one.passes).collect();
     Ok(Cell { n, shares, timer, delays, passes })
 }
 

@@ -101,8 +101,8 @@ impl Took {
             ("the median receiver after", "median_receiver_time_s", "s", |one| {
                 one.receiver_time_s.filter(|_| one.incomplete == 0).map(|times| times.p50)
             }),
-            ("data begins after", "data_begins_s", "s", |one| one.data_begins_s),
-            ("rounds", "rounds", "", |one| Some(one.passes as f64)),
+            ("data begins after", "data_begins_s", "s", |one| one.transfer.as_ref()?.data_begins_s),
+            ("rounds", "rounds", "", |one| Some(one.transfer.as_ref()?.passes as f64)),
             ("octets sent", "octets_forward", "B", |one| Some(one.forward.octets as f64)),
             ("octets of answers", "octets_return", "B", |one| Some(one.back.octets as f64)),
         ];

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use farcast_mftp::settings::{Audience, Rate, Way};
 use farcast_mftp::{Invited, NakTiming, PassWait, Product, SenderConfig, Settings};
-use farcast_sim::scenario::settings as table;
+use farcast_sim::scenario::mftp::table;
 
 use super::{Destination, socket_options, transmission};
 use crate::args::{NakTimingArg, PassWaitArg, RateArg, SendArgs};

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use farcast_core::Time;
+use farcast_delivery::{NakFate, Protocol, SenderEngine};
 use farcast_report::timeline::{self, Fate, Timeline};
 use farcast_sim::history::{History, HistoryConfig, Lane, Point, Record, Wait, WaitFor, total};
 use farcast_sim::outcome::Replication;
 use farcast_sim::scenario::Scenario;
-use farcast_sim::star::{NakFate, Observer, Pulse, Star};
+use farcast_sim::star::{Observer, Pulse, Star, StarConfig};
 use farcast_sim::trace::{Trace, TraceConfig};
 use tempfile::NamedTempFile;
 
@@ -39,7 +40,7 @@ pub(super) fn look(
         output.line(&format!("{}: {packets} packets of replication {}", path.display(), args.replication));
     }
     if let Some(path) = &args.timeline {
-        if scenario.sender().is_none() {
+        if !scenario.has_transfer() {
             let sentence = "a timeline is drawn of a transfer with MFTP, and this scenario has none";
             return Err(Failure::usage(sentence.to_owned()));
         }
@@ -52,15 +53,14 @@ pub(super) fn look(
     Ok(())
 }
 
-/// Runs the replication that `args` name, watched by `observer`.
-fn watch(
+/// Runs the replication that `args` name, of this world, watched by `observer`.
+fn watch<P: Protocol>(
     args: &SimulateArgs,
-    scenario: &Scenario,
-    observer: &mut dyn Observer,
+    world: StarConfig<P>,
+    observer: &mut dyn Observer<P>,
     pulse: &Pulse,
 ) -> Result<Replication, Failure> {
-    let config = scenario.star(args.seed, args.replication);
-    let mut star = Star::new(config, Some(observer)).map_err(|error| Failure::usage(error.to_string()))?;
+    let mut star = Star::new(world, Some(observer)).map_err(super::bad_file)?;
     if !star.run_while(pulse) {
         return Err(super::interrupted_before("the replication to be looked at was over"));
     }
@@ -72,9 +72,10 @@ fn trace(args: &SimulateArgs, scenario: &Scenario, path: &Path, pulse: &Pulse) -
     let config = TraceConfig { comment, ..TraceConfig::default() };
     let file = beside(path)?;
     let writer = BufWriter::with_capacity(1 << 20, file.reopen()?);
-    let mut trace =
-        Trace::new(writer, scenario.sender(), &config).map_err(|error| Failure::usage(error.to_string()))?;
-    watch(args, scenario, &mut trace, pulse)?;
+    let world = scenario.star(args.seed, args.replication).map_err(super::bad_file)?;
+    let routes = world.sender.as_ref().map(SenderEngine::routes);
+    let mut trace = Trace::new(writer, routes, scenario.codec(), &config).map_err(super::bad_file)?;
+    watch(args, world, &mut trace, pulse)?;
     let packets = trace.packets();
     trace.finish().and_then(|mut writer| writer.flush()).map_err(|error| cannot_write(path, &error))?;
     keep(file, path)?;
@@ -106,7 +107,8 @@ fn title<'a>(args: &'a SimulateArgs, scenario: &'a Scenario) -> &'a str {
 fn page(args: &SimulateArgs, scenario: &Scenario, pulse: &Pulse) -> Result<String, Failure> {
     let receivers = u32::try_from(scenario.receivers()).unwrap_or(u32::MAX);
     let mut history = History::new(receivers, HistoryConfig::default());
-    let replication = watch(args, scenario, &mut history, pulse)?;
+    let world = scenario.star(args.seed, args.replication).map_err(super::bad_file)?;
+    let replication = watch(args, world, &mut history, pulse)?;
     let record = history.finish();
     let set: Vec<&str> = args.set.iter().map(String::as_str).collect();
     let changes = if set.is_empty() { String::new() } else { format!(", {}", set.join(", ")) };
@@ -139,17 +141,20 @@ fn page(args: &SimulateArgs, scenario: &Scenario, pulse: &Pulse) -> Result<Strin
 fn figures(replication: &Replication) -> Vec<(String, String)> {
     let seconds = |value: Option<f64>| value.map_or("never".into(), |value| format!("{value:.2} s"));
     let median = replication.receiver_time_s.map(|times| times.p50);
-    [
+    let mut figures = vec![
         ("last receiver complete", seconds(replication.completion_time_s)),
         ("median receiver", seconds(median)),
-        ("passes", replication.passes.to_string()),
-        ("DTUs sent", replication.dtus_per_pass.iter().sum::<u64>().to_string()),
-        ("NAKs sent", replication.naks.sent.to_string()),
-        ("requests collided", replication.naks.collided.to_string()),
-        ("forward channel in use", format!("{:.2} s", replication.forward.airtime_s)),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into()
+    ];
+    if let Some(transfer) = &replication.transfer {
+        figures.extend([
+            ("passes", transfer.passes.to_string()),
+            ("DTUs sent", transfer.dtus_per_pass.iter().sum::<u64>().to_string()),
+            ("NAKs sent", transfer.naks.sent.to_string()),
+            ("requests collided", transfer.naks.collided.to_string()),
+        ]);
+    }
+    figures.push(("forward channel in use", format!("{:.2} s", replication.forward.airtime_s)));
+    figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn pass(pass: &farcast_sim::history::Pass) -> timeline::Pass {

@@ -14,7 +14,7 @@ pub(super) fn summary(name: &str, scenario: &Scenario, seed: u64, summary: &Toge
         "{title}: {}, {} replications, seed {seed}\n\n{}",
         who(scenario),
         summary.replications,
-        measures(scenario, summary)
+        measures(summary)
     );
     if !summary.flows.is_empty() {
         let _ = write!(text, "\n\n{}", flows(&summary.flows));
@@ -49,25 +49,20 @@ fn who(scenario: &Scenario) -> String {
 }
 
 /// Times and what it took; without a transfer, only what is not its own.
-fn measures(scenario: &Scenario, summary: &Together) -> String {
+fn measures(summary: &Together) -> String {
     let mut table = table_of("");
-    let transfer = scenario.sender().is_some();
-    for (what, of_transfer, measure, unit) in [
-        ("completion time", false, &summary.completion_time_s, "s"),
-        ("median receiver's time", true, &summary.median_receiver_time_s, "s"),
-        ("passes", true, &summary.passes, ""),
-        ("NAKs sent", true, &summary.naks_sent, ""),
-        ("requests collided", true, &summary.naks_collided, ""),
-        ("NAKs too late", true, &summary.naks_late, ""),
-        ("octets forward", false, &summary.forward_octets, "B"),
-        ("airtime forward", false, &summary.forward_airtime_s, "s"),
-        ("octets return", false, &summary.return_octets, "B"),
-        ("airtime return", false, &summary.return_airtime_s, "s"),
-    ] {
-        if transfer || !of_transfer {
-            table.row(row(what, measure, unit));
-        }
+    table.row(row("completion time", &summary.completion_time_s, "s"));
+    if let Some(transfer) = &summary.transfer {
+        table.row(row("median receiver's time", &transfer.median_receiver_time_s, "s"));
+        table.row(row("passes", &transfer.passes, ""));
+        table.row(row("NAKs sent", &transfer.naks_sent, ""));
+        table.row(row("requests collided", &transfer.naks_collided, ""));
+        table.row(row("NAKs too late", &transfer.naks_late, ""));
     }
+    table.row(row("octets forward", &summary.forward_octets, "B"));
+    table.row(row("airtime forward", &summary.forward_airtime_s, "s"));
+    table.row(row("octets return", &summary.return_octets, "B"));
+    table.row(row("airtime return", &summary.return_airtime_s, "s"));
     table.render()
 }
 

@@ -2,10 +2,14 @@
 //! for the transfer nor for any packet of a flow. Times are multiples of a few milliseconds, so that much happens at one
 //! instant.
 
+use std::net::SocketAddr;
+
 use farcast_core::random::RandomStream;
 use farcast_core::stage::Frame;
 use farcast_core::{Span, Time};
+use farcast_delivery::Asked;
 use farcast_mftp::{Body, Message, SenderEvent};
+use farcast_sim::scenario::mftp::Mftp;
 use farcast_sim::star::{Cut, FlowPacket, NakFate, Observer, Star};
 use farcast_sim::traffic::{End, FlowMessage};
 
@@ -94,8 +98,8 @@ struct Log {
     completed: Vec<(Time, u32)>,
 }
 
-impl Observer for Log {
-    fn sent(&mut self, at: Time, frame: &Frame<Message>) {
+impl Observer<Mftp> for Log {
+    fn sent(&mut self, at: Time, _destination: SocketAddr, frame: &Frame<Message>) {
         for segment in 0..frame.segments() {
             let what = match &frame.message.body {
                 Body::Data(data) => {
@@ -111,8 +115,8 @@ impl Observer for Log {
         self.answers += 1;
     }
 
-    fn nak(&mut self, at: Time, _pass: u32, _count: u64, fate: NakFate) {
-        self.naks.push((at, fate));
+    fn nak(&mut self, at: Time, asked: &Asked) {
+        self.naks.push((at, asked.fate));
     }
 
     fn told(&mut self, at: Time, event: &SenderEvent) {
@@ -134,7 +138,7 @@ impl Observer for Log {
 
 fn play(text: &str, settings: &[&str], seed: u64, cut: Cut) -> Log {
     let mut log = Log::default();
-    let mut config = scenario(text, settings).star(seed, 0);
+    let mut config = scenario(text, settings).star(seed, 0).unwrap();
     config.cut = cut;
     let mut star = Star::new(config, Some(&mut log)).unwrap();
     star.run();

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use farcast_core::{Span, Time};
 use farcast_link::losses::{AtEnd, ErrorVectors, NoLoss, parse_error_vector};
+use farcast_sim::scenario::mftp::Mftp;
 use farcast_sim::star::{FlowConfig, Star};
 use farcast_sim::traffic::{CbrReport, Counts, Datagram, End, Flow, FlowMessage, FlowReport};
 
@@ -127,8 +128,8 @@ impl Flow for Window {
 
 /// A window over the links of [`CBR`]: 1 ms for a packet of 125 octets there, 100 ms there and 100 ms back. `lost` are the
 /// packets to the terminal that are lost.
-fn play(flow: Window, lost: &str) -> Star<'static> {
-    let mut config = scenario(CBR, &["link.forward.queue=unlimited"]).star(1, 0);
+fn play(flow: Window, lost: &str) -> Star<'static, Mftp> {
+    let mut config = scenario(CBR, &["link.forward.queue=unlimited"]).star(1, 0).unwrap();
     let vector = parse_error_vector(lost).unwrap();
     config.flows = vec![FlowConfig {
         name: "window".into(),
@@ -146,7 +147,7 @@ fn play(flow: Window, lost: &str) -> Star<'static> {
 }
 
 /// Nanoseconds from the start to the end.
-fn took(star: &Star<'_>) -> u64 {
+fn took(star: &Star<'_, Mftp>) -> u64 {
     star.flows()[0].flow().completed().unwrap().since(Time::ZERO + Span::from_secs(2)).as_nanos()
 }
 

@@ -76,7 +76,7 @@ fn what_enters_the_links_leaves_them_or_is_dropped() {
         "[[traffic]]\nname = \"other\"\nprotocol = \"tcp\"\npreset = \"ns2\"\nwindow = \"1000 packets\"\n";
     let twice = format!("{GEO}\n{other}");
     let settings = ["traffic.other.start=3 s", "link.forward.per=0.001", "time_limit=200 s"];
-    let star = played(scenario(&twice, &settings).star(5, 0));
+    let star = played(scenario(&twice, &settings).star(5, 0).unwrap());
     let dropped: Vec<u64> = star.forward_totals().map(|totals| totals.dropped).collect();
     let of = |end| star.flows().iter().map(move |flow| *flow.passage(end));
     assert_eq!(of(End::Terminal).map(|passage| passage.dropped()).sum::<u64>(), dropped[0]);
@@ -94,7 +94,7 @@ fn what_enters_the_links_leaves_them_or_is_dropped() {
 #[test]
 fn a_timer_that_moves_with_every_acknowledgment_costs_no_event_each() {
     let settings = ["traffic.bulk.window=20 packets", "time_limit=500 s"];
-    let star = played(scenario(GEO, &settings).star(1, 0));
+    let star = played(scenario(GEO, &settings).star(1, 0).unwrap());
     let tally = star.tally();
     // One event for each packet that arrives; the timer's wakes are at most five a second.
     let packets = tally.forward_datagrams + tally.return_datagrams;
@@ -107,7 +107,7 @@ fn a_flow_of_its_own_seed_is_the_same_every_time() {
     let settings = ["link.forward.per=0.01", "time_limit=100 s"];
     let world = scenario(GEO, &settings);
     let of = |seed| {
-        let star = played(world.star(seed, 3));
+        let star = played(world.star(seed, 3).unwrap());
         (star.flows()[0].flow().report(), *star.tally())
     };
     assert_eq!(of(1), of(1));

@@ -5,7 +5,9 @@ use std::net::IpAddr;
 
 use farcast_core::Time;
 use farcast_core::stage::Frame;
+use farcast_delivery::SenderEngine;
 use farcast_mftp::Message;
+use farcast_sim::scenario::mftp::Mftp;
 use farcast_sim::star::{FlowPacket, Observer, Star};
 use farcast_sim::trace::{Trace, TraceConfig};
 use farcast_sim::traffic::{Datagram, End, FlowMessage};
@@ -36,7 +38,7 @@ const SETTINGS: [&str; 5] = [
 
 /// What each line of tshark should say of a packet of a flow.
 struct Witness<'a> {
-    trace: &'a mut dyn Observer,
+    trace: &'a mut dyn Observer<Mftp>,
     lines: Vec<String>,
     /// Packets that terminals sent, and those that reached the hub.
     up: (u64, u64),
@@ -63,9 +65,9 @@ impl Witness<'_> {
     }
 }
 
-impl Observer for Witness<'_> {
-    fn sent_to(&mut self, at: Time, destination: std::net::SocketAddr, frame: &Frame<Message>) {
-        self.trace.sent_to(at, destination, frame);
+impl Observer<Mftp> for Witness<'_> {
+    fn sent(&mut self, at: Time, destination: std::net::SocketAddr, frame: &Frame<Message>) {
+        self.trace.sent(at, destination, frame);
     }
 
     fn answered(&mut self, at: Time, receiver: u32, frame: &Frame<Message>) {
@@ -95,9 +97,11 @@ impl Observer for Witness<'_> {
 fn traced(payload_octets: u32) -> (Vec<u8>, Vec<String>, (u64, u64)) {
     let scenario = scenario(&world(), &SETTINGS);
     let config = TraceConfig { payload_octets, ..TraceConfig::default() };
-    let mut trace = Trace::new(Vec::new(), scenario.sender(), &config).unwrap();
+    let world = scenario.star(1, 0).unwrap();
+    let routes = world.sender.as_ref().map(SenderEngine::routes);
+    let mut trace = Trace::new(Vec::new(), routes, scenario.codec(), &config).unwrap();
     let mut witness = Witness { trace: &mut trace, lines: Vec::new(), up: (0, 0) };
-    let mut star = Star::new(scenario.star(1, 0), Some(&mut witness)).unwrap();
+    let mut star = Star::new(world, Some(&mut witness)).unwrap();
     star.run();
     drop(star);
     let Witness { lines, up, .. } = witness;

@@ -1,0 +1,55 @@
+//! How much memory a transfer takes.
+
+use farcast_mftp::{Group, NakTiming};
+use farcast_scenario::Links;
+use farcast_scenario::receivers::Group as Receivers;
+
+use super::Transfer;
+
+/// A receiver of a population: its times, its counts, its state.
+const POPULATION: u64 = 64;
+/// An engine, without what it has received.
+const ENGINE: u64 = 2048;
+/// A member of a group at the sender, with its label, and its registration under way.
+const MEMBER: u64 = 768;
+/// A message under way, without its bitmap.
+const MESSAGE: u64 = 192;
+
+impl Transfer {
+    /// About how much memory its two sides take at their peak, in octets.
+    pub(in crate::scenario) fn memory(&self, groups: &[Receivers], links: &Links, engines: bool) -> u64 {
+        let sender = &self.settings.sender;
+        let segments = sender.product.size.div_ceil(u64::from(sender.dtu_size).max(1)).max(1);
+        let block = u64::from(sender.block_size).clamp(1, segments);
+        let blocks = segments.div_ceil(block);
+        let naks = blocks.min(self.settings.receiver.naks_per_request.into());
+        let alone = links.back.constant_delay().is_some();
+        let merged = alone && sender.group == Group::OpenUnlimited;
+        // Answers that leave one by one need not wait for each other. In a chain of stages they do, and those to each
+        // repeated request behind them.
+        let rounds = match (alone, sender.nak_timing) {
+            (true, NakTiming::EachBlock) => 1,
+            (true, NakTiming::EndOfFirstPass) => naks,
+            (false, _) => naks.saturating_mul(1 + u64::from(sender.status_retry_count)),
+        };
+        let mut octets = 0.0;
+        for group in groups {
+            let loss = group.losses.as_ref().unwrap_or(&links.losses).share(sender.dtu_size.into());
+            let receivers = f64::from(group.receivers);
+            let gaps = if engines {
+                segments as f64 / 8.0
+            } else {
+                // A list of those who lack a segment, or a bit of each.
+                segments as f64 * (loss * 8.0).min(0.125)
+            };
+            let of_a_block = 1.0 - (1.0 - loss).powf(block as f64);
+            let answers =
+                if merged { 0.0 } else { of_a_block * rounds as f64 * (MESSAGE + block.div_ceil(8)) as f64 };
+            let base = if engines { ENGINE } else { POPULATION };
+            let member = if sender.group == Group::OpenUnlimited { 0 } else { MEMBER };
+            octets += receivers * (gaps + answers + (base + member) as f64);
+        }
+        // A cast from a float saturates.
+        octets as u64
+    }
+}
