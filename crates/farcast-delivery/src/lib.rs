@@ -46,7 +46,7 @@ pub use codec::{Codec, Packet};
 pub use content::{Content, Delivery};
 pub use geometry::{Geometry, GeometryError, MAX_SEGMENTS};
 pub use occupancy::Occupancy;
-pub use population::{Channel, Feedback, FeedbackCounts, Population};
+pub use population::{Channel, Feedback, FeedbackCounts, Population, Said};
 pub use protocol::{Merged, Protocol};
 pub use receiver::{Answer, Cause, Decline, Offer, Outcome, Received, ReceiverEngine, Request};
 pub use sender::{Asked, Figure, Milestone, NakFate, Phase, RoundProgress, Routes, SenderEngine};

@@ -31,6 +31,9 @@ pub enum Feedback<M, Merged> {
     Merged(Merged),
 }
 
+/// When receivers say something, and what.
+pub type Said<M, Merged> = (Time, Feedback<M, Merged>);
+
 /// What a population has said, for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FeedbackCounts {
@@ -72,7 +75,7 @@ pub trait Population {
     fn poll_timeout(&self) -> Time;
 
     /// The next thing that it says, and when: in a run, that may be later than the first datagram's time.
-    fn poll_feedback(&mut self) -> Option<(Time, Feedback<Self::Message, Self::Merged>)>;
+    fn poll_feedback(&mut self) -> Option<Said<Self::Message, Self::Merged>>;
 
     /// When each receiver had everything; [`Time::NEVER`] for one that has not.
     fn completed(&self) -> &[Time];
