@@ -71,7 +71,6 @@ pub struct Way {
 }
 
 /// What may be chosen.
-#[expect(clippy::struct_excessive_bools, reason = "they are settings, each independent of the others")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// How fast.
@@ -117,7 +116,7 @@ pub struct Settings {
 }
 
 /// What a study or an experiment may want otherwise than it follows from the rest; `None` leaves it to that.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fine {
     /// How much sending time a late wake-up may make up for at once.
     pub credit: Option<Span>,

@@ -127,7 +127,7 @@ pub(crate) struct ProtocolArgs {
     /// Abort after this long [default: 24 h].
     #[arg(long, value_name = "TIME")]
     pub(crate) time_limit: Option<Span>,
-    /// Settings from this file: a table [protocol] of TOML with the keys that a scenario's has. Options of the command
+    /// Settings from this file: a TOML table "protocol" with the keys that a scenario's has. Options of the command
     /// line go before it.
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,

@@ -1,5 +1,6 @@
 //! What a command would take over a link, without sending anything.
 
+use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
 use farcast_files::Outgoing;
@@ -157,10 +158,9 @@ impl Took {
             table.render()
         );
         if self.unfinished > 0 {
-            text += &format!(
-                "\n\nin {} of {} not every receiver got it: there is no mean",
-                self.unfinished, self.replications
-            );
+            let (unfinished, all) = (self.unfinished, self.replications);
+            // A String takes all that is written.
+            let _ = write!(text, "\n\nin {unfinished} of {all} not every receiver got it: there is no mean");
         }
         text
     }
