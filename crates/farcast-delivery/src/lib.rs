@@ -49,4 +49,4 @@ pub use occupancy::Occupancy;
 pub use population::{Channel, Feedback, FeedbackCounts, Population, TimedFeedback};
 pub use protocol::{Merged, Protocol};
 pub use receiver::{Answer, Cause, Decline, Offer, Outcome, Received, ReceiverEngine, Request};
-pub use sender::{Asked, Figure, Milestone, NakFate, Phase, RoundProgress, Routes, SenderEngine};
+pub use sender::{Asked, Milestone, NakFate, Phase, RoundProgress, Routes, SenderEngine};

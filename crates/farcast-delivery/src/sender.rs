@@ -1,7 +1,6 @@
 //! What is asked of a sender's engine.
 
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::fmt;
 use core::net::SocketAddr;
 
@@ -124,10 +123,6 @@ pub enum Milestone {
     },
 }
 
-/// A figure by which a protocol reports itself: a name in lower case with its unit at the end (`naks_sent`, `wait_s`), and
-/// its value.
-pub type Figure = (&'static str, f64);
-
 /// An engine that sends one delivery.
 pub trait SenderEngine: Engine {
     /// The answers of many receivers at one instant as one; `core::convert::Infallible` where there is no such thing.
@@ -136,8 +131,8 @@ pub trait SenderEngine: Engine {
     /// Begins, at `now`.
     fn open(&mut self, now: Time);
 
-    /// Begins to send content with whoever is known, on the owner's demand.
-    fn start(&mut self, now: Time);
+    /// Begins to send content with whoever is known, on the owner's demand; where nobody is waited for, that is no news.
+    fn start(&mut self, _now: Time) {}
 
     /// Gives up, and tells receivers why.
     fn abort(&mut self, now: Time, cause: Cause, text: Option<String>);
@@ -152,7 +147,9 @@ pub trait SenderEngine: Engine {
     fn geometry(&self) -> &Geometry;
 
     /// Parity symbols that a block may have; 0 where there is no parity.
-    fn parity_symbols(&self) -> u32;
+    fn parity_symbols(&self) -> u32 {
+        0
+    }
 
     /// Where it stands.
     fn phase(&self) -> Phase;
@@ -167,13 +164,19 @@ pub trait SenderEngine: Engine {
     fn milestone(event: &Self::Event) -> Option<Milestone>;
 
     /// What the message handled last asked for, if it was a request for repair.
-    fn asked(&self) -> Option<Asked>;
+    fn asked(&self) -> Option<Asked> {
+        None
+    }
 
     /// The time before which it sends nothing but what is settled, whatever a receiver may answer.
-    fn quiet_until(&self) -> Time;
+    fn quiet_until(&self) -> Time {
+        Time::ZERO
+    }
 
     /// Parity symbols that are probably sent soon, by block, the first of them first.
-    fn parity_ahead(&self) -> [Option<(u32, Run)>; 2];
+    fn parity_ahead(&self) -> [Option<(u32, Run)>; 2] {
+        [None; 2]
+    }
 
     /// Whether answers that arrive at one instant may be merged without changing anything.
     fn may_merge(&self) -> bool {
@@ -184,10 +187,7 @@ pub trait SenderEngine: Engine {
     ///
     /// # Errors
     /// As of one of them; [`Reject::Unexpected`] where they may not be merged.
-    fn handle_merged(&mut self, now: Time, merged: &Self::Merged) -> Result<(), Reject>;
-
-    /// What it reports of itself besides.
-    fn figures(&self) -> Vec<Figure> {
-        Vec::new()
+    fn handle_merged(&mut self, _now: Time, _merged: &Self::Merged) -> Result<(), Reject> {
+        Err(Reject::Unexpected)
     }
 }

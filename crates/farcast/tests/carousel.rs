@@ -1,0 +1,207 @@
+//! A whole protocol that is none of ours, through every face: a carousel that sends a file round and round, to receivers that
+//! never answer. It is what `docs/src/protocols.md` is about, and proof that a protocol changes no other crate.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test may panic, and open its own files"
+)]
+
+#[path = "carousel/receiver.rs"]
+mod receiver;
+#[path = "carousel/sender.rs"]
+mod sender;
+#[path = "carousel/wire.rs"]
+mod wire;
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use farcast_core::random::RandomStream;
+use farcast_core::{BitRate, Probability, Span, Time};
+use farcast_delivery::{Geometry, Outcome, Protocol, Routes, SenderEngine as _};
+use farcast_files::{Options, Outgoing};
+use farcast_link::losses::{Bernoulli, NoLoss};
+use farcast_net::{ReceiveNotice, ReceiveOptions, SendOptions, SocketOptions};
+use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Receivers, Star, StarConfig};
+use farcast_sim::trace::{Trace, TraceConfig};
+
+use receiver::{Asks, Population, Receiver};
+use sender::{Sender, Told};
+use wire::{Codec, Message, address};
+
+/// The carousel.
+#[derive(Debug)]
+enum Carousel {}
+
+impl Protocol for Carousel {
+    type Message = Message;
+    type Sender = Sender;
+    type Receiver = Receiver;
+    type Population = Population;
+    type Codec = Codec;
+
+    const NAME: &'static str = "carousel";
+}
+
+const RECEIVERS: u32 = 20;
+const LOSS: f64 = 0.1;
+const SEGMENTS: u32 = 200;
+const TURNS: u32 = 12;
+const DELAY: Span = Span::from_millis(250);
+
+/// A world in which twenty receivers lose a tenth of what a carousel of 200 segments sends.
+fn world(population: bool, cut: Cut, seed: u64) -> StarConfig<Carousel> {
+    let geometry = Geometry::new(u64::from(SEGMENTS) * 1000 - 300, 1000, SEGMENTS).unwrap();
+    let addresses = (address("10.0.0.1:5402"), address("239.255.54.2:5402"));
+    let sender = Sender::new(([7; 32], geometry), addresses, BitRate::from_bps(1_000_000).unwrap(), TURNS);
+    let kind = if population {
+        Receivers::Population(Box::new(|_| Ok(Population::new(RECEIVERS))))
+    } else {
+        Receivers::Engines(Box::new(|_| Ok(Receiver::default())))
+    };
+    let loss = Probability::new(LOSS).unwrap();
+    StarConfig {
+        sender: Some(sender),
+        groups: vec![GroupConfig {
+            receivers: RECEIVERS,
+            kind,
+            losses: Box::new(Bernoulli::new(loss, RECEIVERS, RandomStream::derive(seed, &[]))),
+            delay: DELAY,
+            data_only: false,
+        }],
+        flows: Vec::new(),
+        chains: Chains::new(),
+        back: Back::uniform(DELAY, BackLosses::Shared(Box::new(NoLoss))),
+        overhead: 28,
+        given: false,
+        lookahead: DELAY,
+        limit: Time::ZERO + Span::from_secs(3600),
+        cut,
+    }
+}
+
+/// When each receiver had everything, and how many turns there were.
+fn simulate(config: StarConfig<Carousel>) -> (Vec<Time>, usize) {
+    let mut star = Star::new(config, None).unwrap();
+    star.run();
+    let group = &star.groups()[0];
+    let completed = (0..RECEIVERS).map(|n| group.completed(n)).collect();
+    (completed, star.sender().unwrap().sent_per_round().len())
+}
+
+#[test]
+fn it_is_simulated_alone_and_as_a_population_whatever_the_cuts() {
+    for seed in 0..5 {
+        let (completed, turns) = simulate(world(false, Cut::Whole, seed));
+        assert_eq!(turns, TURNS as usize);
+        assert!(completed.iter().all(|&at| at < Time::NEVER), "{completed:?}");
+        assert_eq!(simulate(world(false, Cut::One, seed)).0, completed);
+        assert_eq!(simulate(world(true, Cut::Random(seed), seed)).0, completed);
+    }
+}
+
+#[test]
+fn its_receivers_need_as_many_turns_as_losses_say() {
+    // Turns until a receiver has all segments that it lacked after the first: the greatest of so many geometric draws. Who
+    // missed the announcement begins a turn later.
+    let whole = (f64::from(SEGMENTS) * 1040.0 + 76.0) * 8.0 / 1e6;
+    let turn = |at: Time| (at - DELAY).since(Time::ZERO).as_secs_f64() / whole;
+    let seeds = 0..20;
+    let all: Vec<f64> =
+        seeds.flat_map(|seed| simulate(world(false, Cut::Whole, seed)).0).map(|at| turn(at).ceil()).collect();
+    let mean = all.iter().sum::<f64>() / all.len() as f64;
+    let within = |turns: i32| (1.0 - LOSS.powi(turns)).powi(SEGMENTS as i32);
+    let expected: f64 = (0..50).map(|turns| 1.0 - within(turns)).sum::<f64>() + LOSS / (1.0 - LOSS);
+    assert!((mean - expected).abs() < 0.15, "{mean} turns, expected {expected}");
+}
+
+#[test]
+fn it_is_traced() {
+    let config = world(false, Cut::Whole, 1);
+    let routes: Option<Routes> = config.sender.as_ref().map(farcast_delivery::SenderEngine::routes);
+    let mut trace = Trace::<_, Carousel>::new(Vec::new(), routes, Codec, &TraceConfig::default()).unwrap();
+    Star::new(config, Some(&mut trace)).unwrap().run();
+    let file = trace.finish().unwrap();
+    let count = |octets: &[u8]| file.windows(octets.len()).filter(|window| *window == octets).count() as u32;
+    // Behind the UDP header: what begins an announcement, and a segment, of 1000 octets.
+    assert_eq!(count(&[1, 0x03, 0xE8, 0, 0, 0, 0]), TURNS);
+    assert_eq!(count(&[2, 0x03, 0xE8, 0, 0, 0, 0]), TURNS * SEGMENTS);
+}
+
+fn socket() -> SocketOptions {
+    SocketOptions { interface: Some("lo".into()), ..SocketOptions::default() }
+}
+
+/// Receives with a loss of a tenth into `into`; says in `listening` that it listens.
+fn receive(group: SocketAddr, into: &Path, seed: u64, listening: &AtomicUsize) -> Option<Outcome> {
+    let options = ReceiveOptions {
+        from: group,
+        source: None,
+        accept: Vec::new(),
+        into: into.into(),
+        files: Options::default(),
+        socket: socket(),
+        once: true,
+        discard: false,
+        simulate_loss: Probability::new(LOSS).unwrap(),
+        seed,
+        wait_for_room: Span::ZERO,
+    };
+    let mut observer = |_: Time, _: &Receiver, notice: &ReceiveNotice<'_, Asks>| {
+        if let ReceiveNotice::Listening { .. } = notice {
+            listening.fetch_add(1, Ordering::SeqCst);
+        }
+    };
+    let stop = AtomicBool::new(false);
+    let make = |_| Ok::<_, Infallible>(Receiver::default());
+    let report = farcast_net::receive::<Carousel, _>(&options, &Codec, make, &stop, &mut observer);
+    report.unwrap().map(|report| report.outcome)
+}
+
+#[test]
+fn it_carries_a_file_over_the_network() {
+    const COUNT: usize = 3;
+    let place = tempfile::tempdir().unwrap();
+    let mut random = RandomStream::derive(7, &[]);
+    let content: Vec<u8> = (0..200_000).map(|_| random.bits() as u8).collect();
+    let file = place.path().join("file.bin");
+    std::fs::write(&file, &content).unwrap();
+    let group = address(&format!("239.255.77.3:{}", 20_000 + std::process::id() % 20_000));
+    let (listening, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let inbox = |n: u64| place.path().join(format!("inbox-{n}"));
+        let receivers: Vec<_> = (0..COUNT as u64)
+            .map(|n| {
+                let (into, listening) = (inbox(n), &listening);
+                scope.spawn(move || receive(group, &into, n, listening))
+            })
+            .collect();
+        while listening.load(Ordering::SeqCst) < COUNT {
+            thread::yield_now();
+        }
+        let outgoing = Outgoing::scan(&[&file], |_| {}).unwrap();
+        let geometry = Geometry::new(outgoing.size(), 1000, SEGMENTS * 2).unwrap();
+        let id = *outgoing.id().as_bytes();
+        let rate = BitRate::from_bps(20_000_000).unwrap();
+        let make = |own| Ok::<_, Infallible>(Sender::new((id, geometry), (own, group), rate, TURNS));
+        let options = SendOptions { to: group, socket: socket(), burst: Span::from_millis(1) };
+        let start = AtomicBool::new(false);
+        let report = farcast_net::send::<Carousel, _>(
+            outgoing,
+            &Codec,
+            &options,
+            make,
+            (&start, &stop),
+            &mut |_, _, _| {},
+        );
+        let report = report.unwrap();
+        assert_eq!((report.end, report.heard), (Told::Over, 0), "nobody answers");
+        for (n, receiver) in (0..).zip(receivers) {
+            assert!(matches!(receiver.join().unwrap(), Some(Outcome::Complete(_))));
+            assert_eq!(std::fs::read(inbox(n).join("file.bin")).unwrap(), content);
+        }
+    });
+}
