@@ -9,8 +9,6 @@ pub enum Content {
     None,
     /// Segments of an object, counted in their block.
     Source {
-        /// The object, counted in its session.
-        object: u32,
         /// The block.
         block: u32,
         /// Which of its segments: one in each datagram.
@@ -18,8 +16,6 @@ pub enum Content {
     },
     /// Parity symbols of a block.
     Parity {
-        /// The object, counted in its session.
-        object: u32,
         /// The block.
         block: u32,
         /// Which symbols: one in each datagram.

@@ -21,7 +21,4 @@ pub trait Protocol: Sized + 'static {
     type Population: Population<Message = Self::Message, Merged = Merged<Self>>;
     /// Its messages as bytes.
     type Codec: Codec<Message = Self::Message>;
-
-    /// What it is called in scenarios, reports and captures, in lower case.
-    const NAME: &'static str;
 }

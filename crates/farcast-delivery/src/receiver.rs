@@ -1,7 +1,6 @@
 //! What a receiver's engine asks of its owner, and what that answers.
 
 use alloc::string::String;
-use core::fmt;
 use core::net::{IpAddr, SocketAddr};
 
 use farcast_core::engine::{Engine, RejectCounts};
@@ -63,8 +62,6 @@ pub enum Request<'a> {
     Open(&'a Offer),
     /// Store these segments, which are counted through the object.
     Store {
-        /// The object.
-        object: u32,
         /// Its segments.
         segments: Run,
         /// Where in the message they begin.
@@ -72,8 +69,6 @@ pub enum Request<'a> {
     },
     /// Keep these parity symbols.
     Parity {
-        /// The object.
-        object: u32,
         /// The block.
         block: u32,
         /// Its symbols.
@@ -83,15 +78,13 @@ pub enum Request<'a> {
     },
     /// Rebuild what is missing of a block from its parity, store it, and answer with [`Answer::Decoded`].
     Decode {
-        /// The object.
-        object: u32,
         /// The block.
         block: u32,
     },
     /// Compare what is there of older versions, and answer with [`Answer::Compared`].
     Compare,
     /// Every segment is stored: verify, give the files their names, and answer with [`Answer::Verified`] or
-    /// [`Answer::Failed`].
+    /// [`Answer::Failed`]. Where [`Answer::Lost`] comes instead, the engine asks again when it has those segments.
     Verify,
     /// It is over; the receiver listens for the next one.
     Ended(Outcome),
@@ -185,15 +178,4 @@ pub trait ReceiverEngine: Engine<Event: Clone> {
 
     /// Messages turned down, by reason.
     fn rejects(&self) -> &RejectCounts;
-}
-
-impl fmt::Display for Decline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Disk => "not enough disk space",
-            Self::System => "a problem of its system",
-            Self::AlreadyHave => "it has the product and keeps what it has",
-            Self::Unwanted => "not interested in this type",
-        })
-    }
 }

@@ -29,8 +29,6 @@ impl Protocol for Mftp {
     type Receiver = Receiver;
     type Population = Population;
     type Codec = Codec;
-
-    const NAME: &'static str = "mftp";
 }
 
 /// MFTP's messages as bytes ([`wire`]).
@@ -61,10 +59,10 @@ impl farcast_delivery::Codec for Codec {
 impl Delivery for Message {
     fn content(&self) -> Content {
         let Body::Data(data) = &self.body else { return Content::None };
-        let (object, block) = (0, data.block);
+        let block = data.block;
         match data.kind {
-            DataKind::Source => Content::Source { object, block, segments: data.dtus },
-            DataKind::Parity => Content::Parity { object, block, symbols: data.dtus },
+            DataKind::Source => Content::Source { block, segments: data.dtus },
+            DataKind::Parity => Content::Parity { block, symbols: data.dtus },
         }
     }
 
@@ -213,14 +211,13 @@ impl SenderEngine for Sender {
 
 impl ReceiverEngine for Receiver {
     fn request(event: &ReceiverEvent) -> Option<Request<'_>> {
-        let object = 0;
         Some(match *event {
             ReceiverEvent::Offered(ref offer) => Request::Open(offer),
-            ReceiverEvent::Store { segments, offset } => Request::Store { object, segments, offset },
+            ReceiverEvent::Store { segments, offset } => Request::Store { segments, offset },
             ReceiverEvent::StoreParity { block, symbols, offset } => {
-                Request::Parity { object, block, symbols, offset }
+                Request::Parity { block, symbols, offset }
             }
-            ReceiverEvent::Decode { block } => Request::Decode { object, block },
+            ReceiverEvent::Decode { block } => Request::Decode { block },
             ReceiverEvent::Compare => Request::Compare,
             ReceiverEvent::Complete => Request::Verify,
             ReceiverEvent::Ended(ref outcome) => Request::Ended(match *outcome {

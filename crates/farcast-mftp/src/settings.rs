@@ -198,7 +198,7 @@ impl Settings {
     }
 
     /// How much sending time a late wake-up may make up for at once.
-    pub fn credit(&self, rate: BitRate) -> Span {
+    fn credit(&self, rate: BitRate) -> Span {
         let (least, most) = CREDIT;
         rate.time_of_bytes(self.burst).clamp(least, most)
     }
@@ -220,14 +220,15 @@ impl Settings {
             Audience::Open(limit) => Group::OpenLimited { limit: *limit },
             Audience::Anybody => Group::OpenUnlimited,
         };
-        let waits = listed > 0 || self.wait_for.is_some() || self.start_on_demand;
-        config.start =
-            Start { receivers: self.wait_for, after: self.start_after.or((!waits).then_some(OPEN_START)) };
+        // Of those who do not register nobody can be waited for.
+        let wait_for = self.wait_for.filter(|_| *audience != Audience::Anybody);
+        let waits = listed > 0 || wait_for.is_some() || self.start_on_demand;
+        let after = self.start_after.or((!waits).then_some(OPEN_START));
+        config.start = Start { receivers: wait_for, after };
         // A receiver that comes late, or starts again after a power cut, waits for the next.
         config.late_announce_interval = LATE_ANNOUNCE;
         config.announce_limit = self.announce_time;
         config.late_entry = self.late_entry;
-        config.join_delay = if public == private { Span::ZERO } else { config.announce_interval };
         config.pass_wait = self.pass_wait;
         config.nak_timing = self.nak_timing;
         config.status_retry = self.status_retry;
@@ -248,6 +249,7 @@ impl Settings {
         config.transfer_limit = self.time_limit;
         self.spare_slow_link(&mut config, listed as u64);
         self.fine.apply(&mut config);
+        config.join_delay = if public == private { Span::ZERO } else { config.announce_interval };
         config
     }
 

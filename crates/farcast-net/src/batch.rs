@@ -156,7 +156,10 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
                 out.outgoing.read_segments(segment * u64::from(out.geometry.dtu_size()), &mut slots)?;
             }
             Content::Parity { block, .. } => {
-                let Some(parity) = &mut out.parity else { return Ok(()) };
+                let Some(parity) = &mut out.parity else {
+                    let reason = "the sender has said that there is none".into();
+                    return Err(NetError::Parity { block, parity: run.first(), reason });
+                };
                 for (symbol, slot) in run.segments().zip(&mut slots) {
                     slot.copy_from_slice(parity.symbol(out.outgoing, block, symbol)?);
                 }

@@ -145,6 +145,11 @@ impl Scenario {
         Self { engines: true, ..self }
     }
 
+    /// Whether every receiver is an engine of its own although nobody asked for it.
+    pub fn chose_engines(&self) -> bool {
+        self.has_engines() && !self.engines
+    }
+
     /// Whether every receiver is an engine of its own: as wished, or because the protocol's populations cannot do it.
     fn has_engines(&self) -> bool {
         self.engines || self.transfer.as_ref().is_some_and(Transfer::needs_engines)

@@ -112,7 +112,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
 fn outcome(report: &SendReport) -> &SenderOutcome {
     match &report.end {
         SenderEvent::Ended(outcome) => outcome,
-        _ => &SenderOutcome::Finished,
+        // Whatever else it was, it was no success.
+        _ => &SenderOutcome::Aborted { reason: cancel::ABORT_SYSTEM },
     }
 }
 
@@ -199,6 +200,11 @@ fn check(args: &SendArgs, to: Destination, settings: &Settings) -> Result<(), Fa
     if args.group.unlimited && settings.rate == Rate::Max {
         return Err(Failure::usage(
             "--rate max needs receivers that register, and --unlimited has none; set a rate",
+        ));
+    }
+    if args.group.unlimited && settings.wait_for.is_some() {
+        return Err(Failure::usage(
+            "the plan says start_receivers, and with --unlimited nobody registers: leave one of them out",
         ));
     }
     if to.public.port() != to.private.port() {

@@ -42,8 +42,6 @@ impl Protocol for Carousel {
     type Receiver = Receiver;
     type Population = Population;
     type Codec = Codec;
-
-    const NAME: &'static str = "carousel";
 }
 
 const RECEIVERS: u32 = 20;
@@ -113,7 +111,7 @@ fn its_receivers_need_as_many_turns_as_losses_say() {
     let all: Vec<f64> =
         seeds.flat_map(|seed| simulate(world(false, Cut::Whole, seed)).0).map(|at| turn(at).ceil()).collect();
     let mean = all.iter().sum::<f64>() / all.len() as f64;
-    let within = |turns: i32| (1.0 - LOSS.powi(turns)).powi(SEGMENTS as i32);
+    let within = |turns: i32| (1.0 - LOSS.powi(turns)).powf(SEGMENTS.into());
     let expected: f64 = (0..50).map(|turns| 1.0 - within(turns)).sum::<f64>() + LOSS / (1.0 - LOSS);
     assert!((mean - expected).abs() < 0.15, "{mean} turns, expected {expected}");
 }

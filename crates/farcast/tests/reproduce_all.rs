@@ -95,8 +95,8 @@ fn check_agreement(rows: &[Value]) {
         let is = |row: &&Value| row["item"] == item && row["row"].as_str().unwrap().starts_with(case);
         rows.iter().filter(is).collect()
     };
-    // Three cases of MFTP with three numbers, six of TCP with three.
-    assert_eq!(rows.len(), 27);
+    // Four cases of MFTP with three numbers, six of TCP with three.
+    assert_eq!(rows.len(), 30);
     // Nothing is drawn, and one engine is on both sides.
     let alike = |row: &&Value| {
         row["row"].as_str().unwrap().contains("no loss") && row["column"] != "the kernel's TCP"

@@ -160,6 +160,11 @@ fn trace(engine: &impl core::fmt::Debug) -> String {
         let len = text[first..].find('}').expect("counters are in braces");
         text.replace_range(first..=first + len, "");
     }
+    // What the last NAK came to is a report, too, of one that was turned down as of others.
+    if let Some(first) = text.find("asked: Some(Asked {") {
+        let len = text[first..].find('}').expect("it is in braces");
+        text.replace_range(first..=first + len + 1, "asked: None");
+    }
     text
 }
 

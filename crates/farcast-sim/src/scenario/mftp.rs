@@ -5,14 +5,14 @@ mod settings;
 pub mod table;
 
 use farcast_core::Span;
-use farcast_mftp::{ClientId, Codec, Group, Population, Receiver, ReceiverConfig, Sender, SenderConfig};
+use farcast_mftp::{ClientId, Group, Population, Receiver, ReceiverConfig, Sender, SenderConfig};
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
 use super::Scenario;
 use crate::star::{self, StarError, receiver_address};
 
-use settings::Settings;
+use settings::Configs;
 
 pub use farcast_mftp::Mftp;
 
@@ -68,7 +68,7 @@ impl Scenario {
             engines: false,
             time_limit: settings.sender.transfer_limit + Span::from_secs(3600),
             groups: vec![Receivers { receivers, delay: Span::ZERO, losses: None }],
-            transfer: Some(Transfer { settings }),
+            transfer: Some(Transfer { configs: settings }),
             traffic: Vec::new(),
             links,
             default_queues,
@@ -77,19 +77,14 @@ impl Scenario {
 
     /// The sender's settings, if there is a transfer.
     pub fn sender(&self) -> Option<&SenderConfig> {
-        self.transfer.as_ref().map(|transfer| &transfer.settings.sender)
-    }
-
-    /// The transfer's messages as octets, for a trace.
-    pub fn codec(&self) -> Codec {
-        Codec
+        self.transfer.as_ref().map(|transfer| &transfer.configs.sender)
     }
 }
 
 /// The multicast transfer.
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
-    settings: Settings,
+    configs: Configs,
 }
 
 impl Transfer {
@@ -109,27 +104,27 @@ impl Transfer {
             (settings.sender.start.receivers, settings.sender.start.after) = (Some(total), None);
         }
         super::check_marks(top, groups, links)?;
-        Ok(Self { settings })
+        Ok(Self { configs: settings })
     }
 
     /// Whether a population would not do: it knows nothing of parity.
     pub(super) fn needs_engines(&self) -> bool {
-        self.settings.sender.parity_symbols > 0
+        self.configs.sender.parity_symbols > 0
     }
 
     /// Octets of a datagram on the links besides its `wire_len`.
     pub(super) fn overhead(&self) -> u16 {
-        self.settings.overhead
+        self.configs.overhead
     }
 
     /// Whether receivers know of it when it opens.
     pub(super) fn given(&self) -> bool {
-        self.settings.given
+        self.configs.given
     }
 
     /// The engine that sends.
     pub(super) fn sender(&self) -> Result<Sender, StarError> {
-        sender(self.settings.sender.clone())
+        sender(self.configs.sender.clone())
     }
 
     /// So many receivers, whose random waits follow from `seed`.
@@ -139,8 +134,8 @@ impl Transfer {
         seed: u64,
         engines: bool,
     ) -> Result<star::Receivers<Mftp>, StarError> {
-        let receiver = ReceiverConfig { seed, ..self.settings.receiver.clone() };
-        receivers(&self.settings.sender, receiver, count, engines)
+        let receiver = ReceiverConfig { seed, ..self.configs.receiver.clone() };
+        receivers(&self.configs.sender, receiver, count, engines)
     }
 }
 

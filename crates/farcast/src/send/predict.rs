@@ -16,6 +16,7 @@ use super::{Destination, early, product_name};
 use crate::args::SendArgs;
 use crate::output::Output;
 use crate::progress::{Progress, size};
+use crate::simulate::bounds::Room;
 use crate::state::Known;
 use crate::table::{Align, Table};
 use crate::{Exit, Failure, shipped};
@@ -49,8 +50,9 @@ pub(super) fn predict(
     let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;
     let replications = replications(args, &scenario, output)?;
     let took = Took::of(&replications)?;
-    output.event("prediction", took.fields(link, receivers, outgoing.size()));
-    output.result(&took.table(link, receivers, outgoing.manifest().content_len()));
+    let octets = outgoing.manifest().content_len();
+    output.event("prediction", took.fields(link, receivers, octets));
+    output.result(&took.table(link, receivers, octets));
     Ok(if took.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
 }
 
@@ -58,12 +60,15 @@ fn replications(args: &SendArgs, scenario: &Scenario, output: &Output) -> Result
     let total = u64::from(args.protocol.replications);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     let plan = Plan { seed: SEED, how_many: HowMany::Count(total), threads, per_receiver: false };
-    let stop = crate::interrupt::interrupted()?;
+    let room = Room::of(None);
+    room.check(scenario, &plan)?;
+    let (stop, mut full) = (crate::interrupt::interrupted()?, None);
     let (clock, mut progress) = (farcast_net::Clock::start(), Progress::new(output));
     let mut watch = |standing: Standing| {
         let message = format!("{} of {total} replications", standing.done);
         progress.update(output, clock.now(), ("simulating", &message), (standing.done, total), &[]);
-        !stop.load(Ordering::Relaxed)
+        full = room.look().err();
+        full.is_none() && !stop.load(Ordering::Relaxed)
     };
     let replications = replicate(scenario, &plan, &mut watch);
     progress.clear();
@@ -71,6 +76,9 @@ fn replications(args: &SendArgs, scenario: &Scenario, output: &Output) -> Result
         ReplicationError::Star(error) => Failure::usage(error.to_string()),
         ReplicationError::Stats(error) => Failure::usage(error.to_string()),
     })?;
+    if let Some(full) = full {
+        return Err(full);
+    }
     if replications.is_empty() {
         return Err(Failure { sentence: "stopped before anything was predicted".into(), exit: Exit::Failed });
     }
@@ -122,7 +130,7 @@ impl Took {
 
     fn fields(&self, link: &str, receivers: u32, octets: u64) -> Value {
         let mut fields = json!({
-            "link": link, "receivers": receivers, "bytes": octets,
+            "link": link, "receivers": receivers, "size_bytes": octets,
             "replications": self.replications, "unfinished": self.unfinished,
         });
         for Figure { key, measure, range, .. } in &self.figures {
@@ -146,7 +154,7 @@ impl Took {
             let shown = |value: f64| format!("{value:.places$}", places = if *unit == "s" { 2 } else { 0 });
             let number = |value: Option<f64>| value.map_or("-".into(), shown);
             let range = range.map_or("-".into(), |(low, high)| format!("{} to {}", shown(low), shown(high)));
-            let half = measure.ci95_half_width.map_or("-".into(), |half| format!("\u{b1} {half:.2}"));
+            let half = measure.ci95_half_width.map_or("-".into(), |half| format!("\u{b1} {}", shown(half)));
             let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
             table.row([(*what).to_owned(), number(measure.mean) + &unit, half, range]);
         }

@@ -110,7 +110,8 @@ pub(super) fn configuration(
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
-    use farcast_mftp::Group;
+    use farcast_core::Span;
+    use farcast_mftp::{Group, Pace};
     use farcast_scenario::document::Document;
     use farcast_sim::scenario::Scenario;
 
@@ -150,6 +151,31 @@ mod tests {
             assert!(matches!(&closed.group, Group::Closed(listed) if listed.len() == 3));
             assert_eq!(real, closed, "{rate}, listed");
         }
+    }
+
+    #[test]
+    fn the_draft_preset_is_the_draft_alone() {
+        let draft = simulated("preset = \"draft\"\nrate = \"1 Mbit/s\"");
+        let plain = SenderConfig {
+            group: Group::OpenLimited { limit: 1 << 22 },
+            pace: Pace::Rate {
+                rate: "1 Mbit/s".parse().unwrap(),
+                overhead: 28,
+                credit: Span::ZERO,
+                granule: 1,
+            },
+            ask_twice: false,
+            silence: Span::ZERO,
+            transfer_limit: Span::from_secs(30 * 24 * 3600),
+            ..SenderConfig::new(draft.product.clone(), draft.server, draft.private)
+        };
+        assert_eq!(draft, plain);
+    }
+
+    #[test]
+    fn nobody_is_waited_for_where_nobody_registers() {
+        let config = simulated("rate = \"1 Mbit/s\"\ngroup = \"open_unlimited\"\nstart_receivers = 2");
+        assert_eq!((config.start.receivers, config.start.after), (None, Some(Span::from_secs(3))));
     }
 
     #[test]

@@ -7,7 +7,6 @@ use farcast_core::{Span, Time};
 use farcast_sim::replicate::{HowMany, Plan, Standing};
 use farcast_sim::scenario::Scenario;
 
-use crate::args::SimulateArgs;
 use crate::output::Output;
 use crate::{Exit, Failure};
 
@@ -19,15 +18,15 @@ const LONG: Span = Span::from_secs(600);
 const SMALLER: &str = "simulate fewer receivers, fewer at once (--threads 1), or a shorter file";
 
 /// The memory that a simulation may take, in octets.
-pub(super) struct Room {
+pub(crate) struct Room {
     most: u64,
     whose: &'static str,
 }
 
 impl Room {
     /// What was given, or what there is; no bound where the system does not say.
-    pub(super) fn of(args: &SimulateArgs) -> Self {
-        if let Some(Bytes(most)) = args.memory {
+    pub(crate) fn of(memory: Option<Bytes>) -> Self {
+        if let Some(Bytes(most)) = memory {
             return Self { most, whose: "--memory allows" };
         }
         let most = available().map_or(u64::MAX, |octets| octets / 10 * 9);
@@ -35,7 +34,7 @@ impl Room {
     }
 
     /// Refuses what cannot fit.
-    pub(super) fn check(&self, scenario: &Scenario, plan: &Plan) -> Result<(), Failure> {
+    pub(crate) fn check(&self, scenario: &Scenario, plan: &Plan) -> Result<(), Failure> {
         let (HowMany::Count(replications) | HowMany::Until(_, replications)) = plan.how_many;
         let at_once = replications.min(plan.threads as u64).max(1);
         let needed = scenario.memory().saturating_mul(at_once);
@@ -48,7 +47,7 @@ impl Room {
     }
 
     /// Ends what has passed it.
-    pub(super) fn look(&self) -> Result<(), Failure> {
+    pub(crate) fn look(&self) -> Result<(), Failure> {
         match resident() {
             Some(octets) if octets > self.most => {
                 Err(self.refusal(&format!("the simulation has taken {} of memory", shown(octets))))

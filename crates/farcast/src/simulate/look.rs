@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use farcast_core::Time;
 use farcast_delivery::{NakFate, Protocol, SenderEngine};
+use farcast_mftp::Codec;
 use farcast_report::timeline::{self, Fate, Timeline};
 use farcast_sim::history::{History, HistoryConfig, Lane, Point, Record, Wait, WaitFor, total};
 use farcast_sim::outcome::Replication;
@@ -74,7 +75,7 @@ fn trace(args: &SimulateArgs, scenario: &Scenario, path: &Path, pulse: &Pulse) -
     let writer = BufWriter::with_capacity(1 << 20, file.reopen()?);
     let world = scenario.star(args.seed, args.replication).map_err(super::bad_file)?;
     let routes = world.sender.as_ref().map(SenderEngine::routes);
-    let mut trace = Trace::new(writer, routes, scenario.codec(), &config).map_err(super::bad_file)?;
+    let mut trace = Trace::new(writer, routes, Codec, &config).map_err(super::bad_file)?;
     watch(args, world, &mut trace, pulse)?;
     let packets = trace.packets();
     trace.finish().and_then(|mut writer| writer.flush()).map_err(|error| cannot_write(path, &error))?;

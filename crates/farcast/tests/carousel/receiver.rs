@@ -58,17 +58,21 @@ impl Receiver {
                 self.events.push_back(Asks::Open(offer));
                 Ok(())
             }
-            Message::Data { run, .. } => self.data(from.source, run),
+            Message::Data { run, last, .. } => self.data(from.source, run, last),
         }
     }
 
-    fn data(&mut self, source: SocketAddr, run: Run) -> Result<(), Reject> {
+    fn data(&mut self, source: SocketAddr, run: Run, last: u16) -> Result<(), Reject> {
         let (Some(offer), Some(have)) = (&self.offer, &mut self.have) else { return Err(Reject::Unexpected) };
         if offer.sender != source {
             return Err(Reject::OtherSession);
         }
-        if run.end() > have.len() {
+        if run.end() > have.len() || offer.geometry.payload_len(run.last()) != last {
             return Err(Reject::OutOfRange);
+        }
+        if have.count_in(run) == run.count() {
+            self.received.duplicates += u64::from(run.count());
+            return Err(Reject::Duplicate);
         }
         let gaps: Vec<Run> = have.gaps_in(run).collect();
         for segments in gaps {
@@ -124,7 +128,7 @@ impl ReceiverEngine for Receiver {
     fn request(event: &Asks) -> Option<Request<'_>> {
         Some(match *event {
             Asks::Open(ref offer) => Request::Open(offer),
-            Asks::Store { segments, offset } => Request::Store { object: 0, segments, offset },
+            Asks::Store { segments, offset } => Request::Store { segments, offset },
             Asks::Verify => Request::Verify,
             Asks::Ended(outcome) => Request::Ended(outcome),
         })
@@ -144,12 +148,12 @@ impl ReceiverEngine for Receiver {
             (Answer::Lost(run), Some(have)) => {
                 have.remove_run(run);
             }
-            (Answer::Verified, Some(_)) => {
+            (Answer::Verified, Some(have)) if have.is_full() => {
                 self.done = self.offer.as_ref().and_then(|offer| offer.id);
                 self.end(Outcome::Complete(now));
             }
             (Answer::Declined(_) | Answer::Failed(..), _) if self.offer.is_some() => {
-                self.end(Outcome::Failed)
+                self.end(Outcome::Failed);
             }
             _ => {}
         }

@@ -6,9 +6,7 @@ use std::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, Transmit};
 use farcast_core::{BitRate, Run, Span, Time};
-use farcast_delivery::{
-    Cause, Delivery as _, Geometry, Milestone, Phase, RoundProgress, Routes, SenderEngine,
-};
+use farcast_delivery::{Cause, Geometry, Milestone, Phase, RoundProgress, Routes, SenderEngine};
 
 use super::wire::Message;
 
@@ -101,7 +99,6 @@ impl Engine for Sender {
         self.next_at += spacing * u64::from(run.count());
         *self.sent.last_mut()? += u64::from(run.count());
         let message = Message::Data { turn, run, len, last };
-        assert!(message.content().is_some());
         Some(Transmit::new(message, self.group).spaced(spacing))
     }
 

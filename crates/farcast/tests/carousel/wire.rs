@@ -55,7 +55,7 @@ impl Delivery for Message {
     fn content(&self) -> Content {
         match *self {
             Self::Announcement { .. } => Content::None,
-            Self::Data { run, .. } => Content::Source { object: 0, block: 0, segments: run },
+            Self::Data { run, .. } => Content::Source { block: 0, segments: run },
         }
     }
 
@@ -82,10 +82,11 @@ impl Delivery for Message {
             return false;
         };
         let follows = turn == same && run.end() == next.first() && len == last && end <= len;
-        if let Some(joined) = Run::new(run.first(), run.count() + next.count()).filter(|_| follows) {
+        let joined = Run::new(run.first(), run.count() + next.count()).filter(|_| follows);
+        if let Some(joined) = joined {
             (*run, *last) = (joined, *end);
         }
-        follows
+        joined.is_some()
     }
 
     fn is_for_one(&self) -> bool {

@@ -18,11 +18,11 @@ const MESSAGE: u64 = 192;
 impl Transfer {
     /// About how much memory its two sides take at their peak, in octets.
     pub(in crate::scenario) fn memory(&self, groups: &[Receivers], links: &Links, engines: bool) -> u64 {
-        let sender = &self.settings.sender;
+        let sender = &self.configs.sender;
         let segments = sender.product.size.div_ceil(u64::from(sender.dtu_size).max(1)).max(1);
         let block = u64::from(sender.block_size).clamp(1, segments);
         let blocks = segments.div_ceil(block);
-        let naks = blocks.min(self.settings.receiver.naks_per_request.into());
+        let naks = blocks.min(self.configs.receiver.naks_per_request.into());
         let alone = links.back.constant_delay().is_some();
         let merged = alone && sender.group == Group::OpenUnlimited;
         // Answers that leave one by one need not wait for each other. In a chain of stages they do, and those to each

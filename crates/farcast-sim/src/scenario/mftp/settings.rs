@@ -8,15 +8,14 @@ use farcast_link::bgan::Packing;
 use farcast_mftp::settings::{Audience, Way};
 use farcast_mftp::{Group, Invited, Product, ReceiverConfig, Sender, SenderConfig};
 
-use super::table as protocol;
-use super::table::interval;
+use super::table::{self as keys, interval};
 use super::{NOBODY, receiver_id};
 use farcast_scenario::links::LinkSpec;
 use farcast_scenario::{DocumentError, Reader};
 
 /// What the engines of a scenario are set to.
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
+pub(super) struct Configs {
     pub(super) sender: SenderConfig,
     pub(super) receiver: ReceiverConfig,
     pub(super) overhead: u16,
@@ -31,7 +30,7 @@ enum Model {
 }
 
 /// Reads `[protocol]`.
-pub(super) fn read(top: &mut Reader<'_>, forward: &LinkSpec) -> Result<Settings, DocumentError> {
+pub(super) fn read(top: &mut Reader<'_>, forward: &LinkSpec) -> Result<Configs, DocumentError> {
     let mut table = top.table("protocol")?;
     table.choice_or("name", &[("mftp", ())], ())?;
     let (server, group) = addresses();
@@ -39,10 +38,10 @@ pub(super) fn read(top: &mut Reader<'_>, forward: &LinkSpec) -> Result<Settings,
     let product = Product { id: [1; 32], size, name: "file".into() };
     let way = way(&mut table, forward)?;
     let (audience, given) = audience(&mut table)?;
-    let rate = protocol::rate(&mut table, None)?;
-    let settings = protocol::read(&mut table, rate, given)?;
+    let rate = keys::rate(&mut table, None)?;
+    let settings = keys::read(&mut table, rate, given)?;
     let config = settings.sender(product, (server, group, group), &audience, way);
-    protocol::show(&mut table, &config)?;
+    keys::show(&mut table, &config)?;
     let mut receiver = ReceiverConfig::new(NOBODY, group.port());
     receiver.keep_early_data = table.flag_or("keep_early_data", receiver.keep_early_data)?;
     receiver.naks_per_request =
@@ -54,7 +53,7 @@ pub(super) fn read(top: &mut Reader<'_>, forward: &LinkSpec) -> Result<Settings,
         return Err(table.refuse("file", error.to_string(), "settings that a transfer can have"));
     }
     table.finish()?;
-    Ok(Settings { sender: config, receiver, overhead: way.headers, given })
+    Ok(Configs { sender: config, receiver, overhead: way.headers, given })
 }
 
 /// Where the sender is, and the group.
@@ -64,7 +63,7 @@ fn addresses() -> (SocketAddr, SocketAddr) {
 
 /// A transfer as `sender` makes it, to so many receivers, with addresses and identities of the simulator. It believes what
 /// receivers say: nobody lies there.
-pub(super) fn of_sender(mut sender: SenderConfig, receivers: u32) -> Settings {
+pub(super) fn of_sender(mut sender: SenderConfig, receivers: u32) -> Configs {
     let (server, group) = addresses();
     // Of IPv6 the headers count, as the rate has them.
     let overhead = if sender.private.is_ipv6() { 48 } else { 28 };
@@ -75,7 +74,7 @@ pub(super) fn of_sender(mut sender: SenderConfig, receivers: u32) -> Settings {
         *listed = (0..receivers).map(invited).collect();
     }
     let receiver = ReceiverConfig::new(NOBODY, group.port());
-    Settings { sender, receiver, overhead, given: false }
+    Configs { sender, receiver, overhead, given: false }
 }
 
 /// What packets take on the way besides the message.

@@ -33,9 +33,10 @@ pub fn read(table: &mut Reader<'_>, rate: Rate, given: bool) -> Result<Settings,
     let draft = table.choice_or("preset", &[("farcast", false), ("draft", true)], false)?;
     let base = if draft { Settings::draft(rate) } else { Settings::new(rate) };
     let mut settings = base.clone();
-    settings.dtu_size =
-        table.optional_bytes("dtu_size")?.map(|Bytes(size)| u32::try_from(size).unwrap_or(u32::MAX));
-    settings.block_size = table.optional_integer("block_size", 1..=1 << 30)?;
+    let dtu_size = table.optional_bytes("dtu_size")?;
+    let dtu_size = dtu_size.map(|Bytes(size)| u32::try_from(size).unwrap_or(u32::MAX));
+    settings.dtu_size = dtu_size.or(base.dtu_size);
+    settings.block_size = table.optional_integer("block_size", 1..=1 << 30)?.or(base.block_size);
     let parity = match base.parity {
         Parity::Auto => None,
         Parity::Symbols(symbols) => Some(symbols),
@@ -54,7 +55,7 @@ pub fn read(table: &mut Reader<'_>, rate: Rate, given: bool) -> Result<Settings,
     settings.time_limit = table.span_or("transfer_limit", base.time_limit)?;
     let soon = if given { Some(Span::ZERO) } else { base.start_after };
     settings.start_after = table.optional_span("start_after")?.or(soon);
-    settings.wait_for = table.optional_integer("start_receivers", 1..=1 << 22)?;
+    settings.wait_for = table.optional_integer("start_receivers", 1..=1 << 22)?.or(base.wait_for);
     settings.announce_time = table.span_or("announce_limit", base.announce_time)?;
     settings.late_entry = table.flag_or("late_entry", base.late_entry && !given)?;
     settings.fine = fine(table, base.fine)?;

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use farcast_core::Time;
 use farcast_core::stage::Frame;
 use farcast_delivery::SenderEngine;
-use farcast_mftp::Message;
+use farcast_mftp::{Codec, Message};
 use farcast_sim::scenario::mftp::Mftp;
 use farcast_sim::star::{FlowPacket, Observer, Star};
 use farcast_sim::trace::{Trace, TraceConfig};
@@ -99,7 +99,7 @@ fn traced(payload_octets: u32) -> (Vec<u8>, Vec<String>, (u64, u64)) {
     let config = TraceConfig { payload_octets, ..TraceConfig::default() };
     let world = scenario.star(1, 0).unwrap();
     let routes = world.sender.as_ref().map(SenderEngine::routes);
-    let mut trace = Trace::new(Vec::new(), routes, scenario.codec(), &config).unwrap();
+    let mut trace = Trace::new(Vec::new(), routes, Codec, &config).unwrap();
     let mut witness = Witness { trace: &mut trace, lines: Vec::new(), up: (0, 0) };
     let mut star = Star::new(world, Some(&mut witness)).unwrap();
     star.run();
