@@ -119,7 +119,7 @@ fn plan(args: &SimulateArgs) -> Plan {
 }
 
 /// Runs them, with progress, until done or interrupted: what there is then is summed up.
-fn replications(
+pub(crate) fn replications(
     scenario: &Scenario,
     plan: &Plan,
     room: &Room,

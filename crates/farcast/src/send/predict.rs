@@ -1,12 +1,11 @@
 //! What a command would take over a link, without sending anything.
 
 use std::fmt::Write as _;
-use std::sync::atomic::Ordering;
 
 use farcast_files::Outgoing;
 use farcast_mftp::{Product, SenderConfig, Settings};
 use farcast_sim::outcome::{Measure, Replication};
-use farcast_sim::replicate::{HowMany, Plan, ReplicationError, Standing, run as replicate};
+use farcast_sim::replicate::{HowMany, Plan};
 use farcast_sim::scenario::Scenario;
 use farcast_stats::quantile;
 use serde_json::{Value, json};
@@ -15,11 +14,11 @@ use super::settings::configuration;
 use super::{Destination, early, product_name};
 use crate::args::SendArgs;
 use crate::output::Output;
-use crate::progress::{Progress, size};
+use crate::progress::size;
 use crate::simulate::bounds::Room;
 use crate::state::Known;
 use crate::table::{Align, Table};
-use crate::{Exit, Failure, shipped};
+use crate::{Exit, Failure, shipped, simulate};
 
 /// The seed of all predictions: the same command predicts the same.
 const SEED: u64 = 1;
@@ -62,27 +61,8 @@ fn replications(args: &SendArgs, scenario: &Scenario, output: &Output) -> Result
     let plan = Plan { seed: SEED, how_many: HowMany::Count(total), threads, per_receiver: false };
     let room = Room::of(None);
     room.check(scenario, &plan)?;
-    let (stop, mut full) = (crate::interrupt::interrupted()?, None);
-    let (clock, mut progress) = (farcast_net::Clock::start(), Progress::new(output));
-    let mut watch = |standing: Standing| {
-        let message = format!("{} of {total} replications", standing.done);
-        progress.update(output, clock.now(), ("simulating", &message), (standing.done, total), &[]);
-        full = room.look().err();
-        full.is_none() && !stop.load(Ordering::Relaxed)
-    };
-    let replications = replicate(scenario, &plan, &mut watch);
-    progress.clear();
-    let replications = replications.map_err(|error| match error {
-        ReplicationError::Star(error) => Failure::usage(error.to_string()),
-        ReplicationError::Stats(error) => Failure::usage(error.to_string()),
-    })?;
-    if let Some(full) = full {
-        return Err(full);
-    }
-    if replications.is_empty() {
-        return Err(Failure { sentence: "stopped before anything was predicted".into(), exit: Exit::Failed });
-    }
-    Ok(replications)
+    let interrupted = crate::interrupt::interrupted()?;
+    simulate::replications(scenario, &plan, &room, &interrupted, output)
 }
 
 /// One figure over all replications.
@@ -151,7 +131,7 @@ impl Took {
             right("95 % of transfers"),
         ]);
         for Figure { what, unit, measure, range, .. } in &self.figures {
-            let shown = |value: f64| format!("{value:.places$}", places = if *unit == "s" { 2 } else { 0 });
+            let shown = |value: f64| format!("{value:.places$}", places = if *unit == "B" { 0 } else { 2 });
             let number = |value: Option<f64>| value.map_or("-".into(), shown);
             let range = range.map_or("-".into(), |(low, high)| format!("{} to {}", shown(low), shown(high)));
             let half = measure.ci95_half_width.map_or("-".into(), |half| format!("\u{b1} {}", shown(half)));
