@@ -33,7 +33,8 @@ impl<E> EventQueue<E> {
     /// # Panics
     /// If more than 2^32 - 1 events wait.
     pub fn push(&mut self, at: Time, event: E) {
-        self.push_in_place(at, self.pushed, event);
+        let place = self.take_place();
+        self.push_in(at, place, event);
     }
 
     /// Adds what happens at `at`, behind everything of that instant that is not late.
@@ -41,10 +42,22 @@ impl<E> EventQueue<E> {
     /// # Panics
     /// As [`push`](Self::push).
     pub fn push_late(&mut self, at: Time, event: E) {
-        self.push_in_place(at, LATE | self.pushed, event);
+        let place = LATE | self.take_place();
+        self.push_in(at, place, event);
     }
 
-    fn push_in_place(&mut self, at: Time, place: u64, event: E) {
+    /// Takes a place among the events of an instant, as pushing takes one, for an event that is pushed [later](Self::push_in):
+    /// a timer that moves on with each message keeps one event in the queue and takes a place each time.
+    pub fn take_place(&mut self) -> u64 {
+        self.pushed += 1;
+        self.pushed - 1
+    }
+
+    /// Adds what happens at `at`, in a place that was [taken](Self::take_place) before.
+    ///
+    /// # Panics
+    /// As [`push`](Self::push).
+    pub fn push_in(&mut self, at: Time, place: u64, event: E) {
         let slot = if let Some(slot) = self.free.pop() {
             self.events[slot as usize] = Some(event);
             slot
@@ -53,7 +66,6 @@ impl<E> EventQueue<E> {
             u32::try_from(self.events.len() - 1).expect("fewer than 2^32 events wait")
         };
         self.heap.push(Reverse((at, place, slot)));
-        self.pushed += 1;
     }
 
     /// Adds what happens at `at`, unless that is never.
@@ -90,7 +102,7 @@ impl<E> EventQueue<E> {
         self.heap.is_empty()
     }
 
-    /// How many were ever pushed.
+    /// How many places were ever taken, by pushing or ahead of it.
     pub fn pushed(&self) -> u64 {
         self.pushed
     }
@@ -137,6 +149,17 @@ mod tests {
         let popped: Vec<_> = core::iter::from_fn(|| queue.pop()).collect();
         assert_eq!(popped, expected);
         assert_eq!(queue.iter().count(), 0);
+    }
+
+    #[test]
+    fn a_place_that_was_taken_ahead_keeps_its_order() {
+        let mut queue = EventQueue::default();
+        let at = Time::from_nanos(5);
+        queue.push(at, "first");
+        let place = queue.take_place();
+        queue.push(at, "third");
+        queue.push_in(at, place, "second");
+        assert!(core::iter::from_fn(|| queue.pop()).map(|(_, event)| event).eq(["first", "second", "third"]));
     }
 
     #[test]

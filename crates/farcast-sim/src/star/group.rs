@@ -16,7 +16,11 @@ use super::{Addressed, Party};
 pub struct Station<P: Protocol> {
     /// The engine.
     pub engine: P::Receiver,
+    /// When the event that wakes it happens: at `due_at` or before.
     pub(super) wake: Time,
+    /// When its engine wants to be woken, and the place that this has among the events of that instant.
+    pub(super) due_at: Time,
+    pub(super) place: u64,
     /// When it had everything.
     pub completed: Time,
 }
@@ -239,7 +243,7 @@ impl Losses for Others {
 
 impl<P: Protocol> Station<P> {
     pub(super) fn new(engine: P::Receiver) -> Self {
-        Self { engine, wake: Time::NEVER, completed: Time::NEVER }
+        Self { engine, wake: Time::NEVER, due_at: Time::NEVER, place: 0, completed: Time::NEVER }
     }
 
     /// When its engine wants to be woken.

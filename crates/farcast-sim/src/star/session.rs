@@ -208,9 +208,14 @@ impl<P: Protocol> Star<'_, P> {
                 for station in touched.drain(..) {
                     let one = &mut stations[station as usize];
                     let due = one.due();
-                    if due != one.wake {
-                        one.wake = due;
-                        self.queue.push_unless_never(due, Event::GroupWake { group: number, station });
+                    // What moves later with each message, as patience does, is looked at again when it is woken: one event
+                    // waits for a station, not one for each message. Its place is that of the last move.
+                    if due != one.due_at {
+                        (one.due_at, one.place) = (due, self.queue.take_place());
+                        if due < one.wake {
+                            one.wake = due;
+                            self.queue.push_in(due, one.place, Event::GroupWake { group: number, station });
+                        }
                     }
                 }
             }
@@ -226,6 +231,21 @@ impl<P: Protocol> Star<'_, P> {
             return;
         }
         *wake = Time::NEVER;
+        if let Kind::Engines(stations) = &mut self.groups[group].kind {
+            let one = &mut stations[station as usize];
+            if one.due_at > self.now {
+                one.wake = one.due_at;
+                if one.wake != Time::NEVER {
+                    self.queue.push_in(
+                        one.wake,
+                        one.place,
+                        Event::GroupWake { group: group as u32, station },
+                    );
+                }
+                return;
+            }
+            one.due_at = Time::NEVER;
+        }
         let mut feedback = Vec::new();
         self.groups[group].wake(self.now, station, &mut feedback);
         self.say(group, &mut feedback);
