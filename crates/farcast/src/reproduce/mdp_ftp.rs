@@ -4,6 +4,7 @@
 //! Each replication is one session with one file, for the report speaks of single-attempt trials. What it leaves open is
 //! fixed once for all settings; only the file, the errors of the vector and the frame change.
 
+use farcast_lab::shipped;
 use farcast_sim::outcome::{FlowCounts, Measure, Replication};
 use farcast_sim::scenario::Scenario;
 use farcast_stats::Summary;
@@ -12,7 +13,7 @@ use super::Paper;
 use super::row::{Judged, Row, Rule, Verdict};
 use super::rules;
 use super::runner::Runner;
-use crate::{Exit, Failure, shipped};
+use crate::{Exit, Failure};
 
 pub(super) const PAPER: Paper = Paper {
     name: "mdp-ftp",
@@ -154,7 +155,7 @@ struct Transfer {
 impl<'a> Cell<'a> {
     /// As `farcast simulate sgls --set traffic.files.files=.. --set link.stages.serial.forward.vector_errors=..`.
     fn simulate(runner: &Runner<'_>, file: &'a File, channel: &'a Channel) -> Result<Self, Failure> {
-        let mut document = shipped::document_of("sgls")?;
+        let mut document = shipped::document("sgls")?;
         for setting in settings(file, channel) {
             document.set(&setting)?;
         }

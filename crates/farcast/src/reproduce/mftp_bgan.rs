@@ -4,6 +4,7 @@
 //! Every share in its text is a multiple of one fourteenth, so its runs per point are 14 and not the 100 that the text
 //! says. All 15 settings have the parameters of the shipped scenario; only receivers, loss and n change.
 
+use farcast_lab::shipped;
 use farcast_mftp::Sender;
 use farcast_sim::scenario::Scenario;
 use farcast_stats::Summary;
@@ -12,7 +13,7 @@ use super::Paper;
 use super::row::{Judged, Row};
 use super::rules::{self, Compared, End};
 use super::runner::Runner;
-use crate::{Exit, Failure, shipped};
+use crate::{Exit, Failure};
 
 pub(super) const PAPER: Paper = Paper {
     name: "mftp-bgan",
@@ -135,7 +136,7 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, Failure> {
 
 /// As `farcast simulate mftp-bgan --set receivers=.. --set link.forward.per=.. --set protocol.srt.n=..`.
 fn simulate(runner: &Runner<'_>, case: &Case, n: u32, shares: Shares) -> Result<Cell, Failure> {
-    let mut document = shipped::document_of(PAPER.name)?;
+    let mut document = shipped::document(PAPER.name)?;
     for setting in [
         format!("receivers={}", case.receivers),
         format!("link.forward.per={}", case.per),

@@ -1,6 +1,7 @@
 //! Goodput of TCP as ns-2, ns-3 and the Linux kernel measured it over one link, beside that of farcast's TCP.
 
 use farcast_core::Span;
+use farcast_lab::shipped;
 use farcast_model::{Path, pftk};
 use farcast_sim::outcome::{FlowCounts, Replication};
 use farcast_sim::scenario::Scenario;
@@ -10,7 +11,7 @@ use super::Paper;
 use super::row::{Judged, Row, Rule, Verdict};
 use super::rules;
 use super::runner::Runner;
-use crate::{Exit, Failure, shipped};
+use crate::{Exit, Failure};
 
 pub(super) const PAPER: Paper = Paper {
     name: "tcp-reference",
@@ -191,7 +192,7 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, Failure> {
 
 /// Goodput in bit/s and segments sent again, of each replication.
 fn simulate(runner: &Runner<'_>, cell: &Cell<'_>) -> Result<Vec<(f64, f64)>, Failure> {
-    let mut document = shipped::document_of("tcp-geo")?;
+    let mut document = shipped::document("tcp-geo")?;
     for setting in cell.settings() {
         document.set(&setting)?;
     }

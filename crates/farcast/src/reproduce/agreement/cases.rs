@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use farcast_core::random::RandomStream;
 use farcast_files::Outgoing;
+use farcast_lab::shipped;
 use farcast_scenario::{Document, Links};
 use farcast_sim::scenario::Scenario;
 use farcast_tcp::{Algorithm, Config};
 
-use crate::{Failure, shipped};
+use crate::Failure;
 
 /// A satellite for files to many: 2 Mbit/s, and a thin way back. Nothing is dropped.
 const GEO: &str = r#"
@@ -217,7 +218,7 @@ impl Setting {
     pub(super) fn new(case: &'static Case, place: &Path) -> Result<Self, Failure> {
         let mut document = match case.link {
             Link::Text(text) => Document::parse("link", text)?,
-            Link::Shipped(name) => shipped::document_of(name)?,
+            Link::Shipped(name) => shipped::document(name)?,
         };
         for setting in case.settings {
             document.set(setting)?;

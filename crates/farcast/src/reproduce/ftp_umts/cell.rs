@@ -2,13 +2,14 @@
 
 use std::cmp::Ordering;
 
+use farcast_lab::shipped;
 use farcast_sim::outcome::{FlowCounts, Measure, Replication};
 use farcast_sim::scenario::Scenario;
 use farcast_stats::{StatsError, Summary};
 
 use super::super::runner::Runner;
 use super::{Line, PAPER, Reading};
-use crate::{Exit, Failure, shipped};
+use crate::{Exit, Failure};
 
 /// Two settings differ if the mean of their paired differences is more than so many half widths of its 95 % interval
 /// from 0: about three standard errors, for there are hundreds of comparisons.
@@ -55,7 +56,7 @@ impl Cell {
         line: Line,
         max_dat: u32,
     ) -> Result<Self, Failure> {
-        let mut document = shipped::document_of("umts")?;
+        let mut document = shipped::document("umts")?;
         for setting in settings(reading, line, max_dat) {
             document.set(&setting)?;
         }

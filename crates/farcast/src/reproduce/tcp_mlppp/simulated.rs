@@ -1,12 +1,13 @@
 //! TCP over the emulated bundle: the shipped scenarios with a setting's links, file, window, drops and losses.
 
+use farcast_lab::shipped;
 use farcast_sim::outcome::{FlowCounts, Replication};
 use farcast_sim::scenario::Scenario;
 use farcast_stats::{StatsError, Summary, quantile};
 
 use super::{KILOBYTE, MEGABYTE, PAPER};
 use crate::reproduce::runner::Runner;
-use crate::{Exit, Failure, shipped};
+use crate::{Exit, Failure};
 
 /// One transfer.
 #[derive(Clone, Copy)]
@@ -73,7 +74,7 @@ fn simulate(
     scenario: &str,
     settings: &[String],
 ) -> Result<Vec<Transfer>, Failure> {
-    let mut document = shipped::document_of(scenario)?;
+    let mut document = shipped::document(scenario)?;
     for setting in settings {
         document.set(setting)?;
     }

@@ -1,32 +1,39 @@
-//! A link alone, and what is sent over it.
+//! What is sent over a link that is described alone.
 
 use std::fmt::Write as _;
 
-use farcast_scenario::document::Document;
+use farcast_scenario::document::{Document, DocumentError};
 use farcast_scenario::links::Links;
 
-use crate::Failure;
+/// Why flows cannot be added.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrafficError {
+    /// The document is a scenario.
+    #[error("flows are for links alone: this scenario says itself what is sent")]
+    Scenario,
+    /// The document is a link, and there are no flows.
+    #[error("this is a link, and nothing is sent over it")]
+    Nothing,
+    /// What was said of a flow is none.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+}
 
-/// Adds the flows of `--traffic` to a document that is a link alone.
-pub(super) fn send_over(document: &mut Document, traffic: &[String]) -> Result<(), Failure> {
-    match (Links::are_all_of(document), traffic.is_empty()) {
+/// Makes a scenario of a document that is a link alone, by adding `flows`, each a protocol and its keys as in
+/// `tcp, size = 10 MB`. A scenario without `flows` is left as it is.
+///
+/// # Errors
+/// Flows for a scenario, a link without any, or a flow that is none.
+pub fn send_over(document: &mut Document, flows: &[String]) -> Result<(), TrafficError> {
+    match (Links::are_all_of(document), flows.is_empty()) {
         (false, true) => return Ok(()),
-        (false, false) => {
-            return Err(Failure::usage(
-                "--traffic is for links alone: this scenario says itself what is sent; set its keys with --set",
-            ));
-        }
-        (true, true) => {
-            return Err(Failure::usage(
-                "this is a link, and nothing is sent over it: say what with --traffic, as in --traffic \"tcp, size = 10 MB\"",
-            ));
-        }
+        (false, false) => return Err(TrafficError::Scenario),
+        (true, true) => return Err(TrafficError::Nothing),
         (true, false) => {}
     }
-    let flows: Vec<String> = (1..).zip(traffic).map(|(number, flow)| table(number, flow)).collect();
-    document
-        .set(&format!("traffic=[{}]", flows.join(", ")))
-        .map_err(|error| Failure::usage(error.to_string()))
+    let flows: Vec<String> = (1..).zip(flows).map(|(number, flow)| table(number, flow)).collect();
+    Ok(document.set(&format!("traffic=[{}]", flows.join(", ")))?)
 }
 
 /// A flow as an inline table of TOML. What is no TOML value is text, as with --set.
