@@ -17,9 +17,10 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use farcast_emu::supervise::{self, Exit};
+use farcast_lab::shipped;
 
 use crate::args::EmulateArgs;
-use crate::{Failure, output, shipped, stdio};
+use crate::{Failure, output, stdio};
 
 /// The exit code of farcast's own failures: 0 to 124 are those of the near program, as far as it has such.
 pub(crate) const OWN_FAILURE: u8 = 125;
@@ -42,8 +43,8 @@ pub(crate) fn run(args: &EmulateArgs) -> ExitCode {
 fn outside(args: &EmulateArgs) -> Result<u8, Failure> {
     if args.list {
         let out = output::Output::for_people();
-        for (name, what) in shipped::links() {
-            out.result(&format!("{name:<14}  {what}"));
+        for link in shipped::links() {
+            out.result(&format!("{:<14}  {}", link.name(), link.title()));
         }
         return Ok(0);
     }

@@ -18,7 +18,6 @@ mod progress;
 mod receive;
 mod reproduce;
 mod send;
-mod shipped;
 mod simulate;
 mod state;
 mod stdio;
@@ -102,6 +101,11 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn usage(sentence: impl Into<String>) -> Self {
         Self { sentence: sentence.into(), exit: Exit::Usage }
+    }
+
+    /// What the caller asked for, or a file of the caller's, is wrong as the error says.
+    pub(crate) fn wrong(error: impl std::error::Error) -> Self {
+        Self::usage(error.to_string())
     }
 
     /// Settings that contradict each other are wrong usage; the rest is the network's or the machine's.

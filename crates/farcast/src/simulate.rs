@@ -1,16 +1,17 @@
 //! `farcast simulate`: predict a transfer.
 
-pub(crate) mod bounds;
 mod look;
-mod over;
 mod show;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::Time;
+use farcast_lab::replications::{self, Limit, Memory, MemoryError, RunError};
+use farcast_lab::traffic::{TrafficError, send_over};
+use farcast_lab::{Progress as Standing, shipped};
 use farcast_scenario::document::{Document, Origin};
 use farcast_sim::outcome::{Replication, Together};
-use farcast_sim::replicate::{HowMany, Plan, ReplicationError, Standing, run as replicate};
+use farcast_sim::replicate::{HowMany, Plan};
 use farcast_sim::scenario::Scenario;
 use farcast_stats::Precision;
 use serde::Serialize;
@@ -19,9 +20,7 @@ use crate::args::SimulateArgs;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::table::{Align, Table};
-use crate::{Exit, Failure, shipped};
-
-use bounds::{Patience, Room};
+use crate::{Exit, Failure};
 
 /// Replications where nobody says how many.
 const REPLICATIONS: u64 = 20;
@@ -47,20 +46,20 @@ struct DefaultQueue<'a> {
 pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
     let output = Output::of(args.json, args.quiet);
     let Some(name) = args.scenario.as_ref().filter(|_| !args.list) else {
-        for (name, what) in shipped::scenarios() {
-            output.result(&format!("{name:<14}  {what}"));
+        for scenario in shipped::scenarios() {
+            output.result(&format!("{:<14}  {}", scenario.name(), scenario.title()));
         }
         output.result("\nLinks, for emulate and with --traffic:");
-        for (name, what) in shipped::links() {
-            output.result(&format!("{name:<14}  {what}"));
+        for link in shipped::links() {
+            output.result(&format!("{:<14}  {}", link.name(), link.title()));
         }
         return Ok(Exit::Done);
     };
-    let mut document = shipped::document(name)?;
+    let mut document = shipped::open(name).map_err(Failure::wrong)?;
     for assignment in &args.set {
         document.set(assignment).map_err(bad_file)?;
     }
-    over::send_over(&mut document, &args.traffic)?;
+    send_over(&mut document, &args.traffic).map_err(no_traffic)?;
     let scenario = Scenario::read(&document).map_err(bad_file)?;
     if args.show {
         output.result(&shown(&document, &scenario));
@@ -75,11 +74,11 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
         output.line("each receiver is an engine: a population knows nothing of parity (protocol.parity = 0 turns it off)");
     }
     let plan = plan(args);
-    let room = Room::of(args.memory);
-    room.check(&scenario, &plan)?;
+    let memory = args.memory.map_or_else(Memory::of_machine, Memory::at_most);
+    memory.check(&scenario, &plan).map_err(too_large)?;
     let interrupted = crate::interrupt::interrupted()?;
     look::look(args, &scenario, &interrupted, &output)?;
-    let replications = replications(&scenario, &plan, &room, &interrupted, &output)?;
+    let replications = replications(&scenario, &plan, &memory, &interrupted, &output)?;
     let summary = Together::of(&replications)?;
     if args.json {
         output.object(&Result_ {
@@ -122,39 +121,61 @@ fn plan(args: &SimulateArgs) -> Plan {
 pub(crate) fn replications(
     scenario: &Scenario,
     plan: &Plan,
-    room: &Room,
+    memory: &Memory,
     interrupted: &AtomicBool,
     output: &Output,
 ) -> Result<Vec<Replication>, Failure> {
-    let mut patience = Patience::new(scenario, plan);
     let mut progress = Progress::new(output);
-    let mut full = None;
-    let total = match plan.how_many {
-        HowMany::Count(n) | HowMany::Until(_, n) => n,
+    let mut tell = |standing| match standing {
+        Standing::Replications { elapsed, done, total } => {
+            let message = format!("{done} replications");
+            progress.update(output, Time::ZERO + elapsed, ("simulating", &message), (done, total), &[]);
+        }
+        Standing::Long { left, at_worst } => {
+            let most = if at_worst { ", if replications go on to their time limit" } else { "" };
+            output.line(&format!(
+                "this takes about {left} more{most}; Ctrl-C ends it with the replications that are done by then"
+            ));
+        }
+        _ => {}
     };
-    let mut watch = |standing: Standing| {
-        let (now, n) = (Time::ZERO + patience.elapsed(), standing.done);
-        progress.update(output, now, ("simulating", &format!("{n} replications")), (n, total), &[]);
-        patience.look(standing, output);
-        full = room.look().err();
-        full.is_none() && !interrupted.load(Ordering::Relaxed)
-    };
-    let replications = replicate(scenario, plan, &mut watch);
+    let replications = replications::run(scenario, plan, memory, interrupted, &mut tell);
     progress.clear();
     let replications = replications.map_err(|error| match error {
-        ReplicationError::Star(error) => Failure::usage(error.to_string()),
-        ReplicationError::Stats(error) => Failure::usage(error.to_string()),
+        RunError::Memory(error) => too_large(error),
+        RunError::Replication(error) => Failure::wrong(error),
+        error => error.into(),
     })?;
-    if let Some(full) = full {
-        return Err(full);
-    }
-    if replications.is_empty() {
-        return Err(interrupted_before("the first replication was done"));
-    }
     if interrupted.load(Ordering::Relaxed) {
         output.line(&format!("interrupted after {} replications", replications.len()));
     }
     Ok(replications)
+}
+
+/// What takes too much memory, and the options that change it.
+fn too_large(MemoryError { need, most, limit }: MemoryError) -> Failure {
+    let whose = match limit {
+        Limit::Caller => "--memory allows",
+        Limit::Machine => "this machine can give (--memory sets another limit)",
+    };
+    let sentence = format!(
+        "{need}, more than the {most} that {whose}: simulate fewer receivers, fewer at once (--threads 1), or a shorter \
+         file"
+    );
+    Failure { sentence, exit: Exit::Failed }
+}
+
+/// What --traffic should say.
+fn no_traffic(error: TrafficError) -> Failure {
+    match error {
+        TrafficError::Scenario => Failure::usage(
+            "--traffic is for links alone: this scenario says itself what is sent; set its keys with --set",
+        ),
+        TrafficError::Nothing => Failure::usage(
+            "this is a link, and nothing is sent over it: say what with --traffic, as in --traffic \"tcp, size = 10 MB\"",
+        ),
+        error => Failure::wrong(error),
+    }
 }
 
 fn interrupted_before(what: &str) -> Failure {

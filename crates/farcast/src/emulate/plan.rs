@@ -3,6 +3,7 @@
 use farcast_core::Span;
 use farcast_emu::emulation::Plan;
 use farcast_emu::host::Place;
+use farcast_lab::shipped;
 use farcast_scenario::document::{Document, Origin};
 use farcast_scenario::links::DefaultQueue;
 use farcast_scenario::programs::{self, On};
@@ -10,8 +11,8 @@ use farcast_scenario::receivers::{self, Group};
 use farcast_scenario::{DocumentError, Links};
 use farcast_sim::scenario::Scenario;
 
+use crate::Failure;
 use crate::args::EmulateArgs;
-use crate::{Failure, shipped};
 
 /// A program and where it runs.
 #[derive(Clone, Debug)]
@@ -68,7 +69,7 @@ impl Wish {
 /// One sentence about the first thing that is wrong.
 pub(crate) fn read(args: &EmulateArgs) -> Result<Wish, Failure> {
     let name = args.link.as_deref().unwrap_or_default();
-    let mut document = shipped::document(name)?;
+    let mut document = shipped::open(name).map_err(Failure::wrong)?;
     for assignment in &args.set {
         document.set(assignment).map_err(bad)?;
     }

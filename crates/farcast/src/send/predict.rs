@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 
 use farcast_files::Outgoing;
+use farcast_lab::replications::Memory;
+use farcast_lab::shipped;
 use farcast_mftp::{Product, SenderConfig, Settings};
 use farcast_sim::outcome::{Measure, Replication};
 use farcast_sim::replicate::{HowMany, Plan};
@@ -15,10 +17,9 @@ use super::{Destination, early, product_name};
 use crate::args::SendArgs;
 use crate::output::Output;
 use crate::progress::size;
-use crate::simulate::bounds::Room;
 use crate::state::Known;
 use crate::table::{Align, Table};
-use crate::{Exit, Failure, shipped, simulate};
+use crate::{Exit, Failure, simulate};
 
 /// The seed of all predictions: the same command predicts the same.
 const SEED: u64 = 1;
@@ -44,7 +45,7 @@ pub(super) fn predict(
     let list = outgoing.manifest().head_len();
     let config = configuration(args, (to, settings), list, product, to.private);
     let config = SenderConfig { early_data, ..config };
-    let document = shipped::document(link)?;
+    let document = shipped::open(link).map_err(Failure::wrong)?;
     let scenario = Scenario::over(&document, config, receivers);
     let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;
     let replications = replications(args, &scenario, output)?;
@@ -59,10 +60,8 @@ fn replications(args: &SendArgs, scenario: &Scenario, output: &Output) -> Result
     let total = u64::from(args.protocol.replications);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     let plan = Plan { seed: SEED, how_many: HowMany::Count(total), threads, per_receiver: false };
-    let room = Room::of(None);
-    room.check(scenario, &plan)?;
     let interrupted = crate::interrupt::interrupted()?;
-    simulate::replications(scenario, &plan, &room, &interrupted, output)
+    simulate::replications(scenario, &plan, &Memory::of_machine(), &interrupted, output)
 }
 
 /// One figure over all replications.

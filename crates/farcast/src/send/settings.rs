@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use farcast_lab::shipped;
 use farcast_mftp::settings::{Audience, Rate, Way};
 use farcast_mftp::{Invited, NakTiming, PassWait, Product, SenderConfig, Settings};
 use farcast_sim::scenario::mftp::table;
 
 use super::{Destination, socket_options, transmission};
+use crate::Failure;
 use crate::args::{NakTimingArg, PassWaitArg, RateArg, SendArgs};
-use crate::{Failure, shipped};
 
 const NO_RATE: &str = "--rate is missing: give what the slowest link on the way carries, such as --rate \"20 Mbit/s\" \
     for a satellite carrier of 20 Mbit/s (everything above it is lost in its queue), or --rate max on a local network, \
@@ -69,7 +70,7 @@ fn set<T>(setting: &mut T, chosen: Option<T>) {
 
 /// The settings of the plan at `path`, at `rate` if that is given.
 fn plan(path: &Path, rate: Option<Rate>) -> Result<Settings, Failure> {
-    let document = shipped::file(path)?;
+    let document = shipped::file(path).map_err(Failure::wrong)?;
     let mut top = document.root();
     let settings = (|| {
         let mut table = top.table("protocol")?;

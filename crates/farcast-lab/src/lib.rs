@@ -1,0 +1,21 @@
+//! The laboratory of farcast: what the command line and other programs do with scenarios.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`shipped`] | the scenarios and links that ship inside the program, and documents in files |
+//! | [`traffic`] | makes a scenario of a link alone, by saying what is sent over it |
+//! | [`study`] | published studies again, their numbers beside ours: rows, rules, tables, files |
+//! | [`replications`] | runs a scenario's replications, within memory and for somebody who waits |
+//!
+//! Nothing is printed and no argument is parsed here. Who waits is told by a callback how work stands ([`Progress`]), and
+//! ends it by a flag.
+#![forbid(unsafe_code)]
+
+mod progress;
+pub mod replications;
+pub mod shipped;
+mod studies;
+pub mod study;
+pub mod traffic;
+
+pub use progress::Progress;

@@ -1,0 +1,62 @@
+//! Replications of a scenario, within memory and for somebody who waits.
+
+mod memory;
+mod patience;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use farcast_sim::outcome::Replication;
+use farcast_sim::replicate::{HowMany, Plan, ReplicationError, Standing, run as replicate};
+use farcast_sim::scenario::Scenario;
+
+use crate::Progress;
+pub use memory::{Limit, Memory, MemoryError, Need};
+use patience::Patience;
+
+/// Why there are no replications.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// They take more memory than they may.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// The caller's flag was set too soon.
+    #[error("interrupted before the first replication was done")]
+    Interrupted,
+    /// The scenario cannot be run, or what was asked of its results not be computed.
+    #[error(transparent)]
+    Replication(#[from] ReplicationError),
+}
+
+/// Runs the replications of `plan`, in the order of their index, until all are done, `stop` is set, or `memory` is passed.
+/// After `stop` there are those that were done by then. `progress` is told ten times a second how they stand
+/// ([`Progress::Replications`]), and once if they take longer than ten minutes ([`Progress::Long`]).
+///
+/// # Errors
+/// The scenario cannot be run, it takes too much memory, or `stop` was set before the first replication was done.
+pub fn run(
+    scenario: &Scenario,
+    plan: &Plan,
+    memory: &Memory,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<Replication>, RunError> {
+    memory.check(scenario, plan)?;
+    let mut patience = Patience::new(scenario, plan);
+    let (HowMany::Count(total) | HowMany::Until(_, total)) = plan.how_many;
+    let mut full = None;
+    let mut watch = |standing: Standing| {
+        progress(Progress::Replications { elapsed: patience.elapsed(), done: standing.done, total });
+        if let Some(long) = patience.look(standing) {
+            progress(long);
+        }
+        full = memory.look().err();
+        full.is_none() && !stop.load(Ordering::Relaxed)
+    };
+    let replications = replicate(scenario, plan, &mut watch)?;
+    match full {
+        Some(full) => Err(full.into()),
+        None if replications.is_empty() && stop.load(Ordering::Relaxed) => Err(RunError::Interrupted),
+        None => Ok(replications),
+    }
+}

@@ -1,0 +1,196 @@
+//! The scenarios and links that ship inside the program, and those in files.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use farcast_scenario::document::{Document, DocumentError};
+
+/// A scenario or a link that ships inside the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shipped {
+    name: &'static str,
+    title: &'static str,
+    text: &'static str,
+}
+
+impl Shipped {
+    /// What users call it.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What it is, in some words without a full stop.
+    pub const fn title(&self) -> &'static str {
+        self.title
+    }
+
+    /// The text of its document: TOML.
+    pub const fn text(&self) -> &'static str {
+        self.text
+    }
+
+    /// Its document, with the files that it names.
+    ///
+    /// # Errors
+    /// None, unless what ships is wrong.
+    pub fn document(&self) -> Result<Document, DocumentError> {
+        let mut document = Document::parse(self.name, self.text)?;
+        for (path, text) in FILES {
+            document.attach(path, text);
+        }
+        Ok(document)
+    }
+}
+
+/// Why there is no such document.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Nothing that ships has this name.
+    #[error("no scenario {0} ships with farcast")]
+    NotShipped(String),
+    /// There is no such file to be read, and nothing that ships has this name.
+    #[error(
+        "{name}: {source}; it is no file, nor one of the shipped scenarios ({}) or links ({})",
+        names(scenarios()),
+        names(links())
+    )]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What the system said of a file of this name.
+        source: io::Error,
+    },
+    /// The file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The text is no document.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+}
+
+fn names(all: impl Iterator<Item = Shipped>) -> String {
+    all.map(|one| one.name).collect::<Vec<_>>().join(", ")
+}
+
+/// Name, what it is, and text.
+const SCENARIOS: [(&str, &str, &str); 6] = [
+    (
+        "mftp-bgan",
+        "MFTP to 20 receivers over BGAN: the study of Status Retry Timers",
+        include_str!("../../../scenarios/mftp-bgan.toml"),
+    ),
+    (
+        "tcp-geo",
+        "one TCP connection over a geostationary satellite",
+        include_str!("../../../scenarios/tcp-geo.toml"),
+    ),
+    (
+        "sgls",
+        "64 files by FTP over serial lines with PPP: the space-to-ground link simulator",
+        include_str!("../../../scenarios/sgls.toml"),
+    ),
+    (
+        "iridium",
+        "a file by TCP over eight Iridium channels in a multilink bundle, with call drops",
+        include_str!("../../../scenarios/iridium.toml"),
+    ),
+    (
+        "inmarsat",
+        "100 MB by TCP over four Inmarsat channels in a multilink bundle",
+        include_str!("../../../scenarios/inmarsat.toml"),
+    ),
+    (
+        "umts",
+        "files by FTP over a UMTS bearer with Radio Link Control",
+        include_str!("../../../scenarios/umts.toml"),
+    ),
+];
+
+/// The shipped scenarios.
+pub fn scenarios() -> impl Iterator<Item = Shipped> {
+    SCENARIOS.into_iter().map(|(name, title, text)| Shipped { name, title, text })
+}
+
+/// Name and text, whose first line says what it is.
+const LINKS: [(&str, &str); 8] = [
+    ("geo", include_str!("../../../scenarios/links/geo.toml")),
+    ("meo", include_str!("../../../scenarios/links/meo.toml")),
+    ("leo", include_str!("../../../scenarios/links/leo.toml")),
+    ("starlink-like", include_str!("../../../scenarios/links/starlink-like.toml")),
+    ("bgan", include_str!("../../../scenarios/links/bgan.toml")),
+    ("iridium-8", include_str!("../../../scenarios/links/iridium-8.toml")),
+    ("umts-384", include_str!("../../../scenarios/links/umts-384.toml")),
+    ("sgls-115200", include_str!("../../../scenarios/links/sgls-115200.toml")),
+];
+
+/// Files that shipped links name.
+const FILES: [(&str, &str); 2] = [
+    ("starlink-like-down.csv", include_str!("../../../scenarios/links/starlink-like-down.csv")),
+    ("starlink-like-up.csv", include_str!("../../../scenarios/links/starlink-like-up.csv")),
+];
+
+/// The shipped links.
+pub fn links() -> impl Iterator<Item = Shipped> {
+    let title = |text: &'static str| text.lines().next().unwrap_or_default().trim_start_matches("# ");
+    LINKS.into_iter().map(move |(name, text)| Shipped { name, title: title(text), text })
+}
+
+/// The scenario or link of this name that ships, if one does.
+pub fn named(name: &str) -> Option<Shipped> {
+    scenarios().chain(links()).find(|one| one.name == name)
+}
+
+/// The document of the scenario or link of this name that ships, whatever files there are.
+///
+/// # Errors
+/// Nothing of this name ships.
+pub fn document(name: &str) -> Result<Document, OpenError> {
+    let shipped = named(name).ok_or_else(|| OpenError::NotShipped(name.to_owned()))?;
+    Ok(shipped.document()?)
+}
+
+/// The document of a scenario or a link: of the file at the path `name`, or if there is none to be read, the one of this
+/// name that ships.
+///
+/// # Errors
+/// There is neither, or the file is no document.
+pub fn open(name: &str) -> Result<Document, OpenError> {
+    // A path wins, so that a file beside the user may have a shipped one's name.
+    match read(Path::new(name)) {
+        Ok(text) => Ok(Document::parse(name, &text)?),
+        Err(source) => match named(name) {
+            Some(shipped) => Ok(shipped.document()?),
+            None => Err(OpenError::Unknown { name: name.to_owned(), source }),
+        },
+    }
+}
+
+/// The document in the file at `path`.
+///
+/// # Errors
+/// The file cannot be read, has more than 16 MiB, or is no document.
+pub fn file(path: &Path) -> Result<Document, OpenError> {
+    let text = read(path).map_err(|source| OpenError::Unreadable { path: path.into(), source })?;
+    Ok(Document::parse(&path.display().to_string(), &text)?)
+}
+
+/// Octets that a scenario may have.
+const MOST_OCTETS: u64 = 16 << 20;
+
+/// The text of a file, if it is not too long: a device may have no end.
+#[expect(clippy::disallowed_methods, reason = "it is read whole, as settings are")]
+fn read(path: &Path) -> io::Result<String> {
+    use io::Read as _;
+    let mut text = String::new();
+    let read = std::fs::File::open(path)?.take(MOST_OCTETS + 1).read_to_string(&mut text)?;
+    if read as u64 > MOST_OCTETS {
+        return Err(io::Error::other("it is longer than any scenario, which has 16 MiB at most"));
+    }
+    Ok(text)
+}

@@ -1,0 +1,168 @@
+//! MFTP with the drivers of `farcast send` and `farcast receive`: real sockets, a real file, three receivers.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox, channel};
+use std::thread;
+
+use farcast_core::random::RandomStream;
+use farcast_core::{Probability, Span, Time};
+use farcast_emu::emulation::Emulation;
+use farcast_emu::host::{DEVICE, Host};
+use farcast_files::{Durability, Options, Outgoing};
+use farcast_mftp::{
+    ClientId, Codec, Mftp, Pace, Product, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig,
+    SenderEvent,
+};
+use farcast_net::{NetError, ReceiveNotice, ReceiveOptions, SendNotice, SendOptions, SocketOptions};
+
+use super::cases::RECEIVERS;
+use super::runs::{Ending, Job, Outcome, failure, hurry};
+use crate::study::StudyError;
+
+/// How much sending time a late wake-up may make up for at once, as `farcast send` has it at these rates: without it a driver
+/// in real time falls behind.
+const CREDIT: Span = Span::from_millis(20);
+
+/// What the sender knows.
+struct Sent {
+    /// When the first pass began.
+    began: Time,
+    /// DTUs of each pass.
+    dtus_per_pass: Vec<u64>,
+}
+
+/// One run.
+pub(super) fn run(job: &Job<'_>, emulation: &Emulation, ending: Ending<'_>) -> Result<Outcome, StudyError> {
+    let config = job.size.scenario.sender().cloned();
+    let config = config.ok_or_else(|| failure("the scenario has no transfer"))?;
+    let place = tempfile::tempdir()?;
+    let (stop, ended) = (&AtomicBool::new(false), &AtomicUsize::new(0));
+    let (ready, listening) = channel();
+    thread::scope(|scope| {
+        let receiver = |(number, host)| {
+            let into = place.path().join(format!("{number}"));
+            let seed = RandomStream::derive(job.seed, &[number]).bits();
+            let (ready, config) = (ready.clone(), &config);
+            scope.spawn(move || {
+                let received =
+                    receive((host, seed), config, (&job.size.payload, &into), (stop, ending), ready);
+                ended.fetch_add(1, Ordering::Relaxed);
+                received
+            })
+        };
+        let receivers: Vec<_> = (0..).zip(emulation.terminals()).map(receiver).collect();
+        drop(ready);
+        let (hub, sending) = (emulation.hub(), config.clone());
+        let sender = scope.spawn(move || send(job, hub, sending, &listening, (ended, ending)));
+        let sent = joined(sender);
+        // Who has not got everything by now gets nothing more.
+        stop.store(true, Ordering::Relaxed);
+        let completed = receivers.into_iter().map(joined).collect::<Result<Vec<_>, _>>();
+        let Sent { began, dtus_per_pass } = sent?;
+        let last = completed?.into_iter().max().unwrap_or(Time::NEVER);
+        Ok(Outcome {
+            seconds: last.since(began).as_secs_f64(),
+            passes: Some(dtus_per_pass.len() as f64),
+            segments: Some(dtus_per_pass.iter().sum::<u64>() as f64),
+        })
+    })
+}
+
+/// What a thread came to; its panic goes on here.
+fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn socket() -> SocketOptions {
+    SocketOptions { interface: Some(DEVICE.into()), ..SocketOptions::default() }
+}
+
+/// Sends the file once all listen, until all have `ended`.
+fn send(
+    job: &Job<'_>,
+    hub: &Host,
+    config: SenderConfig,
+    listening: &Inbox<()>,
+    (ended, ending): (&AtomicUsize, Ending<'_>),
+) -> Result<Sent, StudyError> {
+    hub.namespace().enter()?;
+    hurry();
+    // There are fewer when a receiver could not begin, which says why.
+    if listening.iter().take(RECEIVERS as usize).count() < RECEIVERS as usize {
+        return Err(failure("a receiver does not listen"));
+    }
+    let outgoing = Outgoing::scan(&[&job.size.file], |_| {})?;
+    let options = SendOptions { to: config.private, socket: socket(), burst: Span::ZERO };
+    let (start, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+    let mut began = None;
+    let mut observer = |_: Time, _: &Sender, notice: &SendNotice<'_, SenderEvent>| {
+        if let SendNotice::Event(SenderEvent::Pass { pass: 1, .. }) = notice {
+            began = Some(ending.clock.now());
+        }
+        // What the sender says to nobody is not waited for.
+        if ending.is_due() || ended.load(Ordering::Relaxed) == RECEIVERS as usize {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: "file".into() };
+    let make = |server: SocketAddr| Sender::new(in_real_time(config, product, server));
+    let report =
+        farcast_net::send::<Mftp, _>(outgoing, &Codec, &options, make, (&start, &stop), &mut observer)?;
+    report.error.map_or(Ok(()), |error: NetError| Err(StudyError::from(error)))?;
+    let dtus_per_pass = report.sender.stats().dtus_per_pass.clone();
+    Ok(Sent { began: began.ok_or_else(|| failure("no data was sent"))?, dtus_per_pass })
+}
+
+/// The settings of the simulated sender, with what only a driver in real time knows.
+fn in_real_time(config: SenderConfig, product: Product, server: SocketAddr) -> SenderConfig {
+    let pace = match config.pace {
+        Pace::Rate { rate, overhead, granule, .. } => Pace::Rate { rate, overhead, credit: CREDIT, granule },
+        window @ Pace::Window { .. } => window,
+    };
+    SenderConfig { product, server, response: server, pace, ..config }
+}
+
+/// Receives the file and compares it with the `payload`; when the last segment had come. What verifying takes is no part of
+/// the protocol's time, and takes none in simulation.
+fn receive(
+    (host, seed): (&Host, u64),
+    sender: &SenderConfig,
+    (payload, into): (&[u8], &Path),
+    (stop, ending): (&AtomicBool, Ending<'_>),
+    ready: Outbox<()>,
+) -> Result<Time, StudyError> {
+    host.namespace().enter()?;
+    hurry();
+    let id = ClientId::from_address(IpAddr::V4(host.address()));
+    let config = ReceiverConfig { seed, ..ReceiverConfig::new(id, sender.public.port()) };
+    let options = ReceiveOptions {
+        from: sender.public,
+        source: None,
+        accept: Vec::new(),
+        into: into.into(),
+        files: Options { durability: Durability::NoSync, ..Options::default() },
+        socket: socket(),
+        once: true,
+        discard: false,
+        simulate_loss: Probability::ZERO,
+        seed,
+        wait_for_room: Span::ZERO,
+    };
+    let (mut completed, mut ready) = (None, Some(ready));
+    let mut observer = |_: Time, _: &Receiver, notice: &ReceiveNotice<'_, ReceiverEvent>| match notice {
+        // The sender waits for this, or for the end of a receiver that cannot begin.
+        ReceiveNotice::Listening { .. } => drop(ready.take().map(|ready| ready.send(()))),
+        ReceiveNotice::Event(ReceiverEvent::Complete) => completed = Some(ending.clock.now()),
+        _ => {}
+    };
+    let make = |room: usize| {
+        Receiver::new(ReceiverConfig { receive_buffer_bytes: u32::try_from(room).ok(), ..config })
+    };
+    farcast_net::receive::<Mftp, _>(&options, &Codec, make, stop, &mut observer)?;
+    if std::fs::read(into.join("file")).is_ok_and(|octets| octets == payload) {
+        return completed.ok_or_else(|| failure("the file was there before all of it had come"));
+    }
+    Err(failure("a receiver has not the file that was sent"))
+}

@@ -1,0 +1,167 @@
+//! Runs in real time: several at once, each on hosts and a link of its own, and again where the relay did not keep time.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use farcast_core::{Span, Time};
+use farcast_emu::Clock;
+use farcast_emu::emulation::{Emulation, Plan};
+use farcast_scenario::receivers::Group;
+
+use super::cases::{Protocol, RECEIVERS, Setting, Size, Way};
+use super::{STUDY, kernel, mftp, tunnel};
+use crate::study::{Runner, StudyError};
+
+/// Runs at once: links of 2 Mbit/s leave a machine idle, and more would wait for each other's wake-ups.
+const AT_ONCE: usize = 4;
+/// How often an invalid run is repeated.
+const REPEATS: u32 = 5;
+/// No run takes nearly as long.
+const LIMIT: Span = Span::from_secs(60);
+
+/// What a run or a replication came to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Outcome {
+    /// The completion time.
+    pub(super) seconds: f64,
+    /// Passes, of MFTP.
+    pub(super) passes: Option<f64>,
+    /// Segments with data that were sent, where they are counted.
+    pub(super) segments: Option<f64>,
+}
+
+/// A run that is to be made.
+pub(super) struct Job<'a> {
+    pub(super) setting: &'a Setting,
+    pub(super) size: &'a Size,
+    pub(super) way: Way,
+    pub(super) seed: u64,
+}
+
+/// When a run must end: at its limit, or because somebody wants it.
+#[derive(Clone, Copy)]
+pub(super) struct Ending<'a> {
+    pub(super) clock: Clock,
+    interrupted: &'a AtomicBool,
+}
+
+impl Ending<'_> {
+    /// Whether it must.
+    pub(super) fn is_due(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed) || self.clock.now() >= Time::ZERO + LIMIT
+    }
+}
+
+/// A run that waits: its number, and how often it was late.
+type Waiting = (usize, u32);
+
+/// Makes all runs; their outcomes in the same order.
+pub(super) fn all(runner: &Runner<'_>, jobs: &[Job<'_>]) -> Result<Vec<Outcome>, StudyError> {
+    let waiting: Mutex<VecDeque<Waiting>> = Mutex::new((0..jobs.len()).map(|number| (number, 0)).collect());
+    let (sender, results) = mpsc::channel();
+    let mut outcomes = vec![None; jobs.len()];
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            let (waiting, sender, interrupted) = (&waiting, sender.clone(), runner.interrupted());
+            scope.spawn(move || work(jobs, waiting, interrupted, &sender));
+        }
+        drop(sender);
+        for (done, (number, result)) in (1..).zip(results) {
+            outcomes[number] = Some(result?);
+            runner.show_runs(done, jobs.len() as u64);
+        }
+        Ok::<_, StudyError>(())
+    })?;
+    outcomes.into_iter().collect::<Option<_>>().ok_or_else(|| failure("a run has no outcome"))
+}
+
+/// Makes runs while any wait.
+fn work(
+    jobs: &[Job<'_>],
+    waiting: &Mutex<VecDeque<Waiting>>,
+    interrupted: &AtomicBool,
+    results: &Sender<(usize, Result<Outcome, StudyError>)>,
+) {
+    let queue = || waiting.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        let Some((number, late)) = queue().pop_front() else { return };
+        let result = match judged(&jobs[number], late, interrupted) {
+            Ok(Some(outcome)) => Ok(outcome),
+            // Behind all others, when the machine may have less to do.
+            Ok(None) => {
+                queue().push_back((number, late + 1));
+                continue;
+            }
+            Err(failure) => {
+                queue().clear();
+                Err(failure)
+            }
+        };
+        // Whoever listens stops at the first failure.
+        let _ = results.send((number, result));
+    }
+}
+
+/// A run that was `late` so often before; nothing if it is to be repeated.
+fn judged(job: &Job<'_>, late: u32, interrupted: &AtomicBool) -> Result<Option<Outcome>, StudyError> {
+    let name = format!("{}: {}, {}", STUDY.name, job.setting.case.name, job.way.column());
+    let outcome = once(job, interrupted);
+    if interrupted.load(Ordering::Relaxed) {
+        return Err(StudyError::Interrupted { study: STUDY.name });
+    }
+    let outcome = outcome.map_err(|error| failure(&format!("{name}: {error}")))?;
+    if outcome.is_none() && late == REPEATS {
+        return Err(StudyError::Busy(format!(
+            "{name}: not judged, because a run was late {} times: repeat it while the machine has less to do",
+            REPEATS + 1
+        )));
+    }
+    // Its draws will be the same, so that which runs are repeated does not depend on them.
+    Ok(outcome)
+}
+
+/// One run; nothing if the relay did not keep time.
+fn once(job: &Job<'_>, interrupted: &AtomicBool) -> Result<Option<Outcome>, StudyError> {
+    let links = job.setting.links.clone();
+    let plan = match job.setting.case.protocol {
+        Protocol::Mftp { .. } => Plan::new(links, vec![group()], job.seed),
+        Protocol::Tcp { .. } => Plan::between_two(links, job.seed),
+    };
+    let emulation = Emulation::start(plan, None)?;
+    let ending = Ending { clock: Clock::start(), interrupted };
+    let outcome = match job.way {
+        Way::Sockets => mftp::run(job, &emulation, ending),
+        Way::Tunnel => tunnel::run(job, &emulation, ending),
+        Way::Kernel => kernel::run(job, &emulation, ending),
+    };
+    // An error of the relay explains those of the ends.
+    let report = emulation.finish()?;
+    if report.valid { outcome.map(Some) } else { Ok(None) }
+}
+
+fn group() -> Group {
+    Group { receivers: RECEIVERS, delay: Span::ZERO, losses: None }
+}
+
+/// Lets this thread, and those that it starts, go before what else runs on the machine, but behind the relay: an end that
+/// wakes late is no property of its link.
+pub(super) fn hurry() {
+    use thread_priority::{
+        RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
+        set_thread_priority_and_policy, thread_native_id,
+    };
+    const BEHIND_THE_RELAY: u8 = 20;
+    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+    let Ok(priority) = ThreadPriorityValue::try_from(BEHIND_THE_RELAY) else { return };
+    // Where that is refused, things are as they are.
+    let _ =
+        set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Crossplatform(priority), policy);
+}
+
+/// Why a run failed.
+pub(super) fn failure(sentence: &str) -> StudyError {
+    StudyError::Run(sentence.into())
+}

@@ -1,0 +1,200 @@
+//! The settings: a link, and what is changed of it; and what the simulator makes of them.
+
+use farcast_scenario::document::Document;
+use farcast_sim::outcome::{FlowCounts, Replication};
+use farcast_sim::scenario::Scenario;
+
+use super::{FILE, STUDY};
+use crate::study::{Runner, StudyError};
+
+/// A link of a study: the scenario that ships with farcast, of which the emulation reads the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Link {
+    /// The bearer of `ftp-umts`.
+    Umts,
+    /// The serial line of `mdp-ftp`.
+    Serial,
+}
+
+impl Link {
+    /// Both.
+    pub(super) const BOTH: [Self; 2] = [Self::Umts, Self::Serial];
+
+    /// What its file is called.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Umts => "umts.toml",
+            Self::Serial => "serial.toml",
+        }
+    }
+
+    const fn scenario(self) -> &'static str {
+        match self {
+            Self::Umts => include_str!("../../../../../scenarios/umts.toml"),
+            Self::Serial => include_str!("../../../../../scenarios/sgls.toml"),
+        }
+    }
+
+    /// The link of the scenario, letter by letter. It stands at the end there.
+    pub(super) fn text(self) -> &'static str {
+        let text = self.scenario();
+        text.find("[[link").map_or("", |at| &text[at..])
+    }
+
+    /// The name of the flow in the scenario.
+    const fn flow(self) -> &'static str {
+        match self {
+            Self::Umts => "file",
+            Self::Serial => "files",
+        }
+    }
+}
+
+/// Whose TCP is simulated, with the session that belongs to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Tcp {
+    /// That of today's Linux, with the commands that curl sends.
+    Kernel,
+    /// The scenario's, which is the study's.
+    Study,
+}
+
+impl Tcp {
+    /// Both.
+    pub(super) const BOTH: [Self; 2] = [Self::Kernel, Self::Study];
+}
+
+/// A setting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Cell {
+    pub(super) link: Link,
+    pub(super) column: &'static str,
+    /// What differs from the link's text.
+    pub(super) settings: [&'static str; 2],
+    /// The longest packet in octets, as the settings say.
+    mtu: u16,
+    /// The send buffer of the study's TCP in octets.
+    send_buffer: u32,
+}
+
+/// A bearer with `maxDAT` as one of the settings.
+const fn umts(column: &'static str, max_dat: &'static str) -> Cell {
+    let settings = [max_dat, "link.mtu=\"1500 B\""];
+    Cell { link: Link::Umts, column, settings, mtu: 1500, send_buffer: 128 << 10 }
+}
+
+/// A serial line with the errors of its vector; frames of 1500 octets.
+const fn serial(column: &'static str, errors: &'static str) -> Cell {
+    let settings = [errors, "link.mtu=\"1500 B\""];
+    Cell { link: Link::Serial, column, settings, mtu: 1500, send_buffer: 26_064 }
+}
+
+/// Those that take longest first.
+pub(super) const CELLS: [Cell; 6] = [
+    umts("maxDAT 1", "link.stages.bearer.max_transmissions=1"),
+    umts("maxDAT 3", "link.stages.bearer.max_transmissions=3"),
+    umts("maxDAT 10", "link.stages.bearer.max_transmissions=10"),
+    serial("BER 0, frames of 1500", "link.stages.serial.forward.vector_errors=0"),
+    serial("BER 1e-6, frames of 1500", "link.stages.serial.forward.vector_errors=10"),
+    // The frame that the study finds best for these errors. 34 segments of 598 octets fit its buffer, as in `mdp-ftp`.
+    Cell {
+        column: "BER 1e-5, frames of 650",
+        settings: ["link.stages.serial.forward.vector_errors=100", "link.mtu=\"650 B\""],
+        mtu: 650,
+        send_buffer: 34 * 598,
+        ..serial("", "")
+    },
+];
+
+impl Cell {
+    /// The case in tables.
+    pub(super) const fn case(&self) -> &'static str {
+        match self.link {
+            Link::Umts => "UMTS bearer of 384 kbit/s, 100 KByte",
+            Link::Serial => "serial line of 115,200 bit/s, 100 KByte",
+        }
+    }
+
+    /// From RETR (STOR, of the study's serial line) until the last octet was there, in seconds, of each replication.
+    pub(super) fn simulate(&self, runner: &Runner<'_>, tcp: Tcp) -> Result<Vec<f64>, StudyError> {
+        let replications = runner.run(&Scenario::read(&self.document(tcp)?)?)?;
+        replications.iter().map(time).collect::<Option<_>>().ok_or_else(|| {
+            StudyError::Unfinished(format!(
+                "{}: {}: a simulated transfer did not end",
+                STUDY.name, self.column
+            ))
+        })
+    }
+
+    fn document(&self, tcp: Tcp) -> Result<Document, StudyError> {
+        let mut document = Document::parse(self.link.name(), self.link.scenario())?;
+        let fixed = self.settings.map(str::to_owned);
+        for setting in fixed.into_iter().chain(self.traffic(tcp)) {
+            document.set(&setting)?;
+        }
+        Ok(document)
+    }
+
+    /// What is sent over the link, as settings of the scenario's flow.
+    fn traffic(&self, tcp: Tcp) -> Vec<String> {
+        let file = match self.link {
+            Link::Umts => format!("size=\"{FILE} B\""),
+            Link::Serial => format!("files=[\"{FILE} B\"]"),
+        };
+        let segment = format!("mss=\"{} B\"", self.mtu - IP_AND_TCP);
+        let mut settings = vec![file, segment, format!("send_buffer=\"{} B\"", self.send_buffer)];
+        if tcp == Tcp::Kernel {
+            settings.extend(KERNEL.map(str::to_owned));
+        }
+        let of_flow = |setting: &String| format!("traffic.{}.{setting}", self.link.flow());
+        let limit = "time_limit=\"4 h\"".to_owned();
+        settings.iter().map(of_flow).chain([limit]).collect()
+    }
+}
+
+/// Headers of IP and TCP without options, in octets: what is left of the MTU is the MSS that is offered.
+const IP_AND_TCP: u16 = 40;
+
+/// Linux with Reno, as in `tcp-reference`, and the session of curl: its PWD costs a round trip, as SYST does. The buffer is
+/// the most that Linux lets its own grow to.
+const KERNEL: [&str; 9] = [
+    "preset=\"modern\"",
+    "recovery=\"rack\"",
+    "congestion=\"reno\"",
+    "hystart=false",
+    "sack=true",
+    "window=\"6 MiB\"",
+    "send_buffer=\"4 MiB\"",
+    "operation=\"get\"",
+    "syst=true",
+];
+
+fn time(replication: &Replication) -> Option<f64> {
+    let FlowCounts::Ftp(report) = &replication.flows.first()?.counts else { return None };
+    let file = report.files.first()?;
+    Some(file.delivered_s? - file.commanded_s?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farcast_scenario::Links;
+
+    #[test]
+    fn the_emulation_reads_the_link_of_the_simulation_with_the_same_settings() {
+        for cell in &CELLS {
+            let mut alone = Document::parse("link", cell.link.text()).unwrap();
+            assert!(Links::are_all_of(&alone), "{}", cell.column);
+            for setting in cell.settings {
+                alone.set(setting).unwrap();
+            }
+            let (emulated, queues) = Links::read_alone(&alone).unwrap();
+            for tcp in Tcp::BOTH {
+                let whole = cell.document(tcp).unwrap();
+                Scenario::read(&whole).unwrap();
+                assert_eq!(Links::read(&mut whole.root()).unwrap(), emulated, "{}, {tcp:?}", cell.column);
+            }
+            assert_eq!((queues, emulated.mtu), (Vec::new(), cell.mtu), "{}", cell.column);
+        }
+    }
+}

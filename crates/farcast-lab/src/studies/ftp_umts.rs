@@ -1,0 +1,124 @@
+//! Teyeb, Boussif, Sørensen, Wigard and Mogensen, "Emulation Based Performance Investigation of FTP File Downloads over
+//! UMTS Dedicated Channels" (ICN 2005).
+//!
+//! Both experiments have the parameters of the shipped scenario; only maxDAT, the two timers and the file change. What a
+//! frame of the paper's frame erasure rate is, it does not say: the figures have an interval of 10 ms, and its claims are
+//! judged for four readings.
+
+mod cell;
+mod claims;
+mod figures;
+
+use crate::study::{Row, Runner, Study, StudyError};
+
+use cell::Cell;
+
+pub(super) const STUDY: Study = Study {
+    name: "ftp-umts",
+    citation: "O. M. Teyeb, M. Boussif, T. B. Sørensen, J. Wigard and P. E. Mogensen, Emulation Based Performance \
+               Investigation of FTP File Downloads over UMTS Dedicated Channels (ICN 2005)",
+    settings: settings(&ALL) + (READINGS.len() as u64 - 1) * settings(&SOME),
+    replications: (200, 4),
+    columns: super::PUBLISHED,
+    needs: super::nothing,
+    reproduce,
+};
+
+/// Timer status prohibit of figure 3, in ms, and what is very high for claim T11.
+const PROHIBITS: [u32; 3] = [50, 100, 150];
+const VERY_HIGH: u32 = 1000;
+/// Files of figure 4 in `KByte` of 1024 octets. Only the least and the greatest are named.
+const FILES: [u32; 4] = [1, 10, 50, 100];
+/// `maxDAT` of the main reading's figures, and of the other readings.
+const ALL: [u32; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+const SOME: [u32; 5] = [1, 2, 3, 5, 10];
+
+/// What a frame of the frame erasure rate may be.
+#[derive(Clone, Copy)]
+struct Reading {
+    name: &'static str,
+    /// In the scenario's words: what an erasure takes.
+    unit: &'static str,
+    /// The transmission time interval of the downlink in ms.
+    tti: u32,
+}
+
+/// The first is the main one: the reference bearer of TS 34.108 has 10 ms, and an interval is a frame of the channel.
+const READINGS: [Reading; 4] = [
+    Reading { name: "interval of 10 ms", unit: "tti", tti: 10 },
+    Reading { name: "interval of 20 ms", unit: "tti", tti: 20 },
+    Reading { name: "PDU, 10 ms", unit: "pdu", tti: 10 },
+    Reading { name: "PDU, 20 ms", unit: "pdu", tti: 20 },
+];
+
+/// How many settings a reading has.
+const fn settings(max_dats: &[u32]) -> u64 {
+    (max_dats.len() * (PROHIBITS.len() + FILES.len()) + 1) as u64
+}
+
+/// What is the same along a curve.
+#[derive(Clone, Copy)]
+struct Line {
+    /// Timer poll and timer status prohibit in ms.
+    poll: u32,
+    prohibit: u32,
+    /// `KByte` of 1024 octets.
+    file: u32,
+}
+
+/// A curve of a figure: a cell for each `maxDAT`, in ascending order.
+struct Curve {
+    line: Line,
+    cells: Vec<Cell>,
+}
+
+impl Curve {
+    fn simulate(
+        runner: &Runner<'_>,
+        reading: Reading,
+        line: Line,
+        max_dats: &[u32],
+    ) -> Result<Self, StudyError> {
+        let cells = max_dats.iter().map(|&max_dat| Cell::simulate(runner, reading, line, max_dat));
+        Ok(Self { line, cells: cells.collect::<Result<_, _>>()? })
+    }
+
+    /// At `maxDAT` 1, and at 10.
+    fn ends(&self) -> Option<(&Cell, &Cell)> {
+        self.cells.first().zip(self.cells.last())
+    }
+}
+
+/// Both experiments under one reading.
+struct Experiments {
+    reading: Reading,
+    /// Figure 3: a curve for each status prohibit.
+    prohibits: Vec<Curve>,
+    /// Figure 4: a curve for each file.
+    files: Vec<Curve>,
+    /// As figure 3 at `maxDAT` 10, with a very high status prohibit.
+    slow: Curve,
+}
+
+impl Experiments {
+    fn simulate(runner: &Runner<'_>, reading: Reading, max_dats: &[u32]) -> Result<Self, StudyError> {
+        let curve = |line, max_dats: &[u32]| Curve::simulate(runner, reading, line, max_dats);
+        let third = |prohibit| Line { poll: 100, prohibit, file: 100 };
+        let fourth = |file| Line { poll: 300, prohibit: 100, file };
+        let prohibits = PROHIBITS.iter().map(|&prohibit| curve(third(prohibit), max_dats));
+        let prohibits = prohibits.collect::<Result<_, _>>()?;
+        let files = FILES.iter().map(|&file| curve(fourth(file), max_dats)).collect::<Result<_, _>>()?;
+        Ok(Self { reading, prohibits, files, slow: curve(third(VERY_HIGH), &[10])? })
+    }
+}
+
+fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
+    let [main, others @ ..] = READINGS;
+    let mut studies = vec![Experiments::simulate(runner, main, &ALL)?];
+    for reading in others {
+        studies.push(Experiments::simulate(runner, reading, &SOME)?);
+    }
+    let mut rows = figures::rows(&studies[0])?;
+    rows.extend(claims::rows(&studies)?);
+    Ok(rows)
+}

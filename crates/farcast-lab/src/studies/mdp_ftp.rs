@@ -1,0 +1,268 @@
+//! Muddasani and Horan, "Assessment of the Multicast Dissemination Protocol for Constrained Satellite Channels"
+//! (NMSU-ECE-03-002, 2003): the transfers by FTP.
+//!
+//! Each replication is one session with one file, for the report speaks of single-attempt trials. What it leaves open is
+//! fixed once for all settings; only the file, the errors of the vector and the frame change.
+
+use farcast_sim::outcome::{FlowCounts, Measure, Replication};
+use farcast_sim::scenario::Scenario;
+use farcast_stats::Summary;
+
+use crate::shipped;
+use crate::study::{Judged, Row, Rule, Runner, Study, StudyError, Verdict, rules};
+
+pub(super) const STUDY: Study = Study {
+    name: "mdp-ftp",
+    citation: "S. Muddasani and S. Horan, Assessment of the Multicast Dissemination Protocol for Constrained \
+               Satellite Channels (NMSU-ECE-03-002, 2003): its transfers by FTP",
+    settings: (FILES.len() * CHANNELS.len()) as u64,
+    replications: (64, 8),
+    columns: super::PUBLISHED,
+    needs: super::nothing,
+    reproduce,
+};
+
+/// The published runs.
+const RUNS: &str = include_str!("../../../../vectors/mdp-ftp/ftp_runs.csv");
+
+const CLOSE: &str = "where no bit is wrong only escapes are drawn, and a mean agrees within 3 %";
+const SOME_END: &str = "not all our transfers end within 4 h, so there is no mean";
+const ALL_ENDED: &str = "all of the paper's transfers ended, so it has a mean; not all of ours do within 4 h, so there is \
+                         none to compare";
+const NO_RUNS: &str = "the report as we have it prints no such runs";
+const CLIENT_ONLY: &str = "the report has the client's clock only";
+const FIGURE: &str = "the report has it in a figure only";
+
+/// A file: its name in the table of runs, its size in octets, and what it is called here.
+struct File {
+    name: &'static str,
+    octets: u32,
+    title: &'static str,
+}
+
+/// 1 MB is 1000 times 1024 octets: the report's own 97.6 % of the channel follows from it (Conclusions).
+const FILES: [File; 2] = [
+    File { name: "100K", octets: 102_400, title: "a file of 100 KB" },
+    File { name: "1M", octets: 1_024_000, title: "a file of 1 MB" },
+];
+
+/// A channel and the frame on it.
+struct Channel {
+    /// As the table of runs writes it.
+    ber: &'static str,
+    /// In a vector of ten million bits (Table 2).
+    errors: u32,
+    /// The MTU in octets.
+    frame: u32,
+}
+
+impl Channel {
+    const fn new(ber: &'static str, errors: u32, frame: u32) -> Self {
+        Self { ber, errors, frame }
+    }
+
+    fn column(&self) -> String {
+        format!("BER {}, frames of {}", self.ber, self.frame)
+    }
+
+    /// Whether FTP may stop here, as the report saw at high bit error rates.
+    const fn may_stop(&self) -> bool {
+        self.errors >= 100
+    }
+}
+
+/// The first three have the frame that Table 3 finds best, and published runs.
+const CHANNELS: [Channel; 7] = [
+    Channel::new("0", 0, 1500),
+    Channel::new("1e-6", 10, 1500),
+    Channel::new("1e-5", 100, 650),
+    Channel::new("1e-4", 1000, 128),
+    Channel::new("1e-5", 100, 1500),
+    Channel::new("1e-4", 1000, 650),
+    Channel::new("1e-4", 1000, 1500),
+];
+
+/// The channel's rate in (10), in bit/s: that of the report's MDP, and not of the line.
+const CHANNEL_BPS: f64 = 88_000.0;
+
+/// What of each packet is not data: IP and TCP, and 12 octets of timestamps.
+const IP_AND_TCP: u32 = 40;
+const TIMESTAMPS: u32 = 12;
+
+/// The socket's send buffer in octets of data, at frames of `frame` octets.
+///
+/// Linux 2.4 counts memory: of each segment its data and about 350 octets around it (room for headers, and the buffer's
+/// own record). The shipped scenario has what fits 32 KiB at frames of 1500.
+const fn send_buffer(frame: u32) -> u32 {
+    const MEMORY: u32 = 32 << 10;
+    const AROUND: u32 = 350;
+    let data = frame - IP_AND_TCP - TIMESTAMPS;
+    MEMORY / (data + AROUND) * data
+}
+
+fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
+    let mut rows = Vec::new();
+    for file in &FILES {
+        let cells = CHANNELS.iter().map(|channel| Cell::simulate(runner, file, channel));
+        let cells = cells.collect::<Result<Vec<_>, _>>()?;
+        let columns = || CHANNELS.iter().map(Channel::column).zip(&cells);
+        let items: [(&str, usize, Item<'_>); 6] = [
+            ("client's clock, s", 2, Cell::client),
+            ("client's clock, median, s", 2, Cell::median),
+            ("until the last octet was received, s", 2, Cell::delivery),
+            ("throughput (10), % of 88 kbit/s", 1, Cell::throughput),
+            ("transfers that end within 4 h, %", 1, Cell::share),
+            ("segments sent again", 1, Cell::again),
+        ];
+        for (item, decimals, judge) in items {
+            for (column, cell) in columns() {
+                let place = (item, file.title, &*column);
+                rows.extend(judge(cell)?.map(|judged| Row::new(STUDY.name, place, decimals, judged)));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// What is compared; `None` where a cell has no such row.
+type Item<'a> = fn(&Cell<'a>) -> Result<Option<Judged>, StudyError>;
+
+/// One file over one channel.
+struct Cell<'a> {
+    file: &'a File,
+    channel: &'a Channel,
+    /// The mean of the published runs, and how many there are.
+    published: Option<(f64, u64)>,
+    /// Of each replication.
+    transfers: Vec<Transfer>,
+}
+
+/// What became of one transfer. Times are in seconds.
+#[derive(Clone, Copy)]
+struct Transfer {
+    /// The client's clock: until it had written the last octet into the send buffer.
+    client: Option<f64>,
+    /// From the same start until the server had received the last octet.
+    delivery: Option<f64>,
+    /// Segments that were sent again.
+    again: u64,
+}
+
+impl<'a> Cell<'a> {
+    /// As `farcast simulate sgls --set traffic.files.files=.. --set link.stages.serial.forward.vector_errors=..`.
+    fn simulate(runner: &Runner<'_>, file: &'a File, channel: &'a Channel) -> Result<Self, StudyError> {
+        let mut document = shipped::document("sgls")?;
+        for setting in settings(file, channel) {
+            document.set(&setting)?;
+        }
+        let replications = runner.run(&Scenario::read(&document)?)?;
+        let transfers = replications.iter().map(transfer).collect::<Option<_>>().ok_or_else(|| {
+            StudyError::Internal(format!("{}: a replication has no file", STUDY.name).into())
+        })?;
+        Ok(Self { file, channel, published: published(file, channel), transfers })
+    }
+
+    /// Of all transfers; `None` if one did not end.
+    fn times(&self, of: fn(&Transfer) -> Option<f64>) -> Option<Vec<f64>> {
+        // The clock may have stopped although what was in the buffer never arrived.
+        let ended = |one: &Transfer| one.delivery.and(of(one));
+        self.transfers.iter().map(ended).collect()
+    }
+
+    fn client(&self) -> Result<Option<Judged>, StudyError> {
+        let Some(times) = self.times(|one| one.client) else { return Ok(None) };
+        let ours = Summary::of(&times)?;
+        Ok(Some(match self.published {
+            Some((mean, _)) if self.channel.errors == 0 => within_3_percent(mean, &ours),
+            Some((mean, runs)) => rules::mean(mean, runs, &ours)?,
+            None => rules::unpublished(ours.mean, ours.ci95_half_width, NO_RUNS),
+        }))
+    }
+
+    /// Where there is no mean. Transfers that do not end are later than all others.
+    fn median(&self) -> Result<Option<Judged>, StudyError> {
+        if self.times(|one| one.client).is_some() {
+            return Ok(None);
+        }
+        let ended = self.transfers.iter().map(|one| one.delivery.and(one.client));
+        let Some(median) = Measure::of(ended)?.p50 else { return Ok(None) };
+        let mut judged = rules::unpublished(median, None, SOME_END);
+        if let Some((mean, _)) = self.published {
+            judged.published = Some(mean);
+            judged.verdict = Verdict::Undetermined;
+            judged.rule.sentence = ALL_ENDED;
+        }
+        Ok(Some(judged))
+    }
+
+    fn delivery(&self) -> Result<Option<Judged>, StudyError> {
+        let Some(times) = self.times(|one| one.delivery) else { return Ok(None) };
+        let ours = Summary::of(&times)?;
+        Ok(Some(rules::unpublished(ours.mean, ours.ci95_half_width, CLIENT_ONLY)))
+    }
+
+    /// The share of the channel by (10): of the mean time, so it has no interval of its own.
+    fn throughput(&self) -> Result<Option<Judged>, StudyError> {
+        let Some(times) = self.times(|one| one.client) else { return Ok(None) };
+        let bits = 8.0 * f64::from(self.file.octets);
+        let percent = 100.0 * bits / Summary::of(&times)?.mean / CHANNEL_BPS;
+        Ok(Some(rules::unpublished(percent, None, FIGURE)))
+    }
+
+    fn share(&self) -> Result<Option<Judged>, StudyError> {
+        if !self.channel.may_stop() {
+            return Ok(None);
+        }
+        let ended = self.transfers.iter().filter(|one| one.delivery.is_some()).count() as u64;
+        let all = self.transfers.len() as u64;
+        if let Some((_, runs)) = self.published {
+            return Ok(Some(rules::share(100.0, runs, ended, all)?));
+        }
+        let (share, half) = rules::our_share(ended, all)?;
+        Ok(Some(rules::unpublished(share, Some(half), NO_RUNS)))
+    }
+
+    fn again(&self) -> Result<Option<Judged>, StudyError> {
+        let counts: Vec<_> = self.transfers.iter().map(|one| one.again as f64).collect();
+        let ours = Summary::of(&counts)?;
+        Ok(Some(rules::unpublished(ours.mean, ours.ci95_half_width, "the report does not count them")))
+    }
+}
+
+/// What makes the shipped scenario this cell's.
+fn settings(file: &File, channel: &Channel) -> [String; 5] {
+    [
+        "time_limit=\"4 h\"".to_owned(),
+        format!("traffic.files.files=[\"{} B\"]", file.octets),
+        format!("traffic.files.mss=\"{} B\"", channel.frame - IP_AND_TCP),
+        format!("traffic.files.send_buffer=\"{} B\"", send_buffer(channel.frame)),
+        format!("link.stages.serial.forward.vector_errors={}", channel.errors),
+    ]
+}
+
+fn transfer(replication: &Replication) -> Option<Transfer> {
+    let FlowCounts::Ftp(report) = &replication.flows.first()?.counts else { return None };
+    let file = report.files.first()?;
+    let (client, delivery) = (file.client_time_s, file.delivery_time_s());
+    Some(Transfer { client, delivery, again: report.tcp.retransmits })
+}
+
+/// The mean of the published runs, and how many there are.
+fn published(file: &File, channel: &Channel) -> Option<(f64, u64)> {
+    let here = format!("{},{},{},", file.name, channel.ber, channel.frame);
+    let runs = RUNS.lines().find_map(|line| line.strip_prefix(&here))?;
+    let runs: Vec<f64> = runs.split(',').map(str::parse).collect::<Result<_, _>>().ok()?;
+    Some((Summary::of(&runs).ok()?.mean, runs.len() as u64))
+}
+
+fn within_3_percent(published: f64, ours: &Summary) -> Judged {
+    let within = (0.97 * published, 1.03 * published);
+    let agrees = within.0 <= ours.mean && ours.mean <= within.1;
+    Judged {
+        published: Some(published),
+        farcast: ours.mean,
+        ci95_half_width: ours.ci95_half_width,
+        verdict: if agrees { Verdict::Agrees } else { Verdict::Differs },
+        rule: Rule { sentence: CLOSE, agrees_within: Some(within) },
+    }
+}

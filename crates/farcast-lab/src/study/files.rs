@@ -1,0 +1,87 @@
+//! Results as files.
+
+use std::fs::Permissions;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::{Results, Row, tables};
+
+/// The files of a directory of results: all numbers as CSV (RFC 4180) and as JSON, and the tables as Markdown.
+pub const NAMES: [&str; 3] = ["reproduce.csv", "reproduce.json", "reproduce.md"];
+
+/// A file or directory that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {source}", path.display())]
+pub struct WriteError {
+    /// Which.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+impl WriteError {
+    fn of(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self { path: path.into(), source }
+    }
+}
+
+/// Makes the directory, so that who waits for results knows before that they can be written.
+///
+/// # Errors
+/// The system refused.
+pub fn make(dir: &Path) -> Result<(), WriteError> {
+    std::fs::create_dir_all(dir).map_err(WriteError::of(dir))
+}
+
+/// Writes [`NAMES`] into a directory. Each has its name only when it is whole.
+///
+/// # Errors
+/// The system refused.
+pub fn write(dir: &Path, results: &[Results]) -> Result<(), WriteError> {
+    let rows: Vec<&Row> = results.iter().flat_map(|results| &results.rows).collect();
+    let text = [csv(&rows), json(&rows), Ok(tables::markdown(results))];
+    for (name, text) in NAMES.into_iter().zip(text) {
+        let path = dir.join(name);
+        text.and_then(|text| put(dir, &path, &text)).map_err(WriteError::of(&path))?;
+    }
+    Ok(())
+}
+
+/// Writes under another name first.
+fn put(dir: &Path, path: &Path, text: &str) -> io::Result<()> {
+    // What the umask leaves, as for any file.
+    let mut file = tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(dir)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}
+
+fn json(rows: &[&Row]) -> io::Result<String> {
+    Ok(serde_json::to_string_pretty(rows)? + "\n")
+}
+
+/// As RFC 4180 has it, with the keys of the JSON as the header.
+fn csv(rows: &[&Row]) -> io::Result<String> {
+    const HEADER: &str = "paper,item,row,column,published,farcast,ci95_half_width,verdict,rule";
+    let mut lines = vec![HEADER.to_owned()];
+    for row in rows {
+        let fields = serde_json::to_value(row)?;
+        let field = |name| match &fields[name] {
+            serde_json::Value::String(text) => quoted(text),
+            serde_json::Value::Null => String::new(),
+            number => number.to_string(),
+        };
+        lines.push(HEADER.split(',').map(field).collect::<Vec<_>>().join(","));
+    }
+    Ok(lines.join("\r\n") + "\r\n")
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}

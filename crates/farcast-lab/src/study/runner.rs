@@ -1,0 +1,106 @@
+//! Runs the replications of a study's settings, with progress.
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use farcast_core::Span;
+use farcast_sim::outcome::Replication;
+use farcast_sim::replicate::{HowMany, Plan, Standing, run as replicate};
+use farcast_sim::scenario::Scenario;
+
+use super::{Options, Study, StudyError};
+use crate::Progress;
+
+/// Runs the replications of one setting after the other.
+pub(crate) struct Runner<'a> {
+    options: &'a Options<'a>,
+    plan: Plan,
+    replications: u64,
+    study: &'static str,
+    begin: Instant,
+    /// Replications done of so many in all.
+    done: Cell<u64>,
+    total: u64,
+    progress: RefCell<&'a mut dyn FnMut(Progress)>,
+}
+
+impl<'a> Runner<'a> {
+    /// A runner of all settings of `study`.
+    #[expect(clippy::disallowed_methods, reason = "somebody waits in real time")]
+    pub(super) fn new(
+        study: &Study,
+        options: &'a Options<'a>,
+        progress: &'a mut dyn FnMut(Progress),
+    ) -> Self {
+        let replications = study.replications(options.effort);
+        let (seed, threads) = (options.seed, options.threads.get());
+        Self {
+            options,
+            plan: Plan { seed, how_many: HowMany::Count(replications), threads, per_receiver: false },
+            replications,
+            study: study.name,
+            begin: Instant::now(),
+            done: Cell::new(0),
+            total: replications.saturating_mul(study.settings),
+            progress: RefCell::new(progress),
+        }
+    }
+
+    /// Every replication of `scenario`, in order. All settings of a study have the same seed, so their replications of
+    /// one index have common random numbers.
+    pub(crate) fn run(&self, scenario: &Scenario) -> Result<Vec<Replication>, StudyError> {
+        self.run_at_most(scenario, self.replications)
+    }
+
+    /// As many, but at most `most`: what draws nothing need not be repeated.
+    pub(crate) fn run_at_most(&self, scenario: &Scenario, most: u64) -> Result<Vec<Replication>, StudyError> {
+        let wanted = self.replications.min(most);
+        let plan = Plan { how_many: HowMany::Count(wanted), ..self.plan };
+        let (before, total) = (self.done.get(), self.total);
+        let mut watch = |Standing { done, .. }| {
+            self.tell(Progress::Replications { elapsed: self.elapsed(), done: before + done, total });
+            !self.interrupted().load(Ordering::Relaxed)
+        };
+        let replications = replicate(scenario, &plan, &mut watch)?;
+        self.done.set(before + self.replications);
+        if replications.len() as u64 == wanted {
+            return Ok(replications);
+        }
+        Err(StudyError::Interrupted { study: self.study })
+    }
+
+    /// What all draws follow from.
+    pub(crate) fn seed(&self) -> u64 {
+        self.plan.seed
+    }
+
+    /// Replications of each setting.
+    pub(crate) fn replications(&self) -> u64 {
+        self.replications
+    }
+
+    /// Set when somebody wants it all to end.
+    pub(crate) fn interrupted(&self) -> &AtomicBool {
+        self.options.stop
+    }
+
+    /// The program that emulates, where there is one.
+    pub(crate) fn executable(&self) -> Option<&Path> {
+        self.options.executable
+    }
+
+    /// Tells that so many of all runs in real time are done.
+    pub(crate) fn show_runs(&self, done: u64, total: u64) {
+        self.tell(Progress::Runs { elapsed: self.elapsed(), done, total });
+    }
+
+    fn elapsed(&self) -> Span {
+        Span::from_secs_f64(self.begin.elapsed().as_secs_f64())
+    }
+
+    fn tell(&self, how: Progress) {
+        (self.progress.borrow_mut())(how);
+    }
+}

@@ -1,0 +1,136 @@
+//! The tables: their text and cells, and all of it as Markdown.
+
+use super::Results;
+use super::row::{Row, Verdict, short};
+
+/// Columns of a table.
+pub const COLUMNS: usize = 7;
+
+/// A part of what is shown of results, in order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Lines of text.
+    Text(String),
+    /// A table.
+    Table(Table),
+}
+
+/// The numbers of a case.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Table {
+    /// What stands above the columns.
+    pub heading: [&'static str; COLUMNS],
+    /// The cells, row by row.
+    pub rows: Vec<[String; COLUMNS]>,
+}
+
+impl Table {
+    /// Whether numbers stand in a column, which is aligned to the right then.
+    pub const fn is_of_numbers(column: usize) -> bool {
+        2 <= column && column <= 5
+    }
+}
+
+/// All results: what each study is, a table for each of its cases, its rules, and what the verdicts come to.
+pub fn parts(results: &[Results]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for Results { name, citation, columns: [reference, ours], seed, replications, rows } in results {
+        let how = match replications {
+            Some(count) => format!("{count} replications of each setting, seed {seed}"),
+            None => "by its formulas, no chance is in them".to_owned(),
+        };
+        parts.push(Part::Text(format!("{name}: {citation}; {how}")));
+        let heading = ["", "", reference, ours, "95 % interval", "agrees within", "verdict"];
+        for (title, rows) in cases(rows) {
+            parts.push(Part::Text(title.to_owned()));
+            parts.push(Part::Table(Table { heading, rows: cells(&rows) }));
+        }
+        parts.push(Part::Text(rules(rows)));
+    }
+    let chance = results.iter().any(|results| results.replications.is_some());
+    parts.push(Part::Text(closing(results.iter().flat_map(|results| &results.rows), chance)));
+    parts
+}
+
+/// All results as a Markdown page.
+pub fn markdown(results: &[Results]) -> String {
+    let line = |cells: &[String]| format!("| {} |", cells.join(" | "));
+    let table = |Table { heading, rows }: Table| {
+        let rule: Vec<_> =
+            (0..COLUMNS).map(|at| if Table::is_of_numbers(at) { "--:" } else { "---" }.to_owned()).collect();
+        let head = [line(&heading.map(str::to_owned)), line(&rule)];
+        head.into_iter().chain(rows.iter().map(|row| line(row))).collect::<Vec<_>>().join("\n")
+    };
+    let text = parts(results).into_iter().map(|part| match part {
+        Part::Text(text) => text,
+        Part::Table(cells) => table(cells),
+    });
+    format!("# Published results and farcast's\n\n{}\n", text.collect::<Vec<_>>().join("\n\n"))
+}
+
+/// The rows of each case, in the order in which cases first come.
+fn cases(rows: &[Row]) -> Vec<(&str, Vec<&Row>)> {
+    let mut cases: Vec<(&str, Vec<&Row>)> = Vec::new();
+    for row in rows {
+        match cases.iter_mut().find(|(case, _)| *case == row.row) {
+            Some((_, rows)) => rows.push(row),
+            None => cases.push((&row.row, vec![row])),
+        }
+    }
+    cases
+}
+
+fn cells(rows: &[&Row]) -> Vec<[String; 7]> {
+    let mut before = "";
+    let mut cells = Vec::new();
+    for row in rows {
+        // An item is named once.
+        let item = if row.item == before { "" } else { &row.item };
+        before = &row.item;
+        let number = |number: f64| format!("{number:.*}", row.decimals);
+        let within = row.rule.agrees_within.map(|(low, high)| format!("{} .. {}", number(low), number(high)));
+        let dash = || "-".to_owned();
+        cells.push([
+            item.to_owned(),
+            row.column.clone(),
+            row.published.map_or_else(dash, short),
+            number(row.farcast),
+            row.ci95_half_width.map_or_else(dash, |half| format!("\u{b1} {}", number(half))),
+            within.unwrap_or_else(dash),
+            row.verdict.words().to_owned(),
+        ]);
+    }
+    cells
+}
+
+/// Every rule once.
+fn rules(rows: &[Row]) -> String {
+    let mut sentences: Vec<&str> = Vec::new();
+    for row in rows.iter().filter(|row| row.verdict != Verdict::NotPublished) {
+        if !sentences.contains(&row.rule.sentence) {
+            sentences.push(row.rule.sentence);
+        }
+    }
+    let lines: Vec<_> = sentences.iter().map(|sentence| format!("- {sentence}")).collect();
+    format!("Rules:\n\n{}", lines.join("\n"))
+}
+
+fn closing<'a>(rows: impl Iterator<Item = &'a Row>, chance: bool) -> String {
+    let mut counts = [0_usize; 4];
+    for row in rows {
+        counts[row.verdict as usize] += 1;
+    }
+    let [agree, differ, undetermined, unpublished] = counts;
+    let counts = format!(
+        "{} numbers compared: {agree} agree, {differ} differ, {undetermined} undetermined; not published: {unpublished}.",
+        agree + differ + undetermined
+    );
+    if chance {
+        counts + " Of like and like, about one comparison in twenty differs by chance."
+    } else {
+        counts
+    }
+}
+
+#[cfg(test)]
+mod tests;

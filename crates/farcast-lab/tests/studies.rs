@@ -1,0 +1,110 @@
+//! Studies as a library has them: rows, progress, refusals, files.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use farcast_lab::Progress;
+use farcast_lab::study::{self, Effort, Options, Results, Row, Study, StudyError, Verdict, files};
+
+fn few(stop: &AtomicBool, threads: usize) -> Options<'_> {
+    let threads = NonZeroUsize::new(threads).unwrap();
+    Options { effort: Effort::Replications(2), threads, ..Options::new(stop) }
+}
+
+#[test]
+fn each_is_found_by_its_name() {
+    let names: Vec<_> = study::all().iter().map(Study::name).collect();
+    let simulated = ["mftp-bgan", "mdp-ftp", "ftp-umts", "tcp-mlppp", "tcp-reference"];
+    assert_eq!(names[..5], simulated);
+    let in_real_time: &[&str] =
+        if cfg!(feature = "emulator") { &["agreement", "ftp-emulated"] } else { &["ftp-emulated"] };
+    assert_eq!(&names[5..], in_real_time);
+    for name in names {
+        let study = study::named(name).unwrap();
+        assert_eq!(study.name(), name);
+        assert!(!study.citation().is_empty() && study.settings() > 0);
+        assert!(study.replications(Effort::Full) > study.replications(Effort::Quick));
+    }
+    let unknown = study::named("nothing").unwrap_err();
+    assert!(matches!(&unknown, StudyError::Unknown { name } if name == "nothing"));
+    assert!(unknown.to_string().contains("mftp-bgan, mdp-ftp, "), "{unknown}");
+}
+
+#[test]
+fn rows_do_not_depend_on_threads_and_progress_counts_them_all() {
+    let (study, stop) = (study::named("mftp-bgan").unwrap(), AtomicBool::new(false));
+    let mut last = (0, 0);
+    let mut tell = |progress| match progress {
+        Progress::Replications { done, total, .. } => {
+            assert!(done >= last.0, "{done} after {last:?}");
+            last = (done, total);
+        }
+        other => panic!("{other:?}"),
+    };
+    let rows = study.run(&few(&stop, 1), &mut tell).unwrap();
+    assert_eq!(last, (30, 30), "15 settings with 2 replications each");
+    assert_eq!(rows, study.run(&few(&stop, 2), &mut |_| {}).unwrap());
+    let other = Options { seed: 2, ..few(&stop, 2) };
+    assert_ne!(rows, study.run(&other, &mut |_| {}).unwrap());
+    // Arithmetic of the paper: 488 DTUs of 526 octets at 300 kbit/s, and a second.
+    let timer = rows.iter().find(|row| row.item == "Status Retry Timer, s" && row.column == "n = 1");
+    let timer: &Row = timer.unwrap();
+    assert!((timer.farcast - (488.0 * 526.0 * 8.0 / 300_000.0 + 1.0)).abs() < 1e-8, "{timer:?}");
+    assert_eq!((timer.published, timer.verdict), (Some(7.845), Verdict::Agrees));
+}
+
+#[test]
+fn a_flag_ends_a_study_without_a_result() {
+    let (study, stop) = (study::named("mftp-bgan").unwrap(), AtomicBool::new(false));
+    let ended = study.run(&few(&stop, 1), &mut |_| stop.store(true, Ordering::Relaxed));
+    assert!(matches!(ended, Err(StudyError::Interrupted { study: "mftp-bgan" })), "{ended:?}");
+}
+
+#[test]
+fn what_a_study_needs_is_refused_before_it_runs() {
+    let stop = AtomicBool::new(false);
+    let one = Options { effort: Effort::Replications(1), ..Options::new(&stop) };
+    let mut never = |progress| panic!("{progress:?}");
+    for study in study::all() {
+        assert!(matches!(study.run(&one, &mut never), Err(StudyError::TooFew(1))), "{study:?}");
+    }
+    // Nobody said where the program is that emulates.
+    let emulated = study::named("ftp-emulated").unwrap();
+    assert!(matches!(emulated.needs(&Options::new(&stop)), Err(StudyError::Missing(_))));
+    study::named("ftp-umts").unwrap().needs(&Options::new(&stop)).unwrap();
+}
+
+#[test]
+fn files_hold_every_row_and_leave_nothing_half_written() {
+    let (study, stop) = (study::named("mftp-bgan").unwrap(), AtomicBool::new(false));
+    let options = few(&stop, 2);
+    let rows = study.run(&options, &mut |_| {}).unwrap();
+    let count = rows.len();
+    let json = serde_json::to_string_pretty(&rows).unwrap();
+    let results = [Results::new(study, &options, rows)];
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("deep/results");
+    files::make(&dir).unwrap();
+    files::write(&dir, &results).unwrap();
+    // Again, over what is there.
+    files::write(&dir, &results).unwrap();
+    let mut names: Vec<_> = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, files::NAMES);
+    let read = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
+    assert_eq!(read("reproduce.json"), json + "\n");
+    let csv = read("reproduce.csv");
+    let lines: Vec<_> = csv.split_terminator("\r\n").collect();
+    assert_eq!(lines.len(), 1 + count);
+    assert!(
+        lines[1].starts_with("mftp-bgan,\"Status Retry Timer, s\",all cases,n = 1,7.845,"),
+        "{}",
+        lines[1]
+    );
+    assert!(read("reproduce.md").contains("2 replications of each setting, seed 1"));
+    let nowhere = files::write(Path::new("/proc/nothing"), &results).unwrap_err();
+    assert!(nowhere.to_string().starts_with("cannot write /proc/nothing/reproduce.csv: "), "{nowhere}");
+}
