@@ -71,9 +71,6 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
         let what = if queue.is_product() { "one bandwidth-delay product" } else { "ten packets of 1500 B" };
         output.line(&format!("the queue of {stage} holds {what}, {octets} B"));
     }
-    if scenario.chose_engines() {
-        output.line("each receiver is an engine: a population knows nothing of parity (protocol.parity = 0 turns it off)");
-    }
     let plan = plan(args);
     let room = Room::of(args.memory);
     room.check(&scenario, &plan)?;
