@@ -57,14 +57,13 @@ pub trait Population {
     /// What many say as one.
     type Merged;
 
-    /// Takes a message whose first datagram reaches the fan-out at `now`, as much of its run as does so before `before` and
-    /// before the population's own next timer, but at least one datagram; how many those were.
+    /// Takes a message whose first datagram reaches the fan-out at `now`, as much of its run as does so before the
+    /// population's own next timer, but at least one datagram; how many those were.
     fn handle(
         &mut self,
         now: Time,
         from: &Arrival,
         message: &Self::Message,
-        before: Time,
         channel: &mut Channel<'_>,
     ) -> u32;
 

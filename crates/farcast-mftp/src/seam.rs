@@ -318,15 +318,8 @@ impl farcast_delivery::Population for Population {
     type Message = Message;
     type Merged = Naks;
 
-    fn handle(
-        &mut self,
-        now: Time,
-        from: &Arrival,
-        message: &Message,
-        before: Time,
-        channel: &mut Channel<'_>,
-    ) -> u32 {
-        Self::handle(self, now, from, message, before, channel)
+    fn handle(&mut self, now: Time, from: &Arrival, message: &Message, channel: &mut Channel<'_>) -> u32 {
+        Self::handle(self, now, from, message, channel)
     }
 
     fn handle_timeout(&mut self, now: Time) {

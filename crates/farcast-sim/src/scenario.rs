@@ -145,16 +145,6 @@ impl Scenario {
         Self { engines: true, ..self }
     }
 
-    /// Whether every receiver is an engine of its own although nobody asked for it.
-    pub fn chose_engines(&self) -> bool {
-        self.has_engines() && !self.engines
-    }
-
-    /// Whether every receiver is an engine of its own: as wished, or because the protocol's populations cannot do it.
-    fn has_engines(&self) -> bool {
-        self.engines || self.transfer.as_ref().is_some_and(Transfer::needs_engines)
-    }
-
     /// The world of replication number `replication`, whose random numbers follow from `seed`.
     ///
     /// # Errors
@@ -168,7 +158,7 @@ impl Scenario {
         let flows = (0..).zip(&self.traffic).map(|(n, flow)| flow.make(n, receivers, links, streams));
         Ok(StarConfig {
             sender: self.transfer.as_ref().map(Transfer::sender).transpose()?,
-            groups: self.groups(streams)?,
+            groups: self.groups(streams),
             flows: flows.collect(),
             lookahead: links.back.least_delay(),
             back: way_back(links, &chains, receivers, streams),
@@ -180,20 +170,19 @@ impl Scenario {
         })
     }
 
-    fn groups(&self, streams: Streams) -> Result<Vec<GroupConfig<Mftp>>, StarError> {
-        let Some(transfer) = &self.transfer else { return Ok(Vec::new()) };
-        let engines = self.has_engines();
+    fn groups(&self, streams: Streams) -> Vec<GroupConfig<Mftp>> {
+        let Some(transfer) = &self.transfer else { return Vec::new() };
         let group = |(number, group): (u64, &Receivers)| {
             let stream = streams.of(number, Purpose::Losses);
             let losses = group.losses.as_ref().unwrap_or(&self.links.losses);
             let seed = streams.seed(number, Purpose::Waits);
-            Ok(GroupConfig {
+            GroupConfig {
                 receivers: group.receivers,
-                kind: transfer.receivers(group.receivers, seed, engines)?,
+                kind: transfer.receivers(group.receivers, seed, self.engines),
                 losses: losses.make(0, group.receivers, stream),
                 delay: group.delay,
                 data_only: self.links.data_only,
-            })
+            }
         };
         (0..).zip(&self.groups).map(group).collect()
     }

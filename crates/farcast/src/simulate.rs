@@ -70,9 +70,6 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
         let what = if queue.is_product() { "one bandwidth-delay product" } else { "ten packets of 1500 B" };
         output.line(&format!("the queue of {stage} holds {what}, {octets} B"));
     }
-    if scenario.chose_engines() {
-        output.line("each receiver is an engine: a population knows nothing of parity (protocol.parity = 0 turns it off)");
-    }
     let plan = plan(args);
     let memory = args.memory.map_or_else(Memory::of_machine, Memory::at_most);
     memory.check(&scenario, &plan).map_err(too_large)?;

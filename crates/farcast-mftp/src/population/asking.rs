@@ -6,21 +6,27 @@ use farcast_core::{Among, Message as _, Run, Time};
 
 use farcast_delivery::Channel;
 
+use super::parity::Parity;
 use super::{Feedback, Population};
 use crate::message::{Body, Message, Nak, Naks, StatusType};
 use crate::receiver::answers::{self, Gaps, Question};
 
-/// The segments that one receiver lacks, ascending.
-struct List<'a>(&'a [u32]);
+/// The segments that one receiver lacks, ascending, and the parity that it holds.
+struct List<'a> {
+    segments: &'a [u32],
+    parity: Option<&'a Parity>,
+    receiver: u32,
+}
 
 impl Gaps for List<'_> {
     fn next_gap(&self, from: u32) -> Option<u32> {
-        self.0.get(self.0.partition_point(|&segment| segment < from)).copied()
+        self.segments.get(self.segments.partition_point(|&segment| segment < from)).copied()
     }
 
     fn gaps_in(&self, run: Run, each: &mut dyn FnMut(Run)) {
-        let begin = self.0.partition_point(|&segment| segment < run.first());
-        let mut rest = self.0[begin..].iter().copied().take_while(|&segment| segment < run.end()).peekable();
+        let begin = self.segments.partition_point(|&segment| segment < run.first());
+        let within = |&segment: &u32| segment < run.end();
+        let mut rest = self.segments[begin..].iter().copied().take_while(within).peekable();
         while let Some(first) = rest.next() {
             let mut count = 1;
             while rest.next_if_eq(&(first + count)).is_some() {
@@ -33,11 +39,12 @@ impl Gaps for List<'_> {
     }
 
     fn is_rebuilding(&self, _block: u32) -> bool {
+        // What can be rebuilt is so at once.
         false
     }
 
-    fn parity_held(&self, _block: u32) -> u32 {
-        0
+    fn parity_held(&self, block: u32) -> u32 {
+        self.parity.map_or(0, |parity| parity.held(block, self.receiver))
     }
 }
 
@@ -210,7 +217,8 @@ impl Population {
             segments
         };
         let most = self.config.naks_per_request;
-        for nak in answers::naks(&List(segments), question, terms, self.id(receiver), most) {
+        let gaps = List { segments, parity: self.parity.as_ref(), receiver };
+        for nak in answers::naks(&gaps, question, terms, self.id(receiver), most) {
             self.say_nak(at, receiver, nak);
         }
         if question.status == StatusType::All {

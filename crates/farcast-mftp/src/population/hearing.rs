@@ -6,6 +6,8 @@ use farcast_core::engine::Arrival;
 use farcast_core::{Span, Time};
 
 use super::cohorts::{CohortId, FINISHED, GONE};
+use super::lacking::Lacking;
+use super::parity::Parity;
 use super::{Channel, Population};
 use crate::event::ReceiverOutcome;
 use crate::message::{
@@ -103,7 +105,8 @@ impl Population {
         }
         if self.terms.is_none() {
             let Ok(terms) = Terms::new(from, transmission, m, &self.config) else { return };
-            self.lacking = super::Lacking::new(self.receivers, terms.geometry().segments());
+            self.lacking = Lacking::new(self.receivers, terms.geometry().segments());
+            self.parity = Parity::new(self.receivers, &terms, &self.config);
             self.terms = Some(terms);
         }
         let Some(terms) = &self.terms else { return };

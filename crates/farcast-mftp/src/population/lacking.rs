@@ -95,6 +95,28 @@ impl Lacking {
         }
     }
 
+    /// Those who lack something of `run`, ascending, into `who`, and in `counts`, which holds a number of each receiver and
+    /// is all 0 before, how many segments that are.
+    pub(super) fn count_in(&self, run: Run, counts: &mut [u32], who: &mut Vec<u32>) {
+        who.clear();
+        for segment in self.open_in(run) {
+            self.for_each(segment, |receiver| {
+                let count = &mut counts[receiver as usize];
+                if *count == 0 {
+                    who.push(receiver);
+                }
+                *count += 1;
+            });
+        }
+        // Where most have lost something, looking at everyone beats sorting.
+        if who.len() > self.receivers as usize / 16 {
+            who.clear();
+            who.extend((0..self.receivers).filter(|&receiver| counts[receiver as usize] > 0));
+        } else {
+            who.sort_unstable();
+        }
+    }
+
     /// Calls `each` with those who lack `segment`, ascending.
     pub(super) fn for_each(&self, segment: u32, each: impl FnMut(u32)) {
         match &self.segments[segment as usize] {
@@ -130,6 +152,36 @@ impl Lacking {
             self.gaps[receiver as usize] -= 1;
         }
         self.put(segment, lacking);
+    }
+
+    /// Segments of `run` that were never sent become gaps like others, of everyone.
+    pub(super) fn give_up_unsent(&mut self, run: Run) {
+        while let Some(segment) = self.unsent.next_set(run.first()).filter(|&segment| segment < run.end()) {
+            self.unsent.remove(segment);
+            self.gaps.iter_mut().for_each(|gaps| *gaps += 1);
+            self.segments[segment as usize] = Lack::Many(Bitmap::full(self.receivers));
+        }
+    }
+
+    /// `receiver` has rebuilt so many segments; [`strike`](Self::strike) takes it off their lists.
+    pub(super) fn rebuilt(&mut self, receiver: u32, segments: u32) {
+        self.gaps[receiver as usize] -= segments;
+    }
+
+    /// Takes `receivers`, who have rebuilt what they lacked of `run`, off its lists.
+    pub(super) fn strike(&mut self, run: Run, receivers: &Bitmap) {
+        let mut left = Vec::new();
+        let mut next = run.first();
+        while let Some(segment) = self.open.next_set(next).filter(|&segment| segment < run.end()) {
+            left.clear();
+            self.for_each(segment, |receiver| {
+                if !receivers.contains(receiver) {
+                    left.push(receiver);
+                }
+            });
+            self.put(segment, &left);
+            next = segment + 1;
+        }
     }
 
     fn put(&mut self, segment: u32, lacking: &[u32]) {

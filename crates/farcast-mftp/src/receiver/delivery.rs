@@ -4,10 +4,43 @@ use farcast_core::engine::Reject;
 use farcast_core::{Bitmap, Run, Time, Transmit};
 
 use super::Receiver;
-use super::control::State;
+use super::control::{State, Terms};
+use super::parity::{self, Cost};
 use super::session::Symbols;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Body, Data, DataKind, Done, Message, Quit, cancel};
+
+/// What a message of data carries, checked against the terms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    /// These segments of the product.
+    Segments(Run),
+    /// These parity symbols of its block.
+    Symbols(Run),
+}
+
+impl Part {
+    /// What `data` carries.
+    ///
+    /// # Errors
+    /// It is not of this product, or not as long as it must be.
+    pub(crate) fn of(data: &Data, terms: &Terms) -> Result<Self, Reject> {
+        let (geometry, full) = (terms.geometry(), terms.geometry().segment_size());
+        let within = data.block < geometry.blocks() && data.dtus.end() <= terms.offer.parity_symbols;
+        let (part, last_len) = match data.kind {
+            DataKind::Source => {
+                let segments = geometry.segments_of(data.block, data.dtus).ok_or(Reject::OutOfRange)?;
+                (Self::Segments(segments), geometry.payload_len(segments.last()))
+            }
+            DataKind::Parity if within => (Self::Symbols(data.dtus), full),
+            DataKind::Parity => return Err(Reject::OutOfRange),
+        };
+        if data.last_len != last_len || (data.dtus.count() > 1 && data.len != full) {
+            return Err(Reject::Inconsistent);
+        }
+        Ok(part)
+    }
+}
 
 impl Receiver {
     pub(super) fn data(&mut self, now: Time, data: &Data) -> Result<(), Reject> {
@@ -20,27 +53,19 @@ impl Receiver {
             }
             return Err(reason);
         }
-        let geometry = session.geometry();
-        let (source, full) = (data.kind == DataKind::Source, geometry.segment_size());
-        let last_len = match geometry.segments_of(data.block, data.dtus) {
-            Some(segments) if source => geometry.payload_len(segments.last()),
-            None if source => return Err(Reject::OutOfRange),
-            _ => full,
-        };
-        if data.last_len != last_len || (data.dtus.count() > 1 && data.len != full) {
-            return Err(Reject::Inconsistent);
-        }
-        if data.pass == 0 && source {
+        let part = Part::of(data, &session.terms)?;
+        if data.pass == 0 && matches!(part, Part::Segments(_)) {
             session.restart = true;
         }
         if data.pass > session.pass {
             session.pass = data.pass;
             self.events.push_back(ReceiverEvent::Pass { pass: data.pass });
         }
-        let new = if source { self.source(data) } else { self.parity(data)? };
-        if let Some(session) = &mut self.session {
-            session.control.data_before_confirmation(now, &self.config);
-        }
+        session.control.data_before_confirmation(now, &self.config);
+        let new = match part {
+            Part::Segments(segments) => self.source(segments),
+            Part::Symbols(symbols) => self.parity(data.block, symbols)?,
+        };
         self.stats.duplicates += u64::from(data.dtus.count() - new);
         if new == 0 {
             return Err(Reject::Duplicate);
@@ -50,11 +75,8 @@ impl Receiver {
         Ok(())
     }
 
-    fn source(&mut self, data: &Data) -> u32 {
+    fn source(&mut self, segments: Run) -> u32 {
         let Some(session) = &mut self.session else { return 0 };
-        let Some(segments) = session.terms.offer.geometry.segments_of(data.block, data.dtus) else {
-            return 0;
-        };
         let mut new = 0;
         while let Some(gap) = session.have.next_gap_in(segments) {
             session.have.insert_run(gap);
@@ -66,37 +88,30 @@ impl Receiver {
         new
     }
 
-    fn parity(&mut self, data: &Data) -> Result<u32, Reject> {
+    fn parity(&mut self, block: u32, symbols: Run) -> Result<u32, Reject> {
         let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
-        let symbols = session.terms.offer.parity_symbols;
-        if data.block >= session.geometry().blocks() || data.dtus.end() > symbols {
-            return Err(Reject::OutOfRange);
-        }
-        if session.missing_in(data.block) == 0 || session.decoding.contains(&data.block) {
+        let missing = session.missing_in(block);
+        if missing == 0 || session.decoding.contains(&block) {
             return Ok(0);
         }
-        // What a sender may make us hold is bounded by configuration; beyond that, DTUs come instead. Once a block has been
-        // begun there is room for all that it lacks.
-        let missing = session.missing_in(data.block).min(symbols);
-        let (known, reserved) = match session.parity.get(&data.block) {
-            Some(symbols) => (true, symbols.reserved),
-            None => (false, 0),
-        };
-        let wanted = reserved.max(missing);
-        let block = if known { 0 } else { session.parity_of_block() };
-        let more = block + session.parity_of_symbols(wanted - reserved);
+        // What a sender may make us hold is bounded by configuration; beyond that, DTUs come instead.
+        let cost = Cost::of(&session.terms);
+        let reserved = session.parity.get(&block).map_or(0, |symbols| symbols.reserved);
+        let wanted = cost.room(reserved, missing);
+        let more = cost.bytes(wanted) - cost.bytes(reserved);
         if session.parity_memory + more > self.config.parity_memory_bytes {
             return Err(Reject::Limit);
         }
         session.parity_memory += more;
-        let entry = session.parity.entry(data.block);
-        let begun = entry.or_insert_with(|| Symbols { held: Bitmap::new(symbols), reserved: 0 });
+        let most = session.terms.offer.parity_symbols;
+        let entry = session.parity.entry(block);
+        let begun = entry.or_insert_with(|| Symbols { held: Bitmap::new(most), reserved: 0 });
         begun.reserved = wanted;
         let mut new = 0;
-        for symbol in data.dtus.segments().filter(|&symbol| begun.held.insert(symbol)) {
+        for symbol in symbols.segments().filter(|&symbol| begun.held.insert(symbol)) {
             new += 1;
-            let offset = symbol - data.dtus.first();
-            let event = ReceiverEvent::StoreParity { block: data.block, symbols: Run::one(symbol), offset };
+            let offset = symbol - symbols.first();
+            let event = ReceiverEvent::StoreParity { block, symbols: Run::one(symbol), offset };
             self.events.push_back(event);
         }
         self.stats.parity += u64::from(new);
@@ -110,7 +125,7 @@ impl Receiver {
         let missing = session.missing_in(block);
         if missing == 0 {
             session.forget_parity(block);
-        } else if missing <= held && session.decoding.insert(block) {
+        } else if parity::is_decodable(missing, held) && session.decoding.insert(block) {
             self.events.push_back(ReceiverEvent::Decode { block });
         }
     }

@@ -7,17 +7,18 @@
 //! | `guard.rs` | who its sender is, and how much anyone may make it say |
 //! | `joining.rs` | announcements, registration |
 //! | `delivery.rs` | data, parity, completeness |
+//! | `parity.rs` | what parity is worth and takes; of a population, too |
 //! | `answers.rs` | status requests and NAKs |
 //! | `comparing.rs` | what is there already in older versions |
 
 pub(crate) mod answers;
 mod comparing;
 pub(crate) mod control;
-
-mod delivery;
+pub(crate) mod delivery;
 mod guard;
 mod joining;
 mod over;
+pub(crate) mod parity;
 mod session;
 
 use alloc::collections::VecDeque;

@@ -9,14 +9,8 @@ use farcast_delivery::Geometry;
 use super::answers::{Gaps, Question};
 use super::control::{Control, Terms};
 use super::guard::Guard;
+use super::parity::Cost;
 use crate::message::{Data, DataKind};
-
-/// Bytes that a block with parity takes besides the map of its symbols: entries of maps here and at the owner, half of them
-/// unused, and the beginning of a list.
-const BLOCK_OVERHEAD: u64 = 384;
-/// Bytes that a parity symbol takes besides its own: its place in a list, half of which may be unused, and what the allocator
-/// adds.
-const SYMBOL_OVERHEAD: u64 = 96;
 
 /// Answers that are held back, to spread them.
 #[derive(Clone, Debug)]
@@ -103,18 +97,8 @@ impl Session {
     /// Forgets the parity symbols of `block`: it is complete, or they did not help.
     pub(super) fn forget_parity(&mut self, block: u32) {
         if let Some(symbols) = self.parity.remove(&block) {
-            self.parity_memory -= self.parity_of_block() + self.parity_of_symbols(symbols.reserved);
+            self.parity_memory -= Cost::of(&self.terms).bytes(symbols.reserved);
         }
-    }
-
-    /// The bytes that it takes to hold parity of one more block.
-    pub(super) fn parity_of_block(&self) -> u64 {
-        u64::from(self.terms.offer.parity_symbols.div_ceil(u64::BITS)) * 8 + BLOCK_OVERHEAD
-    }
-
-    /// The bytes that it takes to hold `count` more parity symbols of a block.
-    pub(super) fn parity_of_symbols(&self, count: u32) -> u64 {
-        u64::from(count) * (u64::from(self.geometry().segment_size()) + SYMBOL_OVERHEAD)
     }
 
     /// The segments held, as a registration says it: none, but said, where there is something to compare the list of files

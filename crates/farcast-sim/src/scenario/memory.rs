@@ -15,7 +15,7 @@ impl Scenario {
         let transfer = self
             .transfer
             .as_ref()
-            .map_or(0, |transfer| transfer.memory(&self.groups, &self.links, self.has_engines()));
+            .map_or(0, |transfer| transfer.memory(&self.groups, &self.links, self.engines));
         LEAST.saturating_add(flows).saturating_add(transfer)
     }
 }

@@ -29,25 +29,14 @@ pub fn sender(config: SenderConfig) -> Result<Sender, StarError> {
     Sender::new(config).map_err(in_words)
 }
 
-/// So many receivers of what `sender` sends, as one population or with `engines` one each; `id` is set for each.
-///
-/// # Errors
-/// A population cannot do what the sender does.
-pub fn receivers(
-    sender: &SenderConfig,
-    receiver: ReceiverConfig,
-    receivers: u32,
-    engines: bool,
-) -> Result<star::Receivers<Mftp>, StarError> {
+/// So many receivers, as one population or with `engines` one each; `id` is set for each.
+pub fn receivers(receiver: ReceiverConfig, receivers: u32, engines: bool) -> star::Receivers<Mftp> {
     let of = move |n| ReceiverConfig { id: receiver_id(n), ..receiver.clone() };
     if engines {
-        return Ok(star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(in_words))));
-    }
-    if sender.parity_symbols > 0 {
-        return Err(StarError::Population("parity"));
+        return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(in_words)));
     }
     let make = move |first| Population::new(of(first), receivers).map_err(in_words);
-    Ok(star::Receivers::Population(Box::new(make)))
+    star::Receivers::Population(Box::new(make))
 }
 
 fn in_words(error: impl std::error::Error) -> StarError {
@@ -107,11 +96,6 @@ impl Transfer {
         Ok(Self { configs: settings })
     }
 
-    /// Whether a population would not do: it knows nothing of parity.
-    pub(super) fn needs_engines(&self) -> bool {
-        self.configs.sender.parity_symbols > 0
-    }
-
     /// Octets of a datagram on the links besides its `wire_len`.
     pub(super) fn overhead(&self) -> u16 {
         self.configs.overhead
@@ -128,14 +112,9 @@ impl Transfer {
     }
 
     /// So many receivers, whose random waits follow from `seed`.
-    pub(super) fn receivers(
-        &self,
-        count: u32,
-        seed: u64,
-        engines: bool,
-    ) -> Result<star::Receivers<Mftp>, StarError> {
+    pub(super) fn receivers(&self, count: u32, seed: u64, engines: bool) -> star::Receivers<Mftp> {
         let receiver = ReceiverConfig { seed, ..self.configs.receiver.clone() };
-        receivers(&self.configs.sender, receiver, count, engines)
+        receivers(receiver, count, engines)
     }
 }
 

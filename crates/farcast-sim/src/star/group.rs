@@ -131,7 +131,7 @@ impl<P: Protocol> Group<P> {
                 }
                 let (overhead, data_only) = (frame.overhead, *data_only);
                 let mut channel = Channel { losses: losses.as_mut(), overhead, data_only, merged };
-                let taken = population.handle(now, from, message, Time::NEVER, &mut channel);
+                let taken = population.handle(now, from, message, &mut channel);
                 feedback.extend(std::iter::from_fn(|| population.poll_feedback()));
                 taken
             }
@@ -181,7 +181,7 @@ impl<P: Protocol> Group<P> {
                 let mut others = Others { member, receivers: self.receivers };
                 let mut channel =
                     Channel { losses: &mut others, overhead: frame.overhead, data_only: false, merged: None };
-                population.handle(now, from, &head, Time::NEVER, &mut channel);
+                population.handle(now, from, &head, &mut channel);
                 feedback.extend(std::iter::from_fn(|| population.poll_feedback()));
             }
             Kind::Engines(stations) => {

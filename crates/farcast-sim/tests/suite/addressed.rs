@@ -87,16 +87,14 @@ fn world(sender: SenderConfig, engines: bool, cut: Cut, period: u64) -> Result<S
     let receiver = ReceiverConfig { seed: 5, ..ReceiverConfig::new(ClientId(1), 5402) };
     // Two groups, so that numbers in a group are not those of receivers.
     let half = RECEIVERS / 2;
-    let group = |receiver: ReceiverConfig| {
-        Ok(GroupConfig {
-            receivers: half,
-            kind: mftp::receivers(&sender, receiver, half, engines)?,
-            losses: Box::new(Together { period, frames: 0 }),
-            delay,
-            data_only: false,
-        })
+    let group = |receiver: ReceiverConfig| GroupConfig {
+        receivers: half,
+        kind: mftp::receivers(receiver, half, engines),
+        losses: Box::new(Together { period, frames: 0 }),
+        delay,
+        data_only: false,
     };
-    let groups = vec![group(receiver.clone())?, group(receiver)?];
+    let groups = vec![group(receiver.clone()), group(receiver)];
     Ok(StarConfig {
         sender: Some(mftp::sender(sender)?),
         groups,

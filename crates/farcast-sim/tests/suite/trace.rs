@@ -75,7 +75,7 @@ impl World {
         let config = StarConfig {
             groups: vec![GroupConfig {
                 receivers: n,
-                kind: mftp::receivers(&sender, receiver, n, true).unwrap(),
+                kind: mftp::receivers(receiver, n, true),
                 losses,
                 delay,
                 data_only: false,

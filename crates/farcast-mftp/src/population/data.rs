@@ -1,0 +1,303 @@
+//! Data, parity, and completeness (draft §11.2.2).
+
+use alloc::vec::Vec;
+
+use farcast_core::engine::{Arrival, Message as _};
+use farcast_core::{Among, Run, Span, Time};
+use farcast_delivery::Channel;
+
+use super::Population;
+use super::cohorts::{CohortId, FINISHED};
+use crate::message::{Body, Data, Done, Message};
+use crate::receiver::control::{Act, Control};
+use crate::receiver::delivery::Part;
+
+/// A run of datagrams on its way past the fan-out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Passage {
+    /// When the first is there, and how far apart they are.
+    first: Time,
+    spacing: Span,
+    count: u32,
+    /// Octets of each but the last, and of the last.
+    octets: (u64, u64),
+}
+
+impl Passage {
+    pub(super) fn of(now: Time, from: &Arrival, message: &Message, channel: &Channel<'_>) -> Self {
+        let count = message.segments().get();
+        let octets = |segment| message.wire_len(segment) as u64 + u64::from(channel.overhead);
+        Self { first: now, spacing: from.spacing, count, octets: (octets(0), octets(count - 1)) }
+    }
+
+    fn at(&self, index: u32) -> Time {
+        self.first + self.spacing * u64::from(index)
+    }
+
+    fn octets(&self, index: u32) -> u64 {
+        if index + 1 == self.count { self.octets.1 } else { self.octets.0 }
+    }
+
+    /// Whether the datagram at `index` is for after `limit`. The first never is.
+    fn is_beyond(&self, index: u32, limit: Time) -> bool {
+        index > 0 && self.at(index) >= limit
+    }
+
+    /// How many datagrams from `index` on, without the last, are there before `limit`.
+    fn ahead(&self, index: u32, limit: Time) -> u32 {
+        let most = self.count - 1 - index;
+        if self.spacing.is_zero() {
+            return most;
+        }
+        let room = limit.since(self.at(index)).as_nanos().div_ceil(self.spacing.as_nanos());
+        most.min(u32::try_from(room).unwrap_or(u32::MAX))
+    }
+}
+
+impl Population {
+    /// A run that is of no use to anybody; how many datagrams it has.
+    pub(super) fn let_pass(&mut self, passage: &Passage, channel: &mut Channel<'_>) -> u32 {
+        for index in 0..passage.count {
+            self.draw(passage.at(index), passage.octets(index), Among::These(&[]), channel);
+        }
+        passage.count
+    }
+
+    /// A run of the transmission at hand, as much of it as may be taken now; how many datagrams those are.
+    pub(super) fn data(&mut self, passage: &Passage, data: &Data, channel: &mut Channel<'_>) -> u32 {
+        let Some(terms) = &self.terms else { return passage.count };
+        let (part, whole) = (Part::of(data, terms), terms.geometry().block_run(data.block));
+        let (Ok(part), Some(whole)) = (part, whole) else { return self.let_pass(passage, channel) };
+        if let (Part::Symbols(_), Some(parity)) = (part, &mut self.parity) {
+            parity.begin(data.block, whole, &mut self.lacking);
+        }
+        let taken = match part {
+            Part::Segments(segments) => self.source(passage, segments, channel),
+            Part::Symbols(symbols) => self.symbols(passage, data.block, symbols, channel),
+        };
+        if let Some(parity) = &mut self.parity {
+            parity.settle(whole, &mut self.lacking);
+        }
+        taken
+    }
+
+    fn source(&mut self, passage: &Passage, segments: Run, channel: &mut Channel<'_>) -> u32 {
+        let mut limit = self.poll_timeout();
+        let mut index = 0;
+        while index < passage.count && !passage.is_beyond(index, limit) {
+            let segment = segments.first() + index;
+            let spared = self.spare(passage, index, segment, limit, channel);
+            if spared > 0 {
+                index += spared;
+                continue;
+            }
+            let at = passage.at(index);
+            self.last_heard = at;
+            if self.segment(at, passage.octets(index), segment, channel) {
+                limit = self.poll_timeout();
+            }
+            index += 1;
+        }
+        index
+    }
+
+    fn symbols(&mut self, passage: &Passage, block: u32, symbols: Run, channel: &mut Channel<'_>) -> u32 {
+        let mut limit = self.poll_timeout();
+        let mut index = 0;
+        while index < passage.count && !passage.is_beyond(index, limit) {
+            let at = passage.at(index);
+            self.last_heard = at;
+            if self.symbol(at, passage.octets(index), (block, symbols.first() + index), channel) {
+                limit = self.poll_timeout();
+            }
+            index += 1;
+        }
+        index
+    }
+
+    /// Passes over segments from `index` on that reach everyone for the first time before `limit`, but not the last of the run
+    /// nor the last that is unsent; how many.
+    fn spare(
+        &mut self,
+        passage: &Passage,
+        index: u32,
+        segment: u32,
+        limit: Time,
+        channel: &mut Channel<'_>,
+    ) -> u32 {
+        if !self.is_plain() {
+            return 0;
+        }
+        let most = self.lacking.unsent_from(segment, passage.ahead(index, limit));
+        let most = most.min(self.lacking.unsent().saturating_sub(1));
+        let spared = channel.losses.spared(passage.octets.0, most);
+        if let Some(run) = Run::new(segment, spared) {
+            self.lacking.sent_to_all(run);
+            self.last_heard = passage.at(index + spared - 1);
+        }
+        spared
+    }
+
+    /// One segment reaches the fan-out. Whether that may have moved a timer.
+    fn segment(&mut self, at: Time, octets: u64, segment: u32, channel: &mut Channel<'_>) -> bool {
+        if self.lacking.is_unsent(segment) {
+            let plain = self.is_plain();
+            self.draw(at, octets, Among::All, channel);
+            if !plain {
+                self.first_data(at);
+                self.add_deaf(None);
+            }
+            self.lacking.sent_first(segment, &self.lost);
+            if self.lacking.unsent() > 0 {
+                return !plain;
+            }
+            self.got.clear();
+            self.got.extend((0..self.receivers).filter(|&receiver| self.lacking.count(receiver) == 0));
+            self.complete(at);
+            return true;
+        }
+        let mut who = core::mem::take(&mut self.who);
+        self.lacking.who(segment, &mut who);
+        if let Some(parity) = &self.parity {
+            parity.leave_out_rebuilt(&mut who);
+        }
+        let plain = self.offer(at, octets, &who, channel);
+        self.got.clear();
+        let mut lost = self.lost.iter().copied().peekable();
+        self.got.extend(who.iter().copied().filter(|&receiver| lost.next_if_eq(&receiver).is_none()));
+        self.who = who;
+        self.lacking.sent_again(segment, &self.got, &self.lost);
+        if let (Some(parity), Some(terms)) = (&mut self.parity, &self.terms) {
+            parity.filled(terms.geometry().block_of(segment), &self.got, &mut self.lacking);
+        }
+        self.complete_whole(at) || !plain
+    }
+
+    /// One parity symbol of `block` reaches the fan-out. Whether that may have moved a timer.
+    fn symbol(
+        &mut self,
+        at: Time,
+        octets: u64,
+        (block, symbol): (u32, u32),
+        channel: &mut Channel<'_>,
+    ) -> bool {
+        let mut who = core::mem::take(&mut self.who);
+        if let Some(parity) = &self.parity {
+            parity.who(block, symbol, &mut who);
+        }
+        let plain = self.offer(at, octets, &who, channel);
+        if let Some(parity) = &mut self.parity {
+            parity.sent((block, symbol), &who, &self.lost, &mut self.lacking, &mut self.got);
+        }
+        self.who = who;
+        self.complete_whole(at) || !plain
+    }
+
+    /// A datagram reaches the fan-out that is of use to `who`: of these, the ones that do not get it are then in
+    /// `self.lost`. Whether it moves no timer, which is so where nobody waits for a confirmation.
+    fn offer(&mut self, at: Time, octets: u64, who: &[u32], channel: &mut Channel<'_>) -> bool {
+        let plain = self.is_plain();
+        if plain {
+            self.draw(at, octets, Among::These(who), channel);
+        } else {
+            // Whom the first DTU that they hear moves is decided by what reaches everyone, not only those who lack it.
+            self.draw(at, octets, Among::All, channel);
+            self.first_data(at);
+            self.add_deaf(Some(who));
+        }
+        plain
+    }
+
+    /// Whether everyone who lacks something takes data, and none of them is moved by it.
+    fn is_plain(&mut self) -> bool {
+        let config = &self.config;
+        let survey = self.cohorts.survey(|control| control.takes_data(config).is_ok());
+        survey.deaf.is_empty() && !survey.unconfirmed
+    }
+
+    /// Of `self.got`, those who lack nothing any more have everything since `at`. Whether there are some.
+    fn complete_whole(&mut self, at: Time) -> bool {
+        if self.lacking.unsent() > 0 {
+            return false;
+        }
+        let lacking = &self.lacking;
+        self.got.retain(|&receiver| lacking.count(receiver) == 0);
+        let some = !self.got.is_empty();
+        if some {
+            self.complete(at);
+        }
+        some
+    }
+
+    /// Adds those who take no data to those who lost it, and leaves out who is not in `among`.
+    fn add_deaf(&mut self, among: Option<&[u32]>) {
+        let config = &self.config;
+        let survey = self.cohorts.survey(|control| control.takes_data(config).is_ok());
+        self.lost.extend_from_slice(&survey.deaf);
+        self.lost.sort_unstable();
+        self.lost.dedup();
+        if let Some(among) = among {
+            self.lost.retain(|receiver| among.binary_search(receiver).is_ok());
+        }
+    }
+
+    /// The first data that unconfirmed receivers hear begins the repetition of their registration.
+    fn first_data(&mut self, at: Time) {
+        for cohort in self.cohorts.ids() {
+            let Some(mut control) = self.cohorts.control(cohort).filter(|c| c.is_unconfirmed()).cloned()
+            else {
+                continue;
+            };
+            control.data_before_confirmation(at, &self.config);
+            self.step(cohort, control);
+        }
+    }
+
+    /// Those in `got` have everything since `at`, and it is verified at once.
+    fn complete(&mut self, at: Time) {
+        let got = core::mem::take(&mut self.got);
+        // Receivers of one cohort go to one cohort.
+        let mut founded: Vec<(CohortId, CohortId, Act)> = Vec::new();
+        for &receiver in &got {
+            let from = self.cohorts.of(receiver);
+            let known =
+                founded.iter().find(|(old, _, _)| *old == from).map(|(_, to, act)| (*to, act.clone()));
+            let (to, act) = if let Some(known) = known {
+                known
+            } else {
+                let Some((to, act)) = self.completed_control(at, from) else { continue };
+                founded.push((from, to, act.clone()));
+                (to, act)
+            };
+            self.completed[receiver as usize] = at;
+            self.cohorts.shift(receiver, to);
+            if act == Act::Done {
+                self.say_done(at, receiver);
+            }
+        }
+        self.got = got;
+    }
+
+    fn completed_control(&mut self, at: Time, from: CohortId) -> Option<(CohortId, Act)> {
+        let mut control = self.cohorts.control(from)?.clone();
+        if !control.complete() {
+            return None;
+        }
+        let act = control.verified(at, self.terms.as_ref()?, &self.config);
+        let to = if matches!(act, Act::End(_)) { FINISHED } else { self.cohorts.found(Some(control)) };
+        Some((to, act))
+    }
+
+    pub(super) fn say_done(&mut self, at: Time, receiver: u32) {
+        let Some(terms) = &self.terms else { return };
+        let began =
+            self.cohorts.control(self.cohorts.of(receiver)).map_or(at, |control: &Control| control.began);
+        let done = Done {
+            server: terms.server,
+            client: self.id(receiver),
+            naked_dtus: self.naked[receiver as usize],
+            duration_s: u32::try_from(at.since(began).as_nanos() / 1_000_000_000).unwrap_or(u32::MAX),
+        };
+        self.say(at, receiver, Body::Done(done));
+    }
+}
