@@ -252,7 +252,7 @@ impl Both {
             .filter(|(position, octet)| eligible(*position, octet))
             .map(|(_, octet)| octet.sent_at)
             .collect();
-        let (more, next) = self.board.lose_by_time(now, latest, patience);
+        let LostByTime { any: more, rest_at: next } = self.board.lose_by_time(now, latest, patience);
         assert_eq!(more, candidates.iter().any(|&sent| sent + patience <= now));
         let waiting = candidates.iter().map(|&sent| sent + patience).filter(|&due| due > now).max();
         assert_eq!(next, waiting);
