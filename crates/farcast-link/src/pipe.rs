@@ -15,7 +15,7 @@ mod waiting;
 pub(crate) use inbox::{Inbox, entering_before};
 pub use latency::{Jitter, JitterShape};
 pub use server::QueueLimit;
-pub(crate) use waiting::{Stretch, Waiting};
+pub(crate) use waiting::Waiting;
 
 use latency::Latency;
 use server::{Decision, Lot, Server};

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::framing::{ESCAPE, FLAG, Framing, PROTOCOL_LCP, TRANSPARENCY};
+use crate::framing::{ESCAPE, FLAG, FrameLength, Framing, PROTOCOL_LCP, TRANSPARENCY};
 use crate::lcp;
 
 impl Framing {
@@ -33,15 +33,14 @@ impl Framing {
         if configures { Self { fcs: self.fcs, ..Self::UNCONFIGURED } } else { self }
     }
 
-    /// The octets of a packet's frame without flags, and how many of them are escaped: what [`encode`](Self::encode)
-    /// would give, without encoding.
-    pub fn measure(self, protocol: u16, information: &[u8]) -> (u64, u64) {
+    /// The length of a packet's frame: what [`encode`](Self::encode) would give, without encoding.
+    pub fn measure(self, protocol: u16, information: &[u8]) -> FrameLength {
         let framing = self.for_packet(protocol, information);
         let header = framing.header(protocol);
         let fcs = framing.fcs.of(&header, information);
         let fcs = &fcs[..framing.fcs.octets() as usize];
         let escapes = [&header[..], information, fcs].iter().map(|part| framing.count_escapes(part)).sum();
-        ((header.len() + information.len() + fcs.len()) as u64, escapes)
+        FrameLength { octets: (header.len() + information.len() + fcs.len()) as u64, escapes }
     }
 
     /// Appends `octets`, escaped where they must be.

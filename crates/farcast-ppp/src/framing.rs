@@ -54,6 +54,15 @@ impl Default for Framing {
     }
 }
 
+/// The length of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameLength {
+    /// Its octets without flags, before any is escaped.
+    pub octets: u64,
+    /// How many of them are escaped, each with an octet more.
+    pub escapes: u64,
+}
+
 impl Framing {
     /// What holds before anything is negotiated: full headers, and every control octet is escaped.
     pub const UNCONFIGURED: Self = Self { fcs: Fcs::Fcs16, accm: DEFAULT_ACCM, acfc: false, pfc: false };
