@@ -9,8 +9,8 @@ impl Framing {
     /// Appends the frame of a packet to `out`: a flag if `leading_flag`, header, information, check sequence, all
     /// escaped, and the closing flag, which the next frame may share.
     ///
-    /// LCP's packets of codes 1 to 7 go out as if nothing had been negotiated (RFC 1661 §5), but with the check sequence
-    /// of this framing.
+    /// LCP's packets of codes 1 to 7 go out as if nothing had been negotiated (RFC 1661 §5), but with the check
+    /// sequence of this framing.
     pub fn encode(&self, protocol: u16, information: &[u8], leading_flag: bool, out: &mut Vec<u8>) {
         let framing = self.for_packet(protocol, information);
         let header = framing.header(protocol);

@@ -111,8 +111,8 @@ impl Framing {
     /// How many of so many random octets are escaped: a binomial draw, exact, with probability (2 + octets in the
     /// ACCM) / 256. Beyond 2^20 octets it is the mean.
     ///
-    /// 64 octets are drawn at a time, bit by bit: a word of random bits or-ed in where the probability has a 1 and and-ed
-    /// where it has a 0, from its lowest digit up, holds a 1 with just that probability at each place.
+    /// 64 octets are drawn at a time, bit by bit: a word of random bits or-ed in where the probability has a 1 and
+    /// and-ed where it has a 0, from its lowest digit up, holds a 1 with just that probability at each place.
     pub fn escapes(&self, octets: u64, stream: &mut RandomStream) -> u64 {
         let values = self.escaped_values();
         if octets > LONGEST_DRAW {

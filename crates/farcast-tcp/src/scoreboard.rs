@@ -352,7 +352,8 @@ impl Scoreboard {
     }
 
     /// A timeout: everything in flight that has not arrived is lost, copies too. If the first segment in flight has
-    /// arrived, the peer has thrown away what it told of (RFC 2018 section 8), and nothing of that is believed any more.
+    /// arrived, the peer has thrown away what it told of (RFC 2018 section 8), and nothing of that is believed any
+    /// more.
     pub(crate) fn lose_all(&mut self) {
         let reneged = self.records.front().is_some_and(|front| front.sacked);
         if reneged {
@@ -490,8 +491,8 @@ impl Scoreboard {
         (current && !record.sacked && (!record.lost || record.resent)).then_some((index, record))
     }
 
-    /// When that was sent last of what may still arrive and was sent before `limit`. It looks at the nearest few only, lest
-    /// an acknowledgment cost what is in flight.
+    /// When that was sent last of what may still arrive and was sent before `limit`. It looks at the nearest few only,
+    /// lest an acknowledgment cost what is in flight.
     fn last_sent_before(&self, limit: (Time, u64)) -> Option<Time> {
         let log = self.log.as_ref()?;
         let end = log.partition_point(|entry| *entry < limit);

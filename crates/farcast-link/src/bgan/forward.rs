@@ -25,7 +25,8 @@ use packing::{Memo, Packer};
 ///
 /// The propagation, and the limit of the queue if there is one, can be [set](Stage::set) while it runs; the rate is the
 /// bearer's. They hold for what enters from then on, as a [`Pipe`](crate::Pipe)'s. Where packets share blocks,
-/// [`ForwardLosses`] take packets that left on either side of a change for such as share a block, or not, by their arrivals.
+/// [`ForwardLosses`] take packets that left on either side of a change for such as share a block, or not, by their
+/// arrivals.
 #[derive(Clone, Debug)]
 pub struct Forward<M> {
     config: ForwardConfig,

@@ -28,13 +28,15 @@ pub struct LineConfig {
     /// How frames are made.
     pub framing: Framing,
     /// A frame begins with a flag of its own if the line has been idle for so long, else with the flag that ended the
-    /// frame before it. Linux's asynchronous PPP does so after 1 s (`flag_time`, there from the start of the frame before).
+    /// frame before it. Linux's asynchronous PPP does so after 1 s (`flag_time`, there from the start of the frame
+    /// before).
     pub flag_after: Span,
     /// What damages octets.
     pub errors: LineErrors,
     /// What may wait or be sent at once. Octets are those of information: what waits is not yet framed.
     pub queue: QueueLimit,
-    /// When the sending end is cut off. What it sends then is lost; it notices nothing, for there are no handshake lines.
+    /// When the sending end is cut off. What it sends then is lost; it notices nothing, for there are no handshake
+    /// lines.
     pub cut_offs: Schedule,
 }
 
@@ -161,9 +163,10 @@ pub struct LineCounters {
 
 /// One direction of a serial line: it is told of packets in order of time and says what becomes of each at once.
 ///
-/// A frame is lost if any of its octets is in error or cut off: the check sequence finds it. The flag between two frames
-/// belongs to both. What a cut-off leaves of two frames is never taken for one, although it may fit: if the closing flag is
-/// all that was cut off, and the next frame has a leading one, or if the same octets were cut off as remain of the other.
+/// A frame is lost if any of its octets is in error or cut off: the check sequence finds it. The flag between two
+/// frames belongs to both. What a cut-off leaves of two frames is never taken for one, although it may fit: if the
+/// closing flag is all that was cut off, and the next frame has a leading one, or if the same octets were cut off as
+/// remain of the other.
 #[derive(Clone, Debug)]
 pub struct Line {
     config: LineConfig,

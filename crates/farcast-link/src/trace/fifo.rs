@@ -37,8 +37,8 @@ pub struct Sending {
     pub busy: Span,
 }
 
-/// One direction of a link: a drop-tail queue before a server, whose departures are known at entry. Each datagram of a run
-/// has a fate and a time of its own, so it takes runs apart.
+/// One direction of a link: a drop-tail queue before a server, whose departures are known at entry. Each datagram of a
+/// run has a fate and a time of its own, so it takes runs apart.
 #[derive(Clone, Debug)]
 pub struct Fifo<M, S> {
     server: S,

@@ -41,7 +41,8 @@ impl<P: Payload> Sender<P> {
         self.exhausted = self.exhausted.max(Some(pdu));
     }
 
-    /// Gives up every SDU of which VT(A) up to the last exhausted PDU hold a part, unless an MRW procedure is under way.
+    /// Gives up every SDU of which VT(A) up to the last exhausted PDU hold a part, unless an MRW procedure is under
+    /// way.
     pub(super) fn give_up_exhausted(&mut self, common: &mut Common<P>) {
         if common.reset_wanted || self.mrw.is_some() {
             return;
@@ -113,7 +114,8 @@ impl<P: Payload> Sender<P> {
     /// Ends the SDU that is being sent without its end; gives where the peer's window has to move.
     ///
     /// What follows must not be taken for the rest of it, even if it arrives before the request to move. So a number is
-    /// skipped, where need be the first beyond the window: the peer cannot go past it on its own, nor confirm that it has.
+    /// skipped, where need be the first beyond the window: the peer cannot go past it on its own, nor confirm that it
+    /// has.
     fn break_off(&mut self) -> Move {
         if self.waiting.front().is_some_and(|sdu| sdu.begun) {
             self.drop_waiting();

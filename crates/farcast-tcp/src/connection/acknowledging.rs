@@ -23,8 +23,8 @@ pub(super) struct PeerWindow {
 }
 
 impl Connection {
-    /// Takes an acknowledgment of everything below `position`, which lies between SND.UNA and SND.NXT; its segment begins
-    /// at `at`.
+    /// Takes an acknowledgment of everything below `position`, which lies between SND.UNA and SND.NXT; its segment
+    /// begins at `at`.
     pub(super) fn acknowledge(&mut self, now: Time, segment: &Segment, at: u64, position: u64) {
         let first = self.board.first();
         let flight = self.board.flight();
@@ -36,8 +36,8 @@ impl Connection {
             self.board.acknowledge(now, position, &mut delivered);
         }
         if advanced || flight == 0 {
-            // With nothing in flight, it answers a probe: the connection stays however long the window is closed (RFC 9293
-            // section 3.8.6.1).
+            // With nothing in flight, it answers a probe: the connection stays however long the window is closed (RFC
+            // 9293 section 3.8.6.1).
             self.unanswered.retries = 0;
         }
         self.measure(now, segment, &delivered, advanced);
@@ -58,7 +58,8 @@ impl Connection {
         let age = self.board.age_of_first(now);
         let earlier = news.delivered.last_trip.zip(age).is_some_and(|(trip, age)| trip > age);
         if self.recovery() == Recovery::Rack && !advanced && earlier {
-            // As in Linux: what was sent before the first segment went again still arrives, so that cannot be answered yet.
+            // As in Linux: what was sent before the first segment went again still arrives, so that cannot be answered
+            // yet.
             self.time_again(now, true);
         }
         if advanced {
@@ -133,8 +134,8 @@ impl Connection {
         Progress { acknowledged: self.board.first(), next: self.board.next() }
     }
 
-    /// Takes the window that the segment tells, unless it is older than what is known (RFC 9293 section 3.10.7.4); whether
-    /// it is another than before.
+    /// Takes the window that the segment tells, unless it is older than what is known (RFC 9293 section 3.10.7.4);
+    /// whether it is another than before.
     fn hear_window(&mut self, segment: &Segment, at: u64, position: u64) -> bool {
         let peer = &mut self.peer;
         if (at, position) < peer.told_at && at <= peer.told_at.0 {

@@ -215,7 +215,8 @@ impl Connection {
         let edge = self.acceptable_edge();
         let fin = segment.flags.has(Flags::FIN);
         let data = end - u64::from(fin);
-        // What lies beyond the window, or beyond a FIN that was seen before, is cut off; so is a FIN before what is known.
+        // What lies beyond the window, or beyond a FIN that was seen before, is cut off; so is a FIN before what is
+        // known.
         let last = self.incoming.fin_at.map_or(u64::MAX, |fin| fin + 1);
         let mut right = data.min(edge).min(last);
         if fin && data <= edge && end <= last && !self.incoming.reassembly.has_beyond(end) {

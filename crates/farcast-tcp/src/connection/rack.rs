@@ -45,8 +45,9 @@ impl Connection {
         self.rack.reordered |= news.delivered.reordered;
         if let Some((sent, end, again)) = news.delivered.latest {
             let trip = news.now.since(sent);
-            // What was sent twice may have been acknowledged for its first time. The timestamp echoed does not tell that of
-            // what is out of order: it is that of the last segment in order (RFC 7323 section 4.3). Linux does not look.
+            // What was sent twice may have been acknowledged for its first time. The timestamp echoed does not tell
+            // that of what is out of order: it is that of the last segment in order (RFC 7323 section 4.3). Linux does
+            // not look.
             let doubtful = again && trip < self.estimator.least();
             if !doubtful && self.rack.latest.is_none_or(|latest| latest < (sent, end)) {
                 self.rack.latest = Some((sent, end));
@@ -114,8 +115,8 @@ impl Connection {
         }
     }
 
-    /// Whether the probe of the tail has repaired a loss, which costs as any (RFC 8985 section 7.4.2). The acknowledgment of
-    /// the probe itself may be that of what it repeats: only one beyond it is sure.
+    /// Whether the probe of the tail has repaired a loss, which costs as any (RFC 8985 section 7.4.2). The
+    /// acknowledgment of the probe itself may be that of what it repeats: only one beyond it is sure.
     pub(super) fn hear_of_probe(&mut self, news: &News) {
         let Some(TailProbe { end, again }) = self.repair.probe else { return };
         let both_arrived = again && news.repeated;
@@ -130,8 +131,8 @@ impl Connection {
         }
     }
 
-    /// A peer that does not report repetitions answers the second copy with an acknowledgment that says nothing new (RFC
-    /// 8985 section 7.4.2).
+    /// A peer that does not report repetitions answers the second copy with an acknowledgment that says nothing new
+    /// (RFC 8985 section 7.4.2).
     pub(super) fn hear_of_probe_silently(&mut self, position: u64) {
         if self.repair.probe == Some(TailProbe { end: position, again: true }) {
             self.repair.probe = None;

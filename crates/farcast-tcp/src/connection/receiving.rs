@@ -133,7 +133,8 @@ impl Acknowledger {
             self.edge = self.edge.max(edge);
         }
         let size = self.edge.saturating_sub(next);
-        // Rounded up, lest shifting takes a segment away; but what rounding adds must not add up (RFC 7323 section 2.4).
+        // Rounded up, lest shifting takes a segment away; but what rounding adds must not add up (RFC 7323 section
+        // 2.4).
         let rounded = size.div_ceil(1 << self.shift) << self.shift;
         let most = edge.max(next) + (1 << self.shift);
         let told = if next + rounded < most { rounded } else { size };
@@ -155,7 +156,8 @@ impl Acknowledger {
         self.unacknowledged = 0;
     }
 
-    /// A segment of `payload` octets has moved the stream on by `octets`; until when its acknowledgment may wait, unless it is due at once.
+    /// A segment of `payload` octets has moved the stream on by `octets`; until when its acknowledgment may wait,
+    /// unless it is due at once.
     fn in_order(&mut self, now: Time, octets: u64, payload: u64, timeout: Span) -> Option<Time> {
         self.full = self.full.max(payload);
         self.unacknowledged += octets;

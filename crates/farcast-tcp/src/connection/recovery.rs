@@ -35,8 +35,8 @@ pub(super) enum Phase {
 pub(super) enum Descent {
     /// It is down.
     Done,
-    /// RFC 6937 and RFC 9937: octets delivered and sent since, what was in flight, and whether only a safe acknowledgment
-    /// lets a segment more out than was delivered.
+    /// RFC 6937 and RFC 9937: octets delivered and sent since, what was in flight, and whether only a safe
+    /// acknowledgment lets a segment more out than was delivered.
     Proportional { delivered: u64, sent: u64, flight: u64, careful: bool },
     /// Linux 2.4: acknowledgments that are not paid for yet.
     Halving { counted: u32 },
@@ -193,7 +193,8 @@ impl Connection {
         self.repair.recover = self.board.next();
         self.repair.force = true;
         self.timers.stop(Timer::Probe);
-        // What is sent again now is to have a whole timeout, or recovery would end in one where round trips vary little.
+        // What is sent again now is to have a whole timeout, or recovery would end in one where round trips vary
+        // little.
         self.timers.set(Timer::Retransmit, news.now + self.estimator.timeout());
         let threshold = self.congestion.threshold;
         let mut descent = Descent::Done;

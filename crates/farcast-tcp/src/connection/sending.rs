@@ -167,8 +167,8 @@ impl Connection {
             && self.agreed.sack
     }
 
-    /// How much of `left` octets of new data the next segment takes; `None` if it should wait (RFC 9293 sections 3.7.4 and
-    /// 3.8.6.2.1).
+    /// How much of `left` octets of new data the next segment takes; `None` if it should wait (RFC 9293 sections 3.7.4
+    /// and 3.8.6.2.1).
     fn new_length(&mut self, now: Time, left: u64) -> Option<u64> {
         let room = self.peer_room();
         let len = left.min(self.agreed.smss).min(room);
@@ -199,7 +199,8 @@ impl Connection {
         }
     }
 
-    /// Where there is no new data to send in a recovery, what is doubtful goes again (RFC 6675 `NextSeg` rules 3 and 4).
+    /// Where there is no new data to send in a recovery, what is doubtful goes again (RFC 6675 `NextSeg` rules 3 and
+    /// 4).
     fn next_without_new_data(&mut self, now: Time, pipe: u64) -> Option<Segment> {
         let recovering = matches!(self.repair.phase, Phase::Recovery { .. });
         if !recovering

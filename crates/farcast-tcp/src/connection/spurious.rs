@@ -1,5 +1,5 @@
-//! Timeouts and recoveries that nothing was lost for: found by F-RTO (RFC 5682), by timestamps (RFC 3522) or by reported
-//! repetitions (RFC 3708), and undone (RFC 4015).
+//! Timeouts and recoveries that nothing was lost for: found by F-RTO (RFC 5682), by timestamps (RFC 3522) or by
+//! reported repetitions (RFC 3708), and undone (RFC 4015).
 
 use farcast_core::Time;
 

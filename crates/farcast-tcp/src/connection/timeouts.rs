@@ -16,8 +16,8 @@ impl Connection {
         let linux = self.times_out_as_linux();
         // Nothing was acknowledged since the last timeout.
         let repeated = self.unanswered.retries > 1;
-        // Where acknowledgments have told of a loss, the timeout is not spurious (RFC 5682 section 2.1 step 1). Where they
-        // have told nothing since the last one, it may be.
+        // Where acknowledgments have told of a loss, the timeout is not spurious (RFC 5682 section 2.1 step 1). Where
+        // they have told nothing since the last one, it may be.
         let doubtful = if linux {
             self.repair.phase == Phase::Open || repeated
         } else {

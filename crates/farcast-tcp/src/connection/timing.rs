@@ -9,8 +9,8 @@ use crate::event::Failure;
 timers! {
     /// The timers.
     pub(super) enum Timer {
-        /// The last segment may be lost (RFC 8985 section 7). Where a timeout is due at the same time, the probe goes first
-        /// and the timeout waits once more (section 7.2).
+        /// The last segment may be lost (RFC 8985 section 7). Where a timeout is due at the same time, the probe goes
+        /// first and the timeout waits once more (section 7.2).
         Probe = "tail loss probe",
         /// Something in flight is taken to be lost (RFC 6298).
         Retransmit = "retransmit",

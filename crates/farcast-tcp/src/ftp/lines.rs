@@ -31,8 +31,9 @@ const IAC: u8 = 255;
 const WILL: u8 = 251;
 const DONT: u8 = 254;
 
-/// Cuts octets into lines that end with LF, or with CR LF as they should. Commands of Telnet in between are passed over, for
-/// which RFC 959 section 4.1.3 asks before ABOR. A line that is too long costs no more memory than one that is not.
+/// Cuts octets into lines that end with LF, or with CR LF as they should. Commands of Telnet in between are passed
+/// over, for which RFC 959 section 4.1.3 asks before ABOR. A line that is too long costs no more memory than one that
+/// is not.
 #[derive(Clone, Debug)]
 pub struct Lines {
     line: Vec<u8>,

@@ -5,8 +5,8 @@ use farcast_core::stage::Backlog;
 
 use crate::pipe::{QueueLimit, Waiting};
 
-/// The packets of a terminal that have entered and have not been sent. A packet that was given slots may have long to wait
-/// for them, so it counts until the last of them has ended.
+/// The packets of a terminal that have entered and have not been sent. A packet that was given slots may have long to
+/// wait for them, so it counts until the last of them has ended.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
     /// Those that have not been given slots.
