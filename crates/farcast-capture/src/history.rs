@@ -1,8 +1,8 @@
 //! What passed a link over time, in bins: for plots, in memory that is bounded whatever the run's length.
 //!
 //! A [`History`] takes the records that a [log](crate::packets) takes. Bins begin at 10 ms and double their width when
-//! there would be more than [`MOST_BINS`]: two neighbours become one, so that nothing is lost and every total stays. It is
-//! as if all had been binned at the final width at once.
+//! there would be more than [`MOST_BINS`]: two neighbours become one, so that nothing is lost and every total stays. It
+//! is as if all had been binned at the final width at once.
 //!
 //! # What is counted when
 //!
@@ -13,8 +13,8 @@
 //! | lost and dropped: each copy, by cause | its planned leaving; its entering, if it was never to leave |
 //! | `ended`: each packet that is no longer inside, once | what became of its first copy, as above |
 //!
-//! So what is inside at a bin's end is what has entered less what has ended. A packet that a stage gives up long after it
-//! entered has no later time in its record, and counts as gone at its entering.
+//! So what is inside at a bin's end is what has entered less what has ended. A packet that a stage gives up long after
+//! it entered has no later time in its record, and counts as gone at its entering.
 
 use std::collections::{BTreeMap, BTreeSet};
 

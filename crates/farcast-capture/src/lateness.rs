@@ -21,8 +21,8 @@ const DIGITS: u8 = 3;
 /// The longest lateness that quantiles tell apart.
 const LONGEST: Span = Span::from_secs(100);
 
-/// Where the rows of [`Lateness::rows`] begin, in nanoseconds, but for the first, which begins at 0: about half a decade
-/// each.
+/// Where the rows of [`Lateness::rows`] begin, in nanoseconds, but for the first, which begins at 0: about half a
+/// decade each.
 const ROWS: [u64; 17] = [
     1_000,
     3_000,
@@ -43,8 +43,8 @@ const ROWS: [u64; 17] = [
     100_000_000_000,
 ];
 
-/// A histogram of lateness of fixed size (about 240 KB), log-linear after Gil Tene's `HdrHistogram`: recording costs a few
-/// instructions and allocates nothing.
+/// A histogram of lateness of fixed size (about 240 KB), log-linear after Gil Tene's `HdrHistogram`: recording costs a
+/// few instructions and allocates nothing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lateness {
     histogram: Histogram<u64>,
@@ -104,8 +104,8 @@ impl Lateness {
         self.histogram.len()
     }
 
-    /// The lateness that a share `q` of what was counted did not exceed: with n counted, that of rank ⌈qn⌉, and of rank 1
-    /// for 0. `q` is taken from 0 to 1, beyond which the nearer end holds (not-a-number is 0).
+    /// The lateness that a share `q` of what was counted did not exceed: with n counted, that of rank ⌈qn⌉, and of rank
+    /// 1 for 0. `q` is taken from 0 to 1, beyond which the nearer end holds (not-a-number is 0).
     ///
     /// Never less than the exact one, and more by less than a thousandth; exact up to 2 us and where it is the maximum.
     /// From 99.9 s on it is given as the maximum. Zero if nothing was counted.

@@ -61,8 +61,8 @@ impl StagedFile {
     /// A file that will be `path`. A symbolic link there stays, and what it points to is replaced.
     ///
     /// # Errors
-    /// If `path` is something else than a file, such as a directory or a device, or what the system says against writing
-    /// in its directory.
+    /// If `path` is something else than a file, such as a directory or a device, or what the system says against
+    /// writing in its directory.
     pub fn create(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let Some(name) = path.file_name().filter(|_| path.is_file() || !path.exists()) else {

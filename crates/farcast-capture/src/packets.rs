@@ -15,8 +15,8 @@
 //! Times beyond 2^63 - 1 ns (292 years) are written as that.
 //!
 //! A CSV file is RFC 4180's with a header and without comments; what is absent is empty. A Parquet file has groups of
-//! at most 65,536 rows, which is what a log keeps in memory, and key-value metadata: what the caller tells about the run,
-//! and the unit of each column that has one as `COLUMN.unit`.
+//! at most 65,536 rows, which is what a log keeps in memory, and key-value metadata: what the caller tells about the
+//! run, and the unit of each column that has one as `COLUMN.unit`.
 
 use std::ffi::OsStr;
 use std::io;
@@ -90,7 +90,8 @@ pub struct PacketRecord<C> {
     pub number: u64,
     /// Which way it went.
     pub way: Way,
-    /// The terminal, from 0: whose copy it is, or who sent it; absent of a packet to all that ended before it was copied.
+    /// The terminal, from 0: whose copy it is, or who sent it; absent of a packet to all that ended before it was
+    /// copied.
     pub terminal: Option<u32>,
     /// When it entered the link.
     pub entered: Time,
@@ -144,8 +145,8 @@ pub enum LogError {
     },
 }
 
-/// Begins the log `path`, in the format that its ending says (`.csv` or `.parquet`, in either case of letters). A Parquet
-/// file also keeps the pairs of `about`, such as `("seed", "1")`.
+/// Begins the log `path`, in the format that its ending says (`.csv` or `.parquet`, in either case of letters). A
+/// Parquet file also keeps the pairs of `about`, such as `("seed", "1")`.
 ///
 /// # Errors
 /// [`LogError::Ending`] for any other name, [`LogError::File`] if it cannot be written.

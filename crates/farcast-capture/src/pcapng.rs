@@ -1,7 +1,7 @@
 //! Capture files in the pcapng format (draft-ietf-opsawg-pcapng), which protocol analysers open.
 //!
-//! A file is one section with interfaces, each of link type IPV4: packets begin with their IPv4 header, and there are no
-//! others. Timestamps count nanoseconds. All integers are little-endian, on every machine.
+//! A file is one section with interfaces, each of link type IPV4: packets begin with their IPv4 header, and there are
+//! no others. Timestamps count nanoseconds. All integers are little-endian, on every machine.
 //!
 //! ```
 //! use farcast_capture::pcapng::{Direction, Packet, Writer};
@@ -46,15 +46,15 @@ mod option {
     pub(super) const EPB_FLAGS: u16 = 2;
 }
 
-/// Packets begin with their IPv4 header (the registry of link types at tcpdump.org). RAW, which would say IPv4 or IPv6, is
-/// no choice: libpcap 1.10 compares its number, 101, with one of its own, 12, and refuses the second such interface.
+/// Packets begin with their IPv4 header (the registry of link types at tcpdump.org). RAW, which would say IPv4 or IPv6,
+/// is no choice: libpcap 1.10 compares its number, 101, with one of its own, 12, and refuses the second such interface.
 const LINKTYPE_IPV4: u16 = 228;
 /// By it a reader knows the order of octets.
 const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 /// Timestamps count units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
-/// The most octets of a packet that are written. IPv4 packets have at most 65,535 (RFC 791 §3.1); readers refuse blocks of
-/// many megabytes.
+/// The most octets of a packet that are written. IPv4 packets have at most 65,535 (RFC 791 §3.1); readers refuse blocks
+/// of many megabytes.
 const MOST_OCTETS: usize = 1 << 20;
 
 /// Which way a packet passes an interface, as the lowest bits of `epb_flags` have it (§4.3.1).

@@ -1,8 +1,8 @@
 //! Logs and captures written by a thread of their own, so that a real-time thread never waits for a file.
 //!
-//! The real-time side copies what it has to say into a batch, whose room is there from the start, and changes a full one
-//! for an empty one. It never waits, for a file or for a lock, and allocates nothing: batches pass through rings between
-//! one writer and one reader each. Where all batches are with the writer, what comes is missed, and counted.
+//! The real-time side copies what it has to say into a batch, whose room is there from the start, and changes a full
+//! one for an empty one. It never waits, for a file or for a lock, and allocates nothing: batches pass through rings
+//! between one writer and one reader each. Where all batches are with the writer, what comes is missed, and counted.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -72,8 +72,8 @@ pub struct RecorderConfig {
     pub octets: usize,
 }
 
-/// 26 MB: room for a writer that stands still for half a second at 50,000 packets a second that are logged and captured at
-/// both ends, or at 100 Mbit/s.
+/// 26 MB: room for a writer that stands still for half a second at 50,000 packets a second that are logged and captured
+/// at both ends, or at 100 Mbit/s.
 impl Default for RecorderConfig {
     fn default() -> Self {
         Self { batches: 16, entries: 8192, octets: 1 << 20 }

@@ -192,8 +192,8 @@ pub trait Message: Clone {
     /// encoding has, known without encoding.
     fn wire_len(&self, segment: u32) -> usize;
 
-    /// The octets of datagram `segment` as a link sees them, where they are at hand, as in emulation. A link whose timing
-    /// depends on them (PPP's escapes) draws what they may be where they are not.
+    /// The octets of datagram `segment` as a link sees them, where they are at hand, as in emulation. A link whose
+    /// timing depends on them (PPP's escapes) draws what they may be where they are not.
     fn octets(&self, _segment: u32) -> Option<&[u8]> {
         None
     }

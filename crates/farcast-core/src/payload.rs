@@ -1,8 +1,9 @@
 //! What a layer below carries: cut into pieces on one side, joined on the other.
 //!
-//! Layers that segment (UMTS RLC, multilink PPP) know nothing of what they carry but its length. In simulation a payload
-//! is a [`Piece`]: which packet, and which of its octets. In emulation it is the octets themselves. What was cut re-emerges
-//! whole or not at all: [`Payload::is_whole`] tells a layer's tests, and whoever takes from it, that nothing is missing.
+//! Layers that segment (UMTS RLC, multilink PPP) know nothing of what they carry but its length. In simulation a
+//! payload is a [`Piece`]: which packet, and which of its octets. In emulation it is the octets themselves. What was
+//! cut re-emerges whole or not at all: [`Payload::is_whole`] tells a layer's tests, and whoever takes from it, that
+//! nothing is missing.
 
 use alloc::vec::Vec;
 use core::fmt::Debug;

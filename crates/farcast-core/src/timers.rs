@@ -68,8 +68,8 @@ macro_rules! timers {
     };
 }
 
-/// The timers of an engine. It has a handful of them, so the earliest is found by looking at all, which beats a heap and
-/// needs no cancellation.
+/// The timers of an engine. It has a handful of them, so the earliest is found by looking at all, which beats a heap
+/// and needs no cancellation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timers<T: TimerSet> {
     at: T::Times,
@@ -117,8 +117,8 @@ impl<T: TimerSet> Timers<T> {
         self.first().map(|(timer, at)| Deadline { at, timer: timer.name() })
     }
 
-    /// The earliest, ties in the order of the set. Engines are asked for it after each packet, so it is a loop without a
-    /// branch.
+    /// The earliest, ties in the order of the set. Engines are asked for it after each packet, so it is a loop without
+    /// a branch.
     fn first(&self) -> Option<(T, Time)> {
         let mut first = (0, Time::NEVER);
         for (index, &at) in self.at.as_ref().iter().enumerate() {

@@ -30,8 +30,8 @@ pub trait Codec {
     /// [`header_len`](Self::header_len) octets long.
     fn encode(&self, message: &Self::Message, segment: u32, out: &mut Vec<u8>);
 
-    /// The last step over a whole datagram, its content and padding in place: what depends on all of it, such as a checksum.
-    /// By default nothing does.
+    /// The last step over a whole datagram, its content and padding in place: what depends on all of it, such as a
+    /// checksum. By default nothing does.
     fn finish(&self, _datagram: &mut [u8]) {}
 
     /// Reads one datagram, which anybody may have sent. Nothing is allocated beyond what the datagram itself holds.

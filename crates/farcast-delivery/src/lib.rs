@@ -14,6 +14,8 @@
 //! | `sender.rs` | what is asked of a sender's engine |
 //! | `receiver.rs` | what a receiver's engine asks of its owner, and what that answers |
 //! | `population.rs` | many like receivers as one |
+//! | `figure.rs` | what a protocol reports of a transfer |
+//! | `words.rs` | what a protocol calls what every one has |
 //! | `occupancy.rs` | whether a group is another's |
 //! | `geometry.rs` | how an object is cut |
 //!
@@ -38,6 +40,7 @@ extern crate std;
 
 mod codec;
 mod content;
+mod figure;
 mod geometry;
 mod object;
 mod occupancy;
@@ -45,9 +48,11 @@ mod population;
 mod protocol;
 mod receiver;
 mod sender;
+mod words;
 
 pub use codec::{Codec, Packet};
 pub use content::{Content, Delivery, Purpose};
+pub use figure::{Figure, FigureValue, RequestCounts};
 pub use geometry::{Geometry, GeometryError, MAX_SEGMENTS};
 pub use object::ObjectId;
 pub use occupancy::Occupancy;
@@ -55,3 +60,4 @@ pub use population::{Channel, Feedback, FeedbackCounts, Population, TimedFeedbac
 pub use protocol::{Merged, Protocol};
 pub use receiver::{Answer, Cause, Decline, Offer, Outcome, Received, ReceiverEngine, Request};
 pub use sender::{Ahead, Asked, Milestone, NakFate, Phase, RoundProgress, Routes, SenderEngine};
+pub use words::{Noun, Words};

@@ -1,12 +1,14 @@
 //! What is asked of a sender's engine.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 use core::net::SocketAddr;
 
 use farcast_core::engine::{Engine, Reject};
 use farcast_core::{Run, Time};
 
+use crate::figure::{Figure, RequestCounts};
 use crate::geometry::Geometry;
 use crate::object::ObjectId;
 use crate::receiver::Cause;
@@ -169,8 +171,11 @@ pub trait SenderEngine: Engine {
     /// How far the round at hand has come.
     fn progress(&self) -> RoundProgress;
 
-    /// Segments sent in each round, parity included.
-    fn sent_per_round(&self) -> &[u64];
+    /// What its transfer came to, always the same figures in the same order. Whoever drives it counts `requests`; the protocol
+    /// gives those of them that it shows their names.
+    fn figures(&self, _requests: &RequestCounts) -> Vec<Figure> {
+        Vec::new()
+    }
 
     /// What `event` means.
     fn milestone(event: &Self::Event) -> Option<Milestone>;

@@ -1,6 +1,7 @@
 //! farcast's own TCP behind a TUN device, in wall time: the kernel sees a host that it can talk to.
 //!
-//! A [`Driver`] has no thread. Its owner lets it [turn](Driver::turn), hears what happened, and tells the host what to do:
+//! A [`Driver`] has no thread. Its owner lets it [turn](Driver::turn), hears what happened, and tells the host what to
+//! do:
 //!
 //! ```no_run
 //! use std::net::{IpAddr, SocketAddr};

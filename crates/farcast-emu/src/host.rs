@@ -44,7 +44,8 @@ impl Host {
     /// What the system does not allow.
     pub fn create(place: Place, mtu: u16) -> Result<(Self, Tun), EmuError> {
         let namespace = Namespace::create()?;
-        // A link carries what programs send: neighbours and routers of IPv6 are nobody there. A kernel may have no IPv6.
+        // A link carries what programs send: neighbours and routers of IPv6 are nobody there. A kernel may have no
+        // IPv6.
         let _ = namespace.set_parameter("net.ipv6.conf.all.disable_ipv6", "1");
         if place == Place::Hub {
             // Terminals reach each other by way of the hub, whose redirects would only be noise.

@@ -103,8 +103,8 @@ impl AsFd for Namespace {
 /// own. Files and devices keep refusing what they refused before, `/dev/net/tun` among them.
 ///
 /// # Errors
-/// [`EmuError::Threads`] once a second thread has been started; [`EmuError::Denied`] where the system does not let users
-/// make user namespaces.
+/// [`EmuError::Threads`] once a second thread has been started; [`EmuError::Denied`] where the system does not let
+/// users make user namespaces.
 pub fn become_root_of_a_user_namespace() -> Result<(), EmuError> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     unshare(CloneFlags::CLONE_NEWUSER).map_err(|errno| match errno {

@@ -1,8 +1,8 @@
 //! The thread that carries packets between devices and the link: the only one that reads and writes them.
 //!
-//! It waits for devices, for the link's next instant (a timerfd in the same set) and for orders (an eventfd). It asks for
-//! a real-time priority, which is what keeps it on time on a busy machine; where that is refused it asks to be nice to
-//! itself, and goes on as it is where that is refused too.
+//! It waits for devices, for the link's next instant (a timerfd in the same set) and for orders (an eventfd). It asks
+//! for a real-time priority, which is what keeps it on time on a busy machine; where that is refused it asks to be nice
+//! to itself, and goes on as it is where that is refused too.
 
 mod orders;
 mod pace;
@@ -136,8 +136,8 @@ impl Drop for Running {
 }
 
 impl Relay {
-    /// Starts carrying packets between the hub's device, which is the first, and those of the terminals. Time begins now.
-    /// Packets may be late by `latest`.
+    /// Starts carrying packets between the hub's device, which is the first, and those of the terminals. Time begins
+    /// now. Packets may be late by `latest`.
     pub(crate) fn start(
         link: Link,
         devices: Vec<Tun>,

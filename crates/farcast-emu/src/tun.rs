@@ -58,8 +58,8 @@ impl Tun {
     /// Makes a device in the calling thread's namespace. It works from any other too.
     ///
     /// # Errors
-    /// [`EmuError::NoTun`], [`EmuError::TunDenied`] or [`EmuError::Denied`] where the system does not allow it, and what
-    /// is wrong with `config`.
+    /// [`EmuError::NoTun`], [`EmuError::TunDenied`] or [`EmuError::Denied`] where the system does not allow it, and
+    /// what is wrong with `config`.
     pub fn open(config: &TunConfig) -> Result<Self, EmuError> {
         config.check()?;
         // The library would make a missing device node, which is the administrator's to do.

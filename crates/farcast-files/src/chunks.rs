@@ -1,8 +1,8 @@
 //! Content-defined chunks of a file: an older version of it has most of them too, wherever its bytes have moved to.
 //!
-//! Boundaries follow from the bytes around them alone (`FastCDC`, W. Xia and others, "The design of fast content-defined
-//! chunking for data deduplication based storage systems", IEEE TPDS 31(9), 2020). So a sender lists the chunks of a file, a
-//! receiver those of what it has under the same name, and what both list need not be sent.
+//! Boundaries follow from the bytes around them alone (`FastCDC`, W. Xia and others, "The design of fast
+//! content-defined chunking for data deduplication based storage systems", IEEE TPDS 31(9), 2020). So a sender lists
+//! the chunks of a file, a receiver those of what it has under the same name, and what both list need not be sent.
 
 use fastcdc::v2020::{Normalization, cut, select_masks};
 
@@ -20,7 +20,8 @@ const SPREAD: u32 = 4;
 pub struct Chunk {
     /// Bytes.
     pub len: u32,
-    /// The first eight bytes of the BLAKE3 of its content. What it is taken for is checked again with the file's own digest.
+    /// The first eight bytes of the BLAKE3 of its content. What it is taken for is checked again with the file's own
+    /// digest.
     pub digest: [u8; 8],
 }
 
@@ -33,7 +34,8 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// The list of a file of `size` bytes, made with chunks of 2^`exponent` bytes on average; `None` if it cannot be that.
+    /// The list of a file of `size` bytes, made with chunks of 2^`exponent` bytes on average; `None` if it cannot be
+    /// that.
     pub fn new(exponent: u8, list: Box<[Chunk]>, size: u64) -> Option<Self> {
         let average = 1 << u32::from(exponent).min(31);
         let (end, others) = list.split_last()?;

@@ -17,10 +17,10 @@
 //! | chunks | 4 | files with chunks only: how many there are |
 //! | chunk | 12 each | length of the chunk, and the first 8 bytes of the BLAKE3 of its content |
 //!
-//! A part is the least power of two of bytes, 1 MiB or more, of which the file has at most 256; the last may be shorter.
-//! A file of one part has none, and a larger one may have none, if nothing is known of its parts. The values have to merge to
-//! the digest. The lengths of [chunks](crate::chunks) have to add up to the size; all but the last have a quarter of the
-//! average at least, and none more than four times as much.
+//! A part is the least power of two of bytes, 1 MiB or more, of which the file has at most 256; the last may be
+//! shorter. A file of one part has none, and a larger one may have none, if nothing is known of its parts. The values
+//! have to merge to the digest. The lengths of [chunks](crate::chunks) have to add up to the size; all but the last
+//! have a quarter of the average at least, and none more than four times as much.
 //!
 //! The order makes the encoding of a set of entries unique, and lets the decoder find duplicates, and files that
 //! are also used as directories, by looking at neighbours only.
@@ -83,7 +83,8 @@ pub struct Entry {
     /// The BLAKE3 subtree values of the parts of a large file, which merge to its digest; empty where there is one part
     /// only, or nothing is known of them.
     pub parts: Box<[[u8; 32]]>,
-    /// The chunks of a file that is long enough to be worth a comparison with an older version; empty where there is no list.
+    /// The chunks of a file that is long enough to be worth a comparison with an older version; empty where there is no
+    /// list.
     pub chunks: Chunks,
 }
 

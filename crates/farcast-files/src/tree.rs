@@ -99,8 +99,8 @@ impl Tree {
         self.nodes.retain(|(level, index), _| !groups.contains(&(index << level)));
     }
 
-    /// The value of `part`: of the only one it is the digest of the file. `read` gives the bytes of groups that were never
-    /// inserted.
+    /// The value of `part`: of the only one it is the digest of the file. `read` gives the bytes of groups that were
+    /// never inserted.
     pub(crate) fn value<E>(
         &self,
         part: u32,

@@ -1,6 +1,7 @@
 //! Multilink PPP over links whose calls drop: a [bundle] as a stage.
 //!
-//! What the ends of a bundle send each other, and how packets are cut and put together, is in [`farcast_ppp::multilink`].
+//! What the ends of a bundle send each other, and how packets are cut and put together, is in
+//! [`farcast_ppp::multilink`].
 
 pub mod bundle;
 pub mod error;

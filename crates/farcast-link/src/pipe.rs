@@ -15,7 +15,7 @@ mod waiting;
 pub(crate) use inbox::{Inbox, entering_before};
 pub use latency::{Jitter, JitterShape};
 pub use server::QueueLimit;
-pub(crate) use waiting::{Stretch, Waiting};
+pub(crate) use waiting::Waiting;
 
 use latency::Latency;
 use server::{Decision, Lot, Server};
@@ -80,8 +80,8 @@ pub struct PipeCounters {
     /// The longest time from a frame's entry to the end of its sending.
     pub longest_wait: Span,
     /// The most octets that were waiting or in service when a frame had entered, less what had been sent of the one in
-    /// service: `longest_wait` at the pipe's rate, rounded down. Where the rate was changed: the most that a frame's wait
-    /// makes at the rate with which it entered.
+    /// service: `longest_wait` at the pipe's rate, rounded down. Where the rate was changed: the most that a frame's
+    /// wait makes at the rate with which it entered.
     pub longest_queue: u64,
 }
 
@@ -94,8 +94,8 @@ pub struct PipeCounters {
 /// service for spacing while it is the bottleneck. All segments of a run but the last have one length, as in a
 /// segmented send; a shorter last one takes less time, so it leaves as an output of its own. Jitter takes a run apart.
 ///
-/// Rate and delay can be [set](Stage::set) while it runs, and the limit of a queue that has one. Since departures are known at
-/// entry, what has entered keeps its time: a new rate begins behind what waits, and behind a delay that has
+/// Rate and delay can be [set](Stage::set) while it runs, and the limit of a queue that has one. Since departures are
+/// known at entry, what has entered keeps its time: a new rate begins behind what waits, and behind a delay that has
 /// become shorter nothing overtakes what was sent before (unless jitter may reorder): it leaves together with it.
 #[derive(Clone, Debug)]
 pub struct Pipe<M> {
@@ -144,8 +144,8 @@ impl<M: Message> Pipe<M> {
         &self.counters
     }
 
-    /// Judges the frames of the inbox up to the first difference in their fates. A single datagram that is sent leaves at
-    /// once, without a detour over what has been sent.
+    /// Judges the frames of the inbox up to the first difference in their fates. A single datagram that is sent leaves
+    /// at once, without a detour over what has been sent.
     fn judge(&mut self) -> Option<Judged<M>> {
         let (now, frame) = self.inbox.front()?;
         let lot = Lot::of(frame, self.config.overhead);

@@ -7,8 +7,8 @@
 //! | [`mod@line`] | one direction of a serial line: rate, queue, delay, bit errors, cut-offs |
 //! | [`stage`] | two lines as a link stage |
 //!
-//! In simulation nothing is negotiated: each direction has the [`Framing`](farcast_ppp::Framing) that its ends would have
-//! agreed on.
+//! In simulation nothing is negotiated: each direction has the [`Framing`](farcast_ppp::Framing) that its ends would
+//! have agreed on.
 
 mod carrier;
 mod damage;

@@ -98,8 +98,8 @@ pub enum SenderOutcome {
     },
 }
 
-/// What a [`Receiver`](crate::Receiver) tells. `Store`, `StoreParity`, `Decode`, `Compare`, `Complete` and `Offered` ask
-/// for an answer.
+/// What a [`Receiver`](crate::Receiver) tells. `Store`, `StoreParity`, `Decode`, `Compare`, `Complete` and `Offered`
+/// ask for an answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReceiverEvent {
     /// Answer with [`accept`](crate::Receiver::accept) or [`decline`](crate::Receiver::decline).

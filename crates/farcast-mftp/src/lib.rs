@@ -12,7 +12,11 @@
 //!
 //! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]).
 //! * [`Message`] is what they speak; [`wire`] turns it into bytes and back.
-//! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting.
+//! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting of an engine; [`Settings`] are those that a user chooses, and
+//!   say what follows from them, the same for every face.
+//! * [`Population`] is many like receivers as one, for simulations.
+//! * [`Mftp`] is all of them behind [`farcast_delivery`] (`seam`): whoever drives it knows that seam and not MFTP. [`figures`] are
+//!   the names of what it reports of a transfer.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -23,6 +27,7 @@ extern crate std;
 pub mod config;
 pub mod error;
 pub mod event;
+pub mod figures;
 pub mod message;
 pub mod population;
 pub mod proof;

@@ -491,7 +491,8 @@ pub struct End {
     pub response: SocketAddr,
 }
 
-/// GRANT: the server's answer to a registration, to its source alone. Its proof shows that it has seen the registration's nonce.
+/// GRANT: the server's answer to a registration, to its source alone. Its proof shows that it has seen the
+/// registration's nonce.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Grant {
     /// Whom it is for.

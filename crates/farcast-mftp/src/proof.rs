@@ -71,8 +71,8 @@ impl Secret {
         Token(first(&hasher))
     }
 
-    /// The nonce of a registration with `server`. It is the same whenever this receiver asks, so that one that was started
-    /// again is known by it, and another for each server, so that none can use it with another.
+    /// The nonce of a registration with `server`. It is the same whenever this receiver asks, so that one that was
+    /// started again is known by it, and another for each server, so that none can use it with another.
     pub(crate) fn nonce(&self, transmission: u32, server: SocketAddr) -> Proof {
         let mut hasher = self.hasher(Purpose::Nonce, transmission);
         hash_address(&mut hasher, server);

@@ -7,12 +7,13 @@ use core::net::SocketAddr;
 use farcast_core::engine::{Arrival, Reject, RejectCounts};
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
-    Ahead, Answer, Asked, Cause, Channel, Content, Decline, Delivery, FeedbackCounts, Geometry, Milestone,
-    ObjectId, Occupancy, Outcome, Packet, Phase, Protocol, Purpose, Received, ReceiverEngine, Request,
-    RoundProgress, Routes, SenderEngine,
+    Ahead, Answer, Asked, Cause, Channel, Content, Decline, Delivery, FeedbackCounts, Figure, Geometry,
+    Milestone, ObjectId, Occupancy, Outcome, Packet, Phase, Protocol, Purpose, Received, ReceiverEngine,
+    Request, RequestCounts, RoundProgress, Routes, SenderEngine, Words,
 };
 
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
+use crate::figures;
 use crate::message::{Body, DataKind, DeclineReason, Message, Naks, StatusType, cancel};
 use crate::population::{Feedback, Population};
 use crate::receiver::Receiver;
@@ -24,6 +25,8 @@ use crate::wire;
 pub enum Mftp {}
 
 impl Protocol for Mftp {
+    const WORDS: Words = figures::WORDS;
+
     type Message = Message;
     type Sender = Sender;
     type Receiver = Receiver;
@@ -168,8 +171,8 @@ impl SenderEngine for Sender {
         self.pass()
     }
 
-    fn sent_per_round(&self) -> &[u64] {
-        &self.stats().dtus_per_pass
+    fn figures(&self, naks: &RequestCounts) -> Vec<Figure> {
+        figures::figures(&self.stats().dtus_per_pass, naks)
     }
 
     fn milestone(event: &SenderEvent) -> Option<Milestone> {

@@ -1,8 +1,8 @@
 //! What a user chooses of a transfer, and what follows from it: the same for every face.
 //!
-//! [`Settings`] has what may be chosen, each with a default that is best where nothing is known. What depends on the link or
-//! on how many receive is computed from these in [`Settings::sender`], and nowhere else: whoever sends, predicts or
-//! reproduces a transfer arrives at the same [`SenderConfig`].
+//! [`Settings`] has what may be chosen, each with a default that is best where nothing is known. What depends on the
+//! link or on how many receive is computed from these in [`Settings::sender`], and nowhere else: whoever sends,
+//! predicts or reproduces a transfer arrives at the same [`SenderConfig`].
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -13,13 +13,15 @@ use crate::config::{Group, Invited, NakTiming, Pace, PassWait, Product, SenderCo
 use crate::wire;
 
 /// How much sending time a late wake-up may make up for at once: what the burst takes at the rate, within these bounds.
-/// A busy machine takes the processor away for a time slice or more, whose sending time would else be lost for good. Behind
-/// the most, and what leaves ahead, waits 21 ms at a link of the sender's rate: less than any queue that suits the link.
+/// A busy machine takes the processor away for a time slice or more, whose sending time would else be lost for good.
+/// Behind the most, and what leaves ahead, waits 21 ms at a link of the sender's rate: less than any queue that suits
+/// the link.
 const CREDIT: (Span, Span) = (Span::from_millis(5), Span::from_millis(20));
 /// Between announcements while data runs.
 const LATE_ANNOUNCE: Span = Span::from_secs(2);
-/// DTUs in a block when receivers set the pace: four and a half full batches, about what a receive buffer as systems have it
-/// holds. The longer it is, the less its losses vary; the cheapest code has room here for parity of a loss of a quarter.
+/// DTUs in a block when receivers set the pace: four and a half full batches, about what a receive buffer as systems
+/// have it holds. The longer it is, the less its losses vary; the cheapest code has room here for parity of a loss of a
+/// quarter.
 const WINDOW_BLOCK: u32 = 198;
 /// The window when receivers set the pace, DTUs: 4 MiB or so; receivers with smaller buffers shrink it.
 const WINDOW: u32 = 15 * WINDOW_BLOCK;
@@ -265,8 +267,8 @@ impl Settings {
         let datagram = wire::data_len(config.dtu_size as usize) as u64 + u64::from(way.headers);
         let block = match self.rate {
             Rate::Max => WINDOW_BLOCK,
-            // The first NAKs come while most of the product is still to be sent. Large groups get longer blocks, so that
-            // answers stay a small part of what is sent.
+            // The first NAKs come while most of the product is still to be sent. Large groups get longer blocks, so
+            // that answers stay a small part of what is sent.
             Rate::Limit(rate) => {
                 let milliseconds = 250.max(listed.max(16) * 4);
                 let dtus = u32::try_from(rate.as_bps() / 8 * milliseconds / 1000 / datagram);

@@ -93,7 +93,8 @@ impl Transfer {
     /// How long it takes, equations (4) to (25).
     ///
     /// In the paper E\[`d_ss`\] counts the lost segment also where none is lost, and so passes d by up to one segment;
-    /// here it is at most d, its value at p = 0. The window that a loss meets is at most `W_max`, as it is in slow start.
+    /// here it is at most d, its value at p = 0. The window that a loss meets is at most `W_max`, as it is in slow
+    /// start.
     pub fn latency(&self) -> Result<Latency, ModelError> {
         self.check()?;
         let data = self.segments as f64;

@@ -1,13 +1,13 @@
 //! Mathis: TCP in congestion avoidance, without timeouts.
 //!
-//! M. Mathis, J. Semke, J. Mahdavi and T. Ott, "The macroscopic behavior of the TCP congestion avoidance algorithm", ACM
-//! Computer Communication Review 27(3), 1997.
+//! M. Mathis, J. Semke, J. Mahdavi and T. Ott, "The macroscopic behavior of the TCP congestion avoidance algorithm",
+//! ACM Computer Communication Review 27(3), 1997.
 //!
 //! # Validity
 //!
-//! Periodic losses that are repaired without timeouts: p up to about 0.02, and windows of more than a few packets. Above
-//! that it is too high, for timeouts are missing; the formula is an upper bound there. Refused are a loss of 1, a loss
-//! of 0 without a window, and values outside the range of a field.
+//! Periodic losses that are repaired without timeouts: p up to about 0.02, and windows of more than a few packets.
+//! Above that it is too high, for timeouts are missing; the formula is an upper bound there. Refused are a loss of 1, a
+//! loss of 0 without a window, and values outside the range of a field.
 
 use farcast_core::{Probability, Span};
 

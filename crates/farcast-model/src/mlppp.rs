@@ -1,8 +1,8 @@
 //! Multilink PPP: a long TCP transfer over a bundle of links whose calls drop.
 //!
-//! S. Zaghloul, V. Frost and A. J. Mohammad, "Modeling TCP long file transfer latency over long delay wireless multilink
-//! PPP", IEEE Communications Letters, 2005. Each link drops its call as a Poisson process. A drop makes TCP time out;
-//! losses otherwise only halve the window. Between timeouts TCP is [PFTK](crate::pftk)'s without timeouts.
+//! S. Zaghloul, V. Frost and A. J. Mohammad, "Modeling TCP long file transfer latency over long delay wireless
+//! multilink PPP", IEEE Communications Letters, 2005. Each link drops its call as a Poisson process. A drop makes TCP
+//! time out; losses otherwise only halve the window. Between timeouts TCP is [PFTK](crate::pftk)'s without timeouts.
 //!
 //! # What is corrected
 //!
@@ -14,15 +14,15 @@
 //! * Section IV-B assumes E\[`W_u`\] = `W_max`. That is the second branch of (6), and must not be put into (5).
 //! * n is both the number of links and the number of periods between drops: here `links` and
 //!   [`periods_between_drops`](Model::periods_between_drops).
-//! * Equation (3) has E\[`W_u`\] where PFTK has E\[W\]; they are the same in its first branch, and (6) has `W_max` in the
-//!   second.
+//! * Equation (3) has E\[`W_u`\] where PFTK has E\[W\]; they are the same in its first branch, and (6) has `W_max` in
+//!   the second.
 //! * The rate of drops is printed per minute and times in seconds; here both are spans.
 //!
 //! # Validity
 //!
 //! The mean time between drops of the bundle, 1/λ, must be well above the mean length of the timeout after one,
-//! E\[`Z_TO`\]; λ E\[`Z_TO`\] of 1 or more is refused. The link is back before slow start ends; slow start itself takes no
-//! time. Losses other than drops must be rare, for they never cause a timeout here. The rate of the bundle does not
+//! E\[`Z_TO`\]; λ E\[`Z_TO`\] of 1 or more is refused. The link is back before slow start ends; slow start itself takes
+//! no time. Losses other than drops must be rare, for they never cause a timeout here. The rate of the bundle does not
 //! enter: it must be in the round trip and the window, and a window of more than the bundle carries in a round trip
 //! gives a throughput above its rate. Refused is also what [`Path::check_steady`] refuses.
 
@@ -138,8 +138,8 @@ impl Model {
         Throughput { packets_per_s, bound }
     }
 
-    /// `T_d`: how many seconds a file of `size` takes, equation (1), corrected to a quotient: the packets of `mss` octets,
-    /// rounded up, divided by B.
+    /// `T_d`: how many seconds a file of `size` takes, equation (1), corrected to a quotient: the packets of `mss`
+    /// octets, rounded up, divided by B.
     pub fn transfer_time_s(&self, size: Bytes, mss: NonZeroU32) -> f64 {
         self.throughput().transfer_time_s(packets(size, mss))
     }

@@ -10,9 +10,9 @@
 //! it have p up to about 0.3. Refused are a loss of 1, a timeout shorter than the round trip (the throughput would
 //! pass `W_max`/RTT), and whatever [`Path::check_steady`] refuses.
 //!
-//! Where E\[`W_u`\] passes `W_max` the two branches of the full model meet only for b = 2: the paper's count of rounds jumps
-//! there by 1/2 - b/4. So for b = 1 the throughput rises by a few per cent as the loss passes that point; everywhere
-//! else it falls as losses grow.
+//! Where E\[`W_u`\] passes `W_max` the two branches of the full model meet only for b = 2: the paper's count of rounds
+//! jumps there by 1/2 - b/4. So for b = 1 the throughput rises by a few per cent as the loss passes that point;
+//! everywhere else it falls as losses grow.
 
 use crate::cycle::{Cycle, timeout_probability, timeouts_s};
 use crate::path::Path;

@@ -23,8 +23,8 @@ pub struct Input {
     pub loss: Probability,
     /// RTT: the round trip between sender and receiver, above zero.
     pub rtt: Span,
-    /// A limit of the sender's window in packets, 1 to [`MOST_WINDOW`](crate::MOST_WINDOW), as a bitmap of 32 packets in
-    /// ACKs may be; `None` if there is none.
+    /// A limit of the sender's window in packets, 1 to [`MOST_WINDOW`](crate::MOST_WINDOW), as a bitmap of 32 packets
+    /// in ACKs may be; `None` if there is none.
     pub window: Option<f64>,
 }
 

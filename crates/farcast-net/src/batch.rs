@@ -35,6 +35,15 @@ impl Outlet<'_> {
     }
 }
 
+/// What a run of datagrams carries of the object.
+#[derive(Clone, Copy, Debug)]
+enum Carried {
+    /// Segments of a block.
+    Segments { block: u32 },
+    /// Parity symbols of one.
+    Symbols { block: u32 },
+}
+
 /// Datagrams of equal length (the last may be shorter) that leave in one envelope.
 #[derive(Debug)]
 pub(crate) struct Batch<'a, C> {
@@ -68,11 +77,13 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         transmit: &Transmit<C::Message>,
     ) -> Result<(), NetError> {
         let (message, envelope) = (&transmit.message, Envelope::of(transmit));
-        let content = message.content();
-        match content {
+        match message.content() {
             Content::None => self.push_alone(out, message, &envelope),
-            Content::Source { segments: run, .. } | Content::Parity { symbols: run, .. } => {
-                self.push_run(out, message, (content, run), envelope)
+            Content::Source { block, segments, .. } => {
+                self.push_run(out, message, (Carried::Segments { block }, segments), envelope)
+            }
+            Content::Parity { block, symbols, .. } => {
+                self.push_run(out, message, (Carried::Symbols { block }, symbols), envelope)
             }
         }
     }
@@ -97,7 +108,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         &mut self,
         out: &mut Outlet<'_>,
         message: &C::Message,
-        (content, run): (Content, Run),
+        (carried, run): (Carried, Run),
         envelope: Envelope,
     ) -> Result<(), NetError> {
         let stride = self.codec.datagram_len(usize::from(out.geometry.segment_size()));
@@ -115,7 +126,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             (self.stride, self.envelope) = (stride, Some(envelope));
             let room = (most - self.filled / stride) as u32;
             let count = room.min(run.count() - next);
-            self.fill(out, message, (content, run), next, count)?;
+            self.fill(out, message, (carried, run), next, count)?;
             next += count;
         }
         Ok(())
@@ -126,7 +137,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         &mut self,
         out: &mut Outlet<'_>,
         message: &C::Message,
-        (content, run): (Content, Run),
+        (carried, run): (Carried, Run),
         first: u32,
         count: u32,
     ) -> Result<(), NetError> {
@@ -148,14 +159,13 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         }
         self.closed = !(self.filled - start).is_multiple_of(self.stride);
         let run = Run::new(run.first() + first, count).unwrap_or(run);
-        match content {
-            Content::None => {}
-            Content::Source { block, .. } => {
+        match carried {
+            Carried::Segments { block } => {
                 let segment =
                     u64::from(block) * u64::from(out.geometry.block_size()) + u64::from(run.first());
                 out.outgoing.read_segments(segment * u64::from(out.geometry.segment_size()), &mut slots)?;
             }
-            Content::Parity { block, .. } => {
+            Carried::Symbols { block } => {
                 let Some(parity) = &mut out.parity else {
                     let reason = "the sender has said that there is none".into();
                     return Err(NetError::Parity { block, parity: run.first(), reason });

@@ -47,8 +47,8 @@ impl Envelope {
         Ok(())
     }
 
-    /// What the system is told of it besides the destination, for datagrams of `segment_size` octets where it is to cut them.
-    /// `own` is the address that the socket is bound to: whoever names an interface names an address too.
+    /// What the system is told of it besides the destination, for datagrams of `segment_size` octets where it is to cut
+    /// them. `own` is the address that the socket is bound to: whoever names an interface names an address too.
     pub(crate) fn control(&self, own: SocketAddr, segment_size: Option<usize>) -> Control {
         let mut control = Control { octets: [0; CAPACITY], len: 0 };
         if let Some(size) = segment_size {

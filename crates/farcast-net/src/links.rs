@@ -37,8 +37,8 @@ pub(crate) struct Links {
 pub(crate) struct Changes {
     /// Whether anything has.
     pub(crate) any: bool,
-    /// Interfaces, by number, that have gone, went down, or lost an address or the carrier: memberships there may be gone
-    /// with that, in the kernel or in a switch, even where everything is back by now.
+    /// Interfaces, by number, that have gone, went down, or lost an address or the carrier: memberships there may be
+    /// gone with that, in the kernel or in a switch, even where everything is back by now.
     shaken: Vec<(u32, Option<AddressFamily>)>,
     /// So much happened that some of it was not told.
     overrun: bool,

@@ -196,8 +196,8 @@ type Event<P> = <<P as Protocol>::Receiver as Engine>::Event;
 /// Tells the owner of the receiver what happens.
 type Observer<'a, P> = &'a mut dyn FnMut(Time, &<P as Protocol>::Receiver, &ReceiveNotice<'_, Event<P>>);
 
-/// Receives products by the protocol `P` until `stop` is set or, with [`ReceiveOptions::once`], one transmission is over;
-/// the last report. `make` makes the engine for the octets that the kernel buffers.
+/// Receives products by the protocol `P` until `stop` is set or, with [`ReceiveOptions::once`], one transmission is
+/// over; the last report. `make` makes the engine for the octets that the kernel buffers.
 ///
 /// # Errors
 /// What makes it impossible to listen; what goes wrong with one transmission is in its report.

@@ -33,9 +33,9 @@ pub enum Waited {
     Stopped,
 }
 
-/// Waits until `group` is free as a protocol sees it, of which `codec` reads the messages: until who hears them, made by
-/// `occupied` with the time at which it begins, says so, for at most `limit`, or until `stop` is set, which is taken back.
-/// `tick` is called ten times a second.
+/// Waits until `group` is free as a protocol sees it, of which `codec` reads the messages: until who hears them, made
+/// by `occupied` with the time at which it begins, says so, for at most `limit`, or until `stop` is set, which is taken
+/// back. `tick` is called ten times a second.
 ///
 /// # Errors
 /// The group cannot be listened to.

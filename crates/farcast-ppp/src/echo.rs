@@ -67,7 +67,8 @@ pub struct EchoMonitor {
 }
 
 impl EchoMonitor {
-    /// A monitor whose first request is due at `now`. Settings that [`EchoConfig::check`] refuses are raised to the least.
+    /// A monitor whose first request is due at `now`. Settings that [`EchoConfig::check`] refuses are raised to the
+    /// least.
     pub fn new(config: EchoConfig, now: Time) -> Self {
         let interval = config.interval.max(Span::from_nanos(1));
         let config = EchoConfig { interval, failures: config.failures.max(1) };

@@ -2,15 +2,15 @@
 
 use alloc::vec::Vec;
 
-use crate::framing::{ESCAPE, FLAG, Framing, PROTOCOL_LCP, TRANSPARENCY};
+use crate::framing::{ESCAPE, FLAG, FrameLength, Framing, PROTOCOL_LCP, TRANSPARENCY};
 use crate::lcp;
 
 impl Framing {
     /// Appends the frame of a packet to `out`: a flag if `leading_flag`, header, information, check sequence, all
     /// escaped, and the closing flag, which the next frame may share.
     ///
-    /// LCP's packets of codes 1 to 7 go out as if nothing had been negotiated (RFC 1661 §5), but with the check sequence
-    /// of this framing.
+    /// LCP's packets of codes 1 to 7 go out as if nothing had been negotiated (RFC 1661 §5), but with the check
+    /// sequence of this framing.
     pub fn encode(&self, protocol: u16, information: &[u8], leading_flag: bool, out: &mut Vec<u8>) {
         let framing = self.for_packet(protocol, information);
         let header = framing.header(protocol);
@@ -33,15 +33,14 @@ impl Framing {
         if configures { Self { fcs: self.fcs, ..Self::UNCONFIGURED } } else { self }
     }
 
-    /// The octets of a packet's frame without flags, and how many of them are escaped: what [`encode`](Self::encode)
-    /// would give, without encoding.
-    pub fn measure(self, protocol: u16, information: &[u8]) -> (u64, u64) {
+    /// The length of a packet's frame: what [`encode`](Self::encode) would give, without encoding.
+    pub fn measure(self, protocol: u16, information: &[u8]) -> FrameLength {
         let framing = self.for_packet(protocol, information);
         let header = framing.header(protocol);
         let fcs = framing.fcs.of(&header, information);
         let fcs = &fcs[..framing.fcs.octets() as usize];
         let escapes = [&header[..], information, fcs].iter().map(|part| framing.count_escapes(part)).sum();
-        ((header.len() + information.len() + fcs.len()) as u64, escapes)
+        FrameLength { octets: (header.len() + information.len() + fcs.len()) as u64, escapes }
     }
 
     /// Appends `octets`, escaped where they must be.

@@ -54,6 +54,15 @@ impl Default for Framing {
     }
 }
 
+/// The length of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameLength {
+    /// Its octets without flags, before any is escaped.
+    pub octets: u64,
+    /// How many of them are escaped, each with an octet more.
+    pub escapes: u64,
+}
+
 impl Framing {
     /// What holds before anything is negotiated: full headers, and every control octet is escaped.
     pub const UNCONFIGURED: Self = Self { fcs: Fcs::Fcs16, accm: DEFAULT_ACCM, acfc: false, pfc: false };
@@ -102,8 +111,8 @@ impl Framing {
     /// How many of so many random octets are escaped: a binomial draw, exact, with probability (2 + octets in the
     /// ACCM) / 256. Beyond 2^20 octets it is the mean.
     ///
-    /// 64 octets are drawn at a time, bit by bit: a word of random bits or-ed in where the probability has a 1 and and-ed
-    /// where it has a 0, from its lowest digit up, holds a 1 with just that probability at each place.
+    /// 64 octets are drawn at a time, bit by bit: a word of random bits or-ed in where the probability has a 1 and
+    /// and-ed where it has a 0, from its lowest digit up, holds a 1 with just that probability at each place.
     pub fn escapes(&self, octets: u64, stream: &mut RandomStream) -> u64 {
         let values = self.escaped_values();
         if octets > LONGEST_DRAW {

@@ -31,4 +31,4 @@ mod tests;
 pub use deframe::{Deframer, DeframerCounters};
 pub use echo::{EchoConfig, EchoMonitor};
 pub use error::ConfigError;
-pub use framing::{Fcs, Framing};
+pub use framing::{Fcs, FrameLength, Framing};

@@ -6,8 +6,8 @@
 //! | [`fragment`] | how a packet is cut, and which link carries which part |
 //! | [`reassembly`] | fragments back into packets: the rule of M, its bounds |
 //!
-//! Negotiation (LCP options 17 to 19) is left out: a bundle has the settings that its ends would have agreed on. So is the
-//! class of RFC 2686, whose bits are reserved in RFC 1990. Senders do not send null fragments; receivers take them.
+//! Negotiation (LCP options 17 to 19) is left out: a bundle has the settings that its ends would have agreed on. So is
+//! the class of RFC 2686, whose bits are reserved in RFC 1990. Senders do not send null fragments; receivers take them.
 
 pub mod fragment;
 pub mod header;

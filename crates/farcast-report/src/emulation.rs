@@ -1,8 +1,8 @@
 //! A run of an emulated link as a page of plots: throughput, delay and losses of both ways over its time.
 //!
-//! [`page`] draws a [`Run`] as one HTML file that needs nothing else: drawings are SVG within it, once for wide windows and
-//! once for narrow ones, and there is no script. What is drawn is also in the page as JSON, in the element `data`, which
-//! is the run as it was given; whoever cannot see the drawings, or has other questions, reads that. The page is
+//! [`page`] draws a [`Run`] as one HTML file that needs nothing else: drawings are SVG within it, once for wide windows
+//! and once for narrow ones, and there is no script. What is drawn is also in the page as JSON, in the element `data`,
+//! which is the run as it was given; whoever cannot see the drawings, or has other questions, reads that. The page is
 //! well-formed XML. The same run gives the same page.
 //!
 //! | file | what |

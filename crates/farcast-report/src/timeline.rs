@@ -1,8 +1,8 @@
 //! A replication as a page: who sent, who waited for what, and who asked for what again.
 //!
-//! [`page`] draws a [`Timeline`] as one HTML file that needs nothing else: drawings are SVG within it, and its few lines
-//! of script only show the time under the pointer. What there is no room for is left out of the drawing and said when
-//! the pointer rests on it. The same timeline gives the same page.
+//! [`page`] draws a [`Timeline`] as one HTML file that needs nothing else: drawings are SVG within it, and its few
+//! lines of script only show the time under the pointer. What there is no room for is left out of the drawing and said
+//! when the pointer rests on it. The same timeline gives the same page.
 //!
 //! | file | what |
 //! |---|---|
@@ -18,6 +18,8 @@ mod page;
 mod receivers;
 mod sender;
 
+use farcast_delivery::Words;
+
 pub use page::page;
 
 /// One replication, as far as it is drawn. All times are in seconds since its beginning; what lies outside
@@ -28,6 +30,8 @@ pub struct Timeline {
     pub title: String,
     /// What it is: seed, number of the replication.
     pub subtitle: String,
+    /// What the protocol calls its rounds, segments and requests.
+    pub words: Words,
     /// Key figures: each a name and a value with its unit.
     pub figures: Vec<(String, String)>,
     /// How long the replication took, in seconds.

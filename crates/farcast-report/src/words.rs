@@ -1,5 +1,7 @@
 //! Numbers as people write them.
 
+use farcast_delivery::Noun;
+
 /// A count with its thousands apart: `1,902`.
 pub(super) fn count(value: u64) -> String {
     let digits = value.to_string();
@@ -13,9 +15,14 @@ pub(super) fn count(value: u64) -> String {
     text
 }
 
-/// How many of what: `1 NAK`, `1,902 NAKs`.
+/// How many of what, which has a regular plural: `1 packet`, `1,902 packets`.
 pub(super) fn counted(value: u64, what: &str) -> String {
     format!("{} {what}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
+/// How many of what a protocol calls so: `1 pass`, `1,902 NAKs`.
+pub(super) fn counted_as(value: u64, what: Noun) -> String {
+    format!("{} {}", count(value), what.after(value))
 }
 
 /// A length of time, to three places or the whole second: `15.9 ms`, `7.93 s`, `1543 s`.

@@ -18,10 +18,11 @@ pub struct Config {
     pub format: Format,
     /// The data PDUs that the peer sends: its `format`.
     pub peer_format: Format,
-    /// `Configured_Tx_Window_Size`: data PDUs from the first that is not acknowledged to the last, 1 to 4095. Beyond 2047 a
-    /// PDU that arrives a second time can be taken for one that is 4096 later.
+    /// `Configured_Tx_Window_Size`: data PDUs from the first that is not acknowledged to the last, 1 to 4095. Beyond
+    /// 2047 a PDU that arrives a second time can be taken for one that is 4096 later.
     pub tx_window: u16,
-    /// `Configured_Rx_Window_Size`: how far behind VR(R) data PDUs are taken, 1 to 4095; the peer's `tx_window` at least.
+    /// `Configured_Rx_Window_Size`: how far behind VR(R) data PDUs are taken, 1 to 4095; the peer's `tx_window` at
+    /// least.
     pub rx_window: u16,
     /// What may wait for its first transmission; no limit where absent.
     pub transmission_buffer: Option<BufferLimit>,
@@ -68,7 +69,8 @@ pub struct Polling {
     pub poll_pdu: Option<NonZeroU32>,
     /// `Poll_SDU`: with the last octets of every so many SDUs.
     pub poll_sdu: Option<NonZeroU32>,
-    /// `Poll_Window`: with every data PDU while VT(A) to VT(S) and itself are at least this share of the window, 1 to 99 %.
+    /// `Poll_Window`: with every data PDU while VT(A) to VT(S) and itself are at least this share of the window, 1 to
+    /// 99 %.
     pub window_percent: Option<u8>,
     /// `Timer_Poll_Periodic`: at this interval, from the first SDU on.
     pub periodic: Option<Span>,
@@ -85,8 +87,8 @@ pub struct StatusReporting {
     pub missing_pdu: bool,
     /// `Timer_Status_Periodic`: at this interval, from the first data PDU on.
     pub periodic: Option<Span>,
-    /// `Timer_EPC`, the estimated PDU counter: again, once as many PDUs could have come as were asked for and one is still
-    /// missing; counting begins this long after the report, which should be a round trip.
+    /// `Timer_EPC`, the estimated PDU counter: again, once as many PDUs could have come as were asked for and one is
+    /// still missing; counting begins this long after the report, which should be a round trip.
     /// [`Entity::tti`](crate::Entity::tti) counts.
     pub epc: Option<Span>,
     /// `Timer_Status_Prohibit`: not more often than at this interval.
@@ -136,8 +138,8 @@ impl MaxTransmissions {
 pub enum Discard {
     /// None is discarded: a PDU that would be sent more often than [`Config::max_transmissions`] leads to a reset.
     None,
-    /// A PDU that would be sent more often than [`Config::max_transmissions`] is given up, and with it every SDU of which it
-    /// or an earlier PDU that is not acknowledged holds a part.
+    /// A PDU that would be sent more often than [`Config::max_transmissions`] is given up, and with it every SDU of
+    /// which it or an earlier PDU that is not acknowledged holds a part.
     #[default]
     MaxTransmissions,
     /// What is not acknowledged this long after it was submitted is given up.

@@ -26,8 +26,8 @@ use reset::Resetting;
 /// 3. drains [`poll_event`](Self::poll_event), and
 /// 4. wakes it when [`poll_timeout`](Self::poll_timeout) says.
 ///
-/// Time never goes back over all calls. Timers that are due act before anything else that happens at the same instant. A
-/// late wake-up is legal, an early one changes nothing.
+/// Time never goes back over all calls. Timers that are due act before anything else that happens at the same instant.
+/// A late wake-up is legal, an early one changes nothing.
 ///
 /// Where the standard is silent or leaves a choice:
 ///
@@ -83,8 +83,8 @@ impl<P: Payload> Entity<P> {
     }
 
     /// Takes an SDU from above. Whether it was taken: it must not be empty nor longer than
-    /// [`Config::max_sdu_octets`], and [`Config::transmission_buffer`] must have room for it. The SDUs that are taken are
-    /// numbered from 0.
+    /// [`Config::max_sdu_octets`], and [`Config::transmission_buffer`] must have room for it. The SDUs that are taken
+    /// are numbered from 0.
     pub fn submit(&mut self, now: Time, sdu: P) -> bool {
         self.expire(now);
         let taken = !self.stopped && self.sender.submit(now, sdu, &mut self.common);
@@ -169,7 +169,8 @@ impl<P: Payload> Entity<P> {
         self.common.config.transmission_buffer = Some(limit);
     }
 
-    /// Takes a PDU from the peer. Of a PDU that is rejected, the polling bit and a piggybacked report count all the same.
+    /// Takes a PDU from the peer. Of a PDU that is rejected, the polling bit and a piggybacked report count all the
+    /// same.
     ///
     /// # Errors
     /// [`Reject`] says why it, or a part of it, was turned down.

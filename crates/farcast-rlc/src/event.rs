@@ -9,8 +9,8 @@ use crate::error::RejectCounts;
 pub enum Event<P> {
     /// An SDU from the peer is complete.
     Delivered(P),
-    /// SDUs were given up. The numbers count the SDUs that [`submit`](crate::Entity::submit) took, from 0. The peer may have
-    /// delivered some of them all the same, where only its report was missing.
+    /// SDUs were given up. The numbers count the SDUs that [`submit`](crate::Entity::submit) took, from 0. The peer may
+    /// have delivered some of them all the same, where only its report was missing.
     Discarded {
         /// Which.
         sdus: Range<u64>,

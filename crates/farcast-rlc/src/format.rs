@@ -152,8 +152,8 @@ impl<P: Payload> DataPdu<P> {
         self.segments.iter().map(|segment| segment.data.len()).sum()
     }
 
-    /// Octets that are left behind the last SDU that ends in it, for another SDU or a piggybacked status report; 0 if an
-    /// SDU goes on in the next PDU. A report that it already has is not counted.
+    /// Octets that are left behind the last SDU that ends in it, for another SDU or a piggybacked status report; 0 if
+    /// an SDU goes on in the next PDU. A report that it already has is not counted.
     pub fn left(&self, format: Format) -> u16 {
         if !self.is_open() {
             return 0;
@@ -165,8 +165,8 @@ impl<P: Payload> DataPdu<P> {
         if left == 1 && format.indicator_octets() == 2 { 0 } else { left }
     }
 
-    /// Whether its last octet of data is padding if the next PDU begins with [`EndedBefore::OneOctetShort`]: octets that
-    /// were decoded have it, a typed PDU that was not encoded does not.
+    /// Whether its last octet of data is padding if the next PDU begins with [`EndedBefore::OneOctetShort`]: octets
+    /// that were decoded have it, a typed PDU that was not encoded does not.
     pub fn is_full(&self, format: Format) -> bool {
         let indicators = self.indicated_ends() * usize::from(format.indicator_octets());
         usize::from(HEADER_LEN) + indicators + self.data_octets() >= usize::from(format.pdu_octets)

@@ -1,8 +1,8 @@
 //! UMTS Radio Link Control (RLC) in Acknowledged Mode: 3GPP TS 25.322, without I/O.
 //!
-//! An [`Entity`] is one end of a link: SDUs into PDUs and back, with polls, status reports, retransmissions, discard with
-//! signalling and reset, as [`config`] sets them. Not in it: the other modes, ciphering, and stopping or re-establishing by
-//! the layers above.
+//! An [`Entity`] is one end of a link: SDUs into PDUs and back, with polls, status reports, retransmissions, discard
+//! with signalling and reset, as [`config`] sets them. Not in it: the other modes, ciphering, and stopping or
+//! re-establishing by the layers above.
 //!
 //! [`pdu`] has what entities send each other, [`wire`] makes octets of it and back. [`mod@format`] says how large PDUs
 //! are and what fits into them, [`report`] what a receiver reports, [`status`] what a report means.

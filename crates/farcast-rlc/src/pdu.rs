@@ -98,7 +98,8 @@ pub enum LastEnd {
     /// By a length indicator.
     #[default]
     Indicator,
-    /// By the special value `10` of the header extension, where it is configured: the last octet of the PDU ends an SDU.
+    /// By the special value `10` of the header extension, where it is configured: the last octet of the PDU ends an
+    /// SDU.
     HeaderExtension,
 }
 
@@ -172,8 +173,8 @@ pub struct MoveWindow {
     pub sns: SmallVec<[SequenceNumber; 1]>,
     /// Whether LENGTH is 0: one number, and the SDU reaches beyond the transmitter's window.
     pub beyond_window: bool,
-    /// `N_LENGTH`: which length indicator of the PDU with the last number ends the last discarded SDU, from 1; 0 if that SDU
-    /// ended in the PDU before. 0 to 15.
+    /// `N_LENGTH`: which length indicator of the PDU with the last number ends the last discarded SDU, from 1; 0 if
+    /// that SDU ended in the PDU before. 0 to 15.
     pub n_length: u8,
 }
 

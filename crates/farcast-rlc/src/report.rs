@@ -19,9 +19,9 @@ const NEW_BITMAP_BITS: u16 = 28;
 pub enum ReportForm {
     /// LIST: runs, 16 bits for each 16 PDUs or less.
     List,
-    /// BITMAP: a bit for each PDU. A bitmap has whole octets and must not speak of PDUs from VR(H) on; where it would, it
-    /// begins up to seven numbers before VR(R), or, where the window does not allow that, the last PDUs are named in a
-    /// LIST.
+    /// BITMAP: a bit for each PDU. A bitmap has whole octets and must not speak of PDUs from VR(H) on; where it would,
+    /// it begins up to seven numbers before VR(R), or, where the window does not allow that, the last PDUs are named in
+    /// a LIST.
     #[default]
     Bitmap,
     /// RLIST: distances and bursts in code words of four bits.

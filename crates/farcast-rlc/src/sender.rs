@@ -20,7 +20,8 @@ mod segmentation;
 use discard::Move;
 use polling::Polls;
 
-/// PDUs from VT(A) to VT(S), also with a window of 4095: one number is kept for [breaking off](Sender::break_off) an SDU.
+/// PDUs from VT(A) to VT(S), also with a window of 4095: one number is kept for [breaking off](Sender::break_off) an
+/// SDU.
 const MOST_OUTSTANDING: usize = MODULUS as usize - 2;
 
 /// The transmitting side of an entity.
@@ -72,7 +73,8 @@ struct Begun {
     submitted: Time,
     /// The PDU with its first octet.
     first: u64,
-    /// The PDU that says where it ends, and which of the ends in that PDU it is, from 1. None while it has not been sent.
+    /// The PDU that says where it ends, and which of the ends in that PDU it is, from 1. None while it has not been
+    /// sent.
     end: Option<(u64, u8)>,
 }
 

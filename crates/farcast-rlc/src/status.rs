@@ -35,8 +35,8 @@ impl SuperField {
 }
 
 impl Status {
-    /// The bits that it needs: what comes before the super fields, and these. Behind them stands `NO_MORE` if an ACK is not
-    /// the last and the space does not end there.
+    /// The bits that it needs: what comes before the super fields, and these. Behind them stands `NO_MORE` if an ACK is
+    /// not the last and the space does not end there.
     pub fn bits(&self) -> usize {
         STATUS_HEADER_BITS + self.fields.iter().map(SuperField::bits).sum::<usize>()
     }
@@ -71,8 +71,8 @@ impl RelativeList {
         RelativeRuns::new(self)
     }
 
-    /// Whether the code words are numbers and nothing else: the last word ends a number, an error burst indicator stands
-    /// before a number, and the list does not reach round to its own beginning.
+    /// Whether the code words are numbers and nothing else: the last word ends a number, an error burst indicator
+    /// stands before a number, and the list does not reach round to its own beginning.
     pub(crate) fn is_valid(&self) -> bool {
         let mut words = Numbers(self.words.iter());
         let mut reach = 0;

@@ -1,13 +1,13 @@
 //! PDUs to octets and back (TS 25.322 section 9.2).
 //!
-//! [`encode`] writes a PDU of the configured size into the caller's buffer, padded with zeros; control PDUs are padded to
-//! that size as well (sections 9.2.1.5 and 9.2.1.7, fixed size). [`decode`] reads one, and its segments are parts of what
-//! it read. Neither allocates, but for reports that are longer than what they commonly hold.
+//! [`encode`] writes a PDU of the configured size into the caller's buffer, padded with zeros; control PDUs are padded
+//! to that size as well (sections 9.2.1.5 and 9.2.1.7, fixed size). [`decode`] reads one, and its segments are parts of
+//! what it read. Neither allocates, but for reports that are longer than what they commonly hold.
 //!
 //! # What is refused
 //!
-//! A PDU with a reserved or invalid value is dropped as a whole (section 10.3), and [`DecodeError`] has a variant for each
-//! reason. Padding may have any value and is not looked at. Where the standard leaves something open:
+//! A PDU with a reserved or invalid value is dropped as a whole (section 10.3), and [`DecodeError`] has a variant for
+//! each reason. Padding may have any value and is not looked at. Where the standard leaves something open:
 //!
 //! - A length indicator must be above the one before: an SDU has an octet at least (section 9.2.1.1), so none can end
 //!   where another ended.

@@ -117,7 +117,10 @@ fn main() {
     if wanted(80) {
         row("BGAN by contention, 0.005", 80, 500, |seed| {
             let replication = replicate(&scenario, 1, seed, false).unwrap();
-            (replication.completion_time_s.unwrap(), replication.transfer.unwrap().passes as usize)
+            (
+                replication.completion_time_s.unwrap(),
+                replication.transfer.unwrap().count(farcast_mftp::figures::PASSES).unwrap() as usize,
+            )
         });
     }
     if wanted(0) {

@@ -40,6 +40,13 @@ impl Default for HistoryConfig {
     }
 }
 
+/// Where a NAK of a lane is kept.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    lane: usize,
+    nak: usize,
+}
+
 /// Collects what happens in a replication.
 #[derive(Clone, Debug)]
 pub struct History {
@@ -59,8 +66,8 @@ pub struct History {
     completions: Series,
     /// The pass that is being sent, and what the sender waits for.
     open: Open,
-    /// The lane and the place in it of the NAK that reaches the sender right now.
-    reaching: Option<(usize, usize)>,
+    /// The NAK that reaches the sender right now.
+    reaching: Option<Place>,
 }
 
 impl History {
@@ -163,11 +170,11 @@ impl History {
     }
 
     /// The NAK of a receiver's lane that reaches the sender: the first such under way.
-    fn nak_under_way(&self, receiver: u32, pass: u32, block: u32, dtus: u32) -> Option<(usize, usize)> {
+    fn nak_under_way(&self, receiver: u32, pass: u32, block: u32, dtus: u32) -> Option<Place> {
         let lane = self.record.lanes.get(receiver as usize)?;
         let alike =
             |nak: &LaneNak| nak.reached.is_none() && (nak.pass, nak.block, nak.dtus) == (pass, block, dtus);
-        Some((receiver as usize, lane.naks.iter().position(alike)?))
+        Some(Place { lane: receiver as usize, nak: lane.naks.iter().position(alike)? })
     }
 }
 
@@ -220,7 +227,7 @@ impl<P: Protocol> Observer<P> for History {
         if let Some(wait) = &mut self.open.wait {
             wait.naks.add(count, fate);
         }
-        if let Some((lane, nak)) = self.reaching.take() {
+        if let Some(Place { lane, nak }) = self.reaching.take() {
             self.record.lanes[lane].naks[nak].reached = Some((at, fate));
         }
     }

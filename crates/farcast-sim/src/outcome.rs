@@ -2,10 +2,10 @@
 
 mod flows;
 mod stages;
+mod transfer;
 
-use farcast_core::Time;
 use farcast_core::stage::Totals;
-use farcast_delivery::{Protocol, SenderEngine as _};
+use farcast_delivery::Protocol;
 use farcast_stats::{StatsError, Summary, quantile};
 use serde::Serialize;
 
@@ -13,19 +13,7 @@ use crate::star::{Group, Star};
 
 pub use flows::{CbrCounts, Direction, FlowCounts, FlowOutcome, FlowTogether};
 pub use stages::{StageOutcome, StageTogether};
-
-/// How NAKs fared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Naks {
-    /// Sent by receivers.
-    pub sent: u64,
-    /// Requests for return capacity that collided; on a way back without contention always 0.
-    pub collided: u64,
-    /// That reached the sender after the pass behind the one they answer had begun.
-    pub late: u64,
-    /// That the sender took in time for the pass behind the one they answer.
-    pub used: u64,
-}
+pub use transfer::{FigureTogether, ReceiverTimes, TransferOutcome, TransferTogether};
 
 /// What one direction carried.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
@@ -40,50 +28,6 @@ pub struct Carried {
     pub given_up: u64,
     /// How long its channel was in use, in seconds: what the transfer costs of it. 0 for a link without a rate.
     pub airtime_s: f64,
-}
-
-/// When receivers had everything, in seconds; quantiles are of Hyndman and Fan's type 7.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct ReceiverTimes {
-    /// The mean.
-    pub mean: f64,
-    /// The 5 % quantile.
-    pub p05: f64,
-    /// The median.
-    pub p50: f64,
-    /// The 95 % quantile.
-    pub p95: f64,
-}
-
-/// What the multicast transfer of a replication came to, but for its receivers.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct TransferOutcome {
-    /// When the sender began to send data.
-    pub data_begins_s: Option<f64>,
-    /// Passes that sent something.
-    pub passes: u64,
-    /// DTUs that each of them sent.
-    pub dtus_per_pass: Vec<u64>,
-    /// NAKs.
-    pub naks: Naks,
-}
-
-impl TransferOutcome {
-    /// What that of `star`, which has run, came to.
-    fn of<P: Protocol>(star: &Star<'_, P>, sender: &P::Sender) -> Self {
-        let (tally, dtus_per_pass) = (star.tally(), sender.sent_per_round().to_vec());
-        Self {
-            data_begins_s: star.began().map(Time::as_secs_f64),
-            passes: dtus_per_pass.len() as u64,
-            dtus_per_pass,
-            naks: Naks {
-                sent: star.groups().iter().map(Group::naks).sum(),
-                collided: star.return_totals().map(|totals| totals.collided).sum(),
-                late: tally.naks_late,
-                used: tally.naks_used,
-            },
-        }
-    }
 }
 
 /// One replication. Times count from its beginning, when the sender opens.
@@ -102,13 +46,6 @@ pub struct Replication {
     /// From the receivers and terminals to the hub.
     #[serde(rename = "return")]
     pub back: Carried,
-    /// Receivers that never had everything.
-    pub incomplete: u64,
-    /// Of those that had: when. `None` if nobody had.
-    pub receiver_time_s: Option<ReceiverTimes>,
-    /// Each receiver's time in order of number, where asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub receivers: Option<Vec<Option<f64>>>,
     /// The flows, in the order of the scenario.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowOutcome>,
@@ -123,49 +60,33 @@ pub struct Replication {
 impl Replication {
     /// What `star`, which has run, came to.
     pub fn of<P: Protocol>(index: u64, star: &Star<'_, P>, per_receiver: bool) -> Self {
-        let mut done: Vec<f64> = Vec::new();
-        let mut each = per_receiver.then(Vec::new);
-        let mut incomplete = 0;
-        for group in star.groups() {
-            for n in 0..group.receivers() {
-                let at = Some(group.completed(n)).filter(|&at| at != Time::NEVER).map(Time::as_secs_f64);
-                done.extend(at);
-                incomplete += u64::from(at.is_none());
-                if let Some(each) = &mut each {
-                    each.push(at);
-                }
-            }
-        }
-        done.sort_unstable_by(f64::total_cmp);
+        let transfer = star.sender().map(|sender| TransferOutcome::of(star, sender, per_receiver));
         let tally = star.tally();
         // Merged NAKs do not pass the way back one by one, so the populations' own counts are added.
         let unseen: Vec<_> = star.groups().iter().map(Group::counts).collect();
         let flows: Vec<_> = star.flows().iter().map(|flow| FlowOutcome::of(flow, star.end())).collect();
         let mut ends = flows::ends(star.flows());
-        ends.extend(star.sender().map(|_| done.last().copied().filter(|_| incomplete == 0)));
+        ends.extend(transfer.as_ref().map(|transfer| transfer.completion_time_s));
         let has_end = !ends.is_empty();
         let last = ends.into_iter().try_fold(0.0, |last: f64, end| end.map(|end| last.max(end)));
         Self {
             index,
             completion_time_s: last.filter(|_| has_end),
-            transfer: star.sender().map(|sender| TransferOutcome::of(star, sender)),
+            transfer,
             forward: carried(tally.forward_datagrams, tally.forward_octets, star.forward_totals()),
             back: carried(
                 tally.return_datagrams + unseen.iter().map(|stats| stats.merged).sum::<u64>(),
                 tally.return_octets + unseen.iter().map(|stats| stats.merged_octets).sum::<u64>(),
                 star.return_totals(),
             ),
-            incomplete,
-            receiver_time_s: times(&done),
-            receivers: each,
             flows,
             stages: star.figures().map(|(name, figures)| StageOutcome::of(name, figures)).collect(),
             has_end,
         }
     }
 
-    /// What tells how exactly replications are known: the completion time, or where nothing has an end the goodput of the
-    /// first flow.
+    /// What tells how exactly replications are known: the completion time, or where nothing has an end the goodput of
+    /// the first flow.
     pub fn aim(&self) -> Option<f64> {
         if self.has_end {
             return self.completion_time_s;
@@ -182,12 +103,6 @@ fn carried(datagrams: u64, octets: u64, totals: impl Iterator<Item = Totals>) ->
         carried.airtime_s = carried.airtime_s.max(totals.airtime.as_secs_f64());
     }
     carried
-}
-
-fn times(sorted: &[f64]) -> Option<ReceiverTimes> {
-    let at = |p| quantile(sorted, p).ok();
-    let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
-    Some(ReceiverTimes { mean, p05: at(0.05)?, p50: at(0.5)?, p95: at(0.95)? })
 }
 
 /// One measure over all replications.
@@ -245,43 +160,6 @@ impl Measure {
     }
 }
 
-/// The multicast transfers of all replications together.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct TransferTogether {
-    /// The median receiver's time, in seconds, where every receiver has one.
-    pub median_receiver_time_s: Measure,
-    /// Passes.
-    pub passes: Measure,
-    /// NAKs sent.
-    pub naks_sent: Measure,
-    /// Requests that collided.
-    pub naks_collided: Measure,
-    /// NAKs that came late.
-    pub naks_late: Measure,
-}
-
-impl TransferTogether {
-    /// Of `replications`, if there is a transfer in them.
-    fn of(replications: &[Replication]) -> Result<Option<Self>, StatsError> {
-        let transfers: Vec<_> = replications.iter().filter_map(|one| one.transfer.as_ref()).collect();
-        if transfers.is_empty() {
-            return Ok(None);
-        }
-        let over = |value: &dyn Fn(&TransferOutcome) -> u64| {
-            Measure::of(transfers.iter().map(|one| Some(value(one) as f64)))
-        };
-        let median =
-            |one: &Replication| one.receiver_time_s.filter(|_| one.incomplete == 0).map(|times| times.p50);
-        Ok(Some(Self {
-            median_receiver_time_s: Measure::of(replications.iter().map(median))?,
-            passes: over(&|one| one.passes)?,
-            naks_sent: over(&|one| one.naks.sent)?,
-            naks_collided: over(&|one| one.naks.collided)?,
-            naks_late: over(&|one| one.naks.late)?,
-        }))
-    }
-}
-
 /// All replications together.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Together {
@@ -323,7 +201,7 @@ impl Together {
             unfinished: replications.iter().filter(|r| r.has_end && r.completion_time_s.is_none()).count()
                 as u64,
             completion_time_s: Measure::of(replications.iter().map(|r| r.completion_time_s))?,
-            transfer: TransferTogether::of(replications)?,
+            transfer: transfer::together(replications)?,
             forward_octets: over(&|r| r.forward.octets as f64)?,
             forward_airtime_s: over(&|r| r.forward.airtime_s)?,
             return_octets: over(&|r| r.back.octets as f64)?,

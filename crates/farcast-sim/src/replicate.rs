@@ -71,9 +71,9 @@ pub fn replicate(
     Ok(Replication::of(index, &star, per_receiver))
 }
 
-/// Runs replications of `scenario` as `plan` says, in the order of their index. `watch` is told after each, and ten times a
-/// second, how they stand; it returns whether to go on. If not, those that are done are returned: what is in the middle of
-/// an event that takes longer than [`GRACE`] is left to itself, and ends with it or with the process.
+/// Runs replications of `scenario` as `plan` says, in the order of their index. `watch` is told after each, and ten
+/// times a second, how they stand; it returns whether to go on. If not, those that are done are returned: what is in
+/// the middle of an event that takes longer than [`GRACE`] is left to itself, and ends with it or with the process.
 ///
 /// # Errors
 /// A world that cannot be made.

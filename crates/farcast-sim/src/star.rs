@@ -11,8 +11,9 @@
 //! # Who hears what
 //!
 //! What the sender says to a group reaches everyone who does not lose it; what it says to one receiver passes the same
-//! stages and reaches, and can be lost by, that one alone. What a receiver says reaches the sender; what it says to a group
-//! goes from the hub on to the other receivers as well, as far as it has reached the hub.
+//! stages and reaches, and can be lost by, that one alone. What a receiver says reaches the sender; what it says to the group
+//! that answers go to goes from the hub on to the other receivers as well, as far as it has reached the hub. On other
+//! groups no receiver listens for another.
 //!
 //! # What happens at one instant
 //!
@@ -39,7 +40,6 @@ use crate::traffic::{End, FlowMessage};
 
 pub use back::{Back, BackLosses};
 pub use config::{Cut, GroupConfig, Maker, Receivers, StarConfig, StarError, hub_address, receiver_address};
-pub use farcast_delivery::NakFate;
 pub use farcast_link::{BoxedStage, Chains};
 pub use flows::{FlowConfig, FlowState, Passage};
 pub use group::{Group, Kind, Station};

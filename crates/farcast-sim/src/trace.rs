@@ -1,8 +1,8 @@
 //! A replication's packets as a capture file that protocol analysers open.
 //!
 //! A [`Trace`] watches a [`Star`](crate::star::Star) and writes what the hosts of a real transfer would see: IPv4
-//! datagrams with the protocol's messages over UDP, or what flows carry, as they are on the wire, their checksums right, in the order of their
-//! times to the nanosecond. The file has two interfaces:
+//! datagrams with the protocol's messages over UDP, or what flows carry, as they are on the wire, their checksums
+//! right, in the order of their times to the nanosecond. The file has two interfaces:
 //!
 //! | interface | what is captured there |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | `receivers` | what receivers and the terminals of flows send |
 //!
 //! An answer has the same IPv4 identification at both, so one that is at `receivers` alone was lost (of an answer that
-//! was repeated in the same octets, one of the two). A comment stands at the first packet of each pass and at each NAK
+//! was repeated in the same octets, one of the two). A comment stands at the first packet of each round and at each NAK
 //! that reaches the sender, and says what became of it.
 //!
 //! Payload is a reference in a simulation: in the file it is zeros. A population that is traced says its
@@ -26,7 +26,7 @@ use farcast_capture::pcapng::{Direction, Packet, Writer};
 use farcast_core::engine::Message as _;
 use farcast_core::stage::Frame;
 use farcast_core::{EventQueue, Time};
-use farcast_delivery::{Asked, Codec as _, Delivery as _, NakFate, Protocol, Purpose, Routes};
+use farcast_delivery::{Asked, Codec as _, Delivery as _, NakFate, Protocol, Purpose, Routes, Words};
 
 use crate::star::{FlowPacket, Observer, receiver_address};
 use crate::traffic::End;
@@ -42,8 +42,8 @@ const RECEIVERS: u32 = 1;
 /// What a trace holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceConfig {
-    /// Octets that are kept of the payload of each DATA packet and of each packet of a flow; its original length is noted all the same.
-    /// `u32::MAX` keeps all.
+    /// Octets that are kept of the payload of each DATA packet and of each packet of a flow; its original length is
+    /// noted all the same. `u32::MAX` keeps all.
     pub payload_octets: u32,
     /// What the file's own comment says first, such as the scenario and the seed.
     pub comment: String,
@@ -99,8 +99,8 @@ pub struct Trace<W, P: Protocol> {
     runs: EventQueue<Rest<P::Message>>,
     held: Option<Held>,
     answers: Matching,
-    /// The last pass that has begun.
-    pass: u32,
+    /// The last round that has begun.
+    round: u32,
     /// The datagram at hand.
     datagram: Vec<u8>,
     sender_id: u16,
@@ -109,8 +109,8 @@ pub struct Trace<W, P: Protocol> {
 }
 
 impl<W: Write, P: Protocol> Trace<W, P> {
-    /// A trace of what a sender with these `routes` sends and is answered, if there is one, and of flows; `codec` turns its
-    /// messages into octets. It begins to write at once.
+    /// A trace of what a sender with these `routes` sends and is answered, if there is one, and of flows; `codec` turns
+    /// its messages into octets. It begins to write at once.
     ///
     /// # Errors
     /// A route that is not IPv4.
@@ -133,7 +133,7 @@ impl<W: Write, P: Protocol> Trace<W, P> {
             runs: EventQueue::default(),
             held: None,
             answers: Matching::default(),
-            pass: 0,
+            round: 0,
             datagram: Vec::new(),
             sender_id: 0,
             answer_id: 0,
@@ -176,16 +176,16 @@ impl<W: Write, P: Protocol> Trace<W, P> {
         self.sender_id = self.sender_id.wrapping_add(1);
         let header = Header { source, destination, id: self.sender_id };
         let octets = self.build(header, &frame.message, segment);
-        let comment =
-            self.new_pass(&frame.message).map_or(String::new(), |pass| format!("pass {pass} begins"));
+        let begins = |round| format!("{} {round} begins", P::WORDS.round.one);
+        let comment = self.new_round(&frame.message).map_or(String::new(), begins);
         self.write(SENDER, at, octets, Direction::Outbound, &comment);
     }
 
-    /// The pass that begins with `message`, if one does.
-    fn new_pass(&mut self, message: &P::Message) -> Option<u32> {
+    /// The round that begins with `message`, if one does.
+    fn new_round(&mut self, message: &P::Message) -> Option<u32> {
         let Purpose::Content { round } = message.purpose() else { return None };
-        let begins = round > self.pass;
-        self.pass = self.pass.max(round);
+        let begins = round > self.round;
+        self.round = self.round.max(round);
         begins.then_some(round)
     }
 
@@ -236,7 +236,8 @@ impl<W: Write, P: Protocol> Trace<W, P> {
     /// Writes the NAK that waits for its fate, if one does.
     fn release(&mut self, fate: Option<NakFate>) {
         if let Some(held) = self.held.take() {
-            self.write(SENDER, held.at, held.octets, Direction::Inbound, fate.map_or("", in_words));
+            let comment = fate.map_or(String::new(), |fate| in_words(fate, &P::WORDS));
+            self.write(SENDER, held.at, held.octets, Direction::Inbound, &comment);
         }
     }
 }
@@ -322,11 +323,11 @@ fn ipv4(address: SocketAddr) -> Result<SocketAddrV4, TraceError> {
     }
 }
 
-fn in_words(fate: NakFate) -> &'static str {
+fn in_words(fate: NakFate, words: &Words) -> String {
     match fate {
-        NakFate::Used => "used: the sender has scheduled DTUs for it",
-        NakFate::Known => "known: all that it asks for was scheduled or sent already",
-        NakFate::Late => "late: a later pass than the one that it answers has begun",
+        NakFate::Used => format!("used: the sender has scheduled {} for it", words.segment.many),
+        NakFate::Known => "known: all that it asks for was scheduled or sent already".to_owned(),
+        NakFate::Late => format!("late: a later {} than the one that it answers has begun", words.round.one),
     }
 }
 

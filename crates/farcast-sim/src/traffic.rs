@@ -106,7 +106,8 @@ pub trait Flow: Send {
 /// What a flow has done.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FlowReport {
-    /// Octets of data that have arrived, in order where the protocol keeps order, until the flow was complete or stopped.
+    /// Octets of data that have arrived, in order where the protocol keeps order, until the flow was complete or
+    /// stopped.
     pub octets: u64,
     /// What its protocol counts.
     pub counts: Counts,

@@ -21,13 +21,13 @@ const LEAST_EXPECTED: u64 = 5;
 /// Whether `values`, none of them negative, are exponential with a mean that is estimated from them.
 ///
 /// The values fall into `classes` classes that are equally probable under the fitted density `exp(-t / mean) / mean`.
-/// Because the mean is estimated from the values and not from the counts, the statistic is a little greater than chi-square
-/// with `classes - 2` degrees of freedom says (Chernoff and Lehmann 1954): at a level of 5 % and 20 classes the test rejects
-/// 5 to 6 % of exponential samples.
+/// Because the mean is estimated from the values and not from the counts, the statistic is a little greater than
+/// chi-square with `classes - 2` degrees of freedom says (Chernoff and Lehmann 1954): at a level of 5 % and 20 classes
+/// the test rejects 5 to 6 % of exponential samples.
 ///
 /// # Errors
-/// [`StatsError::Value`] for a value that is negative or not finite, [`StatsError::TooFew`] with less than 3 classes, or
-/// less than 5 values a class.
+/// [`StatsError::Value`] for a value that is negative or not finite, [`StatsError::TooFew`] with less than 3 classes,
+/// or less than 5 values a class.
 pub fn chi_square_exponential(values: &[f64], classes: u64) -> Result<ChiSquareTest, StatsError> {
     if classes < 3 {
         return Err(StatsError::TooFew { given: classes, needed: 3 });

@@ -38,9 +38,9 @@ pub enum Reduction {
     Immediate,
     /// In proportion to what is delivered (RFC 6937 with the slow start reduction bound).
     Proportional,
-    /// Likewise, but below the threshold a segment more than was delivered leaves only with an acknowledgment that advances
-    /// and tells of no further loss (RFC 9937), as in today's Linux. What may leave above the threshold is rounded up to
-    /// whole segments, in which Linux counts.
+    /// Likewise, but below the threshold a segment more than was delivered leaves only with an acknowledgment that
+    /// advances and tells of no further loss (RFC 9937), as in today's Linux. What may leave above the threshold is
+    /// rounded up to whole segments, in which Linux counts.
     ProportionalSafe,
     /// By one segment for every two acknowledgments, as in Linux 2.4.
     RateHalving,
@@ -64,10 +64,10 @@ pub enum Increase {
     PerAcknowledgment,
     /// By octets acknowledged, in slow start at most this many segments for an acknowledgment (RFC 3465; its L).
     Octets(u16),
-    /// By octets delivered, selectively acknowledged ones too, with every acknowledgment that advances: as today's Linux. Where an
-    /// acknowledgment of a repetition covers what had arrived before, that counts once and not twice. Linux counts in
-    /// segments, so the threshold is of whole ones, and Reno's congestion avoidance adds one for each window (RFC 3465
-    /// section 2.1).
+    /// By octets delivered, selectively acknowledged ones too, with every acknowledgment that advances: as today's
+    /// Linux. Where an acknowledgment of a repetition covers what had arrived before, that counts once and not twice.
+    /// Linux counts in segments, so the threshold is of whole ones, and Reno's congestion avoidance adds one for each
+    /// window (RFC 3465 section 2.1).
     Delivered,
 }
 
@@ -79,13 +79,14 @@ pub enum AfterTimeout {
     SlowStart,
     /// As in today's Linux, where SACK is in use:
     ///
-    /// * The threshold falls with every timeout that acknowledgments have come before, as RFC 5681 section 3.1 has it, and stays
-    ///   with those that repeat.
-    /// * F-RTO is for these as well: for timeouts outside recoveries, and for those that repeat with nothing acknowledged in
-    ///   between. The acknowledgment of the first segment lets new data out as far as slow start lets it; what was
-    ///   in flight is not sent again before the next acknowledgment.
-    /// * Where a repetition is found to be lost by its time of sending, or when everything is acknowledged and something that was sent
-    ///   since is lost, a fast recovery begins, and the threshold falls (RFC 5681 section 4.3: a second sign of congestion).
+    /// * The threshold falls with every timeout that acknowledgments have come before, as RFC 5681 section 3.1 has it,
+    ///   and stays with those that repeat.
+    /// * F-RTO is for these as well: for timeouts outside recoveries, and for those that repeat with nothing
+    ///   acknowledged in between. The acknowledgment of the first segment lets new data out as far as slow start lets
+    ///   it; what was in flight is not sent again before the next acknowledgment.
+    /// * Where a repetition is found to be lost by its time of sending, or when everything is acknowledged and
+    ///   something that was sent since is lost, a fast recovery begins, and the threshold falls (RFC 5681 section 4.3:
+    ///   a second sign of congestion).
     Linux,
 }
 
@@ -138,7 +139,8 @@ impl Window {
 pub enum DelayedAck {
     /// At once.
     Off,
-    /// Every second full-sized segment, and anything after `delay` at the latest (RFC 9293 section 3.8.6.3: at most 0.5 s).
+    /// Every second full-sized segment, and anything after `delay` at the latest (RFC 9293 section 3.8.6.3: at most 0.5
+    /// s).
     Delayed {
         /// The longest that an acknowledgment waits.
         delay: Span,
@@ -170,8 +172,8 @@ pub struct ReceiveWindow {
     pub first: Option<Window>,
 }
 
-/// Everything that can be set about a connection. By default: SACK, window scaling, timestamps, initial window and timer as
-/// the RFCs recommend them today, with Reno's congestion avoidance.
+/// Everything that can be set about a connection. By default: SACK, window scaling, timestamps, initial window and
+/// timer as the RFCs recommend them today, with Reno's congestion avoidance.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// The largest segment in octets, without headers and options (RFC 9293 section 3.7.1): announced, and the limit

@@ -135,8 +135,8 @@ impl Congestion {
         }
     }
 
-    /// A loss: sets the slow start threshold from `base`, the octets in flight or the window (RFC 5681 equation 4, RFC 9438
-    /// section 4.6).
+    /// A loss: sets the slow start threshold from `base`, the octets in flight or the window (RFC 5681 equation 4, RFC
+    /// 9438 section 4.6).
     pub(crate) fn lose(&mut self, base: u64) {
         let share = match &mut self.avoidance {
             Avoidance::Reno { earned } => {

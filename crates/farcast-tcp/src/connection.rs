@@ -22,17 +22,19 @@ use farcast_core::{Span, Time, Timers};
 use crate::config::{Config, ConfigError};
 use crate::congestion::Congestion;
 use crate::event::{Event, Failure, Pending, Stats};
-use crate::reassembly::Reassembly;
 use crate::rto::Estimator;
 use crate::scoreboard::Scoreboard;
-use crate::sequence::Numbering;
 use crate::{Segment, SequenceNumber};
 
+use acknowledging::PeerWindow;
+use arriving::Challenges;
+use opening::Agreed;
 use rack::Rack;
-use receiving::Acknowledger;
-use recovery::Phase;
+use receiving::{Acknowledger, Incoming};
+use recovery::Repair;
+use sending::{Due, Outgoing};
 use spurious::Suspicion;
-use timing::Timer;
+use timing::{Timer, Unanswered};
 
 /// Where a connection stands (RFC 9293 section 3.3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -61,34 +63,6 @@ pub enum State {
     Closed,
 }
 
-/// What the peer has told about its receive window.
-#[derive(Clone, Copy, Debug, Default)]
-struct PeerWindow {
-    /// How much it takes beyond what it acknowledged, in octets.
-    size: u64,
-    /// The largest that it has offered.
-    largest: u64,
-    /// By how many bits it shifts.
-    scale: u8,
-    /// The positions of the segment that told (SND.WL1, SND.WL2).
-    told_at: (u64, u64),
-}
-
-/// The timestamps option in use.
-#[derive(Clone, Copy, Debug)]
-struct Clock {
-    tick: Span,
-    /// The peer's value to echo, and when it came (TS.Recent).
-    recent: u32,
-    recent_at: Time,
-}
-
-impl Clock {
-    const fn value(&self, now: Time) -> u32 {
-        (now.as_nanos() / self.tick.as_nanos()) as u32
-    }
-}
-
 /// A TCP endpoint. It is an [`Engine`]: see its contract for how to drive it.
 ///
 /// It knows streams as offsets and lengths. Its owner keeps the octets: what it [writes](Self::write) until
@@ -103,60 +77,24 @@ pub struct Connection {
     rejects: RejectCounts,
     events: Pending,
     timers: Timers<Timer>,
-    /// A segment that says so is to be sent.
-    syn_due: bool,
-    reset_due: bool,
-    /// A reset with this number is to be sent, to a peer that has an old connection.
-    refusal: Option<SequenceNumber>,
-    challenge_due: bool,
-    window_probe_due: bool,
-    syn_sent_at: Time,
-    /// Timeouts in a row, and probes in a row that nobody answered.
-    retries: u32,
-    /// Probes since the peer's window closed.
-    probes: u32,
-    /// Challenges in the second that began then.
-    challenged: (Time, u32),
+    unanswered: Unanswered,
+    challenges: Challenges,
+    agreed: Agreed,
 
     // The sending direction.
-    outgoing: Numbering,
-    board: Scoreboard,
-    /// Octets that the owner has written.
-    written: u64,
-    closing: bool,
-    buffer_full: bool,
-    smss: u64,
+    due: Due,
+    outgoing: Outgoing,
     peer: PeerWindow,
+    board: Scoreboard,
     congestion: Congestion,
     estimator: Estimator,
-    phase: Phase,
+    repair: Repair,
     rack: Rack,
     suspicion: Suspicion,
-    /// Duplicate acknowledgments in a row.
-    duplicates: u32,
-    /// Octets of new data sent since the first of them.
-    sent_early: u64,
-    /// What was sent last when the last loss was found (RFC 6582's recover).
-    recover: u64,
-    /// The first lost segment leaves whatever the window says.
-    force: bool,
-    /// New data that may leave whatever the congestion window says, in octets.
-    credit: u64,
-    /// RFC 8985's `TLP.end_seq`, and whether the probe repeated something.
-    probe: Option<(u64, bool)>,
-    probe_due: bool,
-    /// Small segments leave too: the window has been too small for long.
-    any_size: bool,
-    last_sent_at: Time,
 
     // The receiving direction.
-    incoming: Option<Numbering>,
-    reassembly: Reassembly,
-    fin_at: Option<u64>,
-    consumed: u64,
+    incoming: Incoming,
     acknowledger: Acknowledger,
-    clock: Option<Clock>,
-    sack: bool,
 }
 
 impl Connection {
@@ -173,7 +111,7 @@ impl Connection {
         let mut connection = Self::listen(config, local, initial)?;
         connection.remote = Some(remote);
         connection.state = State::SynSent;
-        connection.syn_due = true;
+        connection.due.syn = true;
         Ok(connection)
     }
 
@@ -192,43 +130,20 @@ impl Connection {
             rejects: RejectCounts::default(),
             events: Pending::default(),
             timers: Timers::default(),
-            syn_due: false,
-            reset_due: false,
-            refusal: None,
-            challenge_due: false,
-            window_probe_due: false,
-            syn_sent_at: Time::NEVER,
-            retries: 0,
-            probes: 0,
-            challenged: (Time::ZERO, 0),
-            outgoing: Numbering::new(initial),
-            board: Scoreboard::new(1, false),
-            written: 0,
-            closing: false,
-            buffer_full: false,
-            smss,
+            unanswered: Unanswered::default(),
+            challenges: Challenges::default(),
+            agreed: Agreed::before(smss),
+            due: Due::default(),
+            outgoing: Outgoing::new(initial),
             peer: PeerWindow::default(),
+            board: Scoreboard::new(1, false),
             congestion: Congestion::new(&config, smss),
             estimator: Estimator::new(config.rto),
-            phase: Phase::Open,
+            repair: Repair::default(),
             rack: Rack::default(),
             suspicion: Suspicion::default(),
-            duplicates: 0,
-            sent_early: 0,
-            recover: 0,
-            force: false,
-            credit: 0,
-            probe: None,
-            probe_due: false,
-            any_size: false,
-            last_sent_at: Time::ZERO,
-            incoming: None,
-            reassembly: Reassembly::new(1),
-            fin_at: None,
-            consumed: 0,
+            incoming: Incoming::default(),
             acknowledger: Acknowledger::new(&config),
-            clock: None,
-            sack: false,
             config,
         })
     }
@@ -236,24 +151,24 @@ impl Connection {
     /// Appends `octets` to the outgoing stream; how many of them the send buffer took. After fewer,
     /// [`Event::Writable`] tells when there is room. Once closed, it takes none.
     pub fn write(&mut self, octets: u64) -> u64 {
-        if self.closing || self.state == State::Closed {
+        if self.outgoing.closing || self.state == State::Closed {
             return 0;
         }
-        let room = self.config.send_buffer.saturating_sub(self.written - self.acknowledged());
-        let taken = octets.min(room).min(MOST_OCTETS - self.written);
-        self.written += taken;
-        self.buffer_full |= taken < octets;
+        let room = self.config.send_buffer.saturating_sub(self.outgoing.written - self.acknowledged());
+        let taken = octets.min(room).min(MOST_OCTETS - self.outgoing.written);
+        self.outgoing.written += taken;
+        self.outgoing.buffer_full |= taken < octets;
         taken
     }
 
     /// Ends the outgoing stream behind what was written. The peer may go on sending.
     pub fn close(&mut self) {
-        if matches!(self.state, State::Listen | State::SynSent) && self.written == 0 {
+        if matches!(self.state, State::Listen | State::SynSent) && self.outgoing.written == 0 {
             self.end();
             self.events.closed = true;
             return;
         }
-        self.closing = true;
+        self.outgoing.closing = true;
     }
 
     /// Ends the connection at once; the peer is told with a reset.
@@ -261,33 +176,33 @@ impl Connection {
         if self.state == State::Closed {
             return;
         }
-        self.reset_due = !matches!(self.state, State::Listen | State::SynSent | State::TimeWait);
+        self.due.reset = !matches!(self.state, State::Listen | State::SynSent | State::TimeWait);
         self.fail(Failure::Aborted);
     }
 
     /// Octets that have arrived in order and are not consumed yet.
     pub const fn readable(&self) -> u64 {
-        self.received() - self.consumed
+        self.received() - self.incoming.consumed
     }
 
     /// The owner has taken the next `octets` of the peer's stream; at most what is [readable](Self::readable).
     pub fn consume(&mut self, octets: u64) {
-        self.consumed += octets.min(self.readable());
+        self.incoming.consumed += octets.min(self.readable());
         let edge = self.window_edge();
-        if self.acknowledger.wants_update(edge, self.reassembly.next()) {
+        if self.acknowledger.wants_update(edge, self.incoming.reassembly.next()) {
             self.acknowledger.now();
         }
     }
 
     /// Octets of the outgoing stream that the peer has acknowledged.
     pub fn acknowledged(&self) -> u64 {
-        (self.board.first() - 1).min(self.written)
+        (self.board.first() - 1).min(self.outgoing.written)
     }
 
     /// Octets of the peer's stream that have arrived in order.
     pub const fn received(&self) -> u64 {
-        let next = self.reassembly.next() - 1;
-        match self.fin_at {
+        let next = self.incoming.reassembly.next() - 1;
+        match self.incoming.fin_at {
             Some(fin) if fin - 1 < next => fin - 1,
             _ => next,
         }
@@ -295,7 +210,7 @@ impl Connection {
 
     /// Octets that were written so far.
     pub const fn written(&self) -> u64 {
-        self.written
+        self.outgoing.written
     }
 
     /// Where it stands.
@@ -340,7 +255,7 @@ impl Connection {
 
     /// The largest payload that it sends, in octets; the peer may ask for less than the settings.
     pub const fn segment_size(&self) -> u64 {
-        self.smss
+        self.agreed.smss
     }
 
     /// Its own address.
@@ -357,14 +272,16 @@ impl Connection {
     #[doc(hidden)]
     pub fn check(&self) {
         self.board.check();
-        self.reassembly.check();
-        assert!(self.congestion.window >= self.smss && self.congestion.threshold >= 2 * self.smss);
-        assert!(self.board.next() <= self.data_end() + 1 && self.consumed <= self.received());
+        self.incoming.reassembly.check();
+        assert!(
+            self.congestion.window >= self.agreed.smss && self.congestion.threshold >= 2 * self.agreed.smss
+        );
+        assert!(self.board.next() <= self.data_end() + 1 && self.incoming.consumed <= self.received());
     }
 
     /// The position behind everything that was written, without a FIN.
     const fn data_end(&self) -> u64 {
-        1 + self.written
+        1 + self.outgoing.written
     }
 
     /// Whether our FIN was sent.
@@ -376,7 +293,7 @@ impl Connection {
     fn end(&mut self) {
         self.state = State::Closed;
         self.timers = Timers::default();
-        self.syn_due = false;
+        self.due.syn = false;
     }
 
     fn fail(&mut self, failure: Failure) {

@@ -12,11 +12,11 @@
 //! * **ranges**, which the owner keeps: [`write`](Endpoint::write) says how many octets follow, and
 //!   [`Event::Store`] where those that arrived belong; files go this way.
 //!
-//! The payload of a segment travels beside it. Whoever puts a segment of an octet stream on a wire takes its payload from
-//! [`octets`](Endpoint::octets), and hands what arrives to [`handle_octets`](Endpoint::handle_octets); in a simulation,
-//! where messages are segments alone, whoever delivers a segment asks the endpoint that sent it for the octets. They are
-//! kept until they are acknowledged: a segment whose octets are gone brings nothing that its receiver does not have,
-//! or it comes from a connection that was aborted, and may be dropped.
+//! The payload of a segment travels beside it. Whoever puts a segment of an octet stream on a wire takes its payload
+//! from [`octets`](Endpoint::octets), and hands what arrives to [`handle_octets`](Endpoint::handle_octets); in a
+//! simulation, where messages are segments alone, whoever delivers a segment asks the endpoint that sent it for the
+//! octets. They are kept until they are acknowledged: a segment whose octets are gone brings nothing that its receiver
+//! does not have, or it comes from a connection that was aborted, and may be dropped.
 //!
 //! # The life of a connection
 //!
@@ -162,8 +162,8 @@ impl Endpoint {
         &self.rejects
     }
 
-    /// Appends `octets` to the outgoing stream of a connection that carries octets. They are kept, however many, until the
-    /// peer has acknowledged them; [`unacknowledged`](Self::unacknowledged) says how many wait.
+    /// Appends `octets` to the outgoing stream of a connection that carries octets. They are kept, however many, until
+    /// the peer has acknowledged them; [`unacknowledged`](Self::unacknowledged) says how many wait.
     pub fn send(&mut self, id: ConnectionId, octets: &[u8]) {
         if let Some(slot) = self.table.get_mut(id) {
             slot.outgoing.extend(octets);
@@ -177,8 +177,8 @@ impl Endpoint {
         self.table.get(id).map_or(0, |slot| slot.outgoing.all().len() as u64)
     }
 
-    /// Appends `octets` octets to the outgoing stream of a connection that carries ranges; how many the send buffer took.
-    /// After fewer, [`Event::Writable`] tells when there is room.
+    /// Appends `octets` octets to the outgoing stream of a connection that carries ranges; how many the send buffer
+    /// took. After fewer, [`Event::Writable`] tells when there is room.
     pub fn write(&mut self, id: ConnectionId, octets: u64) -> u64 {
         let Some(slot) = self.table.get_mut(id) else { return 0 };
         let taken = slot.connection.write(octets);
@@ -229,8 +229,8 @@ impl Endpoint {
         }
     }
 
-    /// The octets of a segment that this endpoint sends or has sent to `destination`, as long as it keeps them; `None` for
-    /// a connection that carries ranges. A segment without data has none, wherever it belongs.
+    /// The octets of a segment that this endpoint sends or has sent to `destination`, as long as it keeps them; `None`
+    /// for a connection that carries ranges. A segment without data has none, wherever it belongs.
     pub fn octets(&self, segment: &Segment, destination: IpAddr) -> Option<&[u8]> {
         if segment.payload.len == 0 {
             return Some(&[]);

@@ -44,10 +44,18 @@ pub enum Failure {
     Aborted,
 }
 
+/// What of a segment is to be stored, as in [`Event::Store`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stored {
+    pub offset: u64,
+    pub skip: u16,
+    pub len: u16,
+}
+
 /// Events that wait to be polled: each kind at most once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pending {
-    pub store: Option<(u64, u16, u16)>,
+    pub store: Option<Stored>,
     pub connected: bool,
     pub readable: bool,
     pub writable: bool,
@@ -58,7 +66,7 @@ pub(crate) struct Pending {
 
 impl Pending {
     pub(crate) fn take(&mut self) -> Option<Event> {
-        if let Some((offset, skip, len)) = self.store.take() {
+        if let Some(Stored { offset, skip, len }) = self.store.take() {
             return Some(Event::Store { offset, skip, len });
         }
         let flags = [

@@ -9,8 +9,8 @@
 //! | 2577 | data connections only to and from the host at the other end of the control connection |
 //! | 3659 sections 4 and 5 | SIZE, and REST in stream mode, which counts octets of the file |
 //!
-//! Accounts (ACCT), record and page structure, block and compressed mode, third-party transfers and changes of names are not
-//! in it: a server answers 502 or 504.
+//! Accounts (ACCT), record and page structure, block and compressed mode, third-party transfers and changes of names
+//! are not in it: a server answers 502 or 504.
 //!
 //! # Control apart from data
 //!
@@ -30,8 +30,8 @@
 //! buffer holds. [`FileReport`] has all of them, [`SessionReport`] those of the session, and the control connection's
 //! share.
 //!
-//! Without losses, and with nothing that takes time but a round trip of R, the first octet of a file arrives 8 R after the
-//! client began to connect, 9 R where it asks SYST, and 3 R after it began to ask for each further file; in either
+//! Without losses, and with nothing that takes time but a round trip of R, the first octet of a file arrives 8 R after
+//! the client began to connect, 9 R where it asks SYST, and 3 R after it began to ask for each further file; in either
 //! [`Mode`].
 
 mod client;

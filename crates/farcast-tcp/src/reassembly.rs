@@ -121,8 +121,8 @@ impl Reassembly {
         self.islands.get(index).copied().filter(|island| island.0 <= position)
     }
 
-    /// What to report: the duplicate that the last segment was, if `duplicates` are reported, then the islands, the one that
-    /// changed last first.
+    /// What to report: the duplicate that the last segment was, if `duplicates` are reported, then the islands, the one
+    /// that changed last first.
     pub(crate) fn report(&mut self, duplicates: bool) -> impl Iterator<Item = (u64, u64)> + '_ {
         let duplicate = self.duplicate.take().filter(|_| duplicates);
         let mut told: [u64; RECENT] = [0; RECENT];

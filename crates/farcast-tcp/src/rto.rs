@@ -13,7 +13,8 @@ pub enum Floor {
     /// The timeout (RFC 6298 rule 2.4).
     #[default]
     Timeout,
-    /// Four times the variation, so that a timeout is never earlier than that after the smoothed round trip: as Linux does.
+    /// Four times the variation, so that a timeout is never earlier than that after the smoothed round trip: as Linux
+    /// does.
     Variation,
 }
 
@@ -23,15 +24,15 @@ pub enum Variation {
     /// Smoothed with every measurement (RFC 6298 rules 2.2 and 2.3).
     #[default]
     Rfc6298,
-    /// As Linux does (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002, section 3.1): the greatest
-    /// of a round trip, which comes down slowly.
+    /// As Linux does (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002, section 3.1): the
+    /// greatest of a round trip, which comes down slowly.
     ///
-    /// * A mean deviation is smoothed as in RFC 6298, from half of the first round trip; but where a round trip is shorter
-    ///   than the smoothed one and would raise the deviation, it raises it by an eighth of that only. A path that becomes
-    ///   shorter needs no longer timeout.
+    /// * A mean deviation is smoothed as in RFC 6298, from half of the first round trip; but where a round trip is
+    ///   shorter than the smoothed one and would raise the deviation, it raises it by an eighth of that only. A path
+    ///   that becomes shorter needs no longer timeout.
     /// * The variation is raised to the mean deviation at once.
-    /// * When something is acknowledged that was sent after the last time this was done, which is once in a round trip, and
-    ///   the greatest mean deviation since then lies below the variation, that comes down by a fourth of what they
+    /// * When something is acknowledged that was sent after the last time this was done, which is once in a round trip,
+    ///   and the greatest mean deviation since then lies below the variation, that comes down by a fourth of what they
     ///   are apart. A new round begins at a fourth of the floor ([`Floor::Variation`]) or of the granularity.
     Linux,
 }
@@ -70,8 +71,8 @@ impl Default for RtoConfig {
 }
 
 impl RtoConfig {
-    /// Today's Linux: 1 s at first, the smoothed round trip and 200 ms at least, 120 s at most, with the greatest variation of
-    /// a round trip. It measures in microseconds; its timers' ticks (4 ms in most kernels) are left out.
+    /// Today's Linux: 1 s at first, the smoothed round trip and 200 ms at least, 120 s at most, with the greatest
+    /// variation of a round trip. It measures in microseconds; its timers' ticks (4 ms in most kernels) are left out.
     pub const fn linux() -> Self {
         Self {
             initial: Span::from_secs(1),

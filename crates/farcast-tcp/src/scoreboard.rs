@@ -73,6 +73,15 @@ pub(crate) struct Scoreboard {
     log: Option<VecDeque<(Time, u64)>>,
 }
 
+/// What was found to be lost by time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LostByTime {
+    /// Whether anything was.
+    pub any: bool,
+    /// When all else that was sent before will be.
+    pub rest_at: Option<Time>,
+}
+
 impl Scoreboard {
     /// An empty one, whose first position is `first`; `timed` where losses are found by time.
     pub(crate) fn new(first: u64, timed: bool) -> Self {
@@ -343,7 +352,8 @@ impl Scoreboard {
     }
 
     /// A timeout: everything in flight that has not arrived is lost, copies too. If the first segment in flight has
-    /// arrived, the peer has thrown away what it told of (RFC 2018 section 8), and nothing of that is believed any more.
+    /// arrived, the peer has thrown away what it told of (RFC 2018 section 8), and nothing of that is believed any
+    /// more.
     pub(crate) fn lose_all(&mut self) {
         let reneged = self.records.front().is_some_and(|front| front.sacked);
         if reneged {
@@ -445,32 +455,32 @@ impl Scoreboard {
     }
 
     /// Finds losses by time (RFC 8985 section 6.2): of what was sent before the segment that was sent at `latest` and
-    /// ends at `end`, everything is lost that has been in flight for `patience`. Whether there is any, and when all others
-    /// will be.
+    /// ends at `end`, everything is lost that has been in flight for `patience`.
     pub(crate) fn lose_by_time(
         &mut self,
         now: Time,
         (latest, end): (Time, u64),
         patience: Span,
-    ) -> (bool, Option<Time>) {
-        let mut more = false;
+    ) -> LostByTime {
+        let mut any = false;
         while let Some(&(sent, start)) = self.log.as_ref().and_then(VecDeque::front) {
             if let Some((index, record)) = self.in_flight_since(sent, start) {
                 let before = sent < latest || (sent == latest && record.end() < end);
                 if !before {
-                    return (more, None);
+                    return LostByTime { any, rest_at: None };
                 }
                 if sent + patience > now {
-                    return (more, Some(self.last_sent_before((latest, end)).unwrap_or(sent) + patience));
+                    let last = self.last_sent_before((latest, end)).unwrap_or(sent);
+                    return LostByTime { any, rest_at: Some(last + patience) };
                 }
                 self.lose_again(index);
-                more = true;
+                any = true;
             }
             if let Some(log) = &mut self.log {
                 log.pop_front();
             }
         }
-        (more, None)
+        LostByTime { any, rest_at: None }
     }
 
     /// The record at `start` with its index, if what was sent at `sent` may still arrive.
@@ -481,8 +491,8 @@ impl Scoreboard {
         (current && !record.sacked && (!record.lost || record.resent)).then_some((index, record))
     }
 
-    /// When that was sent last of what may still arrive and was sent before `limit`. It looks at the nearest few only, lest
-    /// an acknowledgment cost what is in flight.
+    /// When that was sent last of what may still arrive and was sent before `limit`. It looks at the nearest few only,
+    /// lest an acknowledgment cost what is in flight.
     fn last_sent_before(&self, limit: (Time, u64)) -> Option<Time> {
         let log = self.log.as_ref()?;
         let end = log.partition_point(|entry| *entry < limit);

@@ -10,8 +10,9 @@
 //! kind is unknown, and a known kind with a length that it cannot have is no option that farcast knows. What it would
 //! have said is then missing, which each of these options allows: even SACK blocks are only advice (RFC 2018 section
 //! 8), and whether a segment may come without timestamps is the connection's decision (RFC 7323 section 3.2). A length
-//! of 0 or 1, or one that leads beyond the header, leaves no place to go on from, and the segment is refused. (RFC 9293,
-//! MUST-7, asks to be prepared for it; the reset that it suggests would let one damaged segment end a connection.)
+//! of 0 or 1, or one that leads beyond the header, leaves no place to go on from, and the segment is refused. (RFC
+//! 9293, MUST-7, asks to be prepared for it; the reset that it suggests would let one damaged segment end a
+//! connection.)
 //!
 //! Where an option comes twice, the last counts. Reserved bits and the padding behind the end of the options are not
 //! looked at.

@@ -20,8 +20,8 @@ pub struct Link {
     pub narrow: Option<Narrow>,
 }
 
-/// A transmitter with a drop-tail queue. Runs enter it whole: what another message of the same host overtakes on its way out
-/// is queued before it all the same.
+/// A transmitter with a drop-tail queue. Runs enter it whole: what another message of the same host overtakes on its
+/// way out is queued before it all the same.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Narrow {
     /// Bits of UDP payload and headers.

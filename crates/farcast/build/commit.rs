@@ -25,8 +25,8 @@ pub(crate) fn sources(root: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// The commit of the work tree whose root is `root`; `None` where there is none, or no git to ask. A directory inside the
-/// work tree of something else has no commit of its own.
+/// The commit of the work tree whose root is `root`; `None` where there is none, or no git to ask. A directory inside
+/// the work tree of something else has no commit of its own.
 pub(crate) fn of(root: &Path, sources: &[PathBuf]) -> Option<Commit> {
     let root = root.canonicalize().ok()?;
     let top = line(git(&root, ["rev-parse", "--show-toplevel"]))?;
@@ -53,7 +53,8 @@ fn positions(root: &Path) -> Vec<PathBuf> {
     };
     let branch = line(git(root, ["symbolic-ref", "--quiet", "HEAD"]));
     let own = branch.as_deref().and_then(file);
-    // A branch without a file of its own is among the packed ones until a commit gives it one, which the log of HEAD has.
+    // A branch without a file of its own is among the packed ones until a commit gives it one, which the log of HEAD
+    // has.
     let packed = [branch.is_some() && own.is_none()].into_iter().filter(|packed| *packed);
     let packed = packed.flat_map(|_| ["packed-refs", "logs/HEAD"]).filter_map(file);
     file("HEAD").into_iter().chain(own).chain(packed).collect()

@@ -124,8 +124,8 @@ pub(crate) struct SimulateArgs {
     /// needs --traffic.
     #[arg(required_unless_present = "list", value_name = "SCENARIO")]
     pub(crate) scenario: Option<String>,
-    /// Send this over a link that says nothing of what is sent: tcp, ftp or cbr with the keys of a member of traffic, as in
-    /// "tcp, size = 10 MB"; may be given again.
+    /// Send this over a link that says nothing of what is sent: tcp, ftp or cbr with the keys of a member of traffic,
+    /// as in "tcp, size = 10 MB"; may be given again.
     #[arg(long, value_name = "PROTOCOL[,KEY=VALUE]...")]
     pub(crate) traffic: Vec<String>,
     /// Set a key of the scenario, as in link.forward.per=0.005 or protocol.srt.n=4; may be given again.

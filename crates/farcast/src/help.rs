@@ -1,7 +1,7 @@
 //! `--help`: a screen of what most people need, and the rest by section.
 //!
-//! Which options the screen shows stands here; their sections are the headings that they have in `args`. A command that is
-//! not listed here shows all it has.
+//! Which options the screen shows stands here; their sections are the headings that they have in `args`. A command that
+//! is not listed here shows all it has.
 
 use std::ffi::OsString;
 

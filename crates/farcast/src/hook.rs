@@ -1,5 +1,5 @@
-//! The command that a receiver runs for every product that is complete, on a thread of its own: the network does not wait
-//! for it.
+//! The command that a receiver runs for every product that is complete, on a thread of its own: the network does not
+//! wait for it.
 
 use std::ffi::OsString;
 use std::io;

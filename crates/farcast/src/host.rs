@@ -80,8 +80,8 @@ impl Host {
         }
     }
 
-    /// Its address, of the `wanted` family if one is; otherwise IPv4 where it has such. A name is looked up, which may take
-    /// as long as the resolver tries.
+    /// Its address, of the `wanted` family if one is; otherwise IPv4 where it has such. A name is looked up, which may
+    /// take as long as the resolver tries.
     ///
     /// # Errors
     /// The resolver does not know the name, or knows only addresses of the other family; `option` says where it stands.

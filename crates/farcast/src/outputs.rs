@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::Failure;
 
-/// Refuses two of `files`, each with the word of the command line that names it, if they are one file, however their paths
-/// are written: the later would replace the earlier.
+/// Refuses two of `files`, each with the word of the command line that names it, if they are one file, however their
+/// paths are written: the later would replace the earlier.
 pub(crate) fn distinct(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
     let mut seen: Vec<(&str, PathBuf)> = Vec::new();
     for (word, path) in files.iter().filter_map(|(word, path)| Some((*word, (*path)?))) {

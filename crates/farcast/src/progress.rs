@@ -112,8 +112,8 @@ impl Progress {
 /// Columns of the bar's line without its message.
 const BAR_COLUMNS: usize = 10 + 1 + 18 + 1 + 5 + 2;
 
-/// Columns of the terminal that a line may fill without reaching its end: one that wraps takes more or fewer rows when the
-/// terminal becomes narrower or wider, and what is taken for its rows and is not would be erased.
+/// Columns of the terminal that a line may fill without reaching its end: one that wraps takes more or fewer rows when
+/// the terminal becomes narrower or wider, and what is taken for its rows and is not would be erased.
 fn columns() -> usize {
     let size = rustix::termios::tcgetwinsize(std::io::stderr());
     let columns = size.map_or(80, |size| if size.ws_col == 0 { 80 } else { size.ws_col });

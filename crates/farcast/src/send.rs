@@ -38,8 +38,8 @@ type SendReport = farcast_net::SendReport<Sender>;
 
 /// How far ahead of the clock datagrams may leave together, at most.
 const MOST_AHEAD: Span = Span::from_millis(1);
-/// For how long data may leave behind the first announcement: longer than registrations take over a satellite, and less than
-/// what makes others take the group for used.
+/// For how long data may leave behind the first announcement: longer than registrations take over a satellite, and less
+/// than what makes others take the group for used.
 const EARLY: Span = Span::from_millis(900);
 
 /// Where it goes, with names resolved.

@@ -1,5 +1,5 @@
-//! What is remembered between runs: by a sender, which receivers of a transfer had everything; by a receiver, what it is
-//! known by.
+//! What is remembered between runs: by a sender, which receivers of a transfer had everything; by a receiver, what it
+//! is known by.
 //!
 //! A sender that was killed and is started again with the same command does not begin later for receivers that were
 //! done and have gone. That they still have it is theirs to say. The file is removed when everyone has everything.

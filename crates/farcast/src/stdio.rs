@@ -1,14 +1,14 @@
 //! Standard output and standard error, which may be closed, full, or read by nobody.
 //!
 //! What goes to standard output is a result: where it cannot be written, the command has failed at that, and its exit
-//! code says so when its work is done ([`lost`]). A reader that has seen enough, as `head` has, is no failure. What goes
-//! to standard error is for whom it may concern: nobody is told where it cannot be written.
+//! code says so when its work is done ([`lost`]). A reader that has seen enough, as `head` has, is no failure. What
+//! goes to standard error is for whom it may concern: nobody is told where it cannot be written.
 
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether there was no standard output when the process began. Afterwards it cannot be told: the standard library opens
-/// `/dev/null` in its place before `main`.
+/// Whether there was no standard output when the process began. Afterwards it cannot be told: the standard library
+/// opens `/dev/null` in its place before `main`.
 static MISSING: AtomicBool = AtomicBool::new(false);
 /// Whether nothing more is written to standard output.
 static OVER: AtomicBool = AtomicBool::new(false);
@@ -40,8 +40,8 @@ pub(crate) fn lose(sentence: &str) {
     say(&format!("farcast: {sentence}"));
 }
 
-/// Writes to standard output what `write` writes; whether anybody took it. The first time that it cannot be written, that
-/// is said.
+/// Writes to standard output what `write` writes; whether anybody took it. The first time that it cannot be written,
+/// that is said.
 pub(crate) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> bool {
     if OVER.load(Ordering::Relaxed) {
         return false;

@@ -1,5 +1,5 @@
-//! An enemy on the network that hears what is multicast, may claim any address, and sees no unicast of others: what it can
-//! make of live processes. Each of these ended a transfer, faked a success or drew floods before there were proofs.
+//! An enemy on the network that hears what is multicast, may claim any address, and sees no unicast of others: what it
+//! can make of live processes. Each of these ended a transfer, faked a success or drew floods before there were proofs.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,

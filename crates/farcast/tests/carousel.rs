@@ -1,5 +1,6 @@
-//! A whole protocol that is none of ours, through every face: a carousel that sends a file round and round, to receivers that
-//! never answer. It is what `docs/src/protocols.md` is about, and proof that a protocol changes no other crate.
+//! A whole protocol that is none of ours, through every face: a carousel that sends a file round and round, to
+//! receivers that never answer. It is what `docs/src/protocols.md` is about, and proof that a protocol changes no other
+//! crate.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -21,10 +22,11 @@ use std::thread;
 
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Probability, Span, Time};
-use farcast_delivery::{Geometry, Outcome, Protocol, Routes, SenderEngine as _};
+use farcast_delivery::{Geometry, Noun, Outcome, Protocol, Routes, Words};
 use farcast_files::{Options, Outgoing};
 use farcast_link::losses::{Bernoulli, NoLoss};
 use farcast_net::{ReceiveNotice, ReceiveOptions, SendOptions, SocketOptions};
+use farcast_sim::outcome::{Replication, Together};
 use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Receivers, Star, StarConfig};
 use farcast_sim::trace::{Trace, TraceConfig};
 
@@ -37,6 +39,8 @@ use wire::{Codec, Message, address};
 enum Carousel {}
 
 impl Protocol for Carousel {
+    const WORDS: Words = Words { round: Noun { one: "turn", many: "turns" }, ..Words::COMMON };
+
     type Message = Message;
     type Sender = Sender;
     type Receiver = Receiver;
@@ -81,20 +85,20 @@ fn world(population: bool, cut: Cut, seed: u64) -> StarConfig<Carousel> {
     }
 }
 
-/// When each receiver had everything, and how many turns there were.
-fn simulate(config: StarConfig<Carousel>) -> (Vec<Time>, usize) {
+/// When each receiver had everything, and what the replication came to.
+fn simulate(config: StarConfig<Carousel>) -> (Vec<Time>, Replication) {
     let mut star = Star::new(config, None).unwrap();
     star.run();
     let group = &star.groups()[0];
     let completed = (0..RECEIVERS).map(|n| group.completed(n)).collect();
-    (completed, star.sender().unwrap().sent_per_round().len())
+    (completed, Replication::of(0, &star, false))
 }
 
 #[test]
 fn it_is_simulated_alone_and_as_a_population_whatever_the_cuts() {
     for seed in 0..5 {
-        let (completed, turns) = simulate(world(false, Cut::Whole, seed));
-        assert_eq!(turns, TURNS as usize);
+        let (completed, replication) = simulate(world(false, Cut::Whole, seed));
+        assert_eq!(replication.transfer.unwrap().count(sender::TURNS), Some(TURNS.into()));
         assert!(completed.iter().all(|&at| at < Time::NEVER), "{completed:?}");
         assert_eq!(simulate(world(false, Cut::One, seed)).0, completed);
         assert_eq!(simulate(world(true, Cut::Random(seed), seed)).0, completed);
@@ -103,8 +107,8 @@ fn it_is_simulated_alone_and_as_a_population_whatever_the_cuts() {
 
 #[test]
 fn its_receivers_need_as_many_turns_as_losses_say() {
-    // Turns until a receiver has all segments that it lacked after the first: the greatest of so many geometric draws. Who
-    // missed the announcement begins a turn later.
+    // Turns until a receiver has all segments that it lacked after the first: the greatest of so many geometric draws.
+    // Who missed the announcement begins a turn later.
     let whole = (f64::from(SEGMENTS) * 1040.0 + 76.0) * 8.0 / 1e6;
     let turn = |at: Time| (at - DELAY).since(Time::ZERO).as_secs_f64() / whole;
     let seeds = 0..20;
@@ -117,6 +121,25 @@ fn its_receivers_need_as_many_turns_as_losses_say() {
 }
 
 #[test]
+fn it_reports_figures_of_its_own() {
+    let replications: Vec<_> = (0..3).map(|seed| simulate(world(true, Cut::Whole, seed)).1).collect();
+    let one = serde_json::to_value(&replications[0]).unwrap();
+    assert_eq!(one["turns"], TURNS);
+    assert_eq!(one["segments_per_turn"], serde_json::json!(vec![SEGMENTS; TURNS as usize]));
+    assert_eq!(one["sent"], serde_json::json!({ "again_percent": 1100.0 }), "names with a dot are an object");
+    assert_eq!((&one["incomplete"], &one["data_begins_s"]), (&0.into(), &0.0.into()));
+    let summary = serde_json::to_value(Together::of(&replications).unwrap()).unwrap();
+    assert_eq!((&summary["turns"]["mean"], &summary["turns"]["n"]), (&f64::from(TURNS).into(), &3.into()));
+    assert_eq!(summary["sent_again_percent"]["mean"], 1100.0);
+    assert!(summary["median_receiver_time_s"]["mean"].as_f64().unwrap() > 1.0);
+    // Nothing of another protocol's, and no list among the measures.
+    for absent in ["passes", "dtus_per_pass", "naks", "naks_sent", "naks_late", "segments_per_turn"] {
+        assert!(summary.get(absent).is_none(), "{absent}");
+        assert!(absent == "segments_per_turn" || one.get(absent).is_none(), "{absent}");
+    }
+}
+
+#[test]
 fn it_is_traced() {
     let config = world(false, Cut::Whole, 1);
     let routes: Option<Routes> = config.sender.as_ref().map(farcast_delivery::SenderEngine::routes);
@@ -124,6 +147,7 @@ fn it_is_traced() {
     Star::new(config, Some(&mut trace)).unwrap().run();
     let file = trace.finish().unwrap();
     let count = |octets: &[u8]| file.windows(octets.len()).filter(|window| *window == octets).count() as u32;
+    assert_eq!((count(b"turn 1 begins"), count(b"turn 12 begins"), count(b"round ")), (1, 1, 0));
     // Behind the UDP header: what begins an announcement, and a segment, of 1000 octets.
     assert_eq!(count(&[1, 0x03, 0xE8, 0, 0, 0, 0]), TURNS);
     assert_eq!(count(&[2, 0x03, 0xE8, 0, 0, 0, 0]), TURNS * SEGMENTS);

@@ -94,8 +94,8 @@ fn a_forged_datagram_costs_a_part_and_not_the_product() {
     place.assert_received(&file, &["ant", "bee"]);
 }
 
-/// A receiver whose directory is a small file system of its own, filled up when the file `fill` appears in the place and
-/// emptied when `empty` does. What it received is copied to `copy`.
+/// A receiver whose directory is a small file system of its own, filled up when the file `fill` appears in the place
+/// and emptied when `empty` does. What it received is copied to `copy`.
 fn receive_into_small_disk(place: &Place, size: &str, args: &[&str]) -> Command {
     let script = format!(
         "(

@@ -139,8 +139,8 @@ const CREDIT: Duration = Duration::from_millis(20);
 const AHEAD: Duration = Duration::from_millis(1);
 const FAST: f64 = 8e6;
 
-/// The part of `datagrams` that was longest without a pause of more than the credit: behind such a pause, what the pacer
-/// does not make up for is lost.
+/// The part of `datagrams` that was longest without a pause of more than the credit: behind such a pause, what the
+/// pacer does not make up for is lost.
 fn longest_part(datagrams: &[(Duration, u64)]) -> &[(Duration, u64)] {
     datagrams
         .chunk_by(|one, next| next.0.saturating_sub(one.0) <= CREDIT)
@@ -163,8 +163,8 @@ fn most_waiting(datagrams: &[(Duration, u64)]) -> f64 {
     most
 }
 
-/// One look in three the sender is stopped until the next, about 10 ms: so does a busy machine that gives the processor to
-/// others.
+/// One look in three the sender is stopped until the next, about 10 ms: so does a busy machine that gives the processor
+/// to others.
 #[test]
 fn what_late_wake_ups_lost_is_made_up_for_and_overruns_no_queue() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

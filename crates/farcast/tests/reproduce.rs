@@ -259,7 +259,8 @@ fn simulated_bundles_keep_to_arithmetic() {
         // All calls are up at the start; 30 s to dial again and some for the drop to be noticed, 1 min at most.
         expected += 4.0 * links * minutes / 50.5;
     }
-    // The cells of one seed share drops, so their sum spreads as if the longest had all of them: four standard deviations.
+    // The cells of one seed share drops, so their sum spreads as if the longest had all of them: four standard
+    // deviations.
     let sigma = expected / (4.0_f64 * 8.0 * 280.0 / 50.5).sqrt();
     assert!((drops - expected).abs() < 4.0 * sigma, "{drops} drops, {expected} expected, sigma {sigma}");
 }
@@ -469,8 +470,8 @@ fn published_numbers_of_the_bearer_are_the_papers() {
     }
 }
 
-/// 12 PDUs of 40 octets leave in 10 ms. Without a length indicator for each packet, 100 `KByte` with 52 octets in front of
-/// each 1448 are 2653 PDUs.
+/// 12 PDUs of 40 octets leave in 10 ms. Without a length indicator for each packet, 100 `KByte` with 52 octets in front
+/// of each 1448 are 2653 PDUs.
 #[test]
 fn no_download_is_faster_than_its_pdus() {
     for (case, ..) in UMTS_FIGURES {
@@ -495,8 +496,8 @@ fn no_download_is_faster_than_its_pdus() {
     }
 }
 
-/// A round trip of 145 to 175 ms has a hole asked for two or three times every 50 ms, about twice every 100 ms, and once
-/// every 150 ms as a rule; what may be sent once is never repeated.
+/// A round trip of 145 to 175 ms has a hole asked for two or three times every 50 ms, about twice every 100 ms, and
+/// once every 150 ms as a rule; what may be sent once is never repeated.
 #[test]
 fn status_prohibit_says_how_often_a_pdu_is_repeated() {
     let item = "PDUs repeated for each that is erased";

@@ -55,8 +55,8 @@ fn results_are_written_as_files() {
     assert!(last.contains("numbers compared: ") && page.trim_end().ends_with(last), "{last}");
 }
 
-/// The grid of other TCPs' goodput: all of ns-2's cells agree but for those whose slow start overruns the queue over the
-/// longest delays, and all of the kernel's.
+/// The grid of other TCPs' goodput: all of ns-2's cells agree but for those whose slow start overruns the queue over
+/// the longest delays, and all of the kernel's.
 fn check_reference(rows: &[Value]) {
     assert!(rows.iter().all(|row| row["paper"] == "tcp-reference"));
     let of = |peer: &str| -> Vec<&Value> {
@@ -106,8 +106,8 @@ fn check_agreement(rows: &[Value]) {
     for (case, delay) in [("2 Mbit/s, 100 ms, no loss", 0.1), ("2 Mbit/s, 260 ms, no loss", 0.26)] {
         for flavour in ["Reno", "CUBIC"] {
             let case = format!("TCP {flavour}: {case}");
-            // 450,000 octets once and 500,000 once, in 311 and 346 segments of at most 1448 octets with 52 of headers; SYN,
-            // its answer and the data cross the link once each.
+            // 450,000 octets once and 500,000 once, in 311 and 346 segments of at most 1448 octets with 52 of headers;
+            // SYN, its answer and the data cross the link once each.
             let segments = f64::midpoint(311.0, 346.0);
             let least = 3.0 * delay + (475_000.0 + segments * 52.0) * 8.0 / 2e6;
             let times = of("completion time, s", &case);
@@ -123,8 +123,8 @@ fn check_agreement(rows: &[Value]) {
             }
         }
     }
-    // One pass of packets of 1500 octets at 1.9 Mbit/s, and the way: the file and the manifest before it are 559 DTUs of
-    // 1432 octets.
+    // One pass of packets of 1500 octets at 1.9 Mbit/s, and the way: the file and the manifest before it are 559 DTUs
+    // of 1432 octets.
     let case = "MFTP to 3 receivers: 2 Mbit/s, 260 ms, no loss";
     let pass = 559.0 * 1500.0 * 8.0 / 1.9e6 + 0.26;
     let time = number(of("completion time, s", case)[0], "published");
@@ -142,8 +142,8 @@ fn check_programs(rows: &[Value]) {
     };
     assert_eq!((of("from RETR").len(), of("likewise").len(), rows.len()), (6, 6, 12));
     for row in of("from RETR") {
-        // 71 segments of at most 1448 octets with 52 of headers, at 384 kbit/s, or at 8N1 over the serial line; and RETR's
-        // way there with the data's back.
+        // 71 segments of at most 1448 octets with 52 of headers, at 384 kbit/s, or at 8N1 over the serial line; and
+        // RETR's way there with the data's back.
         let octets = 102_400.0 + 71.0 * 52.0;
         let serial = row["row"].as_str().unwrap().starts_with("serial");
         let least = if serial { octets / 11_520.0 + 0.2 } else { octets * 8.0 / 384_000.0 + 0.115 };

@@ -316,7 +316,9 @@ fn traffic_needs_no_transfer() {
         }
         assert!(tone["jitter_s"].is_f64() && tone.get("segments").is_none(), "{tone}");
         // Nothing is said of a transfer that is not there.
-        for key in ["data_begins_s", "passes", "dtus_per_pass", "naks"] {
+        for key in
+            ["data_begins_s", "passes", "dtus_per_pass", "naks", "incomplete", "receiver_time_s", "receivers"]
+        {
             assert!(one.get(key).is_none(), "{key}: {one}");
         }
     }

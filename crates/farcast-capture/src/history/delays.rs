@@ -7,8 +7,8 @@ use farcast_core::Span;
 /// Cells of an octave; their number's logarithm to the base of 2.
 const CELLS_LOG: u32 = 5;
 
-/// A histogram of delays, log-linear after Gil Tene's `HdrHistogram`: each octave has 32 cells, and delays below 64 ns have
-/// one each. Only cells that counted something are kept, 1920 at most.
+/// A histogram of delays, log-linear after Gil Tene's `HdrHistogram`: each octave has 32 cells, and delays below 64 ns
+/// have one each. Only cells that counted something are kept, 1920 at most.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Delays {
     cells: BTreeMap<u16, u64>,
@@ -57,7 +57,8 @@ impl Delays {
         self.max
     }
 
-    /// The delay that a share `q` of what was counted did not exceed: with n counted, that of rank ⌈qn⌉, and of rank 1 for
+    /// The delay that a share `q` of what was counted did not exceed: with n counted, that of rank ⌈qn⌉, and of rank 1
+    /// for
     /// 0. `q` is taken from 0 to 1, beyond which the nearer end holds (not-a-number is 0).
     ///
     /// Never less than the exact one, and more by at most 1/32 of it. Zero if nothing was counted.

@@ -49,12 +49,12 @@ impl From<io::Error> for Wrong {
     }
 }
 
-/// Reads the log `path`, in the format that its ending says (`.csv` or `.parquet`, in either case of letters), and hands
-/// each record to `each`, in order; what a Parquet file says of the run, such as `("seed", "1")`.
+/// Reads the log `path`, in the format that its ending says (`.csv` or `.parquet`, in either case of letters), and
+/// hands each record to `each`, in order; what a Parquet file says of the run, such as `("seed", "1")`.
 ///
 /// # Errors
-/// [`ReadError::Ending`] for any other name, [`ReadError::File`] if the file cannot be read, [`ReadError::Content`] at the
-/// first thing that no log has; what stands before that has been handed over.
+/// [`ReadError::Ending`] for any other name, [`ReadError::File`] if the file cannot be read, [`ReadError::Content`] at
+/// the first thing that no log has; what stands before that has been handed over.
 #[expect(clippy::disallowed_methods, reason = "a log is read where it is written")]
 pub fn read(
     path: &Path,

@@ -41,8 +41,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Connects to the emulation of process `pid`, or without one to the only one of this user's (of any user's, for root)
-    /// that runs in this network namespace.
+    /// Connects to the emulation of process `pid`, or without one to the only one of this user's (of any user's, for
+    /// root) that runs in this network namespace.
     ///
     /// # Errors
     /// [`ControlError::NoneRunning`], [`ControlError::Several`], [`ControlError::NotRunning`],
@@ -238,8 +238,8 @@ fn knock(pid: u32) -> Result<OwnedFd, ControlError> {
 /// The same as the user `owner`; `None` if the system does not let us be that one.
 ///
 /// An emulation in a user namespace sees nobody but its own user there: root outside has no number in it
-/// (`user_namespaces(7)`), and looks like any other. Root, who may be whom it wants to, connects as that user. On a thread
-/// of its own, because on Linux each has its own credentials (`credentials(7)`), which end with it.
+/// (`user_namespaces(7)`), and looks like any other. Root, who may be whom it wants to, connects as that user. On a
+/// thread of its own, because on Linux each has its own credentials (`credentials(7)`), which end with it.
 fn knock_as(owner: Uid, pid: u32) -> Option<Result<OwnedFd, ControlError>> {
     let work = move || set_thread_res_uid(owner, owner, owner).is_ok().then(|| knock(pid));
     let thread = Builder::new().name("knock".into()).spawn(work).ok()?;

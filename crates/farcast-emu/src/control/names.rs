@@ -13,15 +13,15 @@ pub fn socket_name(pid: u32) -> String {
     format!("{PREFIX}{pid}")
 }
 
-/// The processes that run an emulation in the network namespace of this thread, in ascending order, whoever's they are. Empty where
-/// /proc does not say.
+/// The processes that run an emulation in the network namespace of this thread, in ascending order, whoever's they are.
+/// Empty where /proc does not say.
 pub fn running() -> Vec<u32> {
     let table = fs::read("/proc/thread-self/net/unix").unwrap_or_default();
     listed(&String::from_utf8_lossy(&table))
 }
 
-/// The emulations among the sockets of a table as in /proc/net/unix (proc(5)): `Num RefCount Protocol Flags Type St Inode
-/// Path`, the first octet of an abstract path shown as `@`.
+/// The emulations among the sockets of a table as in /proc/net/unix (proc(5)): `Num RefCount Protocol Flags Type St
+/// Inode Path`, the first octet of an abstract path shown as `@`.
 pub(super) fn listed(table: &str) -> Vec<u32> {
     let mut pids: Vec<u32> = table.lines().filter_map(emulation).collect();
     pids.sort_unstable();

@@ -52,8 +52,8 @@ pub struct Change {
 pub enum Request {
     /// Change the link.
     Set(Change),
-    /// Send a snapshot now and one at this pace, [`FASTEST_WATCH`] to [`SLOWEST_WATCH`], from then on. A later watch takes
-    /// its place.
+    /// Send a snapshot now and one at this pace, [`FASTEST_WATCH`] to [`SLOWEST_WATCH`], from then on. A later watch
+    /// takes its place.
     Watch {
         /// The time between two of them.
         every: Span,

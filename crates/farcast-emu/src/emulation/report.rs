@@ -65,8 +65,8 @@ pub struct LatenessReport {
     pub limit_s: f64,
     /// The share of the time in which a packet that came would have waited to be read for longer than the limit.
     pub stalled_share: f64,
-    /// Whether the 99th percentile is no more than its limit, and that share no more than one in a hundred. Of fewer than
-    /// 250 packets two may be late: one timer in a thousand is late by milliseconds on any machine.
+    /// Whether the 99th percentile is no more than its limit, and that share no more than one in a hundred. Of fewer
+    /// than 250 packets two may be late: one timer in a thousand is late by milliseconds on any machine.
     pub within: bool,
     /// How the relay was scheduled.
     pub scheduling: Scheduling,

@@ -109,8 +109,8 @@ pub(super) struct Reasons {
 }
 
 impl Reasons {
-    /// The reason for the next that has gone. Limits act on what enters, which a stage does after all else that is due at
-    /// an instant: so they come last.
+    /// The reason for the next that has gone. Limits act on what enters, which a stage does after all else that is due
+    /// at an instant: so they come last.
     pub(super) fn next(&mut self, stage: u32) -> Cause {
         let Self { given_up, errors, too_long, down } = self;
         let order = [

@@ -1,8 +1,9 @@
 //! Whether packets come so fast that going to sleep between them costs more than carrying them.
 //!
-//! A real-time thread that sleeps after each packet takes the processor from the sender for the next one, twice for each
-//! packet. Where work follows work within [`CLOSE`], again and again, it is better not to sleep but to look; a pause of
-//! that length ends it. So it never looks in vain for longer than that, and does not look at all at rates that links have.
+//! A real-time thread that sleeps after each packet takes the processor from the sender for the next one, twice for
+//! each packet. Where work follows work within [`CLOSE`], again and again, it is better not to sleep but to look; a
+//! pause of that length ends it. So it never looks in vain for longer than that, and does not look at all at rates that
+//! links have.
 
 use farcast_core::{Span, Time};
 

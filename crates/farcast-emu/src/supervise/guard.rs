@@ -31,11 +31,12 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Makes this process end when the outer one does, gives it a mount namespace with a `/proc` of its own, and begins to
-    /// watch for interrupts. `lifeline` is the number that [`contain`](super::contain) made the arguments with.
+    /// Makes this process end when the outer one does, gives it a mount namespace with a `/proc` of its own, and begins
+    /// to watch for interrupts. `lifeline` is the number that [`contain`](super::contain) made the arguments with.
     ///
     /// From now on mounts of this process reach no other. The new `/proc` shows what is in the PID namespace, so
-    /// that `ps` and `pkill` in it see nothing else; some containers refuse it, see [`refused_proc`](Self::refused_proc).
+    /// that `ps` and `pkill` in it see nothing else; some containers refuse it, see
+    /// [`refused_proc`](Self::refused_proc).
     ///
     /// Only for a process with one thread: threads that run already stay in the old mount namespace.
     ///

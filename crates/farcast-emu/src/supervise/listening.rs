@@ -35,8 +35,8 @@ pub fn listening(namespace: &Namespace) -> Result<usize, EmuError> {
     namespace.run(ports)?.map(|ports| ports.len())
 }
 
-/// Waits until somebody listens on `ports` ports in `namespace`, for `limit` at most. On how many; they may be fewer, if
-/// the time is over, or more.
+/// Waits until somebody listens on `ports` ports in `namespace`, for `limit` at most. On how many; they may be fewer,
+/// if the time is over, or more.
 ///
 /// # Errors
 /// Like [`listening`].

@@ -57,8 +57,8 @@ fn ignored(status: &str) -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Waits until one of `sources` can be read or is at its end, or `limit` is over, or a signal was handled; whether it was
-/// the first.
+/// Waits until one of `sources` can be read or is at its end, or `limit` is over, or a signal was handled; whether it
+/// was the first.
 ///
 /// # Errors
 /// What the system says against it.

@@ -1,4 +1,5 @@
-//! A kernel behind a TUN device, in a network namespace of its own that is gone when the test ends, and our host beyond.
+//! A kernel behind a TUN device, in a network namespace of its own that is gone when the test ends, and our host
+//! beyond.
 
 use std::net::{IpAddr, SocketAddr};
 use std::thread::ScopedJoinHandle;

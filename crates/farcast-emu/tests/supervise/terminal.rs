@@ -70,7 +70,8 @@ fn a_shell_has_job_control() {
 }
 
 fn the_terminal_is_given_back() {
-    // The shell inside takes the terminal for itself and cannot give it back. `+` is a process in the foreground (ps(1)).
+    // The shell inside takes the terminal for itself and cannot give it back. `+` is a process in the foreground
+    // (ps(1)).
     let near = "exec bash --norc --noprofile -i";
     let mut run = on_a_terminal(&[near], "echo state $(ps -o stat= -p $$); exit 0");
     run.stdin.as_mut().unwrap().write_all(b"exit\n").unwrap();

@@ -155,8 +155,8 @@ impl Delivery {
         Ok(())
     }
 
-    /// Writes the next `piece.len` bytes of `gather`, unless they are of the head, of a finished file or of a part that was
-    /// found right.
+    /// Writes the next `piece.len` bytes of `gather`, unless they are of the head, of a finished file or of a part that
+    /// was found right.
     fn write_piece(
         &mut self,
         piece: Piece,

@@ -128,8 +128,8 @@ pub(super) fn hold_done(delivery: &Delivery, held: &mut Bitmap, geometry: &Geome
 }
 
 impl Delivery {
-    /// Refuses hidden names unless they are asked for, and whatever stands in the way of entries and could lead elsewhere or
-    /// be destroyed; the files whose names are taken.
+    /// Refuses hidden names unless they are asked for, and whatever stands in the way of entries and could lead
+    /// elsewhere or be destroyed; the files whose names are taken.
     pub(super) fn check_paths(&self) -> Result<Vec<usize>, StoreError> {
         let hidden =
             |entry: &&Entry| entry.path.split(|byte| *byte == b'/').any(|name| name.starts_with(b"."));

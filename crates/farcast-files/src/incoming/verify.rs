@@ -67,8 +67,8 @@ impl Delivery {
         Piece { len: piece.len.min(end - piece.offset), ..piece }
     }
 
-    /// Notes that `bytes` of the product have been written and are held: hashes groups that are now complete, and checks
-    /// parts that are.
+    /// Notes that `bytes` of the product have been written and are held: hashes groups that are now complete, and
+    /// checks parts that are.
     pub(super) fn arrived(&mut self, bytes: Range<u64>, held: &Bitmap, geometry: &Geometry) {
         let mut at = bytes.start;
         while at < bytes.end

@@ -116,8 +116,8 @@ impl Found {
                 chunks,
             });
         }
-        // Without the list of chunks, a change costs a whole file, and without the values of parts, damage does; without room for
-        // them, the product could not be sent.
+        // Without the list of chunks, a change costs a whole file, and without the values of parts, damage does;
+        // without room for them, the product could not be sent.
         let too_long =
             |entries: &[Entry]| entries.iter().map(encoded_len).sum::<usize>() > MAX_MANIFEST_LEN - 4;
         if too_long(&entries) {
@@ -135,8 +135,8 @@ impl Found {
 }
 
 impl Source {
-    /// The digest of the content, the values of its parts and its chunks, provided that the file is and stays what it was when
-    /// it was found.
+    /// The digest of the content, the values of its parts and its chunks, provided that the file is and stays what it
+    /// was when it was found.
     fn digest(
         &self,
         buffer: &mut [u8],

@@ -13,6 +13,7 @@ mod tunnel;
 
 use farcast_core::random::RandomStream;
 use farcast_emu::host::{Host, Place};
+use farcast_mftp::figures;
 use farcast_sim::outcome::{FlowCounts, Replication};
 
 use crate::study::{Options, Row, Runner, Study, StudyError};
@@ -123,8 +124,8 @@ fn outcome(protocol: Protocol, one: &Replication) -> Option<Outcome> {
             let transfer = one.transfer.as_ref()?;
             Some(Outcome {
                 seconds: one.completion_time_s? - transfer.data_begins_s?,
-                passes: Some(transfer.passes as f64),
-                segments: Some(transfer.dtus_per_pass.iter().sum::<u64>() as f64),
+                passes: Some(transfer.count(figures::PASSES)? as f64),
+                segments: Some(transfer.counts(figures::DTUS_PER_PASS)?.iter().sum::<u64>() as f64),
             })
         }
         Protocol::Tcp { .. } => {

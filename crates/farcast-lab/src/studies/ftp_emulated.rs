@@ -1,5 +1,5 @@
-//! The method of two studies with today's programs: FTP through their links, emulated in real time, with the kernel's TCP,
-//! vsftpd and curl, beside farcast's own TCP and FTP in simulation.
+//! The method of two studies with today's programs: FTP through their links, emulated in real time, with the kernel's
+//! TCP, vsftpd and curl, beside farcast's own TCP and FTP in simulation.
 //!
 //! Both read the same text of a link. What is timed is what the studies time: from RETR until the last octet is there.
 

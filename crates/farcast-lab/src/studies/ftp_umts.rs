@@ -1,9 +1,9 @@
 //! Teyeb, Boussif, Sørensen, Wigard and Mogensen, "Emulation Based Performance Investigation of FTP File Downloads over
 //! UMTS Dedicated Channels" (ICN 2005).
 //!
-//! Both experiments have the parameters of the shipped scenario; only maxDAT, the two timers and the file change. What a
-//! frame of the paper's frame erasure rate is, it does not say: the figures have an interval of 10 ms, and its claims are
-//! judged for four readings.
+//! Both experiments have the parameters of the shipped scenario; only maxDAT, the two timers and the file change. What
+//! a frame of the paper's frame erasure rate is, it does not say: the figures have an interval of 10 ms, and its claims
+//! are judged for four readings.
 
 mod cell;
 mod claims;

@@ -5,6 +5,7 @@
 //! says. All 15 settings have the parameters of the shipped scenario; only receivers, loss and n change.
 
 use farcast_mftp::Sender;
+use farcast_mftp::figures::PASSES;
 use farcast_sim::scenario::Scenario;
 use farcast_stats::Summary;
 
@@ -155,7 +156,7 @@ fn simulate(runner: &Runner<'_>, case: &Case, n: u32, shares: Shares) -> Result<
             STUDY.name, case.receivers
         ))
     })?;
-    let passes = replications.iter().filter_map(|one| one.transfer.as_ref()).map(|one| one.passes).collect();
+    let passes = replications.iter().filter_map(|one| one.transfer.as_ref()?.count(PASSES)).collect();
     Ok(Cell { n, shares, timer, delays, passes })
 }
 

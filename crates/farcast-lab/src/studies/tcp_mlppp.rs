@@ -1,9 +1,9 @@
 //! Zaghloul, Frost and Mohammad, "Modeling TCP long file transfer latency over long delay wireless multilink PPP" (IEEE
 //! Communications Letters 2005): its closed-form model, and TCP over an emulated bundle whose calls drop.
 //!
-//! Units and windows are inferred: 1 MB is 1 024 000 octets, 1 KB is 1024, and a window is in whole packets, rounded up.
-//! Of the readings that were tried only this one gives all ten printed predictions, so that these agree says little by
-//! itself; that one reading serves all ten says more.
+//! Units and windows are inferred: 1 MB is 1 024 000 octets, 1 KB is 1024, and a window is in whole packets, rounded
+//! up. Of the readings that were tried only this one gives all ten printed predictions, so that these agree says little
+//! by itself; that one reading serves all ten says more.
 
 mod calls;
 mod simulated;
@@ -215,8 +215,8 @@ fn figure_5(runner: &Runner<'_>, quick: bool, rows: &mut Vec<Row>) -> Result<(),
     Ok(())
 }
 
-/// How often the paper's test rejects times of our calls, which are exponential: as often as its level says, and a little
-/// more, because the mean is estimated.
+/// How often the paper's test rejects times of our calls, which are exponential: as often as its level says, and a
+/// little more, because the mean is estimated.
 fn drops(samples: u64) -> Result<Row, StudyError> {
     const WHY: &str = "the test of the times between drops agrees if its level, 5 %, lies in the 95 % interval of the share of \
                        our samples that it rejects (a fitted mean makes it 5 to 6 %); the paper's sample passed";

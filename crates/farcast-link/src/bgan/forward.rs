@@ -3,11 +3,11 @@
 use alloc::collections::VecDeque;
 use core::num::NonZeroU32;
 
-use farcast_core::stage::{Backlog, Frame, NotSettable, Output, Port, Setting, Settings, Totals};
+use farcast_core::stage::{Frame, NotSettable, Output, Port, Setting, Settings, Totals};
 use farcast_core::{Deadline, Message, Span, Stage, Time};
 
 use crate::bgan::BganError;
-use crate::pipe::QueueLimit;
+use crate::pipe::{QueueLimit, Waiting};
 
 mod config;
 mod losses;
@@ -25,7 +25,8 @@ use packing::{Memo, Packer};
 ///
 /// The propagation, and the limit of the queue if there is one, can be [set](Stage::set) while it runs; the rate is the
 /// bearer's. They hold for what enters from then on, as a [`Pipe`](crate::Pipe)'s. Where packets share blocks,
-/// [`ForwardLosses`] take packets that left on either side of a change for such as share a block, or not, by their arrivals.
+/// [`ForwardLosses`] take packets that left on either side of a change for such as share a block, or not, by their
+/// arrivals.
 #[derive(Clone, Debug)]
 pub struct Forward<M> {
     config: ForwardConfig,
@@ -33,7 +34,7 @@ pub struct Forward<M> {
     latest: Time,
     packer: Packer,
     length: Memo,
-    waiting: Waiting,
+    waiting: Queue,
     outputs: VecDeque<Output<M>>,
     counters: ForwardCounters,
 }
@@ -67,7 +68,7 @@ impl<M: Message> Forward<M> {
             config,
             latest: Time::ZERO,
             length: Memo::default(),
-            waiting: Waiting::default(),
+            waiting: Queue::default(),
             outputs: VecDeque::new(),
             counters: ForwardCounters::default(),
         })
@@ -206,28 +207,20 @@ impl Group {
     }
 }
 
-/// The packets that wait for their first block; kept only where the queue has a limit.
+/// The packets that wait for their first block, at which they leave the queue; kept only where that has a limit.
 #[derive(Clone, Debug, Default)]
-struct Waiting {
-    /// When each begins, and its octets.
-    packets: VecDeque<(Time, u64)>,
-    octets: u64,
-}
+struct Queue(Waiting);
 
-impl Waiting {
+impl Queue {
     /// Takes a packet that enters at `entry` and begins at `begin`, if it need not wait or `limit` has room for it.
     fn admit(&mut self, entry: Time, begin: Time, octets: u64, limit: QueueLimit) -> bool {
-        while let Some((_, begun)) = self.packets.pop_front_if(|&mut (begin, _)| begin <= entry) {
-            self.octets -= begun;
-        }
+        self.0.settle(entry);
         if begin <= entry {
             return true;
         }
-        let waiting = Backlog { frames: self.packets.len() as u64, octets: self.octets };
-        let fits = limit.room(waiting, octets) > 0;
+        let fits = limit.room(self.0.total(), octets) > 0;
         if fits {
-            self.packets.push_back((begin, octets));
-            self.octets += octets;
+            self.0.push_one(begin, octets);
         }
         fits
     }

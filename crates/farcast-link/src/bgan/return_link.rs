@@ -24,8 +24,8 @@ use waiting::{Packet, Queue, Store};
 
 /// The return link. Packets that enter at a terminal leave at [`Port::Hub`].
 ///
-/// 1. A terminal with something to send and no request under way sends a request in a random contention slot of the first
-///    frame that begins at or after now.
+/// 1. A terminal with something to send and no request under way sends a request in a random contention slot of the
+///    first frame that begins at or after now.
 /// 2. A request alone in its slot is heard. Others have collided: their terminals know it one
 ///    [round trip](ReturnConfig::round_trip) after the slot, let a random number of frames go by and try again.
 /// 3. The hub gives reservation slots first come first served, the first no earlier than one round trip after the
@@ -37,9 +37,9 @@ use waiting::{Packet, Queue, Store};
 ///
 /// Runs are taken apart into packets. Nothing is done in frames without requests.
 ///
-/// The propagation, and the limit of the queues if there is one, can be [set](Stage::set) while it runs; the rate is the
-/// schedule's. Packets that have been given slots arrive as they would have, and none arrives before them; a request whose
-/// contention slots have not ended is answered after the new round trip.
+/// The propagation, and the limit of the queues if there is one, can be [set](Stage::set) while it runs; the rate is
+/// the schedule's. Packets that have been given slots arrive as they would have, and none arrives before them; a
+/// request whose contention slots have not ended is answered after the new round trip.
 #[derive(Clone, Debug)]
 pub struct Return<M> {
     config: ReturnConfig,
@@ -124,8 +124,8 @@ struct Ride {
 }
 
 impl<M: Message> Return<M> {
-    /// An idle return link of terminals `0..terminals`, which draws from `stream`. Memory grows with the highest terminal
-    /// in use.
+    /// An idle return link of terminals `0..terminals`, which draws from `stream`. Memory grows with the highest
+    /// terminal in use.
     ///
     /// # Errors
     /// What [`ReturnConfig::check`] finds.
@@ -179,7 +179,8 @@ impl<M: Message> Return<M> {
     fn arrange(&mut self, now: Time, terminal: u32) {
         let state = &mut self.terminals[terminal as usize];
         let waits = self.config.request == RequestFor::Queue;
-        // What asks for itself goes at once, unless its terminal knows of a burst; a queue waits until it is told anyway.
+        // What asks for itself goes at once, unless its terminal knows of a burst; a queue waits until it is told
+        // anyway.
         let rides = self.config.piggyback && (waits || state.informed <= now);
         let reserved = state.last_reserved.filter(|&slot| self.schedule.reserved_start(slot) >= now);
         if let Some(reserved) = reserved.filter(|_| rides) {

@@ -152,7 +152,7 @@ impl GilbertElliott {
             return;
         }
         if self.moves.step.0 != elapsed {
-            let (to_bad, to_good) = hazards_over(elapsed, good, bad);
+            let Hazards { to_bad, to_good } = hazards_over(elapsed, good, bad);
             self.moves.step = (elapsed, to_bad, to_good);
         }
         self.step();
@@ -201,15 +201,23 @@ impl Losses for GilbertElliott {
     }
 }
 
-/// The hazards of being found bad after `elapsed` by who was good, and good by who was bad.
+/// The hazards of being found in the other state after some time.
+struct Hazards {
+    /// Of being found bad, by who was good.
+    to_bad: f64,
+    /// Of being found good, by who was bad.
+    to_good: f64,
+}
+
+/// The hazards after `elapsed`.
 ///
 /// With sojourns of mean g and b a chain forgets its state at the rate 1/g + 1/b: after t it has moved with
 /// probability (share of the other state) × (1 - exp(-t (1/g + 1/b))).
-fn hazards_over(elapsed: Span, good: Span, bad: Span) -> (f64, f64) {
+fn hazards_over(elapsed: Span, good: Span, bad: Span) -> Hazards {
     let (t, g, b) = (elapsed.as_secs_f64(), good.as_secs_f64(), bad.as_secs_f64());
     let forgotten = -libm::expm1(-t * (1.0 / g + 1.0 / b));
     let hazard = |share: f64| -libm::log1p(-share * forgotten);
-    (hazard(b / (g + b)), hazard(g / (g + b)))
+    Hazards { to_bad: hazard(b / (g + b)), to_good: hazard(g / (g + b)) }
 }
 
 #[cfg(test)]

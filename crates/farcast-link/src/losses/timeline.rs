@@ -9,10 +9,11 @@ use farcast_core::{Probability, Time};
 use super::{Among, Hazard, Losses};
 use crate::trace::{Timeline, Watch};
 
-/// Every receiver loses every frame with the probability that a [`Timeline`] has for its time, independently of all else.
+/// Every receiver loses every frame with the probability that a [`Timeline`] has for its time, independently of all
+/// else.
 ///
-/// The time of a frame is the one that it is offered with, and time 0 of the timeline is time 0 of the channel. A timeline
-/// without losses loses nothing. While the probability does not change, fates are those of a
+/// The time of a frame is the one that it is offered with, and time 0 of the timeline is time 0 of the channel. A
+/// timeline without losses loses nothing. While the probability does not change, fates are those of a
 /// [`Bernoulli`](super::Bernoulli) process with the same random stream.
 #[derive(Clone, Debug)]
 pub struct TimelineLoss {

@@ -48,27 +48,28 @@ enum Purpose {
     Damage,
 }
 
-/// A multilink bundle, both ways: what enters at the hub leaves at [`Port::Terminals`], what enters at any terminal leaves
-/// at the hub. A frame is an IP packet of its octets.
+/// A multilink bundle, both ways: what enters at the hub leaves at [`Port::Terminals`], what enters at any terminal
+/// leaves at the hub. A frame is an IP packet of its octets.
 ///
-/// 1. Packets wait in one queue for the bundle. The [policy](farcast_ppp::multilink::Policy) cuts the first of them over links
-///    with room, in its time; each fragment takes the next sequence number and stays on its link.
+/// 1. Packets wait in one queue for the bundle. The [policy](farcast_ppp::multilink::Policy) cuts the first of them
+///    over links with room, in its time; each fragment takes the next sequence number and stays on its link.
 /// 2. Each link sends one frame after the other: header, fragment, check sequence, escapes, flags. A frame arrives one
 ///    delay after its last bit.
 /// 3. [Reassembly](farcast_ppp::multilink::reassembly) at the other end releases packets in order.
-/// 4. A call that drops takes along, both ways, all that the link has under way, on the line or in its buffer. Until the
-///    drop is detected, both ends go on sending into it, and it holds up M. Then both take the link out of the bundle at
-///    once; when the call is up again it joins, and numbers go on.
+/// 4. A call that drops takes along, both ways, all that the link has under way, on the line or in its buffer. Until
+///    the drop is detected, both ends go on sending into it, and it holds up M. Then both take the link out of the
+///    bundle at once; when the call is up again it joins, and numbers go on.
 ///
 /// All calls are up at time 0. What a link draws depends on the seed and its number alone. While nothing is under way
 /// there are no timers: calls that drop in between are caught up with when something enters, or a wake-up comes.
 ///
-/// Rate and delay of all links of a direction, whether they are up or not, and the limit of its queue, if there is one, can be
-/// [set](Stage::set) while it runs. A fragment that is on a line ends as it would have; those that wait for it begin at the
-/// new rate, and what a line sends arrives behind what it has sent before.
+/// Rate and delay of all links of a direction, whether they are up or not, and the limit of its queue, if there is one,
+/// can be [set](Stage::set) while it runs. A fragment that is on a line ends as it would have; those that wait for it
+/// begin at the new rate, and what a line sends arrives behind what it has sent before.
 ///
-/// Runs are taken apart into packets. Of a packet whose octets are at hand, fragments are octets in frames with their check
-/// sequences; a frame that is lost to errors has a wrong bit; and the packet leaves with the octets that were put together.
+/// Runs are taken apart into packets. Of a packet whose octets are at hand, fragments are octets in frames with their
+/// check sequences; a frame that is lost to errors has a wrong bit; and the packet leaves with the octets that were put
+/// together.
 #[derive(Clone, Debug)]
 pub struct Multilink<M> {
     calls: Vec<Call>,
@@ -207,8 +208,8 @@ impl<M: Message> Multilink<M> {
         self.agenda[3 * links + 1] = self.back.wake();
     }
 
-    /// Who acts next, and when. A loop without a branch over a few dozen times beats a heap that must forget what a drop
-    /// has undone.
+    /// Who acts next, and when. A loop without a branch over a few dozen times beats a heap that must forget what a
+    /// drop has undone.
     fn first(&self) -> (Time, Slot) {
         let mut first = (0, Time::NEVER);
         for (number, &at) in self.agenda.iter().enumerate() {

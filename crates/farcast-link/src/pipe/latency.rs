@@ -134,7 +134,8 @@ impl Latency {
         Release { at, spacing, count: NonZeroU32::MIN }
     }
 
-    /// Lets nothing overtake what was released before the delay became shorter: it leaves together with the last of that.
+    /// Lets nothing overtake what was released before the delay became shorter: it leaves together with the last of
+    /// that.
     fn keep_order(&mut self, at: Time, spacing: Span, most: NonZeroU32) -> Release {
         if at < self.floor {
             let count = entering_before(at, spacing, self.floor, most);

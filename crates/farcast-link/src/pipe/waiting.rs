@@ -1,4 +1,4 @@
-//! What waits behind a server whose departures are known at entry.
+//! What waits where departures are known at entry: of servers, lines and slots alike.
 
 use alloc::collections::VecDeque;
 
@@ -71,6 +71,11 @@ impl Waiting {
             Some(back) if back.continues_in(&stretch) => back.count += stretch.count,
             _ => self.stretches.push_back(stretch),
         }
+    }
+
+    /// Adds a frame that leaves at `departure`, behind everything that is there.
+    pub(crate) fn push_one(&mut self, departure: Time, octets: u64) {
+        self.push(Stretch { first: departure, every: Span::ZERO, count: 1, octets });
     }
 
     /// What was there when it was last settled, and what came since.

@@ -16,8 +16,8 @@ pub(super) struct CarrierCounters {
     pub(super) missed: u64,
 }
 
-/// The octets of one direction of a line. What becomes of a frame the line has said; the carrier does it to the octets, and
-/// compares.
+/// The octets of one direction of a line. What becomes of a frame the line has said; the carrier does it to the octets,
+/// and compares.
 #[derive(Clone, Debug)]
 pub(super) struct Carrier {
     framing: Framing,
@@ -30,7 +30,8 @@ pub(super) struct Carrier {
 }
 
 impl Carrier {
-    /// For packets of up to `mru` octets. The receiver stands between two frames if `aligned`, else it waits for a flag.
+    /// For packets of up to `mru` octets. The receiver stands between two frames if `aligned`, else it waits for a
+    /// flag.
     pub(super) fn new(framing: Framing, mru: u16, aligned: bool) -> Self {
         let (frame, packet) = (Vec::new(), Vec::new());
         let deframer = Deframer::new(framing, mru);
@@ -59,9 +60,9 @@ impl Carrier {
 
     /// Sends a packet. Whether it came out, of those that the line says are `intact`; none of the others leaves.
     ///
-    /// The frame that counts is the one that its last octet ends: if a cut-off takes a closing flag and nothing else, the
-    /// frame before comes out with the next flag, too late. An empty packet behind a header of one octet is too short for a
-    /// frame (RFC 1662 §3.1) and does not come out.
+    /// The frame that counts is the one that its last octet ends: if a cut-off takes a closing flag and nothing else,
+    /// the frame before comes out with the next flag, too late. An empty packet behind a header of one octet is too
+    /// short for a frame (RFC 1662 §3.1) and does not come out.
     pub(super) fn carry(&mut self, protocol: u16, information: &[u8], damage: &Damage, intact: bool) -> bool {
         self.frame.clear();
         self.framing.encode(protocol, information, damage.leading(), &mut self.frame);

@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 /// Where a frame was damaged, so that its octets can be damaged alike.
 ///
-/// Octets are counted from the first that was sent, a leading flag included. Of several errors between two flags the first
-/// is noted: what is behind it is not known of a line that draws how far the next error is.
+/// Octets are counted from the first that was sent, a leading flag included. Of several errors between two flags the
+/// first is noted: what is behind it is not known of a line that draws how far the next error is.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Damage {
     /// Whether the frame began with a flag of its own.

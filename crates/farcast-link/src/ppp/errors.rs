@@ -17,8 +17,8 @@ pub enum LineErrors {
     None,
     /// Every bit is in error with this probability, independently.
     Ber(Probability),
-    /// The stream of octets is xored with a vector over and over, as in a space-to-ground link simulator: it moves on by 8
-    /// bits with each octet that passes, and stands still while the line is idle or cut off.
+    /// The stream of octets is xored with a vector over and over, as in a space-to-ground link simulator: it moves on
+    /// by 8 bits with each octet that passes, and stands still while the line is idle or cut off.
     Vector {
         /// The vector.
         vector: ErrorVector,
@@ -125,8 +125,8 @@ impl ErrorVector {
         &self.errors
     }
 
-    /// Which of `count` bits from `from` on, below `bits`, is the first in error, the vector being repeated; counted from
-    /// `from`.
+    /// Which of `count` bits from `from` on, below `bits`, is the first in error, the vector being repeated; counted
+    /// from `from`.
     fn hit(&self, from: u64, count: u64) -> Option<u64> {
         let &first = self.errors.first()?;
         let next = self.errors.get(self.errors.partition_point(|&error| error < from));

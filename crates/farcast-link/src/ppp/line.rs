@@ -1,18 +1,17 @@
 //! One direction of a serial line in virtual time.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use core::ops::Range;
 
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span, Time};
-use farcast_ppp::{EchoConfig, Framing, echo};
+use farcast_ppp::{EchoConfig, FrameLength, Framing, echo};
 
 use super::damage::Damage;
 use super::error::PppError;
 use super::errors::{Exposure, LineErrors};
 use crate::outage::{Phase, Schedule};
-use crate::pipe::QueueLimit;
+use crate::pipe::{QueueLimit, Waiting};
 
 /// The most octets of a packet: what a Maximum-Receive-Unit can say (RFC 1661 §6.1).
 const LONGEST_PACKET: u64 = u16::MAX as u64;
@@ -29,13 +28,15 @@ pub struct LineConfig {
     /// How frames are made.
     pub framing: Framing,
     /// A frame begins with a flag of its own if the line has been idle for so long, else with the flag that ended the
-    /// frame before it. Linux's asynchronous PPP does so after 1 s (`flag_time`, there from the start of the frame before).
+    /// frame before it. Linux's asynchronous PPP does so after 1 s (`flag_time`, there from the start of the frame
+    /// before).
     pub flag_after: Span,
     /// What damages octets.
     pub errors: LineErrors,
     /// What may wait or be sent at once. Octets are those of information: what waits is not yet framed.
     pub queue: QueueLimit,
-    /// When the sending end is cut off. What it sends then is lost; it notices nothing, for there are no handshake lines.
+    /// When the sending end is cut off. What it sends then is lost; it notices nothing, for there are no handshake
+    /// lines.
     pub cut_offs: Schedule,
 }
 
@@ -162,9 +163,10 @@ pub struct LineCounters {
 
 /// One direction of a serial line: it is told of packets in order of time and says what becomes of each at once.
 ///
-/// A frame is lost if any of its octets is in error or cut off: the check sequence finds it. The flag between two frames
-/// belongs to both. What a cut-off leaves of two frames is never taken for one, although it may fit: if the closing flag is
-/// all that was cut off, and the next frame has a leading one, or if the same octets were cut off as remain of the other.
+/// A frame is lost if any of its octets is in error or cut off: the check sequence finds it. The flag between two
+/// frames belongs to both. What a cut-off leaves of two frames is never taken for one, although it may fit: if the
+/// closing flag is all that was cut off, and the next frame has a leading one, or if the same octets were cut off as
+/// remain of the other.
 #[derive(Clone, Debug)]
 pub struct Line {
     config: LineConfig,
@@ -178,9 +180,8 @@ pub struct Line {
     ragged: bool,
     /// When the last frame arrives, which the next may not precede.
     latest: Time,
-    /// What waits or is being sent, with the end of its sending; kept only where there is a limit.
-    backlog: VecDeque<(Time, u64)>,
-    backlog_octets: u64,
+    /// What waits or is being sent; kept only where there is a limit.
+    waiting: Waiting,
     /// What befell the last frame, if anybody wants to know.
     damage: Option<Box<Damage>>,
     counters: LineCounters,
@@ -222,8 +223,7 @@ impl Line {
             begun: false,
             ragged: true,
             latest: Time::ZERO,
-            backlog: VecDeque::new(),
-            backlog_octets: 0,
+            waiting: Waiting::default(),
             damage: None,
             counters: LineCounters::default(),
         })
@@ -289,7 +289,7 @@ impl Line {
             self.counters.queue_dropped += 1;
             return Sent::Dropped;
         }
-        let (octets, escapes) = self.measure(protocol, information);
+        let FrameLength { octets, escapes } = self.measure(protocol, information);
         let start = now.max(self.free);
         let leading = !self.begun || start.since(self.free) >= self.config.flag_after;
         let begins = u64::from(leading);
@@ -314,8 +314,8 @@ impl Line {
         Sent::Frame { departs, arrives: self.latest, intact }
     }
 
-    /// The octets of the frame without flags, and how many are escaped.
-    fn measure(&mut self, protocol: u16, information: Information<'_>) -> (u64, u64) {
+    /// The length of the frame.
+    fn measure(&mut self, protocol: u16, information: Information<'_>) -> FrameLength {
         let framing = self.config.framing;
         match information {
             Information::Octets(octets) => framing.measure(protocol, octets),
@@ -323,7 +323,8 @@ impl Line {
                 let header = framing.header(protocol);
                 let random = length.saturating_add(framing.fcs.octets());
                 let escapes = framing.escapes(random, &mut self.escapes);
-                (framing.frame_octets(protocol, length), framing.count_escapes(&header) + escapes)
+                let octets = framing.frame_octets(protocol, length);
+                FrameLength { octets, escapes: framing.count_escapes(&header) + escapes }
             }
         }
     }
@@ -394,21 +395,13 @@ impl Line {
 
     /// Whether a packet of so many octets may wait or be sent at once.
     fn has_room(&mut self, now: Time, octets: u64) -> bool {
-        while let Some(&(_, sent)) = self.backlog.front().filter(|&&(departs, _)| departs <= now) {
-            self.backlog.pop_front();
-            self.backlog_octets -= sent;
-        }
-        match self.config.queue {
-            QueueLimit::Unbounded => true,
-            QueueLimit::Packets(limit) => self.backlog.len() < limit as usize,
-            QueueLimit::Octets(limit) => self.backlog_octets.saturating_add(weight(octets)) <= limit,
-        }
+        self.waiting.settle(now);
+        self.config.queue.room(self.waiting.total(), weight(octets)) > 0
     }
 
     fn remember(&mut self, departs: Time, octets: u64) {
-        if self.config.queue != QueueLimit::Unbounded {
-            self.backlog.push_back((departs, weight(octets)));
-            self.backlog_octets += weight(octets);
+        if self.config.queue.is_limit() {
+            self.waiting.push_one(departs, weight(octets));
         }
     }
 }

@@ -87,21 +87,22 @@ pub struct EndCounters {
 /// A link of two serial lines with PPP: frames that enter at the hub leave at all terminals, frames that enter at a
 /// terminal leave at the hub. What is lost does not leave.
 ///
-/// Where a message has its octets at hand, its escapes are counted, else they are drawn. Such octets are framed, damaged
-/// where the line says, and deframed, and what then comes out is what the message leaves with. A frame's fate is the line's to
-/// say, and is known when it enters, so without echoes there are no timers.
+/// Where a message has its octets at hand, its escapes are counted, else they are drawn. Such octets are framed,
+/// damaged where the line says, and deframed, and what then comes out is what the message leaves with. A frame's fate
+/// is the line's to say, and is known when it enters, so without echoes there are no timers.
 ///
 /// # Echoes
 ///
-/// With [`PppConfig::echo`] both ends run an [`EchoMonitor`] from the entry of the first packet on. Requests and replies
-/// are LCP frames of 8 octets, stand in line with the packets, and are lost like them. While an end holds the link for
-/// dead it drops what enters there; it goes on asking, and the first answer revives the link. What arrives at a dead end
-/// still comes out.
+/// With [`PppConfig::echo`] both ends run an [`EchoMonitor`] from the entry of the first packet on. Requests and
+/// replies are LCP frames of 8 octets, stand in line with the packets, and are lost like them. While an end holds the
+/// link for dead it drops what enters there; it goes on asking, and the first answer revives the link. What arrives at
+/// a dead end still comes out.
 ///
 /// # Settings
 ///
-/// Rate, delay and the limit of the queue, if there is one, of each line can be [set](Stage::set) while it runs. They hold for frames that enter from then on,
-/// echoes among them: what waits keeps its time, as in a [`Pipe`](crate::Pipe).
+/// Rate, delay and the limit of the queue, if there is one, of each line can be [set](Stage::set) while it runs. They
+/// hold for frames that enter from then on, echoes among them: what waits keeps its time, as in a
+/// [`Pipe`](crate::Pipe).
 #[derive(Clone, Debug)]
 pub struct Ppp<M> {
     mtu: u16,

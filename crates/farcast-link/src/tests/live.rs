@@ -1,5 +1,5 @@
-//! One law for all stages whose settings change while they carry traffic: whatever is changed and when, nothing is lost,
-//! doubled or overtaken, and what is refused changes nothing.
+//! One law for all stages whose settings change while they carry traffic: whatever is changed and when, nothing is
+//! lost, doubled or overtaken, and what is refused changes nothing.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;

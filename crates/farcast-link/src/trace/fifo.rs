@@ -7,7 +7,7 @@ use farcast_core::stage::{Backlog, Frame, NotSettable, Output, Port, Setting, Se
 use farcast_core::{Span, Time};
 
 use crate::LinkError;
-use crate::pipe::{Inbox, QueueLimit, Stretch, Waiting};
+use crate::pipe::{Inbox, QueueLimit, Waiting};
 
 /// What decides when frames leave, in the order in which they were admitted.
 pub trait Server {
@@ -37,8 +37,8 @@ pub struct Sending {
     pub busy: Span,
 }
 
-/// One direction of a link: a drop-tail queue before a server, whose departures are known at entry. Each datagram of a run
-/// has a fate and a time of its own, so it takes runs apart.
+/// One direction of a link: a drop-tail queue before a server, whose departures are known at entry. Each datagram of a
+/// run has a fate and a time of its own, so it takes runs apart.
 #[derive(Clone, Debug)]
 pub struct Fifo<M, S> {
     server: S,
@@ -89,7 +89,7 @@ impl<M: Message, S: Server> Stage<M> for Fifo<M, S> {
                 continue;
             }
             let Sending { done, busy } = self.server.send(now, octets);
-            self.waiting.push(Stretch { first: done, every: Span::ZERO, count: 1, octets });
+            self.waiting.push_one(done, octets);
             self.totals.sent += 1;
             self.totals.airtime = self.totals.airtime + busy;
             self.floor = self.floor.max(done + self.server.delay(done));

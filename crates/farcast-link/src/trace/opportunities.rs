@@ -61,7 +61,8 @@ impl RateTrace {
         }
     }
 
-    /// The mean rate, rounded down to whole bit/s: what all opportunities of a period could deliver. `None` below 1 bit/s.
+    /// The mean rate, rounded down to whole bit/s: what all opportunities of a period could deliver. `None` below 1
+    /// bit/s.
     pub fn mean_rate(&self) -> Option<BitRate> {
         let bits = self.moments.len() as u64 * OPPORTUNITY_OCTETS * 8;
         BitRate::from_bps(bits * 1000 / u64::from(self.period()))

@@ -28,8 +28,8 @@ pub struct TracePipeConfig {
 ///
 /// The rules are those of `LinkQueue::rationalize` in mahimahi (`src/frontend/link_queue.cc`, 2015 and later):
 ///
-/// - an opportunity delivers up to [`OPPORTUNITY_OCTETS`] of what had entered before it; a frame that enters at its very
-///   instant waits for the next, because mahimahi uses up what is due before it takes in a packet;
+/// - an opportunity delivers up to [`OPPORTUNITY_OCTETS`] of what had entered before it; a frame that enters at its
+///   very instant waits for the next, because mahimahi uses up what is due before it takes in a packet;
 /// - octets that the frame at the head does not need go to the frames behind it that are waiting then;
 /// - what is left of an opportunity when nothing waits is lost, and so is an opportunity that finds nothing;
 /// - a frame leaves at the opportunity that delivers its last octet;

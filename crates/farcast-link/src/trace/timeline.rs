@@ -52,8 +52,8 @@ struct Columns {
 impl Timeline {
     /// Reads a table; with a `period` it repeats, else its last line holds for good.
     ///
-    /// Times are 0 to 1e9 s, rates 0 or 1 to 1e12 bit/s (rounded to whole bit/s), delays 0 to 1e9 s, loss 0 to 1; at most
-    /// a million lines.
+    /// Times are 0 to 1e9 s, rates 0 or 1 to 1e12 bit/s (rounded to whole bit/s), delays 0 to 1e9 s, loss 0 to 1; at
+    /// most a million lines.
     ///
     /// # Errors
     /// [`TimelineError`], with the line. A rate that is 0 throughout is one, for nothing would ever leave.

@@ -32,7 +32,8 @@ pub struct TimelinePipeConfig {
 /// ([`Time::NEVER`]).
 ///
 /// Its airtime is the time in which frames were sent, without outages. Rate and delay cannot be set: the timeline says
-/// them; the limit of the queue can be, if there is one. Its losses are a [`TimelineLoss`](crate::losses::TimelineLoss).
+/// them; the limit of the queue can be, if there is one. Its losses are a
+/// [`TimelineLoss`](crate::losses::TimelineLoss).
 pub type TimelinePipe<M> = Fifo<M, Schedule>;
 
 impl<M> TimelinePipe<M> {

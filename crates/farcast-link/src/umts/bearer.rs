@@ -26,8 +26,8 @@ pub struct BearerConfig {
     /// From the terminal to the network.
     pub uplink: ChannelConfig,
     /// The network's entity. The terminal's has the same settings, as seen from there: what the one calls `format` and
-    /// `tx_window` is the other's `peer_format` and `rx_window`. The limit of `transmission_buffer` is not taken from here
-    /// but from the channel into which the entity sends.
+    /// `tx_window` is the other's `peer_format` and `rx_window`. The limit of `transmission_buffer` is not taken from
+    /// here but from the channel into which the entity sends.
     pub rlc: farcast_rlc::Config,
 }
 
@@ -112,10 +112,10 @@ pub struct Counters {
 /// octets (TS 25.322 section 9.2), and a message leaves with those that the peer's entity has put together. Else they
 /// carry references, and messages leave as they came. What happens, and when, is the same.
 ///
-/// Rate, processing and the limit of the queue, if there is one, of each channel can be [set](Stage::set) while it runs. A
-/// rate is that of a whole number of PDUs in an interval. It and the processing hold for intervals that begin later than
-/// then: SDUs that wait, or of which a part has been sent, go on at the new rate; an interval that is under way arrives as
-/// it would have, and none arrives before it.
+/// Rate, processing and the limit of the queue, if there is one, of each channel can be [set](Stage::set) while it
+/// runs. A rate is that of a whole number of PDUs in an interval. It and the processing hold for intervals that begin
+/// later than then: SDUs that wait, or of which a part has been sent, go on at the new rate; an interval that is under
+/// way arrives as it would have, and none arrives before it.
 #[derive(Clone, Debug)]
 pub struct Bearer<M> {
     ends: Ends<M>,

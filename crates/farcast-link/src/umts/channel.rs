@@ -153,8 +153,8 @@ pub struct ChannelCounters {
     pub pdus: u64,
     /// Of these, those that were erased.
     pub erased_pdus: u64,
-    /// Of the others, those that had no encoding, or that were not what they had been when they were decoded: there should
-    /// be none. They are lost.
+    /// Of the others, those that had no encoding, or that were not what they had been when they were decoded: there
+    /// should be none. They are lost.
     pub codec_faults: u64,
 }
 

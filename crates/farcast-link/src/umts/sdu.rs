@@ -66,8 +66,8 @@ fn octets_of<M: Message>(frame: &Frame<M>) -> u32 {
     u32::try_from(frame.octets(0)).unwrap_or(u32::MAX)
 }
 
-/// A part of a frame with its octets. On the way to the channel it shares the frame's octets, behind it those of the PDUs
-/// of an interval; joined to another, it has its own.
+/// A part of a frame with its octets. On the way to the channel it shares the frame's octets, behind it those of the
+/// PDUs of an interval; joined to another, it has its own.
 #[derive(Clone, Debug)]
 pub(super) struct Octets {
     piece: Piece,

@@ -8,8 +8,8 @@ use super::session::Comparison;
 use crate::event::ReceiverEvent;
 use crate::message::{Body, StatusRequest, StatusType};
 
-/// How often a request finds that the owner has the first segment of the list and has not said how long it is, before that is
-/// waited for no more.
+/// How often a request finds that the owner has the first segment of the list and has not said how long it is, before
+/// that is waited for no more.
 const ASKED: u8 = 20;
 
 impl Receiver {
@@ -62,8 +62,8 @@ impl Receiver {
         true
     }
 
-    /// Asks for what is missing of the list, of which the first segment tells how long it is; whether that is what is to be
-    /// said.
+    /// Asks for what is missing of the list, of which the first segment tells how long it is; whether that is what is
+    /// to be said.
     fn ask_for_list(&mut self, now: Time, m: &StatusRequest, list: Option<u32>, asked: u8) -> bool {
         let Some(session) = &mut self.session else { return false };
         let geometry = *session.geometry();

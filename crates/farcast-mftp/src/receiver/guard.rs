@@ -14,8 +14,8 @@ use crate::proof::{Proof, Secret, Token, commitment, grant, terms};
 const GRANT_AFTER: Span = Span::from_secs(4);
 /// So does one that granted a token and has sent nothing since.
 const DATA_AFTER: Span = Span::from_secs(30);
-/// And one that has no tokens and has neither confirmed nor sent anything, or has fallen silent: a single forged datagram
-/// looks as if it sent.
+/// And one that has no tokens and has neither confirmed nor sent anything, or has fallen silent: a single forged
+/// datagram looks as if it sent.
 const CONFIRM_AFTER: Span = Span::from_secs(10);
 /// A sender that gave way is not taken up again before this long, if others ask.
 const SHUNNED_FOR: Span = Span::from_secs(30);
@@ -27,10 +27,11 @@ const SHUNNED: usize = 64;
 const CREDIT: u64 = 3;
 const DATA_CREDIT: u64 = 8;
 const SAVED: u64 = 64 << 10;
-/// Octets said beyond that to all senders together that have not shown that they are where they say: at once, and a second.
+/// Octets said beyond that to all senders together that have not shown that they are where they say: at once, and a
+/// second.
 const STRANGERS: (u64, u64) = (4096, 512);
-/// Octets said in a second, beyond that credit, to a sender that has shown it: it may have to ask for what an outage has
-/// kept from us, and somebody else may ask in its name.
+/// Octets said in a second, beyond that credit, to a sender that has shown it: it may have to ask for what an outage
+/// has kept from us, and somebody else may ask in its name.
 const MEMBER: u64 = 8 << 10;
 
 /// What is known of the sender of a session.
@@ -292,7 +293,8 @@ impl Receiver {
         let Some(session): Option<&mut Session> = session else {
             return self.granted_over(now, from, message, m);
         };
-        // Announced elsewhere in its name, it would grant what nothing then comes of: its data is not from where it is expected.
+        // Announced elsewhere in its name, it would grant what nothing then comes of: its data is not from where it is
+        // expected.
         if from.source != session.terms.source {
             return Err(Reject::OtherSession);
         }

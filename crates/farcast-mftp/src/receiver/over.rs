@@ -64,8 +64,8 @@ impl Receiver {
         });
     }
 
-    /// What is said to a sender that asks again although everything was reported. Where nobody forges, a confirmation is
-    /// one, and nothing is.
+    /// What is said to a sender that asks again although everything was reported. Where nobody forges, a confirmation
+    /// is one, and nothing is.
     fn last_report(&self, session: &Session) -> Vec<Transmit<Message>> {
         let Some(done) = session.done.clone().filter(|_| self.config.secret.is_some()) else {
             return Vec::new();

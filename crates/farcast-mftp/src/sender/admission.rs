@@ -2,8 +2,8 @@
 //!
 //! With a secret, a registration is a claim until it has come again with the proof of the token that was sent to its
 //! source. Until then the receiver is served, but not waited for in an open group, and gives way to one that has
-//! shown more. Who starts again is known by its nonce. A member that has proved itself is not replaced by a claim while it is
-//! not given up, and if it is replaced then, that is told.
+//! shown more. Who starts again is known by its nonce. A member that has proved itself is not replaced by a claim while
+//! it is not given up, and if it is replaced then, that is told.
 
 use core::net::SocketAddr;
 

@@ -47,8 +47,8 @@ impl Sender {
     }
 
     /// Whether it is the member `client` that speaks. One with proofs proves it. Of others, the host must be the one
-    /// that registered, and have shown that it is there, where we ask for that; its port may change on the way, so it is
-    /// not compared.
+    /// that registered, and have shown that it is there, where we ask for that; its port may change on the way, so it
+    /// is not compared.
     fn check_speaker(
         &mut self,
         now: Time,

@@ -1,9 +1,9 @@
 //! Data behind the announcement: where whoever is to receive is there most likely, what is sent first need not wait for
 //! registrations, which take a round trip.
 //!
-//! Receivers keep what comes before they are confirmed. What they lack of it, they are asked when data begins as ever, so who
-//! was not there yet, or missed some, loses nothing. It stops after a while, or when another transmission is heard on the
-//! group.
+//! Receivers keep what comes before they are confirmed. What they lack of it, they are asked when data begins as ever,
+//! so who was not there yet, or missed some, loses nothing. It stops after a while, or when another transmission is
+//! heard on the group.
 
 use farcast_core::{Run, Span, Time};
 
@@ -42,8 +42,8 @@ impl Sender {
         !config.early_data.is_zero() && closed && asks && paced && config.join_delay.is_zero()
     }
 
-    /// How often the first announcement, which consists of `pieces`, leaves at once: several times where data follows it
-    /// and they take little of the time in between.
+    /// How often the first announcement, which consists of `pieces`, leaves at once: several times where data follows
+    /// it and they take little of the time in between.
     pub(super) fn first_copies(&self, pieces: &[Body]) -> usize {
         if !self.is_early_set() {
             return 1;
@@ -64,8 +64,8 @@ impl Sender {
         self.progress.early_until = None;
     }
 
-    /// Data begins, and some of it has left already. Whether that counts: where everybody holds something, all of them are
-    /// asked first after all.
+    /// Data begins, and some of it has left already. Whether that counts: where everybody holds something, all of them
+    /// are asked first after all.
     pub(super) fn go_on_early(&mut self, now: Time) -> bool {
         if self.progress.pass == 0 {
             return false;

@@ -121,8 +121,8 @@ impl Sender {
         self.closing.rounds >= repeats && (!asked_again || self.closing.rounds >= repeats.saturating_mul(3))
     }
 
-    /// The repeats follow one another closely. Who has missed all of them repeats its Done only after a second, and has the
-    /// product in any case: that is not waited for.
+    /// The repeats follow one another closely. Who has missed all of them repeats its Done only after a second, and has
+    /// the product in any case: that is not waited for.
     fn closing_interval(&self) -> Span {
         Span::from_millis(50).min(self.config.completion_interval)
     }

@@ -101,7 +101,7 @@ impl Flight {
     }
 
     /// The newest block that is still unacknowledged, to ask about again.
-    pub(super) fn last(&self) -> Option<(u32, u32)> {
-        self.entries.back().map(|entry| (entry.pass, entry.block))
+    pub(super) fn last_block(&self) -> Option<u32> {
+        self.entries.back().map(|entry| entry.block)
     }
 }

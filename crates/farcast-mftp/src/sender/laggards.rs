@@ -173,7 +173,7 @@ impl Sender {
         self.count_silent(now);
         self.progress.silent_rounds += 1;
         self.unstall(now);
-        if let Some((_, block)) = self.flight.last() {
+        if let Some(block) = self.flight.last_block() {
             let blocks = self.ask_again(block);
             let request = self.status_request(now, blocks);
             self.outbox.push_back(Transmit::new(request, self.config.private));

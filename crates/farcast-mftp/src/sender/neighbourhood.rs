@@ -10,8 +10,8 @@ use crate::message::{Body, Message};
 const FLOW: (u32, Span) = (8, Span::from_secs(1));
 const FLOW_PAUSE: Span = Span::from_secs(2);
 
-/// What is heard of other transmissions on a group. It is theirs while data of one flows, and for no datagram alone that
-/// anyone may send; who only announces takes nothing.
+/// What is heard of other transmissions on a group. It is theirs while data of one flows, and for no datagram alone
+/// that anyone may send; who only announces takes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Neighbourhood(Option<Neighbour>);
 

@@ -158,8 +158,8 @@ impl Schedule {
         Some(Work::Source(repair.wanted.iter_runs().collect()))
     }
 
-    /// The parity symbols that [`take`](Self::take) would give of `block` as things are, if any: of one that the pass at hand
-    /// sends, or else the next.
+    /// The parity symbols that [`take`](Self::take) would give of `block` as things are, if any: of one that the pass
+    /// at hand sends, or else the next.
     pub(super) fn likely_parity(
         &self,
         block: u32,

@@ -1,12 +1,12 @@
-//! What becomes of the first pass on its way: whether receivers lose because the way is too narrow for the rate, by chance,
-//! or because of themselves.
+//! What becomes of the first pass on its way: whether receivers lose because the way is too narrow for the rate, by
+//! chance, or because of themselves.
 //!
-//! A narrow way drops what its queue does not hold. At a fixed rate that is about the same of each block, and the same for
-//! all behind it; losses by chance vary from block to block, and from receiver to receiver where they happen behind the
-//! last common hop. So it is enough to keep, for each receiver, the sum of its losses and the sum of their squares.
+//! A narrow way drops what its queue does not hold. At a fixed rate that is about the same of each block, and the same
+//! for all behind it; losses by chance vary from block to block, and from receiver to receiver where they happen behind
+//! the last common hop. So it is enough to keep, for each receiver, the sum of its losses and the sum of their squares.
 //!
-//! A receiver answers when it has lost something and the request has reached it. A narrow way drops requests as it drops
-//! DTUs, so silence about a block says that nothing was lost only where there is more of it than that explains.
+//! A receiver answers when it has lost something and the request has reached it. A narrow way drops requests as it
+//! drops DTUs, so silence about a block says that nothing was lost only where there is more of it than that explains.
 
 use alloc::vec::Vec;
 
@@ -15,8 +15,8 @@ use farcast_core::Time;
 use super::{MemberState, Phase, Sender};
 use crate::message::{ClientId, Nak};
 
-/// The survey begins behind the first block of which somebody lost one DTU in so many: until then a queue on the way may
-/// have been filling. It is also the least loss of which something is said.
+/// The survey begins behind the first block of which somebody lost one DTU in so many: until then a queue on the way
+/// may have been filling. It is also the least loss of which something is said.
 const WORTH: u64 = 20;
 /// Below these nothing is said.
 const LEAST_DTUS: u64 = 200;
@@ -47,8 +47,9 @@ impl Tally {
     }
 }
 
-/// Losses by how far their blocks have come: of the first all answers have arrived; those of the second, and then those of
-/// the third, may still be on their way. Without this, receivers that answer late would look as if they had lost nothing.
+/// Losses by how far their blocks have come: of the first all answers have arrived; those of the second, and then those
+/// of the third, may still be on their way. Without this, receivers that answer late would look as if they had lost
+/// nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tallies([Tally; 3]);
 
@@ -79,8 +80,8 @@ impl Tallies {
 pub(super) struct Surveying {
     /// The first block that counts.
     start: Option<u32>,
-    /// Behind the last block whose answers have arrived, behind the last of those that are waited for, and behind the last
-    /// that was reported on.
+    /// Behind the last block whose answers have arrived, behind the last of those that are waited for, and behind the
+    /// last that was reported on.
     settled: u32,
     due: u32,
     end: u32,
@@ -117,13 +118,13 @@ pub struct Surveyed {
     pub client: ClientId,
     /// DTUs that it reported as lost.
     pub lost: u64,
-    /// Blocks that its loss is reckoned from: those that it reported on, or all, if it was silent about more of them than
-    /// requests can have been lost.
+    /// Blocks that its loss is reckoned from: those that it reported on, or all, if it was silent about more of them
+    /// than requests can have been lost.
     pub blocks: u32,
     /// The part of their DTUs that it lost, from 0 to 1.
     pub part: f64,
-    /// The index of dispersion of its losses in these blocks, their variance by their mean: about `1 - part` where each DTU
-    /// is lost by chance, less where losses are regular, more where they come in bursts.
+    /// The index of dispersion of its losses in these blocks, their variance by their mean: about `1 - part` where each
+    /// DTU is lost by chance, less where losses are regular, more where they come in bursts.
     pub dispersion: f64,
 }
 
@@ -218,7 +219,8 @@ impl Sender {
         nak.pass == 1 && !self.progress.restart
     }
 
-    /// A member has reported on a block of the first pass, for the first time; `newly` of its DTUs nobody had asked for.
+    /// A member has reported on a block of the first pass, for the first time; `newly` of its DTUs nobody had asked
+    /// for.
     pub(super) fn survey_report(&mut self, now: Time, nak: &Nak, newly: u32) {
         let (block, lost, size) = (nak.block, nak.missing.count(), self.geometry.block_size());
         let wait = self.round_trip() + self.config.backoff_window;

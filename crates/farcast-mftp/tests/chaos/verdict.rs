@@ -150,8 +150,8 @@ pub(crate) fn unreachable(plan: &Plan, site: usize) -> Vec<Range<Time>> {
 /// Octets that a host may send to an address that has not asked for them.
 const COURTESY: u64 = 600;
 
-/// Octets that a receiver may send to all who are not its sender, beyond three times what they sent: at once, and in each
-/// second.
+/// Octets that a receiver may send to all who are not its sender, beyond three times what they sent: at once, and in
+/// each second.
 const STRANGERS: (u64, u64) = (4096 + COURTESY, 512);
 
 fn octets(plan: &Plan, world: &World) {

@@ -7,7 +7,8 @@ use farcast_mftp::{Body, ClientId, Group, Message, PassWait, Sender, SenderConfi
 
 use crate::common::{ms, receiver_address, sender, server};
 
-/// A sender of `dtus` DTUs in blocks of `block` to whoever listens, with the fixed timer of 800 ms; data begins with it.
+/// A sender of `dtus` DTUs in blocks of `block` to whoever listens, with the fixed timer of 800 ms; data begins with
+/// it.
 pub(crate) fn to_all(dtus: u32, block: u32) -> SenderConfig {
     let mut config = SenderConfig { pass_wait: PassWait::FixedTimer, ..sender(dtus, block, 1) };
     (config.group, config.start.receivers, config.start.after) = (Group::OpenUnlimited, None, Some(ms(0)));

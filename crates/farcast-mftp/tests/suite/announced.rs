@@ -152,8 +152,8 @@ fn a_nonce_is_for_the_sender_alone() {
 
 #[test]
 fn an_announcement_from_another_port_of_the_senders_host_gets_no_token() {
-    // Everything in it is true, but data does not come from there. A token for it would make the receiver known under a nonce that
-    // it has for nobody but that port: started again, it would be a newcomer under its own name.
+    // Everything in it is true, but data does not come from there. A token for it would make the receiver known under a
+    // nonce that it has for nobody but that port: started again, it would be a newcomer under its own name.
     let mut config = closed(1);
     config.late_announce_interval = secs(1);
     let mut engine = Sender::new(config.clone()).expect("valid");

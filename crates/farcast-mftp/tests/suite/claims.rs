@@ -223,8 +223,8 @@ fn one_datagram_does_not_fill_a_group() {
 
 #[test]
 fn what_one_host_says_makes_no_other_be_asked() {
-    // A claim to the receiver's name from where nobody is, on another host or at another port of its own, and then whatever
-    // the receiver may say without proofs.
+    // A claim to the receiver's name from where nobody is, on another host or at another port of its own, and then
+    // whatever the receiver may say without proofs.
     let mut port = receiver_address(0);
     port.set_port(41_000);
     for elsewhere in [receiver_address(9), port] {

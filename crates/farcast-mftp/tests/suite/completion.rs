@@ -82,8 +82,8 @@ fn a_small_file_takes_two_round_trips() {
     let log = session.net.take_log();
     let mut announces = log.departures.iter().filter(|d| matches!(d.message.body, Body::Announce(_)));
     let announce = duration(announces.nth(2).expect("confirmed").message.wire_len(0), 1000);
-    // The first announcement is soon repeated, so the third goes with data. Announcement there and registration back; the
-    // announcement and three DTUs leave; the last DTU there and Done back.
+    // The first announcement is soon repeated, so the third goes with data. Announcement there and registration back;
+    // the announcement and three DTUs leave; the last DTU there and Done back.
     // The token leaves before data, and is counted like everything that leaves.
     let grant = duration(52, 1000);
     let expected = round_trip + announce + grant + duration(1040, 1000) * 3 + round_trip;

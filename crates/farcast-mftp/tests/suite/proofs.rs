@@ -282,8 +282,8 @@ fn those_who_had_everything_get_the_time_to_confirm_it() {
 
 #[test]
 fn nobody_has_a_receiver_vouch_for_him() {
-    // Claims without proofs from the very address where the receiver answers: what the sender sends there to be returned
-    // reaches the receiver.
+    // Claims without proofs from the very address where the receiver answers: what the sender sends there to be
+    // returned reaches the receiver.
     let mut refusal = accepts(0, None);
     if let Body::Registration(m) = &mut refusal {
         m.entries[0].response = Err(DeclineReason::Disk);

@@ -133,8 +133,8 @@ fn who_may_know_nothing_of_parity_is_sent_none() {
 
 #[test]
 fn over_a_long_link_parity_goes_ahead_of_being_asked_for() {
-    // Sixteen receivers a quarter of a second away, and 2.4 s of data; how long it took until all had it, what was sent,
-    // and how many symbols were parity.
+    // Sixteen receivers a quarter of a second away, and 2.4 s of data; how long it took until all had it, what was
+    // sent, and how many symbols were parity.
     let run = |parity_ahead: bool, loss: f64, seed: u64| {
         let config = SenderConfig { parity_symbols: 200, parity_ahead, ..sender(300, 30, 16) };
         let mut session = Session::new("ahead", Setup::plain(seed), config, 16, Link::clean(ms(250)));
@@ -171,8 +171,8 @@ fn parity_where_nobody_chose_suits_the_block() {
     );
     // A product that is shorter than a block is the block.
     assert_eq!(symbols(4000, 1000, 9001), 245);
-    // Nothing that a receiver would have to refuse, odd symbols of the larger code or a quarter of a gigabyte to code it, and
-    // nothing that holds up sending.
+    // Nothing that a receiver would have to refuse, odd symbols of the larger code or a quarter of a gigabyte to code
+    // it, and nothing that holds up sending.
     let none = [(2000, 1431), (2000, 65_000), (4000, 1432), (u32::MAX, 4)];
     assert_eq!(none.map(|(block, len)| symbols(block, len, u64::MAX)), [0; 4]);
 }

@@ -18,8 +18,8 @@ const FULL: f64 = 1100.0;
 /// Seeds that each kind of loss is judged with.
 const SEEDS: std::ops::Range<u64> = 0..8;
 
-/// A queue of `bytes` before a link of `kbps` to `to`, or to everybody: it drops requests as it drops DTUs, as one that counts
-/// datagrams does.
+/// A queue of `bytes` before a link of `kbps` to `to`, or to everybody: it drops requests as it drops DTUs, as one that
+/// counts datagrams does.
 fn narrow(kbps: u64, bytes: f64, to: Option<usize>) -> Drop {
     let mut queues: BTreeMap<usize, (Time, f64)> = BTreeMap::new();
     Box::new(move |leg| {
@@ -36,8 +36,8 @@ fn narrow(kbps: u64, bytes: f64, to: Option<usize>) -> Drop {
     })
 }
 
-/// Loses each datagram of the sender with probability `p` on its own: alike at all receivers where it is lost before they
-/// part.
+/// Loses each datagram of the sender with probability `p` on its own: alike at all receivers where it is lost before
+/// they part.
 fn random(seed: u64, p: f64, alike: bool) -> Drop {
     let mut drawn: BTreeMap<(Time, usize), bool> = BTreeMap::new();
     let mut random = farcast_core::random::RandomStream::derive(seed, &[77]);

@@ -65,10 +65,10 @@ fn a_value_worked_by_hand() {
     assert_eq!(ours.sent.bound, Bound::Loss);
 }
 
-/// The PFTK column beside runs of ns-2: 2 Mbit/s, packets of 1000 octets of data and 40 of headers, 560 ms of propagation.
-/// It is the approximate model with an ACK for each packet and a timeout of two round trips. Where losses limit, the
-/// round trip is the propagation; where the window does, it includes sending a packet and an ACK. Four of its rows are
-/// bounded by the link, which is not in the model.
+/// The PFTK column beside runs of ns-2: 2 Mbit/s, packets of 1000 octets of data and 40 of headers, 560 ms of
+/// propagation. It is the approximate model with an ACK for each packet and a timeout of two round trips. Where losses
+/// limit, the round trip is the propagation; where the window does, it includes sending a packet and an ACK. Four of
+/// its rows are bounded by the link, which is not in the model.
 #[test]
 fn the_reference_column_of_a_simulator() {
     let transmission = (1040.0 + 40.0) * 8.0 / 2e6;

@@ -4,8 +4,8 @@ use std::thread::Thread;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
-/// Does the work of jobs in the order in which they are handed over, and gives them back in the same. How many there may
-/// be is its owner's business.
+/// Does the work of jobs in the order in which they are handed over, and gives them back in the same. How many there
+/// may be is its owner's business.
 pub(crate) struct CodingThread<J> {
     /// With whom to unpark when the job is done.
     jobs: Sender<(J, Thread)>,
@@ -30,7 +30,8 @@ impl<J: Send + 'static> CodingThread<J> {
         Self { jobs, done }
     }
 
-    /// Hands over `job`; it comes back at once if the thread has ended. When it is done, the calling thread is unparked.
+    /// Hands over `job`; it comes back at once if the thread has ended. When it is done, the calling thread is
+    /// unparked.
     pub(crate) fn begin(&self, job: J) -> Result<(), J> {
         self.jobs.send((job, std::thread::current())).map_err(|refused| refused.0.0)
     }

@@ -23,8 +23,8 @@ const HOLD: Span = Span::from_millis(250);
 /// each would cost more than all else. Less where the sender waits for answers.
 const HAND_OVER: Span = Span::from_millis(20);
 const HAND_OVER_SOON: Span = Span::from_millis(5);
-/// What fills no more of its slot moves up, so that many datagrams that come one by one find room in a buffer. Moving more
-/// would cost more than it saves.
+/// What fills no more of its slot moves up, so that many datagrams that come one by one find room in a buffer. Moving
+/// more would cost more than it saves.
 const LITTLE: usize = SLOT_LEN / 4;
 /// Where it moves to is a multiple of this, octets: a cache line.
 const LINE: usize = 64;

@@ -9,8 +9,8 @@ use farcast_core::Span;
 /// The shortest moment, and the longest: a block's answer is late by that at the most.
 const LEAST: Span = Span::from_micros(50);
 const MOST: Span = Span::from_millis(5);
-/// The same where more than so many octets come in it, so that little is gained by waking less often, or where the sender
-/// waits for answers.
+/// The same where more than so many octets come in it, so that little is gained by waking less often, or where the
+/// sender waits for answers.
 const ENOUGH: u64 = 32 << 10;
 const MOST_OF_MUCH: Span = Span::from_millis(1);
 /// The part of the buffer that may fill meanwhile.
@@ -40,8 +40,8 @@ impl Nap {
         self.hurried
     }
 
-    /// How long to look away, after `drained` octets of data were fetched from a buffer of `buffer` octets; zero for not
-    /// at all.
+    /// How long to look away, after `drained` octets of data were fetched from a buffer of `buffer` octets; zero for
+    /// not at all.
     pub(super) fn after(&mut self, drained: u64, buffer: u64) -> Span {
         let napped = !self.span.is_zero();
         if drained == 0 {

@@ -1,8 +1,8 @@
 //! Rebuilding blocks from their parity, on a thread of its own, so that what comes meanwhile is stored.
 //!
-//! Everything that a job needs is copied into it, and what it rebuilds is stored here, as whatever else comes: what has come
-//! by itself meanwhile is passed over. Where anything of its block turned out to be wrong while it was under way, nothing of
-//! it is stored.
+//! Everything that a job needs is copied into it, and what it rebuilds is stored here, as whatever else comes: what has
+//! come by itself meanwhile is passed over. Where anything of its block turned out to be wrong while it was under way,
+//! nothing of it is stored.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,8 @@ use super::worker::{Product, Worker};
 use crate::error::NetError;
 use crate::parity::{CodingThread, DecodeJob};
 
-/// The most blocks that may be under way, and the most bytes of them; a block beyond that is rebuilt by the store thread.
+/// The most blocks that may be under way, and the most bytes of them; a block beyond that is rebuilt by the store
+/// thread.
 const MOST_JOBS: usize = 4;
 const MOST_BYTES: usize = 64 << 20;
 

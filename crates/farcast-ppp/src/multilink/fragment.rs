@@ -14,11 +14,11 @@ use farcast_core::BitRate;
 /// | [`Whole`](Self::Whole) | not at all | a link has room |
 ///
 /// The default is `Free`, as in Linux (`ppp_generic` 2.6: a fragment for each channel without a backlog, however small,
-/// once at least half of the channels are so; sizes by the rates of the channels). The Iridium systems that are modelled
-/// ran Linux; their papers do not name a policy.
+/// once at least half of the channels are so; sizes by the rates of the channels). The Iridium systems that are
+/// modelled ran Linux; their papers do not name a policy.
 ///
-/// Parts that are to be alike differ by at most 1 octet. Links take turns: a packet begins on the link behind the one that
-/// was used last.
+/// Parts that are to be alike differ by at most 1 octet. Links take turns: a packet begins on the link behind the one
+/// that was used last.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Policy {
     /// Over the links that have room.
@@ -72,8 +72,8 @@ pub struct Part {
 }
 
 impl Policy {
-    /// Cuts a packet of `octets`, at least 1, over `links`, the turn being at `turn`: `parts` is cleared and filled with
-    /// the parts in order. It stays empty where the packet must wait.
+    /// Cuts a packet of `octets`, at least 1, over `links`, the turn being at `turn`: `parts` is cleared and filled
+    /// with the parts in order. It stays empty where the packet must wait.
     pub fn cut(self, octets: u32, links: &[Candidate], turn: usize, parts: &mut Vec<Part>) {
         parts.clear();
         let most = (octets / u32::from(self.smallest().max(1))).max(1) as usize;

@@ -37,8 +37,8 @@ impl Format {
         (count & self.largest() as u64) as u32
     }
 
-    /// The count nearest to `near` whose number in the header is `sequence`: at most half the numbers ahead of it, or just
-    /// under half behind. Counts begin at 0; what would lie before it is `None`.
+    /// The count nearest to `near` whose number in the header is `sequence`: at most half the numbers ahead of it, or
+    /// just under half behind. Counts begin at 0; what would lie before it is `None`.
     pub const fn unwrap(self, sequence: u32, near: u64) -> Option<u64> {
         let numbers = self.largest() as u64 + 1;
         let ahead = (sequence as u64).wrapping_sub(near) & (numbers - 1);

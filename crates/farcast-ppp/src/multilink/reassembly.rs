@@ -3,18 +3,19 @@
 //! M is the lowest of the last sequence numbers received, one for each member link. Since a link carries rising numbers
 //! only, nothing below M is still to come. Three rules follow from §4.1:
 //!
-//! 1. A packet is complete when all numbers from its beginning to its end are there. Packets leave in the order of their
-//!    numbers.
-//! 2. Once M has passed the end of a packet that is not complete, the packet is lost, and all fragments up to that end are
-//!    discarded. Ends that are not there count as far as they are known: a fragment that begins a packet says that the one
-//!    before it ended one. So when M reaches such a fragment, what is not complete before it goes, and it stays.
+//! 1. A packet is complete when all numbers from its beginning to its end are there. Packets leave in the order of
+//!    their numbers.
+//! 2. Once M has passed the end of a packet that is not complete, the packet is lost, and all fragments up to that end
+//!    are discarded. Ends that are not there count as far as they are known: a fragment that begins a packet says that
+//!    the one before it ended one. So when M reaches such a fragment, what is not complete before it goes, and it
+//!    stays.
 //! 3. M may come to lie within packets that can still be completed; these wait.
 //!
-//! *Passed* is beyond: an end that M has just reached waits for one number more on that link. (Linux gives a packet up as
-//! soon as M has reached a missing number. That loses the same packets, a little sooner.)
+//! *Passed* is beyond: an end that M has just reached waits for one number more on that link. (Linux gives a packet up
+//! as soon as M has reached a missing number. That loses the same packets, a little sooner.)
 //!
-//! Two cases the text leaves open. A link that has joined and carried nothing holds M where it was. When no link is left,
-//! nothing is still to come: M has passed all that was received.
+//! Two cases the text leaves open. A link that has joined and carried nothing holds M where it was. When no link is
+//! left, nothing is still to come: M has passed all that was received.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -42,12 +43,12 @@ pub struct ReassemblyConfig {
     pub mrru: u16,
     /// How many fragments may be held, at least 1. Default 1024; Linux holds 128.
     pub most_fragments: u32,
-    /// How many octets they may have together, at least 1. RFC 1990 §4.2 asks for twice the sum, over the links, of rate
-    /// times worst delay. Default 1 MiB.
+    /// How many octets they may have together, at least 1. RFC 1990 §4.2 asks for twice the sum, over the links, of
+    /// rate times worst delay. Default 1 MiB.
     pub most_octets: u64,
     /// How long a link may be silent, while fragments are held and none is released, until it no longer holds up the
-    /// others (RFC 1990 §4.1: "some type of link idle timer"). For what comes later it counts again. Above zero. Default none:
-    /// what is complete behind a loss waits until every link has been heard or has left.
+    /// others (RFC 1990 §4.1: "some type of link idle timer"). For what comes later it counts again. Above zero.
+    /// Default none: what is complete behind a loss waits until every link has been heard or has left.
     pub idle: Option<Span>,
 }
 
@@ -124,8 +125,8 @@ pub struct ReassemblyCounters {
     pub duplicates: u64,
 }
 
-/// A link as the receiver knows it. Positions count sequence numbers from the start of the bundle; a position is one past
-/// the last number.
+/// A link as the receiver knows it. Positions count sequence numbers from the start of the bundle; a position is one
+/// past the last number.
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
     member: bool,
@@ -145,8 +146,8 @@ impl Link {
 
 /// The receiving end of a bundle in one direction. The [module](self) states the rules.
 ///
-/// After each call that takes the time, its owner takes [`poll_packet`](Self::poll_packet) until there is none. Memory is
-/// bounded by [`ReassemblyConfig`] and [`MOST_LINKS`]; once warm, nothing is allocated for a fragment.
+/// After each call that takes the time, its owner takes [`poll_packet`](Self::poll_packet) until there is none. Memory
+/// is bounded by [`ReassemblyConfig`] and [`MOST_LINKS`]; once warm, nothing is allocated for a fragment.
 #[derive(Clone, Debug)]
 pub struct Reassembler<P> {
     config: ReassemblyConfig,

@@ -3,7 +3,7 @@
 use std::vec::Vec;
 
 use super::*;
-use crate::framing::{PROTOCOL_IPV4, PROTOCOL_LCP};
+use crate::framing::{FrameLength, PROTOCOL_IPV4, PROTOCOL_LCP};
 use crate::lcp::{self, Code, ConfigurationOption, Packet};
 
 pub(super) struct Vector {
@@ -73,7 +73,7 @@ fn frames_are_read_and_written_as_the_vectors_have_them() {
 #[test]
 fn a_frame_is_measured_as_it_is_written() {
     for Vector { name, framing, protocol, line } in all() {
-        let (octets, escapes) = framing.measure(protocol, &information(name));
+        let FrameLength { octets, escapes } = framing.measure(protocol, &information(name));
         assert_eq!(octets + escapes + 2, line.len() as u64, "{name}");
         // The first octet of a pair is the only 7D on a line.
         assert_eq!(escapes, line.split(|&octet| octet == 0x7D).count() as u64 - 1, "{name}");

@@ -1,5 +1,7 @@
 //! Marks: each kind of thing has a shape of its own besides its colour.
 
+use farcast_delivery::Words;
+
 use super::Fate;
 use crate::svg::Svg;
 
@@ -45,10 +47,10 @@ pub(super) const FATES: [(Fate, &str); 3] =
     [(Fate::Used, "used"), (Fate::Known, "known"), (Fate::Late, "late")];
 
 /// What is said of a fate.
-pub(super) fn meaning(fate: Fate) -> &'static str {
+pub(super) fn meaning(fate: Fate, words: &Words) -> String {
     match fate {
-        Fate::Used => "the sender scheduled DTUs for it",
-        Fate::Known => "all that it asked for was scheduled already",
-        Fate::Late => "a later pass had begun",
+        Fate::Used => format!("the sender scheduled {} for it", words.segment.many),
+        Fate::Known => "all that it asked for was scheduled already".to_owned(),
+        Fate::Late => format!("a later {} had begun", words.round.one),
     }
 }

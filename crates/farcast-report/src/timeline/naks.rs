@@ -5,7 +5,7 @@ use super::chart::{Chart, LEFT, RIGHT, SMALL};
 use super::marks::{FATES, Mark, meaning};
 use crate::scale::Column;
 use crate::svg::{Anchor, longest_that_fits};
-use crate::words::{count, counted, time};
+use crate::words::{count, counted_as, time};
 
 /// The height of each row.
 const ROW: f64 = 34.0;
@@ -28,7 +28,7 @@ pub(super) fn naks(chart: &mut Chart<'_>) {
     let most = rows.iter().flat_map(|row| &row.columns).map(|column| column.count).max().unwrap_or(0);
     let height = ROW * rows.len() as f64;
     chart.ground(height);
-    chart.heading(chart.y + 14.0, "NAKs", "what receivers ask for again");
+    chart.heading(chart.y + 14.0, chart.timeline.words.nak.many, "what receivers ask for again");
     if most > 1 {
         let texts = [format!("taller: more, up to {}", count(most)), format!("up to {}", count(most))];
         if let Some(text) = longest_that_fits(&texts, SMALL, LEFT - 20.0) {
@@ -64,7 +64,12 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
             .filter(|naks| naks.0 == fate)
             .flat_map(|naks| naks.1.clone())
             .collect();
-        rows.push(row(Mark::Reached(fate), name, format!("{name}: {}", meaning(fate)), &points));
+        rows.push(row(
+            Mark::Reached(fate),
+            name,
+            format!("{name}: {}", meaning(fate, &timeline.words)),
+            &points,
+        ));
     }
     rows
 }
@@ -86,7 +91,7 @@ fn draw_row(chart: &mut Chart<'_>, row: &Row, base: f64, most: u64) {
         if column.count > 1 {
             chart.svg.line(&format!("stem {class}"), (x, base), (x, y), "");
         }
-        let tip = format!("{} {when}, {}", counted(column.count, "NAK"), row.said);
+        let tip = format!("{} {when}, {}", counted_as(column.count, chart.timeline.words.nak), row.said);
         row.mark.draw(&mut chart.svg, (x, y), &tip);
     }
 }

@@ -73,7 +73,8 @@ fn balance(timeline: &Timeline) -> Option<String> {
         return None;
     }
     let part = |time: f64| format!("{} ({})", span(time), share(time, whole));
-    let mut text = format!("Of {} the sender sends passes for {}", span(whole), part(sending));
+    let rounds = timeline.words.round.many;
+    let mut text = format!("Of {} the sender sends {rounds} for {}", span(whole), part(sending));
     for (what, time) in waits {
         let _ = write!(text, ", waits {} for {what}", part(time));
     }
@@ -82,9 +83,11 @@ fn balance(timeline: &Timeline) -> Option<String> {
 
 /// What the colours and shapes mean.
 fn legend(page: &mut String, timeline: &Timeline) {
+    let words = &timeline.words;
+    let (round, nak, query) = (words.round.one, words.nak.one, words.query.one);
     *page += "<ul class=\"legend\">\n";
     let area = Area { x: 1.0, y: 1.0, width: 24.0, height: 12.0 };
-    entry(page, "a pass; the dark foot is data that leaves", |svg| {
+    entry(page, &format!("a {round}; the dark foot is data that leaves"), |svg| {
         svg.rect("pass", area, "");
         svg.rect("data", Area { y: 9.0, height: 4.0, ..area }, "");
     });
@@ -92,25 +95,24 @@ fn legend(page: &mut String, timeline: &Timeline) {
         svg.rect("wait-ground", area, "");
         svg.rect("wait", area, "");
     });
-    mark(page, Mark::Request, "status request");
-    mark(page, Mark::Sent, "NAK leaves a receiver");
+    mark(page, Mark::Request, query);
+    mark(page, Mark::Sent, &format!("{nak} leaves a receiver"));
     for (fate, name) in FATES {
-        mark(page, Mark::Reached(fate), &format!("NAK reaches the sender, {name}: {}", meaning(fate)));
+        let what = format!("{nak} reaches the sender, {name}: {}", meaning(fate, words));
+        mark(page, Mark::Reached(fate), &what);
     }
     if !timeline.lanes.is_empty() {
-        entry(page, "NAK under way", |svg| svg.line("flight used", (2.0, 7.0), (24.0, 7.0), ""));
+        let line = |class| move |svg: &mut Svg| svg.line(class, (2.0, 7.0), (24.0, 7.0), "");
+        entry(page, &format!("{nak} under way"), line("flight used"));
         if timeline.lanes.iter().flat_map(|lane| &lane.naks).any(|nak| nak.reached.is_none()) {
-            entry(page, "NAK lost on the way", |svg| {
+            entry(page, &format!("{nak} lost on the way"), |svg| {
                 svg.line("flight lost", (4.0, 7.0), (18.0, 7.0), "");
                 Mark::Lost.draw(svg, (18.0, 7.0), "");
             });
         }
-        entry(page, "from the request to the answer: its way and the back-off", |svg| {
-            svg.line("asked", (2.0, 7.0), (24.0, 7.0), "");
-        });
-        entry(page, "receiver waits for DTUs that it asked for", |svg| {
-            svg.line("lacking", (2.0, 7.0), (24.0, 7.0), "");
-        });
+        entry(page, "from the request to the answer: its way and the back-off", line("asked"));
+        let waits = format!("receiver waits for {} that it asked for", words.segment.many);
+        entry(page, &waits, line("lacking"));
         mark(page, Mark::Complete, "receiver complete");
     }
     *page += "</ul>\n";

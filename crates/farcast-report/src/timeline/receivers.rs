@@ -6,7 +6,7 @@ use super::chart::{Chart, LEFT, RIGHT, SMALL};
 use super::marks::{FATES, Mark, meaning};
 use super::{Lane, LaneNak};
 use crate::svg::{Anchor, text_width};
-use crate::words::{count, counted, share, time};
+use crate::words::{count, counted, counted_as, share, time};
 
 /// The height of the curve of complete receivers.
 const CURVE: f64 = 96.0;
@@ -86,7 +86,8 @@ fn draw_lane(chart: &mut Chart<'_>, lane: &Lane, requests: &[f64], y: f64) {
     match (left_out, lane.completed_s) {
         (0, Some(_)) => {}
         (0, None) => chart.at_the_right(y + 4.0, &[String::from("incomplete")]),
-        _ => chart.at_the_right(y + 4.0, &[format!("+{}", counted(left_out as u64, "NAK"))]),
+        _ => chart
+            .at_the_right(y + 4.0, &[format!("+{}", counted_as(left_out as u64, chart.timeline.words.nak))]),
     }
 }
 
@@ -119,8 +120,9 @@ fn lacking(chart: &mut Chart<'_>, lane: &Lane, y: f64) {
     let (begin, end) = (chart.scale.x(first), chart.scale.x(until));
     if begin < end {
         let tip = format!(
-            "{} waits for DTUs that it asked for, from {} to {}",
+            "{} waits for {} that it asked for, from {} to {}",
             lane.name,
+            chart.timeline.words.segment.many,
             time(first),
             time(until)
         );
@@ -131,12 +133,13 @@ fn lacking(chart: &mut Chart<'_>, lane: &Lane, y: f64) {
 fn draw_naks(chart: &mut Chart<'_>, lane: &Lane, alike: &[LaneNak], y: f64) {
     let nak = &alike[0];
     let dtus = alike.iter().map(|nak| u64::from(nak.dtus)).sum();
-    let (naks, asked) = (counted(alike.len() as u64, "NAK"), counted(dtus, "DTU"));
+    let words = &chart.timeline.words;
+    let (naks, asked) = (counted_as(alike.len() as u64, words.nak), counted_as(dtus, words.segment));
     let said = format!("{}: {naks} for {asked}, sent at {}", lane.name, time(nak.sent_s));
     let x = chart.scale.x(nak.sent_s);
     if let Some((at, fate)) = nak.reached {
         let name = FATES.iter().find(|(other, _)| *other == fate).map_or("", |(_, name)| name);
-        let tip = format!("{said}, reached the sender at {}, {name}: {}", time(at), meaning(fate));
+        let tip = format!("{said}, reached the sender at {}, {name}: {}", time(at), meaning(fate, words));
         let mark = Mark::Reached(fate);
         chart.svg.line(&format!("flight {}", mark.class()), (x, y), (chart.scale.x(at), y), &tip);
         mark.draw(&mut chart.svg, (chart.scale.x(at), y), &tip);

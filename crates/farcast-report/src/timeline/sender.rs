@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
+use farcast_delivery::{Noun, Words};
+
 use super::chart::{Chart, LETTERS, RIGHT, SMALL};
 use super::marks::{FATES, Mark};
 use super::{Pass, Wait};
 use crate::svg::{Anchor, Area, longest_that_fits, wrapped};
-use crate::words::{count, counted, span, time};
+use crate::words::{count, counted, counted_as, span, time};
 
 /// The height of the line with the names of passes.
 const NAMES: f64 = 18.0;
@@ -19,7 +21,8 @@ const REQUESTS: f64 = 22.0;
 
 /// Passes as bars, the data in them darker, and between them hatched what the sender waits for.
 pub(super) fn passes_and_waits(chart: &mut Chart<'_>) {
-    chart.heading(chart.y + NAMES + 34.0, "sender", "sends passes, then waits");
+    let what = format!("sends {}, then waits", chart.timeline.words.round.many);
+    chart.heading(chart.y + NAMES + 34.0, "sender", &what);
     chart.y += NAMES;
     chart.ground(BAR);
     waits(chart);
@@ -38,15 +41,16 @@ fn passes(chart: &mut Chart<'_>) {
             continue;
         }
         let area = Area { x, y: chart.y, width: (end - x).max(2.0), height: BAR };
-        chart.svg.rect("pass", area, &told(pass));
+        chart.svg.rect("pass", area, &told(pass, &chart.timeline.words));
         drawn = area.x + area.width;
     }
 }
 
-fn told(pass: &Pass) -> String {
-    let (number, dtus) = (pass.number, counted(pass.dtus, "DTU"));
+fn told(pass: &Pass, words: &Words) -> String {
+    let (round, segments) = (words.round.one, counted_as(pass.dtus, words.segment));
     let (begin, end) = (time(pass.begin_s), time(pass.end_s));
-    format!("pass {number}: {dtus} in {}, from {begin} to {end}", span(pass.end_s - pass.begin_s))
+    let long = span(pass.end_s - pass.begin_s);
+    format!("{round} {}: {segments} in {long}, from {begin} to {end}", pass.number)
 }
 
 /// When data left within the passes: a pass may pause.
@@ -71,11 +75,13 @@ fn names(chart: &mut Chart<'_>) {
     let mut free = f64::NEG_INFINITY;
     for (pass, next) in passes.iter().zip(begins) {
         let x = chart.scale.x(pass.begin_s);
-        let dtus = counted(pass.dtus, "DTU");
+        let words = &chart.timeline.words;
+        let name = format!("{} {}", words.round.one, pass.number);
+        let segments = counted_as(pass.dtus, words.segment);
         let texts = [
-            format!("pass {}: {dtus} in {}", pass.number, span(pass.end_s - pass.begin_s)),
-            format!("pass {}: {dtus}", pass.number),
-            format!("pass {}", pass.number),
+            format!("{name}: {segments} in {}", span(pass.end_s - pass.begin_s)),
+            format!("{name}: {segments}"),
+            name,
             format!("{}", pass.number),
         ];
         if x < free {
@@ -103,7 +109,7 @@ fn waits(chart: &mut Chart<'_>) {
             }
             let area = Area { x, y: chart.y, width: (end - x).max(1.0), height: BAR };
             chart.svg.rect("wait-ground", area, "");
-            chart.svg.rect("wait", area, &why(wait));
+            chart.svg.rect("wait", area, &why(wait, timeline.words.nak));
             drawn = area.x + area.width;
         }
         write(chart, waits, begin, end);
@@ -117,7 +123,7 @@ fn goes_on(wait: &Wait, next: &Wait) -> bool {
 
 /// Writes between `begin` and `end` what is waited for, as much of it as there is room for.
 fn write(chart: &mut Chart<'_>, waits: &[Wait], begin: f64, end: f64) {
-    let lines = lines(waits, end - begin - 8.0);
+    let lines = lines(waits, chart.timeline.words.nak, end - begin - 8.0);
     let middle = f64::midpoint(begin, end);
     let first = chart.y + BAR / 2.0 + 4.0 - LINE * (lines.len().saturating_sub(1) as f64 / 2.0);
     for (index, line) in (0u8..).zip(&lines) {
@@ -126,7 +132,7 @@ fn write(chart: &mut Chart<'_>, waits: &[Wait], begin: f64, end: f64) {
 }
 
 /// What is written in waits, in at most five lines of `width`.
-fn lines(waits: &[Wait], width: f64) -> Vec<String> {
+fn lines(waits: &[Wait], nak: Noun, width: f64) -> Vec<String> {
     let each = span(waits[0].end_s - waits[0].begin_s);
     let alike = waits.iter().all(|wait| span(wait.end_s - wait.begin_s) == each);
     let all = match waits.len() {
@@ -143,15 +149,15 @@ fn lines(waits: &[Wait], width: f64) -> Vec<String> {
     let came = counts().fold(0u64, |sum, nak| sum.saturating_add(nak.1));
     let naks = match came {
         _ if counts().next().is_none() => Vec::new(),
-        0 => vec![String::from("no NAK comes"), String::from("no NAK")],
-        1 => vec![String::from("1 NAK comes"), String::from("1 NAK")],
-        _ => vec![format!("{} NAKs come", count(came)), counted(came, "NAK")],
+        0 => vec![format!("no {} comes", nak.one), format!("no {}", nak.one)],
+        1 => vec![format!("1 {} comes", nak.one), counted_as(1, nak)],
+        _ => vec![format!("{} come", counted_as(came, nak)), counted_as(came, nak)],
     };
     let naks = longest_that_fits(&naks, SMALL, width).map(String::from);
     std::iter::once(how_long.to_owned()).chain(what.unwrap_or_default()).chain(naks).collect()
 }
 
-fn why(wait: &Wait) -> String {
+fn why(wait: &Wait, nak: Noun) -> String {
     let (begin, end) = (time(wait.begin_s), time(wait.end_s));
     let long = span(wait.end_s - wait.begin_s);
     let mut text = format!("from {begin} to {end} the sender waits {long} for {}", wait.what);
@@ -168,7 +174,7 @@ fn why(wait: &Wait) -> String {
                 (of > 0).then(|| format!("{} {name}", count(of)))
             })
             .collect();
-        let _ = write!(text, "; meanwhile {} reach it: {}", counted(came, "NAK"), parts.join(", "));
+        let _ = write!(text, "; meanwhile {} reach it: {}", counted_as(came, nak), parts.join(", "));
     }
     text
 }
@@ -177,15 +183,16 @@ fn why(wait: &Wait) -> String {
 pub(super) fn requests(chart: &mut Chart<'_>) {
     let total = chart.timeline.requests.iter().fold(0u64, |sum, point| sum.saturating_add(point.count));
     let middle = chart.y + REQUESTS / 2.0;
-    chart.heading(middle - 2.0, "status requests", "sender asks what is missing");
+    let query = chart.timeline.words.query;
+    chart.heading(middle - 2.0, query.many, "sender asks what is missing");
     chart.ground(REQUESTS);
     for column in chart.scale.columns(&chart.timeline.requests, 5.0) {
         let x = chart.scale.x(f64::midpoint(column.first_s, column.last_s));
         let tip = if column.count == 1 {
-            format!("status request at {}", time(column.first_s))
+            format!("{} at {}", query.one, time(column.first_s))
         } else {
             let (first, last) = (time(column.first_s), time(column.last_s));
-            format!("{} from {first} to {last}", counted(column.count, "status request"))
+            format!("{} from {first} to {last}", counted_as(column.count, query))
         };
         Mark::Request.draw(&mut chart.svg, (x, middle), &tip);
     }

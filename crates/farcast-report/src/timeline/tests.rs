@@ -2,12 +2,22 @@ mod overlap;
 
 use std::process::{Command, Stdio};
 
+use farcast_delivery::Noun;
 use proptest::prelude::*;
 
 use super::chart::{LEFT, RIGHT};
 use super::*;
 use crate::tests::markup::{Element, elements};
 use crate::{scale, words};
+
+/// A protocol's words, one of them with a plural of its own.
+const WORDS: Words = Words {
+    round: Noun { one: "pass", many: "passes" },
+    segment: Noun { one: "DTU", many: "DTUs" },
+    nak: Noun { one: "NAK", many: "NAKs" },
+    query: Noun { one: "status request", many: "status requests" },
+    answers: "the Status Retry Timer",
+};
 
 /// Two passes of ten and two seconds with a wait behind each, and three receivers.
 fn small() -> Timeline {
@@ -19,6 +29,7 @@ fn small() -> Timeline {
     Timeline {
         title: "three receivers".into(),
         subtitle: "seed 1".into(),
+        words: WORDS,
         figures: vec![("passes".into(), "2".into())],
         duration_s: 20.0,
         receivers: 3,
@@ -86,6 +97,31 @@ fn passes_waits_and_data_are_where_they_were() {
     assert!(page.contains(
         "Of 20.0 s the sender sends passes for 12.0 s (60 %), waits 8.00 s (40 %) for the Status Retry Timer."
     ));
+}
+
+#[test]
+fn what_is_written_is_in_the_words_of_the_protocol() {
+    let others = Words {
+        round: Noun { one: "turn", many: "turns" },
+        segment: Noun { one: "slice", many: "slices" },
+        nak: Noun { one: "plea", many: "pleas" },
+        query: Noun { one: "call", many: "calls" },
+        answers: "pleas",
+    };
+    let wait = |wait: Wait| Wait { what: others.answers.into(), ..wait };
+    let small = small();
+    let waits = small.waits.iter().cloned().map(wait).collect();
+    let page = page(&Timeline { words: others, waits, figures: Vec::new(), ..small });
+    let (_, body) = page.split_once("<body>").unwrap();
+    let told = body.split("<script>").next().unwrap();
+    let all = elements(drawing(told));
+    let tips: String = all.iter().map(|element| element.text.as_str()).collect();
+    for word in ["pass ", "passes", "DTU", "NAK", "status request", "Status Retry"] {
+        assert!(!told.contains(word), "{word} is written");
+    }
+    for word in ["sends turns", "turn 1: 1,902 slices", "3 pleas come", "pleas", "calls"] {
+        assert!(tips.contains(word), "{word} is not written in {tips}");
+    }
 }
 
 #[test]
@@ -242,7 +278,9 @@ fn numbers_are_written_as_people_write_them() {
     for (value, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
         assert_eq!(words::count(value), text);
     }
-    assert_eq!((words::counted(1, "NAK").as_str(), words::counted(0, "NAK").as_str()), ("1 NAK", "0 NAKs"));
+    assert_eq!((words::counted(1, "hop").as_str(), words::counted(0, "hop").as_str()), ("1 hop", "0 hops"));
+    let counted_as = |value| words::counted_as(value, WORDS.round);
+    assert_eq!((counted_as(1).as_str(), counted_as(1902).as_str()), ("1 pass", "1,902 passes"));
     for (seconds, text) in [
         (0.0, "0.0 ms"),
         (0.0159, "15.9 ms"),

@@ -9,8 +9,8 @@ use crate::pdu::{MoveWindow, SuperField};
 impl<P: Payload> Receiver<P> {
     /// Waits no longer for what lies before the last number of `field`, and delivers what is complete there.
     ///
-    /// What the field names as given up is not delivered even if it is complete. An SDU that is listed by a PDU in which
-    /// others end as well cannot be told from these, and none of them is dropped.
+    /// What the field names as given up is not delivered even if it is complete. An SDU that is listed by a PDU in
+    /// which others end as well cannot be told from these, and none of them is dropped.
     pub(crate) fn move_window(&mut self, field: &MoveWindow, common: &mut Common<P>) {
         let Some((&to, listed)) = field.sns.split_last() else { return };
         let steps = to.since(number(self.next));

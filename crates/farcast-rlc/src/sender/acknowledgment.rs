@@ -10,7 +10,8 @@ use crate::error::Reject;
 use crate::pdu::{SequenceNumber, Status, SuperField};
 
 impl<P: Payload> Sender<P> {
-    /// Whether all numbers of a report lie between VT(A) and VT(S). Numbers that a bitmap says have arrived may lie before.
+    /// Whether all numbers of a report lie between VT(A) and VT(S). Numbers that a bitmap says have arrived may lie
+    /// before.
     pub(crate) fn check(&self, status: &Status) -> Result<(), Reject> {
         let span = self.sent.len();
         let offset = |sn: SequenceNumber| usize::from(sn.since(number(self.acknowledged)));
@@ -45,8 +46,8 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// All before `lsn` has arrived but for what the report says is missing; VT(A) moves to the first of these, or to `lsn`
-    /// (section 9.2.2.11.2).
+    /// All before `lsn` has arrived but for what the report says is missing; VT(A) moves to the first of these, or to
+    /// `lsn` (section 9.2.2.11.2).
     fn on_ack(&mut self, lsn: u64, status: &Status, base: u64, common: &mut Common<P>) {
         let mut first_missing = lsn;
         for pdu in runs(status, base).flatten() {

@@ -25,6 +25,13 @@ pub(super) struct Move {
     due: bool,
 }
 
+impl Move {
+    /// A procedure that begins, within the window.
+    const fn to(to: u64, n_length: u8) -> Self {
+        Self { to, n_length, beyond_window: false, sent: 0, due: true }
+    }
+}
+
 impl<P: Payload> Sender<P> {
     /// Notes that `pdu` must not be sent again.
     pub(super) fn exhaust(&mut self, pdu: u64, common: &mut Common<P>) {
@@ -34,7 +41,8 @@ impl<P: Payload> Sender<P> {
         self.exhausted = self.exhausted.max(Some(pdu));
     }
 
-    /// Gives up every SDU of which VT(A) up to the last exhausted PDU hold a part, unless an MRW procedure is under way.
+    /// Gives up every SDU of which VT(A) up to the last exhausted PDU hold a part, unless an MRW procedure is under
+    /// way.
     pub(super) fn give_up_exhausted(&mut self, common: &mut Common<P>) {
         if common.reset_wanted || self.mrw.is_some() {
             return;
@@ -90,24 +98,25 @@ impl<P: Payload> Sender<P> {
     /// Gives up the first `count` SDUs that have been begun, and begins an MRW procedure.
     fn discard(&mut self, count: usize, common: &mut Common<P>) {
         let Some(&last) = count.checked_sub(1).and_then(|last| self.begun.get(last)) else { return };
-        let (to, n_length, beyond_window) = match (last.end, self.begun.get(count)) {
-            (Some((pdu, end)), Some(&Begun { first, .. })) if first == pdu => (pdu, end, false),
-            (Some((pdu, _)), _) => (pdu + 1, 0, false),
+        let target = match (last.end, self.begun.get(count)) {
+            (Some((pdu, end)), Some(&Begun { first, .. })) if first == pdu => Move::to(pdu, end),
+            (Some((pdu, _)), _) => Move::to(pdu + 1, 0),
             (None, _) => self.break_off(),
         };
-        (self.acknowledged..to).for_each(|pdu| self.settle(pdu));
-        self.floor = self.floor.max(to);
+        (self.acknowledged..target.to).for_each(|pdu| self.settle(pdu));
+        self.floor = self.floor.max(target.to);
         self.begun.drain(..count);
         self.report_discarded(count as u64, common);
-        self.mrw = Some(Move { to, n_length, beyond_window, sent: 0, due: true });
+        self.mrw = Some(target);
         common.counters.window_moves += 1;
     }
 
     /// Ends the SDU that is being sent without its end; gives where the peer's window has to move.
     ///
     /// What follows must not be taken for the rest of it, even if it arrives before the request to move. So a number is
-    /// skipped, where need be the first beyond the window: the peer cannot go past it on its own, nor confirm that it has.
-    fn break_off(&mut self) -> (u64, u8, bool) {
+    /// skipped, where need be the first beyond the window: the peer cannot go past it on its own, nor confirm that it
+    /// has.
+    fn break_off(&mut self) -> Move {
         if self.waiting.front().is_some_and(|sdu| sdu.begun) {
             self.drop_waiting();
         }
@@ -122,7 +131,7 @@ impl<P: Payload> Sender<P> {
             state: State::Settled,
             missing: false,
         });
-        (self.next(), 0, beyond_window)
+        Move { beyond_window, ..Move::to(self.next(), 0) }
     }
 
     /// Whether a request to move the window is to be sent.

@@ -41,8 +41,8 @@ impl Polls {
         count_to(&mut self.sdus, common.config.polling.poll_sdu.map(Into::into))
     }
 
-    /// Whether a PDU that is sent now carries a poll; `triggered` says that a trigger speaks of this PDU, and `next` is VT(S)
-    /// behind it.
+    /// Whether a PDU that is sent now carries a poll; `triggered` says that a trigger speaks of this PDU, and `next` is
+    /// VT(S) behind it.
     pub(super) fn on_send<P>(
         &mut self,
         now: Time,

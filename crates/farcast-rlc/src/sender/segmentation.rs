@@ -22,7 +22,8 @@ struct New {
 }
 
 impl<P: Payload> Sender<P> {
-    /// Makes the next new PDU and puts it behind the ones that were sent. Whether it ends an SDU whose end carries a poll.
+    /// Makes the next new PDU and puts it behind the ones that were sent. Whether it ends an SDU whose end carries a
+    /// poll.
     pub(super) fn cut(&mut self, common: &Common<P>) -> bool {
         let format = common.config.format;
         let pdu = self.next();

@@ -67,8 +67,8 @@ fn max_dat_in_both_conventions() {
     }
 }
 
-/// A sender with SDUs A to D of 60 octets, of which so many PDUs have left. Worked out by hand, with 40 octets in a PDU and
-/// one of them for each indicator:
+/// A sender with SDUs A to D of 60 octets, of which so many PDUs have left. Worked out by hand, with 40 octets in a PDU
+/// and one of them for each indicator:
 ///
 /// | PDU | 0 | 1 | 2 | 3 | 4 | 5 | 6 |
 /// |---|---|---|---|---|---|---|---|

@@ -2,8 +2,8 @@
 //! over UMTS Dedicated Channels", section 2: its figures 1 and 2, TTI by TTI.
 //!
 //! The stored text of the paper has the prose and not the drawings. What the prose fixes: which PDUs carry polls, which
-//! are sent again, and in which TTI relative to one another. What is chosen here: two PDUs in a TTI where the prose says
-//! nothing, and TTI 0 for the first. PDUs are numbered from 1, as in the paper.
+//! are sent again, and in which TTI relative to one another. What is chosen here: two PDUs in a TTI where the prose
+//! says nothing, and TTI 0 for the first. PDUs are numbered from 1, as in the paper.
 
 use core::slice;
 use std::vec;
@@ -50,8 +50,8 @@ const N: bool = false;
 
 #[test]
 fn figure_1a_poll_last_pdu_and_last_retransmitted_pdu() {
-    // "PDU #4 will be polled at TTI i if Poll last PDU is set and the retransmitted PDU #2 will be polled at TTI j if Poll
-    // last Retransmitted PDU is set." i is 1, j is 5 here, and #2 was lost.
+    // "PDU #4 will be polled at TTI i if Poll last PDU is set and the retransmitted PDU #2 will be polled at TTI j if
+    // Poll last Retransmitted PDU is set." i is 1, j is 5 here, and #2 was lost.
     for (last, again) in [(P, P), (P, N), (N, P), (N, N)] {
         let mut config = bare();
         config.polling.last_pdu = last;
@@ -70,8 +70,8 @@ fn figure_1a_poll_last_pdu_and_last_retransmitted_pdu() {
 
 #[test]
 fn figure_1b_poll_every_poll_pdu() {
-    // "The poll_PDU value was set to 4. Thus, at TTI i, when the 4th PDU is sent, and when PDU #7 is sent at TTI j the poll
-    // bits are set", on every fourth "(re)transmitted PDU": between them one PDU was sent again (here #2).
+    // "The poll_PDU value was set to 4. Thus, at TTI i, when the 4th PDU is sent, and when PDU #7 is sent at TTI j the
+    // poll bits are set", on every fourth "(re)transmitted PDU": between them one PDU was sent again (here #2).
     let mut config = bare();
     config.polling.poll_pdu = 4.try_into().ok();
     let table: &[Row] = &[
@@ -85,8 +85,8 @@ fn figure_1b_poll_every_poll_pdu() {
 
 #[test]
 fn figure_1c_poll_every_poll_sdu() {
-    // "The poll_SDU is set to 1. At TTI i, when #2 is sent, and at TTI j, when #9 is sent, the polling bit is set, as they
-    // are the last PDUs of the corresponding SDUs."
+    // "The poll_SDU is set to 1. At TTI i, when #2 is sent, and at TTI j, when #9 is sent, the polling bit is set, as
+    // they are the last PDUs of the corresponding SDUs."
     let mut config = bare();
     config.polling.poll_sdu = 1.try_into().ok();
     let table: &[Row] = &[
@@ -101,9 +101,9 @@ fn figure_1c_poll_every_poll_sdu() {
 
 #[test]
 fn figure_1d_window_based_polling() {
-    // "This threshold is set to 60%, and the window size is set to 10 PDUs. At TTI j, % reaches 60, triggering the sending
-    // of a poll along with PDU #6." Nothing has been acknowledged. Beyond the threshold every PDU carries a poll, for no
-    // prohibit timer is set; what is acknowledged brings the share down.
+    // "This threshold is set to 60%, and the window size is set to 10 PDUs. At TTI j, % reaches 60, triggering the
+    // sending of a poll along with PDU #6." Nothing has been acknowledged. Beyond the threshold every PDU carries a
+    // poll, for no prohibit timer is set; what is acknowledged brings the share down.
     let mut config = Config { tx_window: 10, ..bare() };
     config.polling.window_percent = Some(60);
     let table: &[Row] = &[
@@ -120,9 +120,9 @@ fn figure_1d_window_based_polling() {
 
 #[test]
 fn figure_1e_periodic_polling() {
-    // "The period is set to ten TTIs. When the ten TTIs have elapsed (when we reach TTI j), a poll is triggered. As there are
-    // no PDUs scheduled to be sent, one of the PDUs that have not been acknowledged yet will be resent with the poll."
-    // Which one the prose leaves open; the standard says VT(S) - 1, here #4.
+    // "The period is set to ten TTIs. When the ten TTIs have elapsed (when we reach TTI j), a poll is triggered. As
+    // there are no PDUs scheduled to be sent, one of the PDUs that have not been acknowledged yet will be resent with
+    // the poll." Which one the prose leaves open; the standard says VT(S) - 1, here #4.
     let mut config = bare();
     config.polling.periodic = Some(ttis(10));
     let mut table: Vec<Row> = vec![(None, &[(1, N), (2, N)]), (None, &[(3, N), (4, N)])];
@@ -139,9 +139,9 @@ fn figure_1e_periodic_polling() {
 
 #[test]
 fn figure_1f_timer_based_polling() {
-    // "A poll was sent at TTI i and when this poll was sent, the last PDU that was expecting an ACK was #4. When the timer
-    // expired at TTI j, neither a NACK nor a cumulative ACK for #4 has been received so a poll will be sent along with the
-    // retransmission of #4." i is 1, the timer is set to 5 TTIs, so j is 6.
+    // "A poll was sent at TTI i and when this poll was sent, the last PDU that was expecting an ACK was #4. When the
+    // timer expired at TTI j, neither a NACK nor a cumulative ACK for #4 has been received so a poll will be sent along
+    // with the retransmission of #4." i is 1, the timer is set to 5 TTIs, so j is 6.
     let mut config = bare();
     config.polling.last_pdu = true;
     config.polling.timer = Some(ttis(5));
@@ -178,7 +178,8 @@ fn arrive(receiver: &mut Entity<Piece>, tti: u64, numbers: &[u16], poll: Option<
 #[test]
 fn figure_2a_the_answer_to_a_poll() {
     // "The receiver gets a status request along with PDU #4 at TTI i. During the next TTI, the receiver sends a status
-    // report. In this case, as everything up to PDU #4 is received, the status contains a cumulative ACK for #4." i is 1.
+    // report. In this case, as everything up to PDU #4 is received, the status contains a cumulative ACK for #4." i is
+    // 1.
     let mut receiver = entity(bare());
     arrive(&mut receiver, 0, &[1, 2], None);
     assert!(!receiver.has_output(at(0)) && receiver.poll_pdu(at(0)).is_none());
@@ -191,9 +192,10 @@ fn figure_2a_the_answer_to_a_poll() {
 
 #[test]
 fn figure_2b_periodic_status_reporting() {
-    // "The status periodic is set to two TTIs. At TTI i a poll is received so the receiver sends a status report (containing
-    // cumulative ACK for #2). At TTI i + 2, the periodic status fires for the first time. At TTI i + 4, the periodic status
-    // timer fires again and a new status report, containing cumulative ACK #4, is sent." i is 0. That #3 comes at i + 1 and
+    // "The status periodic is set to two TTIs. At TTI i a poll is received so the receiver sends a status report
+    // (containing cumulative ACK for #2). At TTI i + 2, the periodic status fires for the first time. At TTI i + 4, the
+    // periodic status timer fires again and a new status report, containing cumulative ACK #4, is sent." i is 0.
+    // That #3 comes at i + 1 and
     // #4 at i + 3 is chosen; so is that the timer begins with the first PDU, which is what i + 2 says.
     let mut config = bare();
     config.status.periodic = Some(ttis(2));
@@ -216,11 +218,11 @@ fn figure_2b_periodic_status_reporting() {
 
 #[test]
 fn figure_2c_missing_pdu_indication() {
-    // "PDUs #3 and #4 are lost in the air interface. The receiver gets PDU #5 while it was expecting #3 at TTI i + 2. The
-    // receiver responds, if missing PDU indication is set, by sending a status PDU, containing cumulative ACK for #2, and a
-    // [0, 0, 1, 1] bitmap." The fourth bit says that #6 came in the same TTI. In the standard's form the bitmap has whole
-    // octets and may begin before; and as it names all that is missing, LSN speaks of all PDUs up to #6, so that the
-    // cumulative acknowledgment of #2 follows from both.
+    // "PDUs #3 and #4 are lost in the air interface. The receiver gets PDU #5 while it was expecting #3 at TTI i + 2.
+    // The receiver responds, if missing PDU indication is set, by sending a status PDU, containing cumulative ACK
+    // for #2, and a [0, 0, 1, 1] bitmap." The fourth bit says that #6 came in the same TTI. In the standard's form the
+    // bitmap has whole octets and may begin before; and as it names all that is missing, LSN speaks of all PDUs up
+    // to #6, so that the cumulative acknowledgment of #2 follows from both.
     let mut config = bare();
     config.status.missing_pdu = true;
     config.status.form = ReportForm::Bitmap;

@@ -112,8 +112,8 @@ fn with_epc(expected: u16, comes: &[(u64, usize)]) -> Vec<u64> {
 
 #[test]
 fn the_estimated_pdu_counter_asks_again() {
-    // The first report at 1 asks for three PDUs. The timer ends at 6, and from 6 on each TTI counts two: at 7 as many could
-    // have come. The second report starts all anew.
+    // The first report at 1 asks for three PDUs. The timer ends at 6, and from 6 on each TTI counts two: at 7 as many
+    // could have come. The second report starts all anew.
     assert_eq!(with_epc(2, &[]), [1, 7, 13, 19]);
     assert_eq!(with_epc(3, &[]), [1, 6, 11, 16]);
     // Without capacity nothing could have come.

@@ -14,8 +14,8 @@ use crate::{Config, ConfigError, Entity};
 
 #[test]
 fn an_sdu_alone_takes_the_expected_number_of_pdus() {
-    // In 42 octets: 40 of data. 1480 = 37 * 40 needs another PDU that says where it ended, 1500 = 37 * 40 + 20, and up to
-    // 39 octets leave room for the indicator.
+    // In 42 octets: 40 of data. 1480 = 37 * 40 needs another PDU that says where it ended, 1500 = 37 * 40 + 20, and up
+    // to 39 octets leave room for the indicator.
     for (octets, expected) in [(1480, 38), (1500, 38), (1479, 37), (39, 1), (40, 2), (1, 1), (41, 2)] {
         let mut sender = entity(bare());
         let mut receiver = entity(bare());
@@ -233,7 +233,8 @@ fn an_sdu_without_an_end_takes_no_memory_without_end() {
     }
 }
 
-/// With 198 octets of data in a PDU, 197 leave one of padding, which the next PDU speaks of; decoded, it is there first.
+/// With 198 octets of data in a PDU, 197 leave one of padding, which the next PDU speaks of; decoded, it is there
+/// first.
 #[test]
 fn padding_does_not_make_the_longest_sdu_too_long() {
     for (in_sequence, len, delivered) in [(true, 197, 1), (true, 395, 1), (false, 197, 1), (true, 396, 0)] {

@@ -29,8 +29,8 @@ pub enum EncodeError {
     /// A segment other than the last does not end its SDU.
     #[error("an SDU goes on within the PDU: only the last segment may have no end")]
     Order,
-    /// The header extension is to say that an SDU ends, and cannot: it is not configured, the last octet of the PDU ends no
-    /// SDU, or the PDU has length indicators as well.
+    /// The header extension is to say that an SDU ends, and cannot: it is not configured, the last octet of the PDU
+    /// ends no SDU, or the PDU has length indicators as well.
     #[error(
         "the header extension 10 may only be used where it is configured, by one segment that ends and fills the PDU"
     )]

@@ -289,8 +289,8 @@ impl<'d> Reader<'d> {
     /// The text of the file that `key` names; an error if the key is absent or the file cannot be read, which says that
     /// `what` is needed.
     ///
-    /// A path in the document begins in the document's own directory, that of an assignment where the program runs. A file
-    /// that was [attached](Document::attach) under this name is taken first.
+    /// A path in the document begins in the document's own directory, that of an assignment where the program runs. A
+    /// file that was [attached](Document::attach) under this name is taken first.
     pub fn file(&mut self, key: &'static str, what: &str) -> Result<String, DocumentError> {
         let path = self.text(key)?;
         self.contents(key, &path, what)

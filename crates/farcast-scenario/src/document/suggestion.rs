@@ -15,7 +15,8 @@ const OTHER_NAMES: [(&str, &str); 8] = [
     ("buffer", "queue"),
 ];
 
-/// The known word that others call `word`; or the one that is most like it, if one is like it at all: at most a third of the letters differ.
+/// The known word that others call `word`; or the one that is most like it, if one is like it at all: at most a third
+/// of the letters differ.
 ///
 /// Of several that are equally like it the first.
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -12,8 +12,8 @@ pub const LEAST_QUEUE: u64 = 15_000;
 /// A queue of which nothing was said, and which was given a limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DefaultQueue {
-    /// Where it is: `forward`, `return`, or the name of one of `link.stages`; of a stage that carries both ways with the
-    /// way behind it, as in `serial.forward`.
+    /// Where it is: `forward`, `return`, or the name of one of `link.stages`; of a stage that carries both ways with
+    /// the way behind it, as in `serial.forward`.
     pub stage: String,
     /// The key that would say another limit, as in `link.stages.serial.forward.queue`.
     pub key: String,
@@ -38,8 +38,8 @@ pub(super) struct Queue<'a> {
 }
 
 impl Queue<'_> {
-    /// Limits a queue with a rate of which nothing was said to what passes in `round_trip`, at least [`LEAST_QUEUE`]; the
-    /// limit in octets.
+    /// Limits a queue with a rate of which nothing was said to what passes in `round_trip`, at least [`LEAST_QUEUE`];
+    /// the limit in octets.
     pub(super) fn limit_by_default(self, round_trip: Span) -> Option<u64> {
         let rate = self.rate.filter(|_| !*self.said)?;
         let octets = u128::from(rate.as_bps()) * u128::from(round_trip.as_nanos()) / 8_000_000_000;

@@ -91,7 +91,8 @@ pub struct CbrCounts {
     pub sent: u64,
     /// Datagrams that arrived.
     pub received: u64,
-    /// The share of those that left that was dropped or lost: what is under way in the end is neither. 0 if nothing left.
+    /// The share of those that left that was dropped or lost: what is under way in the end is neither. 0 if nothing
+    /// left.
     pub loss: f64,
     /// The mean delay; `None` if nothing arrived.
     pub delay_mean_s: Option<f64>,

@@ -33,6 +33,13 @@ pub(super) fn party_at(address: IpAddr, receivers: u32) -> Option<Party> {
     number.map(Party::receiver)
 }
 
+/// Whom a receiver speaks to who says something to `destination`: the other receivers too if that is the group that answers
+/// go to, which is the one that they listen on for each other; else what it says goes no further than the hub.
+pub(super) fn audience(destination: IpAddr, routes: &Routes) -> Party {
+    let answers = routes.answers.ip();
+    if answers.is_multicast() && destination == answers { Party::GROUP } else { Party::HUB }
+}
+
 /// How the simulation cuts runs. The outcome does not depend on it (law 9); tests check that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Cut {
@@ -216,3 +223,6 @@ fn make_group<P: Protocol>(config: GroupConfig<P>, first: u32, relays: bool) -> 
     };
     Ok(Group { first, receivers, kind, losses, delay, data_only, lost: Vec::new(), touched: Vec::new() })
 }
+
+#[cfg(test)]
+mod tests;

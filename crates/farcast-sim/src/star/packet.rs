@@ -6,8 +6,8 @@ use farcast_core::engine::Message;
 
 use crate::traffic::FlowMessage;
 
-/// Who says a message of the transfer, or whom it is for. One number, so that packets stay small: receivers are fewer than
-/// the numbers that stand for others.
+/// Who says a message of the transfer, or whom it is for. One number, so that packets stay small: receivers are fewer
+/// than the numbers that stand for others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Party(u32);
 

@@ -10,7 +10,7 @@ use farcast_delivery::{
     Delivery as _, Feedback, Merged, Milestone, NakFate, Population as _, Protocol, SenderEngine as _,
 };
 
-use super::config::party_at;
+use super::config::{audience, party_at};
 use super::group::{Kind, TimedFeedback};
 use super::{Addressed, Cut, Event, Group, Party, Star, receiver_address};
 
@@ -183,7 +183,7 @@ impl<P: Protocol> Star<'_, P> {
                 }
                 Feedback::Each { receiver, transmit } => {
                     let from = Party::receiver(self.groups[group].first + receiver);
-                    let to = if transmit.destination.ip().is_multicast() { Party::GROUP } else { Party::HUB };
+                    let to = audience(transmit.destination.ip(), &self.routes);
                     let message = transmit.message;
                     self.queue.push(at, Event::Answer(Addressed { from, to, message }));
                 }

@@ -43,8 +43,9 @@ pub(super) enum BuildError {
     Tcp(#[from] tcp::EncodeError),
 }
 
-/// Puts a datagram around a message of `octets` into `out`; its length before it was cut, in octets. `encode` appends the
-/// message, of one with content its header, behind which `content` octets of zeros are kept; `finish` sees all of it.
+/// Puts a datagram around a message of `octets` into `out`; its length before it was cut, in octets. `encode` appends
+/// the message, of one with content its header, behind which `content` octets of zeros are kept; `finish` sees all of
+/// it.
 ///
 /// The UDP checksum is that of the whole datagram. After an error `out` holds headers of zeros.
 pub(super) fn build(
@@ -72,9 +73,9 @@ pub(super) fn build(
     Ok(u32::from(total))
 }
 
-/// Puts the packet of a flow into `out`, with at most `payload_octets` of its data, which are zeros but for what a datagram
-/// says of itself; its length before that cut, in octets. Of `header` only the addresses count: a segment has its ports
-/// in it, and a datagram goes to the port for what nobody wants (RFC 863).
+/// Puts the packet of a flow into `out`, with at most `payload_octets` of its data, which are zeros but for what a
+/// datagram says of itself; its length before that cut, in octets. Of `header` only the addresses count: a segment has
+/// its ports in it, and a datagram goes to the port for what nobody wants (RFC 863).
 pub(super) fn build_flow(
     out: &mut Vec<u8>,
     header: Header,

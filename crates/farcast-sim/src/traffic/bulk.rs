@@ -97,8 +97,8 @@ impl Side {
         None
     }
 
-    /// The owner takes everything at once, writes as soon as there is room, and closes when the peer has. Whether there was
-    /// anything.
+    /// The owner takes everything at once, writes as soon as there is room, and closes when the peer has. Whether there
+    /// was anything.
     fn drain_events(&mut self) -> bool {
         let mut any = false;
         while let Some(event) = self.connection.poll_event() {

@@ -7,7 +7,7 @@ use farcast_sim::outcome::Replication;
 use farcast_sim::scenario::Scenario;
 use farcast_stats::ks_two_sample;
 
-use crate::worlds::{BGAN, PIPE, replications, scenario, transfer};
+use crate::worlds::{BGAN, PIPE, naks_sent, passes, replications, scenario, transfer};
 
 const REPLICATIONS: u64 = 1000;
 
@@ -20,12 +20,12 @@ const MEASURES: [Measure; 4] = [
     ("completion time", |r| r.completion_time_s.unwrap_or(f64::INFINITY)),
     // One receiver of each replication, for the times of one replication depend on each other.
     ("receiver's time", |r| {
-        let times = r.receivers.as_deref().unwrap();
+        let times = transfer(r).receivers.as_deref().unwrap();
         let one = RandomStream::derive(99, &[r.index]).below(times.len() as u64);
         times[one as usize].unwrap_or(f64::INFINITY)
     }),
-    ("NAKs sent", |r| transfer(r).naks.sent as f64),
-    ("passes", |r| transfer(r).passes as f64),
+    ("NAKs sent", |r| naks_sent(r) as f64),
+    ("passes", |r| passes(r) as f64),
 ];
 
 fn sample(replications: &[Replication], measure: fn(&Replication) -> f64) -> Vec<f64> {
@@ -52,10 +52,7 @@ fn agrees(scenario: &Scenario, worse: &Scenario) {
     assert!(naks.1 < LEAST, "{naks:?}: a loss 15 % higher goes unnoticed");
     // The sessions were worth comparing.
     assert!(together.iter().all(|r| r.completion_time_s.is_some()));
-    assert!(
-        together.iter().any(|r| transfer(r).passes >= 4)
-            && together.iter().all(|r| transfer(r).naks.sent > 0)
-    );
+    assert!(together.iter().any(|r| passes(r) >= 4) && together.iter().all(|r| naks_sent(r) > 0));
 }
 
 #[test]

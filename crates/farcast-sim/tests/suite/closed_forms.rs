@@ -2,7 +2,9 @@
 
 use farcast_stats::binomial_range;
 
-use crate::worlds::{BGAN, PIPE, completion_ns, once, replications, scenario, transfer};
+use crate::worlds::{
+    BGAN, PIPE, completion_ns, dtus_per_pass, naks_sent, once, passes, replications, scenario,
+};
 
 /// Replications from which shares and means are taken.
 const REPLICATIONS: u64 = 2000;
@@ -27,7 +29,7 @@ fn passes_are_as_many_as_the_binomial_law_says() {
         for m in 1..8 {
             let law = (1.0 - f64::powi(p, m)).powi((receivers * dtus).cast_signed());
             let range = binomial_range(REPLICATIONS, law, FOUR_SIGMA).unwrap();
-            let within = all.iter().filter(|r| transfer(r).passes <= m as u64).count() as u64;
+            let within = all.iter().filter(|r| passes(r) <= m as u64).count() as u64;
             assert!(range.contains(&within), "{receivers} receivers, {m} passes: {within} not in {range:?}");
             decided += u32::from((0.01..0.99).contains(&law));
         }
@@ -47,8 +49,7 @@ fn passes_send_what_the_binomial_law_says() {
                 let trials = count * u64::from(dtus);
                 let range = binomial_range(trials, share, FOUR_SIGMA).unwrap();
                 let at = pass as usize - 1;
-                let sent: u64 =
-                    all.iter().map(|r| transfer(r).dtus_per_pass.get(at).copied().unwrap_or(0)).sum();
+                let sent: u64 = all.iter().map(|r| dtus_per_pass(r).get(at).copied().unwrap_or(0)).sum();
                 assert!(
                     range.contains(&sent),
                     "{receivers} receivers, pass {pass}, engines {engines}: {sent} not in {range:?}"
@@ -71,7 +72,7 @@ fn naks_are_as_many_as_the_binomial_law_says() {
         let all = replications(&world, 9, count);
         let trials = (count * u64::from(receivers * dtus)) as f64;
         let (mean, variance) = (trials * p / (1.0 - p), trials * p / (1.0 - p).powi(2));
-        let sent = all.iter().map(|r| transfer(r).naks.sent).sum::<u64>() as f64;
+        let sent = all.iter().map(|r| naks_sent(r)).sum::<u64>() as f64;
         assert!((sent - mean).abs() < 4.0 * variance.sqrt(), "engines {engines}: {sent}, {mean} expected");
     }
 }
@@ -87,8 +88,8 @@ fn completion_of(text: &str, settings: &[&str]) -> u64 {
 /// A DTU of 500 B with 40 B of header and 28 B of UDP and IP at 1 Mbit/s; a status request of 52 B with 28 B.
 const DTU: u64 = 4_544_000;
 const REQUEST: u64 = 640_000;
-/// The announcement with which data begins, 164 B with 28 B. It is not simulated where receivers have joined before, but
-/// the sender's pace counts it all the same.
+/// The announcement with which data begins, 164 B with 28 B. It is not simulated where receivers have joined before,
+/// but the sender's pace counts it all the same.
 const ANNOUNCE: u64 = 1_536_000;
 const MS: u64 = 1_000_000;
 
@@ -112,15 +113,15 @@ fn without_loss_a_transfer_takes_its_sending_time_and_the_delay() {
 
 #[test]
 fn the_slowest_receiver_takes_the_passes_and_the_waits() {
-    // Four DTUs in a block; frames are DTUs and requests. The second and fourth DTU are lost in pass 1, the fourth again
-    // in pass 2, and it comes in pass 3.
+    // Four DTUs in a block; frames are DTUs and requests. The second and fourth DTU are lost in pass 1, the fourth
+    // again in pass 2, and it comes in pass 3.
     let vector = "link.forward.error_vector=0101 0 01 0 0 0";
     let settings = ["protocol.file=2 kB", vector, "link.forward.error_vector_repeats=false"];
     let waits = 2 * 2000 * MS;
     let passes = ANNOUNCE + 4 * DTU + REQUEST + 2 * DTU + REQUEST;
     assert_eq!(completion_of(PIPE, &settings), passes + waits + 250 * MS);
     let all = once(PIPE, &settings);
-    assert_eq!((transfer(&all).dtus_per_pass.as_slice(), transfer(&all).naks.sent), (&[4, 2, 1][..], 20));
+    assert_eq!((dtus_per_pass(&all), naks_sent(&all)), (&[4, 2, 1][..], 20));
     // The first DTU of pass 2 completes nobody; what is lost at the end is the request, which only costs a NAK.
     let settings = [
         "protocol.file=2 kB",

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 
 use farcast_core::stage::Frame;
 use farcast_core::{Span, Time};
-use farcast_delivery::{Asked, Phase};
+use farcast_delivery::{Asked, NakFate, Phase};
 use farcast_mftp::{Body, Message, SenderEvent};
 use farcast_sim::history::{History, HistoryConfig, Point, Record, WaitFor, total};
 use farcast_sim::scenario::mftp::Mftp;
-use farcast_sim::star::{NakFate, Observer};
+use farcast_sim::star::Observer;
 
 use crate::trace::{World, worlds};
 

@@ -4,7 +4,9 @@ use farcast_scenario::document::Origin;
 use farcast_sim::outcome::Replication;
 use farcast_sim::scenario::Scenario;
 
-use crate::worlds::{BGAN, PIPE, document, error, once, replications, scenario, transfer};
+use crate::worlds::{
+    BGAN, PIPE, document, dtus_per_pass, error, naks_sent, once, passes, replications, scenario, transfer,
+};
 
 /// Keys and values that are in effect.
 fn shown(text: &str, settings: &[&str]) -> Vec<(String, String, Origin)> {
@@ -98,8 +100,8 @@ fn lost_of(settings: &[&str]) -> f64 {
     let own = ["receivers=1", "protocol.file=1 MB", "protocol.block_size=200"];
     let settings: Vec<&str> = own.into_iter().chain(settings.iter().copied()).collect();
     let all = once(PIPE, &settings);
-    assert_eq!((all.incomplete, transfer(&all).dtus_per_pass[0]), (0, 2000));
-    transfer(&all).dtus_per_pass.get(1).copied().unwrap_or(0) as f64 / 2000.0
+    assert_eq!((transfer(&all).incomplete, dtus_per_pass(&all)[0]), (0, 2000));
+    dtus_per_pass(&all).get(1).copied().unwrap_or(0) as f64 / 2000.0
 }
 
 #[test]
@@ -120,7 +122,8 @@ fn every_loss_process_loses_about_what_it_should() {
         of_frames,
         4.0 * (of_frames / 2000.0).sqrt(),
     );
-    // A share p / (p + r) of frames is in the bad state; bursts of mean 1 / r multiply the variance by (2 - p - r) / (p + r).
+    // A share p / (p + r) of frames is in the bad state; bursts of mean 1 / r multiply the variance by (2 - p - r) / (p
+    // + r).
     let (p, r) = (0.02, 0.2);
     let share = p / (p + r);
     let variance = share * (1.0 - share) * (2.0 - p - r) / (p + r) / 2000.0;
@@ -140,7 +143,8 @@ fn every_loss_process_loses_about_what_it_should() {
     let scheduled =
         ["start=0.5 s", "length=100 ms", "period=1 s"].map(|s| format!("link.forward.outages.{s}"));
     near(&scheduled.each_ref().map(String::as_str), 9.0 * 22.0 / 2000.0, 9.0 / 2000.0);
-    // Outages of 45 ms, one in 450 ms and its length on average: 1 / 11 of the time. They number 18 with a deviation below 5.
+    // Outages of 45 ms, one in 450 ms and its length on average: 1 / 11 of the time. They number 18 with a deviation
+    // below 5.
     let random = ["between=450 ms", "length=45 ms"].map(|s| format!("link.forward.outages.{s}"));
     near(&random.each_ref().map(String::as_str), 1.0 / 11.0, 4.0 * (2.0 * 18.0f64).sqrt() * 9.9 / 2000.0);
     // Two processes lose what either loses.
@@ -156,7 +160,7 @@ fn receivers_that_have_joined_before_all_take_part() {
     for group in ["protocol.group=open_limited", "protocol.group=closed", "protocol.group=open_unlimited"] {
         for engines in ["engines=false", "engines=true"] {
             let all = once(PIPE, &["receivers=30", "link.forward.per=0.05", group, engines]);
-            assert_eq!(all.incomplete, 0, "{group} {engines}");
+            assert_eq!(transfer(&all).incomplete, 0, "{group} {engines}");
         }
     }
 }
@@ -166,8 +170,8 @@ fn what_happens_beyond_the_time_limit_is_not_counted() {
     // 60 DTUs of 4.544 ms: after 100 ms 22 or 23 have left, and nobody has anything, 250 ms away.
     for engines in ["engines=false", "engines=true"] {
         let all = once(PIPE, &["time_limit=100 ms", engines]);
-        assert_eq!(all.incomplete, 10);
-        assert!((22..=23).contains(&transfer(&all).dtus_per_pass[0]), "{all:?}");
+        assert_eq!(transfer(&all).incomplete, 10);
+        assert!((22..=23).contains(&dtus_per_pass(&all)[0]), "{all:?}");
     }
 }
 
@@ -181,18 +185,14 @@ fn recorded_losses_come_from_a_file_a_line_for_each_receiver() {
     let settings = ["receivers=3", &file, "link.forward.error_vector_repeats=false"];
     for engines in ["engines=false", "engines=true"] {
         let all = once(PIPE, &[&settings[..], &[engines]].concat());
-        assert_eq!(
-            (transfer(&all).dtus_per_pass.as_slice(), transfer(&all).naks.sent),
-            (&[60, 3][..], 3),
-            "{all:?}"
-        );
+        assert_eq!((dtus_per_pass(&all), naks_sent(&all)), (&[60, 3][..], 3), "{all:?}");
         let times = times(&all);
         assert!(times[0] < times[1] && times[0].to_bits() == times[2].to_bits(), "{times:?}");
     }
     // On the way back each receiver has its own line: of its frames 0 loses the first, which is its only NAK.
     let back = format!("link.return.error_vector_file={}", path.display());
     let lossy = [&settings[..], &[&back, "link.return.error_vector_repeats=false"]].concat();
-    assert!(transfer(&once(PIPE, &lossy)).naks.sent > 3);
+    assert!(naks_sent(&once(PIPE, &lossy)) > 3);
     std::fs::remove_file(&path).unwrap();
     assert!(error(PIPE, &[&file]).starts_with(&format!("--set {file}: link.forward.error_vector_file: ")));
     assert!(error(PIPE, &["link.forward.error_vector=01x"]).contains("an error vector holds 'x'"));
@@ -208,12 +208,9 @@ fn every_kind_of_link_carries_a_transfer() {
     let bgan = without_delay.replace("[link.return]\ndelay = \"250 ms\"", "[link.return]");
     let settings = ["link.forward.kind=bgan", "link.return.kind=bgan", "link.forward.per=0.05"];
     let bgan = once(&bgan, &settings);
-    assert!(
-        transfer(&bgan).passes > 1 && bgan.back.airtime_s > 0.0 && bgan.forward.airtime_s > 0.0,
-        "{bgan:?}"
-    );
+    assert!(passes(&bgan) > 1 && bgan.back.airtime_s > 0.0 && bgan.forward.airtime_s > 0.0, "{bgan:?}");
     let queue = once(PIPE, &["link.forward.rate=900 kbit/s", "link.forward.queue_packets=3"]);
-    assert!(queue.forward.dropped > 0 && transfer(&queue).passes > 1 && queue.incomplete == 0, "{queue:?}");
+    assert!(queue.forward.dropped > 0 && passes(&queue) > 1 && transfer(&queue).incomplete == 0, "{queue:?}");
     for jitter in
         [&["link.forward.jitter=30 ms"][..], &["link.forward.jitter=30 ms", "link.forward.reorder=true"]]
     {
@@ -265,7 +262,7 @@ fn grouped() -> String {
 }
 
 fn times(replication: &Replication) -> Vec<f64> {
-    replication.receivers.as_ref().unwrap().iter().map(|time| time.unwrap()).collect()
+    transfer(replication).receivers.as_ref().unwrap().iter().map(|time| time.unwrap()).collect()
 }
 
 #[test]
@@ -277,7 +274,7 @@ fn groups_have_losses_and_a_delay_of_their_own() {
         assert!(times[..4].iter().all(|time| (time - clear).abs() < 1e-9), "{times:?}");
         assert!(times[4..].iter().all(|time| *time > clear + 2.0), "{times:?}");
         // 60 DTUs, each lost by any of six with 1 - 0.7^6 = 0.882; sd 2.5.
-        assert!((43..=60).contains(&transfer(&all).dtus_per_pass[1]), "{all:?}");
+        assert!((43..=60).contains(&dtus_per_pass(&all)[1]), "{all:?}");
     }
     let near = once(&grouped(), &["groups.rainy.per=0 %"]);
     assert!((times(&near)[9] - clear - 0.1).abs() < 1e-9);
@@ -297,13 +294,9 @@ fn one_more_group_changes_no_draw_of_another() {
         let both = replications(&scenario(&format!("{one}{first}{clear}"), &[engines]), 3, 20);
         for (alone, both) in alone.iter().zip(&both) {
             assert_eq!(times(alone), times(both)[..5], "{engines}");
-            assert_eq!(
-                (&transfer(alone).dtus_per_pass, transfer(alone).naks),
-                (&transfer(both).dtus_per_pass, transfer(both).naks),
-                "{engines}"
-            );
+            assert_eq!(&transfer(alone).figures, &transfer(both).figures, "{engines}");
         }
-        assert!(alone.iter().any(|r| transfer(r).naks.sent > 5));
+        assert!(alone.iter().any(|r| naks_sent(r) > 5));
     }
     // A lossy second group changes what is sent, but not who of the first loses what of pass 1: NAKs of one DTU a block
     // in pass 1 are as many as without it.
@@ -311,7 +304,7 @@ fn one_more_group_changes_no_draw_of_another() {
     let one_pass = ["protocol.transfer_limit=3 s", "time_limit=3 s", "protocol.block_size=1"];
     let naks = |groups: &str| -> Vec<u64> {
         let all = replications(&scenario(&format!("{one}{groups}"), &one_pass), 4, 20);
-        all.iter().map(|r| transfer(r).naks.sent).collect()
+        all.iter().map(|r| naks_sent(r)).collect()
     };
     let (alone, both, other) = (naks(first), naks(&format!("{first}{lossy}")), naks(&lossy));
     assert!(alone.iter().zip(&both).all(|(alone, both)| alone < both), "{alone:?} {both:?}");
@@ -337,7 +330,7 @@ fn groups_that_register_complete_over_lossy_links() {
         for engines in ["engines=false", "engines=true"] {
             let all = replications(&scenario(PIPE, &settings(group, engines)), 6, 50);
             for one in &all {
-                assert_eq!(one.incomplete, 0, "{group} {engines}: {one:?}");
+                assert_eq!(transfer(one).incomplete, 0, "{group} {engines}: {one:?}");
                 assert!(transfer(one).data_begins_s.is_some_and(|begins| begins > 0.0), "{one:?}");
                 // Each registers and says that it is done, at least.
                 assert!(one.back.datagrams >= 20, "{one:?}");

@@ -10,7 +10,7 @@ use std::process::Command;
 use farcast_core::random::RandomStream;
 use farcast_core::stage::Frame;
 use farcast_core::{BitRate, Probability, Run, Span, Time};
-use farcast_delivery::{Asked, SenderEngine as _};
+use farcast_delivery::{Asked, NakFate, SenderEngine as _};
 use farcast_link::losses::{Bernoulli, NoLoss};
 use farcast_mftp::message::Data;
 use farcast_mftp::{
@@ -19,7 +19,7 @@ use farcast_mftp::{
 };
 use farcast_sim::scenario::mftp::{self, Mftp};
 use farcast_sim::star::{
-    Back, BackLosses, Chains, Cut, GroupConfig, NakFate, Observer, Star, StarConfig, receiver_address,
+    Back, BackLosses, Chains, Cut, GroupConfig, Observer, Star, StarConfig, receiver_address,
 };
 use farcast_sim::trace::{Trace, TraceConfig};
 

@@ -1,5 +1,6 @@
 //! Scenarios for tests: read from text, varied by settings, replicated.
 
+use farcast_mftp::figures;
 use farcast_scenario::document::{Document, DocumentError};
 use farcast_sim::outcome::{Replication, TransferOutcome};
 use farcast_sim::replicate::{HowMany, Plan, run};
@@ -72,6 +73,26 @@ pub(crate) fn once(text: &str, settings: &[&str]) -> Replication {
 /// What the transfer of a replication, which has one, came to.
 pub(crate) fn transfer(one: &Replication) -> &TransferOutcome {
     one.transfer.as_ref().unwrap_or_else(|| panic!("no transfer: {one:?}"))
+}
+
+/// The passes of a transfer with MFTP.
+pub(crate) fn passes(one: &Replication) -> u64 {
+    count(one, figures::PASSES)
+}
+
+/// The DTUs that each of them sent.
+pub(crate) fn dtus_per_pass(one: &Replication) -> &[u64] {
+    transfer(one).counts(figures::DTUS_PER_PASS).unwrap_or_else(|| panic!("no passes: {one:?}"))
+}
+
+/// The NAKs of its receivers.
+pub(crate) fn naks_sent(one: &Replication) -> u64 {
+    count(one, figures::NAKS_SENT)
+}
+
+/// A count that its protocol reports.
+pub(crate) fn count(one: &Replication, name: &str) -> u64 {
+    transfer(one).count(name).unwrap_or_else(|| panic!("no {name}: {one:?}"))
 }
 
 /// The completion time in nanoseconds; it is told in seconds, of which a double keeps them for more than a month.

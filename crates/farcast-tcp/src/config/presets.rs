@@ -9,7 +9,8 @@ use super::{
 use crate::rto::RtoConfig;
 
 impl Config {
-    /// TCP as today's Linux has it: CUBIC with `HyStart++`, RACK-TLP, PRR, F-RTO, an initial window of ten, timers from 200 ms.
+    /// TCP as today's Linux has it: CUBIC with `HyStart++`, RACK-TLP, PRR, F-RTO, an initial window of ten, timers from
+    /// 200 ms.
     pub fn modern() -> Self {
         Self {
             recovery: Recovery::Rack,
@@ -55,8 +56,8 @@ impl Config {
     }
 
     /// TCP as the simulator ns-2 has it, with `recovery` Reno, `NewReno` or SACK: no options, an acknowledgment for
-    /// every segment, an initial window of two, a timer of 3 s at first and 200 ms at least in ticks of 10 ms, and a slow
-    /// start threshold that is the receive window.
+    /// every segment, an initial window of two, a timer of 3 s at first and 200 ms at least in ticks of 10 ms, and a
+    /// slow start threshold that is the receive window.
     pub fn ns2(recovery: Recovery, window: Window) -> Self {
         let threshold = match window {
             Window::Segments(count) => Window::Segments(count.max(2)),

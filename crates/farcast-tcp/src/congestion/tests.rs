@@ -38,8 +38,9 @@ fn slow_start_counts_acknowledgments() {
     }
 }
 
-/// By what is newly known to have arrived: an acknowledgment of eleven segments, ten of which were known of, is one of one
-/// segment. In congestion avoidance ten of those make a segment of a window of ten, and one that is of eleven needs eleven.
+/// By what is newly known to have arrived: an acknowledgment of eleven segments, ten of which were known of, is one of
+/// one segment. In congestion avoidance ten of those make a segment of a window of ten, and one that is of eleven needs
+/// eleven.
 #[test]
 fn what_arrived_counts_once() {
     for (threshold, count, segments) in
@@ -74,8 +75,8 @@ fn slow_start_counts_octets() {
     }
 }
 
-/// What an acknowledgment brings beyond the threshold counts for congestion avoidance: 7 segments, 2000 octets are counted, of
-/// which 1000 reach the threshold of 8, and 1000 in 8000 add 125.
+/// What an acknowledgment brings beyond the threshold counts for congestion avoidance: 7 segments, 2000 octets are
+/// counted, of which 1000 reach the threshold of 8, and 1000 in 8000 add 125.
 #[test]
 fn octets_are_shared_at_the_threshold() {
     let mut congestion = congestion(Increase::Octets(2), 7, Some(8));
@@ -83,8 +84,8 @@ fn octets_are_shared_at_the_threshold() {
     assert_eq!(congestion.window, 8000 + 125);
 }
 
-/// RFC 5681 equation 3 against real numbers: SMSS * SMSS / cwnd for each acknowledgment. The engine rounds down, and keeps what
-/// is left for the next.
+/// RFC 5681 equation 3 against real numbers: SMSS * SMSS / cwnd for each acknowledgment. The engine rounds down, and
+/// keeps what is left for the next.
 #[test]
 fn congestion_avoidance_by_acknowledgments() {
     for segments in [2, 10, 33, 500] {

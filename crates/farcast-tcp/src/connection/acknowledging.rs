@@ -9,28 +9,41 @@ use crate::rto::Progress;
 use crate::scoreboard::Delivered;
 use crate::{Recovery, Segment};
 
+/// What the peer has told about its receive window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PeerWindow {
+    /// How much it takes beyond what it acknowledged, in octets.
+    pub size: u64,
+    /// The largest that it has offered.
+    pub largest: u64,
+    /// By how many bits it shifts.
+    pub scale: u8,
+    /// The positions of the segment that told (SND.WL1, SND.WL2).
+    pub told_at: (u64, u64),
+}
+
 impl Connection {
-    /// Takes an acknowledgment of everything below `position`, which lies between SND.UNA and SND.NXT; its segment begins
-    /// at `at`.
+    /// Takes an acknowledgment of everything below `position`, which lies between SND.UNA and SND.NXT; its segment
+    /// begins at `at`.
     pub(super) fn acknowledge(&mut self, now: Time, segment: &Segment, at: u64, position: u64) {
         let first = self.board.first();
         let flight = self.board.flight();
         let busy = self.uses_its_window();
         let mut delivered = Delivered { highest: self.board.highest_arrived(), ..Delivered::default() };
-        let repeated = self.sack && self.hear_blocks(now, segment, position, &mut delivered);
+        let repeated = self.agreed.sack && self.hear_blocks(now, segment, position, &mut delivered);
         let advanced = position > first;
         if advanced {
             self.board.acknowledge(now, position, &mut delivered);
         }
         if advanced || flight == 0 {
-            // With nothing in flight, it answers a probe: the connection stays however long the window is closed (RFC 9293
-            // section 3.8.6.1).
-            self.retries = 0;
+            // With nothing in flight, it answers a probe: the connection stays however long the window is closed (RFC
+            // 9293 section 3.8.6.1).
+            self.unanswered.retries = 0;
         }
         self.measure(now, segment, &delivered, advanced);
         let window_changed = self.hear_window(segment, at, position);
         let bare = segment.sequence_len() == 0 && !window_changed;
-        let duplicate = !advanced && flight > 0 && if self.sack { delivered.octets > 0 } else { bare };
+        let duplicate = !advanced && flight > 0 && if self.agreed.sack { delivered.octets > 0 } else { bare };
         if !advanced && !duplicate && !repeated && delivered.octets == 0 {
             if bare && segment.options.sack.is_empty() {
                 self.hear_of_probe_silently(position);
@@ -38,14 +51,15 @@ impl Connection {
             return;
         }
         self.note_repetition(repeated);
-        let echo = self.clock.and(segment.options.timestamps).map(|stamp| stamp.echo);
+        let echo = self.agreed.clock.and(segment.options.timestamps).map(|stamp| stamp.echo);
         let news = News { now, position, delivered, advanced, duplicate, repeated, echo, busy, flight };
         self.undo_if_spurious(&news);
         self.learn(&news);
         let age = self.board.age_of_first(now);
         let earlier = news.delivered.last_trip.zip(age).is_some_and(|(trip, age)| trip > age);
         if self.recovery() == Recovery::Rack && !advanced && earlier {
-            // As in Linux: what was sent before the first segment went again still arrives, so that cannot be answered yet.
+            // As in Linux: what was sent before the first segment went again still arrives, so that cannot be answered
+            // yet.
             self.time_again(now, true);
         }
         if advanced {
@@ -61,9 +75,9 @@ impl Connection {
         let used = self.board.flight();
         let window = self.congestion.window;
         if self.congestion.in_slow_start() {
-            window < 2 * used + self.smss
+            window < 2 * used + self.agreed.smss
         } else {
-            used + self.smss > window
+            used + self.agreed.smss > window
         }
     }
 
@@ -76,7 +90,7 @@ impl Connection {
         delivered: &mut Delivered,
     ) -> bool {
         let mut repeated = false;
-        let place = |number| self.outgoing.position(number, position);
+        let place = |number| self.outgoing.numbering.position(number, position);
         let blocks = segment.options.sack.as_slice();
         let ranges = blocks.iter().map(|block| place(block.left).zip(place(block.right)));
         let mut second = None;
@@ -104,7 +118,7 @@ impl Connection {
     /// section 3, RFC 7323 section 4.1). In a long recovery only SACK blocks tell how the round trip grows.
     fn measure(&mut self, now: Time, segment: &Segment, delivered: &Delivered, advanced: bool) {
         let by_timestamp = || {
-            let (clock, stamp) = self.clock.zip(segment.options.timestamps)?;
+            let (clock, stamp) = self.agreed.clock.zip(segment.options.timestamps)?;
             let ticks = clock.value(now).wrapping_sub(stamp.echo);
             let sane = stamp.echo != 0 && ticks < 1 << 24;
             sane.then(|| (clock.tick * u64::from(ticks)).max(Span::from_nanos(1)))
@@ -120,8 +134,8 @@ impl Connection {
         Progress { acknowledged: self.board.first(), next: self.board.next() }
     }
 
-    /// Takes the window that the segment tells, unless it is older than what is known (RFC 9293 section 3.10.7.4); whether
-    /// it is another than before.
+    /// Takes the window that the segment tells, unless it is older than what is known (RFC 9293 section 3.10.7.4);
+    /// whether it is another than before.
     fn hear_window(&mut self, segment: &Segment, at: u64, position: u64) -> bool {
         let peer = &mut self.peer;
         if (at, position) < peer.told_at && at <= peer.told_at.0 {
@@ -133,7 +147,7 @@ impl Connection {
         peer.size = size;
         peer.largest = peer.largest.max(size);
         if changed && size > 0 {
-            self.probes = 0;
+            self.unanswered.probes = 0;
             self.timers.stop(super::timing::Timer::Persist);
         }
         changed
@@ -159,16 +173,17 @@ impl Connection {
     }
 
     fn restarts_timer(&mut self) -> bool {
-        match &mut self.phase {
-            Phase::Recovery { partial, .. } if !self.sack => core::mem::take(partial),
+        match &mut self.repair.phase {
+            Phase::Recovery { partial, .. } if !self.agreed.sack => core::mem::take(partial),
             _ => true,
         }
     }
 
     /// Tells the owner that the send buffer has room again.
     fn make_room(&mut self) {
-        if self.buffer_full && self.written - self.acknowledged() < self.config.send_buffer {
-            self.buffer_full = false;
+        if self.outgoing.buffer_full && self.outgoing.written - self.acknowledged() < self.config.send_buffer
+        {
+            self.outgoing.buffer_full = false;
             self.events.writable = true;
         }
     }

@@ -3,6 +3,7 @@
 use farcast_core::engine::Reject;
 use farcast_core::{Span, Time};
 
+use super::receiving::Piece;
 use super::timing::Timer;
 use super::{Connection, State};
 use crate::event::Failure;
@@ -13,6 +14,32 @@ const TIMESTAMPS_AGE: Span = Span::from_secs(24 * 24 * 3600);
 
 /// Challenges in a second at most (RFC 5961 section 7).
 const MOST_CHALLENGES: u32 = 10;
+
+/// Challenges that were sent lately.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Challenges {
+    /// When the second began in which they are counted.
+    since: Time,
+    count: u32,
+}
+
+impl Default for Challenges {
+    fn default() -> Self {
+        Self { since: Time::ZERO, count: 0 }
+    }
+}
+
+impl Challenges {
+    /// Whether one more may leave at `now`, which is then counted.
+    fn allow(&mut self, now: Time) -> bool {
+        if now.since(self.since) >= Span::from_secs(1) {
+            *self = Self { since: now, count: 0 };
+        }
+        let allowed = self.count < MOST_CHALLENGES;
+        self.count += u32::from(allowed);
+        allowed
+    }
+}
 
 impl Connection {
     pub(super) fn arrive(&mut self, now: Time, segment: &Segment) -> Result<(), Reject> {
@@ -25,11 +52,14 @@ impl Connection {
         if self.is_from_the_past(now, segment) {
             return self.refuse(now, segment, Reject::Duplicate);
         }
-        if self.clock.is_some() && segment.options.timestamps.is_none() && !segment.flags.has(Flags::RST) {
+        if self.agreed.clock.is_some()
+            && segment.options.timestamps.is_none()
+            && !segment.flags.has(Flags::RST)
+        {
             return Err(Reject::Inconsistent); // dropped silently (RFC 7323 section 3.2)
         }
         let end = at + u64::from(segment.sequence_len());
-        let (next, edge) = (self.reassembly.next(), self.acceptable_edge());
+        let (next, edge) = (self.incoming.reassembly.next(), self.acceptable_edge());
         // A FIN needs no room.
         let full = at == edge && segment.payload.len > 0;
         if end < next || at > edge || (end == next && at < next) || full {
@@ -56,16 +86,16 @@ impl Connection {
 
     /// The position of a segment, from where the stream stands.
     fn place(&self, segment: &Segment) -> Option<u64> {
-        self.incoming?.position(segment.sequence, self.reassembly.next())
+        self.incoming.numbering?.position(segment.sequence, self.incoming.reassembly.next())
     }
 
     /// A SYN that repeats the first, or that crosses ours.
     fn take_crossing(&mut self, now: Time, segment: &Segment) -> Result<(), Reject> {
         if !segment.flags.has(Flags::ACK) {
-            self.syn_due = true;
+            self.due.syn = true;
             return Err(Reject::Duplicate);
         }
-        if segment.acknowledgment != self.outgoing.number(1) {
+        if segment.acknowledgment != self.outgoing.numbering.number(1) {
             return Err(Reject::OutOfRange);
         }
         self.syn_was_acknowledged(now, segment);
@@ -83,9 +113,9 @@ impl Connection {
 
     /// A segment that lies outside the window.
     fn refuse_place(&mut self, now: Time, segment: &Segment, at: u64, end: u64) -> Result<(), Reject> {
-        if end <= self.reassembly.next() && end > at && at > 0 && !segment.flags.has(Flags::RST) {
+        if end <= self.incoming.reassembly.next() && end > at && at > 0 && !segment.flags.has(Flags::RST) {
             // What was received before is acknowledged again: the acknowledgment may have been lost.
-            self.reassembly.take(at, end);
+            self.incoming.reassembly.take(at, end);
             self.stats.octets_duplicate += u64::from(segment.payload.len);
             self.acknowledger.now();
             if segment.flags.has(Flags::ACK) {
@@ -101,7 +131,7 @@ impl Connection {
 
     /// RFC 7323 section 5.3: a timestamp older than the last one in order.
     fn is_from_the_past(&self, now: Time, segment: &Segment) -> bool {
-        let Some((clock, told)) = self.clock.zip(segment.options.timestamps) else { return false };
+        let Some((clock, told)) = self.agreed.clock.zip(segment.options.timestamps) else { return false };
         told.value.wrapping_sub(clock.recent).cast_signed() < 0
             && now.since(clock.recent_at) < TIMESTAMPS_AGE
             && !segment.flags.has(Flags::RST)
@@ -110,7 +140,7 @@ impl Connection {
     /// Keeps the timestamp to echo: of the segment that the last acknowledgment left off at (RFC 7323 section 4.3).
     fn note_timestamp(&mut self, now: Time, segment: &Segment, at: u64) {
         let told = self.acknowledger.told;
-        if let Some((clock, stamp)) = self.clock.as_mut().zip(segment.options.timestamps)
+        if let Some((clock, stamp)) = self.agreed.clock.as_mut().zip(segment.options.timestamps)
             && at <= told
             && stamp.value.wrapping_sub(clock.recent).cast_signed() >= 0
         {
@@ -120,7 +150,7 @@ impl Connection {
 
     /// RFC 5961 section 3.2: only a reset at exactly the next position is believed.
     fn take_reset(&mut self, now: Time, at: u64) -> Result<(), Reject> {
-        if at != self.reassembly.next() {
+        if at != self.incoming.reassembly.next() {
             self.challenge(now);
             return Err(Reject::OutOfRange);
         }
@@ -136,7 +166,7 @@ impl Connection {
 
     fn take_acknowledgment(&mut self, now: Time, segment: &Segment, at: u64) -> Result<(), Reject> {
         let first = self.board.first();
-        let position = self.outgoing.position(segment.acknowledgment, first);
+        let position = self.outgoing.numbering.position(segment.acknowledgment, first);
         let Some(position) = position.filter(|&p| p <= self.board.next()) else {
             self.challenge(now);
             return Err(Reject::OutOfRange);
@@ -185,18 +215,19 @@ impl Connection {
         let edge = self.acceptable_edge();
         let fin = segment.flags.has(Flags::FIN);
         let data = end - u64::from(fin);
-        // What lies beyond the window, or beyond a FIN that was seen before, is cut off; so is a FIN before what is known.
-        let last = self.fin_at.map_or(u64::MAX, |fin| fin + 1);
+        // What lies beyond the window, or beyond a FIN that was seen before, is cut off; so is a FIN before what is
+        // known.
+        let last = self.incoming.fin_at.map_or(u64::MAX, |fin| fin + 1);
         let mut right = data.min(edge).min(last);
-        if fin && data <= edge && end <= last && !self.reassembly.has_beyond(end) {
-            self.fin_at = Some(data);
+        if fin && data <= edge && end <= last && !self.incoming.reassembly.has_beyond(end) {
+            self.incoming.fin_at = Some(data);
             right = end;
         }
         if at >= right {
             return;
         }
-        self.receive(now, at, (at, data.min(right), right));
-        if self.fin_at.is_some_and(|fin| self.reassembly.next() > fin) {
+        self.receive(now, Piece { left: at, data: data.min(right), right });
+        if self.incoming.fin_at.is_some_and(|fin| self.incoming.reassembly.next() > fin) {
             self.peer_has_closed(now);
         }
     }
@@ -214,14 +245,9 @@ impl Connection {
 
     /// Says where the stream stands, to a peer that may be wrong about it, but not without end.
     fn challenge(&mut self, now: Time) {
-        let (since, count) = &mut self.challenged;
-        if now.since(*since) >= Span::from_secs(1) {
-            (*since, *count) = (now, 0);
-        }
-        if *count < MOST_CHALLENGES {
-            *count += 1;
+        if self.challenges.allow(now) {
             self.stats.challenges += 1;
-            self.challenge_due = true;
+            self.due.challenge = true;
         }
     }
 }

@@ -2,16 +2,51 @@
 
 use core::net::SocketAddr;
 
-use farcast_core::Time;
 use farcast_core::engine::Reject;
+use farcast_core::{Span, Time};
 
 use super::timing::Timer;
-use super::{Clock, Connection, State};
+use super::{Connection, State};
 use crate::congestion::Congestion;
 use crate::event::Failure;
 use crate::scoreboard::Scoreboard;
 use crate::sequence::Numbering;
 use crate::{Flags, Options, Recovery, Segment, Timestamps};
+
+/// The timestamps option in use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    pub tick: Span,
+    /// The peer's value to echo, and when it came (TS.Recent).
+    pub recent: u32,
+    pub recent_at: Time,
+}
+
+impl Clock {
+    pub(super) const fn value(&self, now: Time) -> u32 {
+        (now.as_nanos() / self.tick.as_nanos()) as u32
+    }
+}
+
+/// What both SYNs have settled.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Agreed {
+    /// The largest payload that is sent, in octets.
+    pub smss: u64,
+    /// Whether SACK is in use.
+    pub sack: bool,
+    /// Timestamps, if they are in use.
+    pub clock: Option<Clock>,
+    /// When our SYN left; [`Time::NEVER`] if that cannot be told.
+    syn_sent_at: Time,
+}
+
+impl Agreed {
+    /// Before the peer has said anything.
+    pub(super) const fn before(smss: u64) -> Self {
+        Self { smss, sack: false, clock: None, syn_sent_at: Time::NEVER }
+    }
+}
 
 impl Connection {
     /// A segment while listening.
@@ -29,16 +64,16 @@ impl Connection {
         self.remote = Some(SocketAddr::new(source.ip(), segment.source_port));
         self.agree(now, segment);
         self.state = State::SynReceived;
-        self.syn_due = true;
+        self.due.syn = true;
         Ok(())
     }
 
     /// A segment after our SYN.
     pub(super) fn take_answer(&mut self, now: Time, segment: &Segment) -> Result<(), Reject> {
         let acknowledges = segment.flags.has(Flags::ACK);
-        if acknowledges && segment.acknowledgment != self.outgoing.number(1) {
+        if acknowledges && segment.acknowledgment != self.outgoing.numbering.number(1) {
             // The peer has an old connection: this ends it (RFC 9293 figure 9).
-            self.refusal = Some(segment.acknowledgment).filter(|_| !segment.flags.has(Flags::RST));
+            self.due.refusal = Some(segment.acknowledgment).filter(|_| !segment.flags.has(Flags::RST));
             return Err(Reject::OutOfRange);
         }
         if segment.flags.has(Flags::RST) {
@@ -58,17 +93,17 @@ impl Connection {
         } else {
             // Both opened at once (RFC 9293 figure 8).
             self.state = State::SynReceived;
-            self.syn_due = true;
+            self.due.syn = true;
         }
         Ok(())
     }
 
     /// Takes the peer's numbering and options.
     fn agree(&mut self, now: Time, segment: &Segment) {
-        self.incoming = Some(Numbering::new(segment.sequence));
+        self.incoming.numbering = Some(Numbering::new(segment.sequence));
         let options = &segment.options;
-        self.sack = self.config.sack && options.sack_permitted;
-        self.clock = self.config.timestamps.zip(options.timestamps).map(|(tick, told)| Clock {
+        self.agreed.sack = self.config.sack && options.sack_permitted;
+        self.agreed.clock = self.config.timestamps.zip(options.timestamps).map(|(tick, told)| Clock {
             tick,
             recent: told.value,
             recent_at: now,
@@ -81,9 +116,9 @@ impl Connection {
         // RFC 9293 section 3.7.1: 536 octets where the peer does not say; options come off (RFC 6691).
         let told = options.mss.unwrap_or(536).max(LEAST_MSS);
         let mss = self.config.mss.min(told);
-        self.smss = u64::from(mss - if self.clock.is_some() { 12 } else { 0 });
-        self.congestion = Congestion::new(&self.config, self.smss);
-        let timed = self.sack && self.config.recovery == Recovery::Rack;
+        self.agreed.smss = u64::from(mss - if self.agreed.clock.is_some() { 12 } else { 0 });
+        self.congestion = Congestion::new(&self.config, self.agreed.smss);
+        let timed = self.agreed.sack && self.config.recovery == Recovery::Rack;
         self.board = Scoreboard::new(1, timed);
     }
 
@@ -92,15 +127,15 @@ impl Connection {
         self.state = State::Established;
         self.events.connected = true;
         self.timers.stop(Timer::Retransmit);
-        self.syn_due = false;
-        if self.retries > 0 {
+        self.due.syn = false;
+        if self.unanswered.retries > 0 {
             // RFC 5681 section 3.1: after a lost SYN data begins with one segment.
             self.estimator.syn_was_lost();
-            self.congestion.window = self.smss;
-        } else if self.syn_sent_at != Time::NEVER {
-            self.estimator.sample(now.since(self.syn_sent_at), self.progress());
+            self.congestion.window = self.agreed.smss;
+        } else if self.agreed.syn_sent_at != Time::NEVER {
+            self.estimator.sample(now.since(self.agreed.syn_sent_at), self.progress());
         }
-        self.retries = 0;
+        self.unanswered.retries = 0;
         self.peer.told_at = (0, 1);
         if !segment.flags.has(Flags::SYN) {
             // A window in a SYN is never shifted; this one is.
@@ -111,22 +146,22 @@ impl Connection {
 
     /// The SYN, or the SYN with an acknowledgment.
     pub(super) fn syn(&mut self, now: Time) -> Segment {
-        self.syn_due = false;
+        self.due.syn = false;
         // Where a SYN leaves twice, or once more with an answer, nothing can be measured (RFC 6298 section 3).
-        self.syn_sent_at = if self.stats.segments_sent == 0 { now } else { Time::NEVER };
+        self.agreed.syn_sent_at = if self.stats.segments_sent == 0 { now } else { Time::NEVER };
         self.timers.set(Timer::Retransmit, now + self.estimator.timeout());
         let answers = self.state == State::SynReceived;
         // In an answer, only what the peer has offered.
-        let tick = if answers { self.clock.map(|clock| clock.tick) } else { self.config.timestamps };
+        let tick = if answers { self.agreed.clock.map(|clock| clock.tick) } else { self.config.timestamps };
         let timestamps = tick.map(|tick| {
-            let clock = self.clock.unwrap_or(Clock { tick, recent: 0, recent_at: now });
+            let clock = self.agreed.clock.unwrap_or(Clock { tick, recent: 0, recent_at: now });
             Timestamps { value: clock.value(now), echo: clock.recent }
         });
         let scale = if answers { self.acknowledger.scale() } else { self.acknowledger.offered_scale() };
         let options = Options {
             mss: Some(self.config.mss),
             window_scale: scale,
-            sack_permitted: if answers { self.sack } else { self.config.sack },
+            sack_permitted: if answers { self.agreed.sack } else { self.config.sack },
             timestamps,
             ..Options::default()
         };

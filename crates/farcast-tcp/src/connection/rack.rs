@@ -5,7 +5,7 @@ use farcast_core::{Span, Time};
 use super::Connection;
 use super::recovery::{News, Phase, THRESHOLD};
 use super::timing::Timer;
-use crate::scoreboard::Delivered;
+use crate::scoreboard::{Delivered, LostByTime};
 
 /// RFC 8985's state.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,6 +23,15 @@ pub(super) struct Rack {
     round_end: u64,
 }
 
+/// A probe of the tail that was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct TailProbe {
+    /// SND.NXT behind it (RFC 8985's `TLP.end_seq`).
+    pub end: u64,
+    /// Whether it repeated something.
+    pub again: bool,
+}
+
 impl Rack {
     /// A timeout: without SACK nothing is known any more of what was delivered.
     pub(super) fn time_out(&mut self, sack: bool) {
@@ -36,8 +45,9 @@ impl Connection {
         self.rack.reordered |= news.delivered.reordered;
         if let Some((sent, end, again)) = news.delivered.latest {
             let trip = news.now.since(sent);
-            // What was sent twice may have been acknowledged for its first time. The timestamp echoed does not tell that of
-            // what is out of order: it is that of the last segment in order (RFC 7323 section 4.3). Linux does not look.
+            // What was sent twice may have been acknowledged for its first time. The timestamp echoed does not tell
+            // that of what is out of order: it is that of the last segment in order (RFC 7323 section 4.3). Linux does
+            // not look.
             let doubtful = again && trip < self.estimator.least();
             if !doubtful && self.rack.latest.is_none_or(|latest| latest < (sent, end)) {
                 self.rack.latest = Some((sent, end));
@@ -53,8 +63,8 @@ impl Connection {
 
     /// How long after its turn a segment may still come (step 4).
     fn patience(&self) -> Span {
-        let segments = self.board.sacked() / self.smss;
-        if !self.rack.reordered && (self.phase != Phase::Open || segments >= u64::from(THRESHOLD)) {
+        let segments = self.board.sacked() / self.agreed.smss;
+        if !self.rack.reordered && (self.repair.phase != Phase::Open || segments >= u64::from(THRESHOLD)) {
             return Span::ZERO;
         }
         let quarter = Span::from_nanos(self.estimator.least().as_nanos() / 4);
@@ -65,17 +75,17 @@ impl Connection {
     pub(super) fn find_losses_by_rack(&mut self, now: Time) -> bool {
         let Some(latest) = self.rack.latest else { return false };
         let patience = self.rack.trip + self.patience();
-        let (more, next) = self.board.lose_by_time(now, latest, patience);
-        match next {
+        let LostByTime { any, rest_at } = self.board.lose_by_time(now, latest, patience);
+        match rest_at {
             Some(at) => self.timers.set(Timer::Reorder, at),
             None => self.timers.stop(Timer::Reorder),
         }
-        more
+        any
     }
 
     /// The reordering timer: what has not come by now is lost.
     pub(super) fn find_losses_by_time(&mut self, now: Time) {
-        let begins = match self.phase {
+        let begins = match self.repair.phase {
             Phase::Open => true,
             Phase::Loss { .. } => self.times_out_as_linux(),
             Phase::Recovery { .. } => false,
@@ -105,27 +115,27 @@ impl Connection {
         }
     }
 
-    /// Whether the probe of the tail has repaired a loss, which costs as any (RFC 8985 section 7.4.2). The acknowledgment of
-    /// the probe itself may be that of what it repeats: only one beyond it is sure.
+    /// Whether the probe of the tail has repaired a loss, which costs as any (RFC 8985 section 7.4.2). The
+    /// acknowledgment of the probe itself may be that of what it repeats: only one beyond it is sure.
     pub(super) fn hear_of_probe(&mut self, news: &News) {
-        let Some((end, again)) = self.probe else { return };
+        let Some(TailProbe { end, again }) = self.repair.probe else { return };
         let both_arrived = again && news.repeated;
         if !both_arrived && (news.position < end || (again && news.position == end)) {
             return;
         }
-        self.probe = None;
-        if again && !both_arrived && self.phase == Phase::Open {
+        self.repair.probe = None;
+        if again && !both_arrived && self.repair.phase == Phase::Open {
             let base = if self.config.halve_window { self.congestion.window } else { news.flight };
             self.congestion.lose(base);
             self.congestion.window = self.congestion.window.min(self.congestion.threshold);
         }
     }
 
-    /// A peer that does not report repetitions answers the second copy with an acknowledgment that says nothing new (RFC
-    /// 8985 section 7.4.2).
+    /// A peer that does not report repetitions answers the second copy with an acknowledgment that says nothing new
+    /// (RFC 8985 section 7.4.2).
     pub(super) fn hear_of_probe_silently(&mut self, position: u64) {
-        if self.probe == Some((position, true)) {
-            self.probe = None;
+        if self.repair.probe == Some(TailProbe { end: position, again: true }) {
+            self.repair.probe = None;
         }
     }
 }

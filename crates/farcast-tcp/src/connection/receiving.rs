@@ -5,7 +5,28 @@ use farcast_core::{Span, Time};
 use super::Connection;
 use super::timing::Timer;
 use crate::config::{Config, DelayedAck, ReceiveWindow};
-use crate::reassembly::Taken;
+use crate::event::Stored;
+use crate::reassembly::{Reassembly, Taken};
+use crate::sequence::Numbering;
+
+/// The peer's stream.
+#[derive(Clone, Debug)]
+pub(super) struct Incoming {
+    /// Its numbers, once its SYN has come.
+    pub numbering: Option<Numbering>,
+    /// What has arrived.
+    pub reassembly: Reassembly,
+    /// The position of its FIN, once that is known.
+    pub fin_at: Option<u64>,
+    /// Octets that the owner has taken.
+    pub consumed: u64,
+}
+
+impl Default for Incoming {
+    fn default() -> Self {
+        Self { numbering: None, reassembly: Reassembly::new(1), fin_at: None, consumed: 0 }
+    }
+}
 
 /// When to acknowledge, and with what window.
 #[derive(Clone, Debug)]
@@ -112,7 +133,8 @@ impl Acknowledger {
             self.edge = self.edge.max(edge);
         }
         let size = self.edge.saturating_sub(next);
-        // Rounded up, lest shifting takes a segment away; but what rounding adds must not add up (RFC 7323 section 2.4).
+        // Rounded up, lest shifting takes a segment away; but what rounding adds must not add up (RFC 7323 section
+        // 2.4).
         let rounded = size.div_ceil(1 << self.shift) << self.shift;
         let most = edge.max(next) + (1 << self.shift);
         let told = if next + rounded < most { rounded } else { size };
@@ -134,7 +156,8 @@ impl Acknowledger {
         self.unacknowledged = 0;
     }
 
-    /// A segment of `payload` octets has moved the stream on by `octets`; until when its acknowledgment may wait, unless it is due at once.
+    /// A segment of `payload` octets has moved the stream on by `octets`; until when its acknowledgment may wait,
+    /// unless it is due at once.
     fn in_order(&mut self, now: Time, octets: u64, payload: u64, timeout: Span) -> Option<Time> {
         self.full = self.full.max(payload);
         self.unacknowledged += octets;
@@ -175,10 +198,21 @@ impl Acknowledger {
     }
 }
 
+/// A segment as far as it lies within the window, in positions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    /// Where it begins, and the segment.
+    pub left: u64,
+    /// Where its data ends.
+    pub data: u64,
+    /// Where it ends, behind a FIN if there is one.
+    pub right: u64,
+}
+
 impl Connection {
     /// The position up to which our buffer has room.
     pub(super) fn window_edge(&self) -> u64 {
-        self.acknowledger.edge_for(self.consumed)
+        self.acknowledger.edge_for(self.incoming.consumed)
     }
 
     /// The position up to which the peer may send: what it was told, or what there is room for.
@@ -186,20 +220,22 @@ impl Connection {
         self.acknowledger.edge.max(self.window_edge())
     }
 
-    /// Octets at `left..right`, of which those up to `data` are data, have arrived; `at` is where the segment begins.
-    pub(super) fn receive(&mut self, now: Time, at: u64, (left, data, right): (u64, u64, u64)) {
-        let before = self.reassembly.next();
-        let taken = self.reassembly.take(left, right);
+    /// A piece of a segment has arrived.
+    pub(super) fn receive(&mut self, now: Time, piece: Piece) {
+        let Piece { left, data, right } = piece;
+        let before = self.incoming.reassembly.next();
+        let taken = self.incoming.reassembly.take(left, right);
         if matches!(taken, Taken::InOrder { .. } | Taken::OutOfOrder) {
             let from = left.max(before);
             if from < data {
-                self.events.store = Some((from - 1, (from - at) as u16, (data - from) as u16));
+                let (skip, len) = ((from - left) as u16, (data - from) as u16);
+                self.events.store = Some(Stored { offset: from - 1, skip, len });
             }
         }
         match taken {
             Taken::InOrder { filled } => {
                 self.events.readable |= self.readable() > 0;
-                let octets = self.reassembly.next() - before;
+                let octets = self.incoming.reassembly.next() - before;
                 let timeout = self.estimator.timeout();
                 let wait = self.acknowledger.in_order(now, octets, data - left, timeout);
                 if filled {

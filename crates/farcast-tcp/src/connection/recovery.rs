@@ -5,6 +5,7 @@
 use farcast_core::Time;
 
 use super::Connection;
+use super::rack::TailProbe;
 use super::timing::Timer;
 use crate::config::{Increase, Recovery, Reduction};
 use crate::scoreboard::Delivered;
@@ -34,11 +35,43 @@ pub(super) enum Phase {
 pub(super) enum Descent {
     /// It is down.
     Done,
-    /// RFC 6937 and RFC 9937: octets delivered and sent since, what was in flight, and whether only a safe acknowledgment
-    /// lets a segment more out than was delivered.
+    /// RFC 6937 and RFC 9937: octets delivered and sent since, what was in flight, and whether only a safe
+    /// acknowledgment lets a segment more out than was delivered.
     Proportional { delivered: u64, sent: u64, flight: u64, careful: bool },
     /// Linux 2.4: acknowledgments that are not paid for yet.
     Halving { counted: u32 },
+}
+
+/// What is done about losses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Repair {
+    pub phase: Phase,
+    /// Duplicate acknowledgments in a row.
+    pub duplicates: u32,
+    /// Octets of new data sent since the first of them.
+    pub sent_early: u64,
+    /// What was sent last when the last loss was found (RFC 6582's recover).
+    pub recover: u64,
+    /// The first lost segment leaves whatever the window says.
+    pub force: bool,
+    /// New data that may leave whatever the congestion window says, in octets.
+    pub credit: u64,
+    /// The probe of the tail that is under way (RFC 8985 section 7).
+    pub probe: Option<TailProbe>,
+}
+
+impl Default for Repair {
+    fn default() -> Self {
+        Self {
+            phase: Phase::Open,
+            duplicates: 0,
+            sent_early: 0,
+            recover: 0,
+            force: false,
+            credit: 0,
+            probe: None,
+        }
+    }
 }
 
 /// What an acknowledgment told.
@@ -68,12 +101,12 @@ impl Connection {
     /// Lets the connection act on an acknowledgment.
     pub(super) fn learn(&mut self, news: &News) {
         self.hear_of_probe(news);
-        match self.phase {
+        match self.repair.phase {
             Phase::Open => {
                 if news.advanced {
-                    (self.duplicates, self.sent_early) = (0, 0);
+                    (self.repair.duplicates, self.repair.sent_early) = (0, 0);
                 }
-                self.duplicates += u32::from(news.duplicate && !news.advanced);
+                self.repair.duplicates += u32::from(news.duplicate && !news.advanced);
                 // Linux lets an acknowledgment that begins a recovery grow nothing, and one that ends it count.
                 let linux = self.config.increase == Increase::Delivered;
                 if !linux {
@@ -102,7 +135,7 @@ impl Connection {
     /// The recovery that is in use: without SACK from the peer, `NewReno`.
     pub(super) fn recovery(&self) -> Recovery {
         let wanted = self.config.recovery;
-        if wanted.needs_sack() && !self.sack { Recovery::NewReno } else { wanted }
+        if wanted.needs_sack() && !self.agreed.sack { Recovery::NewReno } else { wanted }
     }
 
     /// Marks what is lost by now; whether a recovery is to begin.
@@ -110,25 +143,25 @@ impl Connection {
         if self.board.is_empty() {
             return false;
         }
-        let dup = self.duplicates >= THRESHOLD;
+        let dup = self.repair.duplicates >= THRESHOLD;
         match self.recovery() {
             // What repeats without need makes duplicate acknowledgments too: they count only beyond (RFC 6582).
             Recovery::Reno | Recovery::NewReno => {
-                let fresh = self.board.first() > self.recover;
-                let lost = self.duplicates == THRESHOLD && fresh;
+                let fresh = self.board.first() > self.repair.recover;
+                let lost = self.repair.duplicates == THRESHOLD && fresh;
                 if lost {
                     self.board.lose_first();
                 }
                 lost
             }
             Recovery::Sack => {
-                let below = self.board.lost_by_count(u64::from(THRESHOLD), self.smss);
+                let below = self.board.lost_by_count(u64::from(THRESHOLD), self.agreed.smss);
                 let more = self.board.lose_below(below);
                 self.lose_first_if(dup && !more) || more
             }
             Recovery::Fack => {
                 let highest = self.board.highest_arrived();
-                let reach = u64::from(THRESHOLD) * self.smss;
+                let reach = u64::from(THRESHOLD) * self.agreed.smss;
                 let more = highest > self.board.first() + reach && self.board.lose_below(highest - reach);
                 self.lose_first_if(dup && !more) || more
             }
@@ -141,7 +174,7 @@ impl Connection {
 
     /// Three duplicates mean that the first is lost, whatever the blocks say.
     fn lose_first_if(&mut self, lost: bool) -> bool {
-        let begins = lost && self.phase == Phase::Open;
+        let begins = lost && self.repair.phase == Phase::Open;
         if begins {
             self.board.lose_first();
         }
@@ -152,19 +185,20 @@ impl Connection {
     pub(super) fn recover_from_loss(&mut self, news: &News) {
         self.stats.fast_recoveries += 1;
         // What limited transmit has sent does not count (RFC 5681 section 3.2 step 2).
-        let flight = self.board.flight() - self.sent_early;
+        let flight = self.board.flight() - self.repair.sent_early;
         let base = if self.config.halve_window { self.congestion.window } else { flight };
         let before = self.congestion.window;
         self.suspect(false);
         self.congestion.lose(base);
-        self.recover = self.board.next();
-        self.force = true;
+        self.repair.recover = self.board.next();
+        self.repair.force = true;
         self.timers.stop(Timer::Probe);
-        // What is sent again now is to have a whole timeout, or recovery would end in one where round trips vary little.
+        // What is sent again now is to have a whole timeout, or recovery would end in one where round trips vary
+        // little.
         self.timers.set(Timer::Retransmit, news.now + self.estimator.timeout());
         let threshold = self.congestion.threshold;
         let mut descent = Descent::Done;
-        if self.sack && self.recovery().needs_sack() {
+        if self.agreed.sack && self.recovery().needs_sack() {
             match self.config.reduction {
                 Reduction::Immediate => self.congestion.window = threshold,
                 Reduction::Proportional => {
@@ -174,22 +208,25 @@ impl Connection {
                 Reduction::ProportionalSafe => {
                     // RFC 9937 section 6.1: without what had arrived before; Linux takes the window instead.
                     let flight = self.board.flight() + news.delivered.octets - self.board.sacked();
-                    let flight =
-                        if self.config.halve_window { before / self.smss * self.smss } else { flight };
+                    let flight = if self.config.halve_window {
+                        before / self.agreed.smss * self.agreed.smss
+                    } else {
+                        flight
+                    };
                     // Linux counts a timer that begins a recovery as a segment delivered.
-                    let delivered = if news.delivered.octets == 0 { self.smss } else { 0 };
+                    let delivered = if news.delivered.octets == 0 { self.agreed.smss } else { 0 };
                     descent = Descent::Proportional { delivered, sent: 0, flight, careful: true };
                 }
                 Reduction::RateHalving => {
                     descent = Descent::Halving { counted: 0 };
-                    self.congestion.window = self.congestion.window.min(self.board.pipe() + self.smss);
+                    self.congestion.window = self.congestion.window.min(self.board.pipe() + self.agreed.smss);
                 }
             }
         } else {
-            self.congestion.window = threshold + u64::from(THRESHOLD) * self.smss;
+            self.congestion.window = threshold + u64::from(THRESHOLD) * self.agreed.smss;
         }
         let rescue = self.board.first_end();
-        self.phase = Phase::Recovery { point: self.recover, partial: true, descent, rescue };
+        self.repair.phase = Phase::Recovery { point: self.repair.recover, partial: true, descent, rescue };
         self.descend(news, true);
     }
 
@@ -200,15 +237,15 @@ impl Connection {
             Recovery::NewReno if news.advanced => {
                 // RFC 6582 step 3: the next hole; the window comes down by what left the network.
                 self.board.lose_first();
-                self.force = true;
+                self.repair.force = true;
                 let acknowledged = news.delivered.acknowledged;
-                let back = if acknowledged >= self.smss { self.smss } else { 0 };
+                let back = if acknowledged >= self.agreed.smss { self.agreed.smss } else { 0 };
                 self.congestion.window =
-                    self.congestion.window.saturating_sub(acknowledged).max(self.smss) + back;
+                    self.congestion.window.saturating_sub(acknowledged).max(self.agreed.smss) + back;
             }
             Recovery::Reno | Recovery::NewReno => {
                 if news.duplicate {
-                    self.congestion.window += self.smss;
+                    self.congestion.window += self.agreed.smss;
                 }
             }
             Recovery::Sack | Recovery::Fack | Recovery::Rack => {
@@ -221,8 +258,8 @@ impl Connection {
     /// Brings the window down with an acknowledgment; `more` if it tells of further losses.
     fn descend(&mut self, news: &News, more: bool) {
         let pipe = self.board.pipe();
-        let (threshold, smss) = (self.congestion.threshold, self.smss);
-        let Phase::Recovery { descent, .. } = &mut self.phase else { return };
+        let (threshold, smss) = (self.congestion.threshold, self.agreed.smss);
+        let Phase::Recovery { descent, .. } = &mut self.repair.phase else { return };
         match descent {
             Descent::Done => {}
             Descent::Proportional { delivered, sent, flight, careful } => {
@@ -258,14 +295,14 @@ impl Connection {
 
     /// Counts what a recovery sends.
     pub(super) fn count_sent(&mut self, octets: u64) {
-        if let Phase::Recovery { descent: Descent::Proportional { sent, .. }, .. } = &mut self.phase {
+        if let Phase::Recovery { descent: Descent::Proportional { sent, .. }, .. } = &mut self.repair.phase {
             *sent += octets;
         }
     }
 
     fn leave_recovery(&mut self) {
-        self.phase = Phase::Open;
-        (self.duplicates, self.sent_early, self.force) = (0, 0, false);
+        self.repair.phase = Phase::Open;
+        (self.repair.duplicates, self.repair.sent_early, self.repair.force) = (0, 0, false);
         let threshold = self.congestion.threshold;
         self.congestion.window = match self.recovery() {
             Recovery::Sack | Recovery::Fack | Recovery::Rack
@@ -283,14 +320,14 @@ impl Connection {
     /// Lets no burst leave.
     pub(super) fn moderate(&mut self) {
         if let Some(burst) = self.config.most_burst {
-            let most = self.board.pipe() + u64::from(burst) * self.smss;
-            self.congestion.window = self.congestion.window.min(most.max(2 * self.smss));
+            let most = self.board.pipe() + u64::from(burst) * self.agreed.smss;
+            self.congestion.window = self.congestion.window.min(most.max(2 * self.agreed.smss));
         }
     }
 
     /// Takes the right to send one segment again that is not known to be lost (RFC 6675 `NextSeg` rule 4).
     pub(super) fn rescue(&mut self) -> bool {
-        match &mut self.phase {
+        match &mut self.repair.phase {
             Phase::Recovery { rescue, .. } if self.board.first() > *rescue => {
                 *rescue = u64::MAX;
                 true

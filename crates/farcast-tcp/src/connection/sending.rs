@@ -2,26 +2,73 @@
 
 use farcast_core::Time;
 
+use super::rack::TailProbe;
 use super::recovery::Phase;
 use super::timing::Timer;
 use super::{Connection, State};
 use crate::config::Recovery;
 use crate::scoreboard::Record;
 use crate::segment::{SackBlock, SackBlocks};
+use crate::sequence::Numbering;
 use crate::{Flags, Options, Payload, Segment, SequenceNumber, Timestamps};
+
+/// What is to leave besides data.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Due {
+    /// Our SYN.
+    pub syn: bool,
+    /// A reset of this connection.
+    pub reset: bool,
+    /// A reset with this number, to a peer that has an old connection.
+    pub refusal: Option<SequenceNumber>,
+    /// An acknowledgment that says where the stream stands.
+    pub challenge: bool,
+    /// A probe of the peer's window.
+    pub window_probe: bool,
+    /// A probe of the tail (RFC 8985 section 7).
+    pub tail_probe: bool,
+}
+
+/// Our stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing {
+    pub numbering: Numbering,
+    /// Octets that the owner has written.
+    pub written: u64,
+    /// Nothing more will be written.
+    pub closing: bool,
+    /// The owner wanted to write more than there was room for.
+    pub buffer_full: bool,
+    /// Small segments leave too: the window has been too small for long.
+    pub any_size: bool,
+    pub last_sent_at: Time,
+}
+
+impl Outgoing {
+    pub(super) fn new(initial: SequenceNumber) -> Self {
+        Self {
+            numbering: Numbering::new(initial),
+            written: 0,
+            closing: false,
+            buffer_full: false,
+            any_size: false,
+            last_sent_at: Time::ZERO,
+        }
+    }
+}
 
 impl Connection {
     /// The next segment, if one is to leave.
     pub(super) fn next_segment(&mut self, now: Time) -> Option<Segment> {
-        if core::mem::take(&mut self.reset_due) {
+        if core::mem::take(&mut self.due.reset) {
             let mut reset = self.segment(self.board.next(), Flags::RST.with(Flags::ACK));
             reset.acknowledgment = self.acknowledgment();
             return Some(reset);
         }
-        if let Some(number) = self.refusal.take() {
+        if let Some(number) = self.due.refusal.take() {
             return Some(Segment { sequence: number, ..self.segment(0, Flags::RST) });
         }
-        if self.syn_due {
+        if self.due.syn {
             return Some(self.syn(now));
         }
         if matches!(self.state, State::Listen | State::SynSent | State::SynReceived | State::Closed) {
@@ -30,13 +77,13 @@ impl Connection {
         if let Some(segment) = self.next_data(now) {
             return Some(segment);
         }
-        if core::mem::take(&mut self.window_probe_due) {
+        if core::mem::take(&mut self.due.window_probe) {
             // An octet that the peer has: it answers with its window (RFC 9293 section 3.8.6.1).
             self.stats.window_probes += 1;
             self.time_persist(now);
             return Some(self.bare(now, self.board.next() - 1));
         }
-        if self.acknowledger.is_due() || core::mem::take(&mut self.challenge_due) {
+        if self.acknowledger.is_due() || core::mem::take(&mut self.due.challenge) {
             return Some(self.bare(now, self.board.next()));
         }
         None
@@ -55,16 +102,16 @@ impl Connection {
             return None;
         }
         let pipe = self.board.pipe();
-        let withheld = self.withholds_repairs() && !self.force;
+        let withheld = self.withholds_repairs() && !self.repair.force;
         if let Some(lost) = self.board.next_lost().filter(|_| !withheld) {
-            let len = u64::from(lost.len).min(self.smss);
-            let forced = core::mem::take(&mut self.force);
+            let len = u64::from(lost.len).min(self.agreed.smss);
+            let forced = core::mem::take(&mut self.repair.force);
             if forced || pipe == 0 || pipe + len <= self.congestion.window {
                 return self.send_again(now, lost.start);
             }
             return None;
         }
-        if core::mem::take(&mut self.probe_due) {
+        if core::mem::take(&mut self.due.tail_probe) {
             return self.probe_the_tail(now);
         }
         if let Some(segment) = self.next_new(now, pipe) {
@@ -79,7 +126,7 @@ impl Connection {
     /// New data, as far as both windows let it.
     fn next_new(&mut self, now: Time, pipe: u64) -> Option<Segment> {
         let left = self.data_end().saturating_sub(self.board.next());
-        let fin = self.closing && !self.fin_sent();
+        let fin = self.outgoing.closing && !self.fin_sent();
         if left == 0 && !fin {
             return None;
         }
@@ -89,23 +136,24 @@ impl Connection {
         self.restart_after_idleness(now);
         let len = self.new_length(now, left)?;
         let allowed = self.congestion.window + self.early_octets();
-        if pipe + len > allowed && pipe > 0 && self.credit < len {
+        if pipe + len > allowed && pipe > 0 && self.repair.credit < len {
             return None;
         }
         if self.holds_back() {
             return None;
         }
-        self.credit = self.credit.saturating_sub(len);
-        self.sent_early += if self.duplicates > 0 && self.phase == Phase::Open { len } else { 0 };
-        self.any_size = false;
+        self.repair.credit = self.repair.credit.saturating_sub(len);
+        self.repair.sent_early +=
+            if self.repair.duplicates > 0 && self.repair.phase == Phase::Open { len } else { 0 };
+        self.outgoing.any_size = false;
         Some(self.send_new(now, len, fin && len == left))
     }
 
     /// Limited transmit (RFC 3042): how far beyond the window the first duplicates let new data. With SACK the pipe has
     /// shrunk by as much already (RFC 6675 section 5 step 3).
     fn early_octets(&self) -> u64 {
-        if self.phase == Phase::Open && self.config.limited_transmit && !self.sack {
-            u64::from(self.duplicates.min(2)) * self.smss
+        if self.repair.phase == Phase::Open && self.config.limited_transmit && !self.agreed.sack {
+            u64::from(self.repair.duplicates.min(2)) * self.agreed.smss
         } else {
             0
         }
@@ -113,20 +161,23 @@ impl Connection {
 
     /// Without limited transmit, duplicates let nothing new out until a recovery begins.
     fn holds_back(&self) -> bool {
-        self.duplicates > 0 && self.phase == Phase::Open && !self.config.limited_transmit && self.sack
+        self.repair.duplicates > 0
+            && self.repair.phase == Phase::Open
+            && !self.config.limited_transmit
+            && self.agreed.sack
     }
 
-    /// How much of `left` octets of new data the next segment takes; `None` if it should wait (RFC 9293 sections 3.7.4 and
-    /// 3.8.6.2.1).
+    /// How much of `left` octets of new data the next segment takes; `None` if it should wait (RFC 9293 sections 3.7.4
+    /// and 3.8.6.2.1).
     fn new_length(&mut self, now: Time, left: u64) -> Option<u64> {
         let room = self.peer_room();
-        let len = left.min(self.smss).min(room);
-        let whole = len == self.smss || (len == left && (!self.config.nagle || self.board.is_empty()));
-        let worth = len > 0 && (whole || 2 * len >= self.peer.largest || self.any_size);
+        let len = left.min(self.agreed.smss).min(room);
+        let whole = len == self.agreed.smss || (len == left && (!self.config.nagle || self.board.is_empty()));
+        let worth = len > 0 && (whole || 2 * len >= self.peer.largest || self.outgoing.any_size);
         if worth {
             return Some(len);
         }
-        if self.board.is_empty() && room < left.min(self.smss) {
+        if self.board.is_empty() && room < left.min(self.agreed.smss) {
             self.time_persist(now);
         }
         None
@@ -141,17 +192,21 @@ impl Connection {
         let idle = self.config.idle_restart
             && self.board.is_empty()
             && self.stats.data_segments_sent > 0
-            && now.since(self.last_sent_at) > self.estimator.timeout();
+            && now.since(self.outgoing.last_sent_at) > self.estimator.timeout();
         if idle {
-            let initial = self.config.initial_window.octets(self.smss);
+            let initial = self.config.initial_window.octets(self.agreed.smss);
             self.congestion.window = self.congestion.window.min(initial);
         }
     }
 
-    /// Where there is no new data to send in a recovery, what is doubtful goes again (RFC 6675 `NextSeg` rules 3 and 4).
+    /// Where there is no new data to send in a recovery, what is doubtful goes again (RFC 6675 `NextSeg` rules 3 and
+    /// 4).
     fn next_without_new_data(&mut self, now: Time, pipe: u64) -> Option<Segment> {
-        let recovering = matches!(self.phase, Phase::Recovery { .. });
-        if !recovering || self.recovery() != Recovery::Sack || pipe + self.smss > self.congestion.window {
+        let recovering = matches!(self.repair.phase, Phase::Recovery { .. });
+        if !recovering
+            || self.recovery() != Recovery::Sack
+            || pipe + self.agreed.smss > self.congestion.window
+        {
             return None;
         }
         if let Some(record) = self.board.next_doubtful(self.board.first()) {
@@ -163,29 +218,29 @@ impl Connection {
 
     /// A tail loss probe: new data if there is any, or the last segment again (RFC 8985 section 7.3).
     fn probe_the_tail(&mut self, now: Time) -> Option<Segment> {
-        if self.board.is_empty() || self.phase != Phase::Open {
+        if self.board.is_empty() || self.repair.phase != Phase::Open {
             return None;
         }
         let left = self.data_end().saturating_sub(self.board.next());
-        let len = left.min(self.smss);
+        let len = left.min(self.agreed.smss);
         self.stats.tail_loss_probes += 1;
         let fresh = len > 0 && len <= self.peer_room();
-        self.probe = Some((0, !fresh));
+        self.repair.probe = Some(TailProbe { end: 0, again: !fresh });
         let segment = if fresh {
-            let fin = self.closing && len == left;
+            let fin = self.outgoing.closing && len == left;
             Some(self.send_new(now, len, fin))
         } else {
             let last = self.board.last()?;
             self.send_again(now, last.start)
         };
-        self.probe = Some((self.board.next(), !fresh));
+        self.repair.probe = Some(TailProbe { end: self.board.next(), again: !fresh });
         self.timers.set(Timer::Retransmit, now + self.estimator.timeout());
         segment
     }
 
     /// Sends the segment at `start` again.
     fn send_again(&mut self, now: Time, start: u64) -> Option<Segment> {
-        let record = self.board.resend(now, start, self.smss as u32)?;
+        let record = self.board.resend(now, start, self.agreed.smss as u32)?;
         self.note_resent(now);
         self.stats.retransmits += 1;
         let segment = self.carrying(now, &record);
@@ -235,7 +290,7 @@ impl Connection {
         let mut segment = self.segment(record.start, flags);
         segment.payload = Payload { offset: record.start - 1, len: len as u16 };
         self.complete(now, &mut segment);
-        self.last_sent_at = now;
+        self.outgoing.last_sent_at = now;
         self.stats.data_segments_sent += u64::from(len > 0);
         self.stats.octets_sent += u64::from(len);
         self.count_sent(u64::from(record.len));
@@ -247,7 +302,7 @@ impl Connection {
         Segment {
             source_port: self.local.port(),
             destination_port: self.remote.map_or(0, |remote| remote.port()),
-            sequence: self.outgoing.number(at),
+            sequence: self.outgoing.numbering.number(at),
             flags,
             ..Segment::default()
         }
@@ -255,33 +310,35 @@ impl Connection {
 
     /// What is expected next.
     pub(super) fn acknowledgment(&self) -> SequenceNumber {
-        self.incoming.map_or(SequenceNumber(0), |incoming| incoming.number(self.reassembly.next()))
+        self.incoming
+            .numbering
+            .map_or(SequenceNumber(0), |incoming| incoming.number(self.incoming.reassembly.next()))
     }
 
     /// Adds what every segment of an open connection has: acknowledgment, window, options.
     fn complete(&mut self, now: Time, segment: &mut Segment) {
-        let next = self.reassembly.next();
+        let next = self.incoming.reassembly.next();
         let edge = self.window_edge();
         segment.flags = segment.flags.with(Flags::ACK);
         segment.acknowledgment = self.acknowledgment();
         segment.window = self.acknowledger.window(next, edge);
         segment.options.timestamps =
-            self.clock.map(|clock| Timestamps { value: clock.value(now), echo: clock.recent });
-        if self.sack && self.reassembly.has_report(self.config.dsack) {
+            self.agreed.clock.map(|clock| Timestamps { value: clock.value(now), echo: clock.recent });
+        if self.agreed.sack && self.incoming.reassembly.has_report(self.config.dsack) {
             let room = usize::from(self.config.mss).saturating_sub(usize::from(segment.payload.len));
             segment.options.sack = self.blocks(&segment.options, room);
         }
         self.acknowledger.told(next);
         self.timers.stop(Timer::Acknowledge);
-        self.challenge_due = false;
+        self.due.challenge = false;
     }
 
     /// What to report of the peer's stream, as far as it fits beside `options` and into `room` octets with them.
     fn blocks(&mut self, options: &Options, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let free = 40usize.min(room).saturating_sub(options.wire_len() + 4);
-        let Some(numbering) = self.incoming else { return blocks };
-        for (left, right) in self.reassembly.report(self.config.dsack).take(free / 8) {
+        let Some(numbering) = self.incoming.numbering else { return blocks };
+        for (left, right) in self.incoming.reassembly.report(self.config.dsack).take(free / 8) {
             blocks.push(SackBlock { left: numbering.number(left), right: numbering.number(right) });
         }
         blocks

@@ -1,5 +1,5 @@
-//! Timeouts and recoveries that nothing was lost for: found by F-RTO (RFC 5682), by timestamps (RFC 3522) or by reported
-//! repetitions (RFC 3708), and undone (RFC 4015).
+//! Timeouts and recoveries that nothing was lost for: found by F-RTO (RFC 5682), by timestamps (RFC 3522) or by
+//! reported repetitions (RFC 3708), and undone (RFC 4015).
 
 use farcast_core::Time;
 
@@ -55,7 +55,7 @@ impl Connection {
 
     /// Something was sent again.
     pub(super) fn note_resent(&mut self, now: Time) {
-        let value = self.clock.map(|clock| clock.value(now));
+        let value = self.agreed.clock.map(|clock| clock.value(now));
         self.suspicion.first_resent = self.suspicion.first_resent.or(value);
         self.suspicion.unreported += 1;
         self.suspicion.any_resent = true;
@@ -70,7 +70,7 @@ impl Connection {
 
     /// Undoes a reduction that timestamps or reported repetitions show to have been needless.
     pub(super) fn undo_if_spurious(&mut self, news: &News) {
-        if !self.config.undo || self.phase == Phase::Open || !self.is_suspected() {
+        if !self.config.undo || self.repair.phase == Phase::Open || !self.is_suspected() {
             return;
         }
         let earlier = self
@@ -91,8 +91,9 @@ impl Connection {
         self.congestion = before;
         self.congestion.window = window;
         self.board.lose_nothing();
-        self.phase = Phase::Open;
-        (self.duplicates, self.sent_early, self.force, self.credit) = (0, 0, false, 0);
+        self.repair.phase = Phase::Open;
+        (self.repair.duplicates, self.repair.sent_early, self.repair.force, self.repair.credit) =
+            (0, 0, false, 0);
         self.estimator.stop_backing_off();
         self.forget_suspicion();
         self.moderate();
@@ -110,7 +111,7 @@ impl Connection {
 
     pub(super) fn stop_asking(&mut self) {
         self.suspicion.asking = None;
-        self.credit = 0;
+        self.repair.credit = 0;
     }
 
     pub(super) fn is_asking(&self) -> bool {
@@ -126,7 +127,7 @@ impl Connection {
     pub(super) fn has_nothing_to_ask_with(&mut self) -> bool {
         let nothing = self.withholds_repairs()
             && self.suspicion.asking == Some(Asking::Second)
-            && self.board.next() == self.recover;
+            && self.board.next() == self.repair.recover;
         if nothing {
             self.stop_asking();
         }
@@ -138,11 +139,11 @@ impl Connection {
         // With SACK, what arrives without having been sent again tells (RFC 5682 section 3); without, two
         // acknowledgments that advance (section 2.1).
         // What was sent after the timeout says nothing.
-        let point = self.recover;
+        let point = self.repair.recover;
         let before_timeout = news.delivered.original.is_some_and(|end| end <= point);
-        let original = if self.sack { before_timeout } else { news.advanced };
+        let original = if self.agreed.sack { before_timeout } else { news.advanced };
         let second = self.suspicion.asking == Some(Asking::Second);
-        if original && (self.sack || second) {
+        if original && (self.agreed.sack || second) {
             self.stop_asking();
             self.undo();
             return true;
@@ -152,7 +153,7 @@ impl Connection {
         if news.advanced && !second && news.position < point && room {
             self.suspicion.asking = Some(Asking::Second);
             // With everything marked as lost, two segments are what slow start lets out.
-            self.credit = if linux { 0 } else { 2 * self.smss };
+            self.repair.credit = if linux { 0 } else { 2 * self.agreed.smss };
             return true;
         }
         if linux {
@@ -164,7 +165,7 @@ impl Connection {
         self.stop_asking();
         if second {
             // Slow start would have come that far in two round trips (step 3a).
-            let caught_up = (3 * self.smss).min(self.congestion.threshold);
+            let caught_up = (3 * self.agreed.smss).min(self.congestion.threshold);
             self.congestion.window = self.congestion.window.max(caught_up);
         }
         self.board.lose_below(point);

@@ -8,25 +8,26 @@ use crate::config::{AfterTimeout, Recovery};
 impl Connection {
     /// Whether timeouts are what they are in Linux, which needs SACK.
     pub(super) fn times_out_as_linux(&self) -> bool {
-        self.config.after_timeout == AfterTimeout::Linux && self.sack
+        self.config.after_timeout == AfterTimeout::Linux && self.agreed.sack
     }
 
     /// A retransmission timeout (RFC 5681 section 3.1, RFC 6675 section 5.1).
     pub(super) fn time_is_out(&mut self) {
         let linux = self.times_out_as_linux();
         // Nothing was acknowledged since the last timeout.
-        let repeated = self.retries > 1;
-        // Where acknowledgments have told of a loss, the timeout is not spurious (RFC 5682 section 2.1 step 1). Where they
-        // have told nothing since the last one, it may be.
+        let repeated = self.unanswered.retries > 1;
+        // Where acknowledgments have told of a loss, the timeout is not spurious (RFC 5682 section 2.1 step 1). Where
+        // they have told nothing since the last one, it may be.
         let doubtful = if linux {
-            self.phase == Phase::Open || repeated
+            self.repair.phase == Phase::Open || repeated
         } else {
-            self.phase == Phase::Open && self.board.len() > 1
+            self.repair.phase == Phase::Open && self.board.len() > 1
         };
         self.pay_for_timeout(linux, repeated);
-        self.recover = self.board.next();
-        self.phase = Phase::Loss { point: self.recover };
-        (self.duplicates, self.sent_early, self.credit, self.probe) = (0, 0, 0, None);
+        self.repair.recover = self.board.next();
+        self.repair.phase = Phase::Loss { point: self.repair.recover };
+        (self.repair.duplicates, self.repair.sent_early, self.repair.credit, self.repair.probe) =
+            (0, 0, 0, None);
         self.timers.stop(Timer::Reorder);
         self.timers.stop(Timer::Probe);
         if self.config.frto && doubtful {
@@ -36,23 +37,23 @@ impl Connection {
             self.board.lose_all();
         }
         self.congestion.collapse();
-        self.force = true;
-        self.rack.time_out(self.sack);
+        self.repair.force = true;
+        self.rack.time_out(self.agreed.sack);
     }
 
     /// Lowers the threshold, unless this timeout belongs to what it was lowered for.
     fn pay_for_timeout(&mut self, linux: bool, repeated: bool) {
         let first = self.board.first();
-        let underway = matches!(self.phase, Phase::Loss { point } if first < point);
+        let underway = matches!(self.repair.phase, Phase::Loss { point } if first < point);
         let again = underway && (repeated || !linux);
-        let reduced =
-            self.config.halve_window && matches!(self.phase, Phase::Recovery { point, .. } if first < point);
+        let reduced = self.config.halve_window
+            && matches!(self.repair.phase, Phase::Recovery { point, .. } if first < point);
         if again || reduced {
             return;
         }
         let flight = self.board.flight();
         // In a recovery without SACK duplicates have inflated both: what the window had come down to counts.
-        let inflated = matches!(self.phase, Phase::Recovery { .. }) && !self.recovery().needs_sack();
+        let inflated = matches!(self.repair.phase, Phase::Recovery { .. }) && !self.recovery().needs_sack();
         let most = if inflated { self.congestion.threshold } else { self.congestion.window };
         let base = if self.config.halve_window { self.congestion.window } else { flight };
         self.suspect(!linux);
@@ -65,7 +66,7 @@ impl Connection {
         if self.is_asking() && self.judge_timeout(news) && !linux {
             return;
         }
-        if self.phase == Phase::Open {
+        if self.repair.phase == Phase::Open {
             // It was spurious, but what it did not take for lost may be.
             if self.find_losses(news) {
                 self.recover_from_loss(news);
@@ -80,8 +81,8 @@ impl Connection {
         }
         let mut worse = linux && self.board.copies() < copies;
         if news.position >= point {
-            self.phase = Phase::Open;
-            (self.duplicates, self.sent_early, self.force) = (0, 0, false);
+            self.repair.phase = Phase::Open;
+            (self.repair.duplicates, self.repair.sent_early, self.repair.force) = (0, 0, false);
             self.forget_suspicion();
             worse = linux && self.board.has_lost();
         }

@@ -9,8 +9,8 @@ use crate::event::Failure;
 timers! {
     /// The timers.
     pub(super) enum Timer {
-        /// The last segment may be lost (RFC 8985 section 7). Where a timeout is due at the same time, the probe goes first
-        /// and the timeout waits once more (section 7.2).
+        /// The last segment may be lost (RFC 8985 section 7). Where a timeout is due at the same time, the probe goes
+        /// first and the timeout waits once more (section 7.2).
         Probe = "tail loss probe",
         /// Something in flight is taken to be lost (RFC 6298).
         Retransmit = "retransmit",
@@ -28,6 +28,15 @@ timers! {
 /// How long at most between probes of a closed window.
 const MOST_PERSIST: Span = Span::from_secs(60);
 
+/// What nobody has answered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Unanswered {
+    /// Timeouts in a row, and probes in a row that nobody answered.
+    pub retries: u32,
+    /// Probes since the peer's window closed.
+    pub probes: u32,
+}
+
 impl Connection {
     pub(super) fn time_out(&mut self, now: Time, timer: Timer) {
         match timer {
@@ -41,20 +50,20 @@ impl Connection {
     }
 
     fn probe_is_due(&mut self, now: Time) {
-        self.probe_due = true;
+        self.due.tail_probe = true;
         if !self.board.is_empty() {
             self.timers.set(Timer::Retransmit, now + self.estimator.timeout());
         }
     }
 
     fn retransmission_is_due(&mut self, now: Time) {
-        self.retries += 1;
-        if self.retries > self.config.most_retries {
+        self.unanswered.retries += 1;
+        if self.unanswered.retries > self.config.most_retries {
             return self.fail(Failure::TimedOut);
         }
         self.stats.timeouts += 1;
         if matches!(self.state, State::SynSent | State::SynReceived) {
-            self.syn_due = true;
+            self.due.syn = true;
             self.estimator.back_off();
             return;
         }
@@ -64,13 +73,13 @@ impl Connection {
     }
 
     fn window_stayed_closed(&mut self) {
-        self.retries += 1;
-        self.probes += 1;
-        if self.retries > self.config.most_retries {
+        self.unanswered.retries += 1;
+        self.unanswered.probes += 1;
+        if self.unanswered.retries > self.config.most_retries {
             return self.fail(Failure::TimedOut);
         }
-        self.any_size = self.peer.size > 0;
-        self.window_probe_due = !self.any_size;
+        self.outgoing.any_size = self.peer.size > 0;
+        self.due.window_probe = !self.outgoing.any_size;
     }
 
     /// Sets the timers of the sending direction after something was sent.
@@ -106,9 +115,9 @@ impl Connection {
     /// Sets the tail loss probe (RFC 8985 section 7.2), no later than `bound` or the retransmission timer.
     fn time_probe(&mut self, now: Time, bound: Time) {
         let wanted = self.config.tail_loss_probe
-            && self.sack
-            && self.phase == Phase::Open
-            && self.probe.is_none()
+            && self.agreed.sack
+            && self.repair.phase == Phase::Open
+            && self.repair.probe.is_none()
             && self.board.sacked() == 0;
         if !wanted {
             self.timers.stop(Timer::Probe);
@@ -125,7 +134,7 @@ impl Connection {
     /// Waits for the peer's window to open, if nothing is in flight that would tell.
     pub(super) fn time_persist(&mut self, now: Time) {
         if !self.timers.is_set(Timer::Persist) {
-            let doubled = self.estimator.timeout() * (1u64 << self.probes.min(16));
+            let doubled = self.estimator.timeout() * (1u64 << self.unanswered.probes.min(16));
             self.timers.set(Timer::Persist, now + doubled.min(MOST_PERSIST));
         }
     }

@@ -38,8 +38,8 @@ impl Endpoint {
         Err(EndpointError::NoPort)
     }
 
-    /// RFC 6528 section 3: a clock, and a function of the addresses and a secret. The function is a random stream, not a
-    /// cipher: whoever sees many numbers may find the secret.
+    /// RFC 6528 section 3: a clock, and a function of the addresses and a secret. The function is a random stream, not
+    /// a cipher: whoever sees many numbers may find the secret.
     pub(super) fn initial(&self, now: Time, port: u16, remote: SocketAddr) -> SequenceNumber {
         let [local, other] = [self.config.address, remote.ip()].map(|address| match address {
             IpAddr::V4(address) => u128::from(address.to_bits()),

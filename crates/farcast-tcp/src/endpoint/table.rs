@@ -69,7 +69,8 @@ impl Slot {
         self.incoming.release(self.connection.received() - self.connection.readable());
     }
 
-    /// Takes what the connection tells; what is left of it for the owner. `octets` are the payload of what it just handled.
+    /// Takes what the connection tells; what is left of it for the owner. `octets` are the payload of what it just
+    /// handled.
     pub(super) fn note(&mut self, event: Event, octets: &[u8]) -> Option<Event> {
         match event {
             Event::Store { offset, skip, len } if self.carries == Carries::Octets => {

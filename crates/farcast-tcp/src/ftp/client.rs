@@ -37,8 +37,8 @@ const MOST_CONNECTIONS: usize = 64;
 pub enum ClientEvent {
     /// The login is through.
     LoggedIn,
-    /// Octets `skip..skip + len` of the payload just handled are to be stored at `offset` of a file, before anything else
-    /// is handled.
+    /// Octets `skip..skip + len` of the payload just handled are to be stored at `offset` of a file, before anything
+    /// else is handled.
     Store {
         /// Which file: the operation.
         file: FileId,
@@ -198,8 +198,8 @@ impl Client {
         self.react(now);
     }
 
-    /// Ends the operation at hand (ABOR). It is told of as aborted once the server has agreed, or as what it came to where
-    /// that was known before. Whether there was one.
+    /// Ends the operation at hand (ABOR). It is told of as aborted once the server has agreed, or as what it came to
+    /// where that was known before. Whether there was one.
     pub fn abort(&mut self, now: Time) -> bool {
         let aborts = self.work.is_some();
         self.abort_work(now);

@@ -118,7 +118,8 @@ pub struct User {
 pub struct ServerConfig {
     /// Its own address.
     pub address: IpAddr,
-    /// The port of control connections; active data connections come from the port before it (RFC 959 section 8). At least 2.
+    /// The port of control connections; active data connections come from the port before it (RFC 959 section 8). At
+    /// least 2.
     pub port: u16,
     /// The settings of its connections.
     pub tcp: Config,

@@ -31,8 +31,9 @@ const IAC: u8 = 255;
 const WILL: u8 = 251;
 const DONT: u8 = 254;
 
-/// Cuts octets into lines that end with LF, or with CR LF as they should. Commands of Telnet in between are passed over, for
-/// which RFC 959 section 4.1.3 asks before ABOR. A line that is too long costs no more memory than one that is not.
+/// Cuts octets into lines that end with LF, or with CR LF as they should. Commands of Telnet in between are passed
+/// over, for which RFC 959 section 4.1.3 asks before ABOR. A line that is too long costs no more memory than one that
+/// is not.
 #[derive(Clone, Debug)]
 pub struct Lines {
     line: Vec<u8>,
@@ -42,15 +43,23 @@ pub struct Lines {
     telnet: Telnet,
 }
 
+/// What was taken of octets that came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// How many of them.
+    pub octets: usize,
+    /// Whether the line is complete, so that it can be had from [`line`](Lines::line) until octets are taken again.
+    pub complete: bool,
+}
+
 impl Lines {
     /// Takes lines of at most `most` octets, without what ends them.
     pub const fn new(most: usize) -> Self {
         Self { line: Vec::new(), most, overlong: false, complete: false, telnet: Telnet::Text }
     }
 
-    /// Takes octets up to the end of the line: how many it took, and whether the line is complete, so that it can be
-    /// had from [`line`](Self::line) until the next call.
-    pub fn take(&mut self, octets: &[u8]) -> (usize, bool) {
+    /// Takes octets up to the end of the line.
+    pub fn take(&mut self, octets: &[u8]) -> Taken {
         if core::mem::take(&mut self.complete) {
             self.line.clear();
             self.overlong = false;
@@ -58,10 +67,10 @@ impl Lines {
         for (at, &octet) in octets.iter().enumerate() {
             if self.take_one(octet) {
                 self.complete = true;
-                return (at + 1, true);
+                return Taken { octets: at + 1, complete: true };
             }
         }
-        (octets.len(), false)
+        Taken { octets: octets.len(), complete: false }
     }
 
     /// The line that is complete.
@@ -117,7 +126,7 @@ mod tests {
         let mut found = vec![];
         for mut piece in octets.chunks(piece) {
             while !piece.is_empty() {
-                let (taken, complete) = lines.take(piece);
+                let Taken { octets: taken, complete } = lines.take(piece);
                 piece = &piece[taken..];
                 if complete {
                     found.push(lines.line().map(ToString::to_string));

@@ -60,8 +60,8 @@ pub enum ServerEvent {
         /// What it asks.
         request: Request,
     },
-    /// Octets `skip..skip + len` of the payload just handled are to be stored at `offset` of a file, before anything else
-    /// is handled.
+    /// Octets `skip..skip + len` of the payload just handled are to be stored at `offset` of a file, before anything
+    /// else is handled.
     Store {
         /// Which file.
         file: FileId,

@@ -120,8 +120,8 @@ fn duplicate_segments_are_reported() {
     assert_eq!(reported(&mut reassembly), [(5000, 5500), (4500, 5500)]);
 }
 
-/// RFC 2883 section 4.2: a segment of which a part came before, below the acknowledgment and behind a gap; of two parts the
-/// first is reported.
+/// RFC 2883 section 4.2: a segment of which a part came before, below the acknowledgment and behind a gap; of two parts
+/// the first is reported.
 #[test]
 fn duplicate_parts_are_reported() {
     let mut reassembly = Reassembly::new(500);

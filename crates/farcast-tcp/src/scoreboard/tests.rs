@@ -252,7 +252,7 @@ impl Both {
             .filter(|(position, octet)| eligible(*position, octet))
             .map(|(_, octet)| octet.sent_at)
             .collect();
-        let (more, next) = self.board.lose_by_time(now, latest, patience);
+        let LostByTime { any: more, rest_at: next } = self.board.lose_by_time(now, latest, patience);
         assert_eq!(more, candidates.iter().any(|&sent| sent + patience <= now));
         let waiting = candidates.iter().map(|&sent| sent + patience).filter(|&due| due > now).max();
         assert_eq!(next, waiting);
@@ -319,7 +319,8 @@ fn a_fin_stays_with_its_data() {
     board.check();
 }
 
-/// Of what left at one instant the first is lost where the last has arrived, not the other way round (RFC 8985 section 6.2).
+/// Of what left at one instant the first is lost where the last has arrived, not the other way round (RFC 8985 section
+/// 6.2).
 #[test]
 fn at_one_instant_the_order_is_that_of_positions() {
     for (arrived, lost) in [((11, 21), 10), ((21, 31), 20), ((1, 11), 0)] {

@@ -24,9 +24,9 @@ fn a_lost_command_and_a_lost_reply_cost_a_timeout_each() {
             drop
         });
         let world = world.run();
-        // The round trips were measured: the timeout is RFC 6298's, SRTT and four times the variation, but 1 s at least. The
-        // variation has come down to R/2 (3/4)^n after n equal samples, so that it is the 1 s before long; here it is
-        // between that and three round trips.
+        // The round trips were measured: the timeout is RFC 6298's, SRTT and four times the variation, but 1 s at
+        // least. The variation has come down to R/2 (3/4)^n after n equal samples, so that it is the 1 s before long;
+        // here it is between that and three round trips.
         let rounds = world.round_trip() * 8;
         let first = world.notes.borrow().report(0).first_arrived.expect("data");
         let late = first.since(Time::ZERO + rounds);

@@ -1,5 +1,5 @@
-//! FTP: clients and servers against each other, against scripts of RFC 959, and against hostile octets; one file for each
-//! kind of behaviour.
+//! FTP: clients and servers against each other, against scripts of RFC 959, and against hostile octets; one file for
+//! each kind of behaviour.
 
 mod clocks;
 mod hostile;

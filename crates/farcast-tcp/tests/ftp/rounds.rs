@@ -1,4 +1,5 @@
-//! How many round trips a session takes: counted by hand from the commands and replies of RFC 959, against what happens.
+//! How many round trips a session takes: counted by hand from the commands and replies of RFC 959, against what
+//! happens.
 
 use farcast_core::{Span, Time};
 use farcast_tcp::ftp::{ClientConfig, Mode};
@@ -14,8 +15,8 @@ fn at(world: &World, round_trips: u64) -> Time {
 
 #[test]
 fn the_first_octet_arrives_after_eight_round_trips_and_with_syst_after_nine() {
-    // SYN, 220, USER, PASS, (SYST), TYPE, PASV, SYN of the data connection, RETR; active: PORT, RETR brings the SYN, and its
-    // answer the data.
+    // SYN, 220, USER, PASS, (SYST), TYPE, PASV, SYN of the data connection, RETR; active: PORT, RETR brings the SYN,
+    // and its answer the data.
     for mode in [Mode::Passive, Mode::Active] {
         for extended in [false, true] {
             for (syst, rounds) in [(false, 8), (true, 9)] {

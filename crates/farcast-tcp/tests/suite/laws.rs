@@ -169,8 +169,8 @@ fn what_is_turned_down_leaves_no_trace() {
     assert!(rejected > 2000, "{rejected} were turned down");
 }
 
-/// Law 7: out-of-order data are kept as ranges, of which there are not more than the settings of the crate let there be:
-/// 4096 pieces; a SACK option names four, whatever comes.
+/// Law 7: out-of-order data are kept as ranges, of which there are not more than the settings of the crate let there
+/// be: 4096 pieces; a SACK option names four, whatever comes.
 #[test]
 fn memory_is_bounded() {
     let config = Config { timestamps: None, ..prompt() };

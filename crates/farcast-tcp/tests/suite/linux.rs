@@ -56,8 +56,8 @@ fn ours(config: &Config, theirs: &[Theirs]) -> Vec<(u64, u64)> {
     world.schedule(CLIENT, SMSS, begin)
 }
 
-/// Every transmission in its order, and each as long after the one before as there: but for 6 ms of noise, and for what a
-/// timer of the kernel may be late (an eighth of what it waits for, and 32 ms where that is more).
+/// Every transmission in its order, and each as long after the one before as there: but for 6 ms of noise, and for what
+/// a timer of the kernel may be late (an eighth of what it waits for, and 32 ms where that is more).
 #[test]
 fn the_kernel_sends_the_same() {
     let cases = cases();
@@ -78,7 +78,8 @@ fn the_kernel_sends_the_same() {
     }
 }
 
-/// Each of the settings in which `modern` follows Linux matters to some of the cases: without it they come out otherwise.
+/// Each of the settings in which `modern` follows Linux matters to some of the cases: without it they come out
+/// otherwise.
 #[test]
 fn without_any_of_linux_rules_something_else_is_sent() {
     let cases = cases();

@@ -116,8 +116,8 @@ fn a_reset_refuses_a_connection() {
     assert_eq!((lone.state(), lone.poll_timeout()), (State::Closed, None));
 }
 
-/// RFC 9293 section 3.10.7.3: what acknowledges something else than our SYN comes from an old connection that the peer still
-/// has; a reset at the number that it expects ends that (figure 9), and the next SYN opens a new one.
+/// RFC 9293 section 3.10.7.3: what acknowledges something else than our SYN comes from an old connection that the peer
+/// still has; a reset at the number that it expects ends that (figure 9), and the next SYN opens a new one.
 #[test]
 fn an_old_connection_of_the_peers_is_reset() {
     let mut lone =

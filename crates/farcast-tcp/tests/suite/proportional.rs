@@ -1,4 +1,5 @@
-//! Proportional rate reduction against the formulas of RFC 6937 and of RFC 9937 themselves, on a scoreboard of the test's own.
+//! Proportional rate reduction against the formulas of RFC 6937 and of RFC 9937 themselves, on a scoreboard of the
+//! test's own.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Losses that acknowledgments tell of: what is sent again and when, and what it costs.
 //!
-//! The round trip is 100 ms and paths take no time for an octet, so that everything happens at multiples of 50 ms. Windows
-//! are constant: congestion avoidance adds a tenth of a segment with each acknowledgment of ten.
+//! The round trip is 100 ms and paths take no time for an octet, so that everything happens at multiples of 50 ms.
+//! Windows are constant: congestion avoidance adds a tenth of a segment with each acknowledgment of ten.
 
 use farcast_core::{BitRate, Span, Time};
 use farcast_tcp::{Config, Floor, InitialWindow, Recovery, Reduction, RtoConfig, Window};
@@ -81,7 +81,8 @@ fn without_limited_transmit() {
     assert_eq!(world.ends[CLIENT].connection.slow_start_threshold(), 5 * SMSS);
 }
 
-/// The first of a window of three is lost: two duplicates come. Each lets a new segment out (RFC 3042), which brings the third.
+/// The first of a window of three is lost: two duplicates come. Each lets a new segment out (RFC 3042), which brings
+/// the third.
 #[test]
 fn limited_transmit_saves_a_timeout_in_a_small_window() {
     for recovery in [Recovery::NewReno, Recovery::Sack] {
@@ -114,8 +115,8 @@ fn partial_acknowledgments_repair_a_hole_a_round_trip_and_blocks_all_in_one() {
     assert_eq!((stats.fast_recoveries, stats.timeouts), (1, 0));
 }
 
-/// RFC 6675 section 4, `NextSeg` rule 4: once what was sent again first is acknowledged and more, the last segment of all
-/// goes again, though nothing says that it is lost. It saves the timeout of a tail that was lost with the rest.
+/// RFC 6675 section 4, `NextSeg` rule 4: once what was sent again first is acknowledged and more, the last segment of
+/// all goes again, though nothing says that it is lost. It saves the timeout of a tail that was lost with the rest.
 #[test]
 fn a_rescue_saves_the_timeout_of_a_lost_tail() {
     let (world, begin) = transfer(&steady(Recovery::Sack, 10), 10, &[0, 9]);
@@ -125,8 +126,8 @@ fn a_rescue_saves_the_timeout_of_a_lost_tail() {
     assert_eq!(world.repetitions(CLIENT, SMSS, begin)[..2], [(100, 0), (200, 9)]);
 }
 
-/// FACK needs no three blocks: what lies more than three segments below the highest is lost at once. With 1 to 4 lost, the
-/// first duplicate is of 5, and says that four are missing before it: 1 lies more than three below the end of 5.
+/// FACK needs no three blocks: what lies more than three segments below the highest is lost at once. With 1 to 4 lost,
+/// the first duplicate is of 5, and says that four are missing before it: 1 lies more than three below the end of 5.
 #[test]
 fn forward_acknowledgment_needs_one_block() {
     let (world, begin) = transfer(&steady(Recovery::Fack, 20), 100, &[1, 2, 3, 4]);
@@ -137,8 +138,8 @@ fn forward_acknowledgment_needs_one_block() {
     assert_eq!(world.ends[CLIENT].connection.stats().fast_recoveries, 1);
 }
 
-/// Reno leaves recovery with the first acknowledgment that advances; the second loss of the window is below what was sent
-/// by then, so that it takes a timeout.
+/// Reno leaves recovery with the first acknowledgment that advances; the second loss of the window is below what was
+/// sent by then, so that it takes a timeout.
 #[test]
 fn renos_second_loss_takes_a_timeout() {
     let (world, begin) = transfer(&steady(Recovery::Reno, 10), 60, &[2, 5]);
@@ -197,9 +198,9 @@ fn a_repetition_that_is_lost_too() {
     }
 }
 
-/// What gets lost of the segments sent during a recovery is another window's loss: it costs another reduction, whenever it
-/// is found (RFC 6675 section 5: a new recovery begins behind the recovery point). `NewReno` cannot tell the duplicates
-/// from those that unnecessary repetitions make, and waits for a timeout (RFC 6582 section 3.2 step 1).
+/// What gets lost of the segments sent during a recovery is another window's loss: it costs another reduction, whenever
+/// it is found (RFC 6675 section 5: a new recovery begins behind the recovery point). `NewReno` cannot tell the
+/// duplicates from those that unnecessary repetitions make, and waits for a timeout (RFC 6582 section 3.2 step 1).
 #[test]
 fn a_loss_during_recovery_is_another_loss() {
     let world = paced(&steady(Recovery::NewReno, 10), 60, &[2, 15]);
@@ -282,7 +283,8 @@ fn a_probe_saves_the_timeout_of_a_lost_tail() {
         let stats = world.ends[CLIENT].connection.stats();
         assert_eq!((stats.tail_loss_probes, stats.timeouts), if probes { (1, 0) } else { (0, 1) });
     }
-    // With two lost, the probe leaves after twice the round trip and 2 ms, which Linux adds, and its acknowledgment tells of the other.
+    // With two lost, the probe leaves after twice the round trip and 2 ms, which Linux adds, and its acknowledgment
+    // tells of the other.
     let config = Config { tail_loss_probe: true, ..steady(Recovery::Rack, 10) };
     let (world, begin) = transfer(&config, 10, &[8, 9]);
     assert_eq!(world.repetitions(CLIENT, SMSS, begin), [(302, 9), (402, 8)]);
@@ -290,8 +292,8 @@ fn a_probe_saves_the_timeout_of_a_lost_tail() {
 }
 
 /// New data goes as a probe before old data does (RFC 8985 section 7.3).
-/// RFC 8985 section 7.2: where a timeout would come sooner than the probe, as with Linux's timer over a satellite, the probe
-/// leaves then, and the timeout waits once more.
+/// RFC 8985 section 7.2: where a timeout would come sooner than the probe, as with Linux's timer over a satellite, the
+/// probe leaves then, and the timeout waits once more.
 #[test]
 fn a_probe_goes_before_an_early_timeout() {
     let early = RtoConfig { least: Span::from_millis(20), floor: Floor::Variation, ..RtoConfig::linux() };

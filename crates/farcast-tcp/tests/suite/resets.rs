@@ -78,7 +78,8 @@ fn only_the_exact_number_resets() {
     }
 }
 
-/// RFC 5961 section 4.2: a SYN is challenged wherever it lies; the peer that really started anew answers that with a reset.
+/// RFC 5961 section 4.2: a SYN is challenged wherever it lies; the peer that really started anew answers that with a
+/// reset.
 #[test]
 fn a_syn_is_challenged() {
     for from_next in [0, 1, 1000, -1, -5000, i64::from(WINDOW) + 5000, 1 << 31] {
@@ -109,8 +110,8 @@ fn challenges_are_limited() {
     assert_eq!(answers(&world).len(), 1);
 }
 
-/// RFC 5961 section 5.2: an acknowledgment must not be of what was never sent, nor older than the largest window; its data are
-/// not taken either.
+/// RFC 5961 section 5.2: an acknowledgment must not be of what was never sent, nor older than the largest window; its
+/// data are not taken either.
 #[test]
 fn blind_acknowledgments_are_turned_down() {
     for (acknowledges, taken) in [

@@ -204,7 +204,8 @@ fn a_link_that_is_always_busy_takes_the_time_of_its_octets() {
     let config = Config { initial_window: InitialWindow::Segments(400), ..prompt() };
     let segments = 300;
     let mut world = World::new(config.clone(), config, ROUND_TRIP, (segments * SMSS) as usize);
-    // A window in a SYN is not scaled: 45 segments may leave before the first acknowledgment, and take longer than that.
+    // A window in a SYN is not scaled: 45 segments may leave before the first acknowledgment, and take longer than
+    // that.
     let rate = BitRate::from_bps(384_000).expect("positive");
     world.paths[CLIENT].rate = Some(rate);
     world.write(CLIENT, segments * SMSS);

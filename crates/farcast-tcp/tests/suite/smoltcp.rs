@@ -1,5 +1,5 @@
-//! Against another implementation: smoltcp at the other end of a path that loses a twentieth each way, in virtual time, over
-//! real IPv4 and TCP headers.
+//! Against another implementation: smoltcp at the other end of a path that loses a twentieth each way, in virtual time,
+//! over real IPv4 and TCP headers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};

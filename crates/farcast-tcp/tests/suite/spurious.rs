@@ -35,8 +35,8 @@ fn through(config: &Config, trouble: (u64, u64), fate: fn(Span) -> Fate) -> (Wor
 }
 
 /// The path holds everything for two seconds, as a handover does. The timer expires a second after the last
-/// acknowledgment, at 1200 ms, and sends the first segment again. F-RTO waits for two acknowledgments; what they tell comes
-/// from before the timeout, so nothing else is sent again and the windows are as they were.
+/// acknowledgment, at 1200 ms, and sends the first segment again. F-RTO waits for two acknowledgments; what they tell
+/// comes from before the timeout, so nothing else is sent again and the windows are as they were.
 #[test]
 fn a_delay_spike_costs_one_repetition() {
     let by_frto = |sack, timestamps| Config { frto: true, ..settings(sack, timestamps) };
@@ -67,8 +67,9 @@ fn without_a_check_a_delay_spike_costs_the_window() {
     assert!(connection.slow_start_threshold() <= 6 * SMSS);
 }
 
-/// The path loses everything for a second: the timeout is none that may be undone. The first acknowledgment after it lets
-/// two new segments out (RFC 5682 section 2.1 step 2b); their arrival says nothing about those that were in flight.
+/// The path loses everything for a second: the timeout is none that may be undone. The first acknowledgment after it
+/// lets two new segments out (RFC 5682 section 2.1 step 2b); their arrival says nothing about those that were in
+/// flight.
 #[test]
 fn an_outage_is_not_taken_for_a_spike() {
     for sack in [true, false] {
@@ -91,8 +92,8 @@ fn an_outage_is_not_taken_for_a_spike() {
     }
 }
 
-/// Segment 2 is overtaken by seven and arrives 30 ms late, which three duplicates take for a loss. The acknowledgment that it
-/// brings echoes a timestamp from before the repetition: nothing was lost (RFC 3522).
+/// Segment 2 is overtaken by seven and arrives 30 ms late, which three duplicates take for a loss. The acknowledgment
+/// that it brings echoes a timestamp from before the repetition: nothing was lost (RFC 3522).
 #[test]
 fn timestamps_undo_a_needless_recovery() {
     for sack in [true, false] {
@@ -115,8 +116,8 @@ fn timestamps_undo_a_needless_recovery() {
     }
 }
 
-/// The same by DSACK (RFC 3708), without timestamps: the repetition arrives, too, and its receiver says so. Segment 11 is
-/// lost indeed, so that the recovery is not over before.
+/// The same by DSACK (RFC 3708), without timestamps: the repetition arrives, too, and its receiver says so. Segment 11
+/// is lost indeed, so that the recovery is not over before.
 #[test]
 fn reported_repetitions_undo_a_needless_recovery() {
     for (dsack, undone) in [(true, 1), (false, 0)] {

@@ -22,8 +22,8 @@ fn plain(recovery: Recovery, window: u32) -> Config {
     }
 }
 
-/// Nothing arrives any more. The handshake measured 100 ms, so the timeout is max(1 s, 100 + 4 * 50 ms) = 1 s; it doubles up
-/// to 60 s (RFC 6298), and the fifth is the last.
+/// Nothing arrives any more. The handshake measured 100 ms, so the timeout is max(1 s, 100 + 4 * 50 ms) = 1 s; it
+/// doubles up to 60 s (RFC 6298), and the fifth is the last.
 #[test]
 fn timeouts_double_until_there_are_too_many() {
     let config = Config { most_retries: 8, ..plain(Recovery::Sack, 3) };
@@ -61,8 +61,8 @@ fn the_threshold_falls_once() {
     }
 }
 
-/// After a timeout slow start repairs a whole window that was lost: 1, 2, then in congestion avoidance from 5. No ambiguous
-/// round trip ends the backing off (Karn): the second timeout would be two seconds.
+/// After a timeout slow start repairs a whole window that was lost: 1, 2, then in congestion avoidance from 5. No
+/// ambiguous round trip ends the backing off (Karn): the second timeout would be two seconds.
 #[test]
 fn a_lost_window_is_repaired_in_slow_start() {
     for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Fack] {
@@ -71,7 +71,8 @@ fn a_lost_window_is_repaired_in_slow_start() {
         world.paths[CLIENT].script = drop_data(&(0..10).collect::<Vec<_>>());
         world.write(CLIENT, 10 * SMSS);
         world.run();
-        // 1000: window 1; 1100: window 2; 1200: two acknowledgments, 4; 1300: 5 after the first, congestion avoidance then.
+        // 1000: window 1; 1100: window 2; 1200: two acknowledgments, 4; 1300: 5 after the first, congestion avoidance
+        // then.
         let expected =
             [(1000, 0), (1100, 1), (1100, 2), (1200, 3), (1200, 4), (1200, 5), (1200, 6), (1300, 7)];
         let repeated = world.repetitions(CLIENT, SMSS, begin);
@@ -85,11 +86,12 @@ fn a_lost_window_is_repaired_in_slow_start() {
     }
 }
 
-/// What follows timeouts in Linux. A window of ten is lost, and the first `copies` repetitions of its first segment; the next
-/// is acknowledged a round trip later, and F-RTO lets two new segments out instead of what was lost (RFC 5682 section 3.1),
-/// after a repeated timeout too. Where they are lost as well, there is nothing more to hear; the timer has backed off, because
-/// nothing was measured without timestamps. This timeout follows an acknowledgment, so the threshold, half of ten before, is
-/// half of the window of two, and two at least (RFC 5681 section 3.1). Slow start sends what was lost at once.
+/// What follows timeouts in Linux. A window of ten is lost, and the first `copies` repetitions of its first segment;
+/// the next is acknowledged a round trip later, and F-RTO lets two new segments out instead of what was lost (RFC 5682
+/// section 3.1), after a repeated timeout too. Where they are lost as well, there is nothing more to hear; the timer
+/// has backed off, because nothing was measured without timestamps. This timeout follows an acknowledgment, so the
+/// threshold, half of ten before, is half of the window of two, and two at least (RFC 5681 section 3.1). Slow start
+/// sends what was lost at once.
 #[test]
 fn what_follows_timeouts_in_linux() {
     for (copies, at, then) in [(0, 1000, 3100), (1, 3000, 7100), (2, 7000, 15_100)] {
@@ -142,8 +144,8 @@ fn acknowledgments_restart_the_timer() {
     assert_eq!(world.repetitions(CLIENT, SMSS, begin), [(1160, 3)]);
 }
 
-/// RFC 5681 section 3.1 and RFC 6298 rule 5.7: after a SYN or its answer was lost, data begins with one segment and a timeout
-/// of three seconds.
+/// RFC 5681 section 3.1 and RFC 6298 rule 5.7: after a SYN or its answer was lost, data begins with one segment and a
+/// timeout of three seconds.
 #[test]
 fn a_lost_syn_makes_for_a_careful_start() {
     for side in [CLIENT, SERVER] {
@@ -174,8 +176,8 @@ fn a_lost_answer_makes_the_server_careful() {
     assert_eq!(world.ends[SERVER].connection.retransmission_timeout(), Span::from_secs(3));
 }
 
-/// RFC 6298 section 3 (Karn): where a SYN left twice, its answer measures nothing. Over 1.2 s the client repeats its SYN
-/// after a second, and the server its answer to that; what answers the first would seem to take 200 ms.
+/// RFC 6298 section 3 (Karn): where a SYN left twice, its answer measures nothing. Over 1.2 s the client repeats its
+/// SYN after a second, and the server its answer to that; what answers the first would seem to take 200 ms.
 #[test]
 fn handshakes_that_repeat_measure_nothing() {
     let config = plain(Recovery::Sack, 10);
@@ -186,8 +188,8 @@ fn handshakes_that_repeat_measure_nothing() {
     for side in [CLIENT, SERVER] {
         assert_eq!(world.ends[side].connection.round_trip(), None, "side {side}");
     }
-    // Each measures when it sends something: the client has a timeout of three seconds, as its SYN was lost for all it knows;
-    // the server has one of a second, and measures only what it sends after that has doubled.
+    // Each measures when it sends something: the client has a timeout of three seconds, as its SYN was lost for all it
+    // knows; the server has one of a second, and measures only what it sends after that has doubled.
     for (side, writes) in [(CLIENT, 1), (SERVER, 2)] {
         for _ in 0..writes {
             assert_eq!(world.ends[side].connection.round_trip(), None);

@@ -14,7 +14,8 @@ fn stamps(world: &World, side: usize) -> Vec<(u32, u32)> {
     sent.filter_map(|sent| sent.segment.options.timestamps).map(|stamp| (stamp.value, stamp.echo)).collect()
 }
 
-/// The SYN says what time it is, the answer echoes it, the acknowledgment that (section 3.2). The clock ticks milliseconds.
+/// The SYN says what time it is, the answer echoes it, the acknowledgment that (section 3.2). The clock ticks
+/// milliseconds.
 #[test]
 fn the_handshake_carries_them() {
     let mut world = World::new(prompt(), prompt(), ROUND_TRIP, 0);
@@ -23,8 +24,8 @@ fn the_handshake_carries_them() {
     assert_eq!(stamps(&world, SERVER), [(50, 0)]);
 }
 
-/// Section 4.3: an acknowledgment that was delayed echoes the first segment that it answers, so that the round trip includes
-/// the delay; one that answers several, the first of them.
+/// Section 4.3: an acknowledgment that was delayed echoes the first segment that it answers, so that the round trip
+/// includes the delay; one that answers several, the first of them.
 #[test]
 fn a_delayed_acknowledgment_echoes_the_first_segment() {
     let config = Config { delayed_ack: DelayedAck::Delayed { delay: ms(200) }, ..prompt() };
@@ -83,8 +84,8 @@ fn stamped(offset: u32, len: u16, value: Option<u32>, flags: Flags) -> Segment {
     }
 }
 
-/// Section 5.3: a segment older than the last in order is dropped and answered, though its numbers fit (PAWS), but a reset is
-/// taken for what it is. Section 3.2: one without timestamps is dropped silently.
+/// Section 5.3: a segment older than the last in order is dropped and answered, though its numbers fit (PAWS), but a
+/// reset is taken for what it is. Section 3.2: one without timestamps is dropped silently.
 #[test]
 fn old_duplicates_are_turned_down() {
     let open = || {

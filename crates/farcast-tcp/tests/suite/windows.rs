@@ -32,8 +32,8 @@ fn closed(config: &Config) -> World {
     world
 }
 
-/// Section 3.8.6.1: a closed window is probed after a retransmission timeout (one second), then after twice as long, up to a
-/// minute; and the connection lives as long as the probes are answered.
+/// Section 3.8.6.1: a closed window is probed after a retransmission timeout (one second), then after twice as long, up
+/// to a minute; and the connection lives as long as the probes are answered.
 #[test]
 fn a_closed_window_is_probed_for_ever() {
     let mut world = closed(&settings(50_000));
@@ -108,8 +108,8 @@ fn the_window_does_not_open_by_little() {
     assert!(world.data(CLIENT).iter().all(|sent| sent.range().1 == SMSS));
 }
 
-/// Section 3.8.6.2.1: what is smaller than a segment waits, if there is more, until the window has room for one or for half
-/// of what it was at most; or until a timeout.
+/// Section 3.8.6.2.1: what is smaller than a segment waits, if there is more, until the window has room for one or for
+/// half of what it was at most; or until a timeout.
 #[test]
 fn a_small_window_gets_no_small_segments_at_first() {
     for (window, sends_at) in [(400, Some(1000)), (5000, None), (999, Some(1000)), (0, None)] {
@@ -174,8 +174,8 @@ fn nagles_algorithm() {
     assert_eq!(sent, [(0, 1000), (0, 1000), (100, 500)]);
 }
 
-/// A buffer holds what the settings say, whatever the shift of its window rounds (RFC 7323 section 2.3), and the peer is
-/// never told less than before but by a shift.
+/// A buffer holds what the settings say, whatever the shift of its window rounds (RFC 7323 section 2.3), and the peer
+/// is never told less than before but by a shift.
 #[test]
 fn an_owner_that_takes_nothing_gets_no_more_than_the_buffer() {
     for (size, mss) in

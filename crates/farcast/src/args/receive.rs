@@ -24,7 +24,8 @@ pub(crate) struct ReceiveArgs {
     /// End after the first transmission.
     #[arg(long)]
     pub(crate) once: bool,
-    /// Hear this sender only, by address or host name (source-specific multicast; groups in 232.0.0.0/8 and ff3x::/32 need it).
+    /// Hear this sender only, by address or host name (source-specific multicast; groups in 232.0.0.0/8 and ff3x::/32
+    /// need it).
     #[arg(help_heading = "Senders", long, value_name = "HOST")]
     pub(crate) source: Option<Host>,
     /// Hear these senders only, by address, host name or prefix ("10.1.2.0/24"); what others send is dropped unread

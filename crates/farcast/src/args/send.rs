@@ -96,8 +96,8 @@ pub(crate) struct ProtocolArgs {
     /// block, some of them before they are asked for where asking takes long [default: auto].
     #[arg(long, value_name = "N|auto|off", value_parser = parity)]
     pub(crate) parity: Option<Parity>,
-    /// When the next pass begins: at once when something is missing (draft), or after a whole Status Retry Timer (fixed),
-    /// as in the BGAN study [default: draft].
+    /// When the next pass begins: at once when something is missing (draft), or after a whole Status Retry Timer
+    /// (fixed), as in the BGAN study [default: draft].
     #[arg(long, value_enum, value_name = "WHEN")]
     pub(crate) pass_wait: Option<PassWaitArg>,
     /// When receivers are asked what they miss: after every block, or in the first pass at its end only [default:
@@ -110,8 +110,8 @@ pub(crate) struct ProtocolArgs {
     /// Unanswered status requests after which a receiver is given up [default: 5].
     #[arg(long, value_name = "N")]
     pub(crate) status_retries: Option<u32>,
-    /// A receiver is given up only after this much silence, however many requests it left unanswered: a minute's rain or
-    /// handover is survived [default: 120 s].
+    /// A receiver is given up only after this much silence, however many requests it left unanswered: a minute's rain
+    /// or handover is survived [default: 120 s].
     #[arg(long, value_name = "TIME")]
     pub(crate) silence: Option<Span>,
     /// The round trip to assume until one is measured [default: 1 s].
@@ -131,8 +131,8 @@ pub(crate) struct ProtocolArgs {
     /// line go before it.
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
-    /// Send nothing; say what this command would take over LINK: one that ships with farcast (see farcast simulate --list) or
-    /// a file of TOML.
+    /// Send nothing; say what this command would take over LINK: one that ships with farcast (see farcast simulate
+    /// --list) or a file of TOML.
     #[arg(long, value_name = "LINK")]
     pub(crate) predict: Option<String>,
     /// How often --predict simulates it.

@@ -25,8 +25,8 @@ struct Words {
     request: Option<Request>,
 }
 
-/// Shows the emulation of process `PID`, or the only one, or sends it a request; `words` are `[PID] [REQUEST]`. The exit
-/// code: 0, or 1 if the emulation refused the request.
+/// Shows the emulation of process `PID`, or the only one, or sends it a request; `words` are `[PID] [REQUEST]`. The
+/// exit code: 0, or 1 if the emulation refused the request.
 pub(crate) fn run(words: &[String]) -> Result<u8, Failure> {
     let Words { pid, request } = understood(words)?;
     let control = Control::connect(pid)?;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use farcast_files::Outgoing;
 use farcast_lab::replications::Memory;
 use farcast_lab::shipped;
+use farcast_mftp::figures::PASSES;
 use farcast_mftp::{Product, SenderConfig, Settings};
 use farcast_sim::outcome::{Measure, Replication};
 use farcast_sim::replicate::{HowMany, Plan};
@@ -87,10 +88,10 @@ impl Took {
         let figures: [(&str, &str, &str, Of); 6] = [
             ("slowest receiver has it after", "completion_time_s", "s", |one| one.completion_time_s),
             ("the median receiver after", "median_receiver_time_s", "s", |one| {
-                one.receiver_time_s.filter(|_| one.incomplete == 0).map(|times| times.p50)
+                one.transfer.as_ref()?.median_receiver_time_s()
             }),
             ("data begins after", "data_begins_s", "s", |one| one.transfer.as_ref()?.data_begins_s),
-            ("rounds", "rounds", "", |one| Some(one.transfer.as_ref()?.passes as f64)),
+            ("rounds", "rounds", "", |one| Some(one.transfer.as_ref()?.count(PASSES)? as f64)),
             ("octets sent", "octets_forward", "B", |one| Some(one.forward.octets as f64)),
             ("octets of answers", "octets_return", "B", |one| Some(one.back.octets as f64)),
         ];
@@ -103,7 +104,8 @@ impl Took {
             Ok(Figure { what, key, unit, measure, range: at(0.025).zip(at(0.975)) })
         });
         let figures = figures.collect::<Result<_, farcast_stats::StatsError>>()?;
-        let unfinished = replications.iter().filter(|one| one.incomplete > 0).count();
+        let incomplete = |one: &Replication| one.transfer.as_ref().is_some_and(|one| one.incomplete > 0);
+        let unfinished = replications.iter().filter(|one| incomplete(one)).count();
         Ok(Self { figures, unfinished, replications: replications.len() })
     }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use farcast_core::Time;
-use farcast_delivery::{NakFate, Protocol, SenderEngine};
-use farcast_mftp::Codec;
+use farcast_delivery::{Figure, FigureValue, Milestone, NakFate, Protocol, SenderEngine, Words};
+use farcast_mftp::{Codec, Mftp};
 use farcast_report::timeline::{self, Fate, Timeline};
 use farcast_sim::history::{History, HistoryConfig, Lane, Point, Record, Wait, WaitFor, total};
 use farcast_sim::outcome::Replication;
@@ -21,6 +21,8 @@ use tempfile::NamedTempFile;
 use crate::args::SimulateArgs;
 use crate::output::Output;
 use crate::{Failure, outputs};
+
+use super::show::unit_of;
 
 /// Writes what `args` ask for.
 pub(super) fn look(
@@ -110,7 +112,7 @@ fn page(args: &SimulateArgs, scenario: &Scenario, pulse: &Pulse) -> Result<Strin
     let mut history = History::new(receivers, HistoryConfig::default());
     let world = scenario.star(args.seed, args.replication).map_err(super::bad_file)?;
     let replication = watch(args, world, &mut history, pulse)?;
-    let record = history.finish();
+    let (record, words) = (history.finish(), Mftp::WORDS);
     let set: Vec<&str> = args.set.iter().map(String::as_str).collect();
     let changes = if set.is_empty() { String::new() } else { format!(", {}", set.join(", ")) };
     Ok(timeline::page(&Timeline {
@@ -119,12 +121,13 @@ fn page(args: &SimulateArgs, scenario: &Scenario, pulse: &Pulse) -> Result<Strin
             "{receivers} receivers, seed {}, replication {}{changes}",
             args.seed, args.replication
         ),
+        words,
         figures: figures(&replication),
         duration_s: record.end.as_secs_f64(),
         receivers: receivers.into(),
         passes: record.passes.iter().map(pass).collect(),
         data: record.data.iter().map(interval).collect(),
-        waits: record.waits.iter().map(wait).collect(),
+        waits: record.waits.iter().map(|one| wait(one, &words)).collect(),
         requests: points(&record.status_requests),
         naks_sent: points(&record.naks_sent),
         naks_reached: vec![
@@ -133,29 +136,35 @@ fn page(args: &SimulateArgs, scenario: &Scenario, pulse: &Pulse) -> Result<Strin
             (Fate::Late, points(&record.naks_late)),
         ],
         completions: points(&record.completions),
-        milestones: Vec::new(),
+        milestones: record.milestones.iter().filter_map(milestone).collect(),
         lanes: (0..).zip(&record.lanes).map(|(n, one)| lane(n, one)).collect(),
-        notes: notes(&record),
+        notes: notes(&record, &words),
     }))
 }
 
 fn figures(replication: &Replication) -> Vec<(String, String)> {
     let seconds = |value: Option<f64>| value.map_or("never".into(), |value| format!("{value:.2} s"));
-    let median = replication.receiver_time_s.map(|times| times.p50);
+    let median = replication.transfer.as_ref().and_then(|one| Some(one.receiver_time_s?.p50));
     let mut figures = vec![
         ("last receiver complete", seconds(replication.completion_time_s)),
         ("median receiver", seconds(median)),
     ];
-    if let Some(transfer) = &replication.transfer {
-        figures.extend([
-            ("passes", transfer.passes.to_string()),
-            ("DTUs sent", transfer.dtus_per_pass.iter().sum::<u64>().to_string()),
-            ("NAKs sent", transfer.naks.sent.to_string()),
-            ("requests collided", transfer.naks.collided.to_string()),
-        ]);
-    }
+    let of_protocol = replication.transfer.iter().flat_map(|transfer| &transfer.figures);
+    figures.extend(of_protocol.filter_map(|figure| Some((figure.label?, written(figure)))));
     figures.push(("forward channel in use", format!("{:.2} s", replication.forward.airtime_s)));
     figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// What a figure of the protocol says, a list as its sum.
+fn written(figure: &Figure) -> String {
+    match &figure.value {
+        FigureValue::Count(count) => count.to_string(),
+        FigureValue::Counts(counts) => counts.iter().sum::<u64>().to_string(),
+        FigureValue::Number(number) => match (number, unit_of(figure.name).1) {
+            (Some(number), unit) => format!("{number:.2} {unit}").trim_end().to_owned(),
+            (None, _) => "-".into(),
+        },
+    }
 }
 
 fn pass(pass: &farcast_sim::history::Pass) -> timeline::Pass {
@@ -167,17 +176,29 @@ fn interval(interval: &farcast_sim::history::Interval) -> timeline::Interval {
     timeline::Interval { begin_s: interval.begin.as_secs_f64(), end_s: interval.end.as_secs_f64() }
 }
 
-fn wait(wait: &Wait) -> timeline::Wait {
+fn wait(wait: &Wait, words: &Words) -> timeline::Wait {
     let what = match wait.waits_for {
         WaitFor::Registrations => "registrations",
         WaitFor::Joining => "receivers to join",
-        WaitFor::Answers => "the Status Retry Timer",
+        WaitFor::Answers => words.answers,
         WaitFor::Closing => "the last confirmations",
     };
     let counts = [(Fate::Used, wait.naks.used), (Fate::Known, wait.naks.known), (Fate::Late, wait.naks.late)];
     let naks = if wait.waits_for == WaitFor::Answers { counts.into() } else { Vec::new() };
     let (begin_s, end_s) = (wait.begin.as_secs_f64(), wait.end.as_secs_f64());
     timeline::Wait { begin_s, end_s, what: what.into(), naks }
+}
+
+/// A turn of the transmission, in words.
+fn milestone(&(at, milestone): &(Time, Milestone)) -> Option<(f64, String)> {
+    let words = match milestone {
+        Milestone::Began { .. } => "data begins",
+        Milestone::Delivered => "the sender knows that all are done",
+        Milestone::Ended { alone: false } => "over",
+        Milestone::Ended { alone: true } => "over, with nobody to receive",
+        Milestone::Joined | Milestone::Round { .. } | Milestone::Done | Milestone::Left => return None,
+    };
+    Some((at.as_secs_f64(), words.to_owned()))
 }
 
 fn points(points: &[Point]) -> Vec<timeline::Point> {
@@ -207,13 +228,13 @@ fn of(fate: NakFate) -> Fate {
 }
 
 /// What the drawing does not show.
-fn notes(record: &Record) -> Vec<String> {
+fn notes(record: &Record, words: &Words) -> Vec<String> {
     let mut notes = Vec::new();
     let complete = total(&record.completions);
     if complete < u64::from(record.receivers) {
         notes.push(format!("{} receivers never had everything.", u64::from(record.receivers) - complete));
     }
-    for (count, what) in [(record.passes_left_out, "passes"), (record.waits_left_out, "waits")] {
+    for (count, what) in [(record.passes_left_out, words.round.many), (record.waits_left_out, "waits")] {
         if count > 0 {
             notes.push(format!("{count} more {what} are not drawn."));
         }

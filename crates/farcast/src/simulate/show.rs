@@ -54,10 +54,9 @@ fn measures(summary: &Together) -> String {
     table.row(row("completion time", &summary.completion_time_s, "s"));
     if let Some(transfer) = &summary.transfer {
         table.row(row("median receiver's time", &transfer.median_receiver_time_s, "s"));
-        table.row(row("passes", &transfer.passes, ""));
-        table.row(row("NAKs sent", &transfer.naks_sent, ""));
-        table.row(row("requests collided", &transfer.naks_collided, ""));
-        table.row(row("NAKs too late", &transfer.naks_late, ""));
+        for figure in &transfer.figures {
+            table.row(row(figure.label, &figure.measure, unit_of(figure.name).1));
+        }
     }
     table.row(row("octets forward", &summary.forward_octets, "B"));
     table.row(row("airtime forward", &summary.forward_airtime_s, "s"));
@@ -73,15 +72,20 @@ fn table_of(what: &str) -> Table {
     Table::new(&heading.into_iter().enumerate().map(align).collect::<Vec<_>>())
 }
 
-/// What a stage reports: the unit is at the end of a figure's name.
+/// A figure's name without its unit, which is at its end, and the unit.
+pub(super) fn unit_of(name: &str) -> (&str, &'static str) {
+    match (name.strip_suffix("_s"), name.strip_suffix("_percent")) {
+        (Some(what), _) => (what, "s"),
+        (_, Some(what)) => (what, "%"),
+        _ => (name, ""),
+    }
+}
+
+/// What a stage reports.
 fn figures(stage: &StageTogether) -> String {
     let mut table = table_of(&format!("stage {}", stage.name));
     for (name, measure) in &stage.figures {
-        let (what, unit) = match (name.strip_suffix("_s"), name.strip_suffix("_percent")) {
-            (Some(what), _) => (what, "s"),
-            (_, Some(what)) => (what, "%"),
-            _ => (*name, ""),
-        };
+        let (what, unit) = unit_of(name);
         table.row(row(&what.replace('_', " "), measure, unit));
     }
     table.render()

@@ -1,7 +1,7 @@
 //! What a sender remembers of a group: who received there, and for which products they had older versions.
 //!
-//! Data may leave behind the announcement where those who are to receive were there before, so that they are there again
-//! most likely; and where they did not compare with an older version the last time, so that nothing was left out.
+//! Data may leave behind the announcement where those who are to receive were there before, so that they are there
+//! again most likely; and where they did not compare with an older version the last time, so that nothing was left out.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;

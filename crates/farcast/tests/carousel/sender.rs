@@ -6,9 +6,18 @@ use std::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, Transmit};
 use farcast_core::{BitRate, Run, Span, Time};
-use farcast_delivery::{Cause, Geometry, Milestone, ObjectId, Phase, RoundProgress, Routes, SenderEngine};
+use farcast_delivery::{
+    Cause, Figure, Geometry, Milestone, ObjectId, Phase, RequestCounts, RoundProgress, Routes, SenderEngine,
+};
 
 use super::wire::Message;
+
+/// How often it went round.
+pub(crate) const TURNS: &str = "turns";
+/// What it sent each time.
+pub(crate) const SEGMENTS_PER_TURN: &str = "segments_per_turn";
+/// What it sent more than the object once, in per cent of it.
+pub(crate) const OVERHEAD: &str = "sent.again_percent";
 
 /// What it tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -148,8 +157,15 @@ impl SenderEngine for Sender {
         RoundProgress { round: self.sent.len() as u32, sent: self.next, segments }
     }
 
-    fn sent_per_round(&self) -> &[u64] {
-        &self.sent
+    fn figures(&self, _requests: &RequestCounts) -> Vec<Figure> {
+        let turns = self.sent.len() as u64;
+        let object = f64::from(self.geometry.segments());
+        let sent = self.sent.iter().sum::<u64>() as f64;
+        vec![
+            Figure::count(TURNS, turns).labelled("turns"),
+            Figure::counts(SEGMENTS_PER_TURN, self.sent.clone()).labelled("segments sent"),
+            Figure::number(OVERHEAD, (turns > 0).then(|| 100.0 * (sent / object - 1.0))).labelled("overhead"),
+        ]
     }
 
     fn milestone(event: &Told) -> Option<Milestone> {

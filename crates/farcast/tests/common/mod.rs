@@ -323,8 +323,8 @@ pub(crate) fn digest(path: &Path) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// Asserts that two files, or two trees, are the same in names, bytes, modification times of files, and permission bits as
-/// far as the umask allows them.
+/// Asserts that two files, or two trees, are the same in names, bytes, modification times of files, and permission bits
+/// as far as the umask allows them.
 pub(crate) fn assert_same(sent: &Path, got: &Path) {
     let at = got.display();
     let (a, b) = (fs::symlink_metadata(sent).unwrap(), fs::symlink_metadata(got));
@@ -424,7 +424,8 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Makes `count` hosts with the addresses `10.77.0.1` and `fd77::1`, `10.77.0.2` and `fd77::2`, and so on, on `eth0`.
+    /// Makes `count` hosts with the addresses `10.77.0.1` and `fd77::1`, `10.77.0.2` and `fd77::2`, and so on, on
+    /// `eth0`.
     pub(crate) fn new(count: usize) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         need_root("network namespaces");

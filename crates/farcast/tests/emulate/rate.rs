@@ -40,7 +40,8 @@ fn iperf3_gets_the_rate_of_each_direction() {
     let place = Place::new();
     let done = judged("iperf3", &cases, |(name, options, _, _), attempt| {
         Emulate::toml(&place, &format!("{name}{attempt}"), &text)
-            // Release times follow from link time, so packets that are late by less than a tenth of a second move no rate.
+            // Release times follow from link time, so packets that are late by less than a tenth of a second move no
+            // rate.
             .options(&["--late-share", "25%"])
             .far("exec iperf3 -s -1 -J > /dev/null")
             .near(&format!("exec iperf3 -c $FARCAST_PEER -t 12 -J --get-server-output {options}"))

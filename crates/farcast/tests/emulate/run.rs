@@ -144,8 +144,9 @@ impl Emulated {
     }
 }
 
-/// Runs one emulation for each of `cases`, all at the same time, and again, one by one, those of which the emulator says
-/// that it did not keep time; `start` is given a case and a suffix for its label. The results are in the order of the cases.
+/// Runs one emulation for each of `cases`, all at the same time, and again, one by one, those of which the emulator
+/// says that it did not keep time; `start` is given a case and a suffix for its label. The results are in the order of
+/// the cases.
 pub(crate) fn judged<C>(what: &str, cases: &[C], start: impl Fn(&C, &str) -> Emulation) -> Vec<Emulated> {
     let mut results: Vec<Option<Emulated>> = cases.iter().map(|_| None).collect();
     let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);

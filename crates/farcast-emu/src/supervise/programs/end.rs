@@ -49,8 +49,8 @@ impl Target {
 }
 
 impl Programs {
-    /// Stops a program: SIGTERM, and SIGKILL once `grace` is over. In the background that is for its whole process group,
-    /// in the foreground for the program alone, whose group is also ours. How it ended, which
+    /// Stops a program: SIGTERM, and SIGKILL once `grace` is over. In the background that is for its whole process
+    /// group, in the foreground for the program alone, whose group is also ours. How it ended, which
     /// [`wait`](Programs::wait) then does not tell; `None` if it has been told.
     ///
     /// # Errors
@@ -72,8 +72,8 @@ impl Programs {
         Ok(told.and_then(|index| self.ended.remove(index)).map(|ended| ended.exit))
     }
 
-    /// Stops the program in the foreground after the interrupt `signal`. Ctrl-C has reached it too, and it may want to end
-    /// in its own way (iperf3 prints its summary), so after SIGINT it has `grace` to itself. Otherwise like
+    /// Stops the program in the foreground after the interrupt `signal`. Ctrl-C has reached it too, and it may want to
+    /// end in its own way (iperf3 prints its summary), so after SIGINT it has `grace` to itself. Otherwise like
     /// [`stop`](Self::stop).
     ///
     /// # Errors
@@ -90,8 +90,9 @@ impl Programs {
         self.stop(id, grace)
     }
 
-    /// Stops everything in the PID namespace, whoever started it: SIGTERM to all at once, and SIGKILL once `grace` is over.
-    /// Then waits until all that the programs printed has come out. [`wait`](Programs::wait) tells how programs ended.
+    /// Stops everything in the PID namespace, whoever started it: SIGTERM to all at once, and SIGKILL once `grace` is
+    /// over. Then waits until all that the programs printed has come out. [`wait`](Programs::wait) tells how programs
+    /// ended.
     ///
     /// # Errors
     /// [`EmuError::Unkillable`], or what the system says against waiting.

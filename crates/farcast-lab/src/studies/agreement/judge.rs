@@ -21,8 +21,8 @@ const BY_SIZE: &str = "where sizes differ from run to run, each run is set besid
                        all agrees if it is within 3 % of what is simulated, or if the 95 % confidence interval of the \
                        differences holds zero";
 
-/// The verdict on runs in `real` time, the first of the first size and so on, and then again, by the `simulated` runs of each
-/// size. The interval is that of the differences.
+/// The verdict on runs in `real` time, the first of the first size and so on, and then again, by the `simulated` runs
+/// of each size. The interval is that of the differences.
 pub(super) fn compare_sizes(simulated: &[Vec<f64>], real: &[f64]) -> Result<Judged, StatsError> {
     let means =
         simulated.iter().map(|runs| Ok(Summary::of(runs)?.mean)).collect::<Result<Vec<_>, StatsError>>()?;
@@ -69,8 +69,8 @@ mod tests {
         assert_eq!(verdict(&[10.0], &real(9.68)), Verdict::Differs);
     }
 
-    /// Of two values a apart the standard deviation is a / sqrt 2 and the interval a / 2 times 12.7062, Student's t of one
-    /// degree of freedom.
+    /// Of two values a apart the standard deviation is a / sqrt 2 and the interval a / 2 times 12.7062, Student's t of
+    /// one degree of freedom.
     #[test]
     fn intervals_that_overlap_agree() {
         let spread = [11.0, 13.0];

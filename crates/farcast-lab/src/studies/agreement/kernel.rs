@@ -22,8 +22,8 @@ const PORT: u16 = 5001;
 /// No call waits longer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the kernel is set to, as for the measurements that our settings follow: buffers as they are by default, and nothing
-/// learnt from connections before.
+/// What the kernel is set to, as for the measurements that our settings follow: buffers as they are by default, and
+/// nothing learnt from connections before.
 const PARAMETERS: [(&str, &str); 3] = [
     ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
     ("net.ipv4.tcp_wmem", "4096 16384 4194304"),

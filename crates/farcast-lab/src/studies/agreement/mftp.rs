@@ -21,8 +21,8 @@ use super::cases::RECEIVERS;
 use super::runs::{Ending, Job, Outcome, failure, hurry};
 use crate::study::StudyError;
 
-/// How much sending time a late wake-up may make up for at once, as `farcast send` has it at these rates: without it a driver
-/// in real time falls behind.
+/// How much sending time a late wake-up may make up for at once, as `farcast send` has it at these rates: without it a
+/// driver in real time falls behind.
 const CREDIT: Span = Span::from_millis(20);
 
 /// What the sender knows.
@@ -124,8 +124,8 @@ fn in_real_time(config: SenderConfig, product: Product, server: SocketAddr) -> S
     SenderConfig { product, server, response: server, pace, ..config }
 }
 
-/// Receives the file and compares it with the `payload`; when the last segment had come. What verifying takes is no part of
-/// the protocol's time, and takes none in simulation.
+/// Receives the file and compares it with the `payload`; when the last segment had come. What verifying takes is no
+/// part of the protocol's time, and takes none in simulation.
 fn receive(
     (host, seed): (&Host, u64),
     sender: &SenderConfig,

@@ -1,4 +1,5 @@
-//! Runs in real time: several at once, each on hosts and a link of its own, and again where the relay did not keep time.
+//! Runs in real time: several at once, each on hosts and a link of its own, and again where the relay did not keep
+//! time.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -146,8 +147,8 @@ fn group() -> Group {
     Group { receivers: RECEIVERS, delay: Span::ZERO, losses: None }
 }
 
-/// Lets this thread, and those that it starts, go before what else runs on the machine, but behind the relay: an end that
-/// wakes late is no property of its link.
+/// Lets this thread, and those that it starts, go before what else runs on the machine, but behind the relay: an end
+/// that wakes late is no property of its link.
 pub(super) fn hurry() {
     use thread_priority::{
         RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,

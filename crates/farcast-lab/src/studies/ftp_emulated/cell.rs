@@ -155,8 +155,8 @@ impl Cell {
 /// Headers of IP and TCP without options, in octets: what is left of the MTU is the MSS that is offered.
 const IP_AND_TCP: u16 = 40;
 
-/// Linux with Reno, as in `tcp-reference`, and the session of curl: its PWD costs a round trip, as SYST does. The buffer is
-/// the most that Linux lets its own grow to.
+/// Linux with Reno, as in `tcp-reference`, and the session of curl: its PWD costs a round trip, as SYST does. The
+/// buffer is the most that Linux lets its own grow to.
 const KERNEL: [&str; 9] = [
     "preset=\"modern\"",
     "recovery=\"rack\"",

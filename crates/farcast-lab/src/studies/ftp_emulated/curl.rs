@@ -1,7 +1,7 @@
 //! What curl says of a transfer: its trace with times.
 //!
-//! Lines that begin with a time tell what was sent or received, as in `12:00:01.250000 => Send header, 11 bytes (0xb)`; what
-//! it was stands on lines below, as in `0000: RETR file`. The times are of a day, in UTC.
+//! Lines that begin with a time tell what was sent or received, as in `12:00:01.250000 => Send header, 11 bytes (0xb)`;
+//! what it was stands on lines below, as in `0000: RETR file`. The times are of a day, in UTC.
 
 /// curl's arguments that make the trace.
 pub(super) const TRACE: &str = "--trace-ascii trace --trace-time";

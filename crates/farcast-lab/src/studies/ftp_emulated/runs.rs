@@ -1,5 +1,5 @@
-//! Transfers in real time, some at once: `farcast emulate` as anybody would start it, with a server at the far end and a
-//! client at the near one.
+//! Transfers in real time, some at once: `farcast emulate` as anybody would start it, with a server at the far end and
+//! a client at the near one.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -18,14 +18,14 @@ use crate::study::{Runner, StudyError};
 
 /// Emulations at once, at the most: so few hardly disturb each other on two cores.
 const AT_ONCE: usize = 4;
-/// How often a run may be invalid, because the machine was too busy for it. From the second time on it has the machine to
-/// itself, as far as that is up to us.
+/// How often a run may be invalid, because the machine was too busy for it. From the second time on it has the machine
+/// to itself, as far as that is up to us.
 const ATTEMPTS: u32 = 5;
 /// How often a child is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The congestion control of both ends. Some systems give new namespaces another than the machine's, and allow there only
-/// those that everybody may choose, of which this is always one.
+/// The congestion control of both ends. Some systems give new namespaces another than the machine's, and allow there
+/// only those that everybody may choose, of which this is always one.
 const RENO: &str = "echo reno > /proc/sys/net/ipv4/tcp_congestion_control";
 
 /// curl without the user's settings. It gives up after ten minutes, which is far beyond any transfer that is simulated.

@@ -63,8 +63,8 @@ pub struct ForwardConfig {
     pub loss_unit: LossUnit,
     /// The probability that a receiver loses such a unit. Default 0.
     pub loss: Probability,
-    /// Whether a lost PDU takes those behind it in its FEC block with it (TT-100-MSO-030207). It shows only where packets
-    /// share blocks: a packet is lost with its first lost PDU. Default no.
+    /// Whether a lost PDU takes those behind it in its FEC block with it (TT-100-MSO-030207). It shows only where
+    /// packets share blocks: a packet is lost with its first lost PDU. Default no.
     pub drop_rest_of_block: bool,
 }
 

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use farcast_core::Time;
 use farcast_core::random::RandomStream;
 
-use super::packing::{Memo, OpenBlock};
+use super::packing::{Memo, OpenBlock, Share};
 use super::{ForwardConfig, LossUnit, Packing};
 use crate::bgan::BganError;
 use crate::losses::{Among, Hazard, Losses};
@@ -99,8 +99,8 @@ impl ForwardLosses {
     fn draw_blocks(&mut self, now: Time, octets: u64) {
         let Self { config, failed, .. } = self;
         let length = self.size.get(octets, |octets| config.octets_on_air(octets));
-        let (joined, blocks) = self.open.take(now, length);
-        if joined > 0 {
+        let Share { before, blocks } = self.open.take(now, length);
+        if before > 0 {
             failed.packet.extend_from_slice(&failed.block);
         }
         for _ in 0..blocks {
@@ -112,7 +112,7 @@ impl ForwardLosses {
     fn draw_rest_of_blocks(&mut self, now: Time, octets: u64) {
         let Self { config, failed, .. } = self;
         let length = self.size.get(octets, |octets| config.octets_on_air(octets));
-        let (mut room, _) = self.open.take(now, length);
+        let mut room = self.open.take(now, length).before;
         for pdu in config.pdu_lengths(octets) {
             if room == 0 {
                 failed.block.clear();

@@ -77,6 +77,15 @@ impl Packer {
     }
 }
 
+/// Which blocks a packet lies in, seen from the far end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Share {
+    /// How many octets of it lie in the last block of the packet before it, at most.
+    pub(super) before: u64,
+    /// How many blocks it starts.
+    pub(super) blocks: u64,
+}
+
 /// What is known of the last FEC block at the far end, from the ends of packets only.
 #[derive(Clone, Debug)]
 pub(super) struct OpenBlock {
@@ -94,9 +103,8 @@ impl OpenBlock {
         Self { block_octets, block_time, arrived: Time::ZERO, room: 0 }
     }
 
-    /// Takes the packet of `length` octets on the air that arrives at `now`: how many octets of it lie in the last
-    /// block of the packet before it, at most, and how many blocks it starts.
-    pub(super) fn take(&mut self, now: Time, length: u64) -> (u64, u64) {
+    /// Takes the packet of `length` octets on the air that arrives at `now`: where it lies.
+    pub(super) fn take(&mut self, now: Time, length: u64) -> Share {
         let more = length.saturating_sub(self.room).div_ceil(self.block_octets);
         // A packet that came too late to join ends later than this, since it needs as many blocks or more.
         let joins = now <= self.arrived + self.block_time * more;
@@ -104,7 +112,7 @@ impl OpenBlock {
         let blocks = length.saturating_sub(room).div_ceil(self.block_octets);
         self.arrived = now;
         self.room = room + blocks * self.block_octets - length;
-        (room, blocks)
+        Share { before: room, blocks }
     }
 }
 

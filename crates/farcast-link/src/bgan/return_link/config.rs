@@ -37,13 +37,13 @@ pub struct ReturnConfig {
     pub reservation_slots: u32,
     /// The length of a reservation slot. Default 20 ms.
     pub reservation_slot: Span,
-    /// The octets of packets that a reservation slot carries, at least 1. Default 168: 20 ms of 33.6 ksymbol/s in 16-QAM
-    /// are 336 octets gross, about half of which is coding. The study says that a slot carries one NACK.
+    /// The octets of packets that a reservation slot carries, at least 1. Default 168: 20 ms of 33.6 ksymbol/s in
+    /// 16-QAM are 336 octets gross, about half of which is coding. The study says that a slot carries one NACK.
     pub r_slot_octets: u32,
     /// The one-way delay between a terminal and the hub: flight, coding and decoding. Default 450 ms.
     pub propagation: Span,
-    /// The time from the arrival of a request at the RNC until the schedule that answers it leaves. Data is not held up by
-    /// it: the study's round trip of 1 s counts it once. Default 100 ms.
+    /// The time from the arrival of a request at the RNC until the schedule that answers it leaves. Data is not held up
+    /// by it: the study's round trip of 1 s counts it once. Default 100 ms.
     pub processing: Span,
     /// W0: after a collision a terminal lets 0 to W0 - 1 frames go by, uniformly; at least 1. Default 12.
     pub backoff_frames: u32,
@@ -125,8 +125,8 @@ impl ReturnConfig {
         self.propagation * 2 + self.processing
     }
 
-    /// The bit rate of what its reservation slots carry of packets, rounded down: what a terminal is given while no other
-    /// asks. `None` below 1 bit/s.
+    /// The bit rate of what its reservation slots carry of packets, rounded down: what a terminal is given while no
+    /// other asks. `None` below 1 bit/s.
     pub fn capacity(&self) -> Option<BitRate> {
         let octets = u64::from(self.reservation_slots).saturating_mul(u64::from(self.r_slot_octets));
         rate_of(octets, self.frame)

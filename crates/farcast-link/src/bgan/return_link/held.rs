@@ -1,47 +1,46 @@
 //! What one terminal holds, where its queue has a limit.
 
-use alloc::collections::VecDeque;
-
 use farcast_core::Time;
 use farcast_core::stage::Backlog;
 
-use crate::pipe::QueueLimit;
+use crate::pipe::{QueueLimit, Waiting};
 
-/// The packets of a terminal that have entered and have not been sent. A packet that was given slots may have long to wait
-/// for them, so it counts until the last of them has ended.
+/// The packets of a terminal that have entered and have not been sent. A packet that was given slots may have long to
+/// wait for them, so it counts until the last of them has ended.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
-    total: Backlog,
-    /// Those that were given slots, in their order: when the last slot ends, and octets.
-    granted: VecDeque<(Time, u64)>,
+    /// Those that have not been given slots.
+    asking: Backlog,
+    /// Those that were, which leave when the last slot ends.
+    granted: Waiting,
 }
 
 impl Held {
     /// Takes a packet that enters at `now`, if `limit` has room for it.
     pub(super) fn admit(&mut self, now: Time, octets: u64, limit: QueueLimit) -> bool {
-        while let Some((_, sent)) = self.granted.pop_front_if(|&mut (ends, _)| ends <= now) {
-            self.forget(sent);
-        }
-        let fits = limit.room(self.total, octets) > 0;
+        self.granted.settle(now);
+        let Backlog { frames, octets: granted } = self.granted.total();
+        let held = Backlog {
+            frames: self.asking.frames + frames,
+            octets: self.asking.octets.saturating_add(granted),
+        };
+        let fits = limit.room(held, octets) > 0;
         if fits {
-            self.total.frames += 1;
-            self.total.octets = self.total.octets.saturating_add(octets);
+            self.asking.frames += 1;
+            self.asking.octets = self.asking.octets.saturating_add(octets);
         }
         fits
     }
 
-    /// A packet was given slots, the last of which ends at `ends`.
+    /// A packet was given slots, the last of which ends at `ends`: no earlier than those of the packets before it.
     pub(super) fn grant(&mut self, ends: Time, octets: u64) {
-        self.granted.push_back((ends, octets));
+        self.give_up(octets);
+        self.granted.push_one(ends, octets);
     }
 
-    /// A packet was given up.
+    /// A packet was given up, or asks no more.
     pub(super) fn give_up(&mut self, octets: u64) {
-        self.forget(octets);
-    }
-
-    fn forget(&mut self, octets: u64) {
-        self.total.frames -= 1;
-        self.total.octets = self.total.octets.saturating_sub(octets);
+        self.asking.frames -= 1;
+        self.asking.octets = self.asking.octets.saturating_sub(octets);
     }
 }

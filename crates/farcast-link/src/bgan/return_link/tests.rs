@@ -80,8 +80,8 @@ fn a_request_covers_what_waits_when_it_is_sent() {
     let mut link = link(&config, 1);
     link.handle(ms(100), Port::Terminal(0), packet(0, 100));
     link.handle(ms(160), Port::Terminal(0), packet(1, 100));
-    // Too late by a nanosecond: asked for when the first grant is there (1165 ms), in frame 15 at 1200 ms. That is heard
-    // at 1205 ms and granted from 2205 ms on; frame 27 begins at 2160 ms, its third slot at 2205 ms.
+    // Too late by a nanosecond: asked for when the first grant is there (1165 ms), in frame 15 at 1200 ms. That is
+    // heard at 1205 ms and granted from 2205 ms on; frame 27 begins at 2160 ms, its third slot at 2205 ms.
     link.handle(ms(160) + Span::from_nanos(1), Port::Terminal(0), packet(2, 100));
     let left = drive(&mut link, Time::NEVER);
     assert_eq!(left, [(ms(1185 + 450), 0), (ms(1225 + 450), 1), (ms(2225 + 450), 2)]);
@@ -92,14 +92,14 @@ fn a_request_covers_what_waits_when_it_is_sent() {
 fn a_packet_rides_in_the_last_burst_reserved_for_its_terminal() {
     let config = ReturnConfig { contention_slots: 1, piggyback: true, ..ReturnConfig::default() };
     let mut link = link(&config, 1);
-    // A burst from 1165 to 1185 ms; what enters up to its start is asked for in it, and granted from 2185 ms on: frame 27
-    // begins at 2160 ms, its second reservation slot at 2185 ms.
+    // A burst from 1165 to 1185 ms; what enters up to its start is asked for in it, and granted from 2185 ms on: frame
+    // 27 begins at 2160 ms, its second reservation slot at 2185 ms.
     link.handle(ms(100), Port::Terminal(0), packet(0, 100));
     let mut left = drive(&mut link, ms(1100));
     link.handle(ms(1165), Port::Terminal(0), packet(1, 100));
     assert_eq!(link.poll_timeout(), Some(Deadline { at: ms(1185), timer: "piggyback" }));
-    // This one rides in the next burst, from 2185 to 2205 ms: granted from 3205 ms on, the first reservation slot of frame
-    // 40, which begins at 3200 ms.
+    // This one rides in the next burst, from 2185 to 2205 ms: granted from 3205 ms on, the first reservation slot of
+    // frame 40, which begins at 3200 ms.
     link.handle(ms(1166), Port::Terminal(0), packet(2, 100));
     left.extend(drive(&mut link, Time::NEVER));
     assert_eq!(left, [(ms(1185 + 450), 0), (ms(2205 + 450), 1), (ms(3225 + 450), 2)]);

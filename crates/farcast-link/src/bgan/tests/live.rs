@@ -53,8 +53,8 @@ fn what_was_granted_arrives_as_it_would_have() {
     link.handle(ms(0), terminal, packet(0, 100));
     let mut left = drive(&mut link, ms(500));
     link.set(ms(500), terminal, delay(50)).expect("it has a delay");
-    // The next asks in the frame from 1040 ms on, when its terminal knows of the first. The answer is there 200 ms after
-    // the request, the slot begins at 1260 ms: it would arrive at 1330 ms.
+    // The next asks in the frame from 1040 ms on, when its terminal knows of the first. The answer is there 200 ms
+    // after the request, the slot begins at 1260 ms: it would arrive at 1330 ms.
     link.handle(ms(600), terminal, packet(1, 100));
     left.extend(drive(&mut link, ms(1999)));
     // Frame 25, an answer at 2205 to 2220 ms, the slot from 2220 to 2240 ms.

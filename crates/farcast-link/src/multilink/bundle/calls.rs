@@ -80,8 +80,8 @@ impl Call {
 
     fn come_up(&mut self, now: Time, config: &Calls) {
         self.state = State::Up;
-        // Exponential; 1 - unit() lies in (0, 1], so its logarithm is finite. The logarithm is libm's: the same digits on
-        // every platform.
+        // Exponential; 1 - unit() lies in (0, 1], so its logarithm is finite. The logarithm is libm's: the same digits
+        // on every platform.
         let means = -libm::log(1.0 - self.drops.unit());
         let lasts = Span::from_secs_f64(means * config.time_between_drops.as_secs_f64());
         self.at = now + lasts.max(Span::from_nanos(1));

@@ -46,8 +46,8 @@ impl Payload for Carried {
 
 /// Frames and deframes what the links of one direction carry.
 ///
-/// Errors take frames, and spare the flags between them. So each frame stands between two flags, and one deframer serves all
-/// links.
+/// Errors take frames, and spare the flags between them. So each frame stands between two flags, and one deframer
+/// serves all links.
 #[derive(Clone, Debug)]
 pub(super) struct Codec {
     framing: Framing,
@@ -68,8 +68,8 @@ impl Codec {
         Self { framing, format, deframer, errors, information: Vec::new() }
     }
 
-    /// The frame, from its first octet to its closing flag, of the part `range` of a packet that has these octets behind
-    /// its protocol field.
+    /// The frame, from its first octet to its closing flag, of the part `range` of a packet that has these octets
+    /// behind its protocol field.
     pub(super) fn encode(
         &mut self,
         header: Header,
@@ -97,8 +97,8 @@ impl Codec {
         (fragment.len() == carried.piece.len()).then_some(header)
     }
 
-    /// Takes a frame that is lost to errors: one bit of it, anywhere but in the closing flag, is wrong. Whether the check
-    /// sequence lets it through.
+    /// Takes a frame that is lost to errors: one bit of it, anywhere but in the closing flag, is wrong. Whether the
+    /// check sequence lets it through.
     pub(super) fn misses(&mut self, mut frame: Vec<u8>) -> bool {
         let bits = 8 * frame.len().saturating_sub(1) as u64;
         let bit = self.errors.below(bits);

@@ -41,8 +41,8 @@ pub struct LinkConfig {
     pub forward: BitRate,
     /// The rate to the hub, in bits on the line.
     pub back: BitRate,
-    /// The bits that an octet takes: 8 if start and stop bits are not carried, 10 with both; 8 to 12. Default 8: over four
-    /// Iridium channels of 2400 bit/s 9.26 kbit/s were measured, of which 8N1 would leave 7.7.
+    /// The bits that an octet takes: 8 if start and stop bits are not carried, 10 with both; 8 to 12. Default 8: over
+    /// four Iridium channels of 2400 bit/s 9.26 kbit/s were measured, of which 8N1 would leave 7.7.
     pub octet_bits: u8,
     /// The one-way delay behind the end of sending; the same both ways. Default none.
     pub delay: Span,
@@ -75,8 +75,8 @@ impl LinkConfig {
         echo::exchange_octets(&framing) * u64::from(self.octet_bits)
     }
 
-    /// What echoes leave of rate and delay, if there are any: the lowest rate, and below what the delay must be, so that an
-    /// echo can come back before the link is given up, whatever the other direction's is set to.
+    /// What echoes leave of rate and delay, if there are any: the lowest rate, and below what the delay must be, so
+    /// that an echo can come back before the link is given up, whatever the other direction's is set to.
     pub(super) fn bounds(&self, framing: Framing) -> Option<(BitRate, Span)> {
         let Some(Calls { detection: Detection::Echo(echo), .. }) = self.calls else { return None };
         let bits = u128::from(self.echo_bits(framing)) * 1_000_000_000;

@@ -8,8 +8,8 @@ use farcast_ppp::multilink::Header;
 
 use super::codec::Carried;
 
-/// A frame begins with a flag of its own after so long a pause; else the flag that ended the frame before it does. Linux's
-/// asynchronous PPP does so (`flag_time`).
+/// A frame begins with a flag of its own after so long a pause; else the flag that ended the frame before it does.
+/// Linux's asynchronous PPP does so (`flag_time`).
 const FLAG_AFTER: Span = Span::from_secs(1);
 
 /// Echoes that may wait; what is beyond finds the buffer full.
@@ -129,8 +129,8 @@ impl Line {
         self.rate = rate;
     }
 
-    /// Delays by `delay` the frames whose sending ends from now on. What would overtake arrives together with what was sent
-    /// before.
+    /// Delays by `delay` the frames whose sending ends from now on. What would overtake arrives together with what was
+    /// sent before.
     pub(super) const fn set_delay(&mut self, delay: Span) {
         self.delay = delay;
     }

@@ -174,8 +174,8 @@ fn octets_at_hand_are_looked_at() {
 
 #[test]
 fn headers_are_escaped_too() {
-    // With the default ACCM and no compression: FF 03 00 3D has two octets below 32, the header of the first fragment C0 00
-    // 00 00 three, the protocol field 00 21 one.
+    // With the default ACCM and no compression: FF 03 00 3D has two octets below 32, the header of the first fragment
+    // C0 00 00 00 three, the protocol field 00 21 one.
     let mut config = iridium(1);
     config.framing = Framing::UNCONFIGURED;
     let mut bundle = bundle(&config, 1);

@@ -39,10 +39,11 @@ pub struct WayCounters {
     pub lost_by_errors: u64,
     /// Packets without a lost fragment that reassembly gave up, because of its bounds or of a link left out too soon.
     pub given_up: u64,
-    /// Fragments with octets that arrived undamaged and were refused, or packets that were not put together as they had been:
-    /// there should be none. They are lost.
+    /// Fragments with octets that arrived undamaged and were refused, or packets that were not put together as they had
+    /// been: there should be none. They are lost.
     pub codec_faults: u64,
-    /// Fragments with octets that were lost to errors and let through by the check sequence. They are lost all the same.
+    /// Fragments with octets that were lost to errors and let through by the check sequence. They are lost all the
+    /// same.
     pub fcs_missed: u64,
 }
 
@@ -239,8 +240,8 @@ impl<M: Message> Way<M> {
         }
     }
 
-    /// The frame of a fragment: encoded where the octets of the packet are at hand; else its length, with the escapes of
-    /// as many random octets.
+    /// The frame of a fragment: encoded where the octets of the packet are at hand; else its length, with the escapes
+    /// of as many random octets.
     fn frame(&mut self, link: usize, header: Header, piece: Piece, frame: &Frame<M>) -> Ready {
         let framing = &self.framing;
         let lower = framing.header(PROTOCOL_MP);

@@ -59,7 +59,8 @@ fn nothing_overtakes_behind_a_shorter_delay() {
     pipe.set(ns(100), Port::Hub, delay(200)).expect("a pipe has a delay");
     pipe.handle(ns(110), Port::Hub, frame(1, 1, 10, 10, 0));
     assert_eq!(outputs(&mut pipe), [(1000, 1, 0)]);
-    // Those that enter at 500, 600 and 700 would be there at 700, 800 and 900; from the fourth on nothing is in the way.
+    // Those that enter at 500, 600 and 700 would be there at 700, 800 and 900; from the fourth on nothing is in the
+    // way.
     pipe.handle(ns(500), Port::Hub, frame(2, 10, 10, 10, 100));
     assert_eq!(outputs(&mut pipe), [(1000, 3, 0), (1000, 7, 100)]);
     pipe.set(ns(1500), Port::Hub, delay(5000)).expect("a pipe has a delay");

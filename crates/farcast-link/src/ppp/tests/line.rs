@@ -55,8 +55,8 @@ fn frames_take_the_time_of_their_octets() {
 
 #[test]
 fn the_negotiated_framing_shows_in_the_time() {
-    // With the default ACCM 00 and 03 of the header are escaped, and so are all 1500 octets: 8 + 3000 + 4 and two flags,
-    // if none of the check sequence is.
+    // With the default ACCM 00 and 03 of the header are escaped, and so are all 1500 octets: 8 + 3000 + 4 and two
+    // flags, if none of the check sequence is.
     let framing = Framing { fcs: Fcs::Fcs32, ..Framing::UNCONFIGURED };
     let mut slow = line(LineConfig { framing, ..flagged(1_000_000) });
     send(&mut slow, Time::ZERO, Information::Octets(&[0x00; 1500])).expect("intact");
@@ -120,7 +120,8 @@ fn the_queue_counts_what_waits_and_what_is_sent() {
     assert_eq!((any.counters().too_long, any.counters().queue_dropped), (1, 0));
 }
 
-/// A frame of n octets is lost with probability 1 - (1 - b)^(8n), n = 1505 with both flags. Within four standard errors.
+/// A frame of n octets is lost with probability 1 - (1 - b)^(8n), n = 1505 with both flags. Within four standard
+/// errors.
 #[test]
 fn bit_errors_lose_frames_as_their_ratio_says() {
     for (ber, packets, seed) in [(1e-6, 40_000, 1), (1e-5, 10_000, 2), (1e-4, 2000, 3)] {
@@ -135,8 +136,8 @@ fn bit_errors_lose_frames_as_their_ratio_says() {
     }
 }
 
-/// Both frames at a shared flag are lost with it: consecutive losses are more frequent than independent ones by just the
-/// flag. With b = 0.01 and empty packets (3 octets and a flag), of N frames both a frame and the next are lost with
+/// Both frames at a shared flag are lost with it: consecutive losses are more frequent than independent ones by just
+/// the flag. With b = 0.01 and empty packets (3 octets and a flag), of N frames both a frame and the next are lost with
 /// probability 1 - 2q⁴⁰ + q⁷², where q = (1 - b): a frame needs its 5 octets, two in a row need 9.
 #[test]
 fn a_shared_flag_loses_both() {
@@ -173,8 +174,8 @@ fn very_rare_and_certain_errors_have_their_probabilities() {
     assert_eq!(pass(1.0, 0, 9, 7), 0);
 }
 
-/// The 10 million bits of the study with 10, 100 and 1000 errors, as many frames as it takes for the vector to pass once:
-/// a frame is lost for every run of errors in one frame.
+/// The 10 million bits of the study with 10, 100 and 1000 errors, as many frames as it takes for the vector to pass
+/// once: a frame is lost for every run of errors in one frame.
 #[test]
 fn a_vector_hits_the_frames_at_its_errors() {
     for (count, seed) in [(10, 1), (100, 2), (1000, 3)] {
@@ -360,7 +361,8 @@ proptest! {
     }
 }
 
-/// The same with FCS-16 and every control octet escaped, over a vector of a million bits; no error passes with this seed.
+/// The same with FCS-16 and every control octet escaped, over a vector of a million bits; no error passes with this
+/// seed.
 #[test]
 fn a_long_recording_lacks_what_the_line_lost() {
     for (errors, seed) in [(100, 1), (1000, 2)] {
@@ -399,7 +401,8 @@ fn a_long_recording_lacks_what_the_line_lost() {
 fn where_a_vector_begins_is_drawn_unless_given() {
     let vector = ErrorVector::new(1000, std::vec![500]).expect("valid");
     let errors = LineErrors::Vector { vector, start: None };
-    // A packet of 20 octets meets 24 + 1 octets, 200 of 1000 bits: a fifth of the starts lose it. Within four deviations.
+    // A packet of 20 octets meets 24 + 1 octets, 200 of 1000 bits: a fifth of the starts lose it. Within four
+    // deviations.
     let information = Information::Octets(&[0x41; 20]);
     let first = |seed| {
         let config = LineConfig { errors: errors.clone(), ..flagged(1000) };

@@ -153,8 +153,8 @@ fn a_good_line_answers_echoes_that_are_carried() {
     assert_eq!(counted(&ppp, |end| end.codec_faults + end.deaths), 0);
 }
 
-/// Every lost frame has a wrong bit, and none of some thousand gets through. A check sequence of 16 bits lets one of 65,536
-/// through where an error makes or breaks a flag or an escape, which of these a few percent do.
+/// Every lost frame has a wrong bit, and none of some thousand gets through. A check sequence of 16 bits lets one of
+/// 65,536 through where an error makes or breaks a flag or an escape, which of these a few percent do.
 #[test]
 fn the_check_sequence_refuses_what_the_line_has_damaged() {
     let line = || LineConfig {
@@ -199,8 +199,8 @@ fn damage_is_done_where_it_befell() {
     let mut damage = Damage::default();
     damage.begin(true);
     assert!(damage.leading());
-    // A flag passes; of 8 octets two and two are cut off, and of those left the third has its second bit wrong; the closing
-    // flag's last bit is wrong.
+    // A flag passes; of 8 octets two and two are cut off, and of those left the third has its second bit wrong; the
+    // closing flag's last bit is wrong.
     damage.pass(1, None);
     damage.cut(2..4);
     damage.cut(7..9);

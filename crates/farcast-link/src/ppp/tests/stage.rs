@@ -105,8 +105,8 @@ fn window(start: Time, length: Span) -> Window {
 }
 
 /// Requests go out every second from the first packet on, at 0 s. The hub's line is cut off from 9.5 s to 29.5 s. So
-/// the hub's requests of 10, 11 and 12 s are lost, and the terminals' ones are not answered, for the hub answers in vain:
-/// both ends find the link dead at 13 s. The requests of 30 s are answered, and both revive.
+/// the hub's requests of 10, 11 and 12 s are lost, and the terminals' ones are not answered, for the hub answers in
+/// vain: both ends find the link dead at 13 s. The requests of 30 s are answered, and both revive.
 #[test]
 fn a_dead_link_takes_nothing_until_an_echo_is_answered() {
     let cut_offs = Schedule::new(&[window(ms(9500), Span::from_secs(20))], None).expect("valid");
@@ -143,8 +143,8 @@ fn a_dead_link_takes_nothing_until_an_echo_is_answered() {
     assert_eq!(deaths.and_then(|figure| figure.value), Some(2.0));
 }
 
-/// An echo is 4 octets of header, 8 of LCP, 2 of FCS and a flag; at 1 s intervals over an idle line each request begins with
-/// a flag of its own, unless a reply came within the second before it.
+/// An echo is 4 octets of header, 8 of LCP, 2 of FCS and a flag; at 1 s intervals over an idle line each request begins
+/// with a flag of its own, unless a reply came within the second before it.
 #[test]
 fn echoes_take_line_time() {
     let echo = Some(EchoConfig { interval: Span::from_secs(2), failures: 3 });

@@ -52,7 +52,8 @@ fn a_table_worked_by_hand() {
     assert_eq!((link.totals().sent, link.poll_timeout()), (15, None));
 }
 
-/// Frames of a constant length that leave 1504 octets a millisecond: number k, from 1, is through after ⌈k octets / 1504⌉.
+/// Frames of a constant length that leave 1504 octets a millisecond: number k, from 1, is through after ⌈k octets /
+/// 1504⌉.
 #[test]
 fn one_opportunity_a_millisecond_delivers_1504_octets_in_each() {
     for octets in [1500, 1504, 64, 1, 1503, 9000] {
@@ -187,7 +188,8 @@ fn limits() -> impl Strategy<Value = QueueLimit> {
     ]
 }
 
-/// Runs as (gap behind the run before in eighths of a millisecond, count, spacing likewise, octets, octets of the last).
+/// Runs as (gap behind the run before in eighths of a millisecond, count, spacing likewise, octets, octets of the
+/// last).
 fn runs() -> impl Strategy<Value = Vec<(u64, u32, u64, usize, usize)>> {
     let octets = || prop_oneof![1usize..200, Just(1500), Just(1504), 1usize..4000];
     proptest::collection::vec((0u64..60, 1u32..12, 0u64..12, octets(), octets()), 1..12)

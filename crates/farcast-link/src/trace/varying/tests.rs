@@ -41,8 +41,8 @@ fn send(link: &mut TimelinePipe<Probe>, frames: &[(u64, usize)]) -> Vec<(u64, u3
 fn a_table_worked_by_hand() {
     let steps = [(0, OCTET_RATE, 1000), (100, OCTET_RATE / 2, 1000), (200, 0, 2000), (300, OCTET_RATE, 500)];
     let mut link = stage(timeline(&steps, None), QueueLimit::Unbounded);
-    // The first is sent by 50; of the second, 50 octets go until 100 and 50 at half the rate until 200, when the outage and
-    // its delay begin. The third waits for 300, is there at 810, and may not overtake. The last has a clear way.
+    // The first is sent by 50; of the second, 50 octets go until 100 and 50 at half the rate until 200, when the outage
+    // and its delay begin. The third waits for 300, is there at 810, and may not overtake. The last has a clear way.
     let out = send(&mut link, &[(0, 50), (0, 100), (0, 10), (1800, 100)]);
     assert_eq!(out, [(1050, 0), (2200, 1), (2200, 2), (2400, 3)]);
     assert_eq!(link.totals().airtime, Span::from_nanos(50 + 150 + 10 + 100));

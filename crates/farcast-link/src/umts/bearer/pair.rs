@@ -163,9 +163,9 @@ pub(super) struct Pair<M, P: Sdu> {
     now: Time,
 }
 
-/// What happens next in a bearer, in the order in which it does at one instant: an entity's answer to what arrives at the
-/// end of an interval leaves with the next, and a frame that enters as an interval begins waits for the one behind. So it
-/// makes no difference whether the driver hands it over before or after it wakes the stage at that instant.
+/// What happens next in a bearer, in the order in which it does at one instant: an entity's answer to what arrives at
+/// the end of an interval leaves with the next, and a frame that enters as an interval begins waits for the one behind.
+/// So it makes no difference whether the driver hands it over before or after it wakes the stage at that instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
     Timer(usize),

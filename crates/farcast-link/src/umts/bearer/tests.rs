@@ -108,8 +108,8 @@ fn packets_in_a_row_share_pdus_and_saturate_the_rate() {
     stage.handle(Time::ZERO, Port::Hub, packets(0, 50, 1500, Span::ZERO));
     let out = drain(&mut stage, micros(100_000_000));
     assert_eq!(out.iter().map(|&(_, number)| number).collect::<Vec<_>>(), (0..50).collect::<Vec<_>>());
-    // Packet n is over when n + 1 packets and as many indicators of one octet have left. One that ends with a PDU has its
-    // indicator in the next.
+    // Packet n is over when n + 1 packets and as many indicators of one octet have left. One that ends with a PDU has
+    // its indicator in the next.
     for &(at, number) in &out {
         let octets = 1501 * u64::from(number + 1);
         let intervals = octets.div_ceil(40).div_ceil(12);

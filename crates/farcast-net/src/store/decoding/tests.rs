@@ -15,7 +15,8 @@ use crate::store::{Arena, Job, Step};
 const SIZE: usize = 95_500;
 const BLOCK: u32 = 10;
 
-/// A worker that has received all but two segments of every block, and enough symbols; its coding thread waits for leave.
+/// A worker that has received all but two segments of every block, and enough symbols; its coding thread waits for
+/// leave.
 struct Scene {
     dir: tempfile::TempDir,
     outgoing: Outgoing,

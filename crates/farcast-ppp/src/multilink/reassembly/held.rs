@@ -13,7 +13,8 @@ pub(super) struct Fragment<P> {
     pub(super) payload: P,
 }
 
-/// Fragments from the first undecided number on. Gaps cost nothing: what a peer claims to have left out takes no memory.
+/// Fragments from the first undecided number on. Gaps cost nothing: what a peer claims to have left out takes no
+/// memory.
 #[derive(Clone, Debug)]
 pub(super) struct Held<P> {
     fragments: VecDeque<Fragment<P>>,

@@ -76,6 +76,7 @@ prop_compose! {
         Timeline {
             title: title.clone(),
             subtitle: title.clone(),
+            words: WORDS,
             figures: vec![(title.clone(), title.clone())],
             data: passes.iter().map(|pass| Interval { begin_s: pass.begin_s, end_s: pass.end_s }).collect(),
             naks_reached: vec![(Fate::Used, used), (Fate::Known, known)],

@@ -1,5 +1,5 @@
-//! SDUs that are cut into PDUs come out whole, whatever their lengths: a plain sender and a plain receiver, of which only
-//! the sender asks the format what fits.
+//! SDUs that are cut into PDUs come out whole, whatever their lengths: a plain sender and a plain receiver, of which
+//! only the sender asks the format what fits.
 
 use std::vec::Vec;
 

@@ -229,7 +229,8 @@ fn hex(octets: &[u8]) -> String {
     digits.map(|digit| char::from_digit(digit.into(), 16).unwrap()).collect()
 }
 
-/// The numbers that the info column says are missing, field by field: what LIST and RLIST name, and what BITMAP does not.
+/// The numbers that the info column says are missing, field by field: what LIST and RLIST name, and what BITMAP does
+/// not.
 fn missing_in(info: &str, report: &Status) -> Vec<Vec<u16>> {
     let mut rest = info;
     // The text behind `from`, as far as it may be numbers.

@@ -1,5 +1,5 @@
-//! The vectors in `vectors/rlc` were worked out from the standard by hand. Each decodes to the PDU written out here, and
-//! that PDU encodes to the vector.
+//! The vectors in `vectors/rlc` were worked out from the standard by hand. Each decodes to the PDU written out here,
+//! and that PDU encodes to the vector.
 
 use std::string::{String, ToString};
 use std::vec::Vec;

@@ -24,8 +24,8 @@ fn named(queues: &[(&str, u64)]) -> Vec<(String, u64)> {
     queues.iter().map(|&(stage, octets)| (stage.to_owned(), octets)).collect()
 }
 
-/// Octets that pass in the time there and back of a packet of no length, worked out from the files' figures; where these
-/// are below ten packets of 1500 octets it is those.
+/// Octets that pass in the time there and back of a packet of no length, worked out from the files' figures; where
+/// these are below ten packets of 1500 octets it is those.
 #[test]
 fn the_links_that_ship_have_a_bandwidth_delay_product() {
     let cases: [(&str, &[(&str, u64)]); 8] = [

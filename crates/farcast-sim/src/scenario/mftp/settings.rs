@@ -61,8 +61,8 @@ fn addresses() -> (SocketAddr, SocketAddr) {
     (SocketAddr::from(([10, 0, 0, 1], 5402)), SocketAddr::from(([239, 255, 54, 2], 5402)))
 }
 
-/// A transfer as `sender` makes it, to so many receivers, with addresses and identities of the simulator. It believes what
-/// receivers say: nobody lies there.
+/// A transfer as `sender` makes it, to so many receivers, with addresses and identities of the simulator. It believes
+/// what receivers say: nobody lies there.
 pub(super) fn of_sender(mut sender: SenderConfig, receivers: u32) -> Configs {
     let (server, group) = addresses();
     // Of IPv6 the headers count, as the rate has them.

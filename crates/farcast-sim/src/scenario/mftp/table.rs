@@ -24,8 +24,8 @@ pub fn rate(table: &mut Reader<'_>, given: Option<Rate>) -> Result<Rate, Documen
     Ok(rate)
 }
 
-/// The settings of `table`, where they are not said those of its `preset`: `farcast`, what `farcast send` does, or `draft`,
-/// MFTP as its draft has it. Where receivers are `given`, who comes late is not served.
+/// The settings of `table`, where they are not said those of its `preset`: `farcast`, what `farcast send` does, or
+/// `draft`, MFTP as its draft has it. Where receivers are `given`, who comes late is not served.
 ///
 /// # Errors
 /// The first thing that is wrong, and where.

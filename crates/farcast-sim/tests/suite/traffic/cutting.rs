@@ -1,16 +1,16 @@
-//! Law 9 beside flows: in how many pieces runs of the transfer enter the links that flows share changes nothing, neither
-//! for the transfer nor for any packet of a flow. Times are multiples of a few milliseconds, so that much happens at one
-//! instant.
+//! Law 9 beside flows: in how many pieces runs of the transfer enter the links that flows share changes nothing,
+//! neither for the transfer nor for any packet of a flow. Times are multiples of a few milliseconds, so that much
+//! happens at one instant.
 
 use std::net::SocketAddr;
 
 use farcast_core::random::RandomStream;
 use farcast_core::stage::Frame;
 use farcast_core::{Span, Time};
-use farcast_delivery::Asked;
+use farcast_delivery::{Asked, NakFate};
 use farcast_mftp::{Body, Message, SenderEvent};
 use farcast_sim::scenario::mftp::Mftp;
-use farcast_sim::star::{Cut, FlowPacket, NakFate, Observer, Star};
+use farcast_sim::star::{Cut, FlowPacket, Observer, Star};
 use farcast_sim::traffic::{End, FlowMessage};
 
 use crate::worlds::scenario;

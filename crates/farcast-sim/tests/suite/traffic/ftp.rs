@@ -101,8 +101,8 @@ fn a_gap_lies_between_files() {
 
 #[test]
 fn the_clock_of_a_put_stops_before_the_end_by_the_send_buffer() {
-    // A segment of 1460 octets has 40 of headers. What is in the buffer when the clock stops is sent at the rate of the line;
-    // but the acknowledgment that made room for the last octet took the way back, 40 octets and 200 ms.
+    // A segment of 1460 octets has 40 of headers. What is in the buffer when the clock stops is sent at the rate of the
+    // line; but the acknowledgment that made room for the last octet took the way back, 40 octets and 200 ms.
     let segment = 1500.0 * 8.0 / 100e3;
     for buffer in [32_768.0, 65_536.0] {
         for direction in ["forward", "return"] {

@@ -126,8 +126,8 @@ impl Flow for Window {
     }
 }
 
-/// A window over the links of [`CBR`]: 1 ms for a packet of 125 octets there, 100 ms there and 100 ms back. `lost` are the
-/// packets to the terminal that are lost.
+/// A window over the links of [`CBR`]: 1 ms for a packet of 125 octets there, 100 ms there and 100 ms back. `lost` are
+/// the packets to the terminal that are lost.
 fn play(flow: Window, lost: &str) -> Star<'static, Mftp> {
     let mut config = scenario(CBR, &["link.forward.queue=unlimited"]).star(1, 0).unwrap();
     let vector = parse_error_vector(lost).unwrap();
@@ -155,8 +155,8 @@ fn took(star: &Star<'_, Mftp>) -> u64 {
 fn stop_and_wait_takes_a_round_trip_each() {
     let star = play(Window::new(1, 20, Span::from_secs(1)), "0");
     assert_eq!(took(&star), 20 * 201 * MS);
-    // An event for the start and one for each arrival; the timer, which each answer moves, wakes once a second and finds
-    // that it has moved. After the end one wake is left.
+    // An event for the start and one for each arrival; the timer, which each answer moves, wakes once a second and
+    // finds that it has moved. After the end one wake is left.
     let tally = star.tally();
     assert_eq!((tally.forward_datagrams, tally.return_datagrams), (20, 20));
     assert!(tally.events <= 1 + 40 + 5 + 1, "{tally:?}");

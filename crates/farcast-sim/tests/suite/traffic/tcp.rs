@@ -38,8 +38,8 @@ fn a_window_below_the_path_is_sent_once_a_round_trip() {
 
 #[test]
 fn slow_start_takes_the_round_trips_that_can_be_added_up() {
-    // Windows of 2, 4, 8 and 16: 30 segments and a last one. The SYN and its answer are 44 octets, for the MSS option and
-    // the one that permits SACK take eight: 20 + 20 + 8 = 48.
+    // Windows of 2, 4, 8 and 16: 30 segments and a last one. The SYN and its answer are 44 octets, for the MSS option
+    // and the one that permits SACK take eight: 20 + 20 + 8 = 48.
     let settings =
         ["traffic.bulk.size=31 kB", "link.forward.rate=1000 Gbit/s", "link.return.rate=1000 Gbit/s"];
     let flow = &once(GEO, &settings).flows[0];

@@ -15,8 +15,8 @@ fn w_cubic(t: f64, w_max: f64, cwnd_epoch: f64) -> f64 {
     0.4 * (t - k).powi(3) + w_max
 }
 
-/// Acknowledges a window's worth of segments evenly in each round trip from `begin` on, until `seconds` later; `check` sees the
-/// time since and the window after each round trip.
+/// Acknowledges a window's worth of segments evenly in each round trip from `begin` on, until `seconds` later; `check`
+/// sees the time since and the window after each round trip.
 fn run(cubic: &mut Cubic, begin: f64, mut window: f64, seconds: f64, mut check: impl FnMut(f64, f64)) -> f64 {
     let trip = ROUND_TRIP.as_secs_f64();
     let mut t = 0.0;
@@ -32,8 +32,8 @@ fn run(cubic: &mut Cubic, begin: f64, mut window: f64, seconds: f64, mut check: 
     window
 }
 
-/// A loss at 100 segments, and 70 from there: K = cbrt(30 / 0.4) = 4.217 s. The window follows the curve by a round trip: it
-/// is below where the curve is in a round trip, and above where it was one before.
+/// A loss at 100 segments, and 70 from there: K = cbrt(30 / 0.4) = 4.217 s. The window follows the curve by a round
+/// trip: it is below where the curve is in a round trip, and above where it was one before.
 #[test]
 fn the_window_follows_the_curve() {
     let mut cubic = Cubic::default();
@@ -51,7 +51,8 @@ fn the_window_follows_the_curve() {
     assert!((cubic.k - 4.217_163_326).abs() < 1e-6 && compared >= 22);
 }
 
-/// Acknowledgment by acknowledgment: section 4.4's step towards the target of section 4.2, which is not above 1.5 windows.
+/// Acknowledgment by acknowledgment: section 4.4's step towards the target of section 4.2, which is not above 1.5
+/// windows.
 #[test]
 fn one_step() {
     for (w_max, cwnd, t, trip) in
@@ -84,8 +85,8 @@ fn fast_convergence() {
     assert!((cubic.prior - 90.0).abs() < 1e-12);
 }
 
-/// Section 4.3: over a short round trip the estimate of Reno is ahead of the curve; it grows by 3 (1 - 0.7) / (1 + 0.7) = 0.529
-/// a round trip up to the window before the loss, and by one from there.
+/// Section 4.3: over a short round trip the estimate of Reno is ahead of the curve; it grows by 3 (1 - 0.7) / (1 + 0.7)
+/// = 0.529 a round trip up to the window before the loss, and by one from there.
 #[test]
 fn the_reno_friendly_region() {
     let mut cubic = Cubic::default();
@@ -104,7 +105,8 @@ fn the_reno_friendly_region() {
     assert!(fast > 20, "both slopes are seen");
 }
 
-/// Section 4.8 and section 4.2's end: without a loss before, and after a timeout, the curve begins at the window: K = 0.
+/// Section 4.8 and section 4.2's end: without a loss before, and after a timeout, the curve begins at the window: K =
+/// 0.
 #[test]
 fn without_a_maximum_it_probes_at_once() {
     for timeout in [false, true] {

@@ -331,7 +331,8 @@ impl Client {
         self.finish_if_done(now);
     }
 
-    /// The data connection could not be opened, or is lost: the server has a word to say about it if it was asked for data.
+    /// The data connection could not be opened, or is lost: the server has a word to say about it if it was asked for
+    /// data.
     fn data_has_failed(&mut self, now: Time, error: OperationError) {
         let Some(work) = &mut self.work else { return };
         work.failure.get_or_insert(error);

@@ -12,7 +12,7 @@ use super::{Owner, Server, ServerEvent, SessionId};
 use crate::Event;
 use crate::endpoint::{ConnectionId, EndpointEvent};
 use crate::ftp::config::MOST_LINE;
-use crate::ftp::lines::Lines;
+use crate::ftp::lines::{Lines, Taken};
 use crate::ftp::{Command, CommandError, FileId, Representation, TransferError};
 
 /// A session reads no more commands while so many octets of replies wait to be acknowledged.
@@ -184,7 +184,7 @@ impl Server {
     fn next_command(&mut self, id: SessionId) -> Option<Result<Command, CommandError>> {
         let session = self.sessions.get_mut(&id)?;
         let control = session.control;
-        let (taken, complete) = session.lines.take(self.endpoint.readable(control));
+        let Taken { octets: taken, complete } = session.lines.take(self.endpoint.readable(control));
         let command = complete.then(|| match session.lines.line() {
             Ok(line) => Command::read(line),
             Err(_) => Err(CommandError::Unknown),

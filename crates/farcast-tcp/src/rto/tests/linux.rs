@@ -15,7 +15,8 @@ const fn us(microseconds: u64) -> Span {
     Span::from_micros(microseconds)
 }
 
-/// D is four times the mean deviation, G its greatest in the round, H what enters the timeout; times in ms. The floor is 200.
+/// D is four times the mean deviation, G its greatest in the round, H what enters the timeout; times in ms. The floor
+/// is 200.
 ///
 /// | R    | acknowledged, next | D                                             | G    | H                                | SRTT |
 /// |------|--------------------|-----------------------------------------------|------|----------------------------------|------|
@@ -50,7 +51,8 @@ fn by_hand() {
 }
 
 /// RFC 6298 forgets a peak with every measurement, Linux a fourth of it once in a round trip: after one trip of 900 ms
-/// among those of 100 ms, twenty acknowledgments within a round trip bring the one down to its floor and leave the other.
+/// among those of 100 ms, twenty acknowledgments within a round trip bring the one down to its floor and leave the
+/// other.
 #[test]
 fn a_peak_is_held_for_its_round_trip() {
     let after = |variation| {
@@ -137,8 +139,8 @@ fn a_naive_implementation_says_the_same() {
 /// A real connection: round trips seen from outside, and what the kernel made of them.
 const KERNEL: &str = include_str!("../../../../../vectors/tcp/linux_rto.csv");
 
-/// The greatest differences from the kernel: of the smoothed round trip, of the mean deviation, and of the timeout beyond
-/// the tick of 4 ms to which the kernel rounds it up.
+/// The greatest differences from the kernel: of the smoothed round trip, of the mean deviation, and of the timeout
+/// beyond the tick of 4 ms to which the kernel rounds it up.
 fn beside_the_kernel(variation: Variation) -> (Span, Span, Span) {
     let mut estimator = Estimator::new(RtoConfig { variation, ..RtoConfig::linux() });
     let (mut worst, mut lines) = ((Span::ZERO, Span::ZERO, Span::ZERO), 0);
@@ -161,8 +163,8 @@ fn beside_the_kernel(variation: Variation) -> (Span, Span, Span) {
     worst
 }
 
-/// The round trips were seen from outside, up to 0.7 ms off, and four times the deviation enters the timeout. RFC 6298's
-/// variation is told from Linux's by far more than that.
+/// The round trips were seen from outside, up to 0.7 ms off, and four times the deviation enters the timeout. RFC
+/// 6298's variation is told from Linux's by far more than that.
 #[test]
 fn the_kernel_says_the_same() {
     let (smoothed, deviation, timeout) = beside_the_kernel(Variation::Linux);

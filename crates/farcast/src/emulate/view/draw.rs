@@ -12,8 +12,8 @@ use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table};
 use super::keys::{KEYS, name};
 use super::state::View;
 
-/// Lines that are neither of a chart nor of a histogram nor rows of a table: head, message and keys, what is below the charts
-/// and around them, and frames and headings.
+/// Lines that are neither of a chart nor of a histogram nor rows of a table: head, message and keys, what is below the
+/// charts and around them, and frames and headings.
 const AROUND: u16 = 3 + 6 + 3 + 4;
 
 /// Draws the view on the whole screen.

@@ -23,7 +23,8 @@ const TICK: Duration = Duration::from_millis(50);
 /// The most lines that are taken before a key is looked at.
 const BATCH: usize = 64;
 
-/// Gives the terminal back, whichever way the view ends. A panic's message comes after that: the library's hook sees to it.
+/// Gives the terminal back, whichever way the view ends. A panic's message comes after that: the library's hook sees to
+/// it.
 struct Screen;
 
 impl Drop for Screen {

@@ -85,8 +85,8 @@ impl View {
         both.into_iter().filter(|(way, _)| self.way.is_none_or(|chosen| chosen == *way)).collect()
     }
 
-    /// The throughput of a way over the last minute in bit/s, in `columns` means from old to new; where there is no point,
-    /// none.
+    /// The throughput of a way over the last minute in bit/s, in `columns` means from old to new; where there is no
+    /// point, none.
     pub(super) fn chart(&self, way: Way, columns: usize) -> Vec<Option<u64>> {
         let now = self.latest.as_ref().map_or(0.0, |latest| latest.time_s);
         let mut sums = vec![(0.0, 0_u32); columns];

@@ -194,7 +194,7 @@ proptest! {
             let before = packer.free_at();
             let place = packer.place(entry, length);
             packer.take(&place);
-            let (joined, blocks) = open.take(place.end + Span::from_nanos(propagation), length);
+            let Share { before: joined, blocks } = open.take(place.end + Span::from_nanos(propagation), length);
             prop_assert_eq!(blocks, place.blocks);
             prop_assert_eq!(joined > 0, place.begin < before, "at {:?}", entry);
         }

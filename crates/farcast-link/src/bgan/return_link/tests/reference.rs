@@ -1,4 +1,5 @@
-//! The return link once more, frame by frame, with all entries known ahead, for requests of the queue without piggyback.
+//! The return link once more, frame by frame, with all entries known ahead, for requests of the queue without
+//! piggyback.
 
 use alloc::vec;
 

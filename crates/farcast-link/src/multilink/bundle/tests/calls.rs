@@ -35,8 +35,8 @@ fn a_drop_takes_along_what_the_link_has_and_gets_until_it_is_noticed() {
     let config = two_links(CARRIER);
     let (seed, CallDrop { at: drop, link: gone }) = lonely_drop(&config);
     let mut bundle = bundle(&config, seed);
-    // Packets alternate between the links, each of which gets one a second and sends it in one (the first with a flag more).
-    // A packet is there 1.201 s after it entered.
+    // Packets alternate between the links, each of which gets one a second and sends it in one (the first with a flag
+    // more). A packet is there 1.201 s after it entered.
     let begin = drop - ms(10_250);
     let mut out = Vec::new();
     for number in 0..=40 {
@@ -45,8 +45,8 @@ fn a_drop_takes_along_what_the_link_has_and_gets_until_it_is_noticed() {
         bundle.handle(at, Port::Hub, plain(number, 991));
     }
     out.extend(drive(&mut bundle, drop + ms(10_000)));
-    // Number 18 came at 9.0 s and arrived at 10.201 s, before the drop at 10.25 s; 19 came at 9.5 s and 20 at 10.0 s. So one
-    // of these was lost, and all even or odd numbers from there on until the last, which came at 20.0 s.
+    // Number 18 came at 9.0 s and arrived at 10.201 s, before the drop at 10.25 s; 19 came at 9.5 s and 20 at 10.0 s.
+    // So one of these was lost, and all even or odd numbers from there on until the last, which came at 20.0 s.
     let lost = |number: u32| number >= 19 && number as usize % 2 == gone;
     let arrived: Vec<u32> = (0..=40).filter(|&number| !lost(number)).collect();
     // The last may still be on its way when the drop is noticed at 20.25 s, behind another that began 1 s before.
@@ -57,7 +57,8 @@ fn a_drop_takes_along_what_the_link_has_and_gets_until_it_is_noticed() {
         (counters.lost_by_drops, counters.delivered),
         ((19..=40).filter(|&n| lost(n)).count() as u64, arrived.len() as u64)
     );
-    // Until it was noticed M stood still, and nothing behind the first loss was released; then all that had arrived was.
+    // Until it was noticed M stood still, and nothing behind the first loss was released; then all that had arrived
+    // was.
     let first = (19..=20).find(|&number| lost(number)).expect("one of the two");
     for &(at, _, number) in &out {
         let whenever = begin + ms(500) * u64::from(number) + ms(1201);
@@ -126,13 +127,13 @@ fn echoes_find_a_drop_and_take_their_time_on_the_line() {
         if call.drops == 0 || call.down.is_zero() {
             continue;
         }
-        // The first request that fails leaves within an interval of the drop, or is under way when it comes, at most 0.42 s
-        // before; the third is given up an interval after it was sent.
+        // The first request that fails leaves within an interval of the drop, or is under way when it comes, at most
+        // 0.42 s before; the third is given up an interval after it was sent.
         let each = call.undetected.as_secs_f64() / call.drops as f64;
         assert!((29.5..40.0).contains(&each), "{each}");
         assert_eq!(call.hang_ups, 0);
-        // FF 03 C0 21, 8 octets, FCS and two flags are 16 octets, for the line was idle for a second; and the identifier may
-        // be escaped, at 7D and 7E, or an octet of the check sequence.
+        // FF 03 C0 21, 8 octets, FCS and two flags are 16 octets, for the line was idle for a second; and the
+        // identifier may be escaped, at 7D and 7E, or an octet of the check sequence.
         for to in [End::Terminal, End::Hub] {
             let line = bundle.line(0, to).expect("a link");
             assert_eq!((line.octets - line.escapes, line.fragments), (line.echoes * 16, 0));
@@ -162,8 +163,8 @@ fn lost_echoes_hang_up_a_call_that_works() {
         call.hang_ups
     };
     assert_eq!(hang_ups(0.0), 0);
-    // An echo fails with 1 - 0.9^2 = 0.19. From a fresh start it takes (1 + 0.19)/0.19^2 = 32.96 requests in the mean until
-    // two in a row have failed, then 10 s until the second is given up, which is the next tick, and 30 s to dial:
+    // An echo fails with 1 - 0.9^2 = 0.19. From a fresh start it takes (1 + 0.19)/0.19^2 = 32.96 requests in the mean
+    // until two in a row have failed, then 10 s until the second is given up, which is the next tick, and 30 s to dial:
     // 32.96 × 10 + 30 = 359.6 s, 2781 times. The deviation of one cycle is about its mean, so 5 sigma are 265.
     let measured = hang_ups(0.1);
     assert!(measured.abs_diff(2781) < 265, "{measured}");

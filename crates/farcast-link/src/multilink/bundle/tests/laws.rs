@@ -1,5 +1,5 @@
-//! What every stage must keep: the same inputs give the same outputs, runs may be cut anywhere, wake-ups may come early or
-//! late, and nothing is lost without a count.
+//! What every stage must keep: the same inputs give the same outputs, runs may be cut anywhere, wake-ups may come early
+//! or late, and nothing is lost without a count.
 
 use super::*;
 

@@ -56,7 +56,8 @@ proptest! {
     }
 }
 
-/// Each packet has a fragment on each link, so the same draw decides on the same fragment, however long escapes make it.
+/// Each packet has a fragment on each link, so the same draw decides on the same fragment, however long escapes make
+/// it.
 #[test]
 fn the_same_packets_are_lost_as_without_octets() {
     for header in [Format::Long, Format::Short] {
@@ -84,8 +85,8 @@ fn the_same_packets_are_lost_as_without_octets() {
     }
 }
 
-/// The octets on the line of a whole packet in one fragment, without flags: as RFC 1990 §3 and RFC 1662 §4 and appendix C
-/// say, octet by octet.
+/// The octets on the line of a whole packet in one fragment, without flags: as RFC 1990 §3 and RFC 1662 §4 and appendix
+/// C say, octet by octet.
 fn naive_frame(sequence: u32, packet: &[u8], (short, framing): (bool, Framing)) -> u64 {
     let mut content = vec![];
     if !framing.acfc {

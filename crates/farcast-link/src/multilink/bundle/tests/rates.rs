@@ -68,8 +68,8 @@ fn all_control_octets_escaped_cost_an_eighth() {
     assert!((least..most).contains(&ratio), "{ratio}");
 }
 
-/// Keeps `window` packets of `octets` under way, each answered by one of 40 octets: the mean round trip and the packets a
-/// second, once settled.
+/// Keeps `window` packets of `octets` under way, each answered by one of 40 octets: the mean round trip and the packets
+/// a second, once settled.
 fn round_trip(config: &MultilinkConfig, window: u32, octets: usize, count: u32) -> (f64, f64) {
     let mut bundle = bundle(config, 7);
     let mut entered = BTreeMap::new();
@@ -105,7 +105,8 @@ fn round_trip(config: &MultilinkConfig, window: u32, octets: usize, count: u32) 
 
 #[test]
 fn nineteen_seconds_are_queueing() {
-    // The study's eight channels and window: 34 packets. Its round trip of 19 s is not propagation, of which there is 1.8 s.
+    // The study's eight channels and window: 34 packets. Its round trip of 19 s is not propagation, of which there is
+    // 1.8 s.
     for (policy, fragments) in [(Policy::Equal { smallest: 64 }, 8.0..=8.0), (Policy::Free, 4.0..=5.0)] {
         let config = MultilinkConfig { policy, ..iridium(8) };
         let (mean, rate) = round_trip(&config, 34, 1500, 2000);
@@ -118,8 +119,8 @@ fn nineteen_seconds_are_queueing() {
         assert!((least..most).contains(&mean), "{policy:?}: {mean} outside {least}..{most}");
     }
     let config = iridium(8);
-    // One packet alone takes the delay twice and its own sending, over all links both ways: 188 + 9 octets and 6 + 9, at
-    // 300 octet/s, and escapes of 1 to 5 octets each way.
+    // One packet alone takes the delay twice and its own sending, over all links both ways: 188 + 9 octets and 6 + 9,
+    // at 300 octet/s, and escapes of 1 to 5 octets each way.
     let (alone, _) = round_trip(&config, 1, 1500, 100);
     let unloaded = 1.8 + (197.0 + 15.0) / 300.0;
     assert!((unloaded..unloaded + 10.0 / 300.0).contains(&alone), "{alone} for {unloaded}");

@@ -1,5 +1,5 @@
-//! Settings that change while a link carries packets. An octet of 10 bits takes 1 ms at first; frames of 40 octets are 44
-//! with protocol, check sequence and flag, 45 where they begin with a flag of their own.
+//! Settings that change while a link carries packets. An octet of 10 bits takes 1 ms at first; frames of 40 octets are
+//! 44 with protocol, check sequence and flag, 45 where they begin with a flag of their own.
 
 use core::num::NonZeroU64;
 
