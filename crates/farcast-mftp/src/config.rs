@@ -4,7 +4,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 
-use farcast_core::{BitRate, Span};
+use farcast_core::random::RandomStream;
+use farcast_core::{BitRate, Span, Time};
 
 use crate::error::ConfigError;
 use crate::message::ClientId;
@@ -376,6 +377,36 @@ pub struct ReceiverConfig {
     pub parity_memory_bytes: u64,
     /// NAKs that one status request may provoke; the next request brings the rest.
     pub naks_per_request: u32,
+    /// How the waits that spread answers are drawn from `seed`.
+    pub waits: Waits,
+}
+
+/// How a receiver's random waits are drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Waits {
+    /// One after the other from one stream: an engine's own, or one for all receivers of a population.
+    #[default]
+    InTurn,
+    /// Each from a stream of its own, named by the receiver's id and the instant at which the wait begins. Then a population
+    /// waits as single engines with the same seed do, so that the two can be compared.
+    ByReceiver,
+}
+
+impl Waits {
+    /// A uniform part of `window` for a receiver of this id, whose wait begins now; `turn` is the stream of those in turn.
+    pub(crate) fn draw(
+        self,
+        (seed, id): (u64, ClientId),
+        now: Time,
+        window: Span,
+        turn: &mut RandomStream,
+    ) -> Span {
+        let bound = window.as_nanos().saturating_add(1);
+        Span::from_nanos(match self {
+            Self::InTurn => turn.below(bound),
+            Self::ByReceiver => RandomStream::derive(seed, &[u64::from(id.0), now.as_nanos()]).below(bound),
+        })
+    }
 }
 
 impl ReceiverConfig {
@@ -399,6 +430,7 @@ impl ReceiverConfig {
             max_segments: 1 << 27,
             parity_memory_bytes: 64 << 20,
             naks_per_request: 64,
+            waits: Waits::InTurn,
         }
     }
 

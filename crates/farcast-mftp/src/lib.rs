@@ -39,6 +39,7 @@ pub mod wire;
 
 pub use config::{
     Group, Invited, NakTiming, Pace, PassWait, Product, ReceiverConfig, SenderConfig, Start, StatusRetry,
+    Waits,
 };
 pub use error::ConfigError;
 pub use event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};

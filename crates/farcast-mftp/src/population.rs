@@ -5,9 +5,9 @@
 //! keeps: which receivers lack which segments is held by segment, so that a receiver costs its losses and not its
 //! packets. Given the same losses it says the same things at the same nanoseconds (law 11).
 //!
-//! What it leaves out, for which single receivers are there: NAK suppression (a response group), products that are held in
-//! part beforehand, a sender that is started again. How long the sender was silent is counted for all receivers together,
-//! from the last message that reached the fan-out.
+//! What it leaves out, for which single receivers are there: products that are held in part beforehand, a sender that is
+//! started again. How long the sender was silent is counted for all receivers together, from the last message that reached
+//! the fan-out.
 //!
 //! | file | what |
 //! |---|---|
@@ -17,11 +17,13 @@
 //! | `cohorts.rs` | receivers in the same state |
 //! | `hearing.rs` | messages other than data |
 //! | `asking.rs` | status requests and NAKs |
+//! | `held.rs` | answers that wait, and NAKs of others that make them needless |
 
 mod asking;
 mod cohorts;
 mod data;
 mod hearing;
+mod held;
 mod lacking;
 mod parity;
 
@@ -39,9 +41,9 @@ use crate::error::ConfigError;
 use crate::message::{Body, ClientId, Message, Naks};
 use crate::receiver::control::Terms;
 
-use asking::Held;
 use cohorts::{Cohorts, FINISHED, GONE};
 use data::Passage;
+use held::Held;
 use lacking::Lacking;
 use parity::Parity;
 
@@ -151,6 +153,16 @@ impl Population {
                 // What comes before any announcement was heard, or from elsewhere, still passes the channel.
                 self.let_pass(&passage, channel)
             }
+            Body::Nak(nak) => {
+                let octets = message.wire_len(0) as u64 + u64::from(channel.overhead);
+                self.overhear(now, octets, (message.transmission, nak), channel);
+                1
+            }
+            // What else other receivers say concerns nobody here.
+            Body::Registration(_) | Body::Ack(_) | Body::Done(_) | Body::Quit(_) => {
+                let passage = Passage::of(now, from, message, channel);
+                self.let_pass(&passage, channel)
+            }
             _ => {
                 let among = if channel.data_only { Among::These(&[]) } else { Among::All };
                 let octets = message.wire_len(0) as u64 + u64::from(channel.overhead);
@@ -209,7 +221,8 @@ impl Population {
     fn say(&mut self, at: Time, receiver: u32, body: Body) {
         let Some(terms) = &self.terms else { return };
         let message = Message::new(terms.transmission, body);
-        let transmit = Transmit::new(message, terms.response);
+        let to = terms.answers_to(&message.body);
+        let transmit = Transmit::new(message, to);
         self.feedback.push_back((at, Feedback::Each { receiver, transmit }));
     }
 

@@ -12,10 +12,10 @@ use crate::message::{Body, Message, Nak, Naks, StatusType};
 use crate::receiver::answers::{self, Gaps, Question};
 
 /// The segments that one receiver lacks, ascending, and the parity that it holds.
-struct List<'a> {
-    segments: &'a [u32],
-    parity: Option<&'a Parity>,
-    receiver: u32,
+pub(super) struct List<'a> {
+    pub(super) segments: &'a [u32],
+    pub(super) parity: Option<&'a Parity>,
+    pub(super) receiver: u32,
 }
 
 impl Gaps for List<'_> {
@@ -50,33 +50,17 @@ impl Gaps for List<'_> {
 
 /// What each of some receivers lacked of the blocks that a request asked about: lists one behind the other.
 #[derive(Clone, Debug, Default)]
-struct Lists {
-    receivers: Vec<u32>,
+pub(super) struct Lists {
+    pub(super) receivers: Vec<u32>,
     /// Where the list of each receiver begins in `segments`; one more at the end.
     begins: Vec<u32>,
     segments: Vec<u32>,
 }
 
 impl Lists {
-    fn get(&self, index: usize) -> (u32, &[u32]) {
+    pub(super) fn get(&self, index: usize) -> (u32, &[u32]) {
         let (begin, end) = (self.begins[index] as usize, self.begins[index + 1] as usize);
         (self.receivers[index], &self.segments[begin..end])
-    }
-}
-
-/// Answers to one request that are held back, each receiver's for a time of its own.
-#[derive(Clone, Debug)]
-pub(super) struct Held {
-    question: Question,
-    lists: Lists,
-    /// When, and the place in `lists`; in the order of time.
-    queue: Vec<(Time, u32)>,
-    next: usize,
-}
-
-impl Held {
-    pub(super) fn due(&self) -> Time {
-        self.queue.get(self.next).map_or(Time::NEVER, |&(at, _)| at)
     }
 }
 
@@ -99,60 +83,11 @@ impl Population {
         let lists = self.lists(&question);
         if window.is_zero() {
             for index in 0..lists.receivers.len() {
-                self.answer(now, &question, &lists, index, false);
+                self.answer(now, &question, lists.get(index), None);
             }
             return;
         }
-        let mut queue: Vec<(Time, u32)> =
-            (0..lists.receivers.len() as u32).map(|index| (now + self.wait(window), index)).collect();
-        queue.sort_unstable();
-        self.held.push(Held { question, lists, queue, next: 0 });
-    }
-
-    /// A new request finds answers to earlier ones still held back: they go first (draft §4.1.1). A request that is
-    /// sent twice against loss does not undo the spreading of its answers.
-    fn flush(&mut self, now: Time, question: &Question) {
-        self.excluded.clear();
-        self.excluded.extend_from_slice(&self.lost);
-        for mut held in core::mem::take(&mut self.held) {
-            let mut stay = Vec::new();
-            for &(at, index) in &held.queue[held.next..] {
-                let receiver = held.lists.receivers[index as usize];
-                if held.question == *question {
-                    // It has its answer pending; it does not make another.
-                    self.excluded.push(receiver);
-                    stay.push((at, index));
-                } else if self.lost.binary_search(&receiver).is_ok() {
-                    stay.push((at, index));
-                } else {
-                    self.answer(now, &held.question, &held.lists, index as usize, true);
-                }
-            }
-            if !stay.is_empty() {
-                (held.queue, held.next) = (stay, 0);
-                self.held.push(held);
-            }
-        }
-        let config = &self.config;
-        let survey = self.cohorts.survey(|control| control.takes_data(config).is_ok());
-        self.excluded.extend_from_slice(&survey.outside);
-        self.excluded.sort_unstable();
-        self.excluded.dedup();
-    }
-
-    /// Answers whose time has come.
-    pub(super) fn answer_due(&mut self, now: Time) {
-        for index in 0..self.held.len() {
-            while self.held[index].due() <= now {
-                let held = &mut self.held[index];
-                let (at, place) = held.queue[held.next];
-                held.next += 1;
-                let (question, lists) = (held.question, core::mem::take(&mut held.lists));
-                self.answer(at, &question, &lists, place as usize, true);
-                self.held[index].lists = lists;
-            }
-        }
-        self.held.retain(|held| held.due() != Time::NEVER);
+        self.hold(now, question, lists, window);
     }
 
     /// What each of those who answer lacks of the blocks that are asked about.
@@ -202,15 +137,21 @@ impl Population {
         Run::new(first.first(), last.end() - first.first())
     }
 
-    /// One receiver's answer; `later` if it may have got something since the lists were made.
-    fn answer(&mut self, at: Time, question: &Question, lists: &Lists, index: usize, later: bool) {
-        let (receiver, segments) = lists.get(index);
+    /// The answer of a receiver that lacked these segments when it was asked. If it waited since, it may have got some of
+    /// them, and some blocks need not be spoken of.
+    pub(super) fn answer(
+        &mut self,
+        at: Time,
+        question: &Question,
+        (receiver, segments): (u32, &[u32]),
+        waited: Option<&dyn Fn(u32) -> bool>,
+    ) {
         let Some(terms) = &self.terms else { return };
-        if later && !self.is_receiving(receiver) {
+        if waited.is_some() && !self.is_receiving(receiver) {
             return;
         }
         let kept: Vec<u32>;
-        let segments = if later {
+        let segments = if waited.is_some() {
             kept = segments.iter().copied().filter(|&s| self.lacking.lacks(s, receiver)).collect();
             &kept
         } else {
@@ -218,7 +159,8 @@ impl Population {
         };
         let most = self.config.naks_per_request;
         let gaps = List { segments, parity: self.parity.as_ref(), receiver };
-        for nak in answers::naks(&gaps, question, terms, self.id(receiver), most) {
+        let naks = answers::naks(&gaps, question, terms, self.id(receiver), most);
+        for nak in naks.into_iter().filter(|nak| waited.is_none_or(|needless| !needless(nak.block))) {
             self.say_nak(at, receiver, nak);
         }
         if question.status == StatusType::All {

@@ -158,14 +158,14 @@ impl Population {
         for (receiver, standing) in self.listed(cohort, m) {
             if standing == Standing::Accepted {
                 let mut control = before.clone();
-                control.announced(Some(standing));
+                control.announced(now, m, Some(standing));
                 control.touch(now, &self.config);
                 self.settle(receiver, control);
             }
         }
         if self.cohorts.count(cohort) > 0 && self.cohorts.control(cohort) == Some(&before) {
             let mut control = before;
-            let act = control.announced(None);
+            let act = control.announced(now, m, None);
             self.part_and_act(now, cohort, control, &act);
         }
     }
@@ -235,7 +235,7 @@ impl Population {
         }
         for &receiver in members {
             let mut control = before.clone();
-            let wait = self.wait(window);
+            let wait = self.wait(now, receiver, window);
             let act = control.register_after(now, wait, &self.config);
             let own = self.cohorts.found(Some(control));
             self.cohorts.shift(receiver, own);
@@ -247,9 +247,10 @@ impl Population {
         self.terms.as_ref().map_or(Span::ZERO, |terms| terms.backoff)
     }
 
-    /// A uniform part of the back-off window.
-    pub(super) fn wait(&mut self, window: Span) -> Span {
-        Span::from_nanos(self.random.below(window.as_nanos().saturating_add(1)))
+    /// A uniform part of the back-off window for one receiver.
+    pub(super) fn wait(&mut self, now: Time, receiver: u32, window: Span) -> Span {
+        let id = self.id(receiver);
+        self.config.waits.draw((self.config.seed, id), now, window, &mut self.random)
     }
 
     fn say_registration(&mut self, now: Time, receiver: u32) {

@@ -88,9 +88,32 @@ pub(crate) fn nak(
     (!nak.missing.is_empty()).then_some(nak)
 }
 
+/// Whether who has these gaps would answer `question`, as far as it asks about the block of `theirs`, with a NAK that misses the
+/// same (draft §4.1.1).
+pub(crate) fn says_the_same(gaps: &impl Gaps, question: &Question, terms: &Terms, theirs: &Nak) -> bool {
+    let block = theirs.block;
+    if question.pass != theirs.pass || !question.blocks.contains(block) || gaps.is_rebuilding(block) {
+        return false;
+    }
+    let Some(asked) = question.segments(terms, block) else { return false };
+    let first = block * terms.geometry().block_size();
+    let (mut missing, mut contained) = (0, theirs.missing.len() == map_len(terms, block));
+    gaps.gaps_in(asked, &mut |gap| {
+        missing += gap.count();
+        let of_block = Run::new(gap.first() - first, gap.count());
+        contained &= of_block.is_some_and(|run| theirs.missing.count_in(run) == run.count());
+    });
+    contained && missing > 0 && missing == theirs.missing.count()
+}
+
 /// The map of a NAK of `block` that misses nothing.
 pub(crate) fn empty_map(terms: &Terms, block: u32) -> Bitmap {
-    Bitmap::new(terms.geometry().block_len(block).next_multiple_of(8))
+    Bitmap::new(map_len(terms, block))
+}
+
+/// How long the map of a NAK of `block` is.
+fn map_len(terms: &Terms, block: u32) -> u32 {
+    terms.geometry().block_len(block).next_multiple_of(8)
 }
 
 impl Receiver {
@@ -103,7 +126,7 @@ impl Receiver {
         }
         // A new request finds the answers to the last one still held back: they go first (draft §4.1.1).
         self.send_answers(now);
-        let backoff = self.backoff();
+        let backoff = self.backoff(now);
         let Some(session) = &mut self.session else { return };
         session.pending = Some(Pending { question, suppressed: alloc::collections::BTreeSet::new() });
         if backoff.is_zero() {
@@ -153,11 +176,7 @@ impl Receiver {
             return Err(Reject::OtherSession);
         }
         let question = session.pending.as_ref().map(|pending| pending.question).ok_or(Reject::Unexpected)?;
-        if question.pass != theirs.pass || !question.blocks.contains(theirs.block) {
-            return Err(Reject::Unexpected);
-        }
-        let ours = nak(session, &question, &session.terms, id, theirs.block);
-        if ours.is_none_or(|ours| ours.missing != theirs.missing) {
+        if !says_the_same(session, &question, &session.terms, theirs) {
             return Err(Reject::Unexpected);
         }
         if let Some(pending) = &mut session.pending {

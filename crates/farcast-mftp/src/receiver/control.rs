@@ -16,6 +16,8 @@ use crate::event::ReceiverOutcome;
 use crate::message::{Abort, Announce, Body, Completion, GroupModel, Standing, StatusRequest};
 use crate::wire;
 
+/// What is announced again so soon after a registration is a copy of what was answered, unless data has begun.
+const COPY_WITHIN: Span = Span::from_millis(20);
 /// The most DTUs that a block may have: the largest datagram holds one NAK of them. A sender that claims more
 /// would have its receivers build answers that cannot be sent.
 const LARGEST_BLOCK: usize = wire::block_size_for(65_507, 40);
@@ -178,6 +180,8 @@ pub(crate) struct Control {
     /// Whether the sender has confirmed the registration, or none is needed.
     pub(crate) accepted: bool,
     registrations: u32,
+    /// When it registered last, as long as that is not confirmed.
+    registered: Option<Time>,
     /// Whether the registration is repeated by the clock.
     pub(crate) register_timer: bool,
     dones: u32,
@@ -197,6 +201,7 @@ impl Control {
             state: State::Offered,
             accepted: terms.model == GroupModel::OpenUnlimited,
             registrations: 0,
+            registered: None,
             register_timer: false,
             dones: 0,
             reporting_since: Time::ZERO,
@@ -244,13 +249,16 @@ impl Control {
     }
 
     /// An announcement of the transmission at hand, with what it says of this receiver: perhaps it confirms it.
-    pub(crate) fn announced(&mut self, standing: Option<Standing>) -> Act {
+    pub(crate) fn announced(&mut self, now: Time, m: &Announce, standing: Option<Standing>) -> Act {
+        let answered = self.registered.is_some_and(|registered| now < registered + COPY_WITHIN);
         if self.state == State::Offered || self.accepted {
             Act::Nothing
         } else if standing == Some(Standing::Accepted) {
-            self.accepted = true;
+            (self.accepted, self.registered) = (true, None);
             self.timers.stop(Timer::Register);
             Act::Accepted
+        } else if answered && m.announce_duration_s > 0 {
+            Act::Nothing
         } else if self.timers.is_set(Timer::Register) {
             Act::Nothing
         } else {
@@ -282,6 +290,7 @@ impl Control {
             self.timers.set(Timer::Register, now + config.register_retry * times);
         }
         self.registrations += 1;
+        self.registered = Some(now);
         Act::Register
     }
 

@@ -9,12 +9,10 @@ use super::guard::Guard;
 use super::session::{Comparison, Session};
 use super::{Receiver, ReceiverStats};
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Announce, Body, DeclineReason, GroupModel, Registration, RegistrationEntry, Standing};
+use crate::message::{Announce, Body, DeclineReason, GroupModel, Registration, RegistrationEntry};
 
 /// After this much silence of the transmission at hand, another one from the same host takes its place.
 const SUPERSEDED_AFTER: Span = Span::from_secs(5);
-/// What is announced again so soon after a registration is a copy of what was answered, unless data has begun.
-const COPY_WITHIN: Span = Span::from_millis(20);
 /// After this much silence of its sender, the same product is taken from another, who may be the same, started again or
 /// under a new address: at least, and so many times what a DTU takes at the announced rate.
 const FOLLOWED_AFTER: (Span, u64) = (Span::from_secs(2), 4);
@@ -180,7 +178,6 @@ impl Receiver {
     pub(super) fn send_registration(&mut self, now: Time, response: Result<(), DeclineReason>) {
         if let Some(session) = &mut self.session {
             session.drop_stale_comparison();
-            session.registered = Some(now);
         }
         if let Some(session) = &self.session {
             let body = self.registration(session, response);
@@ -214,11 +211,7 @@ impl Receiver {
         // Who grants tokens and has not granted one has not heard us, whatever it is said to say.
         let hosts = m.hosts.as_ref().filter(|_| session.guard.is_settled());
         let standing = hosts.and_then(|hosts| hosts.iter().find(|(host, _)| *host == id));
-        let answered = session.registered.is_some_and(|registered| now < registered + COPY_WITHIN);
-        if answered && m.announce_duration_s > 0 && !matches!(standing, Some((_, Standing::Accepted))) {
-            return;
-        }
-        let act = session.control.announced(standing.map(|&(_, standing)| standing));
+        let act = session.control.announced(now, m, standing.map(|&(_, standing)| standing));
         self.act(now, act);
     }
 }

@@ -148,9 +148,10 @@ impl Receiver {
     }
 
     /// A uniform part of the session's back-off window.
-    fn backoff(&mut self) -> Span {
+    fn backoff(&mut self, now: Time) -> Span {
         let window = self.session.as_ref().map_or(Span::ZERO, |session| session.terms.backoff);
-        Span::from_nanos(self.random.below(window.as_nanos().saturating_add(1)))
+        let ReceiverConfig { waits, seed, id, .. } = self.config;
+        waits.draw((seed, id), now, window, &mut self.random)
     }
 
     fn end(&mut self, outcome: ReceiverOutcome) {
@@ -232,7 +233,7 @@ impl Receiver {
             // A request's answer and its acknowledgement are made where the request is at hand.
             Act::Nothing | Act::Answer | Act::Ack => {}
             Act::RegisterLater => {
-                let wait = self.backoff();
+                let wait = self.backoff(now);
                 let Some(session) = &mut self.session else { return };
                 let act = session.control.register_after(now, wait, &self.config);
                 self.act(now, act);

@@ -50,8 +50,6 @@ pub(super) struct Symbols {
 pub(super) struct Session {
     pub(super) terms: Terms,
     pub(super) control: Control,
-    /// When it registered last.
-    pub(super) registered: Option<Time>,
     pub(super) have: Bitmap,
     /// Parity symbols held, of blocks that are not complete.
     pub(super) parity: BTreeMap<u32, Symbols>,
@@ -74,7 +72,6 @@ impl Session {
     pub(super) fn offered(now: Time, terms: Terms, guard: Guard) -> Self {
         Self {
             guard,
-            registered: None,
             done: None,
             control: Control::offered(now, &terms),
             terms,

@@ -110,9 +110,6 @@ pub enum StarError {
     /// An engine's setting: what its protocol says of it.
     #[error("{0}")]
     Engine(String),
-    /// A population cannot do what the sender does.
-    #[error("{0} is only simulated with single receivers: set engines = true")]
-    Population(&'static str),
     /// There is nobody to receive.
     #[error("there are no receivers")]
     NoReceivers,
@@ -139,7 +136,7 @@ impl<'o, P: Protocol> Star<'o, P> {
         let receivers = check(&config)?;
         let routes = config.sender.as_ref().map(P::Sender::routes);
         let relays = routes.is_some_and(|routes| routes.answers.ip().is_multicast());
-        let groups = make_groups(config.groups, relays)?;
+        let groups = make_groups(config.groups)?;
         let flows: Vec<FlowState> = config.flows.into_iter().map(FlowState::new).collect();
         let unended = flows.iter().filter(|flow| flow.flow().has_end()).count() as u32;
         let something_ends = config.sender.is_some() || unended > 0;
@@ -197,22 +194,20 @@ fn check<P: Protocol>(config: &StarConfig<P>) -> Result<u32, StarError> {
     u32::try_from(receivers).ok().filter(|_| terminals <= 1 << 22).ok_or(StarError::TooMany)
 }
 
-/// Makes the groups; `relays` tells whether receivers hear each other.
-fn make_groups<P: Protocol>(configs: Vec<GroupConfig<P>>, relays: bool) -> Result<Vec<Group<P>>, StarError> {
+fn make_groups<P: Protocol>(configs: Vec<GroupConfig<P>>) -> Result<Vec<Group<P>>, StarError> {
     let mut first = 0;
     let mut groups = Vec::new();
     for config in configs {
         let receivers = config.receivers;
-        groups.push(make_group(config, first, relays)?);
+        groups.push(make_group(config, first)?);
         first += receivers;
     }
     Ok(groups)
 }
 
-fn make_group<P: Protocol>(config: GroupConfig<P>, first: u32, relays: bool) -> Result<Group<P>, StarError> {
+fn make_group<P: Protocol>(config: GroupConfig<P>, first: u32) -> Result<Group<P>, StarError> {
     let GroupConfig { receivers, kind, losses, delay, data_only } = config;
     let kind = match kind {
-        Receivers::Population(_) if relays => return Err(StarError::Population("NAK suppression")),
         Receivers::Population(make) => {
             Kind::Population { population: Box::new(make(first)?), wake: Time::NEVER }
         }

@@ -151,7 +151,8 @@ impl<P: Protocol> Star<'_, P> {
         }
         let from = self.arrival(&head);
         let each = self.observer.as_ref().is_some_and(|observer| observer.wants_each());
-        let may_merge = !each && self.sender.as_ref().is_some_and(P::Sender::may_merge);
+        // What others overhear is said one by one.
+        let may_merge = !each && !self.relays && self.sender.as_ref().is_some_and(P::Sender::may_merge);
         let merged = if may_merge { self.back.merged() } else { None };
         let mut feedback = Vec::new();
         let taken = self.groups[group].take(self.now, &from, &head, merged, &mut feedback);

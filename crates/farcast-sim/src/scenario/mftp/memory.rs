@@ -8,6 +8,9 @@ use super::Transfer;
 
 /// A receiver of a population: its times, its counts, its state.
 const POPULATION: u64 = 64;
+/// What a receiver of a population needs of a block of which it lacks something when parity comes, and of the symbols that
+/// it loses.
+const NEED: u64 = 16;
 /// An engine, without what it has received.
 const ENGINE: u64 = 2048;
 /// A member of a group at the sender, with its label, and its registration under way.
@@ -24,7 +27,8 @@ impl Transfer {
         let blocks = segments.div_ceil(block);
         let naks = blocks.min(self.configs.receiver.naks_per_request.into());
         let alone = links.back.constant_delay().is_some();
-        let merged = alone && sender.group == Group::OpenUnlimited;
+        let parity = sender.parity_symbols > 0;
+        let merged = alone && sender.group == Group::OpenUnlimited && !parity;
         // Answers that leave one by one need not wait for each other. In a chain of stages they do, and those to each
         // repeated request behind them.
         let rounds = match (alone, sender.nak_timing) {
@@ -43,11 +47,12 @@ impl Transfer {
                 segments as f64 * (loss * 8.0).min(0.125)
             };
             let of_a_block = 1.0 - (1.0 - loss).powf(block as f64);
+            let needs = if parity && !engines { of_a_block * (blocks * NEED) as f64 } else { 0.0 };
             let answers =
                 if merged { 0.0 } else { of_a_block * rounds as f64 * (MESSAGE + block.div_ceil(8)) as f64 };
             let base = if engines { ENGINE } else { POPULATION };
             let member = if sender.group == Group::OpenUnlimited { 0 } else { MEMBER };
-            octets += receivers * (gaps + answers + (base + member) as f64);
+            octets += receivers * (gaps + needs + answers + (base + member) as f64);
         }
         // A cast from a float saturates.
         octets as u64

@@ -1,0 +1,167 @@
+//! Answers that are held back to spread them, and NAKs of other receivers that make them needless (draft §4.1.1).
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use farcast_core::{Among, Bitmap, Run, Span, Time};
+use farcast_delivery::Channel;
+
+use super::Population;
+use super::asking::{List, Lists};
+use crate::message::Nak;
+use crate::receiver::answers::{Question, says_the_same};
+
+/// Answers to one request that are held back, each receiver's for a time of its own.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    question: Question,
+    lists: Lists,
+    /// When, and the place in `lists`; in the order of time.
+    queue: Vec<(Time, u32)>,
+    next: usize,
+    /// The places of those who have not answered.
+    waiting: Bitmap,
+    /// Places, and blocks for which another receiver has said the same.
+    needless: BTreeSet<(u32, u32)>,
+}
+
+impl Held {
+    pub(super) fn due(&self) -> Time {
+        self.queue.get(self.next).map_or(Time::NEVER, |&(at, _)| at)
+    }
+
+    /// The place of `receiver`, if it has not answered.
+    fn place(&self, receiver: u32) -> Option<u32> {
+        let place = self.lists.receivers.binary_search(&receiver).ok()? as u32;
+        self.waiting.contains(place).then_some(place)
+    }
+}
+
+impl Population {
+    /// What those in `lists` have to say waits, a part of `window` of its own for each.
+    pub(super) fn hold(&mut self, now: Time, question: Question, lists: Lists, window: Span) {
+        let places = lists.receivers.len() as u32;
+        let wait = |(place, &receiver): (u32, &u32)| (now + self.wait(now, receiver, window), place);
+        let mut queue: Vec<(Time, u32)> = (0..places).zip(&lists.receivers).map(wait).collect();
+        queue.sort_unstable();
+        let waiting = Bitmap::full(places);
+        self.held.push(Held { question, lists, queue, next: 0, waiting, needless: BTreeSet::new() });
+    }
+
+    /// A new request finds answers to earlier ones still held back: they go first (draft §4.1.1). A request that is
+    /// sent twice against loss does not undo the spreading of its answers.
+    pub(super) fn flush(&mut self, now: Time, question: &Question) {
+        self.excluded.clear();
+        self.excluded.extend_from_slice(&self.lost);
+        for mut held in core::mem::take(&mut self.held) {
+            let mut stay = Vec::new();
+            for &(at, place) in &held.queue[held.next..] {
+                let receiver = held.lists.receivers[place as usize];
+                if held.question == *question {
+                    // It has its answer pending; it does not make another.
+                    self.excluded.push(receiver);
+                    stay.push((at, place));
+                } else if self.lost.binary_search(&receiver).is_ok() {
+                    stay.push((at, place));
+                } else {
+                    held.waiting.remove(place);
+                    self.answer_held(now, &held, place);
+                }
+            }
+            if !stay.is_empty() {
+                (held.queue, held.next) = (stay, 0);
+                self.held.push(held);
+            }
+        }
+        let config = &self.config;
+        let survey = self.cohorts.survey(|control| control.takes_data(config).is_ok());
+        self.excluded.extend_from_slice(&survey.outside);
+        self.excluded.sort_unstable();
+        self.excluded.dedup();
+    }
+
+    /// Answers whose time has come.
+    pub(super) fn answer_due(&mut self, now: Time) {
+        let mut all = core::mem::take(&mut self.held);
+        for held in &mut all {
+            while held.due() <= now {
+                let (at, place) = held.queue[held.next];
+                held.next += 1;
+                held.waiting.remove(place);
+                self.answer_held(at, held, place);
+            }
+        }
+        all.retain(|held| held.due() != Time::NEVER);
+        self.held = all;
+    }
+
+    fn answer_held(&mut self, at: Time, held: &Held, place: u32) {
+        let needless = |block| held.needless.contains(&(place, block));
+        self.answer(at, &held.question, held.lists.get(place as usize), Some(&needless));
+    }
+
+    /// Another receiver's NAK of so many octets reaches the fan-out. Those who hear it while they wait to say the same of its
+    /// block need not say it.
+    pub(super) fn overhear(
+        &mut self,
+        now: Time,
+        octets: u64,
+        (transmission, theirs): (u32, &Nak),
+        channel: &mut Channel<'_>,
+    ) {
+        let mut who = core::mem::take(&mut self.who);
+        self.who_would_say(transmission, theirs, &mut who);
+        let among = if channel.data_only { &[][..] } else { &who[..] };
+        self.draw(now, octets, Among::These(among), channel);
+        let mut lost = self.lost.iter().copied().peekable();
+        for &receiver in &who {
+            if lost.next_if_eq(&receiver).is_some() {
+                continue;
+            }
+            for held in self.held.iter_mut().filter(|held| held.question.blocks.contains(theirs.block)) {
+                if let Some(place) = held.place(receiver) {
+                    held.needless.insert((place, theirs.block));
+                }
+            }
+        }
+        self.who = who;
+    }
+
+    /// Those who wait to say of its block what `theirs` says, ascending, into `who`.
+    fn who_would_say(&self, transmission: u32, theirs: &Nak, who: &mut Vec<u32>) {
+        who.clear();
+        let Some(terms) = &self.terms else { return };
+        let block = terms.geometry().block_run(theirs.block);
+        let first = theirs.missing.next_set(0);
+        let (Some(block), Some(first)) = (block, first.filter(|_| !self.held.is_empty())) else { return };
+        let ours = transmission == terms.transmission && theirs.server == terms.server;
+        if !ours || first >= block.count() {
+            return;
+        }
+        // Who lacks the same lacks the first of it.
+        self.lacking.who(block.first() + first, who);
+        let mut lacks = Vec::new();
+        who.retain(|&receiver| {
+            self.id(receiver) != theirs.client
+                && self.held.iter().any(|held| self.would_say(held, receiver, (block, theirs), &mut lacks))
+        });
+    }
+
+    /// Whether `receiver` waits in `held` to say what `theirs` says of its block, whose segments are given.
+    fn would_say(
+        &self,
+        held: &Held,
+        receiver: u32,
+        (block, theirs): (Run, &Nak),
+        lacks: &mut Vec<u32>,
+    ) -> bool {
+        let (Some(place), Some(terms)) = (held.place(receiver), &self.terms) else { return false };
+        let (_, asked) = held.lists.get(place as usize);
+        lacks.clear();
+        let from = asked.partition_point(|&segment| segment < block.first());
+        let of_block = asked[from..].iter().copied().take_while(|&segment| segment < block.end());
+        lacks.extend(of_block.filter(|&segment| self.lacking.lacks(segment, receiver)));
+        let gaps = List { segments: lacks, parity: self.parity.as_ref(), receiver };
+        says_the_same(&gaps, &held.question, terms, theirs)
+    }
+}
