@@ -115,6 +115,17 @@ impl<M: Message> Frame<M> {
         self.spacing * u64::from(self.segments() - 1)
     }
 
+    /// How many of its datagrams, of which the first enters at `now`, do so before `before`; at least 1.
+    pub fn due_before(&self, now: Time, before: Time) -> NonZeroU32 {
+        let segments = self.message.segments();
+        if self.spacing.is_zero() {
+            return segments;
+        }
+        let room = before.since(now).as_nanos().div_ceil(self.spacing.as_nanos());
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        NonZeroU32::new(room.min(segments.get())).unwrap_or(NonZeroU32::MIN)
+    }
+
     /// Cuts after `count` datagrams; the tail, if there is one, begins `count` spacings later.
     pub fn split(self, count: NonZeroU32) -> (Self, Option<Self>) {
         let (overhead, spacing) = (self.overhead, self.spacing);

@@ -57,7 +57,7 @@ impl Plan {
     /// One hub and these terminals.
     pub fn new(links: Links, groups: Vec<Group>, seed: u64) -> Self {
         let late_share = Probability::new(LATE_SHARE).unwrap_or(Probability::ZERO);
-        Self { link: LinkConfig { links, groups, seed }, late_share }
+        Self { link: LinkConfig { links, groups, flows: 0, seed }, late_share }
     }
 
     /// How late the 99th percentile may be.

@@ -7,8 +7,13 @@
 //!
 //! # Who loses what
 //!
-//! What leaves the last stage of a direction passes the loss process of its terminal, which draws from the stream of
-//! (seed, direction, terminal): adding a terminal, or traffic to another, changes none of its losses.
+//! What a simulation of the same link with the same seed loses, where the same packets enter at the same times: stages and
+//! losses are those of `farcast-scenario`, and draw from [streams] of the same names. A group of terminals is one channel, and
+//! one process behind the last stage decides for all of them about a packet to all; what terminals send is lost by one process
+//! where it has no memory, and by one for each terminal where it has. So what a terminal loses follows from the packets of its
+//! channel, not from its own alone.
+//!
+//! [streams]: farcast_scenario::streams
 
 mod causes;
 mod change;
@@ -16,18 +21,19 @@ mod counts;
 mod fates;
 
 use farcast_capture::recorder::Recorder;
-use farcast_core::random::RandomStream;
-use farcast_core::stage::{Figure, Frame, Output, Port};
-use farcast_core::{EventQueue, Probability, Span, Time};
-use farcast_link::{Chains, End};
+use farcast_core::stage::{Figure, Frame, Port};
+use farcast_core::{Among, EventQueue, Probability, Time};
+use farcast_link::End;
+use farcast_link::chain::{Chains, Driver, Entry, Step};
 use farcast_scenario::Links;
 use farcast_scenario::receivers::Group;
+use farcast_scenario::streams::Streams;
 
 pub use causes::Cause;
 use causes::Causes;
 pub use change::{ChangeError, WaySettings};
 pub use counts::{Counts, Sum, TerminalCounts};
-use fates::Fates;
+use fates::{BackFates, Channel};
 
 use crate::host::Place;
 use crate::pool::{Label, Packet, Pool};
@@ -37,8 +43,10 @@ use crate::pool::{Label, Packet, Pool};
 pub struct LinkConfig {
     /// The stages, and the losses behind them.
     pub links: Links,
-    /// The terminals, in groups that are alike.
+    /// Receivers, in groups that are alike: terminals from 0.
     pub groups: Vec<Group>,
+    /// Terminals behind them, each of which loses packets as the terminal of a simulated flow does.
+    pub flows: u32,
     /// What all draws follow from.
     pub seed: u64,
 }
@@ -46,7 +54,12 @@ pub struct LinkConfig {
 impl LinkConfig {
     /// How many terminals there are.
     pub fn terminals(&self) -> u32 {
-        self.groups.iter().fold(0, |sum, group| sum.saturating_add(group.receivers))
+        self.groups.iter().fold(self.flows, |sum, group| sum.saturating_add(group.receivers))
+    }
+
+    /// What all draws come from.
+    fn streams(&self) -> Streams {
+        Streams::of_emulation(self.seed)
     }
 }
 
@@ -59,14 +72,14 @@ const PACKET_OCTETS: u64 = 256;
 /// What happens next.
 #[derive(Debug)]
 enum Event {
-    /// A frame enters a stage behind the first.
-    Pass { to: End, stage: u32, frame: Frame<Packet> },
+    /// A packet enters a stage behind the first.
+    Enter(Entry<Packet>),
     /// A stage wants to be woken.
     Wake(u32),
-    /// A packet leaves the last stage.
-    Exit { to: End, packet: Packet },
-    /// It reaches the device of an end.
-    Reach { to: Place, packet: Packet },
+    /// A packet reaches the terminals of a channel.
+    FanOut { channel: u32, packet: Packet },
+    /// It has passed the way back.
+    Reach(Packet),
 }
 
 /// A packet that leaves the link.
@@ -80,22 +93,15 @@ pub struct Departure {
     pub packet: Packet,
 }
 
-/// A terminal's part of the link.
-#[derive(Debug)]
-struct Terminal {
-    /// What it loses of what comes to it, and what is lost of what it sends.
-    fates: [Fates; 2],
-    delay: Span,
-    counts: TerminalCounts,
-}
-
 /// The link, with all its terminals.
 pub struct Link {
     config: LinkConfig,
-    chains: Chains<Packet>,
+    stages: Driver<Packet>,
     queue: EventQueue<Event>,
     now: Time,
-    terminals: Vec<Terminal>,
+    terminals: Vec<TerminalCounts>,
+    channels: Vec<Channel>,
+    back_fates: BackFates,
     pool: Pool,
     entered: u64,
     counts: [Counts; 2],
@@ -108,27 +114,23 @@ pub struct Link {
     changes: u64,
     recorder: Option<Recorder>,
     /// Reused.
-    lost: Vec<u32>,
     gone: Vec<Label>,
 }
-
-/// What the draws of a terminal are for; stages have numbers of their own below [`STAGES`].
-const STAGES: u64 = 0;
-const LOSSES: u64 = 1;
 
 impl Link {
     /// A link at time 0, with nothing in it. What becomes of each packet is told to `recorder`.
     pub fn new(config: LinkConfig, recorder: Option<Recorder>) -> Self {
         let terminals = config.terminals();
-        let stream = |number| RandomStream::derive(config.seed, &[STAGES, number]);
-        let chains = config.links.chains(terminals, true, stream);
+        let chains = config.links.chains(terminals, true, config.streams());
         let mut recorder = recorder;
         let causes = Causes::new(chains.all().map(|(name, _)| name), recorder.as_mut());
-        let mut link = Self {
-            chains,
+        Self {
+            stages: Driver::new(chains),
             queue: EventQueue::default(),
             now: Time::ZERO,
-            terminals: Vec::new(),
+            terminals: vec![TerminalCounts::default(); terminals as usize],
+            channels: fates::channels(&config),
+            back_fates: BackFates::new(&config),
             pool: Pool::new(),
             entered: 0,
             counts: [Counts::default(); 2],
@@ -137,28 +139,8 @@ impl Link {
             outages: [Time::ZERO; 2],
             changes: 0,
             recorder,
-            lost: Vec::new(),
             gone: Vec::new(),
             config,
-        };
-        link.make_terminals();
-        link
-    }
-
-    fn make_terminals(&mut self) {
-        let links = &self.config.links;
-        let back = links.back_losses.apart();
-        for group in &self.config.groups {
-            let forward = group.losses.as_ref().unwrap_or(&links.losses).apart();
-            for _ in 0..group.receivers {
-                let number = self.terminals.len() as u32;
-                let stream = |way: u64| RandomStream::derive(self.config.seed, &[LOSSES, way, number.into()]);
-                self.terminals.push(Terminal {
-                    fates: [Fates::new(&forward, number, stream(0)), Fates::new(&back, number, stream(1))],
-                    delay: group.delay,
-                    counts: TerminalCounts::default(),
-                });
-            }
         }
     }
 
@@ -190,10 +172,7 @@ impl Link {
             return self.note(&label, None, None, Cause::MEMORY);
         }
         let packet = self.pool.packet(label, octets);
-        let Some(first) = self.chains.first(to) else {
-            return self.queue.push(self.now, Event::Exit { to, packet });
-        };
-        self.pass(first, to, Frame::new(packet, 0));
+        self.pass(Entry::new(to, Frame::new(packet, 0)));
     }
 
     /// Lets everything happen that is due at `now` or before, in order and each at its own time; what reaches a device is
@@ -203,15 +182,20 @@ impl Link {
             let Some((at, event)) = self.queue.pop() else { break };
             self.now = at;
             match event {
-                Event::Pass { to, stage, frame } => self.pass(stage, to, frame),
+                Event::Enter(entry) => self.pass(entry),
                 Event::Wake(stage) => {
-                    if self.chains.take_wake(stage, at) {
-                        self.chains.stage(stage).handle_timeout(at);
-                        self.drain(stage);
+                    self.stages.wake(at, stage);
+                    self.follow();
+                }
+                Event::FanOut { channel, packet } => {
+                    self.fan_out(channel, &packet, &mut each);
+                    packet.leave();
+                }
+                Event::Reach(packet) => {
+                    if let Some(departure) = self.reach(packet) {
+                        each(self, departure);
                     }
                 }
-                Event::Exit { to, packet } => self.exit(to, packet),
-                Event::Reach { to, packet } => each(self, Departure { at, to, packet }),
             }
         }
         self.now = self.now.max(now);
@@ -236,29 +220,32 @@ impl Link {
         }
     }
 
-    /// A frame enters a stage.
-    fn pass(&mut self, stage: u32, to: End, frame: Frame<Packet>) {
-        let port = match (to, frame.message.label().terminal) {
-            (End::Terminal, _) => Port::Hub,
-            (End::Hub, terminal) => Port::Terminal(terminal.unwrap_or(0)),
+    /// A packet enters a stage.
+    fn pass(&mut self, entry: Entry<Packet>) {
+        let port = match entry.to() {
+            End::Terminal => Port::Hub,
+            End::Hub => Port::Terminal(entry.message().label().terminal.unwrap_or(0)),
         };
-        self.chains.stage(stage).handle(self.now, port, frame);
-        self.drain(stage);
+        // A packet is no run that could be cut.
+        self.stages.enter(self.now, port, entry, Time::NEVER, |most| most);
+        self.follow();
     }
 
     /// What leaves a stage enters the next or leaves the link; what it has dropped is told.
-    fn drain(&mut self, stage: u32) {
-        while let Some(Output { at, port, frame }) = self.chains.stage(stage).poll_output() {
-            let to = End::of(port);
-            match self.chains.next(stage, to) {
-                Some(stage) => self.queue.push(at, Event::Pass { to, stage, frame }),
-                None => self.queue.push(at, Event::Exit { to, packet: frame.message }),
+    fn follow(&mut self) {
+        while let Some(step) = self.stages.poll() {
+            match step {
+                Step::Enter { at, entry } => self.queue.push(at, Event::Enter(entry)),
+                Step::Leave { at, to: End::Hub, frame } => self.queue.push(at, Event::Reach(frame.message)),
+                Step::Leave { at, to: End::Terminal, frame } => self.leave_forward(at, frame.message),
+                Step::Drained { stage, wake } => {
+                    if let Some(due) = wake {
+                        self.queue.push(due, Event::Wake(stage));
+                    }
+                    self.tell_gone(stage);
+                }
             }
         }
-        if let Some(due) = self.chains.new_wake(stage) {
-            self.queue.push_unless_never(due, Event::Wake(stage));
-        }
-        self.tell_gone(stage);
     }
 
     /// Tells of the packets that a stage has dropped.
@@ -270,7 +257,7 @@ impl Link {
         let mut gone = std::mem::take(&mut self.gone);
         let mut reasons = [End::Terminal, End::Hub].map(|to| {
             let count = gone.iter().filter(|label| label.to == to).count() as u64;
-            let stage_itself = self.chains.get(stage);
+            let stage_itself = self.stages.chains().get(stage);
             let totals =
                 if to == End::Terminal { stage_itself.totals() } else { stage_itself.return_totals() };
             self.causes.of_stage(stage, to.way(), totals, count)
@@ -288,53 +275,74 @@ impl Link {
         self.gone = gone;
     }
 
-    /// A packet has left the last stage: each terminal that it is for gets or loses it.
-    fn exit(&mut self, to: End, packet: Packet) {
-        let terminal = packet.label().terminal;
-        match (to, terminal) {
-            (End::Hub, terminal) => {
-                // The delay of a group is on the way from the channel, as in simulation.
-                self.reach(terminal.unwrap_or(0), Place::Hub, Span::ZERO, packet);
+    /// A packet leaves the last stage for the terminals: it reaches the channels of those that it is for.
+    fn leave_forward(&mut self, at: Time, packet: Packet) {
+        match packet.label().terminal {
+            Some(terminal) => {
+                let ends_before = |channel: &Channel| channel.first + channel.terminals <= terminal;
+                match self.channels.partition_point(ends_before) {
+                    channel if channel < self.channels.len() => self.reach_channel(at, channel, packet),
+                    _ => packet.leave(),
+                }
             }
-            (End::Terminal, Some(terminal)) => {
-                let delay = self.delay_of(Some(terminal));
-                self.reach(terminal, Place::Terminal(terminal), delay, packet);
-            }
-            (End::Terminal, None) => {
-                for number in 0..self.terminals.len() as u32 {
-                    let delay = self.delay_of(Some(number));
-                    self.reach(number, Place::Terminal(number), delay, packet.clone());
+            None => {
+                for channel in 0..self.channels.len() {
+                    self.reach_channel(at, channel, packet.clone());
                 }
                 packet.leave();
             }
         }
     }
 
-    fn delay_of(&self, terminal: Option<u32>) -> Span {
-        terminal.and_then(|number| self.terminals.get(number as usize)).map_or(Span::ZERO, |it| it.delay)
+    fn reach_channel(&mut self, at: Time, channel: usize, packet: Packet) {
+        let at = at + self.channels[channel].delay;
+        self.queue.push(at, Event::FanOut { channel: channel as u32, packet });
     }
 
-    /// A copy of a packet passes the losses of a terminal.
-    fn reach(&mut self, terminal: u32, to: Place, delay: Span, packet: Packet) {
-        let mut label = *packet.label();
-        label.terminal = Some(terminal);
-        let way = label.to.way();
-        let octets = label.octets as usize;
-        let Some(state) = self.terminals.get_mut(terminal as usize) else { return packet.leave() };
-        let drawn = state.fates[way].draw(self.now, label.octets.into(), &mut self.lost);
-        let live = (self.now < self.outages[way]).then_some(Cause::OUTAGE);
+    /// Each terminal of a channel that a packet is for gets or loses it.
+    fn fan_out(&mut self, channel: u32, packet: &Packet, each: &mut impl FnMut(&mut Self, Departure)) {
+        let (at, label) = (self.now, *packet.label());
+        let Channel { first, terminals, fates, .. } = &mut self.channels[channel as usize];
+        let (first, all) = (*first, 0..*terminals);
+        let alone = label.terminal.map(|terminal| terminal - first);
+        let among = alone.as_ref().map_or(Among::All, |one| Among::These(std::slice::from_ref(one)));
+        fates.draw(at, label.octets.into(), among);
+        let live = (at < self.outages[End::Terminal.way()]).then_some(Cause::OUTAGE);
+        for number in alone.map_or(all, |one| one..one + 1) {
+            let terminal = first + number;
+            match live.or_else(|| self.channels[channel as usize].fates.cause(number)) {
+                None => each(self, Departure { at, to: Place::Terminal(terminal), packet: packet.clone() }),
+                Some(cause) => self.lose_at(terminal, &label, cause),
+            }
+        }
+    }
+
+    /// A packet has passed the way back: the hub gets it, unless it is lost.
+    fn reach(&mut self, packet: Packet) -> Option<Departure> {
+        let (at, label) = (self.now, *packet.label());
+        let terminal = label.terminal.unwrap_or(0);
+        let drawn = self.back_fates.draw(at, label.octets.into(), terminal);
+        let live = (at < self.outages[End::Hub.way()]).then_some(Cause::OUTAGE);
         let Some(cause) = live.or(drawn) else {
-            return self.queue.push(self.now + delay, Event::Reach { to, packet });
+            return Some(Departure { at, to: Place::Hub, packet });
         };
-        state.counts.lost[way].count(octets);
-        self.counts[way].lost.count(octets);
         packet.leave();
+        self.lose_at(terminal, &label, cause);
+        None
+    }
+
+    /// A packet to or from a terminal is lost behind the last stage.
+    fn lose_at(&mut self, terminal: u32, label: &Label, cause: Cause) {
+        let (way, octets) = (label.to.way(), label.octets as usize);
+        let label = Label { terminal: Some(terminal), ..*label };
+        self.of_terminal(&label, |counts, way| counts.lost[way].count(octets));
+        self.counts[way].lost.count(octets);
         self.note(&label, Some(self.now), None, cause);
     }
 
     fn of_terminal(&mut self, label: &Label, count: impl FnOnce(&mut TerminalCounts, usize)) {
-        if let Some(terminal) = label.terminal.and_then(|number| self.terminals.get_mut(number as usize)) {
-            count(&mut terminal.counts, label.to.way());
+        if let Some(counts) = label.terminal.and_then(|number| self.terminals.get_mut(number as usize)) {
+            count(counts, label.to.way());
         }
     }
 
@@ -353,16 +361,15 @@ impl Link {
     /// Ends it: what is still inside is recorded as held; the recorder, to be finished.
     pub fn end(&mut self) -> Option<Recorder> {
         while let Some((_, event)) = self.queue.pop() {
-            let (Event::Pass { frame: Frame { message: packet, .. }, .. }
-            | Event::Exit { packet, .. }
-            | Event::Reach { packet, .. }) = event
-            else {
-                continue;
+            let packet = match event {
+                Event::Enter(entry) => entry.into_message(),
+                Event::FanOut { packet, .. } | Event::Reach(packet) => packet,
+                Event::Wake(_) => continue,
             };
             // Copies of one packet are held once.
             drop(packet);
         }
-        self.chains = Chains::new();
+        self.stages = Driver::new(Chains::new());
         self.pool.gone(&mut self.gone);
         for label in std::mem::take(&mut self.gone) {
             self.counts[label.to.way()].held.count(label.octets as usize);
@@ -383,12 +390,12 @@ impl Link {
 
     /// What each terminal got and lost.
     pub fn terminals(&self) -> impl Iterator<Item = &TerminalCounts> {
-        self.terminals.iter().map(|terminal| &terminal.counts)
+        self.terminals.iter()
     }
 
     /// What stages have to report, with their names; of those that have something.
     pub fn figures(&self) -> Vec<(String, Vec<Figure>)> {
-        let all = self.chains.all().map(|(name, stage)| (name.to_owned(), stage.figures()));
+        let all = self.stages.chains().all().map(|(name, stage)| (name.to_owned(), stage.figures()));
         all.filter(|(_, figures)| !figures.is_empty()).collect()
     }
 
@@ -401,7 +408,7 @@ impl Link {
     pub fn queued(&self, to: End) -> Option<u64> {
         let of =
             |stage: &farcast_link::BoxedStage<Packet>| stage.backlog(self.now).map(|backlog| backlog.octets);
-        self.chains.on_the_way(to).filter_map(of).reduce(u64::saturating_add)
+        self.stages.chains().on_the_way(to).filter_map(of).reduce(u64::saturating_add)
     }
 }
 

@@ -1,15 +1,19 @@
 //! Stages in a row: which there are, and in which order each direction passes them.
 //!
-//! Whoever drives a chain keeps the events: a frame that leaves a stage enters the [next](Chains::next) at that time, and a
-//! stage is woken when it [wants to be](Chains::new_wake).
+//! A [`Driver`] lets frames pass them.
+
+mod driver;
 
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use farcast_core::engine::Message;
 use farcast_core::stage::End;
-use farcast_core::{Span, Stage, Time};
+use farcast_core::{Stage, Time};
+
+pub use driver::{Driver, Entry, Step};
 
 /// A stage of a chain.
 pub type BoxedStage<M> = Box<dyn Stage<M> + Send>;
@@ -32,6 +36,12 @@ struct Place<M> {
     both: bool,
     /// The stages behind it, to the terminals and to the hub.
     next: [Option<u32>; 2],
+}
+
+impl<M> fmt::Debug for Chains<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.stages.iter().map(|place| &place.name)).finish()
+    }
 }
 
 impl<M> Default for Chains<M> {
@@ -102,24 +112,6 @@ impl<M: Message> Chains<M> {
         chain.push(number);
     }
 
-    /// The first stage on the way to that end.
-    pub fn first(&self, to: End) -> Option<u32> {
-        if to == End::Terminal { self.forward.first() } else { self.back.first() }.copied()
-    }
-
-    /// The stage behind `number` on the way to that end.
-    pub fn next(&self, number: u32, to: End) -> Option<u32> {
-        self.stages[number as usize].next[to.way()]
-    }
-
-    /// The stage with this number.
-    ///
-    /// # Panics
-    /// If there are not so many.
-    pub fn stage(&mut self, number: u32) -> &mut BoxedStage<M> {
-        &mut self.stages[number as usize].stage
-    }
-
     /// The stage with this number, to look at.
     ///
     /// # Panics
@@ -145,28 +137,5 @@ impl<M: Message> Chains<M> {
     pub fn on_the_way(&self, to: End) -> impl Iterator<Item = &BoxedStage<M>> {
         let chain = if to == End::Terminal { &self.forward } else { &self.back };
         chain.iter().map(|&number| &self.stages[number as usize].stage)
-    }
-
-    /// Before when nothing else that enters a stage may change what becomes of what enters it at `now`, if the stage before
-    /// it says nothing until `known`. What the other direction brings to one that carries both ways nobody knows ahead.
-    pub fn alone_until(&self, number: u32, now: Time, known: Time) -> Time {
-        if self.stages[number as usize].both { now + Span::from_nanos(1) } else { known }
-    }
-
-    /// Whether the stage is due; then it is not any more.
-    pub fn take_wake(&mut self, number: u32, now: Time) -> bool {
-        let wake = &mut self.stages[number as usize].wake;
-        let due = *wake == now;
-        if due {
-            *wake = Time::NEVER;
-        }
-        due
-    }
-
-    /// When the stage is to be woken, if that has changed.
-    pub fn new_wake(&mut self, number: u32) -> Option<Time> {
-        let place = &mut self.stages[number as usize];
-        let due = place.stage.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
-        (due != core::mem::replace(&mut place.wake, due)).then_some(due)
     }
 }

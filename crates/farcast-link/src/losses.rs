@@ -23,6 +23,7 @@ mod gilbert_elliott;
 mod hazard;
 mod memoryless;
 mod outages;
+mod own;
 mod several;
 mod sorted;
 #[cfg(test)]
@@ -34,6 +35,7 @@ pub use gilbert_elliott::{GilbertElliott, GilbertElliottConfig, Transitions};
 pub use hazard::Hazard;
 pub use memoryless::{Bernoulli, BitErrors, PerFrame};
 pub use outages::{OutageLength, Outages, RandomOutages};
+pub use own::BackLosses;
 pub use several::Several;
 pub use timeline::TimelineLoss;
 pub use vectors::{AtEnd, ErrorVectors, parse_error_vector};

@@ -6,12 +6,15 @@
 //! | [`links`] | `[link]`: the links' stages, and who loses what on them |
 //! | [`programs`] | `[[programs]]`: what the hosts of an emulation run |
 //! | [`receivers`] | `receivers` or `[[groups]]` |
+//!
+//! [`streams`] names the random streams of both.
 #![forbid(unsafe_code)]
 
 pub mod document;
 pub mod links;
 pub mod programs;
 pub mod receivers;
+pub mod streams;
 
 pub use document::{Document, DocumentError, Origin, Reader};
 pub use links::Links;

@@ -8,6 +8,7 @@
 
 mod bearer;
 mod bgan;
+mod channel;
 mod link;
 mod losses;
 mod queues;
@@ -15,15 +16,16 @@ mod recorded;
 
 use farcast_core::Span;
 use farcast_core::engine::Message;
-use farcast_core::random::RandomStream;
 use farcast_core::stage::End;
 use farcast_core::units::Bytes;
 use farcast_link::Chains;
 
 use crate::document::{Document, DocumentError, Reader};
+use crate::streams::{Purpose, Streams};
 
 pub use bearer::{BearerKind, BearerSpec, MultilinkSpec, PppSpec, UmtsSpec};
 pub use bgan::{BganForwardSpec, BganReturnSpec};
+pub use channel::ChannelLosses;
 pub use link::{LinkSpec, PipeSpec, StageSpec};
 pub use losses::LossSpec;
 use queues::Queue;
@@ -139,15 +141,16 @@ impl Links {
         given
     }
 
-    /// The stages of both directions, for so many terminals; stage number n draws from `stream(n)`, of which
-    /// `link.forward` is 0 and `link.return` 1. What passes everything at once and a way back on which
+    /// The stages of both directions, for so many terminals; of those that draw `link.forward` is number 0 and `link.return`
+    /// 1. What passes everything at once and a way back on which
     /// nobody meets anybody are left out, but for a `whole` link, whose settings may change.
     pub fn chains<M: Message + Send + 'static>(
         &self,
         terminals: u32,
         whole: bool,
-        stream: impl Fn(u64) -> RandomStream,
+        streams: Streams,
     ) -> Chains<M> {
+        let stream = |number| streams.of(number, Purpose::Stage);
         let mut chains = Chains::new();
         for (number, (name, spec)) in (2..).zip(&self.stages) {
             spec.push(&mut chains, name, terminals, stream(number));

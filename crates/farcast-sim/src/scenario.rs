@@ -20,45 +20,16 @@ mod traffic;
 
 use farcast_core::engine::Message;
 use farcast_core::{Span, Time};
-use farcast_scenario::links::{DefaultQueue, LossSpec};
+use farcast_scenario::links::{ChannelLosses, DefaultQueue, LossSpec};
 use farcast_scenario::programs;
 use farcast_scenario::receivers::{self, Group as Receivers};
+use farcast_scenario::streams::{Purpose, Streams};
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
-use crate::star::{Back, BackLosses, Chains, Cut, GroupConfig, StarConfig, StarError};
+use crate::star::{Back, Chains, Cut, GroupConfig, StarConfig, StarError};
 
 use mftp::{Mftp, Transfer};
 use traffic::TrafficSpec;
-
-/// Which draw of an entity a stream is for.
-#[derive(Clone, Copy)]
-enum Purpose {
-    Losses = 1,
-    Stage = 2,
-    Waits = 3,
-    ReturnLosses = 4,
-    FlowLosses = 5,
-    FlowReturnLosses = 6,
-    Flow = 7,
-}
-
-/// The stream labels of one replication's entity.
-#[derive(Clone, Copy, Debug)]
-struct Streams {
-    seed: u64,
-    replication: u64,
-}
-
-impl Streams {
-    fn of(self, entity: u64, purpose: Purpose) -> farcast_core::random::RandomStream {
-        farcast_core::random::RandomStream::derive(self.seed, &[self.replication, entity, purpose as u64])
-    }
-
-    /// A number for an engine that derives its own streams.
-    fn seed(self, entity: u64, purpose: Purpose) -> u64 {
-        self.of(entity, purpose).bits()
-    }
-}
 
 /// What is simulated.
 #[derive(Clone, Debug)]
@@ -150,11 +121,11 @@ impl Scenario {
     /// # Errors
     /// A setting that cannot work.
     pub fn star(&self, seed: u64, replication: u64) -> Result<StarConfig<Mftp>, StarError> {
-        let streams = Streams { seed, replication };
+        let streams = Streams::new(seed, replication);
         let receivers = u32::try_from(self.receivers()).unwrap_or(u32::MAX);
         let terminals = receivers.saturating_add(self.traffic.len() as u32);
         let links = &self.links;
-        let chains = links.chains(terminals, false, |number| streams.of(number, Purpose::Stage));
+        let chains = links.chains(terminals, false, streams);
         let flows = (0..).zip(&self.traffic).map(|(n, flow)| flow.make(n, receivers, links, streams));
         Ok(StarConfig {
             sender: self.transfer.as_ref().map(Transfer::sender).transpose()?,
@@ -173,13 +144,11 @@ impl Scenario {
     fn groups(&self, streams: Streams) -> Vec<GroupConfig<Mftp>> {
         let Some(transfer) = &self.transfer else { return Vec::new() };
         let group = |(number, group): (u64, &Receivers)| {
-            let stream = streams.of(number, Purpose::Losses);
-            let losses = group.losses.as_ref().unwrap_or(&self.links.losses);
             let seed = streams.seed(number, Purpose::Waits);
             GroupConfig {
                 receivers: group.receivers,
                 kind: transfer.receivers(group.receivers, seed, self.engines),
-                losses: losses.make(0, group.receivers, stream),
+                losses: self.links.forward_losses(number, group, streams).make(),
                 delay: group.delay,
                 data_only: self.links.data_only,
             }
@@ -190,13 +159,7 @@ impl Scenario {
 
 /// The way back to the sender.
 fn way_back<M: Message>(links: &Links, chains: &Chains<M>, receivers: u32, streams: Streams) -> Back {
-    let lose = |entity| streams.of(entity, Purpose::ReturnLosses);
-    let losses = if links.back_losses.is_memoryless() {
-        BackLosses::Shared(links.back_losses.make(0, receivers, lose(0)))
-    } else {
-        // Each receiver has a link of its own, so each has a process of its own.
-        BackLosses::Each((0..receivers).map(|n| links.back_losses.make(n, 1, lose(n.into()))).collect())
-    };
+    let losses = links.return_losses(receivers, streams).map(ChannelLosses::make);
     match links.back.constant_delay() {
         Some(delay) if chains.returning() == 0 => Back::uniform(delay, losses),
         _ => Back::stages(losses),

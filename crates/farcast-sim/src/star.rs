@@ -35,6 +35,7 @@ use farcast_core::random::RandomStream;
 use farcast_core::stage::Frame;
 use farcast_core::{EventQueue, Span, Time};
 use farcast_delivery::{Merged, Protocol, Routes};
+use farcast_link::chain::{Driver, Entry};
 
 use crate::traffic::{End, FlowMessage};
 
@@ -57,8 +58,6 @@ enum Event<M, G> {
     Arrive(Addressed<M>),
     /// The NAKs of a population reach the sender.
     Merged(G),
-    /// The rest of what the hub sends enters the forward chain.
-    Send(Frame<Addressed<M>>),
     /// A stage wants to be woken.
     StageWake(u32),
     /// A frame's first datagram reaches the receivers of a group.
@@ -67,9 +66,9 @@ enum Event<M, G> {
     GroupWake { group: u32, station: u32 },
     /// A receiver says something.
     Answer(Addressed<M>),
-    /// A frame enters a stage behind the first, on its way to that end. The only variant of this size: so the tag of an
-    /// event has room in it, and events move by aligned words.
-    Pass { to: End, stage: u32, frame: Frame<Packet<M>> },
+    /// A frame enters a stage, or the rest of a run the chain. The only variant of this size: so the tag of an event has
+    /// room in it, and events move by aligned words.
+    Enter(Entry<Packet<M>>),
     /// A flow begins.
     FlowStart(u32),
     /// A flow's time is over.
@@ -114,7 +113,7 @@ pub struct Star<'o, P: Protocol> {
     overhead: u16,
     /// When the sender opens, receivers are told of it at once and without loss; it is not simulated.
     given: bool,
-    chains: Chains<Packet<P::Message>>,
+    links: Driver<Packet<P::Message>>,
     groups: Vec<Group<P>>,
     /// Receivers in all: the first flow's terminal has this number.
     receivers: u32,

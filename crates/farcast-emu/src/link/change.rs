@@ -1,11 +1,10 @@
 //! Changes of a link while it runs.
 
-use farcast_core::random::RandomStream;
 use farcast_core::stage::{NotSettable, Port, Setting, Settings};
 use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_link::End;
 
-use super::{Fates, LOSSES, Link};
+use super::Link;
 use crate::control::{Change, Way};
 
 /// Why a link was not changed.
@@ -83,8 +82,8 @@ impl Link {
             None => &[End::Terminal, End::Hub],
         };
         for Step { stage, to, setting } in self.steps(ways, change)? {
-            let set = self.chains.stage(stage).set(self.now, entry(to), setting);
-            self.drain(stage);
+            let set = self.stages.set(self.now, stage, entry(to), setting);
+            self.follow();
             set.map_err(|reason| self.refused(stage, reason))?;
         }
         for &to in ways {
@@ -126,7 +125,7 @@ impl Link {
     fn find(&self, to: End, name: Option<&str>, setting: Setting) -> Result<u32, ChangeError> {
         let stages = self.in_turn(to);
         for &stage in &stages {
-            if name.is_some_and(|name| name != self.chains.name(stage)) {
+            if name.is_some_and(|name| name != self.stages.chains().name(stage)) {
                 continue;
             }
             match self.may_set(stage, to, setting) {
@@ -137,7 +136,7 @@ impl Link {
         }
         match name {
             Some(name) => {
-                let there = stages.iter().map(|&stage| format!("\"{}\"", self.chains.name(stage)));
+                let there = stages.iter().map(|&stage| format!("\"{}\"", self.stages.chains().name(stage)));
                 let there = there.collect::<Vec<_>>().join(", ");
                 Err(ChangeError::NoStage { name: name.into(), there })
             }
@@ -148,7 +147,7 @@ impl Link {
     /// The stages on the way to `to` in the order in which they are asked for a setting: the last first, but behind all
     /// others the link's own pipe where the link's description says nothing of it.
     fn in_turn(&self, to: End) -> Vec<u32> {
-        let mut stages: Vec<u32> = self.chains.numbers(to).collect();
+        let mut stages: Vec<u32> = self.stages.chains().numbers(to).collect();
         stages.reverse();
         let links = &self.config.links;
         let own = if to == End::Terminal { &links.forward } else { &links.back };
@@ -159,7 +158,7 @@ impl Link {
     }
 
     fn may_set(&self, stage: u32, to: End, setting: Setting) -> Result<(), NotSettable> {
-        let stage = self.chains.get(stage);
+        let stage = self.stages.chains().get(stage);
         // A pipe without a rate has no limit to its queue either, and would hold anything from then on.
         if matches!(setting, Setting::Rate(_)) && stage.settings(entry(to)).rate.is_none() {
             return Err(NotSettable::Absent(setting.name()));
@@ -168,17 +167,21 @@ impl Link {
     }
 
     fn refused(&self, stage: u32, reason: NotSettable) -> ChangeError {
-        ChangeError::Refused { stage: self.chains.name(stage).into(), reason }
+        ChangeError::Refused { stage: self.stages.chains().name(stage).into(), reason }
     }
 
     /// From now on each terminal loses packets independently with this probability, and by nothing else.
     fn lose(&mut self, to: End, per: Probability) {
         self.changes += 1;
         self.per[to.way()] = Some(per);
-        for (number, terminal) in (0_u64..).zip(&mut self.terminals) {
-            let path = [LOSSES, to.way() as u64, number, self.changes];
-            let stream = RandomStream::derive(self.config.seed, &path);
-            terminal.fates[to.way()] = Fates::independent(per, stream);
+        let streams = self.config.streams();
+        match to {
+            End::Terminal => {
+                for channel in &mut self.channels {
+                    channel.lose(per, streams, self.changes);
+                }
+            }
+            End::Hub => self.back_fates.lose(per, streams, self.changes),
         }
     }
 
@@ -186,7 +189,7 @@ impl Link {
     pub fn settings(&self, to: End) -> WaySettings {
         let mut known = WaySettings { per: self.per[to.way()], ..WaySettings::default() };
         for stage in self.in_turn(to) {
-            let Settings { rate, delay, queue } = self.chains.get(stage).settings(entry(to));
+            let Settings { rate, delay, queue } = self.stages.chains().get(stage).settings(entry(to));
             known.rate = known.rate.or(rate);
             known.delay = known.delay.or(delay);
             known.queue = known.queue.or(queue);

@@ -1,43 +1,135 @@
-//! What becomes of packets behind the last stage.
+//! What becomes of packets behind the last stage: who loses what, by the processes of a simulation of the same link.
 
 use farcast_core::random::RandomStream;
-use farcast_core::{Among, Losses, Probability, Time};
-use farcast_link::losses::{Bernoulli, NoLoss};
-use farcast_scenario::links::LossSpec;
+use farcast_core::{Among, Losses, Probability, Span, Time};
+use farcast_link::losses::{BackLosses, Bernoulli, NoLoss};
+use farcast_scenario::links::ChannelLosses;
+use farcast_scenario::streams::{Purpose, Streams};
 
-use super::Cause;
+use super::{Cause, LinkConfig};
 
-/// What a terminal loses on one way.
+/// What the receivers of one channel lose.
 #[derive(Debug)]
 pub(super) struct Fates {
     outages: Box<dyn Losses>,
     /// All other processes.
     losses: Box<dyn Losses>,
+    /// Who lost the packet at hand in an outage, and who by the others; ascending.
+    cut_off: Vec<u32>,
+    lost: Vec<u32>,
 }
 
 impl Fates {
-    /// Those of terminal number `terminal`: all processes but outages, and outages, with draws from one stream as if they
-    /// were one.
-    pub(super) fn new((losses, outages): &(LossSpec, LossSpec), terminal: u32, stream: RandomStream) -> Self {
-        let outages = outages.make(terminal, 1, stream.clone());
-        Self { outages, losses: losses.make(terminal, 1, stream) }
+    fn new(channel: ChannelLosses<'_>) -> Self {
+        let (losses, outages) = channel.make_apart();
+        Self { outages, losses, cut_off: Vec::new(), lost: Vec::new() }
     }
 
-    /// From now on packets are lost independently with this probability, and by nothing else.
-    pub(super) fn independent(per: Probability, stream: RandomStream) -> Self {
-        Self { outages: Box::new(NoLoss), losses: Box::new(Bernoulli::new(per, 1, stream)) }
+    /// Each of so many receivers loses packets independently with this probability, and by nothing else.
+    fn independent(per: Probability, receivers: u32, stream: RandomStream) -> Self {
+        let losses = Box::new(Bernoulli::new(per, receivers, stream));
+        Self { outages: Box::new(NoLoss), losses, cut_off: Vec::new(), lost: Vec::new() }
     }
 
-    /// Why a packet of `octets` is lost that is there at `now`, if it is. Each process is asked about every packet.
-    pub(super) fn draw(&mut self, now: Time, octets: u64, lost: &mut Vec<u32>) -> Option<Cause> {
-        lost.clear();
-        self.losses.draw(now, octets, Among::All, lost);
-        let others = lost.len();
-        self.outages.draw(now, octets, Among::All, lost);
-        match (lost.len() > others, others > 0) {
-            (true, _) => Some(Cause::OUTAGE),
-            (false, true) => Some(Cause::LOSSES),
-            (false, false) => None,
+    /// Decides a packet of `octets` that is there at `now`. Each process is asked about every packet.
+    pub(super) fn draw(&mut self, now: Time, octets: u64, among: Among<'_>) {
+        self.cut_off.clear();
+        self.lost.clear();
+        self.losses.draw(now, octets, among, &mut self.lost);
+        self.outages.draw(now, octets, among, &mut self.cut_off);
+    }
+
+    /// Why receiver number `number` of the channel has lost the packet, if it has.
+    pub(super) fn cause(&self, number: u32) -> Option<Cause> {
+        if self.cut_off.binary_search(&number).is_ok() {
+            Some(Cause::OUTAGE)
+        } else {
+            self.lost.binary_search(&number).is_ok().then_some(Cause::LOSSES)
         }
+    }
+}
+
+/// Terminals that share a channel.
+#[derive(Debug)]
+pub(super) struct Channel {
+    /// The number of the first, and how many.
+    pub(super) first: u32,
+    pub(super) terminals: u32,
+    /// What their way from the last stage takes.
+    pub(super) delay: Span,
+    pub(super) fates: Fates,
+    /// What names its stream: the number of the group or of the flow, and for what.
+    entity: (u64, Purpose),
+}
+
+impl Channel {
+    /// From now on packets are lost independently with this probability; it is change number `change`.
+    pub(super) fn lose(&mut self, per: Probability, streams: Streams, change: u64) {
+        let (entity, purpose) = self.entity;
+        let stream = streams.changed(entity, purpose, change);
+        self.fates = Fates::independent(per, self.terminals, stream);
+    }
+}
+
+/// The channels of all groups, and behind them one for each flow.
+pub(super) fn channels(config: &LinkConfig) -> Vec<Channel> {
+    let LinkConfig { links, groups, flows, .. } = config;
+    let streams = config.streams();
+    let mut first = 0;
+    let mut channels = Vec::new();
+    for (number, group) in (0..).zip(groups) {
+        let fates = Fates::new(links.forward_losses(number, group, streams));
+        let (terminals, delay) = (group.receivers, group.delay);
+        channels.push(Channel { first, terminals, delay, fates, entity: (number, Purpose::Losses) });
+        first += terminals;
+    }
+    for flow in 0..*flows {
+        let [forward, _] = links.flow_losses(flow, first, streams);
+        let (fates, entity) = (Fates::new(forward), (flow.into(), Purpose::FlowLosses));
+        channels.push(Channel { first, terminals: 1, delay: Span::ZERO, fates, entity });
+        first += 1;
+    }
+    channels
+}
+
+/// What is lost of what terminals send.
+#[derive(Debug)]
+pub(super) struct BackFates {
+    receivers: BackLosses<Fates>,
+    /// How many terminals those are; the terminals of flows stand behind them.
+    count: u32,
+    flows: Vec<Fates>,
+}
+
+impl BackFates {
+    pub(super) fn new(config: &LinkConfig) -> Self {
+        let LinkConfig { links, flows, .. } = config;
+        let streams = config.streams();
+        let count = config.terminals() - flows;
+        let of_flow = |flow| {
+            let [_, back] = links.flow_losses(flow, count + flow, streams);
+            Fates::new(back)
+        };
+        let receivers = links.return_losses(count, streams).map(Fates::new);
+        Self { receivers, count, flows: (0..*flows).map(of_flow).collect() }
+    }
+
+    /// Decides a packet of `octets` of a terminal that is there at `now`: why it is lost, if it is.
+    pub(super) fn draw(&mut self, now: Time, octets: u64, terminal: u32) -> Option<Cause> {
+        let flow = terminal.checked_sub(self.count).and_then(|flow| self.flows.get_mut(flow as usize));
+        let (fates, number) = match flow {
+            Some(fates) => (fates, 0),
+            None => self.receivers.of(terminal)?,
+        };
+        fates.draw(now, octets, Among::These(&[number]));
+        fates.cause(number)
+    }
+
+    /// From now on packets are lost independently with this probability; it is change number `change`.
+    pub(super) fn lose(&mut self, per: Probability, streams: Streams, change: u64) {
+        let stream = streams.changed(0, Purpose::ReturnLosses, change);
+        let terminals = self.count + self.flows.len() as u32;
+        self.receivers = BackLosses::Shared(Fates::independent(per, terminals, stream));
+        (self.count, self.flows) = (terminals, Vec::new());
     }
 }

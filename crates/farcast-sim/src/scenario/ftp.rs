@@ -5,8 +5,9 @@ use farcast_core::units::Bytes;
 use farcast_tcp::Config;
 use farcast_tcp::ftp::Mode;
 
-use super::{Purpose, Streams, tcp};
+use super::tcp;
 use crate::traffic::{End, Ftp, FtpConfig};
+use farcast_scenario::streams::{Purpose, Streams};
 use farcast_scenario::{DocumentError, Reader};
 
 /// Files that one session transfers at most.

@@ -5,10 +5,12 @@ use farcast_core::{Span, Time};
 use farcast_tcp::SequenceNumber;
 
 use farcast_scenario::Links;
+use farcast_scenario::links::ChannelLosses;
 
-use super::{Purpose, Streams, ftp, tcp};
+use super::{ftp, tcp};
 use crate::star::FlowConfig;
 use crate::traffic::{Bulk, BulkConfig, Cbr, CbrConfig, End, Flow, OnOff};
+use farcast_scenario::streams::{Purpose, Streams};
 use farcast_scenario::{DocumentError, Reader};
 
 /// A flow.
@@ -104,6 +106,8 @@ impl TrafficSpec {
             Kind::Cbr(config) => Box::new(Cbr::new(*config)),
             Kind::Ftp(spec) => Box::new(spec.make(self.source, terminal, entity, streams)),
         };
+        let losses = links.flow_losses(number, terminal, streams);
+        let [forward_losses, return_losses] = losses.map(ChannelLosses::make);
         FlowConfig {
             name: self.name.clone(),
             source: self.source,
@@ -111,8 +115,8 @@ impl TrafficSpec {
             start: Time::ZERO + self.start,
             stop: self.stop.map(|stop| Time::ZERO + stop),
             overhead: self.overhead,
-            forward_losses: links.losses.make(terminal, 1, streams.of(entity, Purpose::FlowLosses)),
-            return_losses: links.back_losses.make(terminal, 1, streams.of(entity, Purpose::FlowReturnLosses)),
+            forward_losses,
+            return_losses,
         }
     }
 }

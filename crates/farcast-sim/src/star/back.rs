@@ -2,14 +2,7 @@
 
 use farcast_core::{Among, Losses, Span, Time};
 
-/// Who loses what on the way back, where every receiver has a link of its own.
-#[derive(Debug)]
-pub enum BackLosses {
-    /// A memoryless process, which need not be kept apart by receiver.
-    Shared(Box<dyn Losses>),
-    /// A process for each receiver.
-    Each(Vec<Box<dyn Losses>>),
-}
+pub use farcast_link::losses::BackLosses;
 
 /// The way back.
 pub struct Back {
@@ -32,18 +25,11 @@ impl Back {
         Self { delay: None, losses, lost: Vec::new() }
     }
 
-    /// Whether a message of `receiver` is lost.
-    pub(super) fn loses(&mut self, now: Time, octets: u64, receiver: u32) -> bool {
+    /// Whether a message of `receiver` is lost that leaves the way back at `at`.
+    pub(super) fn loses(&mut self, at: Time, octets: u64, receiver: u32) -> bool {
         self.lost.clear();
-        match &mut self.losses {
-            BackLosses::Shared(losses) => {
-                losses.draw(now, octets, Among::These(&[receiver]), &mut self.lost);
-            }
-            BackLosses::Each(list) => {
-                if let Some(losses) = list.get_mut(receiver as usize) {
-                    losses.draw(now, octets, Among::All, &mut self.lost);
-                }
-            }
+        if let Some((losses, number)) = self.losses.of(receiver) {
+            losses.draw(at, octets, Among::These(&[number]), &mut self.lost);
         }
         !self.lost.is_empty()
     }

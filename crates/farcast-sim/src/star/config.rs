@@ -1,10 +1,12 @@
 //! What a world is made of.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 
 use farcast_core::random::RandomStream;
 use farcast_core::{EventQueue, Losses, Span, Time};
 use farcast_delivery::{Protocol, Routes, SenderEngine as _};
+use farcast_link::chain::Driver;
 
 use super::group::{Group, Kind, Station};
 use super::{Back, Chains, FlowConfig, FlowState, Observer, Packet, Party, Star, Tally};
@@ -50,6 +52,17 @@ pub enum Cut {
     One,
     /// At random places, by this seed.
     Random(u64),
+}
+
+impl Cut {
+    /// How many datagrams of a frame to hand over at once, of at most so many.
+    pub(super) fn choose(self, most: NonZeroU32, cuts: &mut RandomStream) -> NonZeroU32 {
+        match self {
+            Self::Whole => most,
+            Self::One => NonZeroU32::MIN,
+            Self::Random(_) => NonZeroU32::MIN.saturating_add(cuts.below(most.get().into()) as u32),
+        }
+    }
 }
 
 /// Makes `T`, which is a receiver or several, by the number of the first.
@@ -157,7 +170,7 @@ impl<'o, P: Protocol> Star<'o, P> {
             stops_early: something_ends
                 && (config.chains.never_rest() || flows.iter().any(FlowState::is_endless)),
             flows,
-            chains: config.chains,
+            links: Driver::new(config.chains),
             under_way: 0,
             lookahead: config.lookahead,
             limit: config.limit,

@@ -1,9 +1,10 @@
 //! Flows in a world: what they send, what reaches them, and when they are woken.
 
 use farcast_core::engine::Message;
-use farcast_core::stage::{Frame, Port};
+use farcast_core::stage::Frame;
 use farcast_core::{Among, Losses, Time};
 use farcast_delivery::Protocol;
+use farcast_link::chain::Entry;
 
 use super::{Event, FlowPacket, Packet, Star, hub_address, receiver_address};
 use crate::traffic::{End, Flow, FlowMessage};
@@ -227,33 +228,14 @@ impl<P: Protocol> Star<'_, P> {
             End::Hub => {
                 self.tally.forward_datagrams += 1;
                 self.tally.forward_octets += octets;
-                self.depart_from_hub(number, message);
             }
             End::Terminal => {
                 self.tally.return_datagrams += 1;
                 self.tally.return_octets += octets;
-                self.depart_from_terminal(number, message);
             }
         }
-    }
-
-    fn depart_from_hub(&mut self, number: u32, message: FlowMessage) {
-        let Some(stage) = self.chains.first(End::Terminal) else {
-            return self.leave_links(self.now, number, End::Terminal, message);
-        };
-        let frame = self.flows[number as usize].frame(number, message);
-        self.chains.stage(stage).handle(self.now, Port::Hub, frame);
-        self.drain_stage(stage);
-    }
-
-    fn depart_from_terminal(&mut self, number: u32, message: FlowMessage) {
-        let Some(stage) = self.chains.first(End::Hub) else {
-            let at = self.now + self.back.delay.unwrap_or_default();
-            return self.leave_links(at, number, End::Hub, message);
-        };
-        let frame = self.flows[number as usize].frame(number, message);
-        self.chains.stage(stage).handle(self.now, Port::Terminal(self.receivers + number), frame);
-        self.drain_stage(stage);
+        let frame = state.frame(number, message);
+        self.enter(Entry::new(from.other(), frame));
     }
 
     /// A packet leaves the last stage at `at`.
@@ -265,13 +247,13 @@ impl<P: Protocol> Star<'_, P> {
     /// Counts what is in a stage, or between two, when the replication is over: it was not dropped.
     pub(super) fn count_under_way(&mut self) {
         for event in self.queue.iter() {
-            let Event::Pass { to: end, frame, .. } = event else { continue };
-            if let Packet::Flow { flow, .. } = frame.message {
-                self.flows[flow as usize].ways[to(*end)].passage.left += 1;
+            let Event::Enter(entry) = event else { continue };
+            if let Packet::Flow { flow, .. } = entry.message() {
+                self.flows[*flow as usize].ways[to(entry.to())].passage.left += 1;
             }
         }
         let flows = &mut self.flows;
-        self.chains.each_held(|end, packet| {
+        self.links.chains().each_held(|end, packet| {
             if let Packet::Flow { flow, .. } = packet {
                 flows[*flow as usize].ways[to(end)].passage.left += 1;
             }

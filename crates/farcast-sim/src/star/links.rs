@@ -1,41 +1,29 @@
 //! The chains of stages: what enters them and what leaves them.
 
-use std::num::NonZeroU32;
-
 use farcast_core::engine::Message;
-use farcast_core::stage::{Figure, Frame, Output, Port, Totals};
+use farcast_core::stage::{Figure, Frame, Port, Totals};
 use farcast_core::{Span, Time};
 use farcast_delivery::{Delivery as _, Protocol, SenderEngine as _};
+use farcast_link::chain::{Entry, Step};
 
-use super::{Addressed, Cut, Event, Packet, Party, Star};
+use super::{Addressed, Event, Packet, Party, Star};
 use crate::traffic::End;
 
 impl<P: Protocol> Star<'_, P> {
     /// What the stages of the forward chain have done, in order.
     pub fn forward_totals(&self) -> impl Iterator<Item = Totals> + '_ {
-        self.chains.on_the_way(End::Terminal).map(|stage| stage.totals())
+        self.links.chains().on_the_way(End::Terminal).map(|stage| stage.totals())
     }
 
     /// What the stages of the way back have done, in order.
     pub fn return_totals(&self) -> impl Iterator<Item = Totals> + '_ {
-        self.chains.on_the_way(End::Hub).map(|stage| stage.return_totals())
+        self.links.chains().on_the_way(End::Hub).map(|stage| stage.return_totals())
     }
 
     /// What stages have to report, with their names; of those that have something.
     pub fn figures(&self) -> impl Iterator<Item = (&str, Vec<Figure>)> {
-        let all = self.chains.all().map(|(name, stage)| (name, stage.figures()));
+        let all = self.links.chains().all().map(|(name, stage)| (name, stage.figures()));
         all.filter(|(_, figures)| !figures.is_empty())
-    }
-
-    /// How many datagrams of a frame may be handed over at once, if those at or after `before` may not.
-    pub(super) fn cut<M: Message>(&mut self, frame: &Frame<M>, before: Time) -> NonZeroU32 {
-        let most = departures(self.now, frame.spacing, frame.segments(), before);
-        let count = match self.cut {
-            Cut::Whole => most,
-            Cut::One => 1,
-            Cut::Random(_) => 1 + self.cuts.below(u64::from(most)) as u32,
-        };
-        NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN)
     }
 
     /// Before when nothing but the frame at hand enters the forward chain.
@@ -50,63 +38,45 @@ impl<P: Protocol> Star<'_, P> {
 
     /// What the hub sends of the transfer enters the forward chain, as far as nothing else does meanwhile.
     pub(super) fn enter_forward(&mut self, frame: Frame<Addressed<P::Message>>) {
-        let first = self.chains.first(End::Terminal);
-        let known = self.alone_until();
-        let before = first.map_or(known, |stage| self.chains.alone_until(stage, self.now, known));
-        let count = self.cut(&frame, before);
-        let later = self.now + frame.spacing * u64::from(count.get());
-        let (head, tail) = frame.split(count);
-        if let Some(frame) = tail {
-            self.under_way += 1;
-            self.queue.push(later, Event::Send(frame));
-        }
-        match first {
-            None => self.reach_groups(self.now, head),
-            Some(stage) => {
-                self.chains.stage(stage).handle(self.now, Port::Hub, on_links(head));
-                self.drain_stage(stage);
-            }
-        }
+        self.enter(Entry::new(End::Terminal, on_links(frame)));
     }
 
-    /// A frame enters a stage behind the first on the way to the terminals. One that carries one way hears only the one
-    /// before it, in order, so nothing comes between the pieces of a run.
-    pub(super) fn pass_forward(&mut self, stage: u32, frame: Frame<Packet<P::Message>>) {
-        let before = self.chains.alone_until(stage, self.now, Time::NEVER);
-        let count = self.cut(&frame, before);
-        let later = self.now + frame.spacing * u64::from(count.get());
-        let (head, tail) = frame.split(count);
-        if let Some(frame) = tail {
-            self.under_way += 1;
-            self.queue.push(later, Event::Pass { to: End::Terminal, stage, frame });
+    /// A frame enters a chain, or a stage behind the first.
+    pub(super) fn enter(&mut self, entry: Entry<Packet<P::Message>>) {
+        let Some(port) = self.port(&entry) else { return };
+        let known = self.alone_until();
+        let (cut, cuts) = (self.cut, &mut self.cuts);
+        self.links.enter(self.now, port, entry, known, |most| cut.choose(most, cuts));
+        self.follow();
+    }
+
+    /// Where a frame enters: of what is on its way to the hub, at the terminal that it comes from.
+    fn port(&self, entry: &Entry<Packet<P::Message>>) -> Option<Port> {
+        match (entry.to(), entry.message()) {
+            (End::Terminal, _) => Some(Port::Hub),
+            (End::Hub, Packet::Transfer(message)) => message.from.as_receiver().map(Port::Terminal),
+            (End::Hub, Packet::Flow { flow, .. }) => Some(Port::Terminal(self.receivers + flow)),
         }
-        self.chains.stage(stage).handle(self.now, Port::Hub, head);
-        self.drain_stage(stage);
     }
 
     pub(super) fn wake_stage(&mut self, stage: u32) {
-        if self.chains.take_wake(stage, self.now) {
-            self.chains.stage(stage).handle_timeout(self.now);
-            self.drain_stage(stage);
-        }
+        self.links.wake(self.now, stage);
+        self.follow();
     }
 
     /// What leaves a stage enters the next, or has passed the links.
-    pub(super) fn drain_stage(&mut self, stage: u32) {
-        while let Some(Output { at, port, frame }) = self.chains.stage(stage).poll_output() {
-            let to = if port == Port::Hub { End::Hub } else { End::Terminal };
-            match (self.chains.next(stage, to), to) {
-                (Some(stage), _) => {
-                    let counts = to == End::Terminal && matches!(frame.message, Packet::Transfer(_));
-                    self.under_way += u32::from(counts);
-                    self.queue.push(at, Event::Pass { to, stage, frame });
+    fn follow(&mut self) {
+        while let Some(step) = self.links.poll() {
+            match step {
+                Step::Enter { at, entry } => {
+                    self.under_way += u32::from(is_sent(&entry));
+                    self.queue.push(at, Event::Enter(entry));
                 }
-                (None, End::Terminal) => self.leave_forward(at, frame),
-                (None, End::Hub) => self.leave_return(at, frame),
+                Step::Leave { at, to: End::Terminal, frame } => self.leave_forward(at, frame),
+                Step::Leave { at, to: End::Hub, frame } => self.leave_return(at, frame),
+                Step::Drained { stage, wake: Some(due) } => self.queue.push(due, Event::StageWake(stage)),
+                Step::Drained { wake: None, .. } => {}
             }
-        }
-        if let Some(due) = self.chains.new_wake(stage) {
-            self.queue.push_unless_never(due, Event::StageWake(stage));
         }
     }
 
@@ -152,12 +122,12 @@ impl<P: Protocol> Star<'_, P> {
         self.tally.return_datagrams += 1;
         self.tally.return_octets += octets;
         let message = self.watch_answer(receiver, message);
-        if let Some(delay) = self.back.delay {
-            if !self.back.loses(self.now, octets, receiver) {
-                self.queue.push(self.now + delay, Event::Arrive(message));
-            }
-        } else if let Some(stage) = self.chains.first(End::Hub) {
-            self.pass_return(stage, on_links(Frame::new(message, self.overhead)));
+        let Some(delay) = self.back.delay else {
+            return self.enter(Entry::new(End::Hub, on_links(Frame::new(message, self.overhead))));
+        };
+        let at = self.now + delay;
+        if !self.back.loses(at, octets, receiver) {
+            self.queue.push(at, Event::Arrive(message));
         }
     }
 
@@ -170,30 +140,17 @@ impl<P: Protocol> Star<'_, P> {
         Addressed { from, to, message: frame.message }
     }
 
-    /// A frame of a terminal enters a stage.
-    pub(super) fn pass_return(&mut self, stage: u32, frame: Frame<Packet<P::Message>>) {
-        if let Some(terminal) = self.terminal_of(&frame.message) {
-            self.chains.stage(stage).handle(self.now, Port::Terminal(terminal), frame);
-        }
-        self.drain_stage(stage);
-    }
-
-    /// The terminal that a packet to the hub comes from.
-    fn terminal_of(&self, packet: &Packet<P::Message>) -> Option<u32> {
-        match packet {
-            Packet::Transfer(message) => message.from.as_receiver(),
-            Packet::Flow { flow, .. } => Some(self.receivers + flow),
-        }
-    }
-
-    /// A frame leaves the last stage of the way back; the port is the hub's.
+    /// A frame leaves the last stage of the way back, or has entered it where there is no stage.
     fn leave_return(&mut self, at: Time, frame: Frame<Packet<P::Message>>) {
         let Frame { message, overhead, spacing } = frame;
         match message {
             Packet::Transfer(message) => {
                 self.queue.push(at, Event::Reach(Frame { message, overhead, spacing }));
             }
-            Packet::Flow { flow, message } => self.leave_links(at, flow, End::Hub, message),
+            Packet::Flow { flow, message } => {
+                let at = at + self.back.delay.unwrap_or_default();
+                self.leave_links(at, flow, End::Hub, message);
+            }
         }
     }
 
@@ -209,12 +166,7 @@ fn on_links<M>(frame: Frame<Addressed<M>>) -> Frame<Packet<M>> {
     Frame { message: Packet::Transfer(message), overhead, spacing }
 }
 
-/// How many of `segments` datagrams, the first now and each `spacing` after the one before, come before `before`; at
-/// least 1.
-fn departures(now: Time, spacing: Span, segments: u32, before: Time) -> u32 {
-    if spacing.is_zero() {
-        return segments;
-    }
-    let room = before.since(now).as_nanos().div_ceil(spacing.as_nanos());
-    u32::try_from(room).unwrap_or(u32::MAX).clamp(1, segments)
+/// Whether a frame is of what the hub sends of the transfer.
+pub(super) fn is_sent<M: Message>(entry: &Entry<Packet<M>>) -> bool {
+    entry.to() == End::Terminal && matches!(entry.message(), Packet::Transfer(_))
 }

@@ -3,6 +3,7 @@
 use farcast_core::Time;
 use farcast_delivery::{Merged, Phase, Protocol, SenderEngine as _};
 
+use super::links::is_sent;
 use super::pulse::{EVERY, Pulse};
 use super::{Event, Group, Packet, Star, Tally};
 use crate::traffic::End;
@@ -61,7 +62,8 @@ impl<P: Protocol> Star<'_, P> {
     /// Whether a stage holds something that the sender has sent.
     fn is_held(&self) -> bool {
         let mut held = false;
-        self.chains
+        self.links
+            .chains()
             .each_held(|to, packet| held |= to == End::Terminal && matches!(packet, Packet::Transfer(_)));
         held
     }
@@ -95,15 +97,10 @@ impl<P: Protocol> Star<'_, P> {
             }
             Event::Arrive(message) => self.reach(&message),
             Event::Merged(naks) => self.reach_merged(&naks),
-            Event::Send(frame) => {
-                self.under_way -= 1;
-                self.enter_forward(frame);
+            Event::Enter(entry) => {
+                self.under_way -= u32::from(is_sent(&entry));
+                self.enter(entry);
             }
-            Event::Pass { to: End::Terminal, stage, frame } => {
-                self.under_way -= u32::from(matches!(frame.message, Packet::Transfer(_)));
-                self.pass_forward(stage, frame);
-            }
-            Event::Pass { to: End::Hub, stage, frame } => self.pass_return(stage, frame),
             Event::StageWake(stage) => self.wake_stage(stage),
             Event::FanOut { group, frame } => {
                 self.under_way -= 1;

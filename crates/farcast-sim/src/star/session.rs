@@ -143,7 +143,8 @@ impl<P: Protocol> Star<'_, P> {
     }
 
     pub(super) fn fan_out(&mut self, group: usize, frame: Frame<Addressed<P::Message>>) {
-        let count = self.cut(&frame, self.beyond());
+        let most = frame.due_before(self.now, self.beyond());
+        let count = self.cut.choose(most, &mut self.cuts);
         let later = self.now + frame.spacing * u64::from(count.get());
         let (mut head, tail) = frame.split(count);
         if let Some(frame) = tail {

@@ -150,21 +150,26 @@ fn of_scenario(args: &EmulateArgs, document: &Document) -> Result<Wish, Failure>
     }
     let mut top = document.root();
     let can_be_simulated = top.holds("protocol") || top.holds("traffic");
-    if can_be_simulated {
-        // It says what is wrong with what is the simulator's.
-        Scenario::read(document).map_err(bad)?;
-    }
+    // It says what is wrong with what is the simulator's.
+    let simulated = can_be_simulated.then(|| Scenario::read(document).map_err(bad)).transpose()?;
     top.text_or("name", String::new()).map_err(bad)?;
     let limit = top.optional_span("time_limit").map_err(bad)?;
     let has_receivers = top.holds("receivers") || top.holds("groups");
-    let groups = if has_receivers { receivers::read(&mut top).map_err(bad)? } else { vec![one_receiver()] };
+    // Without receivers there is a terminal for each flow, as in a simulation.
+    let flows = simulated.filter(|_| !has_receivers).map_or(0, |scenario| scenario.flows() as u32);
+    let groups = match flows {
+        _ if has_receivers => receivers::read(&mut top).map_err(bad)?,
+        0 => vec![one_receiver()],
+        _ => Vec::new(),
+    };
     let mut links = Links::read(&mut top).map_err(bad)?;
     let programs = programs::read(&mut top).map_err(bad)?;
     if !can_be_simulated {
         top.finish().map_err(bad)?;
     }
     let queues = links.default_queues(groups.iter().map(|group| group.delay).max().unwrap_or_default());
-    let plan = Plan::new(links, groups, args.seed);
+    let mut plan = Plan::new(links, groups, args.seed);
+    plan.link.flows = flows;
     let jobs = jobs(programs, plan.link.terminals())?;
     Ok(Wish { name: String::new(), plan, jobs, is_link: false, limit, queues, keys: Vec::new() })
 }

@@ -210,14 +210,7 @@ impl farcast_delivery::Population for Population {
     type Message = Message;
     type Merged = Infallible;
 
-    fn handle(
-        &mut self,
-        now: Time,
-        from: &Arrival,
-        message: &Message,
-        _before: Time,
-        channel: &mut Channel<'_>,
-    ) -> u32 {
+    fn handle(&mut self, now: Time, from: &Arrival, message: &Message, channel: &mut Channel<'_>) -> u32 {
         let octets = message.wire_len(0) as u64 + u64::from(channel.overhead);
         let spared = channel.data_only && message.content() == Content::None;
         self.lost.clear();

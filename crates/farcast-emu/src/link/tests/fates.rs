@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use farcast_capture::packets::{PacketLog, PacketRecord, Verdict};
 use farcast_capture::recorder::{Recorder, RecorderConfig};
 use farcast_core::Among;
+use farcast_scenario::streams::Purpose;
 
 use super::*;
 
@@ -200,7 +201,7 @@ fn outages_of_the_link_are_outages() {
         rows.iter().filter(|row| row.3 == "outage").filter_map(|row| row.1).filter(|&at| at < 3000).collect();
     assert_eq!(out, (100..150).map(|n| n * 10).collect::<Vec<_>>());
     // The fates are those of all processes as one, with the same stream.
-    let stream = RandomStream::derive(1, &[LOSSES, 0, 0]);
+    let stream = Streams::of_emulation(1).of(0, Purpose::Losses);
     let mut whole = link.config.links.losses.make(0, 1, stream);
     let mut lost = Vec::new();
     let expected: Vec<bool> = (0..300)

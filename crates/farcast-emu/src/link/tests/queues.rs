@@ -86,7 +86,7 @@ fn shipped(flood: &Flood) -> Link {
     let (links, queues) = Links::read_alone(&document).unwrap();
     assert_eq!(queues.len(), 2, "{}: both ways have a queue without a limit", flood.name);
     let groups = vec![Group { receivers: 1, delay: Span::ZERO, losses: None }];
-    Link::new(LinkConfig { links, groups, seed: 1 }, None)
+    Link::new(LinkConfig { links, groups, flows: 0, seed: 1 }, None)
 }
 
 /// Number `number`, of octets that no line escapes.

@@ -1,0 +1,233 @@
+//! Driving chains: what enters a stage, where what leaves it goes, and when stages are woken.
+//!
+//! A [`Driver`] owns the stages and no queue: after each call its owner [polls](Driver::poll) it to the end, keeps what is to
+//! happen later among its other events, and hands it back at that time. So simulated and emulated packets pass the same
+//! stages by the same rules, whatever else happens between them.
+
+use core::num::NonZeroU32;
+
+use farcast_core::engine::Message;
+use farcast_core::stage::{End, Frame, NotSettable, Output, Port, Setting};
+use farcast_core::{Span, Time};
+
+use super::Chains;
+
+/// A frame that is about to enter a chain, or a stage behind the first. Its owner keeps it until then.
+#[derive(Clone, Debug)]
+pub struct Entry<M> {
+    to: End,
+    spot: Spot,
+    frame: Frame<M>,
+}
+
+/// The number of a stage, or of none in the same four octets: queues hold many entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Spot(u32);
+
+impl Spot {
+    /// The first stage of the chain, if there is one; nobody knows ahead what else enters there.
+    const CHAIN: Self = Self(u32::MAX);
+}
+
+impl<M> Entry<M> {
+    /// What leaves the other end and enters the chain that leads to this one.
+    pub const fn new(to: End, frame: Frame<M>) -> Self {
+        Self { to, spot: Spot::CHAIN, frame }
+    }
+
+    /// The end that it is on its way to.
+    pub const fn to(&self) -> End {
+        self.to
+    }
+
+    /// What enters.
+    pub const fn message(&self) -> &M {
+        &self.frame.message
+    }
+
+    /// What was to enter.
+    pub fn into_message(self) -> M {
+        self.frame.message
+    }
+}
+
+/// What follows from a call.
+#[derive(Clone, Debug)]
+pub enum Step<M> {
+    /// This [enters](Driver::enter) at `at`: what has left a stage the next one, or the rest of a run where its head has.
+    Enter {
+        /// When.
+        at: Time,
+        /// What, and where.
+        entry: Entry<M>,
+    },
+    /// A frame leaves the last stage of its chain.
+    Leave {
+        /// When its first datagram does.
+        at: Time,
+        /// The end that it was on its way to.
+        to: End,
+        /// What.
+        frame: Frame<M>,
+    },
+    /// Everything that a stage has let out so far has been told.
+    Drained {
+        /// Its number.
+        stage: u32,
+        /// When it is to be [woken](Driver::wake), if that has changed.
+        wake: Option<Time>,
+    },
+}
+
+/// What has happened of which not all has been told.
+#[derive(Debug)]
+enum Doing<M> {
+    Nothing,
+    /// A stage may have something to let out.
+    Stage(u32),
+    /// A frame passes a chain without stages.
+    Nowhere(Time, End, Frame<M>),
+}
+
+/// Chains that are driven. The [module](self) says how.
+#[derive(Debug)]
+pub struct Driver<M> {
+    chains: Chains<M>,
+    /// The rest of the run whose head was handed over last, and when it follows.
+    rest: Option<(Time, Entry<M>)>,
+    doing: Doing<M>,
+}
+
+impl<M: Message> Driver<M> {
+    /// Drives `chains`, in which nothing is yet.
+    pub const fn new(chains: Chains<M>) -> Self {
+        Self { chains, rest: None, doing: Doing::Nothing }
+    }
+
+    /// The stages, to look at.
+    pub const fn chains(&self) -> &Chains<M> {
+        &self.chains
+    }
+
+    /// A frame enters at `now` through `port`: the hub's on the way to terminals, that of the terminal which it comes from on
+    /// the way to the hub.
+    ///
+    /// Of a run as much is handed over as `cut` chooses, of at most so many datagrams as come before anything else can
+    /// enter; the rest follows. What else enters from outside the owner alone knows: nothing does before `known`.
+    pub fn enter(
+        &mut self,
+        now: Time,
+        port: Port,
+        entry: Entry<M>,
+        known: Time,
+        cut: impl FnOnce(NonZeroU32) -> NonZeroU32,
+    ) {
+        debug_assert!(self.rest.is_none() && matches!(self.doing, Doing::Nothing), "polled to the end");
+        let Entry { to, spot, frame } = entry;
+        // A stage behind the first that carries one way hears only the one before it, in order: nothing comes between the
+        // pieces of a run.
+        let (stage, known) = match spot {
+            Spot::CHAIN => (self.chains.first(to), known),
+            Spot(stage) => (Some(stage), Time::NEVER),
+        };
+        let frame = if frame.segments() == 1 {
+            frame
+        } else {
+            let before = stage.map_or(known, |stage| self.chains.alone_until(stage, now, known));
+            let count = cut(frame.due_before(now, before));
+            let later = now + frame.spacing * u64::from(count.get());
+            let (head, tail) = frame.split(count);
+            self.rest = tail.map(|frame| (later, Entry { to, spot, frame }));
+            head
+        };
+        match stage {
+            None => self.doing = Doing::Nowhere(now, to, frame),
+            Some(stage) => {
+                self.chains.stage(stage).handle(now, port, frame);
+                self.doing = Doing::Stage(stage);
+            }
+        }
+    }
+
+    /// A stage was to be woken at `now`; nothing happens if that has changed since.
+    pub fn wake(&mut self, now: Time, stage: u32) {
+        if self.chains.take_wake(stage, now) {
+            self.chains.stage(stage).handle_timeout(now);
+            self.doing = Doing::Stage(stage);
+        }
+    }
+
+    /// Changes a setting of a stage at `now`, for what enters it at `port`.
+    ///
+    /// # Errors
+    /// [`NotSettable`], and then nothing changes.
+    pub fn set(&mut self, now: Time, stage: u32, port: Port, setting: Setting) -> Result<(), NotSettable> {
+        self.doing = Doing::Stage(stage);
+        self.chains.stage(stage).set(now, port, setting)
+    }
+
+    /// What follows from the last call, in the order in which the owner is to keep it; `None` once all has been told, which
+    /// comes before the next call.
+    pub fn poll(&mut self) -> Option<Step<M>> {
+        if let Some((at, entry)) = self.rest.take() {
+            return Some(Step::Enter { at, entry });
+        }
+        let Doing::Stage(stage) = self.doing else {
+            let Doing::Nowhere(at, to, frame) = core::mem::replace(&mut self.doing, Doing::Nothing) else {
+                return None;
+            };
+            return Some(Step::Leave { at, to, frame });
+        };
+        let Some(Output { at, port, frame }) = self.chains.stage(stage).poll_output() else {
+            self.doing = Doing::Nothing;
+            return Some(Step::Drained { stage, wake: self.chains.new_wake(stage) });
+        };
+        let to = End::of(port);
+        Some(match self.chains.next(stage, to) {
+            Some(next) => Step::Enter { at, entry: Entry { to, spot: Spot(next), frame } },
+            None => Step::Leave { at, to, frame },
+        })
+    }
+}
+
+impl<M: Message> Chains<M> {
+    /// Before when nothing else that enters a stage may change what becomes of what enters it at `now`, if the stage before
+    /// it says nothing until `known`. What the other direction brings to one that carries both ways nobody knows ahead.
+    fn alone_until(&self, number: u32, now: Time, known: Time) -> Time {
+        if self.stages[number as usize].both { now + Span::from_nanos(1) } else { known }
+    }
+
+    fn stage(&mut self, number: u32) -> &mut super::BoxedStage<M> {
+        &mut self.stages[number as usize].stage
+    }
+
+    /// The first stage on the way to that end.
+    fn first(&self, to: End) -> Option<u32> {
+        if to == End::Terminal { self.forward.first() } else { self.back.first() }.copied()
+    }
+
+    /// The stage behind `number` on the way to that end.
+    fn next(&self, number: u32, to: End) -> Option<u32> {
+        self.stages[number as usize].next[to.way()]
+    }
+
+    /// Whether the stage is due; then it is not any more.
+    fn take_wake(&mut self, number: u32, now: Time) -> bool {
+        let wake = &mut self.stages[number as usize].wake;
+        let due = *wake == now;
+        if due {
+            *wake = Time::NEVER;
+        }
+        due
+    }
+
+    /// When the stage is to be woken, if that has changed and is ever.
+    fn new_wake(&mut self, number: u32) -> Option<Time> {
+        let place = &mut self.stages[number as usize];
+        let due = place.stage.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
+        (due != core::mem::replace(&mut place.wake, due) && due != Time::NEVER).then_some(due)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+//! Losses on links that receivers have of their own.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::Losses;
+
+/// Who loses what on a way on which every receiver has a link of its own, decided by processes `T`.
+#[derive(Clone, Debug)]
+pub enum BackLosses<T = Box<dyn Losses>> {
+    /// A memoryless process over all receivers, which need not be kept apart.
+    Shared(T),
+    /// A process over one receiver for each of them.
+    Each(Vec<T>),
+}
+
+impl<T> BackLosses<T> {
+    /// The process that decides about a receiver, and the number that the receiver has there; `None` if there is none.
+    pub fn of(&mut self, receiver: u32) -> Option<(&mut T, u32)> {
+        match self {
+            Self::Shared(process) => Some((process, receiver)),
+            Self::Each(processes) => processes.get_mut(receiver as usize).map(|process| (process, 0)),
+        }
+    }
+
+    /// The same with other processes.
+    pub fn map<U>(self, mut change: impl FnMut(T) -> U) -> BackLosses<U> {
+        match self {
+            Self::Shared(process) => BackLosses::Shared(change(process)),
+            Self::Each(processes) => BackLosses::Each(processes.into_iter().map(change).collect()),
+        }
+    }
+}
