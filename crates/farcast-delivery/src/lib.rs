@@ -15,6 +15,7 @@
 //! | `population.rs` | many like receivers as one |
 //! | `occupancy.rs` | whether a group is another's |
 //! | `geometry.rs` | how an object is cut |
+//! | `partition.rs` | blocks that are as equal as can be |
 //!
 //! # Who asks whom
 //!
@@ -37,6 +38,7 @@ mod codec;
 mod content;
 mod geometry;
 mod occupancy;
+mod partition;
 mod population;
 mod protocol;
 mod receiver;

@@ -151,8 +151,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         match content {
             Content::None => {}
             Content::Source { block, .. } => {
-                let segment =
-                    u64::from(block) * u64::from(out.geometry.block_size()) + u64::from(run.first());
+                let segment = u64::from(out.geometry.first_of(block)) + u64::from(run.first());
                 out.outgoing.read_segments(segment * u64::from(out.geometry.dtu_size()), &mut slots)?;
             }
             Content::Parity { block, .. } => {
