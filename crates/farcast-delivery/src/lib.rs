@@ -15,6 +15,7 @@
 //! | `population.rs` | many like receivers as one |
 //! | `occupancy.rs` | whether a group is another's |
 //! | `geometry.rs` | how an object is cut |
+//! | `pacer.rs` | when the next datagram may leave |
 //! | `partition.rs` | blocks that are as equal as can be |
 //!
 //! # Who asks whom
@@ -38,6 +39,7 @@ mod codec;
 mod content;
 mod geometry;
 mod occupancy;
+mod pacer;
 mod partition;
 mod population;
 mod protocol;
@@ -48,6 +50,7 @@ pub use codec::{Codec, Packet};
 pub use content::{Content, Delivery, Purpose};
 pub use geometry::{Geometry, GeometryError, MAX_SEGMENTS};
 pub use occupancy::Occupancy;
+pub use pacer::{Pacer, RatePace};
 pub use population::{Channel, Feedback, FeedbackCounts, Population, TimedFeedback};
 pub use protocol::{Merged, Protocol};
 pub use receiver::{Answer, Cause, Decline, Offer, Outcome, Received, ReceiverEngine, Request};
