@@ -2,6 +2,8 @@
 
 use farcast_core::{Message, Run};
 
+use crate::object::ObjectId;
+
 /// What follows behind a message's header in its datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content {
@@ -9,6 +11,8 @@ pub enum Content {
     None,
     /// Segments of an object, counted in their block.
     Source {
+        /// The object.
+        object: ObjectId,
         /// The block.
         block: u32,
         /// Which of its segments: one in each datagram.
@@ -16,6 +20,8 @@ pub enum Content {
     },
     /// Parity symbols of a block.
     Parity {
+        /// The object.
+        object: ObjectId,
         /// The block.
         block: u32,
         /// Which symbols: one in each datagram.

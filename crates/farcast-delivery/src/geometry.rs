@@ -12,29 +12,29 @@ pub const MAX_SEGMENTS: u32 = 1 << 30;
 #[non_exhaustive]
 pub enum GeometryError {
     /// A segment must carry 1 to 65,000 bytes.
-    #[error("a DTU of {0} bytes: it must carry 1 to 65000 bytes")]
-    DtuSize(u32),
+    #[error("a segment of {0} bytes: it must carry 1 to 65000 bytes")]
+    SegmentSize(u32),
     /// A block must have 1 to 2^30 segments.
-    #[error("a block of {0} DTUs: it must have 1 to 2^30")]
+    #[error("a block of {0} segments: it must have 1 to 2^30")]
     BlockSize(u32),
     /// The object has no segment, or too many.
-    #[error("a product of {size} bytes in DTUs of {dtu_size} bytes: it must have 1 to 2^30 DTUs")]
-    ProductSize {
+    #[error("an object of {size} bytes in segments of {segment_size} bytes: it must have 1 to 2^30 segments")]
+    ObjectSize {
         /// Bytes of the object.
         size: u64,
         /// Bytes of a segment.
-        dtu_size: u32,
+        segment_size: u32,
     },
 }
 
-/// An object of `size` bytes, cut into segments (DTUs) of `dtu_size` bytes and blocks of at most `block_size` segments.
+/// An object of `size` bytes, cut into segments of `segment_size` bytes and blocks of at most `block_size` segments.
 ///
 /// Segments are counted through the whole object. Only the last may be short. Blocks are full but for the last
 /// ([`new`](Self::new)), or as equal as can be ([`partitioned`](Self::partitioned)).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     size: u64,
-    dtu_size: u16,
+    segment_size: u16,
     block_size: u32,
     segments: u32,
     /// Where blocks are as equal as can be.
@@ -45,22 +45,22 @@ impl Geometry {
     /// Checks the three numbers, which may come from the network.
     ///
     /// # Errors
-    /// If one of them is 0, a DTU passes 65,000 bytes, or there are more than [`MAX_SEGMENTS`].
-    pub fn new(size: u64, dtu_size: u32, block_size: u32) -> Result<Self, GeometryError> {
-        let dtu = u16::try_from(dtu_size)
+    /// If one of them is 0, a segment passes 65,000 bytes, or there are more than [`MAX_SEGMENTS`].
+    pub fn new(size: u64, segment_size: u32, block_size: u32) -> Result<Self, GeometryError> {
+        let segment = u16::try_from(segment_size)
             .ok()
             .filter(|&n| (1..=65_000).contains(&n))
-            .ok_or(GeometryError::DtuSize(dtu_size))?;
+            .ok_or(GeometryError::SegmentSize(segment_size))?;
         if block_size == 0 || block_size > MAX_SEGMENTS {
             return Err(GeometryError::BlockSize(block_size));
         }
-        let segments = size.div_ceil(u64::from(dtu));
+        let segments = size.div_ceil(u64::from(segment));
         let fits = u32::try_from(segments).ok().filter(|&n| (1..=MAX_SEGMENTS).contains(&n));
         Ok(Self {
             size,
-            dtu_size: dtu,
+            segment_size: segment,
             block_size,
-            segments: fits.ok_or(GeometryError::ProductSize { size, dtu_size })?,
+            segments: fits.ok_or(GeometryError::ObjectSize { size, segment_size })?,
             partition: None,
         })
     }
@@ -69,22 +69,22 @@ impl Geometry {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn partitioned(size: u64, dtu_size: u32, block_size: u32) -> Result<Self, GeometryError> {
-        let uniform = Self::new(size, dtu_size, block_size)?;
+    pub fn partitioned(size: u64, segment_size: u32, block_size: u32) -> Result<Self, GeometryError> {
+        let uniform = Self::new(size, segment_size, block_size)?;
         Ok(Self { partition: Some(Partition::new(uniform.segments, block_size)), ..uniform })
     }
 
-    /// The product's size in bytes.
+    /// The object's size in bytes.
     pub const fn size(&self) -> u64 {
         self.size
     }
 
-    /// Bytes of a full DTU.
-    pub const fn dtu_size(&self) -> u16 {
-        self.dtu_size
+    /// Bytes of a full segment.
+    pub const fn segment_size(&self) -> u16 {
+        self.segment_size
     }
 
-    /// DTUs of a full block: the most that a block has.
+    /// Segments of a full block: the most that a block has.
     pub const fn block_size(&self) -> u32 {
         self.block_size
     }
@@ -99,12 +99,12 @@ impl Geometry {
         }
     }
 
-    /// DTUs of the product, at least 1.
+    /// Segments of the object, at least 1.
     pub const fn segments(&self) -> u32 {
         self.segments
     }
 
-    /// Blocks of the product, at least 1.
+    /// Blocks of the object, at least 1.
     pub const fn blocks(&self) -> u32 {
         match &self.partition {
             Some(partition) => partition.blocks(),
@@ -112,7 +112,7 @@ impl Geometry {
         }
     }
 
-    /// DTUs of `block`; 0 past the last.
+    /// Segments of `block`; 0 past the last.
     pub const fn block_len(&self, block: u32) -> u32 {
         if let Some(partition) = &self.partition {
             return partition.block_len(block);
@@ -122,7 +122,7 @@ impl Geometry {
         if left < self.block_size { left } else { self.block_size }
     }
 
-    /// The first segment of `block`; past the last block, no segment of the product.
+    /// The first segment of `block`; past the last block, no segment of the object.
     pub const fn first_of(&self, block: u32) -> u32 {
         match &self.partition {
             Some(partition) => partition.first_of(block),
@@ -143,19 +143,19 @@ impl Geometry {
         Run::new(self.first_of(block), self.block_len(block))
     }
 
-    /// DTUs `dtus` of `block` as segments; `None` if the block does not have them.
-    pub fn segments_of(&self, block: u32, dtus: Run) -> Option<Run> {
-        (dtus.end() <= self.block_len(block))
-            .then(|| Run::new(self.first_of(block) + dtus.first(), dtus.count()))?
+    /// Segments `within` of `block`, counted through the object; `None` if the block does not have them.
+    pub fn segments_of(&self, block: u32, within: Run) -> Option<Run> {
+        (within.end() <= self.block_len(block))
+            .then(|| Run::new(self.first_of(block) + within.first(), within.count()))?
     }
 
     /// Payload bytes of `segment`, which must be below [`segments`](Self::segments).
     pub const fn payload_len(&self, segment: u32) -> u16 {
         if segment + 1 == self.segments {
-            // 1 to dtu_size bytes, so the cast keeps it.
-            (self.size - (self.segments - 1) as u64 * self.dtu_size as u64) as u16
+            // 1 to segment_size bytes, so the cast keeps it.
+            (self.size - (self.segments - 1) as u64 * self.segment_size as u64) as u16
         } else {
-            self.dtu_size
+            self.segment_size
         }
     }
 }
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_papers_product() {
-        // 10^6 bytes in DTUs of 526 bytes, blocks of 488: 1902 DTUs, three full blocks and one of 438.
+        // 10^6 bytes in segments of 526 bytes, blocks of 488: 1902 segments, three full blocks and one of 438.
         let g = Geometry::new(1_000_000, 526, 488).expect("valid");
         assert_eq!((g.segments(), g.blocks(), g.block_len(3), g.block_len(4)), (1902, 4, 438, 0));
         assert_eq!((g.payload_len(0), g.payload_len(1901)), (526, 74));

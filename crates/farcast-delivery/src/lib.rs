@@ -8,6 +8,7 @@
 //! | file | what |
 //! |---|---|
 //! | `protocol.rs` | [`Protocol`]: what belongs together |
+//! | `object.rs` | which object |
 //! | `content.rs` | what of an object a message carries |
 //! | `codec.rs` | messages as bytes |
 //! | `sender.rs` | what is asked of a sender's engine |
@@ -27,6 +28,8 @@
 //!                    -> Answer -> ReceiverEngine
 //! ```
 //!
+//! Several objects may be under way at once: whatever is asked, answered or carried names its [`ObjectId`].
+//!
 //! A receiver reports that it has everything only after its owner has answered [`Answer::Verified`].
 #![no_std]
 #![forbid(unsafe_code)]
@@ -38,6 +41,7 @@ extern crate std;
 mod codec;
 mod content;
 mod geometry;
+mod object;
 mod occupancy;
 mod pacer;
 mod partition;
@@ -49,9 +53,10 @@ mod sender;
 pub use codec::{Codec, Packet};
 pub use content::{Content, Delivery, Purpose};
 pub use geometry::{Geometry, GeometryError, MAX_SEGMENTS};
+pub use object::ObjectId;
 pub use occupancy::Occupancy;
 pub use pacer::{Pacer, RatePace};
 pub use population::{Channel, Feedback, FeedbackCounts, Population, TimedFeedback};
 pub use protocol::{Merged, Protocol};
 pub use receiver::{Answer, Cause, Decline, Offer, Outcome, Received, ReceiverEngine, Request};
-pub use sender::{Asked, Milestone, NakFate, Phase, RoundProgress, Routes, SenderEngine};
+pub use sender::{Ahead, Asked, Milestone, NakFate, Phase, RoundProgress, Routes, SenderEngine};

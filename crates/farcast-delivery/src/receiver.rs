@@ -1,24 +1,28 @@
 //! What a receiver's engine asks of its owner, and what that answers.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 
 use farcast_core::engine::{Engine, RejectCounts};
 use farcast_core::{Bitmap, Run, Time};
 
 use crate::geometry::Geometry;
+use crate::object::ObjectId;
 
 /// What a sender offers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Offer {
+    /// Which of the objects that are under way it becomes.
+    pub object: ObjectId,
     /// Where it sends from.
     pub sender: SocketAddr,
     /// By what it tells this delivery from its others.
     pub session: u32,
     /// The group that carries content.
     pub group: IpAddr,
-    /// What the object is called.
-    pub name: String,
+    /// What the object is called: any octets that the sender says, and none where it says nothing.
+    pub name: Vec<u8>,
     /// The digest that commits to it; absent from a sender that is not farcast.
     pub id: Option<[u8; 32]>,
     /// How it is cut.
@@ -36,6 +40,8 @@ pub struct Offer {
 pub enum Decline {
     /// There is no room for it.
     Disk,
+    /// As many objects are under way as may be.
+    Busy,
     /// Something in the system.
     System,
     /// It is there, and must not be overwritten.
@@ -62,6 +68,8 @@ pub enum Request<'a> {
     Open(&'a Offer),
     /// Store these segments, which are counted through the object.
     Store {
+        /// The object.
+        object: ObjectId,
         /// Its segments.
         segments: Run,
         /// Where in the message they begin.
@@ -69,6 +77,8 @@ pub enum Request<'a> {
     },
     /// Keep these parity symbols.
     Parity {
+        /// The object.
+        object: ObjectId,
         /// The block.
         block: u32,
         /// Its symbols.
@@ -78,16 +88,18 @@ pub enum Request<'a> {
     },
     /// Rebuild what is missing of a block from its parity, store it, and answer with [`Answer::Decoded`].
     Decode {
+        /// The object.
+        object: ObjectId,
         /// The block.
         block: u32,
     },
-    /// Compare what is there of older versions, and answer with [`Answer::Compared`].
-    Compare,
-    /// Every segment is stored: verify, give the files their names, and answer with [`Answer::Verified`] or
+    /// Compare what is there of older versions of this object, and answer with [`Answer::Compared`].
+    Compare(ObjectId),
+    /// Every segment of this object is stored: verify, give the files their names, and answer with [`Answer::Verified`] or
     /// [`Answer::Failed`]. Where [`Answer::Lost`] comes instead, the engine asks again when it has those segments.
-    Verify,
-    /// It is over; the receiver listens for the next one.
-    Ended(Outcome),
+    Verify(ObjectId),
+    /// It is over with this object; its id may be given to another.
+    Ended(ObjectId, Outcome),
 }
 
 /// How a delivery ended for a receiver.
@@ -105,7 +117,7 @@ pub enum Outcome {
     Failed,
 }
 
-/// What an owner answers, or tells unasked.
+/// What an owner answers about an object, or tells unasked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// It takes part, with these segments; a bitmap of another length counts as empty.
@@ -147,34 +159,37 @@ pub struct Received {
     pub parity: u64,
     /// Segments and symbols that brought nothing new.
     pub duplicates: u64,
-    /// Requests for repair that were sent.
+    /// Requests for repair that were sent, as far as they are for this object.
     pub naks: u64,
     /// Segments that they asked for, in all.
     pub asked: u64,
 }
 
-/// An engine that receives one delivery after the other. The event that ends one is kept for its report.
+/// An engine that receives objects, one after the other or several at once. The event that ends one is kept for its report.
 pub trait ReceiverEngine: Engine<Event: Clone> {
     /// What `event` asks for, if it asks for anything.
     fn request(event: &Self::Event) -> Option<Request<'_>>;
 
-    /// Takes what its owner answers.
-    fn answer(&mut self, now: Time, answer: Answer);
+    /// Takes what its owner answers about `object`; of one that has ended meanwhile, it is passed over.
+    fn answer(&mut self, now: Time, object: ObjectId, answer: Answer);
 
-    /// Leaves the delivery at hand, on the owner's demand.
+    /// Leaves everything at hand, on the owner's demand.
     fn stop(&mut self, now: Time);
 
     /// Its address is another one now.
     fn moved(&mut self, now: Time);
 
-    /// Whether a delivery is at hand, or one that was left has yet to be told so.
+    /// Whether any object is at hand, or a sender that was left has yet to be told so.
     fn is_busy(&self) -> bool;
 
-    /// The segments that have come, while a delivery is at hand.
-    fn have(&self) -> Option<&Bitmap>;
+    /// The segments of `object` that have come, while it is at hand.
+    fn have(&self, object: ObjectId) -> Option<&Bitmap>;
 
-    /// What has come of the delivery at hand, or of the last one.
-    fn received(&self) -> Received;
+    /// What has come of `object`, which is at hand, or was until its end was told.
+    fn received(&self, object: ObjectId) -> Received;
+
+    /// Requests for repair that were sent, for whatever object.
+    fn naks(&self) -> u64;
 
     /// Messages turned down, by reason.
     fn rejects(&self) -> &RejectCounts;

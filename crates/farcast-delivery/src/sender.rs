@@ -8,6 +8,7 @@ use farcast_core::engine::{Engine, Reject};
 use farcast_core::{Run, Time};
 
 use crate::geometry::Geometry;
+use crate::object::ObjectId;
 use crate::receiver::Cause;
 
 /// Where a delivery stands.
@@ -93,6 +94,17 @@ pub struct Asked {
     pub fate: NakFate,
 }
 
+/// Parity symbols that are probably sent soon.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ahead {
+    /// Of which object.
+    pub object: ObjectId,
+    /// Of which block.
+    pub block: u32,
+    /// Which of its symbols.
+    pub symbols: Run,
+}
+
 /// What an event of a sender means to who drives it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Milestone {
@@ -123,7 +135,7 @@ pub enum Milestone {
     },
 }
 
-/// An engine that sends one delivery.
+/// An engine that sends one delivery, of one object or several.
 pub trait SenderEngine: Engine {
     /// The answers of many receivers at one instant as one; `core::convert::Infallible` where there is no such thing.
     type Merged: Clone + fmt::Debug + 'static;
@@ -143,11 +155,11 @@ pub trait SenderEngine: Engine {
     /// Between whom it goes.
     fn routes(&self) -> Routes;
 
-    /// How the object is cut.
-    fn geometry(&self) -> &Geometry;
+    /// How `object` is cut; `None` of one that it does not send.
+    fn geometry(&self, object: ObjectId) -> Option<&Geometry>;
 
-    /// Parity symbols that a block may have; 0 where there is no parity.
-    fn parity_symbols(&self) -> u32 {
+    /// Parity symbols that a block of `object` may have; 0 where there is no parity.
+    fn parity_symbols(&self, _object: ObjectId) -> u32 {
         0
     }
 
@@ -173,8 +185,8 @@ pub trait SenderEngine: Engine {
         Time::ZERO
     }
 
-    /// Parity symbols that are probably sent soon, by block, the first of them first.
-    fn parity_ahead(&self) -> [Option<(u32, Run)>; 2] {
+    /// Parity symbols that are probably sent soon, the first of them first.
+    fn parity_ahead(&self) -> [Option<Ahead>; 2] {
         [None; 2]
     }
 

@@ -33,7 +33,9 @@ fn sent_over(old: &[u8], new: &[u8]) -> u32 {
     let all = segments(&mut outgoing, SEGMENT);
     let mut incoming = open(to.path(), &outgoing, SEGMENT);
     assert!(
-        incoming.has_earlier("file") && !incoming.has_earlier("another") && !incoming.has_earlier("../file")
+        incoming.has_earlier(b"file")
+            && !incoming.has_earlier(b"another")
+            && !incoming.has_earlier(b"../file")
     );
     assert_eq!(incoming.compare().unwrap(), [], "nothing is known yet");
     store_head(&mut incoming, outgoing.manifest().head_len(), &all);

@@ -7,9 +7,9 @@ use core::net::SocketAddr;
 use farcast_core::engine::{Arrival, Reject, RejectCounts};
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
-    Answer, Asked, Cause, Channel, Content, Decline, Delivery, FeedbackCounts, Geometry, Milestone,
-    Occupancy, Outcome, Packet, Phase, Protocol, Purpose, Received, ReceiverEngine, Request, RoundProgress,
-    Routes, SenderEngine,
+    Ahead, Answer, Asked, Cause, Channel, Content, Decline, Delivery, FeedbackCounts, Geometry, Milestone,
+    ObjectId, Occupancy, Outcome, Packet, Phase, Protocol, Purpose, Received, ReceiverEngine, Request,
+    RoundProgress, Routes, SenderEngine,
 };
 
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
@@ -59,10 +59,11 @@ impl farcast_delivery::Codec for Codec {
 impl Delivery for Message {
     fn content(&self) -> Content {
         let Body::Data(data) = &self.body else { return Content::None };
-        let block = data.block;
+        // A product is the one object of its transmission.
+        let (object, block) = (ObjectId::FIRST, data.block);
         match data.kind {
-            DataKind::Source => Content::Source { block, segments: data.dtus },
-            DataKind::Parity => Content::Parity { block, symbols: data.dtus },
+            DataKind::Source => Content::Source { object, block, segments: data.dtus },
+            DataKind::Parity => Content::Parity { object, block, symbols: data.dtus },
         }
     }
 
@@ -151,11 +152,11 @@ impl SenderEngine for Sender {
         }
     }
 
-    fn geometry(&self) -> &Geometry {
-        Self::geometry(self)
+    fn geometry(&self, object: ObjectId) -> Option<&Geometry> {
+        (object == ObjectId::FIRST).then(|| Self::geometry(self))
     }
 
-    fn parity_symbols(&self) -> u32 {
+    fn parity_symbols(&self, _object: ObjectId) -> u32 {
         self.config().parity_symbols
     }
 
@@ -196,8 +197,9 @@ impl SenderEngine for Sender {
         Self::quiet_until(self)
     }
 
-    fn parity_ahead(&self) -> [Option<(u32, Run)>; 2] {
-        Self::parity_ahead(self)
+    fn parity_ahead(&self) -> [Option<Ahead>; 2] {
+        let object = ObjectId::FIRST;
+        Self::parity_ahead(self).map(|ahead| ahead.map(|(block, symbols)| Ahead { object, block, symbols }))
     }
 
     fn may_merge(&self) -> bool {
@@ -211,35 +213,28 @@ impl SenderEngine for Sender {
 
 impl ReceiverEngine for Receiver {
     fn request(event: &ReceiverEvent) -> Option<Request<'_>> {
+        let object = ObjectId::FIRST;
         Some(match *event {
             ReceiverEvent::Offered(ref offer) => Request::Open(offer),
-            ReceiverEvent::Store { segments, offset } => Request::Store { segments, offset },
+            ReceiverEvent::Store { segments, offset } => Request::Store { object, segments, offset },
             ReceiverEvent::StoreParity { block, symbols, offset } => {
-                Request::Parity { block, symbols, offset }
+                Request::Parity { object, block, symbols, offset }
             }
-            ReceiverEvent::Decode { block } => Request::Decode { block },
-            ReceiverEvent::Compare => Request::Compare,
-            ReceiverEvent::Complete => Request::Verify,
-            ReceiverEvent::Ended(ref outcome) => Request::Ended(match *outcome {
-                ReceiverOutcome::Complete { at, .. } => Outcome::Complete(at),
-                ReceiverOutcome::Aborted { reason: cancel::ABORT_SOURCE_CHANGED, .. } => {
-                    Outcome::SourceChanged
-                }
-                ReceiverOutcome::Aborted { reason: cancel::ABORT_COLLISION, .. } => Outcome::Collision,
-                ReceiverOutcome::SenderLost | ReceiverOutcome::NotAccepted => Outcome::Lost,
-                _ => Outcome::Failed,
-            }),
+            ReceiverEvent::Decode { block } => Request::Decode { object, block },
+            ReceiverEvent::Compare => Request::Compare(object),
+            ReceiverEvent::Complete => Request::Verify(object),
+            ReceiverEvent::Ended(ref outcome) => Request::Ended(object, meaning(outcome)),
             _ => return None,
         })
     }
 
-    fn answer(&mut self, now: Time, answer: Answer) {
+    fn answer(&mut self, now: Time, _object: ObjectId, answer: Answer) {
         match answer {
             Answer::Open(held) => self.accept(now, held),
             Answer::OpenEarlier(held, listed) => self.accept_comparing(now, held, listed),
             Answer::Declined(why) => self.decline(match why {
                 Decline::Disk => DeclineReason::Disk,
-                Decline::System => DeclineReason::System,
+                Decline::System | Decline::Busy => DeclineReason::System,
                 Decline::AlreadyHave => DeclineReason::AlreadyHave,
                 Decline::Unwanted => DeclineReason::UnwantedType,
             }),
@@ -272,11 +267,11 @@ impl ReceiverEngine for Receiver {
         Self::is_busy(self)
     }
 
-    fn have(&self) -> Option<&Bitmap> {
+    fn have(&self, _object: ObjectId) -> Option<&Bitmap> {
         Self::have(self)
     }
 
-    fn received(&self) -> Received {
+    fn received(&self, _object: ObjectId) -> Received {
         let stats = self.stats();
         Received {
             segments: stats.dtus,
@@ -287,8 +282,23 @@ impl ReceiverEngine for Receiver {
         }
     }
 
+    fn naks(&self) -> u64 {
+        self.stats().naks
+    }
+
     fn rejects(&self) -> &RejectCounts {
         Self::rejects(self)
+    }
+}
+
+/// What the end of a transmission means to who owns the receiver.
+fn meaning(outcome: &ReceiverOutcome) -> Outcome {
+    match *outcome {
+        ReceiverOutcome::Complete { at, .. } => Outcome::Complete(at),
+        ReceiverOutcome::Aborted { reason: cancel::ABORT_SOURCE_CHANGED, .. } => Outcome::SourceChanged,
+        ReceiverOutcome::Aborted { reason: cancel::ABORT_COLLISION, .. } => Outcome::Collision,
+        ReceiverOutcome::SenderLost | ReceiverOutcome::NotAccepted => Outcome::Lost,
+        _ => Outcome::Failed,
     }
 }
 

@@ -30,7 +30,7 @@ impl Outlet<'_> {
     /// Has the parity computed that `sender` sends soon.
     pub(crate) fn prepare_parity(&mut self, sender: &impl SenderEngine) {
         if let Some(parity) = &mut self.parity {
-            parity.prepare(sender.parity_ahead());
+            parity.prepare(sender.parity_ahead().map(|soon| soon.map(|soon| (soon.block, soon.symbols))));
         }
     }
 }
@@ -100,7 +100,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         (content, run): (Content, Run),
         envelope: Envelope,
     ) -> Result<(), NetError> {
-        let stride = self.codec.datagram_len(usize::from(out.geometry.dtu_size()));
+        let stride = self.codec.datagram_len(usize::from(out.geometry.segment_size()));
         // Where the kernel takes no batch, it is one for the reading of files alone.
         let most = match out.endpoint.batch() {
             1 => BATCH_BYTES / stride,
@@ -152,7 +152,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             Content::None => {}
             Content::Source { block, .. } => {
                 let segment = u64::from(out.geometry.first_of(block)) + u64::from(run.first());
-                out.outgoing.read_segments(segment * u64::from(out.geometry.dtu_size()), &mut slots)?;
+                out.outgoing.read_segments(segment * u64::from(out.geometry.segment_size()), &mut slots)?;
             }
             Content::Parity { block, .. } => {
                 let Some(parity) = &mut out.parity else {

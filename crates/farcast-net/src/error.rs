@@ -5,6 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use farcast_delivery::ObjectId;
 use farcast_files::{SourceError, StoreError};
 
 /// Why a transfer could not be made.
@@ -106,6 +107,9 @@ pub enum NetError {
         /// What the code says.
         reason: String,
     },
+    /// The engine and its owner do not agree on what is sent.
+    #[error("{0} is not among those that are sent")]
+    UnknownObject(ObjectId),
     /// The disk does not answer, and the receiver was to end.
     #[error(
         "the disk of {} does not answer; what came since the last checkpoint, a second or so before, will be asked for again",

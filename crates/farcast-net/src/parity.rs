@@ -19,7 +19,7 @@ const CODING_BUDGET: usize = 256 << 20;
 fn code(geometry: &Geometry, symbols: u32) -> Result<BlockCode, NetError> {
     let (block, parity) = (geometry.code_size(), symbols);
     let refuse = |reason: String| NetError::Parity { block, parity, reason };
-    let code = BlockCode::new(block as usize, parity as usize, usize::from(geometry.dtu_size()));
+    let code = BlockCode::new(block as usize, parity as usize, usize::from(geometry.segment_size()));
     let code = code.map_err(|error| refuse(error.to_string()))?;
     if code.working_memory() > CODING_BUDGET {
         return Err(refuse("coding them takes more than 256 MiB; choose smaller blocks".into()));

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::engine::{Arrival, Engine};
 use farcast_core::{Span, Time};
-use farcast_delivery::{Cause, Codec, Milestone, Phase, Protocol, SenderEngine};
+use farcast_delivery::{Cause, Codec, Milestone, ObjectId, Phase, Protocol, SenderEngine};
 use farcast_files::{Outgoing, SourceError};
 use quinn_udp::RecvMeta;
 
@@ -100,7 +100,9 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
     let way = Way::new(options.to, &options.socket);
     let endpoint = Endpoint::sender(options.to, &options.socket)?;
     let sender = make(endpoint.local()).map_err(NetError::config)?;
-    let (geometry, symbols) = (*sender.geometry(), sender.parity_symbols());
+    let unknown = NetError::UnknownObject(ObjectId::FIRST);
+    let geometry = *sender.geometry(ObjectId::FIRST).ok_or(unknown)?;
+    let symbols = sender.parity_symbols(ObjectId::FIRST);
     let mut parity =
         (symbols > 0).then(|| ParityEncoder::new(geometry, symbols, outgoing.clone())).transpose()?;
     // While announcing, the group is listened to: another transmission may be using it.

@@ -8,8 +8,8 @@ use core::net::SocketAddr;
 use farcast_core::engine::RejectCounts;
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
-    Answer, Asked, Cause, Content, Delivery, Geometry, Milestone, Outcome, Packet, Phase, Purpose, Received,
-    ReceiverEngine, Request, RoundProgress, Routes, SenderEngine,
+    Answer, Asked, Cause, Content, Delivery, Geometry, Milestone, ObjectId, Outcome, Packet, Phase, Purpose,
+    Received, ReceiverEngine, Request, RoundProgress, Routes, SenderEngine,
 };
 
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
@@ -55,8 +55,8 @@ impl Delivery for Message {
         // Where the message does not say where parity begins, it comes from somebody else, who sent it already.
         let parity = data.source_symbols().and_then(|len| symbols.first().checked_sub(len));
         match parity.and_then(|first| Run::new(first, symbols.count())) {
-            Some(symbols) => Content::Parity { block, symbols },
-            None => Content::Source { block, segments: symbols },
+            Some(symbols) => Content::Parity { object: ObjectId::FIRST, block, symbols },
+            None => Content::Source { object: ObjectId::FIRST, block, segments: symbols },
         }
     }
 
@@ -142,12 +142,12 @@ impl SenderEngine for Sender {
         }
     }
 
-    fn geometry(&self) -> &Geometry {
-        Self::geometry(self)
+    fn geometry(&self, object: ObjectId) -> Option<&Geometry> {
+        (object == ObjectId::FIRST).then(|| Self::geometry(self))
     }
 
-    fn parity_symbols(&self) -> u32 {
-        self.config().parity.into()
+    fn parity_symbols(&self, object: ObjectId) -> u32 {
+        if object == ObjectId::FIRST { self.config().parity.into() } else { 0 }
     }
 
     fn phase(&self) -> Phase {
@@ -185,21 +185,26 @@ impl ReceiverEngine for Receiver {
     fn request(event: &ReceiverEvent) -> Option<Request<'_>> {
         Some(match *event {
             ReceiverEvent::Offered(ref offer) => Request::Open(offer),
-            ReceiverEvent::Store { segments, offset } => Request::Store { segments, offset },
-            ReceiverEvent::StoreParity { block, symbols, offset } => {
-                Request::Parity { block, symbols, offset }
+            ReceiverEvent::Store { segments, offset } => {
+                Request::Store { object: ObjectId::FIRST, segments, offset }
             }
-            ReceiverEvent::Decode { block } => Request::Decode { block },
-            ReceiverEvent::Complete => Request::Verify,
-            ReceiverEvent::Ended(outcome) => Request::Ended(match outcome {
-                ReceiverOutcome::Complete(at) => Outcome::Complete(at),
-                ReceiverOutcome::Lost => Outcome::Lost,
-                ReceiverOutcome::Stopped => Outcome::Failed,
-            }),
+            ReceiverEvent::StoreParity { block, symbols, offset } => {
+                Request::Parity { object: ObjectId::FIRST, block, symbols, offset }
+            }
+            ReceiverEvent::Decode { block } => Request::Decode { object: ObjectId::FIRST, block },
+            ReceiverEvent::Complete => Request::Verify(ObjectId::FIRST),
+            ReceiverEvent::Ended(outcome) => {
+                let outcome = match outcome {
+                    ReceiverOutcome::Complete(at) => Outcome::Complete(at),
+                    ReceiverOutcome::Lost => Outcome::Lost,
+                    ReceiverOutcome::Stopped => Outcome::Failed,
+                };
+                Request::Ended(ObjectId::FIRST, outcome)
+            }
         })
     }
 
-    fn answer(&mut self, now: Time, answer: Answer) {
+    fn answer(&mut self, now: Time, _object: ObjectId, answer: Answer) {
         match answer {
             Answer::Open(held) | Answer::OpenEarlier(held, _) => self.accept(held),
             Answer::Declined(_) | Answer::Failed(..) => Self::stop(self),
@@ -221,12 +226,16 @@ impl ReceiverEngine for Receiver {
         Self::is_busy(self)
     }
 
-    fn have(&self) -> Option<&Bitmap> {
+    fn have(&self, _object: ObjectId) -> Option<&Bitmap> {
         Self::have(self)
     }
 
-    fn received(&self) -> Received {
+    fn received(&self, _object: ObjectId) -> Received {
         Self::received(self)
+    }
+
+    fn naks(&self) -> u64 {
+        Self::received(self).naks
     }
 
     fn rejects(&self) -> &RejectCounts {

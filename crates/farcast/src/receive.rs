@@ -6,7 +6,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 
 use farcast_core::{Span, Time};
-use farcast_files::{Durability, Options, Overwrite};
+use farcast_files::{Durability, Options, Overwrite, shown_name};
 use farcast_mftp::message::cancel;
 use farcast_mftp::receiver::ReceiverStats;
 use farcast_mftp::{ClientId, Codec, Mftp, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
@@ -226,14 +226,14 @@ impl View<'_> {
                 };
                 self.say(&format!(
                     "receiving {} ({}) from {}{had}",
-                    offer.name,
+                    shown_name(&offer.name),
                     size(geometry.size()),
                     offer.sender
                 ));
                 self.output.event(
                     "joined",
                     json!({
-                        "product": offer.name, "sender": offer.sender.to_string(),
+                        "product": shown_name(&offer.name), "sender": offer.sender.to_string(),
                         "size_bytes": geometry.size(), "segments": total, "segments_held": held,
                     }),
                 );
@@ -241,8 +241,8 @@ impl View<'_> {
                 self.joined = Some(Joined {
                     at: now,
                     held: *held,
-                    dtu_size: geometry.dtu_size().into(),
-                    name: offer.name.clone(),
+                    dtu_size: geometry.segment_size().into(),
+                    name: shown_name(&offer.name),
                     sender: offer.sender.to_string(),
                     losses: Losses::default(),
                 });
@@ -377,7 +377,7 @@ impl View<'_> {
         self.output.event(
             "summary",
             json!({
-                "product": report.offer.name,
+                "product": shown_name(&report.offer.name),
                 "sender": report.offer.sender.to_string(),
                 "complete": report.is_complete(),
                 "confirmed": matches!(end(report), ReceiverOutcome::Complete { confirmed: true, .. }),
@@ -457,7 +457,7 @@ fn end(report: &ReceiveReport) -> &ReceiverOutcome {
 
 /// How it went, in one sentence.
 fn outcome(report: &ReceiveReport) -> String {
-    let name = &report.offer.name;
+    let name = shown_name(&report.offer.name);
     if let Some(error) = &report.error {
         return error.to_string();
     }
@@ -470,7 +470,7 @@ fn outcome(report: &ReceiveReport) -> String {
             let bytes = report.offer.geometry.size();
             let segments = u64::from(report.offer.geometry.segments());
             let fresh = segments - segments.min(report.held.into());
-            let now = bytes.min(fresh * u64::from(report.offer.geometry.dtu_size()));
+            let now = bytes.min(fresh * u64::from(report.offer.geometry.segment_size()));
             let unknown = if *confirmed { "" } else { " (the sender did not confirm that it knows)" };
             format!(
                 "{name} complete and verified: {} in {}, {}{unknown}",

@@ -42,9 +42,9 @@ impl Known {
 impl Incoming {
     /// Whether something stands under the name of the product that may be an older version of it, or of one of its files:
     /// then it is worth a [comparison](Self::compare).
-    pub fn has_earlier(&self, name: &str) -> bool {
-        let single = check_path(name.as_bytes()).is_ok() && !name.contains('/');
-        single && self.root.stat(name.as_bytes()).is_ok_and(|found| found.is_some())
+    pub fn has_earlier(&self, name: &[u8]) -> bool {
+        let single = check_path(name).is_ok() && !name.contains(&b'/');
+        single && self.root.stat(name).is_ok_and(|found| found.is_some())
     }
 
     /// Takes what files that are still to come have in common with those that they will replace from there, as if it had come;

@@ -9,7 +9,7 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Reject};
 use farcast_core::{Deadline, Span, Time, Timers, timers};
-use farcast_delivery::{Geometry, GeometryError, Offer};
+use farcast_delivery::{Geometry, GeometryError, ObjectId, Offer};
 
 use crate::config::ReceiverConfig;
 use crate::event::ReceiverOutcome;
@@ -110,10 +110,11 @@ impl Terms {
         }
         let (server, response) = addresses(from, m);
         let offer = Offer {
+            object: ObjectId::FIRST,
             sender: from.source,
             session: transmission,
             group: m.private,
-            name: m.product_name.clone(),
+            name: m.product_name.clone().into_bytes(),
             id: m.product_id,
             geometry,
             parity_symbols: parity_symbols(m),

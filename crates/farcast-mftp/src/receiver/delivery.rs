@@ -21,7 +21,7 @@ impl Receiver {
             return Err(reason);
         }
         let geometry = session.geometry();
-        let (source, full) = (data.kind == DataKind::Source, geometry.dtu_size());
+        let (source, full) = (data.kind == DataKind::Source, geometry.segment_size());
         let last_len = match geometry.segments_of(data.block, data.dtus) {
             Some(segments) if source => geometry.payload_len(segments.last()),
             None if source => return Err(Reject::OutOfRange),

@@ -33,7 +33,7 @@ impl Session {
     fn followed_after(&self) -> Span {
         let (least, times) = FOLLOWED_AFTER;
         let rate = farcast_core::BitRate::from_bps(self.terms.offer.rate_bps.into());
-        let dtu = rate.map_or(Span::ZERO, |rate| rate.time_of_bytes(self.geometry().dtu_size().into()));
+        let dtu = rate.map_or(Span::ZERO, |rate| rate.time_of_bytes(self.geometry().segment_size().into()));
         least.max(dtu * times)
     }
 }

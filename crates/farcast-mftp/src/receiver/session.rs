@@ -114,7 +114,7 @@ impl Session {
 
     /// The bytes that it takes to hold `count` more parity symbols of a block.
     pub(super) fn parity_of_symbols(&self, count: u32) -> u64 {
-        u64::from(count) * (u64::from(self.geometry().dtu_size()) + SYMBOL_OVERHEAD)
+        u64::from(count) * (u64::from(self.geometry().segment_size()) + SYMBOL_OVERHEAD)
     }
 
     /// The segments held, as a registration says it: none, but said, where there is something to compare the list of files

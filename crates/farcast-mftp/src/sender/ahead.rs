@@ -149,7 +149,7 @@ impl Sender {
     /// How long a symbol takes to send, where that is known.
     fn span_ahead(&self) -> Option<farcast_core::Span> {
         let Pace::Rate { .. } = self.config.pace else { return None };
-        Some(self.pacer.span(wire::data_len(self.geometry.dtu_size().into())))
+        Some(self.pacer.span(wire::data_len(self.geometry.segment_size().into())))
     }
 }
 

@@ -45,7 +45,7 @@ impl Sender {
 
     /// Whether there is a list to compare with, whose first segment can tell how long it is.
     pub(super) fn can_list(&self) -> bool {
-        self.config.list_segments > 0 && u32::from(self.geometry.dtu_size()) >= LEAST_DTU
+        self.config.list_segments > 0 && u32::from(self.geometry.segment_size()) >= LEAST_DTU
     }
 
     /// Sends the list of files alone where somebody who takes part compares it; whether that is so.

@@ -203,7 +203,7 @@ impl Sender {
     /// begins with the first NAK and grows with those that follow, so this is asked again at each block.
     fn is_small_pass(&self) -> bool {
         let Pace::Rate { .. } = self.config.pace else { return false };
-        let span = self.pacer.span(wire::data_len(self.geometry.dtu_size().into()));
+        let span = self.pacer.span(wire::data_len(self.geometry.segment_size().into()));
         // So far each was sent twice, or we would not ask.
         let ahead = self.left_of_list().unwrap_or_else(|| self.schedule.count());
         let dtus = self.progress.sent_in_pass / 2 + ahead;
@@ -248,7 +248,7 @@ impl Sender {
             progress.step = Step::Request;
             return None;
         };
-        let len = self.geometry.dtu_size();
+        let len = self.geometry.segment_size();
         let span = self.pacer.span(wire::data_len(len.into()));
         let count = self.pacer.departures_before(until, span).min(run.count()).min(train.unwrap_or(u32::MAX));
         let (head, tail) = run.split(core::num::NonZeroU32::new(count)?);

@@ -118,7 +118,7 @@ impl Sender {
     /// Whether sending `block` would pass the window.
     pub(super) fn window_is_full(&mut self, block: u32) -> bool {
         let Pace::Window { segments, .. } = self.config.pace else { return false };
-        let datagram = wire::data_len(usize::from(self.geometry.dtu_size())) as u32;
+        let datagram = wire::data_len(usize::from(self.geometry.segment_size())) as u32;
         let slowest = self.paced().map(|(_, m)| m.acked).min();
         let buffers = || self.paced().filter_map(|(_, m)| m.receive_buffer);
         // What a receiver buffers must hold all that is under way; half of it goes to the kernel's bookkeeping.

@@ -429,7 +429,7 @@ impl Engine for Sender {
         if self.phase != Phase::Sending || self.progress.step == Step::Train {
             return Time::ZERO;
         }
-        let full = self.pacer.span(crate::wire::data_len(usize::from(self.geometry.dtu_size())));
+        let full = self.pacer.span(crate::wire::data_len(usize::from(self.geometry.segment_size())));
         self.pacer.next() + full * u64::from(self.progress.left_in_block().saturating_sub(1))
     }
 }

@@ -161,7 +161,7 @@ impl Sender {
             },
             product_name: self.config.product.name.clone(),
             transfer_duration_s: seconds(self.config.transfer_limit).max(1),
-            dtu_size: u32::from(self.geometry.dtu_size()),
+            dtu_size: u32::from(self.geometry.segment_size()),
             product_size: self.geometry.size(),
             error_threshold: None,
             user_data: None,

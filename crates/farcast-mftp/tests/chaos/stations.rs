@@ -198,7 +198,9 @@ impl ReceiverStation {
                 ReceiverEvent::Complete => self.later(now, Job::Verify),
                 ReceiverEvent::Offered(offer) => {
                     self.session += 1;
-                    self.tell(now, || format!("offered {:?} by {}", offer.name, offer.sender));
+                    self.tell(now, || {
+                        format!("offered {:?} by {}", String::from_utf8_lossy(&offer.name), offer.sender)
+                    });
                     self.later(now, Job::Open(offer));
                 }
                 ReceiverEvent::Ended(outcome) => {

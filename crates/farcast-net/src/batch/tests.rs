@@ -1,6 +1,6 @@
 use std::num::NonZeroU32;
 
-use farcast_delivery::{Packet, Purpose};
+use farcast_delivery::{ObjectId, Packet, Purpose};
 use quinn_udp::RecvMeta;
 
 use super::*;
@@ -112,11 +112,11 @@ impl Codec for Summed {
         if fresh != datagram {
             return Err("the sum is wrong");
         }
-        let (block, segments) = (0, run(datagram[3].into(), 1));
+        let (object, block, segments) = (ObjectId::FIRST, 0, run(datagram[3].into(), 1));
         let content = match datagram[0] {
             0 => Content::None,
-            1 => Content::Source { block, segments },
-            _ => Content::Parity { block, symbols: segments },
+            1 => Content::Source { object, block, segments },
+            _ => Content::Parity { object, block, symbols: segments },
         };
         let payload = 4..datagram.len();
         Ok(Packet { message: Piece { content, last: payload.len() }, payload })
@@ -170,8 +170,8 @@ fn every_datagram_is_finished_with_its_content_in_place() {
         batch.flush(&out.endpoint).expect("loopback carries it");
     };
     push(Content::None, 0, None);
-    push(Content::Parity { block: 0, symbols: run(0, 2) }, SEGMENT as usize, None);
-    push(Content::Source { block: 0, segments: run(0, count) }, last, Some(9));
+    push(Content::Parity { object: ObjectId::FIRST, block: 0, symbols: run(0, 2) }, SEGMENT as usize, None);
+    push(Content::Source { object: ObjectId::FIRST, block: 0, segments: run(0, count) }, last, Some(9));
 
     let heard = heard(&listener, 3 + count as usize);
     let read: Vec<_> = heard.iter().map(|datagram| Summed.decode(datagram).expect("finished")).collect();
@@ -200,7 +200,7 @@ fn what_leaves_otherwise_is_another_batch() {
     let mut out = Outlet { endpoint, outgoing: &mut outgoing, parity: None, geometry, group };
     let mut batch = Batch::new(&Summed);
     let mut push = |first, ttl| {
-        let content = Content::Source { block: 0, segments: run(first, 2) };
+        let content = Content::Source { object: ObjectId::FIRST, block: 0, segments: run(first, 2) };
         let transmit = Transmit::new(Piece { content, last: SEGMENT as usize }, group);
         batch.push(&mut out, &Transmit { ttl, ..transmit }).expect("loopback carries it");
         batch.filled / batch.stride

@@ -73,7 +73,7 @@ impl ParityDecoder {
         let gaps = incoming.held().gaps_in(run);
         let missing = gaps.flat_map(Run::segments).map(|segment| (segment - run.first()) as usize).collect();
         let mut bytes = self.spare.pop().unwrap_or_default();
-        bytes.resize(run.count() as usize * usize::from(self.geometry.dtu_size()), 0);
+        bytes.resize(run.count() as usize * usize::from(self.geometry.segment_size()), 0);
         incoming.read(run.first(), &mut bytes)?;
         Ok(Some(DecodeJob { code: Arc::clone(&self.code), block, missing, symbols, bytes, rebuilt: false }))
     }
@@ -101,7 +101,7 @@ impl ParityDecoder {
         incoming: &mut Incoming,
         happenings: &mut Vec<Happening>,
     ) -> Result<(), NetError> {
-        let len = usize::from(self.geometry.dtu_size());
+        let len = usize::from(self.geometry.segment_size());
         for &index in &job.missing {
             let segment = run.first() + index as u32;
             let payload = &job.bytes[index * len..][..usize::from(self.geometry.payload_len(segment))];

@@ -94,7 +94,7 @@ impl ParityEncoder {
         block: u32,
         symbol: u32,
     ) -> Result<&[u8], NetError> {
-        let (len, at) = (usize::from(self.geometry.dtu_size()), symbol as usize);
+        let (len, at) = (usize::from(self.geometry.segment_size()), symbol as usize);
         let failed = |reason: String| NetError::Parity { block, parity: symbol, reason };
         if at >= self.code.parity_symbols() {
             return Err(failed("there is no such symbol".into()));
@@ -173,7 +173,7 @@ impl Block {
     }
 
     fn load(&mut self, outgoing: &mut Outgoing, geometry: &Geometry) -> Result<(), NetError> {
-        let len = usize::from(geometry.dtu_size());
+        let len = usize::from(geometry.segment_size());
         self.source.resize(geometry.block_len(self.number) as usize * len, 0);
         let offset = u64::from(geometry.first_of(self.number)) * len as u64;
         let inside = (geometry.size() - offset).min(self.source.len() as u64) as usize;

@@ -249,11 +249,11 @@ impl<'a, P: Protocol> Driver<'a, P> {
                         arena.steps.push(Step::Decode { block });
                     }
                 }
-                Some(Request::Compare) => self.due.push(Due::Compare),
+                Some(Request::Compare(_)) => self.due.push(Due::Compare),
                 // Behind everything that is still to be stored.
-                Some(Request::Verify) => self.due.push(Due::Finish),
+                Some(Request::Verify(_)) => self.due.push(Due::Finish),
                 Some(Request::Open(offer)) => self.offered(offer),
-                Some(Request::Ended(outcome)) => self.ended(outcome, &event),
+                Some(Request::Ended(_, outcome)) => self.ended(outcome, &event),
                 None => {}
             }
             self.notice(&ReceiveNotice::Event(&event));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farcast_core::{Bitmap, Run, Time};
-use farcast_delivery::{Answer, Cause, Decline, Offer, Outcome, Protocol, ReceiverEngine};
+use farcast_delivery::{Answer, Cause, Decline, ObjectId, Offer, Outcome, Protocol, ReceiverEngine};
 use farcast_files::StoreError;
 
 use super::driver::{Driver, Due};
@@ -28,7 +28,8 @@ impl<P: Protocol> Driver<'_, P> {
     /// A transmission is offered: open its product, unless it says nothing of what it is.
     pub(super) fn offered(&mut self, offer: &Offer) {
         if offer.id.is_none() {
-            return self.answer(Answer::Declined(Decline::Unwanted));
+            let now = self.clock.now();
+            return self.engine.answer(now, offer.object, Answer::Declined(Decline::Unwanted));
         }
         if offer.group.is_multicast()
             && offer.group != self.options.from.ip()
@@ -60,7 +61,8 @@ impl<P: Protocol> Driver<'_, P> {
     }
 
     fn answer(&mut self, answer: Answer) {
-        self.engine.answer(self.clock.now(), answer);
+        let object = self.session.as_ref().map_or(ObjectId::FIRST, |session| session.offer.object);
+        self.engine.answer(self.clock.now(), object, answer);
     }
 
     pub(super) fn on_reply(&mut self, reply: Reply) {
@@ -69,7 +71,7 @@ impl<P: Protocol> Driver<'_, P> {
             Reply::ListLength(segments) => self.answer(Answer::ListIs(segments)),
             Reply::Compared(held) => self.compared(held),
             Reply::Manifest { newly_held, files } => {
-                let mut map = Bitmap::new(self.engine.have().map_or(0, Bitmap::len));
+                let mut map = Bitmap::new(self.engine.have(ObjectId::FIRST).map_or(0, Bitmap::len));
                 for run in newly_held {
                     map.insert_run(run);
                 }
@@ -111,9 +113,9 @@ impl<P: Protocol> Driver<'_, P> {
 
     /// What is there already was compared with what is sent.
     fn compared(&mut self, held: Bitmap) {
-        let before = self.engine.have().map_or(0, Bitmap::count);
+        let before = self.engine.have(ObjectId::FIRST).map_or(0, Bitmap::count);
         self.answer(Answer::Compared(held));
-        let found = self.engine.have().map_or(0, Bitmap::count).saturating_sub(before);
+        let found = self.engine.have(ObjectId::FIRST).map_or(0, Bitmap::count).saturating_sub(before);
         let Some(session) = &mut self.session else { return };
         // Files that are the same were found when their list came.
         session.held += found;
@@ -178,14 +180,14 @@ impl<P: Protocol> Driver<'_, P> {
         }
         let Some(session) = self.session.take() else { return };
         let now = self.clock.now();
-        let received = self.engine.received();
+        let received = self.engine.received(session.offer.object);
         let came = session.held.saturating_add(u32::try_from(received.segments).unwrap_or(u32::MAX));
         let have = came.saturating_sub(session.lost);
         let (have, over) = match outcome {
             Outcome::Complete(at) => (session.offer.geometry.segments(), at),
             _ => (have.min(session.offer.geometry.segments()), now),
         };
-        let dtu_size = u64::from(session.offer.geometry.dtu_size());
+        let dtu_size = u64::from(session.offer.geometry.segment_size());
         let in_files = |first: &FileInfo| u64::from(have) > first.start.div_ceil(dtu_size);
         let report = ReceiveReport {
             outcome,

@@ -446,7 +446,7 @@ fn open(offer: &Offer, dir: &Path, options: Options) -> Result<Product, NetError
     std::fs::create_dir_all(dir).map_err(|source| NetError::Directory { path: dir.into(), source })?;
     let id = ProductId::from_bytes(offer.id.unwrap_or_default());
     let geometry = offer.geometry;
-    let incoming = Incoming::open(dir, id, geometry.size(), u32::from(geometry.dtu_size()), options)?;
+    let incoming = Incoming::open(dir, id, geometry.size(), u32::from(geometry.segment_size()), options)?;
     // Where the announced numbers are beyond our code, it is better to say so than to lose the repairs.
     let parity =
         (offer.parity_symbols > 0).then(|| ParityDecoder::new(geometry, offer.parity_symbols)).transpose()?;

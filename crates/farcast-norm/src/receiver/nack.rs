@@ -141,7 +141,7 @@ impl Session {
 
     /// What lacks, in order, as far as it fits a segment; and how many symbols that is.
     pub(super) fn requests(&self) -> (Vec<Request>, u64) {
-        let mut list = List::new(self.fec, usize::from(self.geometry.dtu_size()));
+        let mut list = List::new(self.fec, usize::from(self.geometry.segment_size()));
         if self.state == State::Unnamed {
             list.add(Form::Items, Level::INFO, &[self.point(0, 0)]);
             return (list.requests, 0);

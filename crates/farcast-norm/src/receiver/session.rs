@@ -1,13 +1,12 @@
 //! An object that is being received.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::String;
 use core::net::SocketAddr;
 use core::num::NonZeroU32;
 
 use farcast_core::engine::Reject;
 use farcast_core::{Bitmap, Run, Time};
-use farcast_delivery::{Geometry, Offer};
+use farcast_delivery::{Geometry, ObjectId, Offer};
 
 use crate::message::{Data, Fec, Fti, NodeId, Point, Symbol, Terms};
 
@@ -68,16 +67,13 @@ impl Session {
     }
 
     pub(super) fn offer(&self, info: Option<&[u8]>) -> Offer {
-        let Key { source, sender, instance, object } = self.key;
-        let name = match info {
-            Some(info) => String::from_utf8_lossy(info).into_owned(),
-            None => alloc::format!("norm-{sender}-{object}"),
-        };
+        let Key { source, instance, object, .. } = self.key;
         Offer {
+            object: ObjectId::FIRST,
             sender: source,
             session: u32::from(instance) << 16 | u32::from(object),
             group: self.group.ip(),
-            name,
+            name: info.unwrap_or_default().into(),
             id: None,
             geometry: self.geometry,
             parity_symbols: self.parity,
@@ -92,7 +88,7 @@ impl Session {
         if len == 0 || data.symbols.end() > len + self.parity {
             return Err(Reject::OutOfRange);
         }
-        let full = self.geometry.dtu_size();
+        let full = self.geometry.segment_size();
         let last = match self.geometry.segments_of(data.block, data.symbols) {
             Some(segments) => self.geometry.payload_len(segments.last()),
             None if data.symbols.first() >= len => full,
@@ -147,7 +143,7 @@ impl Session {
     /// Octets that the owner keeps of a block with `symbols` parity symbols.
     pub(super) fn memory_of(&self, block: u32, symbols: u32) -> u64 {
         let count = self.geometry.block_len(block) + symbols;
-        u64::from(count) * u64::from(self.geometry.dtu_size())
+        u64::from(count) * u64::from(self.geometry.segment_size())
     }
 
     /// How many symbols of `data` may come at once: what comes of a new block, or completes one, has consequences.

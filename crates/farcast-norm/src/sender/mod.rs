@@ -394,7 +394,7 @@ impl Sender {
     /// The next run of symbols, as much of it as leaves before `until`.
     fn data(&mut self, until: Time) -> Option<Transmit<Message>> {
         let next = self.schedule.next()?;
-        let len = self.geometry.dtu_size();
+        let len = self.geometry.segment_size();
         let SenderConfig { fec, object, .. } = self.config;
         let fti: Option<Fti> = Some(self.config.transmission());
         let block_len = self.symbol(next.block, 0).block_len;

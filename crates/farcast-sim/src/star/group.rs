@@ -79,7 +79,7 @@ impl<P: Protocol> Group<P> {
     pub fn naks(&self) -> u64 {
         match &self.kind {
             Kind::Population { population, .. } => population.counts().naks,
-            Kind::Engines(stations) => stations.iter().map(|station| station.engine.received().naks).sum(),
+            Kind::Engines(stations) => stations.iter().map(|station| station.engine.naks()).sum(),
         }
     }
 
@@ -274,16 +274,20 @@ impl<P: Protocol> Station<P> {
     fn drain(&mut self, now: Time, n: u32, feedback: &mut Vec<TimedFeedback<P>>) {
         loop {
             if let Some(event) = self.engine.poll_event() {
-                let answer = match P::Receiver::request(&event) {
-                    Some(Request::Open(offer)) => Answer::Open(Bitmap::new(offer.geometry.segments())),
-                    Some(Request::Decode { block, .. }) => Answer::Decoded { block, rebuilt: true },
-                    Some(Request::Verify) => {
+                let (object, answer) = match P::Receiver::request(&event) {
+                    Some(Request::Open(offer)) => {
+                        (offer.object, Answer::Open(Bitmap::new(offer.geometry.segments())))
+                    }
+                    Some(Request::Decode { object, block }) => {
+                        (object, Answer::Decoded { block, rebuilt: true })
+                    }
+                    Some(Request::Verify(object)) => {
                         self.completed = now;
-                        Answer::Verified
+                        (object, Answer::Verified)
                     }
                     _ => continue,
                 };
-                self.engine.answer(now, answer);
+                self.engine.answer(now, object, answer);
             } else if let Some(transmit) = self.engine.poll_transmit(now, Time::NEVER) {
                 feedback.push((now, Feedback::Each { receiver: n, transmit }));
             } else {

@@ -136,7 +136,7 @@ impl Advice {
 fn least_bytes(sender: &Sender) -> u64 {
     let overhead = if sender.is_ipv6() { 48 } else { 28 };
     let geometry = sender.geometry();
-    let dtu = wire::data_len(geometry.dtu_size() as usize) as u64 + overhead;
+    let dtu = wire::data_len(geometry.segment_size() as usize) as u64 + overhead;
     dtu.saturating_mul(geometry.segments().into())
 }
 

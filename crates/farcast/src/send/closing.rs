@@ -124,7 +124,7 @@ pub(super) fn summary(report: &SendReport, name: &str, size: u64, exit: Exit, dr
 pub(super) fn stats_table(report: &SendReport, size_bytes: u64) -> String {
     let (sender, stats) = (&report.sender, report.sender.stats());
     let segments = u64::from(sender.geometry().segments());
-    let dtu = |count: u64| count * u64::from(sender.geometry().dtu_size());
+    let dtu = |count: u64| count * u64::from(sender.geometry().segment_size());
     let dtus: u64 = stats.dtus_per_pass.iter().sum();
     let left_out = u64::from(sender.left_out());
     let sources = dtus.saturating_sub(stats.parity_sent);

@@ -367,7 +367,7 @@ fn bar(
             let mut message = format!("{sent} of {total} DTUs, {}", rate(wire_bytes(sender), elapsed));
             if pass == 1 {
                 message += &time_left(sent, total, elapsed);
-                let at = sent * u64::from(sender.geometry().dtu_size());
+                let at = sent * u64::from(sender.geometry().segment_size());
                 if let Some((path, _)) = files.iter().find(|(_, end)| at < *end).filter(|_| files.len() > 1) {
                     message.push_str("  ");
                     message.push_str(path);

@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
 use farcast_core::{Among, Bitmap, Run, Time};
 use farcast_delivery::{
-    Answer, Channel, Content, Delivery as _, FeedbackCounts, Geometry, Offer, Outcome, Received,
+    Answer, Channel, Content, Delivery as _, FeedbackCounts, Geometry, ObjectId, Offer, Outcome, Received,
     ReceiverEngine, Request, TimedFeedback,
 };
 
@@ -44,10 +44,11 @@ impl Receiver {
                 }
                 let geometry = Geometry::new(size, segment.into(), u32::MAX >> 2);
                 let offer = Offer {
+                    object: ObjectId::FIRST,
                     sender: from.source,
                     session: 0,
                     group: from.destination.ip(),
-                    name: "carousel".into(),
+                    name: b"carousel".to_vec(),
                     id: Some(id),
                     geometry: geometry.map_err(|_| Reject::OutOfRange)?,
                     parity_symbols: 0,
@@ -126,15 +127,16 @@ impl Engine for Receiver {
 
 impl ReceiverEngine for Receiver {
     fn request(event: &Asks) -> Option<Request<'_>> {
+        let object = ObjectId::FIRST;
         Some(match *event {
             Asks::Open(ref offer) => Request::Open(offer),
-            Asks::Store { segments, offset } => Request::Store { segments, offset },
-            Asks::Verify => Request::Verify,
-            Asks::Ended(outcome) => Request::Ended(outcome),
+            Asks::Store { segments, offset } => Request::Store { object, segments, offset },
+            Asks::Verify => Request::Verify(object),
+            Asks::Ended(outcome) => Request::Ended(object, outcome),
         })
     }
 
-    fn answer(&mut self, now: Time, answer: Answer) {
+    fn answer(&mut self, now: Time, _object: ObjectId, answer: Answer) {
         match (answer, &mut self.have) {
             (Answer::Open(held) | Answer::OpenEarlier(held, _), None) => {
                 let segments = self.offer.as_ref().map_or(0, |offer| offer.geometry.segments());
@@ -171,12 +173,16 @@ impl ReceiverEngine for Receiver {
         self.offer.is_some()
     }
 
-    fn have(&self) -> Option<&Bitmap> {
+    fn have(&self, _object: ObjectId) -> Option<&Bitmap> {
         self.have.as_ref()
     }
 
-    fn received(&self) -> Received {
+    fn received(&self, _object: ObjectId) -> Received {
         self.received
+    }
+
+    fn naks(&self) -> u64 {
+        0
     }
 
     fn rejects(&self) -> &RejectCounts {
@@ -227,11 +233,11 @@ impl farcast_delivery::Population for Population {
                 match Receiver::request(&event) {
                     Some(Request::Open(offer)) => {
                         let none = Bitmap::new(offer.geometry.segments());
-                        receiver.answer(now, Answer::Open(none));
+                        receiver.answer(now, offer.object, Answer::Open(none));
                     }
-                    Some(Request::Verify) => {
+                    Some(Request::Verify(object)) => {
                         *completed = now;
-                        receiver.answer(now, Answer::Verified);
+                        receiver.answer(now, object, Answer::Verified);
                     }
                     _ => {}
                 }

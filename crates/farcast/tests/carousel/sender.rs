@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, Transmit};
 use farcast_core::{BitRate, Run, Span, Time};
-use farcast_delivery::{Cause, Geometry, Milestone, Phase, RoundProgress, Routes, SenderEngine};
+use farcast_delivery::{Cause, Geometry, Milestone, ObjectId, Phase, RoundProgress, Routes, SenderEngine};
 
 use super::wire::Message;
 
@@ -60,7 +60,7 @@ impl Sender {
         self.sent.push(0);
         let turn = self.sent.len() as u32;
         self.events.push_back(Told::Turn(turn));
-        let (segment, size) = (self.geometry.dtu_size(), self.geometry.size());
+        let (segment, size) = (self.geometry.segment_size(), self.geometry.size());
         Message::Announcement { turn, segment, size, id: self.id }
     }
 }
@@ -90,7 +90,7 @@ impl Engine for Sender {
             self.next_at += self.span(&message);
             return Some(Transmit::new(message, self.group));
         }
-        let (len, left) = (self.geometry.dtu_size(), self.geometry.segments() - self.next);
+        let (len, left) = (self.geometry.segment_size(), self.geometry.segments() - self.next);
         let spacing = self.span(&Message::Data { turn, run: Run::one(0), len, last: len });
         let room = until.since(self.next_at).as_nanos().div_ceil(spacing.as_nanos());
         let run = Run::new(self.next, u32::try_from(room).unwrap_or(u32::MAX).clamp(1, left))?;
@@ -135,8 +135,8 @@ impl SenderEngine for Sender {
         Routes { source: self.source, announcements: self.group, content: self.group, answers: self.source }
     }
 
-    fn geometry(&self) -> &Geometry {
-        &self.geometry
+    fn geometry(&self, object: ObjectId) -> Option<&Geometry> {
+        (object == ObjectId::FIRST).then_some(&self.geometry)
     }
 
     fn phase(&self) -> Phase {

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
 use farcast_core::Run;
-use farcast_delivery::{Content, Delivery, Packet, Purpose};
+use farcast_delivery::{Content, Delivery, ObjectId, Packet, Purpose};
 
 /// What a carousel says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +55,7 @@ impl Delivery for Message {
     fn content(&self) -> Content {
         match *self {
             Self::Announcement { .. } => Content::None,
-            Self::Data { run, .. } => Content::Source { block: 0, segments: run },
+            Self::Data { run, .. } => Content::Source { object: ObjectId::FIRST, block: 0, segments: run },
         }
     }
 
