@@ -2,6 +2,8 @@
 
 use farcast_core::Run;
 
+use crate::partition::Partition;
+
 /// The most segments that an object may have: a bitmap of them takes 128 MiB.
 pub const MAX_SEGMENTS: u32 = 1 << 30;
 
@@ -25,15 +27,18 @@ pub enum GeometryError {
     },
 }
 
-/// An object of `size` bytes, cut into segments of `segment_size` bytes and blocks of `block_size` segments.
+/// An object of `size` bytes, cut into segments of `segment_size` bytes and blocks of at most `block_size` segments.
 ///
-/// Segments are counted through the whole object. Only the last may be short, and only the last block.
+/// Segments are counted through the whole object. Only the last may be short. Blocks are full but for the last
+/// ([`new`](Self::new)), or as equal as can be ([`partitioned`](Self::partitioned)).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     size: u64,
     segment_size: u16,
     block_size: u32,
     segments: u32,
+    /// Where blocks are as equal as can be.
+    partition: Option<Partition>,
 }
 
 impl Geometry {
@@ -56,7 +61,17 @@ impl Geometry {
             segment_size: segment,
             block_size,
             segments: fits.ok_or(GeometryError::ObjectSize { size, segment_size })?,
+            partition: None,
         })
+    }
+
+    /// The same with blocks of at most `block_size` segments that differ by one at most (RFC 5052 §9.1).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn partitioned(size: u64, segment_size: u32, block_size: u32) -> Result<Self, GeometryError> {
+        let uniform = Self::new(size, segment_size, block_size)?;
+        Ok(Self { partition: Some(Partition::new(uniform.segments, block_size)), ..uniform })
     }
 
     /// The object's size in bytes.
@@ -69,9 +84,19 @@ impl Geometry {
         self.segment_size
     }
 
-    /// Segments of a full block.
+    /// Segments of a full block: the most that a block has.
     pub const fn block_size(&self) -> u32 {
         self.block_size
+    }
+
+    /// For how many source symbols the code of its blocks is made: those of the largest block, or where blocks are
+    /// partitioned, as many as they may have (RFC 5052's `B`), which the protocol announces.
+    pub const fn code_size(&self) -> u32 {
+        if self.partition.is_some() || self.block_size < self.segments {
+            self.block_size
+        } else {
+            self.segments
+        }
     }
 
     /// Segments of the object, at least 1.
@@ -81,30 +106,47 @@ impl Geometry {
 
     /// Blocks of the object, at least 1.
     pub const fn blocks(&self) -> u32 {
-        self.segments.div_ceil(self.block_size)
+        match &self.partition {
+            Some(partition) => partition.blocks(),
+            None => self.segments.div_ceil(self.block_size),
+        }
     }
 
     /// Segments of `block`; 0 past the last.
     pub const fn block_len(&self, block: u32) -> u32 {
+        if let Some(partition) = &self.partition {
+            return partition.block_len(block);
+        }
         let Some(first) = block.checked_mul(self.block_size) else { return 0 };
         let left = self.segments.saturating_sub(first);
         if left < self.block_size { left } else { self.block_size }
     }
 
+    /// The first segment of `block`; past the last block, no segment of the object.
+    pub const fn first_of(&self, block: u32) -> u32 {
+        match &self.partition {
+            Some(partition) => partition.first_of(block),
+            None => block.saturating_mul(self.block_size),
+        }
+    }
+
     /// The block that holds `segment`.
     pub const fn block_of(&self, segment: u32) -> u32 {
-        segment / self.block_size
+        match &self.partition {
+            Some(partition) => partition.block_of(segment),
+            None => segment / self.block_size,
+        }
     }
 
     /// The segments of `block`; `None` past the last.
     pub fn block_run(&self, block: u32) -> Option<Run> {
-        Run::new(block.checked_mul(self.block_size)?, self.block_len(block))
+        Run::new(self.first_of(block), self.block_len(block))
     }
 
     /// Segments `within` of `block`, counted through the object; `None` if the block does not have them.
     pub fn segments_of(&self, block: u32, within: Run) -> Option<Run> {
         (within.end() <= self.block_len(block))
-            .then(|| Run::new(block * self.block_size + within.first(), within.count()))?
+            .then(|| Run::new(self.first_of(block) + within.first(), within.count()))?
     }
 
     /// Payload bytes of `segment`, which must be below [`segments`](Self::segments).
@@ -130,6 +172,19 @@ mod tests {
         assert_eq!((g.payload_len(0), g.payload_len(1901)), (526, 74));
         assert_eq!(g.segments_of(3, Run::new(430, 8).expect("run")), Run::new(1894, 8));
         assert_eq!(g.segments_of(3, Run::new(430, 9).expect("run")), None);
+    }
+
+    #[test]
+    fn blocks_may_be_as_equal_as_can_be() {
+        let g = Geometry::partitioned(20_000, 512, 16).expect("valid");
+        assert_eq!((g.segments(), g.blocks(), g.block_size(), g.code_size()), (40, 3, 16, 16));
+        assert_eq!(g.block_run(1), Run::new(14, 13));
+        assert_eq!(g.segments_of(2, Run::one(12)), Run::new(39, 1));
+        assert_eq!((g.segments_of(2, Run::one(13)), g.segments_of(3, Run::one(0))), (None, None));
+        assert_eq!((g.block_of(26), g.payload_len(39)), (1, 32));
+        // A code is announced for more than a small object has.
+        assert_eq!(Geometry::partitioned(1000, 512, 16).expect("valid").code_size(), 16);
+        assert_eq!(Geometry::new(1000, 512, 16).expect("valid").code_size(), 2);
     }
 
     #[test]

@@ -18,6 +18,8 @@
 //! | `words.rs` | what a protocol calls what every one has |
 //! | `occupancy.rs` | whether a group is another's |
 //! | `geometry.rs` | how an object is cut |
+//! | `pacer.rs` | when the next datagram may leave |
+//! | `partition.rs` | blocks that are as equal as can be |
 //!
 //! # Who asks whom
 //!
@@ -44,6 +46,8 @@ mod figure;
 mod geometry;
 mod object;
 mod occupancy;
+mod pacer;
+mod partition;
 mod population;
 mod protocol;
 mod receiver;
@@ -56,6 +60,7 @@ pub use figure::{Figure, FigureValue, RequestCounts};
 pub use geometry::{Geometry, GeometryError, MAX_SEGMENTS};
 pub use object::ObjectId;
 pub use occupancy::Occupancy;
+pub use pacer::{Pacer, RatePace};
 pub use population::{Channel, Feedback, FeedbackCounts, Population, TimedFeedback};
 pub use protocol::{Merged, Protocol};
 pub use receiver::{Answer, Cause, Decline, Offer, Outcome, Received, ReceiverEngine, Request};

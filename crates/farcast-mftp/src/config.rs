@@ -6,6 +6,7 @@ use core::net::{IpAddr, SocketAddr};
 
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span, Time};
+use farcast_delivery::RatePace;
 
 use crate::error::ConfigError;
 use crate::message::ClientId;
@@ -96,6 +97,18 @@ pub enum Pace {
         /// acknowledgements, and DATA is paced by that. Otherwise all that the window allows leaves at once.
         paced: bool,
     },
+}
+
+impl Pace {
+    /// The rate, if there is one.
+    pub(crate) fn steady(self) -> Option<RatePace> {
+        match self {
+            Self::Rate { rate, overhead, credit, granule } => {
+                Some(RatePace { rate, overhead, credit, granule })
+            }
+            Self::Window { .. } => None,
+        }
+    }
 }
 
 /// When the next pass begins.

@@ -161,8 +161,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         let run = Run::new(run.first() + first, count).unwrap_or(run);
         match carried {
             Carried::Segments { block } => {
-                let segment =
-                    u64::from(block) * u64::from(out.geometry.block_size()) + u64::from(run.first());
+                let segment = u64::from(out.geometry.first_of(block)) + u64::from(run.first());
                 out.outgoing.read_segments(segment * u64::from(out.geometry.segment_size()), &mut slots)?;
             }
             Carried::Symbols { block } => {

@@ -17,7 +17,7 @@ pub(crate) use thread::CodingThread;
 const CODING_BUDGET: usize = 256 << 20;
 
 fn code(geometry: &Geometry, symbols: u32) -> Result<BlockCode, NetError> {
-    let (block, parity) = (geometry.block_size().min(geometry.segments()), symbols);
+    let (block, parity) = (geometry.code_size(), symbols);
     let refuse = |reason: String| NetError::Parity { block, parity, reason };
     let code = BlockCode::new(block as usize, parity as usize, usize::from(geometry.segment_size()));
     let code = code.map_err(|error| refuse(error.to_string()))?;

@@ -294,7 +294,7 @@ impl Sender {
             UNPACED => Span::ZERO,
             gain => bottleneck.estimate() * 100 / gain,
         };
-        self.pacer.pace_dtus(span, wire::data_len(self.geometry.segment_size().into()));
+        self.pacer.pace_segments(span, wire::data_len(self.geometry.segment_size().into()));
     }
 
     /// The request behind a block leaves: the block is under way.

@@ -27,7 +27,6 @@ mod flight;
 mod laggards;
 mod members;
 mod neighbourhood;
-mod pacer;
 mod registration;
 mod replies;
 mod schedule;
@@ -39,7 +38,7 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Reject, RejectCounts, Transmit};
 use farcast_core::{Message as _, Run, Span, Time, Timers, timers};
-use farcast_delivery::{Asked, Geometry, NakFate, Phase, RoundProgress};
+use farcast_delivery::{Asked, Geometry, NakFate, Pacer, Phase, RoundProgress};
 
 use crate::config::{Group, Pace, SenderConfig, StatusRetry};
 use crate::error::ConfigError;
@@ -52,7 +51,6 @@ use flight::Flight;
 use members::Members;
 pub use members::{Member, MemberState};
 pub use neighbourhood::Neighbourhood;
-use pacer::Pacer;
 use replies::{LongestTrip, Replies};
 use schedule::Schedule;
 pub use survey::{Judgement, Survey, Surveyed};
@@ -159,7 +157,7 @@ impl Sender {
             schedule: Schedule::new(false),
             progress: Progress::default(),
             flight: Flight::default(),
-            pacer: Pacer::new(config.pace),
+            pacer: Pacer::new(config.pace.steady()),
             bottleneck: Bottleneck::default(),
             timers: Timers::default(),
             outbox: VecDeque::new(),

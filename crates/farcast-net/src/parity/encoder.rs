@@ -175,7 +175,7 @@ impl Block {
     fn load(&mut self, outgoing: &mut Outgoing, geometry: &Geometry) -> Result<(), NetError> {
         let len = usize::from(geometry.segment_size());
         self.source.resize(geometry.block_len(self.number) as usize * len, 0);
-        let offset = u64::from(self.number) * u64::from(geometry.block_size()) * len as u64;
+        let offset = u64::from(geometry.first_of(self.number)) * len as u64;
         let inside = (geometry.size() - offset).min(self.source.len() as u64) as usize;
         let (inside, past) = self.source.split_at_mut(inside);
         past.fill(0);

@@ -1,86 +1,96 @@
 //! When the next datagram may leave.
 
-use farcast_core::{Span, Time};
+use farcast_core::{BitRate, Span, Time};
 
-use crate::config::Pace;
+/// A rate that counts every bit of a datagram with its headers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RatePace {
+    /// The rate.
+    pub rate: BitRate,
+    /// Bytes of UDP and IP headers counted with each datagram.
+    pub overhead: u16,
+    /// How much sending time a late driver may make up for at once.
+    pub credit: Span,
+    /// Bytes that the link sends as one: each datagram is counted in whole ones. 1 for a link without them.
+    pub granule: u16,
+}
 
 /// Keeps the rate: each datagram moves the next departure by the time that its bits take.
 #[derive(Clone, Debug)]
-pub(super) struct Pacer {
-    pace: Pace,
+pub struct Pacer {
+    /// None where something else than a rate limits what leaves.
+    pace: Option<RatePace>,
     next: Time,
     /// Sending time of control messages that left out of turn.
     debt: Span,
-    /// What a DTU takes where there is no rate, and its UDP payload: control messages are not counted there.
-    dtu: (Span, usize),
+    /// What a segment takes where there is no rate, and its UDP payload: control messages are not counted there.
+    segment: (Span, usize),
 }
 
 /// How much sending time a late driver may make up for at once where there is no rate.
 const CREDIT: Span = Span::from_millis(2);
 
 impl Pacer {
-    pub(super) fn new(pace: Pace) -> Self {
-        Self { pace, next: Time::ZERO, debt: Span::ZERO, dtu: (Span::ZERO, 0) }
+    /// Keeps `pace`; without one, segments take what [`pace_segments`](Self::pace_segments) says, and at first no time.
+    pub fn new(pace: Option<RatePace>) -> Self {
+        Self { pace, next: Time::ZERO, debt: Span::ZERO, segment: (Span::ZERO, 0) }
     }
 
     /// The first time that something may leave.
-    pub(super) fn next(&self) -> Time {
+    pub fn next(&self) -> Time {
         self.next
     }
 
     /// The time that a datagram with `len` bytes of UDP payload takes; zero without a rate.
-    pub(super) fn span(&self, len: usize) -> Span {
+    pub fn span(&self, len: usize) -> Span {
         match self.pace {
-            Pace::Rate { rate, overhead, granule, .. } => {
+            Some(RatePace { rate, overhead, granule, .. }) => {
                 rate.time_of_bytes((len as u64 + u64::from(overhead)).next_multiple_of(u64::from(granule)))
             }
-            Pace::Window { .. } if len >= self.dtu.1 => self.dtu.0,
-            Pace::Window { .. } => Span::ZERO,
+            None if len >= self.segment.1 => self.segment.0,
+            None => Span::ZERO,
         }
     }
 
     /// Lets datagrams of `len` bytes or more of UDP payload take `span`, where there is no rate.
-    pub(super) fn pace_dtus(&mut self, span: Span, len: usize) {
-        self.dtu = (span, len);
+    pub fn pace_segments(&mut self, span: Span, len: usize) {
+        self.segment = (span, len);
     }
 
     /// Forgets sending time that passed unused, but for the credit: it is not made up for in one burst.
-    pub(super) fn settle(&mut self, now: Time) {
-        let credit = match self.pace {
-            Pace::Rate { credit, .. } => credit,
-            Pace::Window { .. } => CREDIT,
-        };
+    pub fn settle(&mut self, now: Time) {
+        let credit = self.pace.map_or(CREDIT, |pace| pace.credit);
         self.next = self.next.max(now - credit);
     }
 
     /// Begins to send: nothing is owed for the time before `now`.
-    pub(super) fn begin(&mut self, now: Time) {
+    pub fn begin(&mut self, now: Time) {
         self.next = self.next.max(now);
     }
 
     /// Begins to send at `now`, whatever was planned.
-    pub(super) fn restart(&mut self, now: Time) {
+    pub fn restart(&mut self, now: Time) {
         self.next = now;
     }
 
     /// Notes that something that takes `span` left out of turn; it counts at the next block, so that what arrives
     /// while a run is in flight does not move the rest of the run.
-    pub(super) fn owe(&mut self, span: Span) {
+    pub fn owe(&mut self, span: Span) {
         self.debt = self.debt + span;
     }
 
     /// Makes the next departure wait for what left out of turn.
-    pub(super) fn pay_debt(&mut self) {
+    pub fn pay_debt(&mut self) {
         self.next += core::mem::take(&mut self.debt);
     }
 
     /// Accounts for something that takes `span` to send.
-    pub(super) fn charge(&mut self, span: Span) {
+    pub fn charge(&mut self, span: Span) {
         self.next += span;
     }
 
     /// How many datagrams that take `span` each depart before `until`; at least 1, the one that is due.
-    pub(super) fn departures_before(&self, until: Time, span: Span) -> u32 {
+    pub fn departures_before(&self, until: Time, span: Span) -> u32 {
         if span.is_zero() {
             return u32::MAX;
         }

@@ -1,0 +1,35 @@
+//! NORM, NACK-Oriented Reliable Multicast, as sans-I/O engines.
+//!
+//! Source: RFC 5740 with its building blocks RFC 5401 (timers, quantisation), RFC 5052 (blocks) and RFC 5510 (Reed-Solomon),
+//! cited by number and section. Where NRL's library, which everybody runs, does otherwise, the code says DEVIATION.
+//!
+//! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]).
+//! * [`Message`] is what engines speak; [`wire`] turns it into bytes and back.
+//! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting.
+//! * [`quantise`] has the field's coarse numbers: round trips, group sizes, rates, losses.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod config;
+pub mod error;
+pub mod event;
+pub mod message;
+pub mod quantise;
+pub mod receiver;
+mod seam;
+pub mod sender;
+mod timing;
+pub mod wire;
+
+pub use config::{ReceiverConfig, SenderConfig};
+pub use error::ConfigError;
+pub use event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
+pub use message::{Body, Fec, FtiStyle, Message, NodeId};
+pub use receiver::Receiver;
+pub use seam::Codec;
+pub use sender::Sender;
+pub use timing::ROBUST;

@@ -1,0 +1,252 @@
+//! NORM behind the seam: what drives it knows [`farcast_delivery`] and not NORM.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::convert::Infallible;
+use core::net::SocketAddr;
+
+use farcast_core::engine::RejectCounts;
+use farcast_core::{Bitmap, Run, Time};
+use farcast_delivery::{
+    Answer, Asked, Cause, Content, Delivery, Figure, Geometry, Milestone, ObjectId, Outcome, Packet, Phase,
+    Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine,
+};
+
+use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
+use crate::message::{Answer as Said, Body, Fec, Flags, FromSender, Message};
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::wire;
+
+/// NORM's messages as bytes ([`wire`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Codec {
+    /// How symbols are numbered in the DATA that is sent, which says how the object is cut each time.
+    pub fec: Fec,
+}
+
+impl farcast_delivery::Codec for Codec {
+    type Message = Message;
+    type Error = wire::DecodeError;
+
+    fn header_len(&self) -> usize {
+        // RFC 5740 §4.2.1: four words, the payload id, and EXT_FTI.
+        16 + self.fec.payload_id_len() + if self.fec == Fec::ReedSolomon8 { 12 } else { 16 }
+    }
+
+    fn datagram_len(&self, payload: usize) -> usize {
+        self.header_len() + payload
+    }
+
+    fn encode(&self, message: &Message, segment: u32, out: &mut Vec<u8>) {
+        wire::encode(message, segment, out);
+    }
+
+    fn decode(&self, datagram: &[u8]) -> Result<Packet<Message>, wire::DecodeError> {
+        let field_bits = if let Fec::ReedSolomon(m) = self.fec { m } else { 16 };
+        wire::decode(datagram, field_bits)
+    }
+}
+
+impl Delivery for Message {
+    fn content(&self) -> Content {
+        let Some(data) = self.data() else { return Content::None };
+        let (block, symbols) = (data.block, data.symbols);
+        // Where the message does not say where parity begins, it comes from somebody else, who sent it already.
+        let parity = data.source_symbols().and_then(|len| symbols.first().checked_sub(len));
+        match parity.and_then(|first| Run::new(first, symbols.count())) {
+            Some(symbols) => Content::Parity { object: ObjectId::FIRST, block, symbols },
+            None => Content::Source { object: ObjectId::FIRST, block, segments: symbols },
+        }
+    }
+
+    fn purpose(&self) -> Purpose {
+        match &self.body {
+            Body::Sender(_, said) => match said {
+                // Rounds are not on the wire; what is known is whether it is the first.
+                FromSender::Data(data) => {
+                    Purpose::Content { round: if data.flags.has(Flags::REPAIR) { 2 } else { 1 } }
+                }
+                FromSender::Info(_) => Purpose::Announcement,
+                FromSender::Flush { .. } | FromSender::AckReq { .. } | FromSender::Probe(_) => Purpose::Query,
+                FromSender::Eot => Purpose::Confirmation,
+                _ => Purpose::Other,
+            },
+            Body::Receiver(said) => match &said.answer {
+                Said::Nack(requests) => {
+                    let points = requests.iter().flat_map(|request| &request.points);
+                    let block = points.clone().next().map_or(0, |point| point.symbol.block);
+                    Purpose::Nak { round: 0, block, segments: points.count() as u32 }
+                }
+                Said::Flushed { .. } => Purpose::Confirmation,
+                Said::Ack { .. } => Purpose::Other,
+            },
+        }
+    }
+
+    fn payload_len(&self, segment: u32) -> usize {
+        self.data().map_or(0, |data| data.payload_len(segment))
+    }
+
+    fn join(&mut self, next: &Self) -> bool {
+        let (source, sequence) = (self.source, self.sequence);
+        let Body::Sender(terms, FromSender::Data(run)) = &mut self.body else { return false };
+        let Body::Sender(others, FromSender::Data(data)) = &next.body else { return false };
+        let follows = sequence.wrapping_add(run.symbols.count() as u16) == next.sequence;
+        if source != next.source || terms != others || !follows || !run.continues(data) {
+            return false;
+        }
+        let Some(symbols) = Run::new(run.symbols.first(), run.symbols.count() + data.symbols.count()) else {
+            return false;
+        };
+        (run.symbols, run.last_len) = (symbols, data.last_len);
+        true
+    }
+
+    fn is_for_one(&self) -> bool {
+        false
+    }
+
+    fn is_urgent(&self) -> bool {
+        matches!(&self.body, Body::Sender(_, FromSender::Flush { .. }))
+    }
+
+    fn is_set_up(&self) -> bool {
+        false
+    }
+}
+
+impl SenderEngine for Sender {
+    type Merged = Infallible;
+
+    fn open(&mut self, now: Time) {
+        Self::open(self, now);
+    }
+
+    fn abort(&mut self, _now: Time, _cause: Cause, _text: Option<String>) {
+        // NORM has no word for why.
+        Self::abort(self);
+    }
+
+    fn moved(&mut self, _now: Time, source: SocketAddr) {
+        Self::moved(self, source);
+    }
+
+    fn routes(&self) -> Routes {
+        let config = self.config();
+        Routes {
+            source: config.source,
+            announcements: config.group,
+            content: config.group,
+            answers: config.group,
+        }
+    }
+
+    fn geometry(&self, object: ObjectId) -> Option<&Geometry> {
+        (object == ObjectId::FIRST).then(|| Self::geometry(self))
+    }
+
+    fn parity_symbols(&self, object: ObjectId) -> u32 {
+        if object == ObjectId::FIRST { self.config().parity.into() } else { 0 }
+    }
+
+    fn phase(&self) -> Phase {
+        Self::phase(self)
+    }
+
+    fn progress(&self) -> RoundProgress {
+        Self::progress(self)
+    }
+
+    fn figures(&self, nacks: &RequestCounts) -> Vec<Figure> {
+        let sent = Self::sent_per_round(self);
+        alloc::vec![
+            Figure::count("rounds", sent.len() as u64).labelled("rounds"),
+            Figure::counts("segments_per_round", sent.to_vec()).labelled("segments sent"),
+            Figure::count("nacks.sent", nacks.sent).labelled("NACKs sent"),
+            Figure::count("nacks.collided", nacks.collided).labelled("requests collided"),
+            Figure::count("nacks.late", nacks.late).labelled("NACKs too late"),
+            Figure::count("nacks.used", nacks.used),
+        ]
+    }
+
+    fn milestone(event: &SenderEvent) -> Option<Milestone> {
+        Some(match *event {
+            SenderEvent::Started { ackers } => Milestone::Began { receivers: ackers },
+            SenderEvent::Round { round, segments } => Milestone::Round { round, segments },
+            SenderEvent::Acknowledged(_) => Milestone::Done,
+            SenderEvent::Lost(_) => Milestone::Left,
+            SenderEvent::Delivered => Milestone::Delivered,
+            SenderEvent::Ended(outcome) => {
+                // Who was not named may have been there; who was and never answered was not.
+                Milestone::Ended { alone: outcome == SenderOutcome::Aborted }
+            }
+        })
+    }
+
+    fn asked(&self) -> Option<Asked> {
+        Self::asked(self)
+    }
+}
+
+impl ReceiverEngine for Receiver {
+    fn request(event: &ReceiverEvent) -> Option<Request<'_>> {
+        Some(match *event {
+            ReceiverEvent::Offered(ref offer) => Request::Open(offer),
+            ReceiverEvent::Store { segments, offset } => {
+                Request::Store { object: ObjectId::FIRST, segments, offset }
+            }
+            ReceiverEvent::StoreParity { block, symbols, offset } => {
+                Request::Parity { object: ObjectId::FIRST, block, symbols, offset }
+            }
+            ReceiverEvent::Decode { block } => Request::Decode { object: ObjectId::FIRST, block },
+            ReceiverEvent::Complete => Request::Verify(ObjectId::FIRST),
+            ReceiverEvent::Ended(outcome) => {
+                let outcome = match outcome {
+                    ReceiverOutcome::Complete(at) => Outcome::Complete(at),
+                    ReceiverOutcome::Lost => Outcome::Lost,
+                    ReceiverOutcome::Stopped => Outcome::Failed,
+                };
+                Request::Ended(ObjectId::FIRST, outcome)
+            }
+        })
+    }
+
+    fn answer(&mut self, now: Time, _object: ObjectId, answer: Answer) {
+        match answer {
+            Answer::Open(held) | Answer::OpenEarlier(held, _) => self.accept(held),
+            Answer::Declined(_) | Answer::Failed(..) => Self::stop(self),
+            Answer::Held(held) | Answer::Compared(held) => self.held(&held),
+            Answer::Lost(segments) => self.lost(segments),
+            Answer::Decoded { block, rebuilt } => self.decoded(block, rebuilt),
+            Answer::Verified => self.verified(now),
+            Answer::ListIs(_) | Answer::Listed => {}
+        }
+    }
+
+    fn stop(&mut self, _now: Time) {
+        Self::stop(self);
+    }
+
+    fn moved(&mut self, _now: Time) {}
+
+    fn is_busy(&self) -> bool {
+        Self::is_busy(self)
+    }
+
+    fn have(&self, _object: ObjectId) -> Option<&Bitmap> {
+        Self::have(self)
+    }
+
+    fn received(&self, _object: ObjectId) -> Received {
+        Self::received(self)
+    }
+
+    fn naks(&self) -> u64 {
+        Self::received(self).naks
+    }
+
+    fn rejects(&self) -> &RejectCounts {
+        Self::rejects(self)
+    }
+}

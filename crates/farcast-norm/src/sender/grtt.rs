@@ -1,0 +1,72 @@
+//! The group's greatest round trip (RFC 5740 §5.5.2.1; RFC 5401 §5.1).
+
+use farcast_core::Span;
+
+/// How a probe's interval grows, in the end to this.
+const LONGEST_INTERVAL: Span = Span::from_secs(30);
+
+/// What is known of it.
+#[derive(Clone, Debug)]
+pub(super) struct Grtt {
+    estimate: Span,
+    most: Span,
+    /// The greatest sample since the last probe.
+    peak: Span,
+    /// Until the next probe.
+    interval: Span,
+}
+
+impl Grtt {
+    pub(super) fn new(estimate: Span, most: Span) -> Self {
+        Self { estimate, most, peak: Span::ZERO, interval: Span::ZERO }
+    }
+
+    pub(super) fn estimate(&self) -> Span {
+        self.estimate
+    }
+
+    /// A round trip was measured. A longer one is believed at once.
+    pub(super) fn sample(&mut self, trip: Span) {
+        let trip = trip.min(self.most);
+        self.peak = self.peak.max(trip);
+        self.estimate = self.estimate.max(trip);
+    }
+
+    /// A probe leaves: shorter round trips than thought are believed by and by. How long until the next probe.
+    pub(super) fn probed(&mut self) -> Span {
+        if !self.peak.is_zero() && self.peak < self.estimate {
+            self.estimate = (self.estimate * 9 / 10).max(self.peak);
+        }
+        self.peak = Span::ZERO;
+        self.interval = (self.interval * 2).clamp(self.estimate, LONGEST_INTERVAL);
+        self.interval
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_rises_at_once_and_falls_slowly() {
+        let ms = Span::from_millis;
+        let mut grtt = Grtt::new(ms(500), ms(2000));
+        assert_eq!(grtt.probed(), ms(500));
+        assert_eq!(grtt.probed(), ms(1000), "intervals double");
+        grtt.sample(ms(700));
+        assert_eq!(grtt.estimate(), ms(700));
+        grtt.probed();
+        assert_eq!(grtt.estimate(), ms(700), "the peak since the last probe");
+        grtt.sample(ms(100));
+        grtt.probed();
+        assert_eq!(grtt.estimate(), ms(630));
+        grtt.probed();
+        assert_eq!(grtt.estimate(), ms(630), "nobody has answered");
+        grtt.sample(ms(600));
+        grtt.probed();
+        assert_eq!(grtt.estimate(), ms(600), "not below what was measured");
+        grtt.sample(Span::MAX);
+        assert_eq!(grtt.estimate(), ms(2000), "nor above what is believed");
+        assert_eq!((0..20).map(|_| grtt.probed()).last(), Some(LONGEST_INTERVAL));
+    }
+}

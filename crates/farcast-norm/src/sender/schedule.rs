@@ -1,0 +1,264 @@
+//! What is to be sent, the lowest first: source symbols of a block before its parity, blocks in order.
+
+use alloc::collections::BTreeSet;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use farcast_core::{Bitmap, Run};
+use farcast_delivery::Geometry;
+
+/// What leaves next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Next {
+    pub(super) block: u32,
+    /// Encoding symbols: all of them source symbols, or all parity.
+    pub(super) symbols: Run,
+    /// Whether they are sent because somebody asked.
+    pub(super) repair: bool,
+    /// Whether exactly these were asked for.
+    pub(super) explicit: bool,
+}
+
+/// What is to be sent of an object, and what has been.
+#[derive(Clone, Debug)]
+pub(super) struct Schedule {
+    geometry: Geometry,
+    /// Parity symbols of a block, and how many of them go with it unasked.
+    parity: (u32, u32),
+    /// Segments to be sent.
+    source: Bitmap,
+    /// Parity symbols to be sent, counted through the object.
+    repairs: Bitmap,
+    /// Before these there is nothing to be sent.
+    low: (u32, u32),
+    /// The first segment that has never been sent.
+    frontier: u32,
+    /// By block, how many parity symbols have been sent or are to be.
+    used: Vec<u16>,
+    /// Blocks of which exactly what was asked for is to be sent.
+    explicit: BTreeSet<u32>,
+}
+
+impl Schedule {
+    pub(super) fn new(geometry: Geometry, parity: u16, auto: u16) -> Self {
+        let blocks = geometry.blocks();
+        Self {
+            geometry,
+            parity: (parity.into(), auto.into()),
+            source: Bitmap::full(geometry.segments()),
+            repairs: Bitmap::new(blocks * u32::from(parity)),
+            low: (0, 0),
+            frontier: 0,
+            used: vec![0; blocks as usize],
+            explicit: BTreeSet::new(),
+        }
+    }
+
+    /// How many segments and symbols are to be sent.
+    pub(super) fn len(&self) -> u32 {
+        self.source.count() + self.repairs.count()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The run that is next, whole.
+    pub(super) fn next(&mut self) -> Option<Next> {
+        let source = self.source.next_set(self.low.0);
+        let repair = self.repairs.next_set(self.low.1);
+        self.low = (source.unwrap_or(u32::MAX), repair.unwrap_or(u32::MAX));
+        let of_source = source.map(|segment| self.geometry.block_of(segment));
+        let of_repair = repair.map(|symbol| symbol / self.parity.0);
+        match (of_source, of_repair) {
+            (Some(block), other) if other.is_none_or(|other| block <= other) => self.source_run(block),
+            (_, Some(block)) => self.parity_run(block),
+            _ => None,
+        }
+    }
+
+    fn source_run(&self, block: u32) -> Option<Next> {
+        let (first, run) = (self.geometry.first_of(block), self.source.next_run(self.low.0)?);
+        // What is sent again and what is new are not one run.
+        let repair = run.first() < self.frontier;
+        let end = first + self.geometry.block_len(block);
+        let end = if repair { end.min(self.frontier) } else { end };
+        let run = run.clip(run.first(), end)?;
+        let symbols = Run::new(run.first() - first, run.count())?;
+        Some(Next { block, symbols, repair, explicit: repair && self.explicit.contains(&block) })
+    }
+
+    fn parity_run(&self, block: u32) -> Option<Next> {
+        let (first, run) = (block * self.parity.0, self.repairs.next_run(self.low.1)?);
+        let run = run.clip(run.first(), first + self.parity.0)?;
+        let symbols = Run::new(self.geometry.block_len(block) + run.first() - first, run.count())?;
+        let explicit = self.explicit.contains(&block);
+        let repair = explicit || run.first() - first >= self.parity.1;
+        Some(Next { block, symbols, repair, explicit })
+    }
+
+    /// The first `count` of what was next have left.
+    pub(super) fn sent(&mut self, next: &Next, count: u32) {
+        let (block, len) = (next.block, self.geometry.block_len(next.block));
+        let first = next.symbols.first();
+        if first >= len {
+            let at = block * self.parity.0 + first - len;
+            if let Some(run) = Run::new(at, count) {
+                self.repairs.remove_run(run);
+            }
+        } else if let Some(run) = Run::new(self.geometry.first_of(block) + first, count) {
+            self.source.remove_run(run);
+            if !next.repair {
+                self.frontier = run.end();
+            }
+            if !next.repair && first + count == len {
+                self.use_parity(block, self.parity.1);
+            }
+        }
+        if self.explicit.contains(&block) && !self.has(block) {
+            self.explicit.remove(&block);
+        }
+    }
+
+    /// Whether anything of `block` is to be sent.
+    fn has(&self, block: u32) -> bool {
+        let source = self.geometry.block_run(block).map_or(0, |run| self.source.count_in(run));
+        let parity = self.parity_of(block).map_or(0, |run| self.repairs.count_in(run));
+        source + parity > 0
+    }
+
+    /// The parity of `block`, counted through the object.
+    fn parity_of(&self, block: u32) -> Option<Run> {
+        Run::new(block * self.parity.0, self.parity.0)
+    }
+
+    /// Sends `count` parity symbols of `block` that have never been sent, which it has.
+    fn use_parity(&mut self, block: u32, count: u32) {
+        let used = &mut self.used[block as usize];
+        let first = block * self.parity.0 + u32::from(*used);
+        if let Some(run) = Run::new(first, count) {
+            *used += count as u16;
+            self.repairs.insert_run(run);
+            self.low.1 = self.low.1.min(first);
+        }
+    }
+
+    /// Whether segments of `block` have left.
+    pub(super) fn has_begun(&self, block: u32) -> bool {
+        self.geometry.first_of(block) < self.frontier
+    }
+
+    /// Sends what somebody lacks of `block`: as many parity symbols as the worst needs, if so many have never been sent; else what
+    /// was asked for. `source` and `parity` are counted through the object. Whether that is anything new.
+    pub(super) fn repair(
+        &mut self,
+        block: u32,
+        erasures: Option<u32>,
+        source: &Bitmap,
+        parity: &Bitmap,
+    ) -> bool {
+        let before = self.len();
+        let fresh = self.parity.0 - u32::from(self.used[block as usize]);
+        if let Some(erasures) = erasures.filter(|&erasures| erasures <= fresh) {
+            self.use_parity(block, erasures);
+            return self.len() > before;
+        }
+        if let Some(run) = self.geometry.block_run(block) {
+            // What has not been sent yet will be.
+            let end = self.frontier.min(run.end());
+            for asked in runs_in(source, run.first(), end) {
+                self.source.insert_run(asked);
+                self.low.0 = self.low.0.min(asked.first());
+            }
+        }
+        if let Some(run) = self.parity_of(block) {
+            for asked in runs_in(parity, run.first(), run.end()) {
+                self.repairs.insert_run(asked);
+                self.low.1 = self.low.1.min(asked.first());
+                let used = &mut self.used[block as usize];
+                *used = (*used).max((asked.end() - run.first()) as u16);
+            }
+        }
+        let new = self.len() > before;
+        if new {
+            self.explicit.insert(block);
+        }
+        new
+    }
+}
+
+/// The runs of `set` in `first .. end`.
+fn runs_in(set: &Bitmap, first: u32, end: u32) -> impl Iterator<Item = Run> + '_ {
+    let run = move |from: u32| set.next_run(from).and_then(|run| run.clip(first, end));
+    core::iter::successors(run(first), move |before| run(before.end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn symbols(first: u32, count: u32) -> Run {
+        Run::new(first, count).expect("a run")
+    }
+
+    /// Ten segments in blocks of 4, 3 and 3, with two parity symbols, of which one goes unasked.
+    fn schedule() -> Schedule {
+        Schedule::new(Geometry::partitioned(1000, 100, 4).expect("valid"), 2, 1)
+    }
+
+    fn drain(schedule: &mut Schedule) -> Vec<(u32, Run, bool, bool)> {
+        let mut sent = Vec::new();
+        while let Some(next) = schedule.next() {
+            schedule.sent(&next, next.symbols.count());
+            sent.push((next.block, next.symbols, next.repair, next.explicit));
+        }
+        sent
+    }
+
+    #[test]
+    fn each_block_is_followed_by_its_parity() {
+        let mut schedule = schedule();
+        let next = schedule.next().expect("the first block");
+        schedule.sent(&next, 3);
+        let parts = [(0, 3, 1), (0, 4, 1), (1, 0, 3), (1, 3, 1), (2, 0, 3), (2, 3, 1)];
+        let expected: Vec<_> =
+            parts.iter().map(|&(block, first, n)| (block, symbols(first, n), false, false)).collect();
+        assert_eq!(drain(&mut schedule), expected);
+    }
+
+    #[test]
+    fn repair_is_fresh_parity_while_there_is_enough_and_then_what_was_asked_for() {
+        let mut schedule = schedule();
+        drain(&mut schedule);
+        let (mut source, mut parity) = (Bitmap::new(10), Bitmap::new(6));
+        source.insert(5);
+        source.insert(9);
+        assert!(schedule.repair(1, Some(1), &source, &parity));
+        assert_eq!(drain(&mut schedule), [(1, symbols(4, 1), true, false)]);
+        // No parity of block 1 is fresh: segment 5, its second, and the symbol 1 that was asked for.
+        parity.insert(3);
+        assert!(schedule.repair(1, Some(2), &source, &parity));
+        assert!(!schedule.repair(1, Some(2), &source, &parity), "nothing new");
+        let expected = [(1, symbols(1, 1), true, true), (1, symbols(4, 1), true, true)];
+        assert_eq!(drain(&mut schedule), expected);
+        // Two are lacking, and one is fresh: what was asked for.
+        assert!(schedule.repair(2, Some(2), &source, &parity));
+        assert_eq!(drain(&mut schedule), [(2, symbols(2, 1), true, true)]);
+    }
+
+    #[test]
+    fn repair_goes_back_and_new_data_goes_on() {
+        let mut schedule = schedule();
+        for _ in 0..3 {
+            let next = schedule.next().expect("more");
+            schedule.sent(&next, next.symbols.count());
+        }
+        assert!(schedule.has_begun(1) && !schedule.has_begun(2));
+        assert!(schedule.repair(0, None, &Bitmap::full(10), &Bitmap::new(6)));
+        assert!(!schedule.repair(2, None, &Bitmap::full(10), &Bitmap::new(6)), "it will come");
+        let sent = drain(&mut schedule);
+        assert_eq!(sent[0], (0, symbols(0, 4), true, true));
+        assert_eq!(sent[1], (1, symbols(3, 1), false, false));
+        assert_eq!(sent[2], (2, symbols(0, 3), false, false));
+    }
+}

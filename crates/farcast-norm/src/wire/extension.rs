@@ -1,0 +1,75 @@
+//! Header extensions (RFC 5740 §4.1).
+
+use super::DecodeError;
+use super::octets::{Reader, Sink};
+use crate::message::Feedback;
+use crate::quantise::{Loss, Rate, Rtt};
+
+/// `EXT_CC`: what a receiver says of congestion.
+const CC: u8 = 3;
+/// `EXT_FTI`: how an object is cut.
+pub(super) const FTI: u8 = 64;
+/// `EXT_RATE`: how fast a sender sends.
+const RATE: u8 = 128;
+
+/// The extensions of a header that we know, each without its type; the length is within what is kept.
+#[derive(Default)]
+pub(super) struct Found<'a> {
+    /// With its length in words, which tells one FEC Encoding ID's from another's.
+    pub(super) fti: Option<&'a [u8]>,
+    pub(super) feedback: Option<Feedback>,
+    pub(super) rate: Option<Rate>,
+}
+
+/// Looks through a header's extensions. Those of types below 128 say their length in words; the others have one.
+pub(super) fn find(octets: &[u8]) -> Result<Found<'_>, DecodeError> {
+    let mut found = Found::default();
+    let mut reader = Reader::new(octets);
+    while let Some(&kind) = reader.rest().first() {
+        let wrong = DecodeError::ExtensionLength(kind);
+        let len = match (kind, reader.rest().get(1)) {
+            (128.., _) => 4,
+            (_, Some(&words)) if words > 0 => usize::from(words) * 4,
+            _ => return Err(wrong),
+        };
+        let extension = reader.take(len).map_err(|_| wrong)?;
+        let repeated = match kind {
+            FTI => found.fti.replace(extension).is_some(),
+            CC => found.feedback.replace(feedback(extension).ok_or(wrong)?).is_some(),
+            RATE => found.rate.replace(Rate(u16::from_be_bytes([extension[2], extension[3]]))).is_some(),
+            _ => false,
+        };
+        if repeated {
+            return Err(DecodeError::Repeated(kind));
+        }
+    }
+    Ok(found)
+}
+
+fn feedback(extension: &[u8]) -> Option<Feedback> {
+    let &[_, _, s0, s1, flags, rtt, l0, l1, r0, r1, l2, l3] = extension else { return None };
+    Some(Feedback {
+        sequence: u16::from_be_bytes([s0, s1]),
+        flags,
+        rtt: Rtt(rtt),
+        loss: Loss(u32::from_be_bytes([l0, l1, l2, l3])),
+        rate: Rate(u16::from_be_bytes([r0, r1])),
+    })
+}
+
+pub(super) fn put_feedback<S: Sink>(feedback: Option<&Feedback>, out: &mut S) {
+    let Some(Feedback { sequence, flags, rtt, loss, rate }) = feedback else { return };
+    let [l0, l1, l2, l3] = loss.0.to_be_bytes();
+    out.put(&[CC, 3]);
+    out.u16(*sequence);
+    out.put(&[*flags, rtt.0, l0, l1]);
+    out.u16(rate.0);
+    out.put(&[l2, l3]);
+}
+
+pub(super) fn put_rate<S: Sink>(rate: Option<Rate>, out: &mut S) {
+    if let Some(rate) = rate {
+        out.put(&[RATE, 0]);
+        out.u16(rate.0);
+    }
+}

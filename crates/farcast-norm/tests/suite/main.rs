@@ -1,0 +1,7 @@
+//! NORM's engines, one file for each behaviour.
+
+mod common;
+mod completion;
+mod hostile;
+mod laws;
+mod repair;
