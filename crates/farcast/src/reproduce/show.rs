@@ -39,8 +39,7 @@ mod tests {
                 row(["", "n = 2", "9", "2.35", "\u{b1} 0.50", "8.00 .. 10.00", "differs"]),
             ],
         };
-        let expected = "\
-                 published  farcast  95 % interval  agrees within  verdict
+        let expected = "                 published  farcast  95 % interval  agrees within  verdict
 --------------------------------------------------------------------------
 delay, s  n = 1        2.5     2.35         \u{b1} 0.50   1.50 .. 3.50  agrees
           n = 2          9     2.35         \u{b1} 0.50  8.00 .. 10.00  differs";
