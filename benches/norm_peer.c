@@ -77,6 +77,7 @@ int main(int count, char** words) {
     NormSessionHandle session = NormCreateSession(instance, words[2], atoi(words[3]), node);
     if (session == NORM_SESSION_INVALID) return fail("no session");
     NormSetMulticastInterface(session, words[4]);
+    NormSetRxPortReuse(session, true);  // others of this host may listen, too
     int code = sending ? send_file(instance, session, atof(words[5]), words[6], atoi(words[7]))
                        : receive_file(instance, session, words[6], words[7]);
     NormDestroySession(session);
