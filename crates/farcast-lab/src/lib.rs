@@ -7,8 +7,11 @@
 //! | [`study`] | published studies again, their numbers beside ours: rows, rules, tables, files |
 //! | [`replications`] | runs a scenario's replications, within memory and for somebody who waits |
 //!
-//! Nothing is printed and no argument is parsed here. Who waits is told by a callback how work stands ([`Progress`]), and
-//! ends it by a flag.
+//! Nothing is printed and no argument is parsed here. Who waits is told by a callback how work stands ([`Progress`]),
+//! and ends it by a flag.
+//!
+//! The feature `emulator` adds the study that sets simulated and real time side by side in this process, and with it
+//! the emulator and the network driver.
 #![forbid(unsafe_code)]
 
 mod progress;

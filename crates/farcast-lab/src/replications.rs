@@ -28,8 +28,8 @@ pub enum RunError {
     Replication(#[from] ReplicationError),
 }
 
-/// Runs the replications of `plan`, in the order of their index, until all are done, `stop` is set, or `memory` is passed.
-/// After `stop` there are those that were done by then. `progress` is told ten times a second how they stand
+/// Runs the replications of `plan`, in the order of their index, until all are done, `stop` is set, or `memory` is
+/// passed. After `stop` there are those that were done by then. `progress` is told ten times a second how they stand
 /// ([`Progress::Replications`]), and once if they take longer than ten minutes ([`Progress::Long`]).
 ///
 /// # Errors

@@ -155,8 +155,8 @@ pub fn document(name: &str) -> Result<Document, OpenError> {
     Ok(shipped.document()?)
 }
 
-/// The document of a scenario or a link: of the file at the path `name`, or if there is none to be read, the one of this
-/// name that ships.
+/// The document of a scenario or a link: of the file at the path `name`, or if there is none to be read, the one of
+/// this name that ships.
 ///
 /// # Errors
 /// There is neither, or the file is no document.

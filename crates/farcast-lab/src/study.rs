@@ -53,8 +53,8 @@ pub struct Study {
     pub(crate) reproduce: fn(&Runner<'_>) -> Result<Vec<Row>, StudyError>,
 }
 
-/// How many replications of each setting there are. A run in real time stands for 20 of them, and there are two of each at
-/// least.
+/// How many replications of each setting there are. A run in real time stands for 20 of them, and there are two of each
+/// at least.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
     /// As many as the study's verdicts are meant to have.

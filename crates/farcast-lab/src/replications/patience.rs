@@ -54,8 +54,8 @@ impl Patience {
         self.told.then_some(Progress::Long { left, at_worst: standing.done == 0 })
     }
 
-    /// How long it takes yet: by the replications that are done, or while there are none by the pace of the last moments,
-    /// which changes where a link fills up.
+    /// How long it takes yet: by the replications that are done, or while there are none by the pace of the last
+    /// moments, which changes where a link fills up.
     fn left(&self, standing: Standing, elapsed: Span, passed: Span) -> Span {
         let seconds = if standing.done > 0 {
             let left = self.total.saturating_sub(standing.done) as f64;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use farcast_core::random::RandomStream;
+use rustix::thread::{CapabilitySet, capabilities};
 use tempfile::TempDir;
 
 use super::STUDY;
@@ -32,6 +33,12 @@ pub(super) fn needs(options: &Options<'_>) -> Result<(), StudyError> {
     };
     if !rustix::process::geteuid().is_root() {
         return missing("vsftpd gives up its rights before it serves, so run this as root");
+    }
+    // Without this right the emulator makes a namespace of users, in which vsftpd finds nobody to become.
+    if !capabilities(None)?.effective.contains(CapabilitySet::SYS_ADMIN) {
+        return missing(
+            "vsftpd gives up its rights before it serves, so run this as root who may make namespaces",
+        );
     }
     let path = path();
     for (program, package) in PROGRAMS {
