@@ -32,8 +32,8 @@ pub struct Figure {
     /// What it is, with the unit: `passes`, `grtt_s`. What share the word before a dot stand together under that word:
     /// `naks.sent`, `naks.late`. It is no name that the report of a transfer has itself: what all protocols have.
     pub name: &'static str,
-    /// What tables call it, and of a list the sum of it. Without a label a figure is told of each transfer only: it is not
-    /// summed up over many.
+    /// What tables call it, and of a list the sum of it. Without a label a figure is told of each transfer only: it is
+    /// not summed up over many.
     pub label: Option<&'static str>,
     /// The number, or numbers.
     pub value: FigureValue,

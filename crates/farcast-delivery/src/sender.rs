@@ -145,7 +145,8 @@ pub trait SenderEngine: Engine {
     /// Begins, at `now`.
     fn open(&mut self, now: Time);
 
-    /// Begins to send content with whoever is known, on the owner's demand; where nobody is waited for, that is no news.
+    /// Begins to send content with whoever is known, on the owner's demand; where nobody is waited for, that is no
+    /// news.
     fn start(&mut self, _now: Time) {}
 
     /// Gives up, and tells receivers why.
@@ -171,8 +172,8 @@ pub trait SenderEngine: Engine {
     /// How far the round at hand has come.
     fn progress(&self) -> RoundProgress;
 
-    /// What its transfer came to, always the same figures in the same order. Whoever drives it counts `requests`; the protocol
-    /// gives those of them that it shows their names.
+    /// What its transfer came to, always the same figures in the same order. Whoever drives it counts `requests`; the
+    /// protocol gives those of them that it shows their names.
     fn figures(&self, _requests: &RequestCounts) -> Vec<Figure> {
         Vec::new()
     }

@@ -7,16 +7,16 @@
 //! management, all three group models, registration, data, status requests, NAK, ACK, Done, completion, abort,
 //! quit, echo, restart, response spreading and suppression. Out: aggregators (their END and aggregated
 //! registrations are understood). Beyond the draft: IPv6, products above 4 GiB, a digest that commits to the
-//! product, proofs of who says what, named receivers, parity in place of the union of lost DTUs, sending by window instead of by rate.
-//! Where we read the draft differently than it can be read, the code says DEVIATION.
+//! product, proofs of who says what, named receivers, parity in place of the union of lost DTUs, sending by window
+//! instead of by rate. Where we read the draft differently than it can be read, the code says DEVIATION.
 //!
 //! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]).
 //! * [`Message`] is what they speak; [`wire`] turns it into bytes and back.
-//! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting of an engine; [`Settings`] are those that a user chooses, and
-//!   say what follows from them, the same for every face.
+//! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting of an engine; [`Settings`] are those that a user
+//!   chooses, and say what follows from them, the same for every face.
 //! * [`Population`] is many like receivers as one, for simulations.
-//! * [`Mftp`] is all of them behind [`farcast_delivery`] (`seam`): whoever drives it knows that seam and not MFTP. [`figures`] are
-//!   the names of what it reports of a transfer.
+//! * [`Mftp`] is all of them behind [`farcast_delivery`] (`seam`): whoever drives it knows that seam and not MFTP.
+//!   [`figures`] are the names of what it reports of a transfer.
 #![no_std]
 #![forbid(unsafe_code)]
 

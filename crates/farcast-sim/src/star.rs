@@ -4,16 +4,17 @@
 //! The sender and every single receiver are the engines that `farcast send` and `farcast receive` run; a group may be
 //! a [`Population`](farcast_delivery::Population), which decides by the same rules. What lies between is a chain of
 //! [stages](farcast_core::stage) that all share, a fan-out at which each receiver loses frames of its own, and a way
-//! back: either the same for all, or a chain of stages, some of which may be in both chains. [Flows](crate::traffic) share both chains; each loses packets
-//! of its own behind them. There may be no sender, or no flows. The protocol of the transfer is whatever stands behind
-//! [`Protocol`], and the world is made for one protocol at a time, so that nothing is dispatched while it runs.
+//! back: either the same for all, or a chain of stages, some of which may be in both chains. [Flows](crate::traffic)
+//! share both chains; each loses packets of its own behind them. There may be no sender, or no flows. The protocol of
+//! the transfer is whatever stands behind [`Protocol`], and the world is made for one protocol at a time, so that
+//! nothing is dispatched while it runs.
 //!
 //! # Who hears what
 //!
 //! What the sender says to a group reaches everyone who does not lose it; what it says to one receiver passes the same
-//! stages and reaches, and can be lost by, that one alone. What a receiver says reaches the sender; what it says to the group
-//! that answers go to goes from the hub on to the other receivers as well, as far as it has reached the hub. On other
-//! groups no receiver listens for another.
+//! stages and reaches, and can be lost by, that one alone. What a receiver says reaches the sender; what it says to the
+//! group that answers go to goes from the hub on to the other receivers as well, as far as it has reached the hub. On
+//! other groups no receiver listens for another.
 //!
 //! # What happens at one instant
 //!

@@ -19,8 +19,8 @@ pub const fn hub_address() -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1))
 }
 
-/// The address that receiver `n` answers from, in 10.64.0.0/10; the terminal of flow `n` has the one that lies `n` behind
-/// those of all receivers.
+/// The address that receiver `n` answers from, in 10.64.0.0/10; the terminal of flow `n` has the one that lies `n`
+/// behind those of all receivers.
 pub fn receiver_address(n: u32) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::from_bits(FIRST_RECEIVER.wrapping_add(n))), 5402)
 }
@@ -35,8 +35,8 @@ pub(super) fn party_at(address: IpAddr, receivers: u32) -> Option<Party> {
     number.map(Party::receiver)
 }
 
-/// Whom a receiver speaks to who says something to `destination`: the other receivers too if that is the group that answers
-/// go to, which is the one that they listen on for each other; else what it says goes no further than the hub.
+/// Whom a receiver speaks to who says something to `destination`: the other receivers too if that is the group that
+/// answers go to, which is the one that they listen on for each other; else what it says goes no further than the hub.
 pub(super) fn audience(destination: IpAddr, routes: &Routes) -> Party {
     let answers = routes.answers.ip();
     if answers.is_multicast() && destination == answers { Party::GROUP } else { Party::HUB }
@@ -92,8 +92,8 @@ pub struct GroupConfig<P: Protocol> {
 
 /// Everything that a [`Star`] is made of.
 pub struct StarConfig<P: Protocol> {
-    /// The sender of the multicast transfer, if there is one. It sends from the [hub](hub_address) and knows receivers by
-    /// their [addresses](receiver_address).
+    /// The sender of the multicast transfer, if there is one. It sends from the [hub](hub_address) and knows receivers
+    /// by their [addresses](receiver_address).
     pub sender: Option<P::Sender>,
     /// The receivers; those of the first group are numbered from 0, and so on.
     pub groups: Vec<GroupConfig<P>>,

@@ -72,7 +72,7 @@ fn naks_are_as_many_as_the_binomial_law_says() {
         let all = replications(&world, 9, count);
         let trials = (count * u64::from(receivers * dtus)) as f64;
         let (mean, variance) = (trials * p / (1.0 - p), trials * p / (1.0 - p).powi(2));
-        let sent = all.iter().map(|r| naks_sent(r)).sum::<u64>() as f64;
+        let sent = all.iter().map(naks_sent).sum::<u64>() as f64;
         assert!((sent - mean).abs() < 4.0 * variance.sqrt(), "engines {engines}: {sent}, {mean} expected");
     }
 }

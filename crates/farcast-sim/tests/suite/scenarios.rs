@@ -304,7 +304,7 @@ fn one_more_group_changes_no_draw_of_another() {
     let one_pass = ["protocol.transfer_limit=3 s", "time_limit=3 s", "protocol.block_size=1"];
     let naks = |groups: &str| -> Vec<u64> {
         let all = replications(&scenario(&format!("{one}{groups}"), &one_pass), 4, 20);
-        all.iter().map(|r| naks_sent(r)).collect()
+        all.iter().map(naks_sent).collect()
     };
     let (alone, both, other) = (naks(first), naks(&format!("{first}{lossy}")), naks(&lossy));
     assert!(alone.iter().zip(&both).all(|(alone, both)| alone < both), "{alone:?} {both:?}");
