@@ -277,26 +277,17 @@ impl Link {
 
     /// A packet leaves the last stage for the terminals: it reaches the channels of those that it is for.
     fn leave_forward(&mut self, at: Time, packet: Packet) {
-        match packet.label().terminal {
-            Some(terminal) => {
-                let ends_before = |channel: &Channel| channel.first + channel.terminals <= terminal;
-                match self.channels.partition_point(ends_before) {
-                    channel if channel < self.channels.len() => self.reach_channel(at, channel, packet),
-                    _ => packet.leave(),
-                }
-            }
-            None => {
-                for channel in 0..self.channels.len() {
-                    self.reach_channel(at, channel, packet.clone());
-                }
-                packet.leave();
-            }
+        let count = self.channels.len();
+        let of = |terminal| {
+            let number =
+                self.channels.partition_point(|channel| channel.first + channel.terminals <= terminal);
+            number..count.min(number + 1)
+        };
+        for channel in packet.label().terminal.map_or(0..count, of) {
+            let event = Event::FanOut { channel: channel as u32, packet: packet.clone() };
+            self.queue.push(at + self.channels[channel].delay, event);
         }
-    }
-
-    fn reach_channel(&mut self, at: Time, channel: usize, packet: Packet) {
-        let at = at + self.channels[channel].delay;
-        self.queue.push(at, Event::FanOut { channel: channel as u32, packet });
+        packet.leave();
     }
 
     /// Each terminal of a channel that a packet is for gets or loses it.

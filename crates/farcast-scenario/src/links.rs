@@ -141,8 +141,8 @@ impl Links {
         given
     }
 
-    /// The stages of both directions, for so many terminals; of those that draw `link.forward` is number 0 and `link.return`
-    /// 1. What passes everything at once and a way back on which
+    /// The stages of both directions, for so many terminals. Stage `link.forward` has number 0 in the names of streams,
+    /// `link.return` number 1, and those of `link.stages` follow. What passes everything at once and a way back on which
     /// nobody meets anybody are left out, but for a `whole` link, whose settings may change.
     pub fn chains<M: Message + Send + 'static>(
         &self,

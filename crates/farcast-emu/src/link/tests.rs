@@ -1,5 +1,8 @@
+use farcast_core::random::RandomStream;
 use farcast_core::units::BitRate;
-use farcast_core::{Span, Time};
+use farcast_core::{Losses, Span, Time};
+use farcast_link::losses::Bernoulli;
+use farcast_scenario::streams::Purpose;
 use farcast_scenario::{Document, Links};
 
 use super::*;
@@ -94,6 +97,40 @@ fn losses_of_all_follow_from_the_seed_and_not_from_the_way_back() {
     assert_eq!(lost(3, 7, true), three);
     assert!(three[0] != three[1] && three[1] != three[2] && three[0] != three[2]);
     assert_ne!(lost(3, 8, false), three);
+}
+
+/// Packets to all and to one by turns: of each group one process decides, asked about those that a packet is for.
+#[test]
+fn what_is_for_one_and_for_all_is_drawn_by_one_process_of_each_group() {
+    let mut link = link("[link.forward]\nper = 0.3\n", 3, 7);
+    let group = |receivers| Group { receivers, delay: Span::ZERO, losses: None };
+    link.config.groups = vec![group(3), group(2)];
+    let mut link = Link::new(link.config, None);
+    let per = Probability::new(0.3).unwrap();
+    let process = |number, receivers| {
+        Bernoulli::new(per, receivers, RandomStream::derive(7, &[0, number, Purpose::Losses as u64]))
+    };
+    let (mut near, mut far) = (process(0, 3), process(1, 2));
+    for n in 0..200_u8 {
+        let one = (n % 3 > 0).then_some(u32::from(n) % 5);
+        link.enter(at(n.into()), End::Terminal, one, &[n; 100]);
+        let got: Vec<Place> = leave(&mut link, at(n.into())).into_iter().map(|left| left.1).collect();
+        let mut lost = [Vec::new(), Vec::new()];
+        let mut draw = |process: &mut Bernoulli, group: usize, among: Among<'_>| {
+            process.draw(at(n.into()), 100, among, &mut lost[group]);
+        };
+        match one {
+            None => {
+                draw(&mut near, 0, Among::All);
+                draw(&mut far, 1, Among::All);
+            }
+            Some(terminal @ ..3) => draw(&mut near, 0, Among::These(&[terminal])),
+            Some(terminal) => draw(&mut far, 1, Among::These(&[terminal - 3])),
+        }
+        let lost: Vec<u32> = lost[0].iter().copied().chain(lost[1].iter().map(|n| n + 3)).collect();
+        let expected = (0..5).filter(|n| one.is_none_or(|one| one == *n) && !lost.contains(n));
+        assert_eq!(got, expected.map(Place::Terminal).collect::<Vec<_>>(), "packet {n} to {one:?}");
+    }
 }
 
 #[test]

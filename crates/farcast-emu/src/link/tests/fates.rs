@@ -5,8 +5,6 @@ use std::sync::{Arc, Mutex};
 
 use farcast_capture::packets::{PacketLog, PacketRecord, Verdict};
 use farcast_capture::recorder::{Recorder, RecorderConfig};
-use farcast_core::Among;
-use farcast_scenario::streams::Purpose;
 
 use super::*;
 
