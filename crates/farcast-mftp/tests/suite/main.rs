@@ -17,6 +17,7 @@ mod merging;
 mod narrow;
 mod outages;
 mod passes;
+mod population;
 mod proofs;
 mod repair;
 mod survey;

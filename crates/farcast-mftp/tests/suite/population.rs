@@ -1,0 +1,213 @@
+//! A population and single receivers that hear the same messages, whatever these are: law 11 where no sender of ours goes.
+
+use core::net::SocketAddr;
+
+use farcast_core::engine::{Arrival, Engine as _};
+use farcast_core::random::RandomStream;
+use farcast_core::{Among, Bitmap, Losses, Run, Time};
+use farcast_delivery::{Channel, Feedback};
+use farcast_mftp::message::{
+    Announce, AnnounceOptions, Data, DataKind, GroupModel, Nak, StatusRequest, StatusType,
+};
+use farcast_mftp::{Body, ClientId, Message, Population, Receiver, ReceiverConfig, ReceiverEvent, Waits};
+
+const RECEIVERS: u32 = 6;
+const DTU: u16 = 100;
+/// Two blocks, the second of them shorter, with a short DTU at its end.
+const BLOCK: u32 = 8;
+const SEGMENTS: u32 = 13;
+const LAST: u16 = 37;
+const SYMBOLS: u32 = 6;
+
+/// Who loses the message at hand.
+#[derive(Clone, Debug, Default)]
+struct Given(Vec<u32>);
+
+impl Losses for Given {
+    fn draw(&mut self, _now: Time, _octets: u64, among: Among<'_>, lost: &mut Vec<u32>) {
+        let within = |n: &u32| {
+            matches!(among, Among::All) || matches!(among, Among::These(these) if these.contains(n))
+        };
+        lost.extend(self.0.iter().copied().filter(within));
+    }
+
+    fn is_memoryless(&self) -> bool {
+        true
+    }
+}
+
+fn server() -> SocketAddr {
+    "10.0.0.1:5402".parse().unwrap()
+}
+
+fn announce(window: Option<u32>) -> Message {
+    let options = AnnounceOptions {
+        model: GroupModel::OpenUnlimited,
+        stay_in_group: false,
+        restart: false,
+        overwrite: false,
+        late_entry: true,
+    };
+    let announce = Announce {
+        server: server(),
+        response: if window.is_some() { "239.255.54.9:5402".parse().unwrap() } else { server() },
+        private: "239.255.54.2".parse().unwrap(),
+        announce_duration_s: 0,
+        options,
+        application: "farcast".into(),
+        block_size: BLOCK,
+        data_rate_bps: 1_000_000,
+        product_name: "file".into(),
+        transfer_duration_s: 100_000,
+        dtu_size: DTU.into(),
+        product_size: u64::from(SEGMENTS - 1) * u64::from(DTU) + u64::from(LAST),
+        error_threshold: None,
+        user_data: None,
+        hosts: None,
+        backoff_window_ms: window,
+        product_id: None,
+        parity_symbols: Some(SYMBOLS),
+        commitment: None,
+    };
+    Message::new(1, Body::Announce(Box::new(announce)))
+}
+
+/// One DTU or symbol, any at any time and again, or a request, or a NAK of another group.
+fn any(random: &mut RandomStream) -> Message {
+    let block = random.below(2) as u32;
+    let len = if block == 0 { BLOCK } else { SEGMENTS - BLOCK };
+    let pass = 1 + random.below(2) as u32;
+    let data = |kind, dtu, last_len| Data { pass, block, kind, dtus: Run::one(dtu), len: DTU, last_len };
+    Message::new(
+        1,
+        match random.below(10) {
+            0..4 => {
+                let dtu = random.below(len.into()) as u32;
+                let short = block * BLOCK + dtu + 1 == SEGMENTS;
+                Body::Data(data(DataKind::Source, dtu, if short { LAST } else { DTU }))
+            }
+            // One symbol more than there are: nobody takes that.
+            4..7 => Body::Data(data(DataKind::Parity, random.below(u64::from(SYMBOLS) + 1) as u32, DTU)),
+            7 => {
+                let mut missing = Bitmap::new(8);
+                missing.insert(random.below(len.into()) as u32);
+                let client = ClientId(99);
+                Body::Nak(Nak { server: server(), client, pass, block, missing, parity_held: 0 })
+            }
+            _ => Body::StatusRequest(StatusRequest {
+                pass,
+                blocks: if random.chance(0.5) { Run::new(0, 2).unwrap() } else { Run::one(block) },
+                dtus: Run::new(0, BLOCK).unwrap(),
+                status: if random.chance(0.5) { StatusType::NakOnly } else { StatusType::All },
+                hosts: None,
+            }),
+        },
+    )
+}
+
+/// What was said: when, by whom, and what.
+type Said = Vec<(Time, u32, String)>;
+
+/// A receiver and its owner, who stores, rebuilds and verifies at once.
+struct Alone {
+    number: u32,
+    engine: Receiver,
+    completed: Time,
+}
+
+impl Alone {
+    fn drain(&mut self, now: Time, said: &mut Said) {
+        loop {
+            if let Some(event) = self.engine.poll_event() {
+                match event {
+                    ReceiverEvent::Offered(_) => self.engine.accept(now, Bitmap::new(SEGMENTS)),
+                    ReceiverEvent::Decode { block } => self.engine.decoded(block, true),
+                    ReceiverEvent::Complete => {
+                        self.completed = now;
+                        self.engine.verified(now);
+                    }
+                    _ => {}
+                }
+            } else if let Some(transmit) = self.engine.poll_transmit(now, Time::NEVER) {
+                said.push((now, self.number, format!("{:?} to {}", transmit.message, transmit.destination)));
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn wake(&mut self, until: Time, said: &mut Said) {
+        while let Some(deadline) = self.engine.poll_timeout().filter(|deadline| deadline.at <= until) {
+            self.engine.handle_timeout(deadline.at);
+            self.drain(deadline.at, said);
+        }
+    }
+}
+
+fn said_of(population: &mut Population, said: &mut Said) {
+    while let Some((at, feedback)) = population.poll_feedback() {
+        let Feedback::Each { receiver, transmit } = feedback else { panic!("nothing may be merged") };
+        said.push((at, receiver, format!("{:?} to {}", transmit.message, transmit.destination)));
+    }
+}
+
+/// When each had everything and what all said: of single receivers, and of the population.
+fn play(seed: u64) -> [(Vec<Time>, Said); 2] {
+    let mut random = RandomStream::derive(seed, &[]);
+    let config = ReceiverConfig {
+        // Some have no room for parity of both blocks.
+        parity_memory_bytes: [1 << 20, 1500, 700][random.below(3) as usize],
+        waits: Waits::ByReceiver,
+        ..ReceiverConfig::new(ClientId(1), 5402)
+    };
+    let alone = |number| {
+        let config = ReceiverConfig { id: ClientId(1 + number), ..config.clone() };
+        Alone { number, engine: Receiver::new(config).unwrap(), completed: Time::NEVER }
+    };
+    let mut engines: Vec<Alone> = (0..RECEIVERS).map(alone).collect();
+    let mut population = Population::new(config.clone(), RECEIVERS).unwrap();
+    let (mut apart, mut together) = (Said::new(), Said::new());
+    let from = Arrival::new(server(), "239.255.54.2:5402".parse().unwrap());
+    let window = random.chance(0.5).then_some(20);
+    let loss = [0.0, 0.1, 0.4][random.below(3) as usize];
+    for step in 0..150 {
+        let now = Time::from_nanos(1_000_000 * step);
+        let message = if step % 50 == 0 { announce(window) } else { any(&mut random) };
+        let lost: Vec<u32> = (0..RECEIVERS).filter(|_| random.chance(loss)).collect();
+        for engine in &mut engines {
+            engine.wake(now, &mut apart);
+            if !lost.contains(&engine.number) {
+                let _ = engine.engine.handle(now, &from, &message);
+                engine.drain(now, &mut apart);
+            }
+        }
+        while population.poll_timeout() <= now {
+            population.handle_timeout(population.poll_timeout());
+            said_of(&mut population, &mut together);
+        }
+        let mut losses = Given(lost);
+        let mut channel = Channel { losses: &mut losses, overhead: 28, data_only: false, merged: None };
+        assert_eq!(population.handle(now, &from, &message, &mut channel), 1);
+        said_of(&mut population, &mut together);
+    }
+    apart.sort();
+    together.sort();
+    let completed = engines.iter().map(|engine| engine.completed).collect();
+    [(completed, apart), (population.completed().to_vec(), together)]
+}
+
+#[test]
+fn whatever_is_sent_a_population_does_what_single_receivers_do() {
+    let (mut complete, mut said) = (0, 0);
+    for seed in 0..4000 {
+        let [apart, together] = play(seed);
+        assert_eq!(apart.0, together.0, "seed {seed}");
+        for (one, other) in apart.1.iter().zip(&together.1) {
+            assert_eq!(one, other, "seed {seed}");
+        }
+        assert_eq!(apart.1.len(), together.1.len(), "seed {seed}");
+        complete += apart.0.iter().filter(|&&at| at != Time::NEVER).count();
+        said += apart.1.len();
+    }
+    assert!(complete > 8000 && said > 20_000, "{complete} {said}");
+}
