@@ -54,7 +54,7 @@ mod receiver;
 mod sender;
 mod words;
 
-pub use codec::{Codec, Packet};
+pub use codec::{Codec, Packet, Transport};
 pub use content::{Content, Delivery, Purpose};
 pub use figure::{Figure, FigureValue, RequestCounts};
 pub use geometry::{Geometry, GeometryError, MAX_SEGMENTS};

@@ -25,6 +25,9 @@ pub struct Offer {
     pub name: Vec<u8>,
     /// The digest that commits to it; absent from a sender that is not farcast.
     pub id: Option<[u8; 32]>,
+    /// Where there is no digest: what the sender tells it by from all others of this session. With the session, the name and
+    /// the size it says that an object is the one of which an earlier run has left something; absent where nothing does.
+    pub serial: Option<u64>,
     /// How it is cut.
     pub geometry: Geometry,
     /// Parity symbols that a block may have.

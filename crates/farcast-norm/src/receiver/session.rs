@@ -71,10 +71,11 @@ impl Session {
         Offer {
             object: ObjectId::FIRST,
             sender: source,
-            session: u32::from(instance) << 16 | u32::from(object),
+            session: instance.into(),
             group: self.group.ip(),
             name: info.unwrap_or_default().into(),
             id: None,
+            serial: Some(object.into()),
             geometry: self.geometry,
             parity_symbols: self.parity,
             overwrite: true,
