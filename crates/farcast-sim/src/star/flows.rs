@@ -118,9 +118,10 @@ impl FlowState {
         &self.ways[to(end)].passage
     }
 
-    /// A packet of it as it is on the links.
-    fn frame<M: Message>(&self, number: u32, message: FlowMessage) -> Frame<Packet<M>> {
-        Frame::new(Packet::Flow { flow: number, message }, self.overhead)
+    /// A packet of it, just counted on its way to `end`, as it is on the links.
+    fn frame<M: Message>(&self, number: u32, end: End, message: FlowMessage) -> Frame<Packet<M>> {
+        let identification = self.ways[to(end)].passage.entered as u16;
+        Frame::new(Packet::Flow { flow: number, identification, message }, self.overhead)
     }
 
     /// Whether it neither has an end nor is stopped.
@@ -241,7 +242,7 @@ impl<P: Protocol> Star<'_, P> {
         let Some(stage) = self.chains.first(End::Terminal) else {
             return self.leave_links(self.now, number, End::Terminal, message);
         };
-        let frame = self.flows[number as usize].frame(number, message);
+        let frame = self.flows[number as usize].frame(number, End::Terminal, message);
         self.chains.stage(stage).handle(self.now, Port::Hub, frame);
         self.drain_stage(stage);
     }
@@ -251,7 +252,7 @@ impl<P: Protocol> Star<'_, P> {
             let at = self.now + self.back.delay.unwrap_or_default();
             return self.leave_links(at, number, End::Hub, message);
         };
-        let frame = self.flows[number as usize].frame(number, message);
+        let frame = self.flows[number as usize].frame(number, End::Hub, message);
         self.chains.stage(stage).handle(self.now, Port::Terminal(self.receivers + number), frame);
         self.drain_stage(stage);
     }
