@@ -5,6 +5,7 @@
 
 mod acknowledging;
 mod arriving;
+mod device;
 mod opening;
 mod rack;
 mod receiving;
@@ -28,6 +29,7 @@ use crate::scoreboard::Scoreboard;
 use crate::sequence::Numbering;
 use crate::{Segment, SequenceNumber};
 
+use device::Device;
 use rack::Rack;
 use receiving::Acknowledger;
 use recovery::Phase;
@@ -148,6 +150,7 @@ pub struct Connection {
     /// Small segments leave too: the window has been too small for long.
     any_size: bool,
     last_sent_at: Time,
+    device: Device,
 
     // The receiving direction.
     incoming: Option<Numbering>,
@@ -222,6 +225,7 @@ impl Connection {
             probe_due: false,
             any_size: false,
             last_sent_at: Time::ZERO,
+            device: Device::default(),
             incoming: None,
             reassembly: Reassembly::new(1),
             fin_at: None,
@@ -243,6 +247,7 @@ impl Connection {
         let taken = octets.min(room).min(MOST_OCTETS - self.written);
         self.written += taken;
         self.buffer_full |= taken < octets;
+        self.device.stir();
         taken
     }
 
@@ -393,12 +398,14 @@ impl Engine for Connection {
     type Event = Event;
 
     fn handle(&mut self, now: Time, from: &Arrival, segment: &Segment) -> Result<(), Reject> {
+        self.device.stir();
         let result = self.take(now, from, segment);
         self.rejects.note(result)
     }
 
     fn handle_timeout(&mut self, now: Time) {
         while let Some(timer) = self.timers.expire(now) {
+            self.device.stir();
             self.time_out(now, timer);
         }
     }

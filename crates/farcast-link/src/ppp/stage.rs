@@ -395,6 +395,11 @@ impl<M: Message> Stage<M> for Ppp<M> {
         self.advance(now);
     }
 
+    fn has_room(&mut self, now: Time, port: Port, octets: u64) -> bool {
+        self.advance(now);
+        self.ends[side(port)].line.has_room(now, octets)
+    }
+
     fn poll_output(&mut self) -> Option<Output<M>> {
         loop {
             let (side, now) = self.entering()?;

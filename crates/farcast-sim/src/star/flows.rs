@@ -22,6 +22,8 @@ pub struct FlowConfig {
     pub stop: Option<Time>,
     /// Octets of a packet on the links besides its `wire_len`.
     pub overhead: u16,
+    /// Whether each of its hosts is told what its own queue, the first stage's, has no room for.
+    pub local_congestion: bool,
     /// Which packets to its terminal are lost behind the forward chain: a process for one receiver.
     pub forward_losses: Box<dyn Losses>,
     /// Which packets to the hub are lost behind the way back: a process for one receiver.
@@ -61,6 +63,7 @@ pub struct FlowState {
     start: Time,
     stop: Option<Time>,
     overhead: u16,
+    local_congestion: bool,
     /// To the terminal, and to the hub.
     ways: [Way; 2],
     /// When it next wants to be woken.
@@ -82,6 +85,7 @@ impl FlowState {
             start: config.start,
             stop: config.stop,
             overhead: config.overhead,
+            local_congestion: config.local_congestion,
             ways: [way(config.forward_losses), way(config.return_losses)],
             due: Time::NEVER,
             wake: Time::NEVER,
@@ -224,6 +228,7 @@ impl<P: Protocol> Star<'_, P> {
         let state = &mut self.flows[number as usize];
         state.ways[to(from.other())].passage.entered += 1;
         let octets = message.wire_len(0) as u64 + u64::from(state.overhead);
+        let refused = state.local_congestion && !self.has_room(number, from, octets);
         match from {
             End::Hub => {
                 self.tally.forward_datagrams += 1;
@@ -236,6 +241,19 @@ impl<P: Protocol> Star<'_, P> {
                 self.depart_from_terminal(number, message);
             }
         }
+        if refused {
+            self.flows[number as usize].flow.refused(self.now, from, &message);
+        }
+    }
+
+    /// Whether the first stage would take a packet from `from`.
+    fn has_room(&mut self, number: u32, from: End, octets: u64) -> bool {
+        let Some(stage) = self.chains.first(from.other()) else { return true };
+        let port = match from {
+            End::Hub => Port::Hub,
+            End::Terminal => Port::Terminal(self.receivers + number),
+        };
+        self.chains.stage(stage).has_room(self.now, port, octets)
     }
 
     fn depart_from_hub(&mut self, number: u32, message: FlowMessage) {
