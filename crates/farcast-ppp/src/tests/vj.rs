@@ -142,24 +142,26 @@ fn vectors() -> Vec<(Segment, Kind, &'static [u8])> {
         checksum: 0x5555,
         ..skipped.clone()
     };
-    // URG is gone and its pointer too: no mask tells of that.
+    // URG is gone and its pointer as it was: what the two special masks stand for, a receiver may take for urgent too.
+    let pointed = Segment { identification: 8, sequence: 221, flags: Segment::ACK, ..urgent.clone() };
+    // The pointer is gone too: no mask tells of that.
     let calm = Segment {
-        identification: 8,
-        sequence: 221,
+        identification: 9,
+        sequence: 265,
         flags: Segment::ACK,
         urgent: 0,
         checksum: 0x6666,
         ..urgent.clone()
     };
     // An echoed character: one octet, then both numbers one further.
-    let typed = Segment { identification: 9, sequence: 265, data: 1, ..calm.clone() };
-    let echoed = Segment { identification: 10, sequence: 266, acknowledgment: 302, ..typed.clone() };
+    let typed = Segment { identification: 10, sequence: 309, data: 1, ..calm.clone() };
+    let echoed = Segment { identification: 11, sequence: 310, acknowledgment: 302, ..typed.clone() };
     // The same identification again, as of a sender that sets none.
-    let still = Segment { sequence: 267, ..echoed.clone() };
-    let other = Segment { port: 1026, identification: 11, ..first.clone() };
-    let back = Segment { identification: 11, sequence: 268, ..still.clone() };
-    let again = Segment { identification: 12, ..back.clone() };
-    let earlier = Segment { identification: 13, sequence: 267, ..again.clone() };
+    let still = Segment { sequence: 311, ..echoed.clone() };
+    let other = Segment { port: 1026, identification: 12, ..first.clone() };
+    let back = Segment { identification: 12, sequence: 312, ..still.clone() };
+    let again = Segment { identification: 13, ..back.clone() };
+    let earlier = Segment { identification: 14, sequence: 311, ..again.clone() };
     let fin = Segment { flags: Segment::ACK | 1, ..back.clone() };
     Vec::from([
         (first, Kind::Uncompressed, &[][..]),
@@ -167,6 +169,7 @@ fn vectors() -> Vec<(Segment, Kind, &'static [u8])> {
         (all, Kind::Compressed, &[0x0E, 0x33, 0x33, 0, 0xFF, 0xFF, 0, 0x01, 0x2C, 44]),
         (skipped, Kind::Compressed, &[0x2F, 0x44, 0x44, 3]),
         (urgent, Kind::Compressed, &[0x09, 0x55, 0x55, 5, 44]),
+        (pointed, Kind::Compressed, &[0x08, 0x55, 0x55, 44]),
         (calm, Kind::Uncompressed, &[]),
         (typed, Kind::Compressed, &[0x0F, 0x66, 0x66]),
         (echoed, Kind::Compressed, &[0x0B, 0x66, 0x66]),
@@ -200,7 +203,7 @@ fn headers_become_what_rfc_1144_says() {
         assert_eq!(restored, Ok(segment.headers()), "segment {number}");
     }
     let counters = decompressor.counters();
-    assert_eq!((counters.uncompressed, counters.compressed), (5, 8));
+    assert_eq!((counters.uncompressed, counters.compressed), (5, 9));
 }
 
 #[test]
@@ -256,6 +259,24 @@ fn after_damage_headers_are_tossed_until_one_names_its_slot() {
     let next = sent(&mut compressor, &Segment { identification: 3, ..nth(2) });
     assert_eq!(received(&mut decompressor, &next, 44), Ok(nth(2).headers()));
     assert_eq!(decompressor.counters().tossed, 2);
+}
+
+/// What cannot be restored is a damage too.
+#[test]
+fn after_a_fault_headers_are_tossed_as_well() {
+    let (mut compressor, mut decompressor) = ends();
+    let frames: Vec<_> = (0..3).map(|n| sent(&mut compressor, &nth(n))).collect();
+    received(&mut decompressor, &frames[0], 44).unwrap();
+    let short = (Kind::Compressed, frames[1].1[..2].to_vec());
+    assert_eq!(received(&mut decompressor, &short, 0), Err(Fault::Truncated));
+    assert_eq!(received(&mut decompressor, &frames[2], 44), Err(Fault::Tossed));
+    let unknown = (Kind::Compressed, Vec::from([0x4F, 9, 0, 0]));
+    assert_eq!(received(&mut decompressor, &unknown, 44), Err(Fault::Slot(9)));
+    assert_eq!(received(&mut decompressor, &frames[2], 44), Err(Fault::Tossed));
+    let long = (Kind::Compressed, Vec::from([0x4F, 0, 0, 0]));
+    assert_eq!(received(&mut decompressor, &long, u16::MAX - 39), Err(Fault::TooLong(65_536)));
+    let counters = decompressor.counters();
+    assert_eq!((counters.truncated, counters.tossed, counters.unknown_slot, counters.too_long), (1, 2, 1, 1));
 }
 
 /// A frame that vanishes unheard leaves the receiver behind by its data: the numbers are wrong, the checksum is the
