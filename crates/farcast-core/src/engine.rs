@@ -205,8 +205,8 @@ pub trait Message: Clone {
     fn put_octets(&mut self, _segment: u32, _octets: &[u8]) {}
 
     /// Appends the IPv4 and TCP headers of datagram `segment` to `out`, where its octets are not at hand: a link that
-    /// compresses headers (PPP) goes by them, and must meet those that the datagram would have. Of what follows from data
-    /// that are nowhere, as TCP's checksum does, any value will do. By default there are none.
+    /// compresses headers (PPP) goes by them, and must meet those that the datagram would have. Of what follows from
+    /// data that are nowhere, as TCP's checksum does, any value will do. By default there are none.
     fn headers(&self, _segment: u32, _out: &mut Vec<u8>) {}
 }
 

@@ -280,9 +280,9 @@ pub trait Stage<M: Message> {
     /// Acts on every timer that is due at `now`. Called early, it does nothing.
     fn handle_timeout(&mut self, now: Time);
 
-    /// Whether a datagram of so many octets would find room, if it entered at `now` at `port`, in the queue of the host there:
-    /// so that this host can know what its own device drops. Outputs have been polled. Where nobody asks what is in front of
-    /// the link, there always is.
+    /// Whether a datagram of so many octets would find room, if it entered at `now` at `port`, in the queue of the
+    /// host there: so that this host can know what its own device drops. Outputs have been polled. Where nobody asks
+    /// what is in front of the link, there always is.
     fn has_room(&mut self, _now: Time, _port: Port, _octets: u64) -> bool {
         true
     }

@@ -1,9 +1,9 @@
 //! Van Jacobson's compression of TCP/IP headers (RFC 1144), as IPCP option 2 asks for it (RFC 1332 §4).
 //!
-//! Both ends remember the last header of each of a few connections, in numbered slots. Of a segment that goes on where its
-//! connection's last one was, only what changed is sent; any other goes whole and tells its slot. The receiver relies on
-//! having seen every segment: after one was lost it restores wrong headers, whose TCP checksum does not fit, until a
-//! whole one comes. A sender that repeats goes back, and what goes back is never compressed (RFC 1144 §4.1).
+//! Both ends remember the last header of each of a few connections, in numbered slots. Of a segment that goes on where
+//! its connection's last one was, only what changed is sent; any other goes whole and tells its slot. The receiver
+//! relies on having seen every segment: after one was lost it restores wrong headers, whose TCP checksum does not fit,
+//! until a whole one comes. A sender that repeats goes back, and what goes back is never compressed (RFC 1144 §4.1).
 //!
 //! | module | what |
 //! |---|---|
@@ -13,10 +13,11 @@
 //! Headers are octets here, data are not looked at: both ends take a packet's headers and its length, so that whoever
 //! knows no data compresses alike.
 //!
-//! Two things are stricter than in RFC 1144, and understood by every receiver: a header whose reserved bits of TCP differ
-//! from the last goes whole (RFC 3168 has given two of them a meaning since, and no compressed header tells of them), and
-//! so does one that could not be restored to the octet, because its lengths or its IP checksum are wrong. IPv6 and
-//! everything but TCP go as they are.
+//! Three things are stricter than in RFC 1144, and understood by every receiver. A header whose reserved bits of TCP
+//! differ from the last goes whole: RFC 3168 has given two of them a meaning since, and no compressed header tells of
+//! them. One that could not be restored to the octet, because its lengths or its IP checksum are wrong, goes as it is.
+//! And behind an urgent segment the masks that stand for a stream of data are not used, because RFC 1144's receiver
+//! leaves the flag as it was. IPv6 and everything but TCP go as they are.
 
 pub mod compress;
 pub mod decompress;

@@ -182,8 +182,8 @@ pub fn encode(
     Ok(header_len)
 }
 
-/// Appends the header of `segment`, whose data are not at hand, to `out`: as [`encode`] would write it, but with a checksum
-/// of 0. Nothing, if its options need more octets than a header has.
+/// Appends the header of `segment`, whose data are not at hand, to `out`: as [`encode`] would write it, but with a
+/// checksum of 0. Nothing, if its options need more octets than a header has.
 pub fn append_header(segment: &Segment, out: &mut Vec<u8>) {
     if segment.options.wire_len() > MAX_OPTIONS_LEN {
         return;

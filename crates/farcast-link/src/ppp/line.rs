@@ -282,8 +282,8 @@ impl Line {
         !self.ragged
     }
 
-    /// Whether the receiver has met what is no good frame since this was asked last, so that it can tell that something was
-    /// lost. Of a frame of which no octet arrives nobody hears.
+    /// Whether the receiver has met what is no good frame since this was asked last, so that it can tell that
+    /// something was lost. Of a frame of which no octet arrives nobody hears.
     pub(super) const fn take_heard_damage(&mut self) -> bool {
         core::mem::replace(&mut self.heard_damage, false)
     }
@@ -297,8 +297,8 @@ impl Line {
         }
     }
 
-    /// Whether a packet of so many octets that enters at `now` is taken, to be [transmitted](Self::transmit); one that is
-    /// not is counted.
+    /// Whether a packet of so many octets that enters at `now` is taken, to be [transmitted](Self::transmit); one that
+    /// is not is counted.
     pub(super) fn admits(&mut self, now: Time, octets: u64) -> bool {
         let too_long = octets > LONGEST_PACKET;
         let full = !too_long && !self.has_room(now, octets);

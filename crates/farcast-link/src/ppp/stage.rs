@@ -106,9 +106,10 @@ pub struct EndCounters {
 ///
 /// # Header compression
 ///
-/// With [`PppConfig::vj`] the headers of TCP over IPv4 are compressed: of octets, where a message has them at hand, else of
-/// the [headers](Message::headers) that it tells. What the far end does not restore to what it was does not leave: TCP's
-/// checksum would refuse it. What waits in the queue is not yet compressed, and counts with all its octets.
+/// With [`PppConfig::vj`] the headers of TCP over IPv4 are compressed: of octets, where a message has them at hand,
+/// else of the [headers](Message::headers) that it tells. What the far end does not restore to what it was does not
+/// leave: TCP's checksum would refuse it. What waits in the queue is not yet compressed, and counts with all its
+/// octets.
 ///
 /// # Settings
 ///
@@ -356,17 +357,14 @@ impl<M: Message> Ppp<M> {
         let (_, frame) = self.inboxes[side].front()?;
         let end = &mut self.ends[side];
         let octets = frame.message.octets(0);
-        let arrival = match octets {
-            Some(octets) => {
-                end.carry(self.mtu);
-                end.send(now, self.mtu, Information::Octets(octets))
+        let arrival = if let Some(octets) = octets {
+            end.carry(self.mtu);
+            end.send(now, self.mtu, Information::Octets(octets))
+        } else {
+            if let Some(vj) = &mut end.vj {
+                frame.message.headers(0, vj.headers());
             }
-            None => {
-                if let Some(vj) = &mut end.vj {
-                    frame.message.headers(0, vj.headers());
-                }
-                end.send(now, self.mtu, Information::Length(frame.octets(0)))
-            }
+            end.send(now, self.mtu, Information::Length(frame.octets(0)))
         };
         let has_octets = octets.is_some();
         let mut frame = self.inboxes[side].take(NonZeroU32::MIN)?;

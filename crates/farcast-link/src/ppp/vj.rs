@@ -16,15 +16,15 @@ pub struct VjCounters {
     pub compressed: u64,
     /// Packets that arrived undamaged and were tossed, because something before them had not and they told no slot.
     pub tossed: u64,
-    /// Packets that arrived undamaged and were restored to something else, from the header of a packet before that which was
-    /// lost, or could not be restored. TCP's checksum finds that; they do not leave the link.
+    /// Packets that arrived undamaged and were restored to something else, from the header of a packet before that
+    /// which was lost, or could not be restored. TCP's checksum finds that; they do not leave the link.
     pub out_of_step: u64,
 }
 
 /// Both ends of the compression of one direction.
 ///
-/// Where packets have octets, those pass both ends and what the far one restores leaves. Where they have only lengths, their
-/// [headers](farcast_core::engine::Message::headers) do the same, so that lengths and fates are those of octets.
+/// Where packets have octets, those pass both ends and what the far one restores leaves. Where they have only lengths,
+/// their [headers](farcast_core::engine::Message::headers) do the same, so that lengths and fates are those of octets.
 #[derive(Clone, Debug)]
 pub(super) struct Vj {
     compressor: Compressor,
@@ -96,8 +96,8 @@ impl Vj {
         self.decompressor.hear_of_damage();
     }
 
-    /// Takes the packet that was compressed last at the far end, where it has arrived as `octets` if it has any; whether it
-    /// is restored to what it was.
+    /// Takes the packet that was compressed last at the far end, where it has arrived as `octets` if it has any;
+    /// whether it is restored to what it was.
     pub(super) fn restore(&mut self, packet: Information<'_>, octets: Option<&[u8]>) -> bool {
         if self.kind == Kind::Ip {
             self.arrived.clear();
@@ -109,14 +109,11 @@ impl Vj {
             Information::Length(len) => usize::try_from(len).unwrap_or(usize::MAX) - self.headers.len(),
         };
         let information = octets.unwrap_or(&self.sent);
-        let result = match self.kind {
-            Kind::Compressed => {
-                self.decompressor.take_compressed(information, information.len() + data, &mut self.header)
-            }
-            _ => {
-                let result = self.decompressor.take_uncompressed(information, &mut self.header);
-                result.map(|()| self.header.len())
-            }
+        let result = if self.kind == Kind::Compressed {
+            self.decompressor.take_compressed(information, information.len() + data, &mut self.header)
+        } else {
+            let result = self.decompressor.take_uncompressed(information, &mut self.header);
+            result.map(|()| self.header.len())
         };
         self.arrived.clear();
         match result {

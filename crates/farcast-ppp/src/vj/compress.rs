@@ -115,8 +115,8 @@ impl Slot {
             && self.header[self.layout.tcp..][..4] == header[layout.tcp..][..4]
     }
 
-    /// The change mask and what follows the checksum, if the header differs from the last of its connection only in what a
-    /// compressed one can tell.
+    /// The change mask and what follows the checksum, if the header differs from the last of its connection only in
+    /// what a compressed one can tell.
     fn changes(&self, header: &[u8], layout: Layout) -> Option<(u8, SmallVec<[u8; 16]>)> {
         let (old, tcp) = (&self.header[..], layout.tcp);
         if !self.is_of(header, layout) || !self.is_alike(header, layout) {

@@ -93,7 +93,8 @@ impl Decompressor {
         &self.counters
     }
 
-    /// A frame was damaged, whatever it was: compressed headers that leave out their slot are tossed until one names it.
+    /// A frame was damaged, whatever it was: compressed headers that leave out their slot are tossed until one names
+    /// it.
     pub const fn hear_of_damage(&mut self) {
         self.tossing = true;
     }

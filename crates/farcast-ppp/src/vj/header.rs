@@ -76,8 +76,8 @@ pub(super) fn put_long(octets: &mut [u8], at: usize, value: u32) {
     octets[at..at + 4].copy_from_slice(&value.to_be_bytes());
 }
 
-/// The complement of the ones' complement sum over a header (RFC 791 §3.1): 0 if it holds the right checksum. Headers have
-/// a whole number of 16-bit words.
+/// The complement of the ones' complement sum over a header (RFC 791 §3.1): 0 if it holds the right checksum. Headers
+/// have a whole number of 16-bit words.
 pub(super) fn checksum(header: &[u8]) -> u16 {
     let words = header.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
     // At most 30 words: two folds leave 16 bits.

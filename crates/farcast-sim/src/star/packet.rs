@@ -111,8 +111,8 @@ impl<M: Message> Message for Packet<M> {
 /// Octets of an IPv4 header without options.
 const IP_HEADER: u16 = 20;
 
-/// Appends the IPv4 header that Linux would give a segment: not to be fragmented, but numbered all the same. Both directions
-/// of flow `flow` have the same addresses here: nothing on a link compares one with the other.
+/// Appends the IPv4 header that Linux would give a segment: not to be fragmented, but numbered all the same. Both
+/// directions of flow `flow` have the same addresses here: nothing on a link compares one with the other.
 fn append_ip_header(flow: u32, identification: u16, segment: &Segment, out: &mut Vec<u8>) {
     let Ok(len) = u16::try_from(segment.wire_len(0) + usize::from(IP_HEADER)) else { return };
     let (IpAddr::V4(hub), IpAddr::V4(terminal)) = (hub_address(), receiver_address(flow).ip()) else {

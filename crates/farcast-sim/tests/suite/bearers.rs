@@ -342,8 +342,8 @@ fn over_a_short_queue(settings: &[&str]) -> (Replication, TcpReport) {
     (one, counts)
 }
 
-/// What the sender's own queue drops it need not send again, if it is told: it leaves when there is room, and the line never
-/// rests. If it is not told, it repairs what it takes for losses.
+/// What the sender's own queue drops it need not send again, if it is told: it leaves when there is room, and the line
+/// never rests. If it is not told, it repairs what it takes for losses.
 #[test]
 fn who_is_told_what_his_own_queue_drops_loses_nothing() {
     let (untold, lost) = over_a_short_queue(&["traffic.files.local_congestion=false"]);
@@ -355,8 +355,8 @@ fn who_is_told_what_his_own_queue_drops_loses_nothing() {
     assert!(told <= untold, "{told} and {untold}");
 }
 
-/// Where each acknowledgment lets one segment out, none has the timestamp of the last, and few are compressed; where a writer
-/// is woken when a third of the buffer is free, several leave at once, and most are.
+/// Where each acknowledgment lets one segment out, none has the timestamp of the last, and few are compressed; where a
+/// writer is woken when a third of the buffer is free, several leave at once, and most are.
 #[test]
 fn headers_are_compressed_as_timestamps_let_them() {
     let run = |settings: &[&str]| {

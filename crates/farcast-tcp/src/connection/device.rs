@@ -1,9 +1,10 @@
 //! What the host's own device has no room for: local congestion, as Linux 2.4 knows it.
 //!
 //! In Linux the queue before a device tells TCP at once when it drops a segment. TCP takes that for congestion
-//! (`tcp_transmit_skb` calls `tcp_enter_cwr`) and for no loss: new data stays unsent, and what was to be sent again stays
-//! to be sent again. The slow start threshold falls to half of the window, the window to what is in flight and one segment
-//! more, and from there with every second acknowledgment by a segment, until what had been sent before is acknowledged.
+//! (`tcp_transmit_skb` calls `tcp_enter_cwr`) and for no loss: new data stays unsent, and what was to be sent again
+//! stays to be sent again. The slow start threshold falls to half of the window, the window to what is in flight and
+//! one segment more, and from there with every second acknowledgment by a segment, until what had been sent before is
+//! acknowledged.
 
 use farcast_core::{Span, Time};
 
@@ -50,9 +51,9 @@ impl Device {
 }
 
 impl Connection {
-    /// The segment that was polled last has not left: the queue of this host's device had no room for it. Its data counts
-    /// as not sent, and the window comes down. It is tried again after the next acknowledgment, or where nothing is in
-    /// flight after a retransmission timeout.
+    /// The segment that was polled last has not left: the queue of this host's device had no room for it. Its data
+    /// counts as not sent, and the window comes down. It is tried again after the next acknowledgment, or where
+    /// nothing is in flight after a retransmission timeout.
     ///
     /// A SYN, a reset or a bare acknowledgment is lost by that, as on the way.
     pub fn refused(&mut self, now: Time, segment: &Segment) {

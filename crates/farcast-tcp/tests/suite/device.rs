@@ -25,8 +25,8 @@ fn arrival(to: Side) -> Arrival {
     Arrival::new(address(1 - to), address(to))
 }
 
-/// What was refused counts as unsent; the threshold is half of the window, and the window comes down to it by a segment with
-/// every second acknowledgment until all that had been sent before is acknowledged, and one segment more.
+/// What was refused counts as unsent; the threshold is half of the window, and the window comes down to it by a
+/// segment with every second acknowledgment until all that had been sent before is acknowledged, and one segment more.
 #[test]
 fn what_found_no_room_is_unsent_and_halves_the_window() {
     let mut world = World::open(config(), config(), ms(200), 40_000);
@@ -151,7 +151,7 @@ fn everything_arrives_whatever_devices_refuse() {
             if hosts.connections.iter().all(done) {
                 break;
             }
-            let timer = hosts.connections.iter().filter_map(|one| one.poll_timeout()).map(|one| one.at).min();
+            let timer = hosts.connections.iter().filter_map(Connection::poll_timeout).map(|one| one.at).min();
             let arrival_at = hosts.flying.keys().next().map(|key| key.0);
             now = timer.into_iter().chain(arrival_at).min().expect("something is yet to happen").max(now);
             while let Some((&key, _)) = hosts.flying.iter().next().filter(|(key, _)| key.0 <= now) {

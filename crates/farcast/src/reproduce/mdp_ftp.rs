@@ -103,8 +103,9 @@ const fn send_buffer(frame: u32) -> u32 {
     MEMORY / (data + AROUND) * data
 }
 
-/// Packets that fit before the line at frames of `frame` octets, in Linux 2.4: four in the device's queue, one that waits for
-/// the line, one that is being framed, and what lies in the buffers of the serial driver and of asynchronous PPP.
+/// Packets that fit before the line at frames of `frame` octets, in Linux 2.4: four in the device's queue, one that
+/// waits for the line, one that is being framed, and what lies in the buffers of the serial driver and of asynchronous
+/// PPP.
 const fn device_queue(frame: u32) -> u32 {
     const BUFFERS: u32 = 4096 + 256;
     const FRAMING: u32 = 5;
@@ -241,8 +242,8 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// What makes the shipped scenario this cell's; and what pppd and Linux 2.4 do unless they are told otherwise: headers are
-/// compressed, the device's queue is short and TCP hears of what it drops, and writers are woken late.
+/// What makes the shipped scenario this cell's; and what pppd and Linux 2.4 do unless they are told otherwise: headers
+/// are compressed, the device's queue is short and TCP hears of what it drops, and writers are woken late.
 fn settings(file: &File, channel: &Channel) -> [String; 9] {
     [
         "time_limit=\"4 h\"".to_owned(),

@@ -188,7 +188,8 @@ fn a_damaged_frame_costs_all_until_the_sender_goes_back() {
     }
 }
 
-/// A cut-off swallows a frame with both its flags, so that nobody hears of it: what follows is restored to wrong numbers.
+/// A cut-off swallows a frame with both its flags, so that nobody hears of it: what follows is restored to wrong
+/// numbers.
 #[test]
 fn a_frame_that_vanishes_unheard_puts_the_ends_out_of_step() {
     let mut config = config();
