@@ -135,6 +135,7 @@
 //! assert_eq!(blast.poll_timeout(), None);
 //! ```
 
+use alloc::vec::Vec;
 use core::fmt;
 use core::net::SocketAddr;
 use core::num::NonZeroU32;
@@ -202,6 +203,11 @@ pub trait Message: Clone {
     /// carries octets through its own formats (PPP, RLC) gives back what its far end made of them. They are as many and
     /// the same, unless a codec is broken. By default it does nothing, for what has no [`octets`](Self::octets).
     fn put_octets(&mut self, _segment: u32, _octets: &[u8]) {}
+
+    /// Appends the IPv4 and TCP headers of datagram `segment` to `out`, where its octets are not at hand: a link that
+    /// compresses headers (PPP) goes by them, and must meet those that the datagram would have. Of what follows from
+    /// data that are nowhere, as TCP's checksum does, any value will do. By default there are none.
+    fn headers(&self, _segment: u32, _out: &mut Vec<u8>) {}
 }
 
 /// Where and how a message arrived.

@@ -291,6 +291,13 @@ pub trait Stage<M: Message> {
     /// Acts on every timer that is due at `now`. Called early, it does nothing.
     fn handle_timeout(&mut self, now: Time);
 
+    /// Whether a datagram of so many octets would find room, if it entered at `now` at `port`, in the queue of the
+    /// host there: so that this host can know what its own device drops. Outputs have been polled. Where nobody asks
+    /// what is in front of the link, there always is.
+    fn has_room(&mut self, _now: Time, _port: Port, _octets: u64) -> bool {
+        true
+    }
+
     /// The next frame that leaves, in the order in which that became known; `at` never lies before the last call's
     /// time.
     fn poll_output(&mut self) -> Option<Output<M>>;

@@ -16,11 +16,13 @@ pub mod error;
 mod errors;
 pub mod line;
 pub mod stage;
+mod vj;
 
 pub use error::PppError;
 pub use errors::{ErrorVector, LineErrors};
 pub use line::{Information, Line, LineConfig, LineCounters, Sent};
-pub use stage::{Ppp, PppConfig};
+pub use stage::{EndCounters, Ppp, PppConfig};
+pub use vj::VjCounters;
 
 #[cfg(test)]
 mod tests;

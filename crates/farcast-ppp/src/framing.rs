@@ -18,6 +18,10 @@ pub const CONTROL: u8 = 0x03;
 
 /// Protocol number of IPv4.
 pub const PROTOCOL_IPV4: u16 = 0x0021;
+/// Protocol number of a TCP packet with a compressed header (RFC 1332 §4).
+pub const PROTOCOL_VJ_COMPRESSED: u16 = 0x002D;
+/// Protocol number of a TCP packet that names its slot and is whole otherwise (RFC 1332 §4).
+pub const PROTOCOL_VJ_UNCOMPRESSED: u16 = 0x002F;
 /// Protocol number of a Multilink fragment (RFC 1990 §3).
 pub const PROTOCOL_MP: u16 = 0x003D;
 /// Protocol number of IPv6.

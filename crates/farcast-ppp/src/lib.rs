@@ -1,5 +1,5 @@
-//! PPP without I/O: HDLC-like framing (RFC 1662), the link control that a running link needs (RFC 1661), and multilink
-//! (RFC 1990).
+//! PPP without I/O: HDLC-like framing (RFC 1662), the link control that a running link needs (RFC 1661), multilink
+//! (RFC 1990), and Van Jacobson's compression of TCP/IP headers (RFC 1144).
 //!
 //! | module | what |
 //! |---|---|
@@ -8,6 +8,7 @@
 //! | [`lcp`] | the packets of link control |
 //! | [`echo`] | whether a link is alive |
 //! | [`multilink`] | one virtual link made of several |
+//! | [`vj`] | headers of TCP over IPv4 in 3 to 19 octets |
 //!
 //! Nothing is negotiated: each direction has the [`Framing`] that its ends would have agreed on.
 #![no_std]
@@ -27,8 +28,10 @@ pub mod lcp;
 pub mod multilink;
 #[cfg(test)]
 mod tests;
+pub mod vj;
 
 pub use deframe::{Deframer, DeframerCounters};
 pub use echo::{EchoConfig, EchoMonitor};
 pub use error::ConfigError;
 pub use framing::{Fcs, FrameLength, Framing};
+pub use vj::VjConfig;

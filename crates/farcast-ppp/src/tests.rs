@@ -8,6 +8,7 @@ mod lcp;
 mod naive;
 mod tshark;
 mod vectors;
+mod vj;
 
 use farcast_core::{Span, Time};
 

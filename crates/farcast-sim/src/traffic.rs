@@ -79,6 +79,10 @@ pub trait Flow: Send {
     /// Takes what has reached `end`.
     fn handle(&mut self, now: Time, end: End, message: &FlowMessage);
 
+    /// What was polled last has not left `end`: the queue of the host there had no room for it. Who has no use for that
+    /// takes it for a loss on the way.
+    fn refused(&mut self, _now: Time, _end: End, _message: &FlowMessage) {}
+
     /// Acts on every timer that is due at `now`, at both ends. Called early, it does nothing.
     fn handle_timeout(&mut self, now: Time);
 

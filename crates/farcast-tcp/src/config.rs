@@ -222,6 +222,8 @@ pub struct Config {
     pub receive_window: ReceiveWindow,
     /// How much may be written that is not acknowledged yet, in octets.
     pub send_buffer: u64,
+    /// When a writer whom it had no room for is told of some.
+    pub write_space: WriteSpace,
     /// Whether window scaling is offered (RFC 7323 section 2).
     pub window_scaling: bool,
     /// The tick of the timestamp clock, where timestamps are offered (RFC 7323 section 3): 1 ms to 1 s.
@@ -259,6 +261,7 @@ impl Default for Config {
             delayed_ack: DelayedAck::default(),
             receive_window: ReceiveWindow { size: Window::Octets(4 << 20), first: None },
             send_buffer: u64::MAX,
+            write_space: WriteSpace::Any,
             window_scaling: true,
             timestamps: Some(Span::from_millis(1)),
             nagle: false,
@@ -311,6 +314,17 @@ impl Config {
         }
         self.rto.check()
     }
+}
+
+/// When a writer that the send buffer had no room for is told that there is some.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum WriteSpace {
+    /// As soon as there is any.
+    #[default]
+    Any,
+    /// When a third of the buffer is free, so that several segments are written at once: as Linux does
+    /// (`tcp_min_write_space`).
+    Third,
 }
 
 /// A setting that cannot work.

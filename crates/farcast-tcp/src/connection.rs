@@ -5,6 +5,7 @@
 
 mod acknowledging;
 mod arriving;
+mod device;
 mod opening;
 mod rack;
 mod receiving;
@@ -28,6 +29,7 @@ use crate::{Segment, SequenceNumber};
 
 use acknowledging::PeerWindow;
 use arriving::Challenges;
+use device::Device;
 use opening::Agreed;
 use rack::Rack;
 use receiving::{Acknowledger, Incoming};
@@ -91,6 +93,7 @@ pub struct Connection {
     repair: Repair,
     rack: Rack,
     suspicion: Suspicion,
+    device: Device,
 
     // The receiving direction.
     incoming: Incoming,
@@ -142,6 +145,7 @@ impl Connection {
             repair: Repair::default(),
             rack: Rack::default(),
             suspicion: Suspicion::default(),
+            device: Device::default(),
             incoming: Incoming::default(),
             acknowledger: Acknowledger::new(&config),
             config,
@@ -158,6 +162,7 @@ impl Connection {
         let taken = octets.min(room).min(MOST_OCTETS - self.outgoing.written);
         self.outgoing.written += taken;
         self.outgoing.buffer_full |= taken < octets;
+        self.device.stir();
         taken
     }
 
@@ -310,12 +315,14 @@ impl Engine for Connection {
     type Event = Event;
 
     fn handle(&mut self, now: Time, from: &Arrival, segment: &Segment) -> Result<(), Reject> {
+        self.device.stir();
         let result = self.take(now, from, segment);
         self.rejects.note(result)
     }
 
     fn handle_timeout(&mut self, now: Time) {
         while let Some(timer) = self.timers.expire(now) {
+            self.device.stir();
             self.time_out(now, timer);
         }
     }

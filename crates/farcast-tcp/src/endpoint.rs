@@ -243,6 +243,18 @@ impl Endpoint {
         slot.outgoing.of(segment.payload)
     }
 
+    /// A segment to `destination` that was polled has not left: the queue of this host's device had no room for it
+    /// ([`Connection::refused`]).
+    pub fn refused(&mut self, now: Time, segment: &Segment, destination: IpAddr) {
+        let remote = SocketAddr::new(destination, segment.destination_port);
+        if let Some(id) = self.table.find((segment.source_port, remote))
+            && let Some(slot) = self.table.get_mut(id)
+        {
+            slot.connection.refused(now, segment);
+            self.stir(id);
+        }
+    }
+
     /// Takes a segment with its payload. Where the connection carries ranges, `octets` may be empty.
     ///
     /// # Errors

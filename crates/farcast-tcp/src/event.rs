@@ -110,6 +110,8 @@ pub struct Stats {
     pub segments_received: u64,
     /// Data that arrived a second time, in octets.
     pub octets_duplicate: u64,
+    /// Segments that the queue of this host had no room for. They count as sent above only where they had no data.
+    pub local_drops: u64,
     /// Acknowledgments that answer what cannot be true (RFC 5961).
     pub challenges: u64,
 }

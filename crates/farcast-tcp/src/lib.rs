@@ -25,7 +25,7 @@ pub mod wire;
 
 pub use config::{
     AfterTimeout, Algorithm, Config, ConfigError, DelayedAck, Increase, InitialWindow, ReceiveWindow,
-    Recovery, Reduction, Window,
+    Recovery, Reduction, Window, WriteSpace,
 };
 pub use connection::{Connection, State};
 pub use event::{Event, Failure, Stats};

@@ -454,6 +454,35 @@ impl Scoreboard {
         Some(record)
     }
 
+    /// Takes back the last segment, if it begins at `start` and was sent once: it has not left. Whether it was that.
+    pub(crate) fn unsend(&mut self, start: u64) -> bool {
+        let Some(last) = self.records.back().copied() else { return false };
+        if last.start != start || last.transmissions > 1 || last.sacked {
+            return false;
+        }
+        self.records.pop_back();
+        self.forget(&last);
+        self.next = start;
+        self.lost_below = self.lost_below.min(start);
+        self.repair_from = self.repair_from.min(start);
+        true
+    }
+
+    /// Takes back the copy of the segment at `start`: it has not left. Whether one was in flight. The segment goes on
+    /// counting as sent twice, so that no round trip is measured by it.
+    pub(crate) fn unsend_copy(&mut self, start: u64) -> bool {
+        let index = self.index_of(start);
+        let Some(record) = self.records.get_mut(index).filter(|r| r.start == start && r.resent) else {
+            return false;
+        };
+        let len = u64::from(record.len);
+        record.resent = false;
+        self.resent -= len;
+        self.unrepaired += if record.lost { len } else { 0 };
+        self.repair_from = self.repair_from.min(start);
+        true
+    }
+
     /// Finds losses by time (RFC 8985 section 6.2): of what was sent before the segment that was sent at `latest` and
     /// ends at `end`, everything is lost that has been in flight for `patience`.
     pub(crate) fn lose_by_time(

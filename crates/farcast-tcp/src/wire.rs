@@ -23,6 +23,7 @@ mod options;
 #[cfg(test)]
 mod tests;
 
+use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::{Flags, Payload, Segment, SequenceNumber};
@@ -180,6 +181,19 @@ pub fn encode(
     }
     header[16..18].copy_from_slice(&checksum.finish().to_be_bytes());
     Ok(header_len)
+}
+
+/// Appends the header of `segment`, whose data are not at hand, to `out`: as [`encode`] would write it, but with a
+/// checksum of 0. Nothing, if its options need more octets than a header has.
+pub fn append_header(segment: &Segment, out: &mut Vec<u8>) {
+    if segment.options.wire_len() > MAX_OPTIONS_LEN {
+        return;
+    }
+    let start = out.len();
+    out.resize(start + segment.header_len(), 0);
+    let header = &mut out[start..];
+    put_fixed(segment, header);
+    options::encode(&segment.options, &mut header[HEADER_LEN..]);
 }
 
 /// The length of the header, if the segment has an encoding and its header fits `buffer` octets.

@@ -100,6 +100,15 @@ const fn send_buffer(frame: u32) -> u32 {
     MEMORY / (data + AROUND) * data
 }
 
+/// Packets that fit before the line at frames of `frame` octets, in Linux 2.4: four in the device's queue, one that
+/// waits for the line, one that is being framed, and what lies in the buffers of the serial driver and of asynchronous
+/// PPP.
+const fn device_queue(frame: u32) -> u32 {
+    const BUFFERS: u32 = 4096 + 256;
+    const FRAMING: u32 = 5;
+    6 + BUFFERS / (frame + FRAMING)
+}
+
 fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
     let mut rows = Vec::new();
     for file in &FILES {
@@ -229,14 +238,19 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// What makes the shipped scenario this cell's.
-fn settings(file: &File, channel: &Channel) -> [String; 5] {
+/// What makes the shipped scenario this cell's; and what pppd and Linux 2.4 do unless they are told otherwise: headers
+/// are compressed, the device's queue is short and TCP hears of what it drops, and writers are woken late.
+fn settings(file: &File, channel: &Channel) -> [String; 9] {
     [
         "time_limit=\"4 h\"".to_owned(),
         format!("traffic.files.files=[\"{} B\"]", file.octets),
         format!("traffic.files.mss=\"{} B\"", channel.frame - IP_AND_TCP),
         format!("traffic.files.send_buffer=\"{} B\"", send_buffer(channel.frame)),
         format!("link.stages.serial.forward.vector_errors={}", channel.errors),
+        "link.stages.serial.vj=true".to_owned(),
+        format!("link.stages.serial.forward.queue_packets={}", device_queue(channel.frame)),
+        "traffic.files.local_congestion=true".to_owned(),
+        "traffic.files.write_space=\"third\"".to_owned(),
     ]
 }
 

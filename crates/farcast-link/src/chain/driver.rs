@@ -109,6 +109,11 @@ impl<M: Message> Driver<M> {
         &self.chains
     }
 
+    /// Whether the first stage on the way to `to` would take a packet of so many octets at `now`; where there is none, it passes.
+    pub fn has_room(&mut self, now: Time, port: Port, to: End, octets: u64) -> bool {
+        self.chains.first(to).is_none_or(|stage| self.chains.stage(stage).has_room(now, port, octets))
+    }
+
     /// A frame enters at `now` through `port`: the hub's on the way to terminals, that of the terminal which it comes from on
     /// the way to the hub.
     ///

@@ -178,6 +178,8 @@ pub struct Line {
     begun: bool,
     /// Whether the receiver holds octets of which no flag has told it that they end. Before the first flag it does.
     ragged: bool,
+    /// Whether the receiver has met a frame that is none since somebody asked.
+    heard_damage: bool,
     /// When the last frame arrives, which the next may not precede.
     latest: Time,
     /// What waits or is being sent; kept only where there is a limit.
@@ -222,6 +224,7 @@ impl Line {
             free: Time::ZERO,
             begun: false,
             ragged: true,
+            heard_damage: false,
             latest: Time::ZERO,
             waiting: Waiting::default(),
             damage: None,
@@ -279,16 +282,39 @@ impl Line {
         !self.ragged
     }
 
+    /// Whether the receiver has met what is no good frame since this was asked last, so that it can tell that
+    /// something was lost. Of a frame of which no octet arrives nobody hears.
+    pub(super) const fn take_heard_damage(&mut self) -> bool {
+        core::mem::replace(&mut self.heard_damage, false)
+    }
+
     /// Sends a packet that enters at `now`.
     pub fn send(&mut self, now: Time, protocol: u16, information: Information<'_>) -> Sent {
-        if information.len() > LONGEST_PACKET {
-            self.counters.too_long += 1;
-            return Sent::Dropped;
+        if self.admits(now, information.len()) {
+            self.transmit(now, protocol, information, information.len())
+        } else {
+            Sent::Dropped
         }
-        if !self.has_room(now, information.len()) {
-            self.counters.queue_dropped += 1;
-            return Sent::Dropped;
-        }
+    }
+
+    /// Whether a packet of so many octets that enters at `now` is taken, to be [transmitted](Self::transmit); one that
+    /// is not is counted.
+    pub(super) fn admits(&mut self, now: Time, octets: u64) -> bool {
+        let too_long = octets > LONGEST_PACKET;
+        let full = !too_long && !self.has_room(now, octets);
+        self.counters.too_long += u64::from(too_long);
+        self.counters.queue_dropped += u64::from(full);
+        !too_long && !full
+    }
+
+    /// Sends a packet that was admitted at `now`, and that takes the room of `waiting` octets until it is sent.
+    pub(super) fn transmit(
+        &mut self,
+        now: Time,
+        protocol: u16,
+        information: Information<'_>,
+        waiting: u64,
+    ) -> Sent {
         let FrameLength { octets, escapes } = self.measure(protocol, information);
         let start = now.max(self.free);
         let leading = !self.begun || start.since(self.free) >= self.config.flag_after;
@@ -310,7 +336,7 @@ impl Line {
         self.counters.busy = self.counters.busy + departs.since(start);
         (self.free, self.begun) = (departs, true);
         self.latest = self.latest.max(departs + self.config.delay);
-        self.remember(departs, information.len());
+        self.remember(departs, waiting);
         Sent::Frame { departs, arrives: self.latest, intact }
     }
 
@@ -373,12 +399,14 @@ impl Line {
     /// Whether the receiver takes the frame that was sent in these parts.
     fn receive(&mut self, flag: Option<Passage>, body: Passage, closing: Passage) -> bool {
         if let Some(flag) = flag {
+            self.heard_damage |= self.ragged && flag.is_clean();
             self.receive_flag(flag);
         }
         let content = !self.ragged && body.is_clean();
-        self.ragged |= body.passed > 0;
-        self.receive_flag(closing);
         let intact = content && closing.is_clean();
+        self.ragged |= body.passed > 0;
+        self.heard_damage |= !intact && self.ragged && closing.is_clean();
+        self.receive_flag(closing);
         let whole = body.whole && closing.whole && flag.is_none_or(|flag| flag.whole);
         self.counters.sent += 1;
         self.counters.corrupted += u64::from(!intact && whole);
@@ -394,7 +422,7 @@ impl Line {
     }
 
     /// Whether a packet of so many octets may wait or be sent at once.
-    fn has_room(&mut self, now: Time, octets: u64) -> bool {
+    pub(super) fn has_room(&mut self, now: Time, octets: u64) -> bool {
         self.waiting.settle(now);
         self.config.queue.room(self.waiting.total(), weight(octets)) > 0
     }

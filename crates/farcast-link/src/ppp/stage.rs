@@ -9,6 +9,7 @@ use farcast_core::Time;
 use farcast_core::engine::{Deadline, Message};
 use farcast_core::random::RandomStream;
 use farcast_core::stage::{Figure, Frame, NotSettable, Output, Port, Setting, Settings, Stage, Totals};
+use farcast_ppp::VjConfig;
 use farcast_ppp::echo::{EchoConfig, EchoMonitor, Reply};
 use farcast_ppp::framing::{PROTOCOL_IPV4, PROTOCOL_LCP};
 use farcast_ppp::lcp::{self, Code};
@@ -16,6 +17,7 @@ use farcast_ppp::lcp::{self, Code};
 use super::carrier::Carrier;
 use super::error::PppError;
 use super::line::{Information, Line, LineConfig, LineCounters, Sent};
+use super::vj::{Vj, VjCounters};
 use crate::pipe::{Inbox, QueueLimit};
 
 /// The smallest MTU that IPv4 works with (RFC 791 §3.2).
@@ -32,12 +34,14 @@ pub struct PppConfig {
     pub mtu: u16,
     /// How both ends probe the link; without it, none does.
     pub echo: Option<EchoConfig>,
+    /// How both ends compress the headers of TCP over IPv4; without it, none does.
+    pub vj: Option<VjConfig>,
 }
 
 impl PppConfig {
-    /// Two lines, the usual MTU of 1500 octets and no echo.
+    /// Two lines, the usual MTU of 1500 octets, no echo and no compression.
     pub const fn new(forward: LineConfig, back: LineConfig) -> Self {
-        Self { forward, back, mtu: 1500, echo: None }
+        Self { forward, back, mtu: 1500, echo: None, vj: None }
     }
 
     /// Checks what the types do not.
@@ -70,7 +74,7 @@ pub struct EndCounters {
     pub queue_dropped: u64,
     /// Packets that came while this end held the link for dead.
     pub dead_dropped: u64,
-    /// Packets that were sent and lost.
+    /// Packets that were sent and lost, or not restored after compression.
     pub lost: u64,
     /// Echo-Requests that this end has sent.
     pub echo_requests: u64,
@@ -78,6 +82,8 @@ pub struct EndCounters {
     pub echo_replies: u64,
     /// How often this end has found the link dead.
     pub deaths: u64,
+    /// What compression has made of them.
+    pub vj: VjCounters,
     /// Frames with octets that arrived undamaged and were refused: there should be none.
     pub codec_faults: u64,
     /// Frames with octets that arrived damaged and were let through by the check sequence. They are lost all the same.
@@ -97,6 +103,13 @@ pub struct EndCounters {
 /// replies are LCP frames of 8 octets, stand in line with the packets, and are lost like them. While an end holds the
 /// link for dead it drops what enters there; it goes on asking, and the first answer revives the link. What arrives at
 /// a dead end still comes out.
+///
+/// # Header compression
+///
+/// With [`PppConfig::vj`] the headers of TCP over IPv4 are compressed: of octets, where a message has them at hand,
+/// else of the [headers](Message::headers) that it tells. What the far end does not restore to what it was does not
+/// leave: TCP's checksum would refuse it. What waits in the queue is not yet compressed, and counts with all its
+/// octets.
 ///
 /// # Settings
 ///
@@ -126,6 +139,8 @@ struct End {
     coming: VecDeque<(Time, Echo)>,
     /// From the first packet on whose octets are at hand.
     carrier: Option<Box<Carrier>>,
+    /// Where headers are compressed.
+    vj: Option<Box<Vj>>,
     counters: EndCounters,
 }
 
@@ -147,11 +162,12 @@ impl Echo {
 }
 
 impl End {
-    fn new(config: LineConfig, stream: &mut RandomStream) -> Result<Self, PppError> {
+    fn new(config: LineConfig, vj: Option<VjConfig>, stream: &mut RandomStream) -> Result<Self, PppError> {
         let line = Line::new(config, RandomStream::derive(stream.bits(), &[]))?;
         let magic = stream.below(u32::MAX.into()) as u32 + 1;
         let (coming, counters) = (VecDeque::new(), EndCounters::default());
-        Ok(Self { line, magic, monitor: None, coming, carrier: None, counters })
+        let vj = vj.map(|vj| Box::new(Vj::new(vj)));
+        Ok(Self { line, magic, monitor: None, coming, carrier: None, vj, counters })
     }
 
     fn is_dead(&self) -> bool {
@@ -193,7 +209,11 @@ impl End {
     fn send_echo(&mut self, now: Time, code: Code, identifier: u8) -> Option<(Time, Echo)> {
         let echo = Echo { code, identifier, magic: self.magic };
         let octets = lcp::echo(code, identifier, self.magic);
-        match self.transmit(now, PROTOCOL_LCP, Information::Octets(&octets)) {
+        let information = Information::Octets(&octets);
+        if !self.line.admits(now, information.len()) {
+            return None;
+        }
+        match self.transmit(now, PROTOCOL_LCP, information, information.len()) {
             Sent::Frame { arrives, intact: true, .. } => {
                 let echo = self.carrier.as_ref().map_or(Some(echo), |carrier| Echo::parse(carrier.packet()));
                 echo.map(|echo| (arrives, echo))
@@ -202,9 +222,10 @@ impl End {
         }
     }
 
-    /// Sends a packet on the line, with its octets if they are carried.
-    fn transmit(&mut self, now: Time, protocol: u16, information: Information<'_>) -> Sent {
-        let sent = self.line.send(now, protocol, information);
+    /// Sends a packet that the line has admitted and that waits as one of `waiting` octets; its octets too, if they are
+    /// carried.
+    fn transmit(&mut self, now: Time, protocol: u16, information: Information<'_>, waiting: u64) -> Sent {
+        let sent = self.line.transmit(now, protocol, information, waiting);
         let (Some(carrier), Sent::Frame { departs, arrives, intact }) = (&mut self.carrier, sent) else {
             return sent;
         };
@@ -227,9 +248,9 @@ impl End {
         }
     }
 
-    /// Sends a packet; says when it arrives, if it does.
-    fn send(&mut self, now: Time, mtu: u16, information: Information<'_>) -> Option<Time> {
-        if information.len() > mtu.into() {
+    /// Sends a packet, whose headers compression has been told if it has no octets; says when it arrives, if it does.
+    fn send(&mut self, now: Time, mtu: u16, packet: Information<'_>) -> Option<Time> {
+        if packet.len() > mtu.into() {
             self.counters.too_long += 1;
             return None;
         }
@@ -237,15 +258,43 @@ impl End {
             self.counters.dead_dropped += 1;
             return None;
         }
-        match self.transmit(now, PROTOCOL_IPV4, information) {
-            Sent::Frame { arrives, intact: true, .. } => {
-                self.counters.delivered += 1;
-                return Some(arrives);
-            }
-            Sent::Frame { .. } => self.counters.lost += 1,
-            Sent::Dropped => self.counters.queue_dropped += 1,
+        if !self.line.admits(now, packet.len()) {
+            self.counters.queue_dropped += 1;
+            return None;
         }
+        let sent = match self.vj.take() {
+            Some(vj) => self.send_compressed(now, packet, vj),
+            None => self.transmit(now, PROTOCOL_IPV4, packet, packet.len()),
+        };
+        if let Sent::Frame { arrives, intact: true, .. } = sent {
+            self.counters.delivered += 1;
+            return Some(arrives);
+        }
+        self.counters.lost += 1;
         None
+    }
+
+    /// Sends a packet through both ends of its compression, which stays; it is intact if it is restored.
+    fn send_compressed(&mut self, now: Time, packet: Information<'_>, mut vj: Box<Vj>) -> Sent {
+        let (protocol, information) = vj.compress(packet);
+        let mut sent = self.transmit(now, protocol, information, packet.len());
+        if self.line.take_heard_damage() {
+            vj.hear_of_damage();
+        }
+        if let Sent::Frame { intact: intact @ true, .. } = &mut sent {
+            let has_octets = matches!(packet, Information::Octets(_));
+            let octets = self.carrier.as_ref().filter(|_| has_octets).map(|carrier| carrier.packet());
+            *intact = vj.restore(packet, octets);
+        }
+        self.counters.vj = *vj.counters();
+        self.vj = Some(vj);
+        sent
+    }
+
+    /// The octets that the last packet with octets leaves with.
+    fn packet(&self) -> Option<&[u8]> {
+        let carrier = self.carrier.as_ref()?;
+        Some(self.vj.as_ref().map_or(carrier.packet(), |vj| vj.packet()))
     }
 
     fn totals(&self) -> Totals {
@@ -263,8 +312,8 @@ impl<M: Message> Ppp<M> {
     /// What [`PppConfig::check`] refuses.
     pub fn new(config: PppConfig, mut stream: RandomStream) -> Result<Self, PppError> {
         config.check()?;
-        let PppConfig { forward, back, mtu, echo } = config;
-        let ends = [End::new(forward, &mut stream)?, End::new(back, &mut stream)?];
+        let PppConfig { forward, back, mtu, echo, vj } = config;
+        let ends = [End::new(forward, vj, &mut stream)?, End::new(back, vj, &mut stream)?];
         Ok(Self { mtu, echo, begun: false, ends, inboxes: [Inbox::new(), Inbox::new()] })
     }
 
@@ -309,18 +358,20 @@ impl<M: Message> Ppp<M> {
         let (_, frame) = self.inboxes[side].front()?;
         let end = &mut self.ends[side];
         let octets = frame.message.octets(0);
-        let arrival = match octets {
-            Some(octets) => {
-                end.carry(self.mtu);
-                end.send(now, self.mtu, Information::Octets(octets))
+        let arrival = if let Some(octets) = octets {
+            end.carry(self.mtu);
+            end.send(now, self.mtu, Information::Octets(octets))
+        } else {
+            if let Some(vj) = &mut end.vj {
+                frame.message.headers(0, vj.headers());
             }
-            None => end.send(now, self.mtu, Information::Length(frame.octets(0))),
+            end.send(now, self.mtu, Information::Length(frame.octets(0)))
         };
         let has_octets = octets.is_some();
         let mut frame = self.inboxes[side].take(NonZeroU32::MIN)?;
         let at = arrival?;
-        if let Some(carrier) = end.carrier.as_ref().filter(|_| has_octets) {
-            frame.message.put_octets(0, carrier.packet());
+        if let Some(octets) = end.packet().filter(|_| has_octets) {
+            frame.message.put_octets(0, octets);
         }
         Some(Output { at, port: [Port::Terminals, Port::Hub][side], frame })
     }
@@ -341,6 +392,11 @@ impl<M: Message> Stage<M> for Ppp<M> {
 
     fn handle_timeout(&mut self, now: Time) {
         self.advance(now);
+    }
+
+    fn has_room(&mut self, now: Time, port: Port, octets: u64) -> bool {
+        self.advance(now);
+        self.ends[side(port)].line.has_room(now, octets)
     }
 
     fn poll_output(&mut self) -> Option<Output<M>> {
@@ -402,7 +458,7 @@ impl<M: Message> Stage<M> for Ppp<M> {
     fn figures(&self) -> Vec<Figure> {
         let [hub, terminals] = &self.ends;
         let [forward, back] = [hub, terminals].map(|end| end.line.counters());
-        Vec::from([
+        let mut figures = Vec::from([
             Figure::count("forward_octets", forward.octets),
             Figure::count("forward_escapes", forward.escapes),
             Figure::count("forward_corrupted", forward.corrupted),
@@ -414,6 +470,20 @@ impl<M: Message> Stage<M> for Ppp<M> {
             Figure::count("link_deaths", hub.counters.deaths + terminals.counters.deaths),
             Figure::count("codec_faults", hub.counters.codec_faults + terminals.counters.codec_faults),
             Figure::count("fcs_missed", hub.counters.fcs_missed + terminals.counters.fcs_missed),
-        ])
+        ]);
+        if hub.vj.is_some() {
+            let [forward, back] = [&hub.counters.vj, &terminals.counters.vj];
+            figures.extend([
+                Figure::count("forward_vj_uncompressed", forward.uncompressed),
+                Figure::count("forward_vj_compressed", forward.compressed),
+                Figure::count("forward_vj_tossed", forward.tossed),
+                Figure::count("forward_vj_out_of_step", forward.out_of_step),
+                Figure::count("return_vj_uncompressed", back.uncompressed),
+                Figure::count("return_vj_compressed", back.compressed),
+                Figure::count("return_vj_tossed", back.tossed),
+                Figure::count("return_vj_out_of_step", back.out_of_step),
+            ]);
+        }
+        figures
     }
 }

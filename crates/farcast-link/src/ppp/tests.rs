@@ -6,6 +6,7 @@ mod line;
 mod naive;
 mod octets;
 mod stage;
+mod vj;
 
 use farcast_core::{BitRate, Span, Time};
 use farcast_ppp::{ConfigError, DeframerCounters, EchoConfig, Fcs, Framing};

@@ -12,6 +12,8 @@ use crate::{Deframer, Fcs, Framing};
 
 /// PPP without flags and escapes, as `LINKTYPE_PPP_HDLC` has it.
 const HDLC: u32 = 50;
+/// The same behind an octet that tells the direction: `LINKTYPE_PPP_WITH_DIR`.
+pub(super) const DIRECTED: u32 = 204;
 /// The first of the link types whose meaning the user gives: here, octets as they are on the line.
 const USER: u32 = 147;
 
@@ -27,12 +29,12 @@ fn capture(link: u32, frames: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// What tshark says of a capture, a text for each frame.
-fn tshark(link: u32, fcs: Fcs, frames: &[Vec<u8>]) -> Vec<String> {
+/// What tshark prints of a capture, with these arguments besides.
+pub(super) fn run(link: u32, fcs: Fcs, frames: &[Vec<u8>], arguments: &[&str]) -> String {
     let check = if fcs == Fcs::Fcs16 { "ppp.fcs_type:16-Bit" } else { "ppp.fcs_type:32-Bit" };
     let raw = "uat:user_dlts:\"User 0 (DLT=147)\",\"ppp_raw_hdlc\",\"0\",\"\",\"0\",\"\"";
     let mut command = Command::new("tshark");
-    command.args(["-r", "-", "-V", "-o", check, "-o", raw]);
+    command.args(["-r", "-", "-o", check, "-o", raw]).args(arguments);
     let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = pipes.spawn().unwrap_or_else(|error| {
         panic!("tshark: {error}; this test needs the Debian package tshark, which scripts/setup installs")
@@ -40,7 +42,12 @@ fn tshark(link: u32, fcs: Fcs, frames: &[Vec<u8>]) -> Vec<String> {
     child.stdin.take().unwrap().write_all(&capture(link, frames)).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What tshark says of a capture that it has nothing to complain about, a text for each frame.
+fn tshark(link: u32, fcs: Fcs, frames: &[Vec<u8>]) -> Vec<String> {
+    let text = run(link, fcs, frames, &["-V"]);
     assert!(!text.contains("Malformed") && !text.contains("Expert Info"), "{text}");
     text.split("\nFrame ").map(Into::into).collect()
 }

@@ -7,7 +7,7 @@ use farcast_core::Span;
 use farcast_core::units::Bytes;
 use farcast_tcp::{
     AfterTimeout, Algorithm, Config, DelayedAck, Floor, Increase, InitialWindow, ReceiveWindow, Recovery,
-    Reduction, Variation, Window,
+    Reduction, Variation, Window, WriteSpace,
 };
 
 use farcast_scenario::{DocumentError, Reader};
@@ -138,6 +138,8 @@ fn windows(table: &mut Reader<'_>, config: &mut Config) -> Result<(), DocumentEr
     if let Some(Bytes(octets)) = table.optional_bytes("send_buffer")? {
         config.send_buffer = octets;
     }
+    let spaces = [("any", WriteSpace::Any), ("third", WriteSpace::Third)];
+    config.write_space = table.choice_or("write_space", &spaces, config.write_space)?;
     config.nagle = table.flag_or("nagle", config.nagle)?;
     Ok(())
 }

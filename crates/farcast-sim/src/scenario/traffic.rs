@@ -5,7 +5,7 @@ use farcast_core::{Span, Time};
 use farcast_tcp::SequenceNumber;
 
 use farcast_scenario::Links;
-use farcast_scenario::links::ChannelLosses;
+use farcast_scenario::links::{BearerSpec, ChannelLosses, StageSpec};
 
 use super::{ftp, tcp};
 use crate::star::FlowConfig;
@@ -21,6 +21,7 @@ pub(super) struct TrafficSpec {
     start: Span,
     stop: Option<Span>,
     overhead: u16,
+    local_congestion: bool,
     kind: Kind,
 }
 
@@ -74,6 +75,7 @@ impl TrafficSpec {
             return Err(table.refuse("stop", "it stops before it has sent anything", "a time after start"));
         }
         let overhead = packet_overhead(&mut table)?;
+        let local_congestion = local_congestion(&mut table, protocol, links)?;
         let kind = match protocol {
             Protocol::Tcp | Protocol::Ftp if !links.take_time() => {
                 return Err(table.refuse(
@@ -87,7 +89,7 @@ impl TrafficSpec {
             Protocol::Cbr => Kind::Cbr(cbr(&mut table, source, overhead)?),
         };
         table.finish()?;
-        Ok(Self { name, source, start, stop, overhead, kind })
+        Ok(Self { name, source, start, stop, overhead, local_congestion, kind })
     }
 
     /// The flow with number `number` in a replication, behind so many receivers.
@@ -115,10 +117,28 @@ impl TrafficSpec {
             start: Time::ZERO + self.start,
             stop: self.stop.map(|stop| Time::ZERO + stop),
             overhead: self.overhead,
+            local_congestion: self.local_congestion,
             forward_losses,
             return_losses,
         }
     }
+}
+
+/// Whether hosts are told what their own queue drops: that of the stage `ppp`, which must be the first.
+fn local_congestion(
+    table: &mut Reader<'_>,
+    protocol: Protocol,
+    links: &Links,
+) -> Result<bool, DocumentError> {
+    let wanted = table.flag_or("local_congestion", false)?;
+    let tells = matches!(links.stages[..], [(_, StageSpec::Both(BearerSpec::Ppp(_)))]);
+    let wrong = match protocol {
+        _ if !wanted => return Ok(false),
+        Protocol::Cbr => "datagrams are sent again by nobody",
+        _ if !tells => "no stage but ppp tells a host of its queue, and none where it is not alone",
+        _ => return Ok(true),
+    };
+    Err(table.refuse("local_congestion", wrong, "flows of tcp or ftp over one stage of the kind ppp"))
 }
 
 /// Octets of a packet besides the transport's header and the data: an IPv4 header, if nobody says otherwise.

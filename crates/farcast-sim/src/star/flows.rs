@@ -1,7 +1,7 @@
 //! Flows in a world: what they send, what reaches them, and when they are woken.
 
 use farcast_core::engine::Message;
-use farcast_core::stage::Frame;
+use farcast_core::stage::{Frame, Port};
 use farcast_core::{Among, Losses, Time};
 use farcast_delivery::Protocol;
 use farcast_link::chain::Entry;
@@ -23,6 +23,8 @@ pub struct FlowConfig {
     pub stop: Option<Time>,
     /// Octets of a packet on the links besides its `wire_len`.
     pub overhead: u16,
+    /// Whether each of its hosts is told what its own queue, the first stage's, has no room for.
+    pub local_congestion: bool,
     /// Which packets to its terminal are lost behind the forward chain: a process for one receiver.
     pub forward_losses: Box<dyn Losses>,
     /// Which packets to the hub are lost behind the way back: a process for one receiver.
@@ -62,6 +64,7 @@ pub struct FlowState {
     start: Time,
     stop: Option<Time>,
     overhead: u16,
+    local_congestion: bool,
     /// To the terminal, and to the hub.
     ways: [Way; 2],
     /// When it next wants to be woken.
@@ -83,6 +86,7 @@ impl FlowState {
             start: config.start,
             stop: config.stop,
             overhead: config.overhead,
+            local_congestion: config.local_congestion,
             ways: [way(config.forward_losses), way(config.return_losses)],
             due: Time::NEVER,
             wake: Time::NEVER,
@@ -119,9 +123,10 @@ impl FlowState {
         &self.ways[to(end)].passage
     }
 
-    /// A packet of it as it is on the links.
-    fn frame<M: Message>(&self, number: u32, message: FlowMessage) -> Frame<Packet<M>> {
-        Frame::new(Packet::Flow { flow: number, message }, self.overhead)
+    /// A packet of it, just counted on its way to `end`, as it is on the links.
+    fn frame<M: Message>(&self, number: u32, end: End, message: FlowMessage) -> Frame<Packet<M>> {
+        let identification = self.ways[to(end)].passage.entered as u16;
+        Frame::new(Packet::Flow { flow: number, identification, message }, self.overhead)
     }
 
     /// Whether it neither has an end nor is stopped.
@@ -224,6 +229,7 @@ impl<P: Protocol> Star<'_, P> {
         let state = &mut self.flows[number as usize];
         state.ways[to(from.other())].passage.entered += 1;
         let octets = message.wire_len(0) as u64 + u64::from(state.overhead);
+        let refused = state.local_congestion && !self.has_room(number, from, octets);
         match from {
             End::Hub => {
                 self.tally.forward_datagrams += 1;
@@ -234,8 +240,21 @@ impl<P: Protocol> Star<'_, P> {
                 self.tally.return_octets += octets;
             }
         }
-        let frame = state.frame(number, message);
-        self.enter(Entry::new(from.other(), frame));
+        let end = from.other();
+        let frame = self.flows[number as usize].frame(number, end, message);
+        self.enter(Entry::new(end, frame));
+        if refused {
+            self.flows[number as usize].flow.refused(self.now, from, &message);
+        }
+    }
+
+    /// Whether the first stage would take a packet from `from`.
+    fn has_room(&mut self, number: u32, from: End, octets: u64) -> bool {
+        let port = match from {
+            End::Hub => Port::Hub,
+            End::Terminal => Port::Terminal(self.receivers + number),
+        };
+        self.links.has_room(self.now, port, from.other(), octets)
     }
 
     /// A packet leaves the last stage at `at`.

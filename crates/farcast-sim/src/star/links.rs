@@ -85,7 +85,7 @@ impl<P: Protocol> Star<'_, P> {
         let Frame { message, overhead, spacing } = frame;
         match message {
             Packet::Transfer(message) => self.reach_groups(at, Frame { message, overhead, spacing }),
-            Packet::Flow { flow, message } => self.leave_links(at, flow, End::Terminal, message),
+            Packet::Flow { flow, message, .. } => self.leave_links(at, flow, End::Terminal, message),
         }
     }
 
@@ -147,7 +147,7 @@ impl<P: Protocol> Star<'_, P> {
             Packet::Transfer(message) => {
                 self.queue.push(at, Event::Reach(Frame { message, overhead, spacing }));
             }
-            Packet::Flow { flow, message } => {
+            Packet::Flow { flow, message, .. } => {
                 let at = at + self.back.delay.unwrap_or_default();
                 self.leave_links(at, flow, End::Hub, message);
             }

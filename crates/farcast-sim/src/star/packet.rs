@@ -1,9 +1,12 @@
 //! What travels over the links of a world.
 
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 
 use farcast_core::engine::Message;
+use farcast_tcp::{Segment, wire};
 
+use super::{hub_address, receiver_address};
 use crate::traffic::FlowMessage;
 
 /// Who says a message of the transfer, or whom it is for. One number, so that packets stay small: receivers are fewer
@@ -64,6 +67,8 @@ pub enum Packet<M> {
     Flow {
         /// The flow's number.
         flow: u32,
+        /// What its IP header is told apart by: flows count the packets of each direction.
+        identification: u16,
         /// What it says.
         message: FlowMessage,
     },
@@ -93,4 +98,37 @@ impl<M: Message> Message for Packet<M> {
             Self::Flow { message, .. } => message.wire_len(segment),
         }
     }
+
+    /// Of a flow's segment.
+    fn headers(&self, _segment: u32, out: &mut Vec<u8>) {
+        if let Self::Flow { flow, identification, message: FlowMessage::Tcp(segment) } = self {
+            append_ip_header(*flow, *identification, segment, out);
+            wire::append_header(segment, out);
+        }
+    }
+}
+
+/// Octets of an IPv4 header without options.
+const IP_HEADER: u16 = 20;
+
+/// Appends the IPv4 header that Linux would give a segment: not to be fragmented, but numbered all the same. Both
+/// directions of flow `flow` have the same addresses here: nothing on a link compares one with the other.
+fn append_ip_header(flow: u32, identification: u16, segment: &Segment, out: &mut Vec<u8>) {
+    let Ok(len) = u16::try_from(segment.wire_len(0) + usize::from(IP_HEADER)) else { return };
+    let (IpAddr::V4(hub), IpAddr::V4(terminal)) = (hub_address(), receiver_address(flow).ip()) else {
+        return;
+    };
+    let (hub, terminal) = (hub.octets(), terminal.octets());
+    let start = out.len();
+    out.extend([0x45, 0]);
+    out.extend(len.to_be_bytes());
+    out.extend(identification.to_be_bytes());
+    out.extend([0x40, 0, 64, wire::PROTOCOL, 0, 0]);
+    out.extend(hub);
+    out.extend(terminal);
+    let words = out[start..].chunks_exact(2);
+    let sum: u32 = words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+    let sum = (sum & 0xFFFF) + (sum >> 16);
+    let checksum = !((sum & 0xFFFF) + (sum >> 16)) as u16;
+    out[start + 10..start + 12].copy_from_slice(&checksum.to_be_bytes());
 }

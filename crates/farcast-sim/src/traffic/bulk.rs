@@ -171,6 +171,14 @@ impl Flow for Bulk {
         }
     }
 
+    fn refused(&mut self, now: Time, end: End, message: &FlowMessage) {
+        if let FlowMessage::Tcp(segment) = message {
+            let side = self.side(end);
+            side.connection.refused(now, segment);
+            side.stirred = true;
+        }
+    }
+
     fn handle_timeout(&mut self, now: Time) {
         self.source.handle_timeout(now);
         self.sink.handle_timeout(now);

@@ -325,6 +325,15 @@ impl Flow for Ftp {
         self.heed(now);
     }
 
+    fn refused(&mut self, now: Time, end: End, message: &FlowMessage) {
+        let FlowMessage::Tcp(segment) = message else { return };
+        if end == self.at {
+            self.client.refused(now, segment, self.to_server.destination.ip());
+        } else {
+            self.server.refused(now, segment, self.to_client.destination.ip());
+        }
+    }
+
     fn handle_timeout(&mut self, now: Time) {
         self.client.handle_timeout(now);
         self.server.handle_timeout(now);

@@ -1,6 +1,7 @@
 //! Stages that carry both ways: PPP, multilink PPP and UMTS, as scenarios have them.
 
 use farcast_sim::outcome::{FlowCounts, Replication, StageOutcome};
+use farcast_sim::traffic::TcpReport;
 
 use crate::worlds::{error, once, replications, scenario, transfer};
 
@@ -330,4 +331,94 @@ fn what_a_bearer_cannot_be_is_refused_in_one_sentence() {
         "{}",
         error(&max_dat, &[])
     );
+}
+
+/// 1 MB without errors, with a queue before PPP that holds eight packets.
+fn over_a_short_queue(settings: &[&str]) -> (Replication, TcpReport) {
+    let mut all = vec!["traffic.files.files=[\"1 MB\"]", "link.stages.serial.forward.queue_packets=8"];
+    all.extend(settings);
+    let one = once(SGLS, &all);
+    let FlowCounts::Ftp(report) = &one.flows[0].counts else { panic!("{one:?}") };
+    let counts = report.tcp;
+    (one, counts)
+}
+
+/// What the sender's own queue drops it need not send again, if it is told: it leaves when there is room, and the line
+/// never rests. If it is not told, it repairs what it takes for losses.
+#[test]
+fn who_is_told_what_his_own_queue_drops_loses_nothing() {
+    let (untold, lost) = over_a_short_queue(&["traffic.files.local_congestion=false"]);
+    let (told, kept) = over_a_short_queue(&["traffic.files.local_congestion=true"]);
+    let drops = |one: &Replication| one.flows[0].dropped;
+    assert!(drops(&untold) > 10 && lost.retransmits >= drops(&untold) - 2, "{lost:?}");
+    assert!(drops(&told) > 10 && kept.retransmits == 0 && kept.timeouts == 0, "{kept:?}");
+    let [untold, told] = [untold, told].map(|one| one.completion_time_s.unwrap());
+    assert!(told <= untold, "{told} and {untold}");
+}
+
+/// Where each acknowledgment lets one segment out, none has the timestamp of the last, and few are compressed; where a
+/// writer is woken when a third of the buffer is free, several leave at once, and most are.
+#[test]
+fn headers_are_compressed_as_timestamps_let_them() {
+    let run = |settings: &[&str]| {
+        let mut all = vec!["traffic.files.files=[\"1 MB\"]", "link.stages.serial.vj=true"];
+        all.extend(settings);
+        once(SGLS, &all)
+    };
+    let share = |one: &Replication| {
+        let of = |kind: &str| figure(one, &format!("forward_vj_{kind}"));
+        of("compressed") / (of("compressed") + of("uncompressed"))
+    };
+    let (any, third) = (run(&["traffic.files.write_space=any"]), run(&["traffic.files.write_space=third"]));
+    assert!(share(&any) < 0.05, "{}", share(&any));
+    assert!(share(&third) > 0.7, "{}", share(&third));
+    let none = run(&["traffic.files.timestamps=false"]);
+    assert!(share(&none) > 0.95, "{}", share(&none));
+    // A header of 52 octets becomes one of 3: that much sooner is the file there.
+    let plain = run(&["traffic.files.write_space=third", "link.stages.serial.vj=false"]);
+    let saved = plain.completion_time_s.unwrap() - third.completion_time_s.unwrap();
+    let expected = 49.0 * figure(&third, "forward_vj_compressed") * 258.0 / 256.0 / 11_520.0;
+    assert!((saved / expected - 1.0).abs() < 0.1, "{saved} and {expected}");
+    assert!(figure(&third, "forward_vj_tossed") + figure(&third, "forward_vj_out_of_step") < 0.5);
+}
+
+/// A damaged frame costs the compressed ones behind it too.
+#[test]
+fn with_compression_a_bit_error_costs_more_segments() {
+    let repeated = |vj: &str| {
+        let settings = [
+            "traffic.files.files=[\"1 MB\"]",
+            "traffic.files.write_space=third",
+            "link.stages.serial.forward.vector_errors=10",
+            vj,
+        ];
+        let all = replications(&scenario(SGLS, &settings), 1, 20);
+        let lost: f64 = all.iter().map(|one| figure(one, "forward_corrupted")).sum();
+        let again: u64 = all
+            .iter()
+            .map(|one| match &one.flows[0].counts {
+                FlowCounts::Ftp(report) => report.tcp.retransmits,
+                _ => 0,
+            })
+            .sum();
+        again as f64 / lost
+    };
+    let (without, with) = (repeated("link.stages.serial.vj=false"), repeated("link.stages.serial.vj=true"));
+    assert!((0.9..1.2).contains(&without), "{without}");
+    assert!(with > 1.5 * without, "{with} and {without}");
+}
+
+#[test]
+fn what_compression_and_queues_cannot_be_is_refused_in_one_sentence() {
+    refuses(
+        SGLS,
+        &[
+            (&["link.stages.serial.vj=false", "link.stages.serial.vj_max_slots=16"], "serial.vj_max_slots"),
+            (&["link.stages.serial.vj=false", "link.stages.serial.vj_ccomp=true"], "serial.vj_ccomp"),
+            (&["link.stages.serial.vj=true", "link.stages.serial.vj_max_slots=1"], "serial.vj_max_slots"),
+            (&["link.stages.serial.vj=true", "link.stages.serial.vj_max_slots=17"], "serial.vj_max_slots"),
+            (&["traffic.files.write_space=half"], "traffic.files.write_space"),
+        ],
+    );
+    refuses(IRIDIUM, &[(&["traffic.file.local_congestion=true"], "local_congestion")]);
 }

@@ -4,6 +4,7 @@ use farcast_core::{Span, Time};
 
 use super::Connection;
 use super::recovery::{News, Phase};
+use crate::config::WriteSpace;
 use crate::congestion::Growth;
 use crate::rto::Progress;
 use crate::scoreboard::Delivered;
@@ -181,8 +182,12 @@ impl Connection {
 
     /// Tells the owner that the send buffer has room again.
     fn make_room(&mut self) {
-        if self.outgoing.buffer_full && self.outgoing.written - self.acknowledged() < self.config.send_buffer
-        {
+        let (waiting, most) = (self.outgoing.written - self.acknowledged(), self.config.send_buffer);
+        let room = match self.config.write_space {
+            WriteSpace::Any => waiting < most,
+            WriteSpace::Third => waiting <= most / 3 * 2,
+        };
+        if self.outgoing.buffer_full && room {
             self.outgoing.buffer_full = false;
             self.events.writable = true;
         }

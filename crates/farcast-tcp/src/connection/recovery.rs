@@ -109,12 +109,13 @@ impl Connection {
                 self.repair.duplicates += u32::from(news.duplicate && !news.advanced);
                 // Linux lets an acknowledgment that begins a recovery grow nothing, and one that ends it count.
                 let linux = self.config.increase == Increase::Delivered;
-                if !linux {
+                let grows = !self.descend_locally(news);
+                if grows && !linux {
                     self.grow(news);
                 }
                 if self.find_losses(news) {
                     self.recover_from_loss(news);
-                } else if linux {
+                } else if grows && linux {
                     self.grow(news);
                 }
             }
@@ -188,8 +189,10 @@ impl Connection {
         let flight = self.board.flight() - self.repair.sent_early;
         let base = if self.config.halve_window { self.congestion.window } else { flight };
         let before = self.congestion.window;
-        self.suspect(false);
-        self.congestion.lose(base);
+        if !self.device.is_paid() {
+            self.suspect(false);
+            self.congestion.lose(base);
+        }
         self.repair.recover = self.board.next();
         self.repair.force = true;
         self.timers.stop(Timer::Probe);
@@ -297,6 +300,13 @@ impl Connection {
     pub(super) fn count_sent(&mut self, octets: u64) {
         if let Phase::Recovery { descent: Descent::Proportional { sent, .. }, .. } = &mut self.repair.phase {
             *sent += octets;
+        }
+    }
+
+    /// Counts that something of it did not leave.
+    pub(super) fn count_unsent(&mut self, octets: u64) {
+        if let Phase::Recovery { descent: Descent::Proportional { sent, .. }, .. } = &mut self.repair.phase {
+            *sent = sent.saturating_sub(octets);
         }
     }
 

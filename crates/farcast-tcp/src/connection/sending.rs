@@ -98,7 +98,7 @@ impl Connection {
 
     /// A segment that carries data or a FIN, if one may leave.
     fn next_data(&mut self, now: Time) -> Option<Segment> {
-        if self.state == State::TimeWait {
+        if self.state == State::TimeWait || self.device.is_full() {
             return None;
         }
         let pipe = self.board.pipe();

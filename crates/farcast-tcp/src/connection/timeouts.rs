@@ -48,7 +48,8 @@ impl Connection {
         let again = underway && (repeated || !linux);
         let reduced = self.config.halve_window
             && matches!(self.repair.phase, Phase::Recovery { point, .. } if first < point);
-        if again || reduced {
+        let paid = self.device.is_paid();
+        if again || reduced || paid {
             return;
         }
         let flight = self.board.flight();

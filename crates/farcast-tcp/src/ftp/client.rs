@@ -240,6 +240,11 @@ impl Client {
         self.sources.contents(&self.endpoint, segment, destination)
     }
 
+    /// A segment to `destination` that was polled found no room in the queue of this host ([`Endpoint::refused`]).
+    pub fn refused(&mut self, now: Time, segment: &Segment, destination: IpAddr) {
+        self.endpoint.refused(now, segment, destination);
+    }
+
     /// Takes a segment with its payload; the payload of a file may be absent.
     ///
     /// # Errors

@@ -8,8 +8,8 @@ mod vectors;
 use core::net::IpAddr;
 use std::vec::Vec;
 
-use super::{Addresses, HEADER_LEN, MAX_HEADER_LEN, encode};
-use crate::Segment;
+use super::{Addresses, HEADER_LEN, MAX_HEADER_LEN, append_header, encode};
+use crate::{SackBlock, Segment, SequenceNumber, Timestamps};
 
 /// Between these hosts goes what tests make.
 fn hosts() -> Addresses {
@@ -81,4 +81,22 @@ fn corrected(mut octets: Vec<u8>) -> Vec<u8> {
     let sum = naive_checksum(&octets, hosts());
     octets[16..18].copy_from_slice(&sum.to_be_bytes());
     octets
+}
+
+#[test]
+fn a_header_without_its_data_is_the_same_but_for_the_checksum() {
+    let mut segment = Segment { sequence: SequenceNumber(7), window: 9, ..Segment::default() };
+    segment.options.timestamps = Some(Timestamps { value: 1, echo: 2 });
+    segment.payload.len = 3;
+    let mut whole = whole(&segment, hosts(), b"abc");
+    whole.truncate(segment.header_len());
+    whole[16..18].fill(0);
+    let mut header = Vec::from([1]);
+    append_header(&segment, &mut header);
+    assert_eq!(header[1..], whole);
+    // Options that fit no header leave none.
+    segment.options.mss = Some(1460);
+    while segment.options.sack.push(SackBlock::default()) {}
+    append_header(&segment, &mut header);
+    assert_eq!(header.len(), 1 + whole.len());
 }

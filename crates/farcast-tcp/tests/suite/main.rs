@@ -3,6 +3,7 @@
 
 mod closing;
 mod common;
+mod device;
 mod hostile;
 mod laws;
 mod linux;

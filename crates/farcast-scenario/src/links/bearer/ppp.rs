@@ -5,7 +5,7 @@ use farcast_core::engine::Message;
 use farcast_core::random::RandomStream;
 use farcast_core::units::Bytes;
 use farcast_link::ppp::{ErrorVector, LineConfig, LineErrors, Ppp, PppConfig, PppError};
-use farcast_ppp::{ConfigError, EchoConfig};
+use farcast_ppp::{ConfigError, EchoConfig, VjConfig};
 
 use super::framing;
 use crate::document::{DocumentError, Reader};
@@ -45,6 +45,7 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<PppSpec, DocumentError> {
     let interval = table.optional_span("echo_interval")?;
     let failures = table.integer_or("echo_failures", 1..=1000_u32, 5)?;
     let echo = interval.map(|interval| EchoConfig { interval, failures });
+    let vj = vj(table)?;
     let mut one = |key| {
         let mut inner = table.table(key)?;
         let rate = inner.rate("rate")?;
@@ -54,7 +55,7 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<PppSpec, DocumentError> {
     };
     let ((forward, forward_vector, forward_said), (back, back_vector, back_said)) =
         (one("forward")?, one("return")?);
-    let config = PppConfig { forward, back, mtu, echo };
+    let config = PppConfig { forward, back, mtu, echo, vj };
     config.check().map_err(|error| {
         let key = match error {
             PppError::Mtu(_) => "mtu",
@@ -64,6 +65,19 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<PppSpec, DocumentError> {
         table.refuse(key, error.to_string(), "settings that lines can have")
     })?;
     Ok(PppSpec { config, vectors: [forward_vector, back_vector], limits_said: [forward_said, back_said] })
+}
+
+/// `vj`, and what goes with it: pppd's options `novj`, `vj-max-slots` and `novjccomp`.
+fn vj(table: &mut Reader<'_>) -> Result<Option<VjConfig>, DocumentError> {
+    if table.flag_or("vj", false)? {
+        let slots = table.integer_or("vj_max_slots", 2..=16_u8, 16)?;
+        let comp_slot_id = table.flag_or("vj_ccomp", true)?;
+        return Ok(Some(VjConfig { max_slot_id: slots - 1, comp_slot_id }));
+    }
+    match ["vj_max_slots", "vj_ccomp"].into_iter().find(|key| table.holds(key)) {
+        Some(key) => Err(table.refuse(key, "no headers are compressed", "vj = true as well")),
+        None => Ok(None),
+    }
 }
 
 /// The keys of one direction, and whether they say anything of the limit of its queue.

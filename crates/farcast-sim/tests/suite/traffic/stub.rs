@@ -138,6 +138,7 @@ fn play(flow: Window, lost: &str) -> Star<'static, Mftp> {
         start: Time::ZERO + Span::from_secs(2),
         stop: None,
         overhead: 20,
+        local_congestion: false,
         forward_losses: Box::new(ErrorVectors::new(&[vector], AtEnd::Keep).unwrap()),
         return_losses: Box::new(NoLoss),
     }];
