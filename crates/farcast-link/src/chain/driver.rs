@@ -169,9 +169,7 @@ impl<M: Message> Driver<M> {
             return self.rest.take().map(|(at, entry)| Step::Enter { at, entry });
         }
         let Some(stage) = self.driven else {
-            if self.through.is_none() {
-                return None;
-            }
+            self.through.as_ref()?;
             return self.through.take().map(|(at, to, frame)| Step::Leave { at, to, frame });
         };
         let Some(Output { at, port, frame }) = self.chains.stage(stage).poll_output() else {
