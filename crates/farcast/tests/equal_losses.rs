@@ -97,20 +97,20 @@ impl Observer<Mftp> for Watch {
 fn simulate(text: &str, seed: u64) -> (Seen, Time) {
     let document = Document::parse("scenario.toml", text).unwrap();
     let mut config = Scenario::read(&document).unwrap().star(seed, 0).unwrap();
-    let seen = Arc::new(Mutex::new(Seen::default()));
+    let notes = Arc::new(Mutex::new(Seen::default()));
     let mut first = 0;
     for group in &mut config.groups {
         let (inner, receivers) = (std::mem::replace(&mut group.losses, no_losses()), group.receivers);
-        group.losses = Box::new(Spy { inner, first, receivers, seen: Arc::clone(&seen) });
+        group.losses = Box::new(Spy { inner, first, receivers, seen: Arc::clone(&notes) });
         first += receivers;
     }
     let overhead = config.overhead.into();
-    let mut watch = Watch { seen: Arc::clone(&seen), receivers: first, overhead };
+    let mut watch = Watch { seen: Arc::clone(&notes), receivers: first, overhead };
     let mut star = Star::new(config, Some(&mut watch)).unwrap();
     star.run();
     let end = star.end();
-    let seen = std::mem::take(&mut *seen.lock().unwrap());
-    (seen, end)
+    let notes = std::mem::take(&mut *notes.lock().unwrap());
+    (notes, end)
 }
 
 fn no_losses() -> Box<dyn Losses> {

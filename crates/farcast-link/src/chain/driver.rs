@@ -79,29 +79,22 @@ pub enum Step<M> {
     },
 }
 
-/// What has happened of which not all has been told.
-#[derive(Debug)]
-enum Doing<M> {
-    Nothing,
-    /// A stage may have something to let out.
-    Stage(u32),
-    /// A frame passes a chain without stages.
-    Nowhere(Time, End, Frame<M>),
-}
-
 /// Chains that are driven. The [module](self) says how.
 #[derive(Debug)]
 pub struct Driver<M> {
     chains: Chains<M>,
     /// The rest of the run whose head was handed over last, and when it follows.
     rest: Option<(Time, Entry<M>)>,
-    doing: Doing<M>,
+    /// The stage that may have something to let out.
+    driven: Option<u32>,
+    /// What passes a chain without stages.
+    through: Option<(Time, End, Frame<M>)>,
 }
 
 impl<M: Message> Driver<M> {
     /// Drives `chains`, in which nothing is yet.
     pub const fn new(chains: Chains<M>) -> Self {
-        Self { chains, rest: None, doing: Doing::Nothing }
+        Self { chains, rest: None, driven: None, through: None }
     }
 
     /// The stages, to look at.
@@ -119,6 +112,7 @@ impl<M: Message> Driver<M> {
     ///
     /// Of a run as much is handed over as `cut` chooses, of at most so many datagrams as come before anything else can
     /// enter; the rest follows. What else enters from outside the owner alone knows: nothing does before `known`.
+    #[inline]
     pub fn enter(
         &mut self,
         now: Time,
@@ -127,7 +121,7 @@ impl<M: Message> Driver<M> {
         known: Time,
         cut: impl FnOnce(NonZeroU32) -> NonZeroU32,
     ) {
-        debug_assert!(self.rest.is_none() && matches!(self.doing, Doing::Nothing), "polled to the end");
+        debug_assert!(self.rest.is_none() && self.driven.is_none(), "polled to the end");
         let Entry { to, spot, frame } = entry;
         // A stage behind the first that carries one way hears only the one before it, in order: nothing comes between the
         // pieces of a run.
@@ -146,10 +140,10 @@ impl<M: Message> Driver<M> {
             head
         };
         match stage {
-            None => self.doing = Doing::Nowhere(now, to, frame),
+            None => self.through = Some((now, to, frame)),
             Some(stage) => {
                 self.chains.stage(stage).handle(now, port, frame);
-                self.doing = Doing::Stage(stage);
+                self.driven = Some(stage);
             }
         }
     }
@@ -158,7 +152,7 @@ impl<M: Message> Driver<M> {
     pub fn wake(&mut self, now: Time, stage: u32) {
         if self.chains.take_wake(stage, now) {
             self.chains.stage(stage).handle_timeout(now);
-            self.doing = Doing::Stage(stage);
+            self.driven = Some(stage);
         }
     }
 
@@ -167,24 +161,24 @@ impl<M: Message> Driver<M> {
     /// # Errors
     /// [`NotSettable`], and then nothing changes.
     pub fn set(&mut self, now: Time, stage: u32, port: Port, setting: Setting) -> Result<(), NotSettable> {
-        self.doing = Doing::Stage(stage);
+        self.driven = Some(stage);
         self.chains.stage(stage).set(now, port, setting)
     }
 
     /// What follows from the last call, in the order in which the owner is to keep it; `None` once all has been told, which
     /// comes before the next call.
+    #[inline]
     pub fn poll(&mut self) -> Option<Step<M>> {
-        if let Some((at, entry)) = self.rest.take() {
-            return Some(Step::Enter { at, entry });
+        // Looked at before it is taken: there is seldom any, and a frame is much to move.
+        if self.rest.is_some() {
+            return self.rest.take().map(|(at, entry)| Step::Enter { at, entry });
         }
-        let Doing::Stage(stage) = self.doing else {
-            let Doing::Nowhere(at, to, frame) = core::mem::replace(&mut self.doing, Doing::Nothing) else {
-                return None;
-            };
-            return Some(Step::Leave { at, to, frame });
+        let Some(stage) = self.driven else {
+            self.through.as_ref()?;
+            return self.through.take().map(|(at, to, frame)| Step::Leave { at, to, frame });
         };
         let Some(Output { at, port, frame }) = self.chains.stage(stage).poll_output() else {
-            self.doing = Doing::Nothing;
+            self.driven = None;
             return Some(Step::Drained { stage, wake: self.chains.new_wake(stage) });
         };
         let to = End::of(port);

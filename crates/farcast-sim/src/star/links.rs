@@ -1,5 +1,7 @@
 //! The chains of stages: what enters them and what leaves them.
 
+use std::num::NonZeroU32;
+
 use farcast_core::engine::Message;
 use farcast_core::stage::{Figure, Frame, Port, Totals};
 use farcast_core::{Span, Time};
@@ -44,7 +46,9 @@ impl<P: Protocol> Star<'_, P> {
     /// A frame enters a chain, or a stage behind the first.
     pub(super) fn enter(&mut self, entry: Entry<Packet<P::Message>>) {
         let Some(port) = self.port(&entry) else { return };
-        let known = self.alone_until();
+        // Only a run can be cut.
+        let single = entry.message().segments() == NonZeroU32::MIN;
+        let known = if single { Time::NEVER } else { self.alone_until() };
         let (cut, cuts) = (self.cut, &mut self.cuts);
         self.links.enter(self.now, port, entry, known, |most| cut.choose(most, cuts));
         self.follow();
