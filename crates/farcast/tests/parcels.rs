@@ -2,8 +2,9 @@
 //! under names that are safe, each with its own octets, whatever becomes of the others.
 #![allow(
     clippy::disallowed_methods,
+    clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a test may panic, and open its own files"
+    reason = "a test may panic, open its own files, and tell the test that started it"
 )]
 
 #[path = "parcels/receiver.rs"]
@@ -264,10 +265,7 @@ fn raw_sockets_are_for_ipv4() {
     let to = "[ff15::77]:0".parse().unwrap();
     let stop = AtomicBool::new(false);
     let sent = send((to, Transport::Ip(EXPERIMENT)), &[parcel(b"x", 1, 9, 9)], (1, 1), &stop);
-    assert!(
-        matches!(sent, Err(NetError::RawOverIpv6(EXPERIMENT)) | Err(NetError::NoAddress { .. })),
-        "{sent:?}"
-    );
+    assert!(matches!(sent, Err(NetError::RawOverIpv6(EXPERIMENT) | NetError::NoAddress { .. })), "{sent:?}");
 }
 
 #[test]

@@ -121,7 +121,7 @@ impl Incoming {
         // Where all is to come again, nothing that was hashed counts.
         let tree = if self.held.is_full() { plain.tree } else { Tree::new(self.geometry.size, false) };
         let name = plain.name.clone();
-        self.plain = Some(Plain { done, tree, ..plain });
+        self.plain = Some(Plain { tree, done, ..plain });
         if let Some(digest) = named? {
             self.room.give_up(self.geometry.size, 1);
             self.happenings.push(Happening::PlainDone { name, digest });
