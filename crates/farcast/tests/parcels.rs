@@ -1,5 +1,5 @@
-//! Several objects at once, without a manifest, over UDP and over IP itself, by a protocol that no crate knows: they arrive
-//! under names that are safe, each with its own octets, whatever becomes of the others.
+//! Several objects at once, without a manifest, over UDP and over IP itself, by a protocol that no crate knows: they
+//! arrive under names that are safe, each with its own octets, whatever becomes of the others.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,

@@ -1,7 +1,7 @@
 //! An object without a manifest: one file, of which a sender that is not farcast tells a name and a size.
 //!
-//! The spool is the file until every segment is there, and gets its final name then. Nothing vouches for its content but
-//! the protocol that brought it, so the digest of what was written is told.
+//! The spool is the file until every segment is there, and gets its final name then. Nothing vouches for its content
+//! but the protocol that brought it, so the digest of what was written is told.
 
 use core::ops::Range;
 use std::hash::{BuildHasher, Hasher, RandomState};

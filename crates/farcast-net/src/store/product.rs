@@ -16,8 +16,8 @@ use super::{FileInfo, Opening, PlainFile, Reply};
 use crate::error::NetError;
 use crate::parity::ParityDecoder;
 
-/// How long what an earlier run has left of an object without a manifest can be gone on with: a sender counts its objects
-/// with few bits, and begins anew.
+/// How long what an earlier run has left of an object without a manifest can be gone on with: a sender counts its
+/// objects with few bits, and begins anew.
 const KNOWN_FOR: Duration = Duration::from_hours(1);
 
 pub(super) struct Product {
