@@ -19,8 +19,8 @@ pub enum Transport {
     /// UDP.
     #[default]
     Udp,
-    /// IP itself, under this protocol number. There are no ports: in addresses they are 0, and who shares a host tells apart
-    /// what is whose by what messages say.
+    /// IP itself, under this protocol number. There are no ports: in addresses they are 0, and who shares a host tells
+    /// apart what is whose by what messages say.
     Ip(u8),
 }
 

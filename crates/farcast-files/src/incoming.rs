@@ -174,10 +174,9 @@ impl Incoming {
         open::open(dir, What::Product(id, product_size), segment_len, options)
     }
 
-    /// The same for an object without a manifest. It becomes one file in `dir`, under a name that is safe and that nothing
-    /// else is reached by: directories in its name, leading dots unless [`Options::hidden`] and what is no text for a
-    /// terminal become `_`, what is too long is cut, and without a name it is made up. A file of that name is replaced
-    /// only where both the sender and [`Options::overwrite`] allow it.
+    /// The same for an object without a manifest. It becomes one file in `dir`, under a name that is safe and that
+    /// nothing else is reached by: slashes, leading dots unless [`Options::hidden`] and control characters become `_`, what is too long is cut, and without a name it is made up. A file of that name is
+    /// replaced only where both the sender and [`Options::overwrite`] allow it.
     ///
     /// # Errors
     /// As of [`open`](Self::open); [`StoreError::AlreadyExists`], and [`StoreError::TooLarge`] and

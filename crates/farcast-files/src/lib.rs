@@ -34,8 +34,8 @@
 //! Nothing is made for a product before its first segment is stored, and no directory before something goes into it or
 //! the product is complete. What is not complete is bounded by a [`Quota`].
 //!
-//! An object of a sender that is not farcast has no manifest ([`Incoming::open_plain`]). Its `<id>` is a digest of what tells it
-//! from others, and its spool is what gets the final name.
+//! An object of a sender that is not farcast has no manifest ([`Incoming::open_plain`]). Its `<id>` is a digest of what
+//! tells it from others, and its spool is what gets the final name.
 //!
 //! A name that would become too long for a partial is cut, and the number of the file follows the digits of the id.
 //! Nothing outside of the receiving directory can be reached: paths are resolved by the kernel below a descriptor of the

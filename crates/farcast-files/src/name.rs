@@ -28,10 +28,10 @@ pub fn shown_name(name: &[u8]) -> String {
 /// The most octets of a name.
 const LONGEST: usize = 255;
 
-/// A name that a file may have, made of what anybody may have said: one component, no longer than 255 octets. `/` and control
-/// characters become `_`, as do leading dots unless `hidden` names are allowed, and always those of `.` and `..` and of what
-/// receptions keep for themselves. A name that is too long is cut and gets a mark of its own, and one that is empty is made
-/// of `tag`. Octets that are no UTF-8 stay: Linux does not mind them.
+/// A name that a file may have, made of what anybody may have said: one component, no longer than 255 octets. `/` and
+/// control characters become `_`, as do leading dots unless `hidden` names are allowed, and always those of `.` and
+/// `..` and of what receptions keep for themselves. A name that is too long is cut and gets a mark of its own, and one
+/// that is empty is made of `tag`. Octets that are no UTF-8 stay: Linux does not mind them.
 pub fn safe_name(name: &[u8], hidden: bool, tag: &str) -> Vec<u8> {
     let plain = |octet: &u8| if matches!(*octet, b'/' | 0..0x20 | 0x7f) { b'_' } else { *octet };
     let mut safe: Vec<u8> = name.iter().map(plain).collect();

@@ -119,8 +119,8 @@ impl Outgoing {
         Self::scanned(paths, true, progress)
     }
 
-    /// The content of `path` alone, without a head before it: for receivers that know nothing of our manifest. What is said of
-    /// it by [`manifest`](Self::manifest) and [`id`](Self::id) is for the sender's use.
+    /// The content of `path` alone, without a head before it: for receivers that know nothing of our manifest. What is
+    /// said of it by [`manifest`](Self::manifest) and [`id`](Self::id) is for the sender's use.
     ///
     /// # Errors
     /// As of [`scan`](Self::scan).

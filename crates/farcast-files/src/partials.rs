@@ -220,8 +220,8 @@ fn journal(root: &Root, id: ProductId) -> SystemResult<Option<Journal>> {
     incoming::read_journal(root, &[&path_of(id), b"/journal".as_slice()].concat())
 }
 
-/// Whether the journal says that the list of files was there, and right; or of an object without one, that it can be gone on
-/// with.
+/// Whether the journal says that the list of files was there, and right; or of an object without one, that it can be
+/// gone on with.
 fn can_go_on(root: &Root, id: ProductId) -> bool {
     let spool =
         || root.regular(&[&path_of(id), b"/spool".as_slice()].concat()).is_ok_and(|stat| stat.is_some());

@@ -81,8 +81,8 @@ pub struct SendReport<S: SenderEngine> {
     pub heard: u64,
 }
 
-/// Sends `objects` by the protocol `P`, which names them by their numbers here, from 0. `make` makes the engine for our own address; `start` begins without waiting longer
-/// for receivers, `stop` aborts.
+/// Sends `objects` by the protocol `P`, which names them by their numbers here, from 0. `make` makes the engine for our
+/// own address; `start` begins without waiting longer for receivers, `stop` aborts.
 ///
 /// # Errors
 /// What makes it impossible to begin; what goes wrong later is in the report.

@@ -247,8 +247,8 @@ impl Endpoint {
         }
     }
 
-    /// Where in what was received the datagrams lie, several of them only where the kernel has joined them: behind the IPv4
-    /// header, where that comes too. `None` if there is no such header after all.
+    /// Where in what was received the datagrams lie, several of them only where the kernel has joined them: behind the
+    /// IPv4 header, where that comes too. `None` if there is no such header after all.
     pub(crate) fn content(&self, received: &[u8]) -> Option<Range<usize>> {
         match self.transport {
             Transport::Udp => Some(0..received.len()),

@@ -104,8 +104,8 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Waits until datagrams, of UDP as of IP itself, can be sent to `destination`; whether they can, rather than that `stop` was set. `say` hears
-/// what is missing, when that changes.
+/// Waits until datagrams, of UDP as of IP itself, can be sent to `destination`; whether they can, rather than that
+/// `stop` was set. `say` hears what is missing, when that changes.
 ///
 /// # Errors
 /// What is missing when the `limit` is over, or what no waiting mends.

@@ -46,8 +46,8 @@ impl Incoming {
     }
 
     /// Whether anything is here that the id of the product vouches for, besides its list of files. Before that is known,
-    /// anybody could have made up what came. Of an object without a manifest, whether any of it is here, and would be known
-    /// again.
+    /// anybody could have made up what came. Of an object without a manifest, whether any of it is here, and would be
+    /// known again.
     pub fn is_worth_keeping(&self) -> bool {
         if let Some(plain) = &self.plain {
             return plain.resumes && !plain.done && !self.held.is_empty();

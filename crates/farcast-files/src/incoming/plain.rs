@@ -1,7 +1,7 @@
 //! An object without a manifest: one file, of which a sender that is not farcast tells a name and a size.
 //!
-//! The spool is the file until every segment is there, and gets its final name then. Nothing vouches for its content but
-//! the protocol that brought it, so the digest of what was written is told.
+//! The spool is the file until every segment is there, and gets its final name then. Nothing vouches for its content
+//! but the protocol that brought it, so the digest of what was written is told.
 
 use core::ops::Range;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -121,7 +121,7 @@ impl Incoming {
         // Where all is to come again, nothing that was hashed counts.
         let tree = if self.held.is_full() { plain.tree } else { Tree::new(self.geometry.size, false) };
         let name = plain.name.clone();
-        self.plain = Some(Plain { done, tree, ..plain });
+        self.plain = Some(Plain { tree, done, ..plain });
         if let Some(digest) = named? {
             self.room.give_up(self.geometry.size, 1);
             self.happenings.push(Happening::PlainDone { name, digest });

@@ -22,8 +22,8 @@ pub struct ReceiveOptions {
     pub into: PathBuf,
     /// How files are stored.
     pub files: Options,
-    /// Whether objects that come without a manifest of ours are received too, each as a plain file: nothing vouches for its
-    /// content but the protocol. They are declined otherwise.
+    /// Whether objects that come without a manifest of ours are received too, each as a plain file: nothing vouches for
+    /// its content but the protocol. They are declined otherwise.
     pub plain: bool,
     /// How sockets are made.
     pub socket: SocketOptions,

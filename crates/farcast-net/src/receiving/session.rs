@@ -57,7 +57,8 @@ impl Session {
 }
 
 impl<P: Protocol> Driver<'_, P> {
-    /// An object is offered: open it, unless it says nothing of what it is and such are not wanted, or too many are under way.
+    /// An object is offered: open it, unless it says nothing of what it is and such are not wanted, or too many are
+    /// under way.
     pub(super) fn offered(&mut self, offer: &Offer) {
         if offer.id.is_none() && !self.options.plain {
             return self.answer(offer.object, Answer::Declined(Decline::Unwanted));

@@ -16,8 +16,8 @@ use super::{FileInfo, Opening, PlainFile, Reply};
 use crate::error::NetError;
 use crate::parity::ParityDecoder;
 
-/// How long what an earlier run has left of an object without a manifest can be gone on with: a sender counts its objects
-/// with few bits, and begins anew.
+/// How long what an earlier run has left of an object without a manifest can be gone on with: a sender counts its
+/// objects with few bits, and begins anew.
 const KNOWN_FOR: Duration = Duration::from_hours(1);
 
 pub(super) struct Product {
@@ -39,14 +39,11 @@ impl Product {
         let Opening { offer, dir, options } = opening;
         std::fs::create_dir_all(dir).map_err(|source| NetError::Directory { path: dir.into(), source })?;
         let (geometry, segment_len) = (offer.geometry, u32::from(offer.geometry.segment_size()));
-        let incoming = match offer.id {
-            Some(id) => {
-                Incoming::open(dir, ProductId::from_bytes(id), geometry.size(), segment_len, *options)?
-            }
-            None => {
-                let origin = origin(offer);
-                Incoming::open_plain(dir, &plain(offer, origin.as_deref()), segment_len, *options)?
-            }
+        let incoming = if let Some(id) = offer.id {
+            Incoming::open(dir, ProductId::from_bytes(id), geometry.size(), segment_len, *options)?
+        } else {
+            let origin = origin(offer);
+            Incoming::open_plain(dir, &plain(offer, origin.as_deref()), segment_len, *options)?
         };
         // Where the announced numbers are beyond our code, it is better to say so than to lose the repairs.
         let parity = (offer.parity_symbols > 0)

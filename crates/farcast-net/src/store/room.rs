@@ -1,7 +1,8 @@
 //! Waiting for room on a full disk.
 //!
-//! What cannot be written is kept, one buffer of it, and tried again each second. What comes meanwhile, of whatever object, is
-//! dropped, and only when there is room is the engine told that it is missing: asked for earlier, it would come in vain.
+//! What cannot be written is kept, one buffer of it, and tried again each second. What comes meanwhile, of whatever
+//! object, is dropped, and only when there is room is the engine told that it is missing: asked for earlier, it would
+//! come in vain.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -196,8 +196,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Does the steps of `arena` from number `from` on. An object whose steps fail is given up, unless there is only no room
-    /// for it; those of others are done.
+    /// Does the steps of `arena` from number `from` on. An object whose steps fail is given up, unless there is only no
+    /// room for it; those of others are done.
     pub(super) fn go_on(&mut self, arena: Arena, mut from: usize) {
         while let Err(Failure { object, at, error }) = self.steps(&arena, from) {
             if self.waits_after(&error) {
