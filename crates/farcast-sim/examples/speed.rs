@@ -51,7 +51,7 @@ fn ideal(seed: u64, receivers: u32, per: f64) -> (f64, usize) {
     let receiver = ReceiverConfig::new(ClientId(1), 5402);
     let group = GroupConfig {
         receivers,
-        kind: mftp::receivers(&sender(), receiver, receivers, false).unwrap(),
+        kind: mftp::receivers(receiver, receivers, false),
         losses,
         delay: Span::from_millis(500),
         data_only: false,
