@@ -400,13 +400,14 @@ pub enum Waits {
     /// One after the other from one stream: an engine's own, or one for all receivers of a population.
     #[default]
     InTurn,
-    /// Each from a stream of its own, named by the receiver's id and the instant at which the wait begins. Then a population
-    /// waits as single engines with the same seed do, so that the two can be compared.
+    /// Each from a stream of its own, named by the receiver's id and the instant at which the wait begins. Then a
+    /// population waits as single engines with the same seed do, so that the two can be compared.
     ByReceiver,
 }
 
 impl Waits {
-    /// A uniform part of `window` for a receiver of this id, whose wait begins now; `turn` is the stream of those in turn.
+    /// A uniform part of `window` for a receiver of this id, whose wait begins now; `turn` is the stream of those in
+    /// turn.
     pub(crate) fn draw(
         self,
         (seed, id): (u64, ClientId),

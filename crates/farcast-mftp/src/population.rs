@@ -5,9 +5,9 @@
 //! keeps: which receivers lack which segments is held by segment, so that a receiver costs its losses and not its
 //! packets. Given the same losses it says the same things at the same nanoseconds (law 11).
 //!
-//! What it leaves out, for which single receivers are there: products that are held in part beforehand, a sender that is
-//! started again. How long the sender was silent is counted for all receivers together, from the last message that reached
-//! the fan-out.
+//! What it leaves out, for which single receivers are there: products that are held in part beforehand, a sender that
+//! is started again. How long the sender was silent is counted for all receivers together, from the last message that
+//! reached the fan-out.
 //!
 //! | file | what |
 //! |---|---|

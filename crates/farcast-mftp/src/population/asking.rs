@@ -137,8 +137,8 @@ impl Population {
         Run::new(first.first(), last.end() - first.first())
     }
 
-    /// The answer of a receiver that lacked these segments when it was asked. If it waited since, it may have got some of
-    /// them, and some blocks need not be spoken of.
+    /// The answer of a receiver that lacked these segments when it was asked. If it waited since, it may have got some
+    /// of them, and some blocks need not be spoken of.
     pub(super) fn answer(
         &mut self,
         at: Time,

@@ -115,8 +115,8 @@ impl Population {
         index
     }
 
-    /// Passes over segments from `index` on that reach everyone for the first time before `limit`, but not the last of the run
-    /// nor the last that is unsent; how many.
+    /// Passes over segments from `index` on that reach everyone for the first time before `limit`, but not the last of
+    /// the run nor the last that is unsent; how many.
     fn spare(
         &mut self,
         passage: &Passage,

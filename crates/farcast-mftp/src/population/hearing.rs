@@ -114,11 +114,16 @@ impl Population {
             return;
         }
         self.last_heard = now;
-        for cohort in self.cohorts.ids() {
-            match self.cohorts.control(cohort) {
+        let cohorts = self.cohorts.ids();
+        self.confirm(now, m);
+        for cohort in cohorts.filter(|&cohort| self.cohorts.count(cohort) > 0).collect::<Vec<_>>() {
+            match self.cohorts.control(cohort).cloned() {
                 None => self.invite(now, cohort, m),
                 Some(control) if control.accepted => {}
-                Some(_) => self.confirm(now, cohort, m),
+                Some(mut control) => {
+                    let act = control.announced(now, m, None);
+                    self.part_and_act(now, cohort, control, &act);
+                }
             }
         }
     }
@@ -152,29 +157,25 @@ impl Population {
         known.filter(|&(r, _)| self.cohorts.of(r) == cohort && self.lost.binary_search(&r).is_err()).collect()
     }
 
-    /// Those who wait for their confirmation hear another announcement.
-    fn confirm(&mut self, now: Time, cohort: CohortId, m: &Announce) {
-        let Some(before) = self.cohorts.control(cohort).cloned() else { return };
-        for (receiver, standing) in self.listed(cohort, m) {
-            if standing == Standing::Accepted {
-                let mut control = before.clone();
-                control.announced(now, m, Some(standing));
-                control.touch(now, &self.config);
-                self.settle(receiver, control);
+    /// Those who wait for their confirmation hear another announcement: whom it lists as accepted goes to a cohort of
+    /// those who are in the same state then.
+    fn confirm(&mut self, now: Time, m: &Announce) {
+        let mut last = FINISHED;
+        for &(id, standing) in m.hosts.as_deref().unwrap_or(&[]) {
+            let heard = |receiver: &u32| self.lost.binary_search(receiver).is_err();
+            let Some(receiver) = self.index(id).filter(heard) else { continue };
+            let control = self.cohorts.control(self.cohorts.of(receiver)).filter(|control| !control.accepted);
+            let Some(mut control) = control.filter(|_| standing == Standing::Accepted).cloned() else {
+                continue;
+            };
+            control.announced(now, m, Some(standing));
+            control.touch(now, &self.config);
+            if self.cohorts.control(last) != Some(&control) {
+                let equal = self.cohorts.ids().find(|&id| self.cohorts.control(id) == Some(&control));
+                last = equal.unwrap_or_else(|| self.cohorts.found(Some(control)));
             }
+            self.cohorts.shift(receiver, last);
         }
-        if self.cohorts.count(cohort) > 0 && self.cohorts.control(cohort) == Some(&before) {
-            let mut control = before;
-            let act = control.announced(now, m, None);
-            self.part_and_act(now, cohort, control, &act);
-        }
-    }
-
-    /// Moves `receiver` to a cohort with this control: an equal one if there is one.
-    fn settle(&mut self, receiver: u32, control: Control) {
-        let equal = self.cohorts.ids().find(|&id| self.cohorts.control(id) == Some(&control));
-        let to = equal.unwrap_or_else(|| self.cohorts.found(Some(control)));
-        self.cohorts.shift(receiver, to);
     }
 
     fn completion(&mut self, now: Time, m: &Completion) {

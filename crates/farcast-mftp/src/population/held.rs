@@ -100,8 +100,8 @@ impl Population {
         self.answer(at, &held.question, held.lists.get(place as usize), Some(&needless));
     }
 
-    /// Another receiver's NAK of so many octets reaches the fan-out. Those who hear it while they wait to say the same of its
-    /// block need not say it.
+    /// Another receiver's NAK of so many octets reaches the fan-out. Those who hear it while they wait to say the same
+    /// of its block need not say it.
     pub(super) fn overhear(
         &mut self,
         now: Time,

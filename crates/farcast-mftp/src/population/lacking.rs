@@ -95,8 +95,8 @@ impl Lacking {
         }
     }
 
-    /// Those who lack something of `run`, ascending, into `who`, and in `counts`, which holds a number of each receiver and
-    /// is all 0 before, how many segments that are.
+    /// Those who lack something of `run`, ascending, into `who`, and in `counts`, which holds a number of each receiver
+    /// and is all 0 before, how many segments that are.
     pub(super) fn count_in(&self, run: Run, counts: &mut [u32], who: &mut Vec<u32>) {
         who.clear();
         for segment in self.open_in(run) {

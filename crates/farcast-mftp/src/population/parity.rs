@@ -27,8 +27,8 @@ struct Block {
     /// Those who lack something, ascending, and how each of them stands.
     who: Vec<u32>,
     needs: Vec<Need>,
-    /// Of each symbol that was sent, those who lacked something and did not get it, ascending: whom it would be new to if it
-    /// came again. Who is not in `who` any more may be there yet.
+    /// Of each symbol that was sent, those who lacked something and did not get it, ascending: whom it would be new to
+    /// if it came again. Who is not in `who` any more may be there yet.
     missed: BTreeMap<u32, Vec<u32>>,
 }
 
@@ -78,15 +78,15 @@ impl Memory {
     }
 
     /// `receiver` forgets the symbols of a block.
-    fn release(&mut self, receiver: u32, need: &Need) {
+    fn release(&mut self, receiver: u32, need: Need) {
         if let Some(used) = self.used.get_mut(receiver as usize) {
             *used -= self.cost.bytes(need.room.into());
         }
     }
 }
 
-/// The parity that all receivers of a population hold: a receiver costs the blocks of which it lacks something when their
-/// parity comes, and the symbols that it loses.
+/// The parity that all receivers of a population hold: a receiver costs the blocks of which it lacks something when
+/// their parity comes, and the symbols that it loses.
 #[derive(Clone, Debug)]
 pub(super) struct Parity {
     blocks: BTreeMap<u32, Block>,
@@ -170,7 +170,7 @@ impl Parity {
             if !is_decodable(need.missing, need.held.into()) {
                 return true;
             }
-            memory.release(receiver, need);
+            memory.release(receiver, *need);
             lacking.rebuilt(receiver, need.missing);
             bits.insert(receiver);
             rebuilt.push(receiver);
@@ -194,7 +194,7 @@ impl Parity {
             if !is_decodable(need.missing, need.held.into()) {
                 continue;
             }
-            memory.release(receiver, need);
+            memory.release(receiver, *need);
             if need.missing > 0 {
                 lacking.rebuilt(receiver, need.missing);
                 bits.insert(receiver);

@@ -88,8 +88,8 @@ pub(crate) fn nak(
     (!nak.missing.is_empty()).then_some(nak)
 }
 
-/// Whether who has these gaps would answer `question`, as far as it asks about the block of `theirs`, with a NAK that misses the
-/// same (draft §4.1.1).
+/// Whether who has these gaps would answer `question`, as far as it asks about the block of `theirs`, with a NAK that
+/// misses the same (draft §4.1.1).
 pub(crate) fn says_the_same(gaps: &impl Gaps, question: &Question, terms: &Terms, theirs: &Nak) -> bool {
     let block = theirs.block;
     if question.pass != theirs.pass || !question.blocks.contains(block) || gaps.is_rebuilding(block) {

@@ -253,15 +253,14 @@ impl Control {
     /// An announcement of the transmission at hand, with what it says of this receiver: perhaps it confirms it.
     pub(crate) fn announced(&mut self, now: Time, m: &Announce, standing: Option<Standing>) -> Act {
         let answered = self.registered.is_some_and(|registered| now < registered + COPY_WITHIN);
+        let copy = answered && m.announce_duration_s > 0;
         if self.state == State::Offered || self.accepted {
             Act::Nothing
         } else if standing == Some(Standing::Accepted) {
             (self.accepted, self.registered) = (true, None);
             self.timers.stop(Timer::Register);
             Act::Accepted
-        } else if answered && m.announce_duration_s > 0 {
-            Act::Nothing
-        } else if self.timers.is_set(Timer::Register) {
+        } else if copy || self.timers.is_set(Timer::Register) {
             Act::Nothing
         } else {
             Act::RegisterLater

@@ -1,13 +1,13 @@
-//! What parity is worth to a receiver and what it takes: rules for the [engine](crate::Receiver) of one receiver and for
-//! each receiver of a [population](crate::Population).
+//! What parity is worth to a receiver and what it takes: rules for the [engine](crate::Receiver) of one receiver and
+//! for each receiver of a [population](crate::Population).
 
 use super::control::Terms;
 
-/// Bytes that a block with parity takes besides the map of its symbols: entries of maps here and at the owner, half of them
-/// unused, and the beginning of a list.
+/// Bytes that a block with parity takes besides the map of its symbols: entries of maps here and at the owner, half of
+/// them unused, and the beginning of a list.
 const BLOCK_OVERHEAD: u64 = 384;
-/// Bytes that a parity symbol takes besides its own: its place in a list, half of which may be unused, and what the allocator
-/// adds.
+/// Bytes that a parity symbol takes besides its own: its place in a list, half of which may be unused, and what the
+/// allocator adds.
 const SYMBOL_OVERHEAD: u64 = 96;
 
 /// What it takes to hold parity of a transmission.
@@ -36,7 +36,8 @@ impl Cost {
     }
 
     /// For how many symbols of a block there is to be room, where there was room for `room` and so many of its DTUs are
-    /// missing: for all that it lacks, so that what completes a block that was begun is never refused for want of memory.
+    /// missing: for all that it lacks, so that what completes a block that was begun is never refused for want of
+    /// memory.
     pub(crate) fn room(self, room: u32, missing: u32) -> u32 {
         room.max(missing.min(self.symbols))
     }

@@ -1,4 +1,5 @@
-//! A population and single receivers that hear the same messages, whatever these are: law 11 where no sender of ours goes.
+//! A population and single receivers that hear the same messages, whatever these are: law 11 where no sender of ours
+//! goes.
 
 use core::net::SocketAddr;
 
@@ -37,7 +38,7 @@ impl Losses for Given {
 }
 
 fn server() -> SocketAddr {
-    "10.0.0.1:5402".parse().unwrap()
+    "10.0.0.1:5402".parse().expect("an address")
 }
 
 fn announce(window: Option<u32>) -> Message {
@@ -50,8 +51,8 @@ fn announce(window: Option<u32>) -> Message {
     };
     let announce = Announce {
         server: server(),
-        response: if window.is_some() { "239.255.54.9:5402".parse().unwrap() } else { server() },
-        private: "239.255.54.2".parse().unwrap(),
+        response: if window.is_some() { "239.255.54.9:5402".parse().expect("an address") } else { server() },
+        private: "239.255.54.2".parse().expect("an address"),
         announce_duration_s: 0,
         options,
         application: "farcast".into(),
@@ -96,8 +97,8 @@ fn any(random: &mut RandomStream) -> Message {
             }
             _ => Body::StatusRequest(StatusRequest {
                 pass,
-                blocks: if random.chance(0.5) { Run::new(0, 2).unwrap() } else { Run::one(block) },
-                dtus: Run::new(0, BLOCK).unwrap(),
+                blocks: if random.chance(0.5) { Run::new(0, 2).expect("a run") } else { Run::one(block) },
+                dtus: Run::new(0, BLOCK).expect("a run"),
                 status: if random.chance(0.5) { StatusType::NakOnly } else { StatusType::All },
                 hosts: None,
             }),
@@ -162,18 +163,18 @@ fn play(seed: u64) -> [(Vec<Time>, Said); 2] {
     };
     let alone = |number| {
         let config = ReceiverConfig { id: ClientId(1 + number), ..config.clone() };
-        Alone { number, engine: Receiver::new(config).unwrap(), completed: Time::NEVER }
+        Alone { number, engine: Receiver::new(config).expect("settings"), completed: Time::NEVER }
     };
     let mut engines: Vec<Alone> = (0..RECEIVERS).map(alone).collect();
-    let mut population = Population::new(config.clone(), RECEIVERS).unwrap();
+    let mut population = Population::new(config.clone(), RECEIVERS).expect("settings");
     let (mut apart, mut together) = (Said::new(), Said::new());
-    let from = Arrival::new(server(), "239.255.54.2:5402".parse().unwrap());
+    let from = Arrival::new(server(), "239.255.54.2:5402".parse().expect("an address"));
     let window = random.chance(0.5).then_some(20);
-    let loss = [0.0, 0.1, 0.4][random.below(3) as usize];
+    let probability = [0.0, 0.1, 0.4][random.below(3) as usize];
     for step in 0..150 {
         let now = Time::from_nanos(1_000_000 * step);
         let message = if step % 50 == 0 { announce(window) } else { any(&mut random) };
-        let lost: Vec<u32> = (0..RECEIVERS).filter(|_| random.chance(loss)).collect();
+        let lost: Vec<u32> = (0..RECEIVERS).filter(|_| random.chance(probability)).collect();
         for engine in &mut engines {
             engine.wake(now, &mut apart);
             if !lost.contains(&engine.number) {

@@ -8,8 +8,8 @@ use super::Transfer;
 
 /// A receiver of a population: its times, its counts, its state.
 const POPULATION: u64 = 64;
-/// What a receiver of a population needs of a block of which it lacks something when parity comes, and of the symbols that
-/// it loses.
+/// What a receiver of a population takes for a block of which it lacks something when parity comes, and for the symbols
+/// that it loses.
 const NEED: u64 = 16;
 /// An engine, without what it has received.
 const ENGINE: u64 = 2048;
