@@ -53,7 +53,7 @@ impl farcast_delivery::Population for Nobody {
     type Message = Message;
     type Merged = Infallible;
 
-    fn handle(&mut self, _: Time, _: &Arrival, _: &Message, _: Time, _: &mut Channel<'_>) -> u32 {
+    fn handle(&mut self, _: Time, _: &Arrival, _: &Message, _: &mut Channel<'_>) -> u32 {
         match *self {}
     }
 

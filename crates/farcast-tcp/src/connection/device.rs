@@ -70,7 +70,9 @@ impl Connection {
 
     /// Undoes the sending of a segment.
     fn take_back(&mut self, now: Time, segment: &Segment) {
-        let Some(start) = self.outgoing.numbering.position(segment.sequence, self.board.next()) else { return };
+        let Some(start) = self.outgoing.numbering.position(segment.sequence, self.board.next()) else {
+            return;
+        };
         let data = u64::from(segment.payload.len);
         if self.board.unsend(start) {
             if segment.flags.has(Flags::FIN) {

@@ -164,10 +164,6 @@ impl SenderEngine for Sender {
         RoundProgress { round: self.sent.len() as u32, ..RoundProgress::default() }
     }
 
-    fn sent_per_round(&self) -> &[u64] {
-        &self.sent
-    }
-
     fn milestone(event: &Told) -> Option<Milestone> {
         Some(match event {
             Told::Begun => Milestone::Began { receivers: 0 },
