@@ -54,6 +54,8 @@ pub struct SenderConfig {
     pub backoff: u8,
     /// How many receivers there may be.
     pub receivers: GroupSize,
+    /// Whether they answer it alone, and not the group; for who drives it.
+    pub unicast: bool,
     /// How often what must arrive is said.
     pub robust: u32,
     /// Who must have the object before the sender says that it is delivered; nobody: it cannot know.
@@ -84,6 +86,7 @@ impl SenderConfig {
             grtt_most: GRTT_MOST,
             backoff: 4,
             receivers: GroupSize::of(10_000),
+            unicast: false,
             robust: ROBUST,
             ackers: Vec::new(),
         }

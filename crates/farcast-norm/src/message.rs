@@ -349,7 +349,7 @@ impl Stamp {
 
     /// How long ago `earlier` was; `None` if it lies ahead, by half of the seconds that there are.
     pub fn since(self, earlier: Self) -> Option<Span> {
-        let seconds = self.seconds.wrapping_sub(earlier.seconds) as i32;
+        let seconds = self.seconds.wrapping_sub(earlier.seconds).cast_signed();
         let micros = i64::from(seconds) * 1_000_000 + i64::from(self.micros) - i64::from(earlier.micros);
         u64::try_from(micros).ok().map(Span::from_micros)
     }

@@ -166,7 +166,7 @@ fn write<S: Sink>(message: &Message, segment: u32, out: &mut S) -> usize {
     out.u16(message.sequence.wrapping_add(segment as u16));
     out.u32(message.source.0);
     match &message.body {
-        Body::Sender(terms, said) => sender::encode(terms, said, segment, out),
+        Body::Sender(terms, said) => sender::encode(*terms, said, segment, out),
         Body::Receiver(said) => receiver::encode(said, out),
     }
 }

@@ -64,7 +64,7 @@ impl Place {
         mut owner: impl FnMut(&mut E, &mut Object, Time, E::Event, &[u8]) -> bool,
     ) {
         let mut buffer = vec![0; 65_536];
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_mins(1);
         let mut heard = 0..0;
         loop {
             let now = self.now();
