@@ -60,6 +60,7 @@ pub(crate) fn mul_add(dst: &mut [u8], src: &[u8], coefficient: u16, order: WordO
     }
 }
 
+#[expect(clippy::large_stack_arrays, reason = "the compiler runs it")]
 const fn exponentials() -> [u16; 65_535] {
     let mut table = [0; 65_535];
     let mut x: u32 = 1;
@@ -75,6 +76,7 @@ const fn exponentials() -> [u16; 65_535] {
     table
 }
 
+#[expect(clippy::large_stack_arrays, reason = "the compiler runs it")]
 const fn logarithms() -> [u16; 65_536] {
     let mut table = [0; 65_536];
     let mut x: u32 = 1;

@@ -139,11 +139,12 @@ impl WideReedSolomon {
 
 /// The point of symbol `index`, which is below 65,535.
 fn point(points: PointSet, index: usize) -> u16 {
+    let index = index as u16;
     match points {
         PointSet::Rizzo if index == 0 => 0,
-        PointSet::Rizzo => gf65536::exp(index as i64 - 1),
-        PointSet::Rfc5510 => gf65536::exp(index as i64),
-        PointSet::Integers => index as u16,
+        PointSet::Rizzo => gf65536::exp(i64::from(index) - 1),
+        PointSet::Rfc5510 => gf65536::exp(i64::from(index)),
+        PointSet::Integers => index,
     }
 }
 

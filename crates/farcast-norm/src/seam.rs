@@ -12,7 +12,7 @@ use farcast_delivery::{
     Purpose, Received, ReceiverEngine, Request, RoundProgress, Routes, SenderEngine,
 };
 
-use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
+use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent};
 use crate::message::{Answer as Said, Body, Fec, Flags, FromSender, Message};
 use crate::population::Population;
 use crate::receiver::Receiver;
@@ -182,10 +182,8 @@ impl SenderEngine for Sender {
             SenderEvent::Acknowledged(_) => Milestone::Done,
             SenderEvent::Lost(_) => Milestone::Left,
             SenderEvent::Delivered => Milestone::Delivered,
-            SenderEvent::Ended(outcome) => {
-                // Who was not named may have been there; who was and never answered was not.
-                Milestone::Ended { alone: outcome == SenderOutcome::Aborted }
-            }
+            // Nobody registers, so whether anybody was there is not known.
+            SenderEvent::Ended(_) => Milestone::Ended { alone: false },
         })
     }
 

@@ -269,6 +269,7 @@ impl Receiver {
             position: (0, 0),
             reached: 0,
             silences: 0,
+            low: 0,
         })
     }
 
@@ -376,6 +377,9 @@ impl Receiver {
             State::Receiving => self.store(data),
         };
         if data.block > before {
+            if let Some(session) = &mut self.session {
+                session.advance();
+            }
             self.consider(now);
         }
         result
@@ -486,6 +490,7 @@ impl Receiver {
             && matches!(session.state, State::Receiving | State::Verifying)
         {
             session.have.remove_run(segments);
+            session.low = session.low.min(segments.first());
             if !session.have.is_full() {
                 session.state = State::Receiving;
             }
