@@ -247,6 +247,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_sent_again_and_what_is_new_are_not_one_run() {
+        let mut schedule = schedule();
+        let next = schedule.next().expect("the first block");
+        schedule.sent(&next, 2);
+        assert!(schedule.repair(0, None, &Bitmap::full(10), &Bitmap::new(6)));
+        let sent = drain(&mut schedule);
+        assert_eq!(sent[..2], [(0, symbols(0, 2), true, true), (0, symbols(2, 2), false, false)]);
+    }
+
+    #[test]
     fn repair_goes_back_and_new_data_goes_on() {
         let mut schedule = schedule();
         for _ in 0..3 {
