@@ -1,7 +1,7 @@
 //! Arithmetic in GF(2^16), the field of RFC 5510 §8.1 for `m` = 16.
 //!
-//! Elements are 16-bit words; addition and subtraction are exclusive or; `α` is the element 2. Tables are built at compile
-//! time.
+//! Elements are 16-bit words; addition and subtraction are exclusive or; `α` is the element 2. Tables are built at
+//! compile time.
 
 /// The field polynomial `x^16 + x^12 + x^3 + x + 1` (RFC 5510 §8.1).
 pub(crate) const POLYNOMIAL: u32 = 0x1_100B;

@@ -15,8 +15,8 @@
 //! | at most 255 | GF(2^8), [`ReedSolomon`] | Vandermonde, [`PointSet::Rizzo`] | `k` multiplications |
 //! | more; `k`, `p` up to 32,768 each | GF(2^16) | FFT ("Leopard") of `reed-solomon-simd` | as much as all |
 //!
-//! [`ReedSolomon`] is also there by itself, for protocols that prescribe a code (NORM, PGM), and so is [`WideReedSolomon`], the
-//! same over GF(2^16) (NORM's FEC Encoding ID 2 with `m` = 16).
+//! [`ReedSolomon`] is also there by itself, for protocols that prescribe a code (NORM, PGM), and so is
+//! [`WideReedSolomon`], the same over GF(2^16) (NORM's FEC Encoding ID 2 with `m` = 16).
 //!
 //! # Evaluation points
 //!

@@ -15,8 +15,8 @@ pub const MAX_SMALL_BLOCK: usize = 255;
 /// numbers has a code.
 pub const MAX_LARGE_SYMBOLS: usize = 32_768;
 
-/// Most source symbols, and most parity symbols, of a [`WideReedSolomon`](crate::WideReedSolomon) code: making one takes their
-/// square in look-ups.
+/// Most source symbols, and most parity symbols, of a [`WideReedSolomon`](crate::WideReedSolomon) code: making one
+/// takes their square in look-ups.
 pub const MAX_WIDE_SYMBOLS: usize = 8192;
 
 /// A parity symbol that arrived.

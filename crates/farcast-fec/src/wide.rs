@@ -1,8 +1,8 @@
 //! Systematic Reed-Solomon codes over GF(2^16) in Vandermonde form.
 //!
-//! The same as [`ReedSolomon`](crate::ReedSolomon), whose module says how, over a larger field: for protocols that prescribe
-//! it (NORM's FEC Encoding ID 2 with `m` = 16). Blocks of our own that are too large for GF(2^8) have a faster code
-//! ([`BlockCode`](crate::BlockCode)).
+//! The same as [`ReedSolomon`](crate::ReedSolomon), whose module says how, over a larger field: for protocols that
+//! prescribe it (NORM's FEC Encoding ID 2 with `m` = 16). Blocks of our own that are too large for GF(2^8) have a
+//! faster code ([`BlockCode`](crate::BlockCode)).
 
 use alloc::vec::Vec;
 
@@ -38,8 +38,8 @@ impl Node {
 }
 
 impl WideReedSolomon {
-    /// A code of `source_symbols` (1 to 8,192) and `parity_symbols` (1 to 8,192) of `symbol_len` bytes (2 to 65,534, even). Takes
-    /// `source_symbols`² table look-ups, so keep it for many blocks.
+    /// A code of `source_symbols` (1 to 8,192) and `parity_symbols` (1 to 8,192) of `symbol_len` bytes (2 to 65,534,
+    /// even). Takes `source_symbols`² table look-ups, so keep it for many blocks.
     ///
     /// `source_symbols` is the nominal length of a block: it fixes the matrix. Blocks may be shorter.
     pub fn new(
@@ -86,7 +86,8 @@ impl WideReedSolomon {
         Ok(())
     }
 
-    /// Rebuilds the `missing` source symbols of a block, in place ([`ReedSolomon::decode`](crate::ReedSolomon::decode)).
+    /// Rebuilds the `missing` source symbols of a block, in place
+    /// ([`ReedSolomon::decode`](crate::ReedSolomon::decode)).
     pub fn decode(
         &self,
         block: &mut [u8],

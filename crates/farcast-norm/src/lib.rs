@@ -1,7 +1,8 @@
 //! NORM, NACK-Oriented Reliable Multicast, as sans-I/O engines.
 //!
-//! Source: RFC 5740 with its building blocks RFC 5401 (timers, quantisation), RFC 5052 (blocks) and RFC 5510 (Reed-Solomon),
-//! cited by number and section. Where NRL's library, which everybody runs, does otherwise, the code says DEVIATION.
+//! Source: RFC 5740 with its building blocks RFC 5401 (timers, quantisation), RFC 5052 (blocks) and RFC 5510
+//! (Reed-Solomon), cited by number and section. Where NRL's library, which everybody runs, does otherwise, the code
+//! says DEVIATION.
 //!
 //! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]).
 //! * [`Message`] is what engines speak; [`wire`] turns it into bytes and back.

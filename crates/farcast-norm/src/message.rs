@@ -223,8 +223,8 @@ pub struct Fti {
     pub segment_size: u16,
     /// The most source symbols of a block; 8 bits in FEC id 5.
     pub max_block_len: u16,
-    /// RFC 5510: the most symbols of a block, parity included. NRL's library, and FEC id 129: the parity symbols. 8 bits in FEC
-    /// id 5. [`parity_symbols`](Self::parity_symbols) reads either.
+    /// RFC 5510: the most symbols of a block, parity included. NRL's library, and FEC id 129: the parity symbols. 8
+    /// bits in FEC id 5. [`parity_symbols`](Self::parity_symbols) reads either.
     pub last: u16,
     /// Which code, of FEC id 129; 0 else.
     pub instance: u16,

@@ -7,8 +7,8 @@ use proptest::sample::subsequence;
 
 use crate::common::{pattern, symbols};
 
-/// From a capture of libnorm on the wire (FEC Encoding ID 2, `m` = 16): an object of 112 bytes in segments of 16 with blocks of
-/// at most 4, so of 4 and 3.
+/// From a capture of libnorm on the wire (FEC Encoding ID 2, `m` = 16): an object of 112 bytes in segments of 16 with
+/// blocks of at most 4, so of 4 and 3.
 #[test]
 fn libnorm_on_the_wire() {
     let object: Vec<u8> = (0..112).map(|i| (7 * i + i / 256) as u8).collect();
@@ -31,8 +31,8 @@ fn libnorm_on_the_wire() {
     }
 }
 
-/// RFC 5510 §8.2 by hand for k = 2: the points are 1, 2 and 4, and the polynomial through (1, a) and (2, b) has at 4 the value
-/// a (4 - 2) / (1 - 2) + b (4 - 1) / (2 - 1), which is a 6 / 3 + b 5 / 3 where minus is exclusive or.
+/// RFC 5510 §8.2 by hand for k = 2: the points are 1, 2 and 4, and the polynomial through (1, a) and (2, b) has at 4
+/// the value a (4 - 2) / (1 - 2) + b (4 - 1) / (2 - 1), which is a 6 / 3 + b 5 / 3 where minus is exclusive or.
 #[test]
 fn rfc_5510_points_are_those_of_its_text() {
     let code = WideReedSolomon::new(PointSet::Rfc5510, WordOrder::BigEndian, 2, 1, 2).unwrap();

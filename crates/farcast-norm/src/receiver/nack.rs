@@ -30,7 +30,8 @@ impl Heard {
 }
 
 impl Session {
-    /// The first thing that the sender has passed without its having come: where it stands. INFO stands before all else.
+    /// The first thing that the sender has passed without its having come: where it stands. INFO stands before all
+    /// else.
     pub(super) fn first_need(&self) -> Option<Position> {
         match self.state {
             State::Unnamed => Some((0, 0)),
@@ -47,8 +48,8 @@ impl Session {
         self.reached.min(self.position.0)
     }
 
-    /// What would make up for what `block` lacks: parity first, that which has not come, in order; and if that is not enough, the
-    /// last of the segments that are missing.
+    /// What would make up for what `block` lacks: parity first, that which has not come, in order; and if that is not
+    /// enough, the last of the segments that are missing.
     fn wanted(&self, block: u32) -> Vec<Run> {
         let (len, mut lacks) = (self.geometry.block_len(block), self.lacks(block));
         let mut parity = Vec::new();

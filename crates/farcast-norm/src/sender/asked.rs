@@ -216,8 +216,8 @@ mod tests {
         Request { form, level, points: symbols.iter().map(point).collect() }
     }
 
-    /// What is asked for of ten segments in blocks of 4, 3 and 3 with two parity symbols, all of which have been sent, is sent as
-    /// (block, first symbol, how many).
+    /// What is asked for of ten segments in blocks of 4, 3 and 3 with two parity symbols, all of which have been sent,
+    /// is sent as (block, first symbol, how many).
     fn answer(nacks: &[Vec<Request>]) -> Vec<(u32, u32, u32)> {
         let geometry = Geometry::partitioned(1000, 100, 4).expect("valid");
         let (mut schedule, mut asked) = (Schedule::new(geometry, 2, 0), Asked::new(geometry, 2, 7, FEC));

@@ -148,8 +148,9 @@ impl Schedule {
         self.geometry.first_of(block) < self.frontier
     }
 
-    /// Sends what somebody lacks of `block`: as many parity symbols as the worst needs, if so many have never been sent; else what
-    /// was asked for. `source` and `parity` are counted through the object. Whether that is anything new.
+    /// Sends what somebody lacks of `block`: as many parity symbols as the worst needs, if so many have never been
+    /// sent; else what was asked for. `source` and `parity` are counted through the object. Whether that is anything
+    /// new.
     pub(super) fn repair(
         &mut self,
         block: u32,
