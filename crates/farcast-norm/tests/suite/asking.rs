@@ -41,7 +41,7 @@ impl Station {
 
     /// Hears something, from the sender unless it is a receiver's.
     fn hear(&mut self, message: &Message) {
-        self.now = self.now + ms(1);
+        self.now += ms(1);
         let source = if said(message).is_some() { server() } else { receiver_address(7) };
         let _ = self.engine.handle(self.now, &Arrival::new(source, group()), message);
         while let Some(event) = self.engine.poll_event() {
@@ -59,7 +59,7 @@ impl Station {
 
     /// Lets time pass, and takes what it asks for then.
     fn wait(&mut self, span: Span) -> Vec<Request> {
-        self.now = self.now + span;
+        self.now += span;
         let mut asked = Vec::new();
         while self.engine.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
             self.engine.handle_timeout(self.now);
