@@ -13,12 +13,28 @@ pub struct Packet<M> {
     pub payload: Range<usize>,
 }
 
+/// What carries a protocol's datagrams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Transport {
+    /// UDP.
+    #[default]
+    Udp,
+    /// IP itself, under this protocol number. There are no ports: in addresses they are 0, and who shares a host tells
+    /// apart what is whose by what messages say.
+    Ip(u8),
+}
+
 /// How a protocol's messages look on the wire.
 pub trait Codec {
     /// What it writes and reads.
     type Message;
     /// What can be wrong with a datagram.
     type Error: fmt::Display;
+
+    /// What carries its datagrams; UDP unless it says otherwise.
+    fn transport(&self) -> Transport {
+        Transport::Udp
+    }
 
     /// Octets of the header of a datagram with content; the same for all of them.
     fn header_len(&self) -> usize;

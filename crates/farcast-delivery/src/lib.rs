@@ -50,7 +50,7 @@ mod protocol;
 mod receiver;
 mod sender;
 
-pub use codec::{Codec, Packet};
+pub use codec::{Codec, Packet, Transport};
 pub use content::{Content, Delivery, Purpose};
 pub use geometry::{Geometry, GeometryError, MAX_SEGMENTS};
 pub use object::ObjectId;

@@ -4,8 +4,8 @@ use core::fmt;
 
 /// One of the objects of a delivery that are under way at the same time.
 ///
-/// At a sender it counts the objects that its owner was given, from 0. At a receiver the engine chooses it: no two objects
-/// that it has offered and that have not ended share one, whoever sends them. It is not on the wire.
+/// At a sender it counts the objects that its owner was given, from 0. At a receiver the engine chooses it: no two
+/// objects that it has offered and that have not ended share one, whoever sends them. It is not on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ObjectId(u32);
 

@@ -25,6 +25,10 @@ pub struct Offer {
     pub name: Vec<u8>,
     /// The digest that commits to it; absent from a sender that is not farcast.
     pub id: Option<[u8; 32]>,
+    /// Where there is no digest: what the sender tells it by from all others of this session. With the session, the
+    /// name and the size it says that an object is the one of which an earlier run has left something; absent where
+    /// nothing does.
+    pub serial: Option<u64>,
     /// How it is cut.
     pub geometry: Geometry,
     /// Parity symbols that a block may have.
@@ -95,8 +99,8 @@ pub enum Request<'a> {
     },
     /// Compare what is there of older versions of this object, and answer with [`Answer::Compared`].
     Compare(ObjectId),
-    /// Every segment of this object is stored: verify, give the files their names, and answer with [`Answer::Verified`] or
-    /// [`Answer::Failed`]. Where [`Answer::Lost`] comes instead, the engine asks again when it has those segments.
+    /// Every segment of this object is stored: verify, give the files their names, and answer with [`Answer::Verified`]
+    /// or [`Answer::Failed`]. Where [`Answer::Lost`] comes instead, the engine asks again when it has those segments.
     Verify(ObjectId),
     /// It is over with this object; its id may be given to another.
     Ended(ObjectId, Outcome),
@@ -165,7 +169,8 @@ pub struct Received {
     pub asked: u64,
 }
 
-/// An engine that receives objects, one after the other or several at once. The event that ends one is kept for its report.
+/// An engine that receives objects, one after the other or several at once. The event that ends one is kept for its
+/// report.
 pub trait ReceiverEngine: Engine<Event: Clone> {
     /// What `event` asks for, if it asks for anything.
     fn request(event: &Self::Event) -> Option<Request<'_>>;

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat};
 use rustix::io::{Errno, Result};
@@ -184,19 +185,13 @@ impl Root {
     /// Renames `from` to the last component of `to`, which is in the same directory.
     pub(crate) fn rename_beside(&self, from: &[u8], to: &[u8], replace: bool) -> Result<()> {
         let (_, new) = parent_of(to);
+        self.in_parent(from, |dir, old| rename((dir, old), (dir, new), replace))
+    }
+
+    /// Renames `from` to `to`.
+    pub(crate) fn rename(&self, from: &[u8], to: &[u8], replace: bool) -> Result<()> {
         self.in_parent(from, |dir, old| {
-            if replace {
-                return fs::renameat(dir, old, dir, new);
-            }
-            match fs::renameat_with(dir, old, dir, new, RenameFlags::NOREPLACE) {
-                // The file system knows no atomic test (NFS): look first.
-                Err(Errno::INVAL | Errno::NOSYS) => match fs::statat(dir, new, AtFlags::SYMLINK_NOFOLLOW) {
-                    Err(Errno::NOENT) => fs::renameat(dir, old, dir, new),
-                    Ok(_) => Err(Errno::EXIST),
-                    Err(errno) => Err(errno),
-                },
-                other => other,
-            }
+            self.in_parent(to, |into, new| rename((dir, old), (into, new), replace))
         })
     }
 
@@ -206,6 +201,21 @@ impl Root {
             (None, _) => fs::fsync(&self.fd),
             (Some(parent), _) => fs::fsync(self.open_directory(parent)?),
         }
+    }
+}
+
+fn rename((from, old): (&OwnedFd, &[u8]), (to, new): (&OwnedFd, &[u8]), replace: bool) -> Result<()> {
+    if replace {
+        return fs::renameat(from, old, to, new);
+    }
+    match fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
+        // The file system knows no atomic test (NFS): look first.
+        Err(Errno::INVAL | Errno::NOSYS) => match fs::statat(to, new, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => fs::renameat(from, old, to, new),
+            Ok(_) => Err(Errno::EXIST),
+            Err(errno) => Err(errno),
+        },
+        other => other,
     }
 }
 
@@ -292,6 +302,12 @@ pub(crate) fn mtime_of(stat: &Stat) -> i64 {
     let seconds = i128::from(stat.st_mtime) * 1_000_000_000;
     let time = seconds + i128::from(stat.st_mtime_nsec);
     i64::try_from(time).unwrap_or(if time < 0 { i64::MIN } else { i64::MAX })
+}
+
+/// `time` in nanoseconds since 1970, as [`mtime_of`] has it.
+pub(crate) fn nanoseconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// Opens a path of the sender's, without following a link at its end.

@@ -21,6 +21,7 @@ mod directories;
 mod finish;
 mod open;
 mod place;
+mod plain;
 mod read;
 mod room;
 mod state;
@@ -29,10 +30,14 @@ mod verify;
 pub use checkpoint::Checkpoint;
 
 pub(crate) use delivery::{Delivery, partial_path};
+pub use plain::PlainObject;
+
 pub(crate) use open::manifest_in;
 pub(crate) use state::{STATE_FILES, StateDir, path_of, read_journal, usage_in};
 
 use checkpoint::Gate;
+use open::What;
+use plain::Plain;
 use room::Room;
 use verify::MOST_DAMAGES;
 
@@ -95,6 +100,13 @@ pub enum Happening {
         /// Its index in [`Manifest::entries`].
         index: usize,
     },
+    /// An object without a manifest is complete and has its final name.
+    PlainDone {
+        /// Its name below the directory.
+        name: Vec<u8>,
+        /// BLAKE3 of what was written. Nothing vouches for that.
+        digest: [u8; 32],
+    },
     /// Something was complete and wrong: these segments are not held after all, and have to be received again.
     Damaged {
         /// The file in [`Manifest::entries`] whose content it is; `None` for the head.
@@ -129,6 +141,9 @@ pub struct Incoming {
     head_damages: u32,
     /// Where bytes go once the head is known.
     delivery: Option<Delivery>,
+    /// What there is instead for an object without a manifest.
+    plain: Option<Plain>,
+    scratch: Vec<u8>,
     happenings: Vec<Happening>,
     /// Whether the journal would say something new.
     changed: bool,
@@ -156,7 +171,23 @@ impl Incoming {
         segment_len: u32,
         options: Options,
     ) -> Result<Self, StoreError> {
-        open::open(dir, id, product_size, segment_len, options)
+        open::open(dir, What::Product(id, product_size), segment_len, options)
+    }
+
+    /// The same for an object without a manifest. It becomes one file in `dir`, under a name that is safe and that
+    /// nothing else is reached by: slashes, leading dots unless [`Options::hidden`] and control characters become `_`, what is too long is cut, and without a name it is made up. A file of that name is
+    /// replaced only where both the sender and [`Options::overwrite`] allow it.
+    ///
+    /// # Errors
+    /// As of [`open`](Self::open); [`StoreError::AlreadyExists`], and [`StoreError::TooLarge`] and
+    /// [`StoreError::OverQuota`] if there is no room for it.
+    pub fn open_plain(
+        dir: &Path,
+        object: &PlainObject<'_>,
+        segment_len: u32,
+        options: Options,
+    ) -> Result<Self, StoreError> {
+        open::open(dir, What::Plain(object), segment_len, options)
     }
 
     /// Stores consecutive segments, the first of them number `first`; what that made happen.
@@ -220,7 +251,13 @@ impl Incoming {
 
     /// Whether every file has its final name. [`finish`](Self::finish) is still to be called.
     pub fn is_complete(&self) -> bool {
-        self.delivery.as_ref().is_some_and(Delivery::is_complete)
+        self.plain
+            .as_ref()
+            .map_or_else(|| self.delivery.as_ref().is_some_and(Delivery::is_complete), |plain| plain.done)
+    }
+
+    fn syncs(&self) -> bool {
+        self.options.durability == Durability::Sync
     }
 
     fn check_lengths(&self, first: u32, payloads: &[&[u8]]) -> Result<Run, StoreError> {
@@ -256,6 +293,8 @@ impl Incoming {
         self.unsaved += len;
         if let Some(delivery) = &mut self.delivery {
             delivery.arrived(bytes, &self.held, &self.geometry);
+        } else {
+            self.plain_arrived(&bytes);
         }
         Ok(())
     }
@@ -276,6 +315,9 @@ impl Incoming {
 
     /// Does what has become possible: reads the head, gives files their names.
     fn advance(&mut self) -> Result<(), StoreError> {
+        if self.plain.is_some() {
+            return self.complete_plain();
+        }
         if self.delivery.is_none() && self.head_is_complete()? {
             self.place()?;
         }

@@ -1,7 +1,8 @@
 //! The journal: which segments are safely on disk, for a receiver that starts again.
 //!
 //! All integers are big-endian: magic "FCJ2", product id (32 bytes), product size (u64), segment length (u32), stage
-//! (u8: 0 spooling, 1 placed), segments held and files finished (each a map), BLAKE3 of all that precedes (32 bytes).
+//! (u8: 0 spooling, 1 placed, 2 an object without a manifest, followed by the length of its final name (u8) and that
+//! name), segments held and files finished (each a map), BLAKE3 of all that precedes (32 bytes).
 //!
 //! A map is its length in bits (u32), its form (u8), and, whichever is shorter:
 //!
@@ -28,12 +29,26 @@ pub struct Journal {
     pub product_size: u64,
     /// The bytes of a segment, at least one.
     pub segment_len: u32,
-    /// Whether the bytes are in partial files; before the head is known they are in the spool.
-    pub placed: bool,
+    /// Where the bytes are.
+    pub stage: Stage,
     /// The segments that are safely on disk; its length is the number of segments.
     pub held: Bitmap,
     /// The files that have their final name, counted among the files of the manifest; empty before it is known.
     pub finished: Bitmap,
+}
+
+/// Where the bytes of a reception are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// In the spool, as long as the head is not known.
+    Spooling,
+    /// In partial files.
+    Placed,
+    /// In the spool, which becomes the file: the object has no manifest.
+    Plain {
+        /// Its final name, at most 255 bytes.
+        name: Vec<u8>,
+    },
 }
 
 /// Why a journal is ignored.
@@ -68,7 +83,14 @@ impl Journal {
         out.extend_from_slice(self.id.as_bytes());
         out.extend_from_slice(&self.product_size.to_be_bytes());
         out.extend_from_slice(&self.segment_len.to_be_bytes());
-        out.push(u8::from(self.placed));
+        match &self.stage {
+            Stage::Spooling => out.push(0),
+            Stage::Placed => out.push(1),
+            Stage::Plain { name } => {
+                out.extend_from_slice(&[2, name.len() as u8]);
+                out.extend_from_slice(name);
+            }
+        }
         for map in [&self.held, &self.finished] {
             encode_map(map, &mut out);
         }
@@ -94,9 +116,13 @@ impl Journal {
         let id = ProductId::from_bytes(array(rest)?);
         let product_size = u64::from_be_bytes(array(rest)?);
         let segment_len = u32::from_be_bytes(array(rest)?);
-        let placed = match array(rest)? {
-            [0] => false,
-            [1] => true,
+        let stage = match array(rest)? {
+            [0] => Stage::Spooling,
+            [1] => Stage::Placed,
+            [2] => {
+                let [len] = array(rest)?;
+                Stage::Plain { name: take(rest, len.into())?.to_vec() }
+            }
             [_] => return Err(JournalError::BadField { field: "stage" }),
         };
         let segments = product_size.checked_div(u64::from(segment_len));
@@ -106,7 +132,7 @@ impl Journal {
         if !rest.is_empty() {
             return Err(JournalError::TrailingBytes);
         }
-        Ok(Self { id, product_size, segment_len, placed, held, finished })
+        Ok(Self { id, product_size, segment_len, stage, held, finished })
     }
 }
 

@@ -92,7 +92,15 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn new(manifest: &Manifest) -> Self {
-        let head_len = manifest.head_len();
+        Self::behind(manifest.head_len(), manifest)
+    }
+
+    /// The same without a head.
+    pub(crate) fn of_content(manifest: &Manifest) -> Self {
+        Self::behind(0, manifest)
+    }
+
+    fn behind(head_len: u64, manifest: &Manifest) -> Self {
         let mut start = head_len;
         let mut spans = Vec::new();
         for (entry, item) in manifest.entries().iter().enumerate().filter(|(_, item)| item.is_file()) {
@@ -105,6 +113,11 @@ impl Layout {
     /// The files, in the order of the manifest.
     pub(crate) fn spans(&self) -> &[Span] {
         &self.spans
+    }
+
+    /// The bytes of head and files.
+    pub(crate) fn size(&self) -> u64 {
+        self.spans.last().map_or(self.head_len, |span| span.bytes().end)
     }
 
     pub(crate) fn head_len(&self) -> u64 {

@@ -34,6 +34,9 @@
 //! Nothing is made for a product before its first segment is stored, and no directory before something goes into it or
 //! the product is complete. What is not complete is bounded by a [`Quota`].
 //!
+//! An object of a sender that is not farcast has no manifest ([`Incoming::open_plain`]). Its `<id>` is a digest of what
+//! tells it from others, and its spool is what gets the final name.
+//!
 //! A name that would become too long for a partial is cut, and the number of the file follows the digits of the id.
 //! Nothing outside of the receiving directory can be reached: paths are resolved by the kernel below a descriptor of the
 //! directory, without following symbolic links, and anything but regular files and directories is refused.
@@ -80,8 +83,8 @@ mod tree;
 
 pub use error::{SourceError, StoreError, UnsafeReason};
 pub use id::ProductId;
-pub use incoming::{Checkpoint, Durability, Happening, Incoming, Options, Overwrite};
+pub use incoming::{Checkpoint, Durability, Happening, Incoming, Options, Overwrite, PlainObject};
 pub use manifest::{Entry, EntryKind, Manifest, ManifestError};
-pub use name::shown_name;
+pub use name::{safe_name, shown_name};
 pub use outgoing::{Outgoing, Progress, SkipReason, Skipped};
 pub use quota::{Quota, Usage};

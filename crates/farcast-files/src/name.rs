@@ -2,6 +2,8 @@
 
 use core::fmt::Write;
 
+use crate::manifest::{PARTIAL_SUFFIX, check_path};
+
 /// `name` as text from which it can be had again: each octet that is no UTF-8 is `\xHH`, and so is a backslash that would
 /// else begin such a sign. Every other name is itself.
 pub fn shown_name(name: &[u8]) -> String {
@@ -21,6 +23,37 @@ pub fn shown_name(name: &[u8]) -> String {
         }
     }
     text
+}
+
+/// The most octets of a name.
+const LONGEST: usize = 255;
+
+/// A name that a file may have, made of what anybody may have said: one component, no longer than 255 octets. `/` and
+/// control characters become `_`, as do leading dots unless `hidden` names are allowed, and always those of `.` and
+/// `..` and of what receptions keep for themselves. A name that is too long is cut and gets a mark of its own, and one
+/// that is empty is made of `tag`. Octets that are no UTF-8 stay: Linux does not mind them.
+pub fn safe_name(name: &[u8], hidden: bool, tag: &str) -> Vec<u8> {
+    let plain = |octet: &u8| if matches!(*octet, b'/' | 0..0x20 | 0x7f) { b'_' } else { *octet };
+    let mut safe: Vec<u8> = name.iter().map(plain).collect();
+    if safe.len() > LONGEST {
+        let mark = format!("~{}", &blake3::hash(name).to_hex()[..8]);
+        let mut end = LONGEST - mark.len();
+        // Not in the middle of a character.
+        while end > LONGEST - mark.len() - 4 && safe[end] & 0xc0 == 0x80 {
+            end -= 1;
+        }
+        safe.truncate(end);
+        safe.extend(mark.bytes());
+    }
+    let reserved = check_path(&safe).is_err() || !safe.iter().any(|octet| *octet != b'.');
+    if !hidden || reserved {
+        safe.iter_mut().take_while(|octet| **octet == b'.').for_each(|octet| *octet = b'_');
+    }
+    if safe.ends_with(PARTIAL_SUFFIX) {
+        let at = safe.len() - PARTIAL_SUFFIX.len();
+        safe[at] = b'_';
+    }
+    if safe.is_empty() { format!("unnamed-{tag}").into_bytes() } else { safe }
 }
 
 /// Whether `text` begins with `\xHH`.

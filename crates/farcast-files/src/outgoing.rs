@@ -116,6 +116,23 @@ impl Outgoing {
     /// [`SourceError::Manifest`] if there are too many files, [`SourceError::Changed`] if one changes meanwhile, and
     /// [`SourceError::Io`].
     pub fn scan<P: AsRef<Path>>(paths: &[P], progress: impl FnMut(Progress)) -> Result<Self, SourceError> {
+        Self::scanned(paths, true, progress)
+    }
+
+    /// The content of `path` alone, without a head before it: for receivers that know nothing of our manifest. What is
+    /// said of it by [`manifest`](Self::manifest) and [`id`](Self::id) is for the sender's use.
+    ///
+    /// # Errors
+    /// As of [`scan`](Self::scan).
+    pub fn plain(path: impl AsRef<Path>, progress: impl FnMut(Progress)) -> Result<Self, SourceError> {
+        Self::scanned(&[path], false, progress)
+    }
+
+    fn scanned<P: AsRef<Path>>(
+        paths: &[P],
+        with_head: bool,
+        progress: impl FnMut(Progress),
+    ) -> Result<Self, SourceError> {
         let mut found = scan::Found::default();
         for path in paths {
             found.argument(path.as_ref())?;
@@ -123,15 +140,17 @@ impl Outgoing {
         let mut skipped = core::mem::take(&mut found.skipped);
         skipped.sort_by(|a, b| a.path.cmp(&b.path));
         let (manifest, sources) = found.hash(progress)?;
-        let (head, layout) = (manifest.head(), Layout::new(&manifest));
+        let mut head = manifest.head();
         let id = ProductId::of_head(&head);
+        let layout = if with_head { Layout::new(&manifest) } else { Layout::of_content(&manifest) };
+        head.truncate(layout.head_len() as usize);
         let content = Arc::new(Content { manifest, id, head, layout, sources, skipped });
         Ok(Self { content, open: Descriptors::default() })
     }
 
-    /// The bytes of the product: head and content.
+    /// The bytes of the product: head, if it has one, and content.
     pub fn size(&self) -> u64 {
-        self.content.manifest.product_size()
+        self.content.layout.size()
     }
 
     /// The id of the product.
@@ -165,8 +184,8 @@ impl Outgoing {
     /// [`SourceError::OutOfRange`] if `offset` is past the end, and [`SourceError::Io`].
     pub fn read_segments(&mut self, offset: u64, slots: &mut [IoSliceMut<'_>]) -> Result<u64, SourceError> {
         let Self { content, open } = self;
-        let Content { layout, head, sources, manifest, .. } = &**content;
-        let size = manifest.product_size();
+        let Content { layout, head, sources, .. } = &**content;
+        let size = layout.size();
         if offset > size {
             return Err(SourceError::OutOfRange { offset, size });
         }

@@ -7,9 +7,9 @@ use std::time::SystemTime;
 use rustix::fs::{self, Dir, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::{Errno, Result as SystemResult};
 
-use crate::beneath::{Root, mtime_of, size_of};
+use crate::beneath::{Root, mtime_of, nanoseconds, size_of};
 use crate::incoming::{self, Delivery, StateDir, path_of};
-use crate::journal::Journal;
+use crate::journal::{Journal, Stage};
 use crate::manifest::STATE_DIR;
 use crate::{Manifest, Options, ProductId, Quota, StoreError, Usage};
 
@@ -33,8 +33,10 @@ pub struct Partial {
     pub last: SystemTime,
     /// Whether a process is receiving it.
     pub in_use: bool,
-    /// Whether its list of files is here and right. Without it, nothing of the product can be.
+    /// Whether its list of files is here and right. Without it, nothing of a product can be.
     pub verified: bool,
+    /// Whether it is an object without a manifest, for which nothing vouches.
+    pub plain: bool,
 }
 
 impl Partial {
@@ -85,7 +87,7 @@ pub fn tidy(dir: &Path, quota: &Quota, now: SystemTime) -> Result<usize, StoreEr
     let mut removed = 0;
     let mut failure = None;
     for one in known(&root, None)? {
-        if one.in_use || (one.last_ns >= oldest && is_placed(&root, one.id)) {
+        if one.in_use || (one.last_ns >= oldest && can_go_on(&root, one.id)) {
             continue;
         }
         match remove_below(&root, one.id) {
@@ -168,14 +170,19 @@ fn examine(root: &Arc<Root>, one: &Known) -> Result<Partial, StoreError> {
         let bytes = u64::from(journal.held.count()) * u64::from(journal.segment_len);
         bytes.min(journal.product_size)
     };
-    let name = manifest.as_ref().and_then(|manifest| manifest.entries().first()).map(|entry| {
+    let listed = manifest.as_ref().and_then(|manifest| manifest.entries().first()).map(|entry| {
         let name = entry.path.split(|byte| *byte == b'/').next();
         name.unwrap_or_default().to_vec()
     });
+    let plain = match journal.as_ref().map(|journal| &journal.stage) {
+        Some(Stage::Plain { name }) => Some(name.clone()),
+        _ => None,
+    };
     let since_1970 = core::time::Duration::from_nanos(one.last_ns.max(0).cast_unsigned());
     Ok(Partial {
         id: one.id,
-        name,
+        plain: plain.is_some(),
+        name: listed.or(plain),
         size: journal.as_ref().map(|journal| journal.product_size),
         held: journal.as_ref().map_or(0, held),
         usage: measure(root, one.id, manifest.as_ref()),
@@ -213,17 +220,19 @@ fn journal(root: &Root, id: ProductId) -> SystemResult<Option<Journal>> {
     incoming::read_journal(root, &[&path_of(id), b"/journal".as_slice()].concat())
 }
 
-/// Whether the journal says that the list of files was there, and right.
-fn is_placed(root: &Root, id: ProductId) -> bool {
-    journal(root, id).is_ok_and(|journal| journal.is_some_and(|journal| journal.placed))
+/// Whether the journal says that the list of files was there, and right; or of an object without one, that it can be
+/// gone on with.
+fn can_go_on(root: &Root, id: ProductId) -> bool {
+    let spool =
+        || root.regular(&[&path_of(id), b"/spool".as_slice()].concat()).is_ok_and(|stat| stat.is_some());
+    match journal(root, id).ok().flatten().map(|journal| journal.stage) {
+        Some(Stage::Placed) => true,
+        Some(Stage::Plain { .. }) => spool(),
+        Some(Stage::Spooling) | None => false,
+    }
 }
 
 fn open(dir: &Path) -> Result<Arc<Root>, StoreError> {
     let root = Root::open(dir).map_err(|errno| StoreError::new(dir.to_owned(), "open", errno, 0, 0))?;
     Ok(Arc::new(root))
-}
-
-fn nanoseconds(time: SystemTime) -> i64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use farcast_core::Run;
 use farcast_core::engine::{Message as _, Transmit};
-use farcast_delivery::{Codec, Content, Delivery, Geometry, SenderEngine};
-use farcast_files::Outgoing;
+use farcast_delivery::{Ahead, Codec, Content, Delivery, Geometry, ObjectId, SenderEngine};
+use farcast_files::{Outgoing, SourceError};
 
 use crate::envelope::Envelope;
 use crate::error::NetError;
@@ -17,21 +17,79 @@ use crate::socket::Endpoint;
 const BATCH_BYTES: usize = 65_000;
 
 /// Where a batch leaves and where its bytes come from.
-pub(crate) struct Outlet<'a> {
+pub(crate) struct Outlet {
     pub(crate) endpoint: Endpoint,
-    pub(crate) outgoing: &'a mut Outgoing,
-    pub(crate) parity: Option<&'a mut ParityEncoder>,
-    pub(crate) geometry: Geometry,
+    /// The objects, in the order of their numbers.
+    pub(crate) sources: Vec<Source>,
     /// Where data goes.
     pub(crate) group: SocketAddr,
 }
 
-impl Outlet<'_> {
+impl Outlet {
     /// Has the parity computed that `sender` sends soon.
     pub(crate) fn prepare_parity(&mut self, sender: &impl SenderEngine) {
-        if let Some(parity) = &mut self.parity {
-            parity.prepare(sender.parity_ahead().map(|soon| soon.map(|soon| (soon.block, soon.symbols))));
+        let mut ahead = None;
+        for (number, source) in (0..).zip(&mut self.sources) {
+            let Some(parity) = &mut source.parity else { continue };
+            let ahead = ahead.get_or_insert_with(|| sender.parity_ahead());
+            let of_it = |soon: &Ahead| soon.object == ObjectId::new(number);
+            parity.prepare(ahead.map(|soon| soon.filter(of_it).map(|soon| (soon.block, soon.symbols))));
         }
+    }
+}
+
+/// What is sent of one object.
+pub(crate) struct Source {
+    pub(crate) outgoing: Outgoing,
+    pub(crate) parity: Option<ParityEncoder>,
+    pub(crate) geometry: Geometry,
+}
+
+impl Source {
+    /// As `sender` cuts it.
+    pub(crate) fn new(
+        sender: &impl SenderEngine,
+        object: ObjectId,
+        outgoing: Outgoing,
+    ) -> Result<Self, NetError> {
+        let geometry = *sender.geometry(object).ok_or(NetError::UnknownObject(object))?;
+        let symbols = sender.parity_symbols(object);
+        let parity =
+            (symbols > 0).then(|| ParityEncoder::new(geometry, symbols, outgoing.clone())).transpose()?;
+        Ok(Self { outgoing, parity, geometry })
+    }
+
+    /// Whether its files are as they were.
+    pub(crate) fn check_unchanged(&self) -> Result<(), SourceError> {
+        self.outgoing.check_unchanged()
+    }
+
+    /// Fills `slots` with what `content` says from its datagram `first` on.
+    fn read(&mut self, content: Content, first: u32, slots: &mut [IoSliceMut<'_>]) -> Result<(), NetError> {
+        let count = slots.len() as u32;
+        match content {
+            Content::None => {}
+            Content::Source { block, segments, .. } => {
+                let size = self.geometry.size();
+                let past = SourceError::OutOfRange { offset: size, size };
+                let wanted = Run::new(segments.first() + first, count);
+                let wanted =
+                    wanted.and_then(|within| self.geometry.segments_of(block, within)).ok_or(past)?;
+                let offset = u64::from(wanted.first()) * u64::from(self.geometry.segment_size());
+                self.outgoing.read_segments(offset, slots)?;
+            }
+            Content::Parity { block, symbols, .. } => {
+                let first = symbols.first() + first;
+                let Some(parity) = &mut self.parity else {
+                    let reason = "the sender has said that there is none".into();
+                    return Err(NetError::Parity { block, parity: first, reason });
+                };
+                for (symbol, slot) in (first..).zip(slots) {
+                    slot.copy_from_slice(parity.symbol(&mut self.outgoing, block, symbol)?);
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -62,17 +120,13 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
     }
 
     /// Adds what an engine sends, sending what must leave before it.
-    pub(crate) fn push(
-        &mut self,
-        out: &mut Outlet<'_>,
-        transmit: &Transmit<C::Message>,
-    ) -> Result<(), NetError> {
+    pub(crate) fn push(&mut self, out: &mut Outlet, transmit: &Transmit<C::Message>) -> Result<(), NetError> {
         let (message, envelope) = (&transmit.message, Envelope::of(transmit));
         let content = message.content();
         match content {
             Content::None => self.push_alone(out, message, &envelope),
-            Content::Source { segments: run, .. } | Content::Parity { symbols: run, .. } => {
-                self.push_run(out, message, (content, run), envelope)
+            Content::Source { object, segments: run, .. } | Content::Parity { object, symbols: run, .. } => {
+                self.push_run(out, message, (content, object, run.count()), envelope)
             }
         }
     }
@@ -80,7 +134,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
     /// Sends a message without content.
     fn push_alone(
         &mut self,
-        out: &Outlet<'_>,
+        out: &Outlet,
         message: &C::Message,
         envelope: &Envelope,
     ) -> Result<(), NetError> {
@@ -95,27 +149,30 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
 
     fn push_run(
         &mut self,
-        out: &mut Outlet<'_>,
+        Outlet { endpoint, sources, .. }: &mut Outlet,
         message: &C::Message,
-        (content, run): (Content, Run),
+        (content, object, total): (Content, ObjectId, u32),
         envelope: Envelope,
     ) -> Result<(), NetError> {
-        let stride = self.codec.datagram_len(usize::from(out.geometry.segment_size()));
+        let source = sources.get_mut(object.get() as usize).ok_or(NetError::UnknownObject(object))?;
+        let stride = self.codec.datagram_len(usize::from(source.geometry.segment_size()));
         // Where the kernel takes no batch, it is one for the reading of files alone.
-        let most = match out.endpoint.batch() {
+        let most = match endpoint.batch() {
             1 => BATCH_BYTES / stride,
             most => most.min(BATCH_BYTES / stride),
         };
         let most = most.max(1);
         let mut next = 0;
-        while next < run.count() {
-            if self.closed || self.envelope.is_some_and(|e| e != envelope) || self.filled >= most * stride {
-                self.flush(&out.endpoint)?;
+        while next < total {
+            // Objects may be cut differently.
+            let other = self.envelope.is_some_and(|e| e != envelope) || self.stride != stride;
+            if self.closed || other || self.filled >= most * stride {
+                self.flush(endpoint)?;
             }
             (self.stride, self.envelope) = (stride, Some(envelope));
             let room = (most - self.filled / stride) as u32;
-            let count = room.min(run.count() - next);
-            self.fill(out, message, (content, run), next, count)?;
+            let count = room.min(total - next);
+            self.fill(source, message, content, next, count)?;
             next += count;
         }
         Ok(())
@@ -124,9 +181,9 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
     /// Writes datagrams `first .. first + count` of `message` behind what is there.
     fn fill(
         &mut self,
-        out: &mut Outlet<'_>,
+        source: &mut Source,
         message: &C::Message,
-        (content, run): (Content, Run),
+        content: Content,
         first: u32,
         count: u32,
     ) -> Result<(), NetError> {
@@ -147,23 +204,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             self.filled += len;
         }
         self.closed = !(self.filled - start).is_multiple_of(self.stride);
-        let run = Run::new(run.first() + first, count).unwrap_or(run);
-        match content {
-            Content::None => {}
-            Content::Source { block, .. } => {
-                let segment = u64::from(out.geometry.first_of(block)) + u64::from(run.first());
-                out.outgoing.read_segments(segment * u64::from(out.geometry.segment_size()), &mut slots)?;
-            }
-            Content::Parity { block, .. } => {
-                let Some(parity) = &mut out.parity else {
-                    let reason = "the sender has said that there is none".into();
-                    return Err(NetError::Parity { block, parity: run.first(), reason });
-                };
-                for (symbol, slot) in run.segments().zip(&mut slots) {
-                    slot.copy_from_slice(parity.symbol(out.outgoing, block, symbol)?);
-                }
-            }
-        }
+        source.read(content, first, &mut slots)?;
         for datagram in self.buffer[start..self.filled].chunks_mut(self.stride) {
             self.codec.finish(datagram);
         }

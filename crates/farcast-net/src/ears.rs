@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use farcast_core::Time;
+use farcast_delivery::Transport;
 
 use crate::error::NetError;
 use crate::interface::Interface;
@@ -34,6 +35,7 @@ pub(crate) enum Followed {
 
 pub(crate) struct Ears<'a> {
     options: &'a ReceiveOptions,
+    transport: Transport,
     public: Option<Rc<Endpoint>>,
     private: Option<Rc<Endpoint>>,
     own: Option<Rc<Endpoint>>,
@@ -48,18 +50,19 @@ pub(crate) struct Ears<'a> {
 }
 
 impl<'a> Ears<'a> {
-    pub(crate) fn open(options: &'a ReceiveOptions) -> Result<Self, NetError> {
+    pub(crate) fn open(options: &'a ReceiveOptions, transport: Transport) -> Result<Self, NetError> {
         // Before anything is looked at, so that no change is missed.
         let links = Links::open().ok();
         let joined = Interface::heard_through(&options.socket, options.from)?;
-        let public = Endpoint::listener(options.from, options.source, &options.socket)?;
+        let public = Endpoint::listener(options.from, options.source, &options.socket, transport)?;
         let own = if options.from.ip().is_multicast() {
-            Some(Rc::new(Endpoint::answers(options.from, &options.socket)?))
+            Some(Rc::new(Endpoint::answers(options.from, &options.socket, transport)?))
         } else {
             None
         };
         Ok(Self {
             options,
+            transport,
             public: Some(Rc::new(public)),
             private: None,
             own,
@@ -105,10 +108,21 @@ impl<'a> Ears<'a> {
         if self.changes.any { self.look } else { Time::NEVER }
     }
 
-    /// Joins the private group of a transmission.
+    /// The private group that is joined.
+    pub(crate) fn private_group(&self) -> Option<IpAddr> {
+        self.private.as_ref().and_then(|endpoint| endpoint.group())
+    }
+
+    /// Joins the private group of a transmission: one at a time, which objects of one sender share.
     pub(crate) fn join(&mut self, group: IpAddr) -> Result<(), NetError> {
+        match self.private_group() {
+            None => {}
+            Some(joined) if joined == group => return Ok(()),
+            Some(joined) => return Err(NetError::OtherGroup { group, joined }),
+        }
         let address = SocketAddr::new(group, self.options.from.port());
-        let endpoint = Endpoint::listener(address, self.options.source, &self.options.socket)?;
+        let endpoint =
+            Endpoint::listener(address, self.options.source, &self.options.socket, self.transport)?;
         self.private = Some(Rc::new(endpoint));
         Ok(())
     }
@@ -152,7 +166,7 @@ impl<'a> Ears<'a> {
         // Left first: who has been a member all along does not tell a switch that has forgotten it.
         let private = self.private.take().and_then(|endpoint| endpoint.group());
         self.public = None;
-        self.public = Some(Rc::new(Endpoint::listener(from, self.options.source, socket)?));
+        self.public = Some(Rc::new(Endpoint::listener(from, self.options.source, socket, self.transport)?));
         if let Some(group) = private {
             self.join(group)?;
         }

@@ -64,6 +64,26 @@ pub enum NetError {
         /// What the system says.
         source: io::Error,
     },
+    /// The process may not open raw sockets.
+    #[error(
+        "IP protocol {0} is sent and heard by a raw socket, which takes the capability CAP_NET_RAW: run this as root, or give the program that capability with `setcap cap_net_raw+ep`"
+    )]
+    NoRawSocket(u8),
+    /// Over IPv6 a raw socket is not supported.
+    #[error(
+        "IP protocol {0} is sent and heard over IPv4 only; choose an IPv4 address, or UDP where the protocol has it"
+    )]
+    RawOverIpv6(u8),
+    /// Another private group is joined.
+    #[error(
+        "cannot join {group} as long as {joined} is listened to; receive one of them with another process"
+    )]
+    OtherGroup {
+        /// The group.
+        group: IpAddr,
+        /// The one that is joined.
+        joined: IpAddr,
+    },
     /// A group of source-specific multicast without its source.
     #[error(
         "{0} is a group of source-specific multicast, which a network carries from a named sender only; name it with --source"

@@ -29,6 +29,6 @@ pub use interface::own_address;
 pub use receiving::{ReceiveNotice, ReceiveOptions, ReceiveReport, receive};
 pub use sending::{SendNotice, SendOptions, SendReport, send};
 pub use socket::{SocketOptions, path_mtu};
-pub use store::FileInfo;
+pub use store::{FileInfo, PlainFile};
 pub use waiting::{Waited, wait_until_free};
 pub use way::{wait_to_listen, wait_to_send};

@@ -12,10 +12,9 @@ use farcast_delivery::{Cause, Codec, Milestone, ObjectId, Phase, Protocol, Sende
 use farcast_files::{Outgoing, SourceError};
 use quinn_udp::RecvMeta;
 
-use crate::batch::{Batch, Outlet};
+use crate::batch::{Batch, Outlet, Source};
 use crate::clock::{Clock, sharpen_timers};
 use crate::error::NetError;
-use crate::parity::ParityEncoder;
 use crate::socket::{Endpoint, SocketOptions};
 use crate::way::{Turn, Way};
 
@@ -78,17 +77,17 @@ pub struct SendReport<S: SenderEngine> {
     pub data_duration: Span,
     /// Datagrams that were none of the protocol's.
     pub malformed: u64,
-    /// UDP payload of all that was heard, octets.
+    /// Octets of all that was heard, without headers of UDP and IP.
     pub heard: u64,
 }
 
-/// Sends `outgoing` by the protocol `P`. `make` makes the engine for our own address; `start` begins without waiting longer
-/// for receivers, `stop` aborts.
+/// Sends `objects` by the protocol `P`, which names them by their numbers here, from 0. `make` makes the engine for our
+/// own address; `start` begins without waiting longer for receivers, `stop` aborts.
 ///
 /// # Errors
 /// What makes it impossible to begin; what goes wrong later is in the report.
 pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
-    mut outgoing: Outgoing,
+    objects: Vec<Outgoing>,
     codec: &P::Codec,
     options: &SendOptions,
     make: impl FnOnce(SocketAddr) -> Result<P::Sender, E>,
@@ -97,16 +96,18 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
 ) -> Result<SendReport<P::Sender>, NetError> {
     sharpen_timers();
     // Before anything is looked at, so that no change is missed.
-    let way = Way::new(options.to, &options.socket);
-    let endpoint = Endpoint::sender(options.to, &options.socket)?;
+    let way = Way::new(options.to, &options.socket, codec.transport());
+    let endpoint = Endpoint::sender(options.to, &options.socket, codec.transport())?;
     let sender = make(endpoint.local()).map_err(NetError::config)?;
-    let unknown = NetError::UnknownObject(ObjectId::FIRST);
-    let geometry = *sender.geometry(ObjectId::FIRST).ok_or(unknown)?;
-    let symbols = sender.parity_symbols(ObjectId::FIRST);
-    let mut parity =
-        (symbols > 0).then(|| ParityEncoder::new(geometry, symbols, outgoing.clone())).transpose()?;
+    let sources = (0..).map(ObjectId::new).zip(objects);
+    let sources = sources.map(|(object, outgoing)| Source::new(&sender, object, outgoing));
+    let sources = sources.collect::<Result<Vec<_>, _>>()?;
     // While announcing, the group is listened to: another transmission may be using it.
-    let group = options.to.ip().is_multicast().then(|| Endpoint::listener(options.to, None, &options.socket));
+    let group = options
+        .to
+        .ip()
+        .is_multicast()
+        .then(|| Endpoint::listener(options.to, None, &options.socket, codec.transport()));
     let mut driver = Driver::<P> {
         clock: Clock::start(),
         sender,
@@ -127,8 +128,7 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
         options,
         observer,
     };
-    let mut outlet =
-        Outlet { endpoint, outgoing: &mut outgoing, parity: parity.as_mut(), geometry, group: options.to };
+    let mut outlet = Outlet { endpoint, sources, group: options.to };
     let end = driver.run(&mut outlet, start, stop)?;
     let over = driver.delivered.unwrap_or_else(|| driver.clock.now());
     Ok(SendReport {
@@ -182,7 +182,7 @@ struct Driver<'a, P: Protocol> {
 impl<P: Protocol> Driver<'_, P> {
     fn run(
         &mut self,
-        outlet: &mut Outlet<'_>,
+        outlet: &mut Outlet,
         start: &AtomicBool,
         stop: &AtomicBool,
     ) -> Result<Event<P>, NetError> {
@@ -203,14 +203,14 @@ impl<P: Protocol> Driver<'_, P> {
             self.hear(&outlet.endpoint)?;
             if now >= check {
                 check = now + CHECK_EVERY;
-                self.check_files(outlet.outgoing);
+                self.check_files(&outlet.sources);
             }
             self.sender.handle_timeout(self.clock.now());
-            self.drain(outlet.outgoing);
+            self.drain(&outlet.sources);
             if !self.is_held() {
                 self.transmit_or_give_up(outlet)?;
             }
-            self.drain(outlet.outgoing);
+            self.drain(&outlet.sources);
             if now >= tick {
                 tick = now + TICK;
                 (self.observer)(now, &self.sender, &SendNotice::Tick);
@@ -230,7 +230,7 @@ impl<P: Protocol> Driver<'_, P> {
         self.way.is_lost() && self.sender.phase() == Phase::Sending
     }
 
-    fn finish(&mut self, outlet: &mut Outlet<'_>, alone: bool) {
+    fn finish(&mut self, outlet: &mut Outlet, alone: bool) {
         // What ends a transmission may still be queued.
         if let Err(error) = self.transmit(outlet) {
             self.error.get_or_insert(error);
@@ -258,7 +258,7 @@ impl<P: Protocol> Driver<'_, P> {
     }
 
     /// Goes after the interface where it has changed.
-    fn follow(&mut self, now: Time, outlet: &mut Outlet<'_>) {
+    fn follow(&mut self, now: Time, outlet: &mut Outlet) {
         let Some(turn) = self.way.follow(now, &mut outlet.endpoint) else { return };
         match turn {
             Turn::Lost(why) => (self.observer)(now, &self.sender, &SendNotice::Waiting { why: &why }),
@@ -280,7 +280,8 @@ impl<P: Protocol> Driver<'_, P> {
     fn listen_again(&mut self) {
         if self.group.take().is_some() {
             // Without it another transmission there may be overheard, and no more than that.
-            self.group = Endpoint::listener(self.options.to, None, &self.options.socket).ok();
+            self.group =
+                Endpoint::listener(self.options.to, None, &self.options.socket, self.codec.transport()).ok();
         }
     }
 
@@ -312,14 +313,18 @@ impl<P: Protocol> Driver<'_, P> {
         };
         let (now, own) = (self.clock.now(), self.sender.routes().source);
         for (slot, meta) in meta[..count].iter().enumerate() {
-            if meta.addr == own {
+            if meta.addr == own && endpoint.group().is_some() {
                 // Our own data comes back on the group.
                 continue;
             }
             let from = Arrival::new(meta.addr, endpoint.local());
             let bytes = &self.buffer[slot * SLOT_LEN..][..meta.len];
-            self.heard += meta.len as u64;
-            for datagram in bytes.chunks(meta.stride.max(1)) {
+            let Some(content) = endpoint.content(bytes) else {
+                self.malformed += 1;
+                continue;
+            };
+            self.heard += content.len() as u64;
+            for datagram in bytes[content].chunks(meta.stride.max(1)) {
                 match self.codec.decode(datagram) {
                     // What is turned down is counted by the engine, by reason.
                     Ok(packet) => {
@@ -332,7 +337,7 @@ impl<P: Protocol> Driver<'_, P> {
         Ok(count == SLOTS)
     }
 
-    fn transmit_or_give_up(&mut self, outlet: &mut Outlet<'_>) -> Result<(), NetError> {
+    fn transmit_or_give_up(&mut self, outlet: &mut Outlet) -> Result<(), NetError> {
         match self.transmit(outlet) {
             Ok(true) => self.unsent = None,
             Ok(false) => {}
@@ -345,7 +350,7 @@ impl<P: Protocol> Driver<'_, P> {
     }
 
     /// Sends what may leave now; whether that was anything.
-    fn transmit(&mut self, outlet: &mut Outlet<'_>) -> Result<bool, NetError> {
+    fn transmit(&mut self, outlet: &mut Outlet) -> Result<bool, NetError> {
         let now = self.clock.now();
         let mut any = false;
         // Before anything is sent of what was asked for meanwhile, and whenever a block is taken.
@@ -359,7 +364,7 @@ impl<P: Protocol> Driver<'_, P> {
         Ok(any)
     }
 
-    fn drain(&mut self, outgoing: &Outgoing) {
+    fn drain(&mut self, sources: &[Source]) {
         while let Some(event) = self.sender.poll_event() {
             let now = self.clock.now();
             let milestone = P::Sender::milestone(&event);
@@ -367,7 +372,7 @@ impl<P: Protocol> Driver<'_, P> {
                 Some(Milestone::Began { .. }) => self.data_began = Some(now),
                 Some(Milestone::Delivered) => {
                     self.delivered = Some(now);
-                    self.check_files(outgoing);
+                    self.check_files(sources);
                 }
                 _ => {}
             }
@@ -379,9 +384,9 @@ impl<P: Protocol> Driver<'_, P> {
     }
 
     /// A file that changes while it is sent cannot match its digest any more: stop rather than let receivers find out.
-    fn check_files(&mut self, outgoing: &Outgoing) {
+    fn check_files(&mut self, sources: &[Source]) {
         if self.error.is_none()
-            && let Err(error) = outgoing.check_unchanged()
+            && let Err(error) = sources.iter().try_for_each(Source::check_unchanged)
         {
             let error = NetError::from(error);
             self.sender.abort(self.clock.now(), reason(&error), Some(error.to_string()));

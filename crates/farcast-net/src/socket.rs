@@ -1,10 +1,12 @@
-//! UDP sockets for multicast and unicast, with segmentation offload in both directions.
+//! Sockets for multicast and unicast, over UDP or IP itself, with segmentation offload in both directions.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use farcast_delivery::Transport;
 use quinn_udp::{RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::{
@@ -56,7 +58,7 @@ pub(crate) fn is_source_specific(group: IpAddr) -> bool {
     }
 }
 
-/// A bound UDP socket.
+/// A bound socket.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     socket: Socket,
@@ -67,6 +69,7 @@ pub(crate) struct Endpoint {
     interface: Option<Interface>,
     /// The group that it hears, if it does.
     group: Option<IpAddr>,
+    transport: Transport,
     /// Whether batches may leave as one.
     offload: AtomicBool,
     /// Whether what is too long for the way leaves in fragments.
@@ -75,11 +78,15 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     /// A socket to send to `destination` and to hear answers with, on a port of its own.
-    pub(crate) fn sender(destination: SocketAddr, options: &SocketOptions) -> Result<Self, NetError> {
+    pub(crate) fn sender(
+        destination: SocketAddr,
+        options: &SocketOptions,
+        transport: Transport,
+    ) -> Result<Self, NetError> {
         let (interface, address) = source_for(destination, options)?;
-        let socket = new_socket(destination, options)?;
+        let socket = new_socket(destination, options, transport)?;
         set_sending(&socket, destination.ip(), interface.as_ref(), options)?;
-        Self::bound(socket, SocketAddr::new(address, 0), interface, options)
+        Self::bound(socket, SocketAddr::new(address, 0), interface, (options, transport))
     }
 
     /// A socket that hears `address`: a group, joined on the chosen interface (and from `source` alone, where one is
@@ -88,20 +95,21 @@ impl Endpoint {
         address: SocketAddr,
         source: Option<IpAddr>,
         options: &SocketOptions,
+        transport: Transport,
     ) -> Result<Self, NetError> {
-        let socket = new_socket(address, options)?;
+        let socket = new_socket(address, options, transport)?;
         let group = address.ip();
         let interface = Interface::choose(options, group)?;
         if !group.is_multicast() {
             if source.is_some() {
                 return Err(NetError::SourceWithoutGroup(group));
             }
-            return Self::bound(socket, address, interface, options);
+            return Self::bound(socket, address, interface, (options, transport));
         }
         // Receivers on one host share the group's port; each gets every datagram.
         socket.set_reuse_address(true).map_err(NetError::socket("share the group's port"))?;
         hear_own_groups_only(&socket, group)?;
-        let mut endpoint = Self::bound(socket, address, interface, options)?;
+        let mut endpoint = Self::bound(socket, address, interface, (options, transport))?;
         endpoint.group = Some(group);
         let interface = endpoint.interface.as_ref();
         match join(&endpoint.socket, group, source, interface) {
@@ -114,13 +122,21 @@ impl Endpoint {
     }
 
     /// A socket for answers, on a port of its own.
-    pub(crate) fn answers(family: SocketAddr, options: &SocketOptions) -> Result<Self, NetError> {
-        let socket = new_socket(family, options)?;
+    pub(crate) fn answers(
+        family: SocketAddr,
+        options: &SocketOptions,
+        transport: Transport,
+    ) -> Result<Self, NetError> {
+        let socket = new_socket(family, options, transport)?;
+        if transport != Transport::Udp {
+            // It has no port of its own, so whatever comes to a group would come here too.
+            hear_own_groups_only(&socket, family.ip())?;
+        }
         let any: IpAddr =
             if family.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let interface = Interface::choose(options, family.ip())?;
         set_sending(&socket, family.ip(), interface.as_ref(), options)?;
-        Self::bound(socket, SocketAddr::new(any, 0), interface, options)
+        Self::bound(socket, SocketAddr::new(any, 0), interface, (options, transport))
     }
 
     /// Sends multicast through the interface as it is now: its number changes when it comes back.
@@ -133,15 +149,20 @@ impl Endpoint {
         socket: Socket,
         address: SocketAddr,
         interface: Option<Interface>,
-        options: &SocketOptions,
+        (options, transport): (&SocketOptions, Transport),
     ) -> Result<Self, NetError> {
+        // There are no ports without UDP, whatever number stands for one.
+        let address = if transport == Transport::Udp { address } else { SocketAddr::new(address.ip(), 0) };
         let scope = Interface::scope(interface.as_ref());
         let bind = socket.bind(&SockAddr::from(scoped(address, scope)));
         bind.map_err(|source| NetError::Bind { address, source })?;
         let state =
             UdpSocketState::new(UdpSockRef::from(&socket)).map_err(NetError::socket("set up a socket"))?;
         let local = socket.local_addr().ok().and_then(|a| a.as_socket()).map_or(address, unscoped);
-        if !options.offload {
+        // A raw socket has its protocol there.
+        let local = if transport == Transport::Udp { local } else { SocketAddr::new(local.ip(), 0) };
+        let offload = options.offload && transport == Transport::Udp;
+        if transport == Transport::Udp && !options.offload {
             ssm::disable_gro(&socket);
         }
         Ok(Self {
@@ -150,7 +171,8 @@ impl Endpoint {
             local,
             interface,
             group: None,
-            offload: AtomicBool::new(options.offload),
+            transport,
+            offload: AtomicBool::new(offload),
             fragments: AtomicBool::new(false),
         })
     }
@@ -201,6 +223,9 @@ impl Endpoint {
             Ok(count) => {
                 for one in &mut meta[..count] {
                     one.addr = unscoped(one.addr);
+                    if self.transport != Transport::Udp {
+                        one.addr.set_port(0);
+                    }
                 }
                 Ok(count)
             }
@@ -219,6 +244,15 @@ impl Endpoint {
                 Ok(0)
             }
             Err(e) => Err(NetError::Socket { action: "receive", source: e }),
+        }
+    }
+
+    /// Where in what was received the datagrams lie, several of them only where the kernel has joined them: behind the
+    /// IPv4 header, where that comes too. `None` if there is no such header after all.
+    pub(crate) fn content(&self, received: &[u8]) -> Option<Range<usize>> {
+        match self.transport {
+            Transport::Udp => Some(0..received.len()),
+            Transport::Ip(protocol) => behind_header(received, protocol),
         }
     }
 
@@ -297,6 +331,15 @@ impl Endpoint {
     }
 }
 
+/// Where the payload of an IPv4 packet of `protocol` lies in it.
+fn behind_header(packet: &[u8], protocol: u8) -> Option<Range<usize>> {
+    let header: &[u8; 20] = packet.first_chunk()?;
+    let (version, words) = (header[0] >> 4, usize::from(header[0] & 0x0f));
+    let (start, end) = (words * 4, usize::from(u16::from_be_bytes([header[2], header[3]])));
+    let fits = version == 4 && start >= header.len() && start <= end && end <= packet.len();
+    (fits && header[9] == protocol).then_some(start..end)
+}
+
 /// `address`, with the interface `scope` where it is one that only means something on a link (RFC 4007).
 pub(crate) fn scoped(address: SocketAddr, scope: u32) -> SocketAddr {
     match address {
@@ -329,9 +372,16 @@ impl AsFd for Endpoint {
     }
 }
 
-fn new_socket(family: SocketAddr, options: &SocketOptions) -> Result<Socket, NetError> {
-    let socket = Socket::new(Domain::for_address(family), Type::DGRAM, Some(Protocol::UDP));
-    let socket = socket.map_err(NetError::socket("make a socket"))?;
+fn new_socket(family: SocketAddr, options: &SocketOptions, transport: Transport) -> Result<Socket, NetError> {
+    let socket = match transport {
+        Transport::Udp => Socket::new(Domain::for_address(family), Type::DGRAM, Some(Protocol::UDP)),
+        Transport::Ip(protocol) if family.is_ipv6() => return Err(NetError::RawOverIpv6(protocol)),
+        Transport::Ip(protocol) => Socket::new(Domain::IPV4, Type::RAW, Some(i32::from(protocol).into())),
+    };
+    let socket = socket.map_err(|error| match (transport, error.kind()) {
+        (Transport::Ip(protocol), io::ErrorKind::PermissionDenied) => NetError::NoRawSocket(protocol),
+        _ => NetError::socket("make a socket")(error),
+    })?;
     socket.set_nonblocking(true).map_err(NetError::socket("make a socket non-blocking"))?;
     if family.is_ipv6() {
         socket.set_only_v6(true).map_err(NetError::socket("restrict a socket to IPv6"))?;
@@ -400,7 +450,7 @@ fn join(
 /// If the interface is not there, or there is no route.
 pub fn path_mtu(destination: SocketAddr, options: &SocketOptions) -> Result<Option<u32>, NetError> {
     let interface = Interface::choose(options, destination.ip())?;
-    let socket = new_socket(destination, options)?;
+    let socket = new_socket(destination, options, Transport::Udp)?;
     set_sending(&socket, destination.ip(), interface.as_ref(), options)?;
     let to = SockAddr::from(scoped(destination, Interface::scope(interface.as_ref())));
     let no_route = |_| NetError::NoRoute {
@@ -431,7 +481,10 @@ mod tests {
     fn a_batch_arrives_as_the_datagrams_that_were_put_in() {
         let options = SocketOptions::default();
         let any = "127.0.0.1:0".parse().expect("an address");
-        let (to, from) = (Endpoint::listener(any, None, &options), Endpoint::sender(any, &options));
+        let (to, from) = (
+            Endpoint::listener(any, None, &options, Transport::Udp),
+            Endpoint::sender(any, &options, Transport::Udp),
+        );
         let (to, from) = (to.expect("bound"), from.expect("bound"));
         let bytes: Vec<u8> = (0..2500u32).map(|n| n as u8).collect();
         from.send(&Envelope::of(&Transmit::new((), to.local())), &bytes, 1000).expect("loopback carries it");
@@ -445,5 +498,22 @@ mod tests {
         }
         assert_eq!(got.iter().map(Vec::len).collect::<Vec<_>>(), [1000, 1000, 500]);
         assert_eq!(got.concat(), bytes);
+    }
+
+    #[test]
+    fn of_an_ip_packet_only_what_its_header_allows_is_taken() {
+        // 24 octets of header, 4 of content, and 2 of padding that a short frame may have.
+        let mut packet = [0; 30];
+        (packet[0], packet[3], packet[9]) = (0x46, 28, 113);
+        assert_eq!(behind_header(&packet, 113), Some(24..28));
+        assert_eq!(behind_header(&packet[..28], 113), Some(24..28));
+        assert_eq!(behind_header(&packet[..27], 113), None, "cut");
+        assert_eq!(behind_header(&packet[..19], 113), None, "no header");
+        assert_eq!(behind_header(&packet, 17), None, "another protocol");
+        for (at, value) in [(0, 0x66), (0, 0x44), (0, 0x4f), (3, 23), (3, 31), (2, 1)] {
+            let mut bad = packet;
+            bad[at] = value;
+            assert_eq!(behind_header(&bad, 113), None, "{at}: {value}");
+        }
     }
 }

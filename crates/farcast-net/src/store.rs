@@ -14,13 +14,14 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use farcast_core::{Bitmap, Run, Span};
-use farcast_delivery::Offer;
+use farcast_delivery::{ObjectId, Offer};
 use farcast_files::{Options, Quota};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::error::NetError;
 
 mod decoding;
+mod product;
 mod room;
 mod worker;
 
@@ -41,11 +42,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub(crate) struct Arena {
     pub(crate) buffer: Box<[u8]>,
     pub(crate) steps: Vec<Step>,
+    /// Of which object the last step is.
+    of: Option<ObjectId>,
 }
 
 /// One thing to do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
+    /// What follows is of this object; the first step says so.
+    Of(ObjectId),
     /// Store a segment, whose payload lies at `at`.
     Store { segment: u32, at: u32, len: u16 },
     /// Keep a parity symbol.
@@ -56,7 +61,21 @@ pub(crate) enum Step {
 
 impl Arena {
     pub(crate) fn new() -> Self {
-        Self { buffer: vec![0; ARENA_LEN].into_boxed_slice(), steps: Vec::new() }
+        Self { buffer: vec![0; ARENA_LEN].into_boxed_slice(), steps: Vec::new(), of: None }
+    }
+
+    /// The steps that follow are of `object`.
+    pub(crate) fn turn_to(&mut self, object: ObjectId) {
+        if self.of != Some(object) {
+            self.of = Some(object);
+            self.steps.push(Step::Of(object));
+        }
+    }
+
+    /// Takes it that nothing is to be done.
+    pub(crate) fn clear(&mut self) {
+        self.of = None;
+        self.steps.clear();
     }
 }
 
@@ -72,13 +91,20 @@ impl Pool {
 }
 
 enum Job {
-    Open { session: u64, offer: Box<Offer>, dir: PathBuf, options: Options },
+    Open { reception: u64, opening: Opening },
     Steps(Arena),
-    Compare,
-    Finish,
-    Close,
-    Discard,
+    Compare(ObjectId),
+    Finish(ObjectId),
+    Close(ObjectId),
+    Discard(ObjectId),
     Tidy { dir: PathBuf, quota: Quota },
+}
+
+/// What is to be opened, and how.
+pub(crate) struct Opening {
+    pub(crate) offer: Box<Offer>,
+    pub(crate) dir: PathBuf,
+    pub(crate) options: Options,
 }
 
 /// A file of the product that is being received.
@@ -90,6 +116,15 @@ pub struct FileInfo {
     pub size: u64,
     /// Where it begins in the product, bytes.
     pub start: u64,
+}
+
+/// A file that was received without a manifest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PlainFile {
+    /// Its name below the receiving directory.
+    pub path: String,
+    /// BLAKE3 of what was written: to be compared with what the sender's user says, for nothing else vouches for it.
+    pub digest: [u8; 32],
 }
 
 /// What the store answers.
@@ -109,6 +144,8 @@ pub(crate) enum Reply {
     Compared(Bitmap),
     /// The list of files is known.
     Manifest { newly_held: Vec<Run>, files: Arc<[FileInfo]> },
+    /// An object without a manifest is complete and has its final name.
+    Plain(PlainFile),
     /// These files of the list have their final names.
     FilesDone(Vec<usize>),
     /// Part of this file, or the list of files, was wrong: these segments are not held after all.
@@ -137,8 +174,8 @@ pub(crate) struct Store {
     jobs: Option<Sender<Job>>,
     worker: Thread,
     replies: Receiver<(u64, Reply)>,
-    /// Counts products; what the thread still says of an earlier one is passed over.
-    session: u64,
+    /// Counts receptions, so that what the thread still says of one that is over is known for that.
+    receptions: u64,
     free: Pool,
     spare: Option<Arena>,
     wake: Arc<OwnedFd>,
@@ -162,7 +199,7 @@ impl Store {
         let free = Pool::default();
         free.lock().extend(std::iter::repeat_with(Arena::new).take(ARENAS));
         let wanted = Arc::new(AtomicBool::new(false));
-        let answer = Answer { replies: reply_queue, wake: Arc::clone(&wake), session: 0 };
+        let answer = Answer { replies: reply_queue, wake: Arc::clone(&wake), reception: 0 };
         let mut worker =
             Worker::new(job_queue, (free.clone(), Arc::clone(&wanted)), answer, discard, wait_for_room);
         let (alive, ended) = bounded(0);
@@ -176,7 +213,7 @@ impl Store {
             jobs,
             worker,
             replies,
-            session: 0,
+            receptions: 0,
             free,
             spare: None,
             wake,
@@ -211,25 +248,30 @@ impl Store {
         self.worker.unpark();
     }
 
-    pub(crate) fn open(&mut self, offer: Offer, dir: PathBuf, options: Options) {
-        self.session += 1;
-        self.send(Job::Open { session: self.session, offer: Box::new(offer), dir, options });
+    /// A number for a reception, by which answers about it are known.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.receptions += 1;
+        self.receptions
     }
 
-    pub(crate) fn compare(&self) {
-        self.send(Job::Compare);
+    pub(crate) fn open(&self, reception: u64, opening: Opening) {
+        self.send(Job::Open { reception, opening });
     }
 
-    pub(crate) fn finish(&self) {
-        self.send(Job::Finish);
+    pub(crate) fn compare(&self, object: ObjectId) {
+        self.send(Job::Compare(object));
     }
 
-    pub(crate) fn close(&self) {
-        self.send(Job::Close);
+    pub(crate) fn finish(&self, object: ObjectId) {
+        self.send(Job::Finish(object));
     }
 
-    pub(crate) fn discard(&self) {
-        self.send(Job::Discard);
+    pub(crate) fn close(&self, object: ObjectId) {
+        self.send(Job::Close(object));
+    }
+
+    pub(crate) fn discard(&self, object: ObjectId) {
+        self.send(Job::Discard(object));
     }
 
     /// Removes unfinished products of `dir` that are too old, or that nothing vouches for; now and from time to time.
@@ -237,20 +279,16 @@ impl Store {
         self.send(Job::Tidy { dir, quota });
     }
 
-    pub(crate) fn reply(&mut self) -> Option<Reply> {
-        let reply = self.current_reply();
+    /// The next answer, and about which reception.
+    pub(crate) fn reply(&mut self) -> Option<(u64, Reply)> {
+        let reply = self.replies.try_recv().ok();
         if reply.is_none() && std::mem::take(&mut self.signalled) {
             // Nothing left: forget the wake-ups, then look once more for what came in between.
             let mut count = [0; 8];
             let _ = rustix::io::read(&*self.wake, &mut count);
-            return self.current_reply();
+            return self.replies.try_recv().ok();
         }
         reply
-    }
-
-    fn current_reply(&self) -> Option<Reply> {
-        let current = |(session, reply): (u64, Reply)| (session == self.session).then_some(reply);
-        self.replies.try_iter().find_map(current)
     }
 
     /// Lets the thread end, and waits for that as long as `patient` says; whether it has ended. Where it has not, the disk

@@ -49,7 +49,7 @@ pub fn wait_until_free<C: Codec, O: Occupancy<Message = C::Message>>(
 ) -> Result<Waited, NetError> {
     let clock = Clock::start();
     let options = SocketOptions { receive_buffer: KERNEL_BUFFER, ..options.clone() };
-    let endpoint = Endpoint::listener(group, None, &options)?;
+    let endpoint = Endpoint::listener(group, None, &options, codec.transport())?;
     let mut occupancy = occupied(clock.now());
     let mut buffer = vec![0; SLOTS * SLOT_LEN];
     loop {
@@ -81,7 +81,8 @@ fn listen<C: Codec>(
         let mut slots: Vec<IoSliceMut<'_>> = buffer.chunks_mut(SLOT_LEN).map(IoSliceMut::new).collect();
         let count = endpoint.receive(&mut slots, &mut meta)?;
         for (slot, meta) in slots.iter().zip(&meta[..count]) {
-            for datagram in slot[..meta.len].chunks(meta.stride.max(1)) {
+            let Some(content) = endpoint.content(&slot[..meta.len]) else { continue };
+            for datagram in slot[content].chunks(meta.stride.max(1)) {
                 // Whatever else is sent to the group has no part in it.
                 if let Ok(packet) = codec.decode(datagram) {
                     occupancy.hear(clock.now(), meta.addr, &packet.message);

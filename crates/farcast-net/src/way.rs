@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::{Span, Time};
+use farcast_delivery::Transport;
 
 use crate::clock::Clock;
 use crate::error::NetError;
@@ -31,6 +32,7 @@ pub(crate) enum Turn {
 pub(crate) struct Way<'a> {
     destination: SocketAddr,
     options: &'a SocketOptions,
+    transport: Transport,
     /// Absent where the system lets nobody watch; then nothing is followed.
     links: Option<Links>,
     changes: Changes,
@@ -39,10 +41,11 @@ pub(crate) struct Way<'a> {
 }
 
 impl<'a> Way<'a> {
-    pub(crate) fn new(destination: SocketAddr, options: &'a SocketOptions) -> Self {
+    pub(crate) fn new(destination: SocketAddr, options: &'a SocketOptions, transport: Transport) -> Self {
         Self {
             destination,
             options,
+            transport,
             links: Links::open().ok(),
             changes: Changes::default(),
             lost: false,
@@ -91,7 +94,7 @@ impl<'a> Way<'a> {
         }
         let old = endpoint.local().ip();
         if address != old && !interface::is_ours(old) {
-            return Endpoint::sender(self.destination, self.options).map(Some);
+            return Endpoint::sender(self.destination, self.options, self.transport).map(Some);
         }
         let index = |interface: Option<&Interface>| interface.map(|interface| interface.index);
         if index(interface.as_ref()) != index(endpoint.interface()) {
@@ -101,8 +104,8 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Waits until datagrams can be sent to `destination`; whether they can, rather than that `stop` was set. `say` hears
-/// what is missing, when that changes.
+/// Waits until datagrams, of UDP as of IP itself, can be sent to `destination`; whether they can, rather than that
+/// `stop` was set. `say` hears what is missing, when that changes.
 ///
 /// # Errors
 /// What is missing when the `limit` is over, or what no waiting mends.
@@ -113,7 +116,7 @@ pub fn wait_to_send(
     stop: &AtomicBool,
     say: &mut dyn FnMut(&NetError),
 ) -> Result<bool, NetError> {
-    wait_for(|| Endpoint::sender(destination, options).map(drop), limit, stop, say)
+    wait_for(|| Endpoint::sender(destination, options, Transport::Udp).map(drop), limit, stop, say)
 }
 
 /// Waits until `address` can be listened to, a group (`source` alone, where one is given) or one of our own addresses;
@@ -130,7 +133,7 @@ pub fn wait_to_listen(
 ) -> Result<bool, NetError> {
     let probe = || {
         Interface::heard_through(options, address)?;
-        Endpoint::listener(address, source, options).map(drop)
+        Endpoint::listener(address, source, options, Transport::Udp).map(drop)
     };
     wait_for(probe, Span::MAX, stop, say)
 }

@@ -131,7 +131,7 @@ impl Shown<'_> {
         if one.in_use {
             return "being received".into();
         }
-        if !one.verified {
+        if !one.verified && !one.plain {
             return "until a receiver starts: its list of files is not here".into();
         }
         match one.expires(&self.quota).duration_since(self.now) {
@@ -157,6 +157,7 @@ impl Shown<'_> {
                     "expires_unix_s": unix(one.expires(&self.quota)),
                     "in_use": one.in_use,
                     "verified": one.verified,
+                    "plain": one.plain,
                 })
             })
             .collect();

@@ -53,6 +53,7 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
             hidden: args.hidden,
             quota: args.quota.quota(),
         },
+        plain: false,
         socket,
         once: args.once,
         discard: args.discard,
@@ -247,7 +248,7 @@ impl View<'_> {
                     losses: Losses::default(),
                 });
             }
-            ReceiveNotice::Files(files) => {
+            ReceiveNotice::Files { files, .. } => {
                 self.files = Files { list: Arc::clone(files), done: 0 };
                 if self.output.is_for_programs() {
                     let one = |file: &FileInfo| json!({ "path": file.path, "size_bytes": file.size });
@@ -255,12 +256,12 @@ impl View<'_> {
                     self.output.event("files", json!({ "files": list }));
                 }
             }
-            ReceiveNotice::Compared { found } => {
+            ReceiveNotice::Compared { found, .. } => {
                 self.say(&format!("compared with what is here: {found} segments need not come"));
                 self.output.event("compared", json!({ "segments": found }));
             }
-            ReceiveNotice::FileDone { path } => self.file_done(path),
-            ReceiveNotice::Damaged { path, segments } => {
+            ReceiveNotice::FileDone { path, .. } => self.file_done(path),
+            ReceiveNotice::Damaged { path, segments, .. } => {
                 let what = path.unwrap_or("the list of files");
                 self.say(&format!("arrived damaged: {what}; {segments} segments are asked for again"));
                 self.output.event("damaged", json!({ "path": path, "segments": segments }));

@@ -157,7 +157,8 @@ fn transmit(
         }
         Ok::<_, ConfigError>(sender)
     };
-    let report = farcast_net::send::<Mftp, _>(outgoing, &Codec, &options, make, (start, stop), &mut observer);
+    let report =
+        farcast_net::send::<Mftp, _>(vec![outgoing], &Codec, &options, make, (start, stop), &mut observer);
     let report = report.map_err(Failure::of_net)?;
     let finished = *outcome(&report) == SenderOutcome::Finished;
     if finished {

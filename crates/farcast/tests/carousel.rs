@@ -141,6 +141,7 @@ fn receive(group: SocketAddr, into: &Path, seed: u64, listening: &AtomicUsize) -
         accept: Vec::new(),
         into: into.into(),
         files: Options::default(),
+        plain: false,
         socket: socket(),
         once: true,
         discard: false,
@@ -188,7 +189,7 @@ fn it_carries_a_file_over_the_network() {
         let options = SendOptions { to: group, socket: socket(), burst: Span::from_millis(1) };
         let start = AtomicBool::new(false);
         let report = farcast_net::send::<Carousel, _>(
-            outgoing,
+            vec![outgoing],
             &Codec,
             &options,
             make,

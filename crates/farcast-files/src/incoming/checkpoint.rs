@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::{Durability, Incoming, state};
 use crate::StoreError;
 use crate::beneath::Root;
-use crate::journal::Journal;
+use crate::journal::{Journal, Stage};
 
 /// Bytes that are written for a checkpoint besides the journal: blocks of the directory and of the file system's own
 /// journal.
@@ -110,6 +110,10 @@ impl Incoming {
     ///
     /// Takes no time that matters: syncing and writing is done by [`Checkpoint::run`].
     pub fn checkpoint(&mut self) -> Option<Checkpoint> {
+        // What a later run will not go on with need not be known to it.
+        if self.plain.as_ref().is_some_and(|plain| !plain.resumes) {
+            return None;
+        }
         let written = self.gate.written();
         if !self.changed && written + 1 >= self.generation {
             return None;
@@ -130,7 +134,7 @@ impl Incoming {
                 id: self.id,
                 product_size: self.geometry.size,
                 segment_len: self.geometry.segment_len,
-                placed: self.delivery.is_some(),
+                stage: self.stage(),
                 held: self.held.clone(),
                 finished,
             },
@@ -143,6 +147,14 @@ impl Incoming {
         self.changed = false;
         self.unsaved = 0;
         Some(checkpoint)
+    }
+
+    fn stage(&self) -> Stage {
+        match (&self.plain, &self.delivery) {
+            (Some(plain), _) => Stage::Plain { name: plain.name.clone() },
+            (None, Some(_)) => Stage::Placed,
+            (None, None) => Stage::Spooling,
+        }
     }
 
     /// The same if it is worth its own bytes, `elapsed` after the last: where a journal is large and little comes, it would

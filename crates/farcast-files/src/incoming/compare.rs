@@ -43,7 +43,7 @@ impl Incoming {
     /// Whether something stands under the name of the product that may be an older version of it, or of one of its files:
     /// then it is worth a [comparison](Self::compare).
     pub fn has_earlier(&self, name: &[u8]) -> bool {
-        let single = check_path(name).is_ok() && !name.contains(&b'/');
+        let single = self.plain.is_none() && check_path(name).is_ok() && !name.contains(&b'/');
         single && self.root.stat(name).is_ok_and(|found| found.is_some())
     }
 

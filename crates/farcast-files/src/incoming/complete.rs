@@ -156,7 +156,7 @@ fn digest_of(entry: &Entry) -> Option<[u8; 32]> {
 }
 
 /// The mode that a file keeps when its content is replaced. What the sender made must not run as its owner.
-fn kept_mode(stat: &Stat) -> Mode {
+pub(super) fn kept_mode(stat: &Stat) -> Mode {
     Mode::from_raw_mode(stat.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO)
 }
 

@@ -20,6 +20,7 @@ impl Incoming {
     pub fn finish(mut self) -> Result<(), StoreError> {
         self.advance()?;
         match &mut self.delivery {
+            _ if self.plain.as_ref().is_some_and(|plain| plain.done) => {}
             Some(delivery) if delivery.is_complete() => {
                 delivery.make_directories()?;
                 delivery.finish_directories()?;
@@ -45,8 +46,12 @@ impl Incoming {
     }
 
     /// Whether anything is here that the id of the product vouches for, besides its list of files. Before that is known,
-    /// anybody could have made up what came.
+    /// anybody could have made up what came. Of an object without a manifest, whether any of it is here, and would be
+    /// known again.
     pub fn is_worth_keeping(&self) -> bool {
+        if let Some(plain) = &self.plain {
+            return plain.resumes && !plain.done && !self.held.is_empty();
+        }
         self.delivery.as_ref().is_some_and(|delivery| {
             let head = self.geometry.touching(&(0..delivery.layout.head_len()));
             let in_files = self.held.count() - head.map_or(0, |run| self.held.count_in(run));

@@ -11,11 +11,12 @@ use rustix::io::Result as SystemResult;
 use super::checkpoint::Gate;
 use super::delivery::Delivery;
 use super::place::hold_done;
-use super::room::Room;
+use super::plain::{Plain, PlainObject};
+use super::room::{Room, STATE_INODES};
 use super::state::StateDir;
 use super::{Happening, Incoming, Options};
-use crate::beneath::{Root, size_of};
-use crate::journal::Journal;
+use crate::beneath::{Root, mtime_of, nanoseconds, size_of};
+use crate::journal::{Journal, Stage};
 use crate::layout::Geometry;
 use crate::manifest::PREFIX_LEN;
 use crate::transfer::{Space, read_at};
@@ -23,26 +24,45 @@ use crate::{Manifest, ManifestError, ProductId, StoreError, Usage};
 
 pub(super) fn open(
     dir: &Path,
-    id: ProductId,
-    product_size: u64,
+    what: What<'_>,
     segment_len: u32,
     options: Options,
 ) -> Result<Incoming, StoreError> {
+    let (id, product_size) = match what {
+        What::Product(id, size) => (id, size),
+        What::Plain(object) => (object.key(), object.size),
+    };
     let geometry = Geometry::new(product_size, segment_len);
     let geometry = geometry.ok_or(StoreError::BadGeometry { product_size, segment_len })?;
     let root = Root::open(dir).map_err(|errno| StoreError::new(dir.to_owned(), "open", errno, 0, 0))?;
     let root = Arc::new(root);
+    let plain = match what {
+        What::Product(..) => None,
+        What::Plain(object) => Some(Plain::new(&root, object, options)?),
+    };
     let state = StateDir::find(&root, id)?;
-    let journal =
-        state.journal(&root)?.filter(|journal| journal.id == id && journal.product_size == product_size);
+    let ours = |journal: &Journal| {
+        let kind = matches!(journal.stage, Stage::Plain { .. }) == plain.is_some();
+        kind && journal.id == id && journal.product_size == product_size
+    };
+    let fresh_enough = |spool: &OwnedFd| match what {
+        What::Product(..) => true,
+        What::Plain(object) => {
+            fs::fstat(spool).is_ok_and(|stat| mtime_of(&stat) >= nanoseconds(object.since))
+        }
+    };
+    let journal = state.journal(&root)?.filter(ours);
     let old = match &journal {
         Some(_) => state.old_spool(&root)?,
         None => None,
     };
-    let usable =
-        |journal: &Journal, len: u64| len == product_size || (journal.placed && len >= PREFIX_LEN as u64);
+    let usable = |journal: &Journal, len: u64| {
+        len == product_size || (journal.stage == Stage::Placed && len >= PREFIX_LEN as u64)
+    };
     let (spool, journal) = match (old, journal) {
-        (Some((spool, len)), Some(journal)) if usable(&journal, len) => (Some(spool), Some(journal)),
+        (Some((spool, len)), Some(journal)) if usable(&journal, len) && fresh_enough(&spool) => {
+            (Some(spool), Some(journal))
+        }
         _ => (None, None),
     };
     let taken = state.recorded().unwrap_or_default();
@@ -60,6 +80,8 @@ pub(super) fn open(
         head_len: None,
         head_damages: 0,
         delivery: None,
+        plain,
+        scratch: Vec::new(),
         happenings: Vec::new(),
         changed: false,
         unsaved: 0,
@@ -69,13 +91,23 @@ pub(super) fn open(
     if let Some(journal) = journal {
         incoming.resume(&journal)?;
     }
+    incoming.check_plain_room()?;
     Ok(incoming)
+}
+
+/// What is opened.
+#[derive(Clone, Copy)]
+pub(super) enum What<'a> {
+    /// A product of so many bytes.
+    Product(ProductId, u64),
+    /// An object without a manifest.
+    Plain(&'a PlainObject<'a>),
 }
 
 impl Incoming {
     fn resume(&mut self, journal: &Journal) -> Result<(), StoreError> {
         self.held = convert(journal, &self.geometry);
-        if journal.placed {
+        if journal.stage == Stage::Placed {
             match self.placed_head()? {
                 Some(manifest) => self.resume_files(manifest, journal)?,
                 None => self.start_afresh()?,
@@ -85,6 +117,17 @@ impl Incoming {
         self.changed = self.held != journal.held || self.geometry.segment_len != journal.segment_len;
         self.write_journal()?;
         self.advance()
+    }
+
+    /// Refuses an object without a manifest that could not be stored whole.
+    fn check_plain_room(&self) -> Result<(), StoreError> {
+        if self.plain.as_ref().is_none_or(|plain| plain.done) {
+            return Ok(());
+        }
+        let gaps = self.held.iter_gaps();
+        let octets = gaps.map(|gap| self.geometry.bytes(gap)).map(|bytes| bytes.end - bytes.start).sum();
+        let inodes = if self.spool.is_some() { 0 } else { STATE_INODES };
+        self.check_room(Usage { octets, inodes }, self.room.used())
     }
 
     fn start_afresh(&mut self) -> Result<(), StoreError> {

@@ -12,7 +12,7 @@ const GRANT: u64 = 16 << 20;
 /// Files and directories, likewise.
 const GRANT_INODES: u64 = 1024;
 /// The state directory and what is in it.
-const STATE_INODES: u64 = 7;
+pub(super) const STATE_INODES: u64 = 7;
 
 /// What this reception takes, and may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -108,7 +108,7 @@ impl Incoming {
     /// Lets `len` more bytes be stored, if need be in the place of the oldest of other products.
     pub(super) fn make_room(&mut self, len: u64) -> Result<(), StoreError> {
         let mut wanted = self.room.used + Usage { octets: len, inodes: 0 };
-        if self.delivery.is_some() {
+        if self.delivery.is_some() || self.plain.is_some() {
             // What is received twice, because it was damaged, takes its place once.
             wanted.octets = wanted.octets.min(self.geometry.size);
         }
@@ -192,7 +192,8 @@ impl Incoming {
 
     /// Whether `bytes` of the product may be spooled: the head always, the rest as long as it is not too much.
     pub(super) fn may_spool(&mut self, bytes: &Range<u64>) -> Result<bool, StoreError> {
-        if bytes.start < self.head_len.unwrap_or(PREFIX_LEN as u64) {
+        // There is room for all of it, or it would not have been taken up.
+        if self.plain.is_some() || bytes.start < self.head_len.unwrap_or(PREFIX_LEN as u64) {
             return Ok(true);
         }
         let limit = if let Some(limit) = self.room.spool_limit {

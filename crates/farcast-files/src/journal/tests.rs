@@ -10,7 +10,8 @@ fn journal(count: u32, runs: &[(u32, u32)], files: u32) -> Journal {
     }
     let product_size = u64::from(count) * 100;
     let id = ProductId::from_bytes([7; 32]);
-    Journal { id, product_size, segment_len: 100, placed: files > 0, held, finished: Bitmap::full(files) }
+    let stage = if files > 0 { Stage::Placed } else { Stage::Spooling };
+    Journal { id, product_size, segment_len: 100, stage, held, finished: Bitmap::full(files) }
 }
 
 /// `bytes` with the digest that they should have.
@@ -38,6 +39,14 @@ fn a_large_product_that_came_in_order_takes_few_bytes() {
 }
 
 #[test]
+fn an_object_without_a_manifest_has_its_name_behind_the_stage() {
+    let plain = Journal { stage: Stage::Plain { name: b"na".to_vec() }, ..journal(65, &[(3, 60)], 0) };
+    let bytes = plain.encode();
+    assert_eq!(bytes[48..56], [2, 2, b'n', b'a', 0, 0, 0, 65]);
+    assert_eq!(Journal::decode(&bytes), Ok(plain));
+}
+
+#[test]
 fn damage_is_told() {
     let good = journal(65, &[(3, 60)], 5).encode();
     for at in 0..good.len() {
@@ -58,7 +67,7 @@ fn sealed_nonsense_is_told() {
         Journal::decode(&sealed(&body))
     };
     let held = JournalError::BadField { field: "map of segments" };
-    assert_eq!(changed(48, 2), Err(JournalError::BadField { field: "stage" }));
+    assert_eq!(changed(48, 3), Err(JournalError::BadField { field: "stage" }));
     assert_eq!(changed(47, 0), Err(held), "segments of no bytes");
     // Another length, an unknown form, the other form, fewer bytes, no run, a run past the end.
     for (at, to) in [(49, 0xff), (52, 66), (53, 2), (53, WORDS), (57, 1), (59, 0), (59, 63)] {

@@ -116,6 +116,8 @@ impl Terms {
             group: m.private,
             name: m.product_name.clone().into_bytes(),
             id: m.product_id,
+            // A transmission has one product.
+            serial: Some(0),
             geometry,
             parity_symbols: parity_symbols(m),
             overwrite: m.options.overwrite,

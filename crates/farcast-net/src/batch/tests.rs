@@ -1,6 +1,6 @@
 use std::num::NonZeroU32;
 
-use farcast_delivery::{ObjectId, Packet, Purpose};
+use farcast_delivery::{ObjectId, Packet, Purpose, Transport};
 use quinn_udp::RecvMeta;
 
 use super::*;
@@ -155,12 +155,10 @@ fn every_datagram_is_finished_with_its_content_in_place() {
 
     let options = SocketOptions::default();
     let any = "127.0.0.1:0".parse().expect("an address");
-    let listener = Endpoint::listener(any, None, &options).expect("loopback is there");
+    let listener = Endpoint::listener(any, None, &options, Transport::Udp).expect("loopback is there");
     let mut out = Outlet {
-        endpoint: Endpoint::sender(any, &options).expect("loopback is there"),
-        outgoing: &mut outgoing,
-        parity: Some(&mut parity),
-        geometry,
+        endpoint: Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there"),
+        sources: vec![Source { outgoing, parity: Some(parity), geometry }],
         group: listener.local(),
     };
     let mut batch = Batch::new(&Summed);
@@ -190,14 +188,14 @@ fn every_datagram_is_finished_with_its_content_in_place() {
 fn what_leaves_otherwise_is_another_batch() {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::write(dir.path().join("file"), [7; 9000]).expect("written");
-    let mut outgoing = Outgoing::scan(&[dir.path().join("file")], |_| {}).expect("a file");
+    let outgoing = Outgoing::scan(&[dir.path().join("file")], |_| {}).expect("a file");
     let geometry = Geometry::new(outgoing.size(), SEGMENT, 20).expect("it can be cut");
     let options = SocketOptions::default();
     let any = "127.0.0.1:0".parse().expect("an address");
-    let listener = Endpoint::listener(any, None, &options).expect("loopback is there");
-    let endpoint = Endpoint::sender(any, &options).expect("loopback is there");
+    let listener = Endpoint::listener(any, None, &options, Transport::Udp).expect("loopback is there");
+    let endpoint = Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there");
     let group = listener.local();
-    let mut out = Outlet { endpoint, outgoing: &mut outgoing, parity: None, geometry, group };
+    let mut out = Outlet { endpoint, sources: vec![Source { outgoing, parity: None, geometry }], group };
     let mut batch = Batch::new(&Summed);
     let mut push = |first, ttl| {
         let content = Content::Source { object: ObjectId::FIRST, block: 0, segments: run(first, 2) };
@@ -209,4 +207,37 @@ fn what_leaves_otherwise_is_another_batch() {
     assert_eq!([push(4, Some(9)), push(6, Some(9)), push(0, Some(8))], [2, 4, 2]);
     let numbers: Vec<u8> = heard(&listener, 8).iter().map(|datagram| datagram[3]).collect();
     assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn objects_that_are_cut_differently_share_no_batch_and_each_gives_its_own_octets() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let source = |name: &str, octet: u8, segment: u32| {
+        std::fs::write(dir.path().join(name), [octet; 3000]).expect("written");
+        let outgoing = Outgoing::plain(dir.path().join(name), |_| {}).expect("a file");
+        let geometry = Geometry::new(outgoing.size(), segment, 20).expect("it can be cut");
+        Source { outgoing, parity: None, geometry }
+    };
+    let options = SocketOptions::default();
+    let any = "127.0.0.1:0".parse().expect("an address");
+    let listener = Endpoint::listener(any, None, &options, Transport::Udp).expect("loopback is there");
+    let endpoint = Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there");
+    let group = listener.local();
+    let sources = vec![source("a", 1, SEGMENT), source("b", 2, SEGMENT), source("c", 3, SEGMENT / 2)];
+    let mut out = Outlet { endpoint, sources, group };
+    let mut batch = Batch::new(&Summed);
+    let mut push = |number, last| {
+        let content = Content::Source { object: ObjectId::new(number), block: 0, segments: run(0, 2) };
+        batch
+            .push(&mut out, &Transmit::new(Piece { content, last }, group))
+            .map(|()| batch.filled / batch.stride)
+    };
+    let whole = SEGMENT as usize;
+    let filled: Vec<_> =
+        [push(0, whole), push(1, whole)].into_iter().map(|filled| filled.expect("sent")).collect();
+    assert_eq!(filled, [2, 4], "what is cut alike leaves together");
+    assert!(matches!(push(3, whole), Err(NetError::UnknownObject(object)) if object == ObjectId::new(3)));
+    batch.flush(&out.endpoint).expect("loopback carries it");
+    let octets: Vec<u8> = heard(&listener, 4).iter().map(|datagram| datagram[4]).collect();
+    assert_eq!(octets, [1, 1, 2, 2]);
 }

@@ -1,3 +1,4 @@
+use farcast_delivery::Transport;
 use std::net::SocketAddr;
 
 use farcast_core::engine::Transmit;
@@ -11,8 +12,8 @@ use crate::ssm::headers;
 fn arrives(at: &str, ask: impl FnOnce(&mut Transmit<()>)) -> headers::Header {
     let options = SocketOptions::default();
     let at: SocketAddr = at.parse().expect("an address");
-    let to = Endpoint::listener(at, None, &options).expect("loopback is there");
-    let from = Endpoint::answers(at, &options).expect("loopback is there");
+    let to = Endpoint::listener(at, None, &options, Transport::Udp).expect("loopback is there");
+    let from = Endpoint::answers(at, &options, Transport::Udp).expect("loopback is there");
     headers::ask_for(&SockRef::from(&to)).expect("Linux tells them");
     let mut transmit = Transmit::new((), to.local());
     ask(&mut transmit);
@@ -45,7 +46,10 @@ fn the_interface_is_the_one_that_is_asked_for() {
     let sent = |interface: u32| {
         let options = SocketOptions::default();
         let any = "127.0.0.1:0".parse().expect("an address");
-        let (to, from) = (Endpoint::listener(any, None, &options), Endpoint::sender(any, &options));
+        let (to, from) = (
+            Endpoint::listener(any, None, &options, Transport::Udp),
+            Endpoint::sender(any, &options, Transport::Udp),
+        );
         let (to, from) = (to.expect("bound"), from.expect("bound"));
         let transmit = Transmit { interface, ..Transmit::new((), to.local()) };
         from.send(&Envelope::of(&transmit), &[7; 1000], 1000)

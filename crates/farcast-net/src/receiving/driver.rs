@@ -1,12 +1,13 @@
 //! The loop of the receiving thread: hears, drives the engine, answers, and tells the store.
 
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::engine::Engine;
 use farcast_core::{Span, Time};
-use farcast_delivery::{Codec, Offer, Protocol, ReceiverEngine, Request};
+use farcast_delivery::{Codec, ObjectId, Offer, Protocol, ReceiverEngine, Request};
 
 use super::hearing::Filling;
 use super::nap::Nap;
@@ -18,7 +19,7 @@ use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::loss::Loss;
 use crate::socket::Endpoint;
-use crate::store::{Arena, Step, Store};
+use crate::store::{Arena, Opening, Step, Store};
 
 /// How often the owner is told about progress.
 const TICK: Span = Span::from_millis(100);
@@ -30,7 +31,8 @@ pub(super) struct Driver<'a, P: Protocol> {
     pub(super) ears: Ears<'a>,
     pub(super) store: Store,
     pub(super) loss: Loss,
-    pub(super) session: Option<Session>,
+    /// What is under way.
+    pub(super) sessions: BTreeMap<ObjectId, Session>,
     pub(super) last: Option<ReceiveReport<Event<P>>>,
     pub(super) options: &'a ReceiveOptions,
     pub(super) observer: Observer<'a, P>,
@@ -63,15 +65,16 @@ pub(super) struct Counts {
     pub(super) not_accepted: u64,
     pub(super) misdirected: u64,
     pub(super) unstored: u64,
+    pub(super) crowded: u64,
 }
 
 /// What the store is to do behind everything that it was handed.
 pub(super) enum Due {
-    Open(Box<Offer>),
-    Compare,
-    Finish,
-    Close,
-    Discard,
+    Open(u64, Box<Offer>),
+    Compare(ObjectId),
+    Finish(ObjectId),
+    Close(ObjectId),
+    Discard(ObjectId),
 }
 
 impl<'a, P: Protocol> Driver<'a, P> {
@@ -89,7 +92,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
             ears,
             store,
             loss,
-            session: None,
+            sessions: BTreeMap::new(),
             last: None,
             options,
             observer,
@@ -127,8 +130,8 @@ impl<'a, P: Protocol> Driver<'a, P> {
                 self.hand_over();
             }
             self.engine.handle_timeout(now);
-            while let Some(reply) = self.store.reply() {
-                self.on_reply(reply);
+            while let Some((reception, reply)) = self.store.reply() {
+                self.on_reply(reception, reply);
             }
             self.drain(None);
             self.tell_store();
@@ -152,7 +155,6 @@ impl<'a, P: Protocol> Driver<'a, P> {
     pub(super) fn end(&mut self, patient: impl FnMut() -> bool) -> bool {
         self.hand_over();
         self.tell_store();
-        self.store.close();
         self.store.end(patient)
     }
 
@@ -163,11 +165,14 @@ impl<'a, P: Protocol> Driver<'a, P> {
         }
         for due in std::mem::take(&mut self.due) {
             match due {
-                Due::Open(offer) => self.store.open(*offer, self.options.into.clone(), self.options.files),
-                Due::Compare => self.store.compare(),
-                Due::Finish => self.store.finish(),
-                Due::Close => self.store.close(),
-                Due::Discard => self.store.discard(),
+                Due::Open(reception, offer) => {
+                    let (dir, options) = (self.options.into.clone(), self.options.files);
+                    self.store.open(reception, Opening { offer, dir, options });
+                }
+                Due::Compare(object) => self.store.compare(object),
+                Due::Finish(object) => self.store.finish(object),
+                Due::Close(object) => self.store.close(object),
+                Due::Discard(object) => self.store.discard(object),
             }
         }
     }
@@ -225,8 +230,9 @@ impl<'a, P: Protocol> Driver<'a, P> {
         while let Some(event) = self.engine.poll_event() {
             let request = P::Receiver::request(&event);
             match request {
-                Some(Request::Store { segments, offset, .. }) => {
+                Some(Request::Store { object, segments, offset }) => {
                     let Some((payloads, arena)) = &mut received else { continue };
+                    arena.turn_to(object);
                     let payloads = payloads[offset as usize..].iter();
                     arena.steps.extend(
                         segments.segments().zip(payloads).map(|(segment, &(at, len))| Step::Store {
@@ -237,23 +243,25 @@ impl<'a, P: Protocol> Driver<'a, P> {
                     );
                     continue;
                 }
-                Some(Request::Parity { block, symbols, offset, .. }) => {
+                Some(Request::Parity { object, block, symbols, offset }) => {
                     let Some((payloads, arena)) = &mut received else { continue };
+                    arena.turn_to(object);
                     for (symbol, &(at, len)) in symbols.segments().zip(&payloads[offset as usize..]) {
                         arena.steps.push(Step::Parity { block, symbol, at, len });
                     }
                     continue;
                 }
-                Some(Request::Decode { block, .. }) => {
+                Some(Request::Decode { object, block }) => {
                     if let Some((_, arena)) = &mut received {
+                        arena.turn_to(object);
                         arena.steps.push(Step::Decode { block });
                     }
                 }
-                Some(Request::Compare(_)) => self.due.push(Due::Compare),
+                Some(Request::Compare(object)) => self.due.push(Due::Compare(object)),
                 // Behind everything that is still to be stored.
-                Some(Request::Verify(_)) => self.due.push(Due::Finish),
+                Some(Request::Verify(object)) => self.due.push(Due::Finish(object)),
                 Some(Request::Open(offer)) => self.offered(offer),
-                Some(Request::Ended(_, outcome)) => self.ended(outcome, &event),
+                Some(Request::Ended(object, outcome)) => self.ended(object, outcome, &event),
                 None => {}
             }
             self.notice(&ReceiveNotice::Event(&event));

@@ -92,7 +92,7 @@ impl<P: Protocol> Driver<'_, P> {
         }
         let Some(mut arena) = self.spare.take() else { return Ok(false) };
         let heard = self.hear_into(&endpoint, Hearing { ear, storing: false, from: 0 }, &mut arena);
-        arena.steps.clear();
+        arena.clear();
         self.spare = Some(arena);
         self.tell_store();
         heard.map(|heard| heard.more)
@@ -160,8 +160,13 @@ impl<P: Protocol> Driver<'_, P> {
         };
         let now = self.clock.now();
         let mut end = how.from;
-        for (slot, meta) in meta[..count].iter().enumerate() {
+        for (slot, meta) in meta[..count].iter_mut().enumerate() {
             let mut start = how.from + slot * SLOT_LEN;
+            let Some(content) = endpoint.content(&arena.buffer[start..start + meta.len]) else {
+                self.counts.malformed += 1;
+                continue;
+            };
+            (start, meta.len) = (start + content.start, content.len());
             if meta.len <= LITTLE && start > end {
                 arena.buffer.copy_within(start..start + meta.len, end);
                 start = end;

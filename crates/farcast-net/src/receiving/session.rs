@@ -1,4 +1,4 @@
-//! One transmission, from its offer to its report.
+//! One object, from its offer to its report.
 
 use std::sync::Arc;
 
@@ -10,13 +10,19 @@ use super::driver::{Driver, Due};
 use super::nap::Nap;
 use super::{Event, ReceiveNotice, ReceiveReport};
 use crate::error::NetError;
-use crate::store::{FileInfo, Reply};
+use crate::store::{FileInfo, PlainFile, Reply};
 
-/// What the driver knows of the transmission at hand.
+/// The most objects that are received at once: each holds files open, and more are hardly sent at once on purpose.
+const MOST_OBJECTS: usize = 32;
+
+/// What the driver knows of an object that is under way.
 pub(super) struct Session {
     offer: Offer,
+    /// By what the store knows it.
+    reception: u64,
     files: Arc<[FileInfo]>,
     vouched: bool,
+    plain: Option<PlainFile>,
     joined: Time,
     held: u32,
     /// Segments that came and had to be forgotten.
@@ -24,128 +30,169 @@ pub(super) struct Session {
     error: Option<NetError>,
 }
 
-impl<P: Protocol> Driver<'_, P> {
-    /// A transmission is offered: open its product, unless it says nothing of what it is.
-    pub(super) fn offered(&mut self, offer: &Offer) {
-        if offer.id.is_none() {
-            let now = self.clock.now();
-            return self.engine.answer(now, offer.object, Answer::Declined(Decline::Unwanted));
+impl Session {
+    fn new(offer: &Offer, reception: u64, joined: Time) -> Self {
+        Self {
+            offer: offer.clone(),
+            reception,
+            files: Arc::default(),
+            vouched: false,
+            plain: None,
+            joined,
+            held: 0,
+            lost: 0,
+            error: None,
         }
+    }
+
+    /// Whether part of it would be gone on with another time.
+    fn is_kept(&self, have: u32) -> bool {
+        if self.offer.id.is_none() {
+            return have > 0 && self.offer.serial.is_some();
+        }
+        let segment_size = u64::from(self.offer.geometry.segment_size());
+        let in_files = |first: &FileInfo| u64::from(have) > first.start.div_ceil(segment_size);
+        self.files.first().is_some_and(in_files)
+    }
+}
+
+impl<P: Protocol> Driver<'_, P> {
+    /// An object is offered: open it, unless it says nothing of what it is and such are not wanted, or too many are
+    /// under way.
+    pub(super) fn offered(&mut self, offer: &Offer) {
+        if offer.id.is_none() && !self.options.plain {
+            return self.answer(offer.object, Answer::Declined(Decline::Unwanted));
+        }
+        if self.sessions.len() >= MOST_OBJECTS && !self.sessions.contains_key(&offer.object) {
+            self.counts.crowded += 1;
+            return self.answer(offer.object, Answer::Declined(Decline::Busy));
+        }
+        if self.sessions.is_empty() {
+            self.nap = Nap::default();
+        }
+        let session = Session::new(offer, self.store.number(), self.clock.now());
+        let reception = session.reception;
+        self.sessions.insert(offer.object, session);
         if offer.group.is_multicast()
             && offer.group != self.options.from.ip()
             && let Err(error) = self.ears.join(offer.group)
         {
-            return self.refuse(offer, error, Decline::System);
+            return self.refuse(offer.object, error, Decline::System);
         }
-        self.nap = Nap::default();
-        self.session = Some(Session {
-            offer: offer.clone(),
-            files: Arc::default(),
-            vouched: false,
-            joined: self.clock.now(),
-            held: 0,
-            lost: 0,
-            error: None,
-        });
-        self.due.push(Due::Open(Box::new(offer.clone())));
+        self.due.push(Due::Open(reception, Box::new(offer.clone())));
     }
 
     /// Declines what cannot be received, and keeps the reason for the report.
-    fn refuse(&mut self, offer: &Offer, error: NetError, why: Decline) {
-        let (offer, joined) = (offer.clone(), self.clock.now());
-        let files = Arc::default();
-        let fresh = Session { offer, files, vouched: false, joined, held: 0, lost: 0, error: None };
-        let session = self.session.get_or_insert(fresh);
-        session.error = Some(error);
-        self.answer(Answer::Declined(why));
+    fn refuse(&mut self, object: ObjectId, error: NetError, why: Decline) {
+        if let Some(session) = self.sessions.get_mut(&object) {
+            session.error = Some(error);
+        }
+        self.answer(object, Answer::Declined(why));
     }
 
-    fn answer(&mut self, answer: Answer) {
-        let object = self.session.as_ref().map_or(ObjectId::FIRST, |session| session.offer.object);
+    fn answer(&mut self, object: ObjectId, answer: Answer) {
         self.engine.answer(self.clock.now(), object, answer);
     }
 
-    pub(super) fn on_reply(&mut self, reply: Reply) {
+    fn count(&self, object: ObjectId) -> u32 {
+        self.engine.have(object).map_or(0, Bitmap::count)
+    }
+
+    /// Takes what the store says of a reception.
+    pub(super) fn on_reply(&mut self, reception: u64, reply: Reply) {
+        match &reply {
+            // Of the disk, whatever has become of who met it.
+            Reply::NoRoom(error) => {
+                return self.notice(&ReceiveNotice::NoRoom { error, wait: self.options.wait_for_room });
+            }
+            Reply::Room => return self.notice(&ReceiveNotice::Room),
+            _ => {}
+        }
+        // What is over is passed over.
+        let current = |(_, session): &(&ObjectId, &mut Session)| session.reception == reception;
+        let Some((&object, session)) = self.sessions.iter_mut().find(current) else { return };
         match reply {
-            Reply::Opened { held, earlier, listed } => self.opened(held, earlier, listed),
-            Reply::ListLength(segments) => self.answer(Answer::ListIs(segments)),
-            Reply::Compared(held) => self.compared(held),
-            Reply::Manifest { newly_held, files } => {
-                let mut map = Bitmap::new(self.engine.have(ObjectId::FIRST).map_or(0, Bitmap::len));
-                for run in newly_held {
-                    map.insert_run(run);
-                }
-                let count = map.count();
-                self.answer(Answer::Held(map));
-                self.answer(Answer::Listed);
-                self.notice(&ReceiveNotice::Files(&files));
-                if let Some(session) = &mut self.session {
-                    session.held += count;
-                    (session.files, session.vouched) = (files, true);
-                }
+            Reply::NoRoom(_) | Reply::Room => {}
+            Reply::Opened { held, earlier, listed } => self.opened(object, held, earlier, listed),
+            Reply::ListLength(segments) => self.answer(object, Answer::ListIs(segments)),
+            Reply::Compared(held) => self.compared(object, held),
+            Reply::Manifest { newly_held, files } => self.listed(object, &newly_held, &files),
+            Reply::Plain(file) => {
+                session.plain = Some(file.clone());
+                self.notice(&ReceiveNotice::FileDone { object, path: &file.path });
             }
             Reply::FilesDone(numbers) => {
-                let files =
-                    self.session.as_ref().map(|session| Arc::clone(&session.files)).unwrap_or_default();
+                let files = Arc::clone(&session.files);
                 for file in numbers.iter().filter_map(|&number| files.get(number)) {
-                    self.notice(&ReceiveNotice::FileDone { path: &file.path });
+                    self.notice(&ReceiveNotice::FileDone { object, path: &file.path });
                 }
             }
             Reply::Damaged { path, lost } => {
-                self.lost(&[lost]);
-                self.notice(&ReceiveNotice::Damaged { path: path.as_deref(), segments: lost.count() });
+                self.lost(object, &[lost]);
+                let (path, segments) = (path.as_deref(), lost.count());
+                self.notice(&ReceiveNotice::Damaged { object, path, segments });
             }
-            Reply::Lost(runs) => self.lost(&runs),
-            Reply::NoRoom(error) => {
-                self.notice(&ReceiveNotice::NoRoom { error: &error, wait: self.options.wait_for_room });
-            }
-            Reply::Room => self.notice(&ReceiveNotice::Room),
-            Reply::Decoded { block, rebuilt } => self.answer(Answer::Decoded { block, rebuilt }),
-            Reply::Finished => self.answer(Answer::Verified),
+            Reply::Lost(runs) => self.lost(object, &runs),
+            Reply::Decoded { block, rebuilt } => self.answer(object, Answer::Decoded { block, rebuilt }),
+            Reply::Finished => self.answer(object, Answer::Verified),
             Reply::Failed { error, vouched } => {
-                if let Some(session) = &mut self.session {
-                    session.vouched |= vouched;
-                }
-                self.failed(error);
+                session.vouched |= vouched;
+                self.failed(object, error);
             }
+        }
+    }
+
+    /// The list of files is known, and with it what is there already.
+    fn listed(&mut self, object: ObjectId, newly_held: &[Run], files: &Arc<[FileInfo]>) {
+        let mut map = Bitmap::new(self.engine.have(object).map_or(0, Bitmap::len));
+        for &run in newly_held {
+            map.insert_run(run);
+        }
+        let count = map.count();
+        self.answer(object, Answer::Held(map));
+        self.answer(object, Answer::Listed);
+        self.notice(&ReceiveNotice::Files { object, files });
+        if let Some(session) = self.sessions.get_mut(&object) {
+            session.held += count;
+            (session.files, session.vouched) = (Arc::clone(files), true);
         }
     }
 
     /// What is there already was compared with what is sent.
-    fn compared(&mut self, held: Bitmap) {
-        let before = self.engine.have(ObjectId::FIRST).map_or(0, Bitmap::count);
-        self.answer(Answer::Compared(held));
-        let found = self.engine.have(ObjectId::FIRST).map_or(0, Bitmap::count).saturating_sub(before);
-        let Some(session) = &mut self.session else { return };
+    fn compared(&mut self, object: ObjectId, held: Bitmap) {
+        let before = self.count(object);
+        self.answer(object, Answer::Compared(held));
+        let found = self.count(object).saturating_sub(before);
+        let Some(session) = self.sessions.get_mut(&object) else { return };
         // Files that are the same were found when their list came.
         session.held += found;
         let found = session.held;
-        self.notice(&ReceiveNotice::Compared { found });
+        self.notice(&ReceiveNotice::Compared { object, found });
     }
 
-    fn opened(&mut self, held: Bitmap, earlier: bool, listed: bool) {
-        let Some(mut session) = self.session.take() else { return };
+    fn opened(&mut self, object: ObjectId, held: Bitmap, earlier: bool, listed: bool) {
+        let Some(session) = self.sessions.get_mut(&object) else { return };
         session.held = held.count();
         let notice = ReceiveNotice::Joined { offer: &session.offer, held: session.held };
         (self.observer)(self.clock.now(), &self.engine, &notice);
-        self.session = Some(session);
         // Also one that knew the list of files may have ended before what it took over was safe.
         let compares = earlier && (listed || held.is_empty());
-        self.answer(if compares { Answer::OpenEarlier(held, listed) } else { Answer::Open(held) });
+        let answer = if compares { Answer::OpenEarlier(held, listed) } else { Answer::Open(held) };
+        self.answer(object, answer);
     }
 
     /// These segments have to come again.
-    fn lost(&mut self, runs: &[Run]) {
+    fn lost(&mut self, object: ObjectId, runs: &[Run]) {
         for &run in runs {
-            self.answer(Answer::Lost(run));
-            if let Some(session) = &mut self.session {
+            self.answer(object, Answer::Lost(run));
+            if let Some(session) = self.sessions.get_mut(&object) {
                 session.lost = session.lost.saturating_add(run.count());
             }
         }
     }
 
-    /// The product cannot be stored: leave the transmission and say why.
-    fn failed(&mut self, error: NetError) {
+    /// The object cannot be stored: leave it and say why.
+    fn failed(&mut self, object: ObjectId, error: NetError) {
         let why = match &error {
             NetError::Store(
                 StoreError::DiskFull { .. }
@@ -160,54 +207,60 @@ impl<P: Protocol> Driver<'_, P> {
         let mut text = error.to_string();
         let end = (0..=text.len().min(256)).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
         text.truncate(end);
-        if let Some(session) = &mut self.session {
-            session.error = Some(error);
-        }
         // Of the two, one applies: before it was accepted it is declined, later it is left.
-        self.answer(Answer::Declined(why));
-        self.answer(Answer::Failed(Cause::System, Some(text)));
+        self.refuse(object, error, why);
+        self.answer(object, Answer::Failed(Cause::System, Some(text)));
     }
 
-    /// It is over, as the engine says with `event`.
-    pub(super) fn ended(&mut self, outcome: Outcome, event: &Event<P>) {
-        self.ears.leave();
+    /// It is over with `object`, as the engine says with `event`.
+    pub(super) fn ended(&mut self, object: ObjectId, outcome: Outcome, event: &Event<P>) {
+        let session = self.sessions.remove(&object);
+        self.leave();
         if !matches!(outcome, Outcome::Complete(_)) {
             // What changed at its source can never be completed; everything else is kept for the next try.
             // But what was here before this session is not its sender's to take.
-            let held = self.session.as_ref().is_some_and(|session| session.held > 0);
+            let held = session.as_ref().is_some_and(|session| session.held > 0);
             let useless = !held && outcome == Outcome::SourceChanged;
-            self.due.push(if useless { Due::Discard } else { Due::Close });
+            self.due.push(if useless { Due::Discard(object) } else { Due::Close(object) });
         }
-        let Some(session) = self.session.take() else { return };
+        let Some(session) = session else { return };
         let now = self.clock.now();
-        let received = self.engine.received(session.offer.object);
+        let received = self.engine.received(object);
         let came = session.held.saturating_add(u32::try_from(received.segments).unwrap_or(u32::MAX));
         let have = came.saturating_sub(session.lost);
         let (have, over) = match outcome {
             Outcome::Complete(at) => (session.offer.geometry.segments(), at),
             _ => (have.min(session.offer.geometry.segments()), now),
         };
-        let dtu_size = u64::from(session.offer.geometry.segment_size());
-        let in_files = |first: &FileInfo| u64::from(have) > first.start.div_ceil(dtu_size);
         let report = ReceiveReport {
             outcome,
             end: event.clone(),
+            kept: session.is_kept(have),
             error: session.error,
             vouched: session.vouched,
+            plain: session.plain,
             duration: over.since(session.joined),
             held: session.held,
             have,
-            kept: session.files.first().is_some_and(in_files),
             received,
             malformed: self.counts.malformed,
             unsent: self.counts.unsent,
             not_accepted: self.counts.not_accepted,
             misdirected: self.counts.misdirected,
             unstored: self.counts.unstored,
+            crowded: self.counts.crowded,
             rejects: *self.engine.rejects(),
             offer: session.offer,
         };
         self.notice(&ReceiveNotice::Ended(&report));
         self.last = Some(report);
+    }
+
+    /// Leaves the group of content that nobody needs any more.
+    fn leave(&mut self) {
+        let needed = |group| self.sessions.values().any(|session| session.offer.group == group);
+        if self.ears.private_group().is_some_and(|group| !needed(group)) {
+            self.ears.leave();
+        }
     }
 }

@@ -7,12 +7,13 @@
 use std::collections::VecDeque;
 
 use farcast_core::Run;
-use farcast_delivery::Geometry;
+use farcast_delivery::{Geometry, ObjectId};
 use farcast_files::Happening;
 
 use super::Reply;
+use super::product::Product;
 use super::room::Retry;
-use super::worker::{Product, Worker};
+use super::worker::Worker;
 use crate::error::NetError;
 use crate::parity::{CodingThread, DecodeJob};
 
@@ -35,6 +36,7 @@ enum Fate {
 }
 
 struct UnderWay {
+    object: ObjectId,
     block: u32,
     bytes: usize,
     fate: Fate,
@@ -55,7 +57,7 @@ impl Decoding {
     }
 
     /// Hands `job` to the thread; it comes back at once where it is little, or enough is under way.
-    fn begin(&mut self, job: DecodeJob) -> Result<(), DecodeJob> {
+    fn begin(&mut self, object: ObjectId, job: DecodeJob) -> Result<(), DecodeJob> {
         let (block, bytes) = (job.block(), job.size());
         let all = self.under_way.iter().map(|one| one.bytes).sum::<usize>() + bytes;
         // One may be as large as it likes: without the thread it would be, too.
@@ -64,81 +66,93 @@ impl Decoding {
             return Err(job);
         }
         self.thread.begin(job)?;
-        self.under_way.push_back(UnderWay { block, bytes, fate: Fate::Wanted });
+        self.under_way.push_back(UnderWay { object, block, bytes, fate: Fate::Wanted });
         Ok(())
     }
 
-    /// What is under way of the blocks that have any of `segments` may come of lies.
-    pub(super) fn spoil(&mut self, geometry: &Geometry, segments: Run) {
+    /// What is under way of the blocks of `object` that have any of `segments` may come of lies.
+    pub(super) fn spoil(&mut self, object: ObjectId, geometry: &Geometry, segments: Run) {
         let blocks = geometry.block_of(segments.first())..=geometry.block_of(segments.last());
-        let spoiled = |one: &&mut UnderWay| one.fate == Fate::Wanted && blocks.contains(&one.block);
+        let spoiled = |one: &&mut UnderWay| {
+            one.fate == Fate::Wanted && one.object == object && blocks.contains(&one.block)
+        };
         self.under_way.iter_mut().filter(spoiled).for_each(|one| one.fate = Fate::Spoiled);
     }
 
-    /// The product is closed.
-    pub(super) fn orphan(&mut self) {
-        self.under_way.iter_mut().for_each(|one| one.fate = Fate::Orphaned);
+    /// `object` is closed.
+    pub(super) fn orphan(&mut self, object: ObjectId) {
+        let of_it = self.under_way.iter_mut().filter(|one| one.object == object);
+        of_it.for_each(|one| one.fate = Fate::Orphaned);
+    }
+
+    /// Whether any block of `object` is under way.
+    fn has(&self, object: ObjectId) -> bool {
+        self.under_way.iter().any(|one| one.object == object)
     }
 }
 
 impl Worker {
-    /// Has `block` rebuilt.
-    pub(super) fn decode(&mut self, block: u32) -> Result<(), NetError> {
-        let Some(Product { incoming, parity: Some(parity), .. }) = &mut self.product else { return Ok(()) };
+    /// Has `block` of `object` rebuilt.
+    pub(super) fn decode(&mut self, object: ObjectId, block: u32) -> Result<(), NetError> {
+        let product = self.products.get_mut(&object);
+        let Some(Product { incoming, parity: Some(parity), answer, .. }) = product else { return Ok(()) };
         let job = match parity.gather(incoming, block) {
             Ok(Some(job)) => job,
             gathered => {
-                self.answer.send(Reply::Decoded { block, rebuilt: false });
+                answer.send(Reply::Decoded { block, rebuilt: false });
                 return gathered.map(drop);
             }
         };
-        let Err(mut job) = self.decoding.begin(job) else { return Ok(()) };
+        let Err(mut job) = self.decoding.begin(object, job) else { return Ok(()) };
         job.run();
-        self.store_rebuilt(job)
+        self.store_rebuilt(object, job)
     }
 
     /// A job has come back, or the thread has ended.
     pub(super) fn decoded(&mut self, job: Option<DecodeJob>) {
         let Some(job) = job else { return self.decode_anew() };
-        let Some(UnderWay { block, fate, .. }) = self.decoding.under_way.pop_front() else { return };
+        let Some(UnderWay { object, block, fate, .. }) = self.decoding.under_way.pop_front() else { return };
         if fate == Fate::Wanted && self.no_room.is_none() {
-            if let Err(error) = self.store_rebuilt(job) {
-                self.failed_or_full(error, Retry::Steps { arena: None, from: 0 });
+            if let Err(error) = self.store_rebuilt(object, job) {
+                self.failed_or_full(error, Retry::Steps { object, arena: None, from: 0 });
             }
             return;
         }
-        if let Some(Product { parity: Some(parity), .. }) = &mut self.product
+        if let Some(Product { parity: Some(parity), answer, .. }) = self.products.get_mut(&object)
             && fate != Fate::Orphaned
         {
             parity.reuse(job);
-            self.answer.send(Reply::Decoded { block, rebuilt: false });
+            answer.send(Reply::Decoded { block, rebuilt: false });
         }
     }
 
     /// The thread has ended over some block: says so of all that it had, and begins another.
     fn decode_anew(&mut self) {
         let lost = std::mem::replace(&mut self.decoding, Decoding::start());
-        for UnderWay { block, .. } in lost.under_way.into_iter().filter(|one| one.fate != Fate::Orphaned) {
-            self.answer.send(Reply::Decoded { block, rebuilt: false });
+        for one in lost.under_way.into_iter().filter(|one| one.fate != Fate::Orphaned) {
+            if let Some(product) = self.products.get(&one.object) {
+                product.answer.send(Reply::Decoded { block: one.block, rebuilt: false });
+            }
         }
     }
 
-    /// Waits for what is under way, so that it is stored before the product is closed.
-    pub(super) fn settle_decoding(&mut self) {
-        while self.product.is_some() && !self.decoding.under_way.is_empty() {
+    /// Waits for what is under way of `object`, so that it is stored before it is closed.
+    pub(super) fn settle_decoding(&mut self, object: ObjectId) {
+        while self.products.contains_key(&object) && self.decoding.has(object) {
             let job = self.decoding.thread.done().recv().ok();
             self.decoded(job);
         }
     }
 
-    fn store_rebuilt(&mut self, job: DecodeJob) -> Result<(), NetError> {
-        let Some(Product { incoming, parity: Some(parity), .. }) = &mut self.product else { return Ok(()) };
+    fn store_rebuilt(&mut self, object: ObjectId, job: DecodeJob) -> Result<(), NetError> {
+        let Some(product) = self.products.get_mut(&object) else { return Ok(()) };
+        let Product { incoming, parity: Some(parity), answer, .. } = product else { return Ok(()) };
         let (block, mut happenings) = (job.block(), Vec::<Happening>::new());
         let stored = parity.store(job, incoming, &mut happenings);
         happenings.extend(incoming.take_happenings());
         // Before what may take back some of it.
-        self.answer.send(Reply::Decoded { block, rebuilt: matches!(stored, Ok(true)) });
-        self.tell(happenings);
+        answer.send(Reply::Decoded { block, rebuilt: matches!(stored, Ok(true)) });
+        product.tell(happenings, &mut self.decoding);
         stored.map(drop)
     }
 }

@@ -1,16 +1,18 @@
 //! Waiting for room on a full disk.
 //!
-//! What cannot be written is kept, one buffer of it, and tried again each second. What comes meanwhile is dropped, and only
-//! when there is room is the engine told that it is missing: asked for earlier, it would come in vain.
+//! What cannot be written is kept, one buffer of it, and tried again each second. What comes meanwhile, of whatever
+//! object, is dropped, and only when there is room is the engine told that it is missing: asked for earlier, it would
+//! come in vain.
 
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use farcast_core::{Bitmap, Span, Time};
-use farcast_delivery::Offer;
-use farcast_files::{Options, StoreError};
+use farcast_delivery::ObjectId;
+use farcast_files::StoreError;
 
+use super::product::Product;
 use super::worker::{Answer, Worker};
-use super::{Arena, Reply, Step};
+use super::{Arena, Opening, Reply, Step};
 use crate::error::NetError;
 
 /// Between two tries.
@@ -18,37 +20,77 @@ const TRY_EVERY: Span = Span::from_secs(1);
 
 /// What is tried again.
 pub(super) enum Retry {
-    /// To open the product.
-    Open { offer: Box<Offer>, dir: PathBuf, options: Options },
-    /// To do what all that is stored makes possible, and the steps of this buffer from one of them on.
-    Steps { arena: Option<Arena>, from: usize },
+    /// To open an object.
+    Open { opening: Opening, answer: Answer },
+    /// To do what all that is stored of an object makes possible, and the steps of this buffer from one of them on.
+    Steps { object: ObjectId, arena: Option<Arena>, from: usize },
+}
+
+impl Retry {
+    /// Where answers about it go, if it is still open.
+    pub(super) fn answer<'a>(&'a self, products: &'a BTreeMap<ObjectId, Product>) -> Option<&'a Answer> {
+        match self {
+            Self::Open { answer, .. } => Some(answer),
+            Self::Steps { object, .. } => products.get(object).map(|product| &product.answer),
+        }
+    }
+
+    fn is_opening(&self, object: ObjectId) -> bool {
+        matches!(self, Self::Open { opening, .. } if opening.offer.object == object)
+    }
 }
 
 /// What waits for room.
 pub(super) struct NoRoom {
     since: Time,
     next: Time,
-    retry: Retry,
+    /// Whoever found that there is none.
+    answer: Answer,
+    /// In the order in which it is tried; buffers are dropped as long as one waits, so there is one at most.
+    retries: VecDeque<Retry>,
     /// Segments that came and were dropped.
-    dropped: Bitmap,
-    /// Whether the engine believes that everything is there.
-    pub(super) finish: bool,
+    dropped: BTreeMap<ObjectId, Bitmap>,
+    /// The objects that the engine believes to be there.
+    pub(super) finish: BTreeSet<ObjectId>,
 }
 
 impl NoRoom {
-    /// Since `now`; the product has so many `segments`.
-    pub(super) fn new(now: Time, retry: Retry, segments: u32) -> Self {
-        Self { since: now, next: now + TRY_EVERY, retry, dropped: Bitmap::new(segments), finish: false }
+    /// Since `now`.
+    pub(super) fn new(now: Time, answer: Answer, retry: Retry) -> Self {
+        Self {
+            since: now,
+            next: now + TRY_EVERY,
+            answer,
+            retries: VecDeque::from([retry]),
+            dropped: BTreeMap::new(),
+            finish: BTreeSet::new(),
+        }
+    }
+
+    /// Something else waits too.
+    pub(super) fn add(&mut self, retry: Retry) {
+        self.retries.push_back(retry);
     }
 
     /// Notes what is dropped.
-    pub(super) fn drop_steps(&mut self, arena: &Arena, answer: &Answer) {
+    pub(super) fn drop_steps(&mut self, arena: &Arena, products: &BTreeMap<ObjectId, Product>) {
+        let mut of = None;
         for step in &arena.steps {
             match *step {
-                Step::Store { segment, .. } => _ = self.dropped.insert(segment),
+                Step::Of(object) => of = products.get(&object),
+                Step::Store { segment, .. } => {
+                    if let Some(product) = of {
+                        let fresh = || Bitmap::new(product.incoming.held().len());
+                        self.dropped.entry(product.object).or_insert_with(fresh).insert(segment);
+                    }
+                }
                 // A symbol that is missing makes rebuilding fail, and then others are asked for.
                 Step::Parity { .. } => {}
-                Step::Decode { block } => answer.send(Reply::Decoded { block, rebuilt: false }),
+                Step::Decode { block } => {
+                    if let Some(product) = of {
+                        product.answer.send(Reply::Decoded { block, rebuilt: false });
+                    }
+                }
             }
         }
     }
@@ -59,50 +101,72 @@ impl Worker {
     pub(super) fn try_for_room(&mut self) {
         let now = self.clock.now();
         let Some(mut no_room) = self.no_room.take_if(|no_room| now >= no_room.next) else { return };
-        let error = match self.again(&mut no_room.retry) {
-            Ok(()) => return self.room_again(no_room),
-            Err(error) => error,
-        };
-        let full = matches!(error, NetError::Store(StoreError::DiskFull { .. }));
         let over = now.since(no_room.since) >= self.wait_for_room;
-        no_room.next = now + TRY_EVERY;
-        self.no_room = Some(no_room);
-        if !full || over {
-            self.fail(error);
+        while let Some(mut retry) = no_room.retries.pop_front() {
+            let Err(error) = self.again(&mut retry) else {
+                if let Retry::Steps { arena: Some(arena), .. } = retry {
+                    self.give_back(arena);
+                }
+                continue;
+            };
+            if over || !matches!(error, NetError::Store(StoreError::DiskFull { .. })) {
+                // It alone: the others are told what they lack, and find out whether there is room for it.
+                self.give_up(error, retry);
+                continue;
+            }
+            no_room.retries.push_front(retry);
+            no_room.next = now + TRY_EVERY;
+            self.no_room = Some(no_room);
+            return;
         }
+        self.room_again(no_room);
     }
 
     fn again(&mut self, retry: &mut Retry) -> Result<(), NetError> {
         match retry {
-            Retry::Open { offer, dir, options } => self.open(offer, dir, *options),
-            Retry::Steps { arena, from } => {
-                self.retry()?;
+            Retry::Open { opening, answer } => self.open(opening, answer),
+            Retry::Steps { object, arena, from } => {
+                self.retry(*object)?;
                 let Some(arena) = arena else { return Ok(()) };
                 self.steps(arena, *from).map_err(|failure| {
-                    *from = failure.at;
+                    (*object, *from) = (failure.object, failure.at);
                     failure.error
                 })
             }
         }
     }
 
-    fn room_again(&mut self, no_room: NoRoom) {
-        self.answer.send(Reply::Room);
-        if let Retry::Steps { arena: Some(arena), .. } = no_room.retry {
-            self.give_back(arena);
+    fn room_again(&mut self, mut no_room: NoRoom) {
+        if !self.products.is_empty() {
+            no_room.answer.send(Reply::Room);
         }
-        let runs: Vec<_> = no_room.dropped.iter_runs().collect();
-        if !runs.is_empty() {
-            self.answer.send(Reply::Lost(runs));
-        } else if no_room.finish {
-            self.finish();
+        for (object, dropped) in no_room.dropped {
+            let runs: Vec<_> = dropped.iter_runs().collect();
+            if let Some(product) = self.products.get(&object) {
+                product.answer.send(Reply::Lost(runs));
+                no_room.finish.remove(&object);
+            }
+        }
+        for object in no_room.finish {
+            self.finish(object);
         }
     }
 
-    /// Forgets what waits for room.
-    pub(super) fn wait_no_more(&mut self) {
-        if let Some(NoRoom { retry: Retry::Steps { arena: Some(arena), .. }, .. }) = self.no_room.take() {
-            self.give_back(arena);
+    /// Forgets what waits for room of `object`, which is closed.
+    pub(super) fn wait_no_more(&mut self, object: ObjectId) {
+        let Some(no_room) = &mut self.no_room else { return };
+        no_room.dropped.remove(&object);
+        no_room.finish.remove(&object);
+        no_room.retries.retain(|retry| !retry.is_opening(object));
+        let opens = no_room.retries.iter().any(|retry| matches!(retry, Retry::Open { .. }));
+        if self.products.is_empty() && !opens {
+            // Of the buffer that waits, nobody wants anything.
+            let retries = self.no_room.take().map(|no_room| no_room.retries).unwrap_or_default();
+            for retry in retries {
+                if let Retry::Steps { arena: Some(arena), .. } = retry {
+                    self.give_back(arena);
+                }
+            }
         }
     }
 }

@@ -80,6 +80,7 @@ impl Session {
             group: self.group.ip(),
             name: info.unwrap_or_default().into(),
             id: None,
+            serial: None,
             geometry: self.geometry,
             parity_symbols: self.parity,
             overwrite: true,

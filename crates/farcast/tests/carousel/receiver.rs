@@ -50,6 +50,7 @@ impl Receiver {
                     group: from.destination.ip(),
                     name: b"carousel".to_vec(),
                     id: Some(id),
+                    serial: None,
                     geometry: geometry.map_err(|_| Reject::OutOfRange)?,
                     parity_symbols: 0,
                     overwrite: true,

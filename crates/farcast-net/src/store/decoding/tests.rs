@@ -8,12 +8,13 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::*;
 use crate::parity::{ParityDecoder, ParityEncoder};
-use crate::store::room::NoRoom;
+use crate::store::room::{NoRoom, Retry};
 use crate::store::worker::Answer;
 use crate::store::{Arena, Job, Step};
 
 const SIZE: usize = 95_500;
 const BLOCK: u32 = 10;
+const OBJECT: ObjectId = ObjectId::new(7);
 
 /// A worker that has received all but two segments of every block, and enough symbols; its coding thread waits for leave.
 struct Scene {
@@ -23,6 +24,7 @@ struct Scene {
     worker: Worker,
     replies: Receiver<(u64, Reply)>,
     leave: Sender<()>,
+    answer: Answer,
 }
 
 impl Scene {
@@ -35,9 +37,9 @@ impl Scene {
         let geometry = Geometry::new(outgoing.size(), 1000, BLOCK).unwrap();
         let (replies_in, replies) = unbounded();
         let wake = Arc::new(eventfd(0, EventfdFlags::NONBLOCK).unwrap());
-        let answer = Answer { replies: replies_in, wake, session: 1 };
+        let answer = Answer { replies: replies_in, wake, reception: 1 };
         let free = (crate::store::Pool::default(), Arc::new(AtomicBool::new(false)));
-        let mut worker = Worker::new(unbounded().1, free, answer, false, Span::ZERO);
+        let mut worker = Worker::new(unbounded().1, free, answer.clone(), false, Span::ZERO);
         worker.decoding.little = 0;
         let (leave, left) = unbounded();
         worker.decoding.thread = CodingThread::start(move |job: &mut DecodeJob| {
@@ -49,9 +51,9 @@ impl Scene {
         let incoming =
             Incoming::open(&into, outgoing.id(), outgoing.size(), 1000, Options::default()).unwrap();
         let parity = Some(ParityDecoder::new(geometry, 4).unwrap());
-        worker.product = Some(Product { incoming, parity, files: Vec::new() });
+        worker.products.insert(OBJECT, Product::new(OBJECT, incoming, parity, answer.clone()));
         let mut encoder = ParityEncoder::new(geometry, 4, outgoing.clone()).unwrap();
-        let mut scene = Self { dir, outgoing, geometry, worker, replies, leave };
+        let mut scene = Self { dir, outgoing, geometry, worker, replies, leave, answer };
         for block in 0..geometry.blocks() {
             let run = geometry.block_run(block).unwrap();
             for segment in run.segments().filter(|segment| segment - run.first() >= 2) {
@@ -66,6 +68,12 @@ impl Scene {
         scene
     }
 
+    /// Something happens to what is stored.
+    fn tell(&mut self, happenings: Vec<Happening>) {
+        let Worker { products, decoding, .. } = &mut self.worker;
+        products.get_mut(&OBJECT).unwrap().tell(happenings, decoding);
+    }
+
     /// A segment comes by itself.
     fn store(&mut self, segment: u32) {
         let payload = self.payload(segment);
@@ -78,7 +86,10 @@ impl Scene {
     }
 
     fn step(&mut self, step: Step, buffer: Vec<u8>) {
-        let arena = Arena { buffer: buffer.into(), steps: vec![step] };
+        let mut arena = Arena::new();
+        arena.buffer = buffer.into();
+        arena.turn_to(OBJECT);
+        arena.steps.push(step);
         self.worker.steps(&arena, 0).map_err(|failure| failure.error).unwrap();
     }
 
@@ -107,13 +118,13 @@ impl Scene {
 
     fn missing(&self, block: u32) -> u32 {
         let run = self.geometry.block_run(block).unwrap();
-        let held = self.worker.product.as_ref().unwrap().incoming.held().count_in(run);
+        let held = self.worker.products[&OBJECT].incoming.held().count_in(run);
         run.count() - held
     }
 
     /// Whether the file is there, as it was sent.
     fn is_complete(&mut self) -> bool {
-        self.worker.finish();
+        self.worker.finish(OBJECT);
         let finished = self.replies.try_iter().any(|(_, reply)| matches!(reply, Reply::Finished));
         let read = |path: &str| std::fs::read(self.dir.path().join(path)).unwrap();
         finished && read("file") == read("into/file")
@@ -124,7 +135,7 @@ impl Scene {
 fn what_comes_meanwhile_is_stored_once() {
     let mut scene = Scene::new();
     for block in 0..scene.geometry.blocks() {
-        scene.worker.decode(block).unwrap();
+        scene.worker.decode(OBJECT, block).unwrap();
         assert_eq!((scene.told(), scene.missing(block)), (vec![], 2), "the thread has it");
         // All of it comes, or half of it, or nothing.
         (0..block % 3).for_each(|at| scene.store(block * BLOCK + at));
@@ -137,9 +148,9 @@ fn what_comes_meanwhile_is_stored_once() {
 #[test]
 fn nothing_is_stored_of_a_block_that_was_damaged_meanwhile() {
     let mut scene = Scene::new();
-    (3..6).for_each(|block| scene.worker.decode(block).unwrap());
+    (3..6).for_each(|block| scene.worker.decode(OBJECT, block).unwrap());
     let lost = Run::one(4 * BLOCK + 7);
-    scene.worker.tell(vec![Happening::Damaged { index: None, lost }]);
+    scene.tell(vec![Happening::Damaged { index: None, lost }]);
     (0..3).for_each(|_| scene.take_one());
     assert_eq!(scene.told(), [(3, true), (4, false), (5, true)]);
     assert_eq!((3..6).map(|block| scene.missing(block)).collect::<Vec<_>>(), [0, 2, 0]);
@@ -149,7 +160,7 @@ fn nothing_is_stored_of_a_block_that_was_damaged_meanwhile() {
         let bytes = encoder.symbol(&mut scene.outgoing, 4, symbol).unwrap().to_vec();
         scene.symbol(4, symbol, &bytes);
     }
-    scene.worker.decode(4).unwrap();
+    scene.worker.decode(OBJECT, 4).unwrap();
     scene.take_one();
     assert_eq!((scene.told(), scene.missing(4)), (vec![(4, true)], 0));
 }
@@ -157,13 +168,13 @@ fn nothing_is_stored_of_a_block_that_was_damaged_meanwhile() {
 #[test]
 fn too_few_symbols_rebuild_nothing() {
     let mut scene = Scene::new();
-    scene.worker.tell(vec![Happening::Damaged { index: None, lost: Run::one(5 * BLOCK) }]);
+    scene.tell(vec![Happening::Damaged { index: None, lost: Run::one(5 * BLOCK) }]);
     let bytes = vec![0; 1000];
     scene.symbol(5, 0, &bytes);
-    scene.worker.decode(5).unwrap();
+    scene.worker.decode(OBJECT, 5).unwrap();
     scene.take_one();
     assert_eq!((scene.told(), scene.missing(5)), (vec![(5, false)], 2));
-    scene.worker.decode(5).unwrap();
+    scene.worker.decode(OBJECT, 5).unwrap();
     assert_eq!(scene.told(), [(5, false)], "and none at all");
 }
 
@@ -171,26 +182,26 @@ fn too_few_symbols_rebuild_nothing() {
 fn what_is_under_way_is_bounded() {
     let mut scene = Scene::new();
     for block in 0..6 {
-        scene.worker.decode(block).unwrap();
+        scene.worker.decode(OBJECT, block).unwrap();
     }
     assert_eq!(scene.told(), [(4, true), (5, true)], "the store thread does what would be too many");
     assert_eq!(scene.worker.decoding.under_way.len(), MOST_JOBS);
     scene.take_one();
-    scene.worker.decode(6).unwrap();
+    scene.worker.decode(OBJECT, 6).unwrap();
     assert_eq!(scene.told(), [(0, true)]);
     // Bytes count too, but not for one alone.
     scene.worker.decoding.under_way.truncate(1);
     scene.worker.decoding.under_way[0].bytes = MOST_BYTES;
-    scene.worker.decode(7).unwrap();
+    scene.worker.decode(OBJECT, 7).unwrap();
     assert_eq!(scene.told(), [(7, true)]);
 }
 
 #[test]
 fn a_product_is_closed_with_what_was_under_way() {
     let mut scene = Scene::new();
-    (0..3).for_each(|block| scene.worker.decode(block).unwrap());
+    (0..3).for_each(|block| scene.worker.decode(OBJECT, block).unwrap());
     (0..3).for_each(|_| scene.leave.send(()).unwrap());
-    scene.worker.job(Job::Close);
+    scene.worker.job(Job::Close(OBJECT));
     assert_eq!(scene.told(), [(0, true), (1, true), (2, true)]);
     let (into, id, size) = (scene.dir.path().join("into"), scene.outgoing.id(), scene.outgoing.size());
     let again = Incoming::open(&into, id, size, 1000, Options::default()).unwrap();
@@ -200,12 +211,14 @@ fn a_product_is_closed_with_what_was_under_way() {
 #[test]
 fn what_was_for_another_product_is_dropped() {
     let mut scene = Scene::new();
-    (0..2).for_each(|block| scene.worker.decode(block).unwrap());
-    scene.worker.discard();
+    (0..2).for_each(|block| scene.worker.decode(OBJECT, block).unwrap());
+    scene.worker.job(Job::Discard(OBJECT));
     // The next one looks the same, and lacks the same.
     let next = Scene::new();
-    scene.worker.product = next.worker.product;
-    scene.worker.decode(1).unwrap();
+    let mut product = next.worker.products.into_values().next().unwrap();
+    product.answer = scene.answer.clone();
+    scene.worker.products.insert(OBJECT, product);
+    scene.worker.decode(OBJECT, 1).unwrap();
     (0..2).for_each(|_| scene.take_one());
     assert_eq!((scene.told(), scene.worker.decoding.under_way.len()), (vec![], 1));
     scene.take_one();
@@ -215,9 +228,9 @@ fn what_was_for_another_product_is_dropped() {
 #[test]
 fn a_full_disk_takes_nothing_that_was_rebuilt() {
     let mut scene = Scene::new();
-    scene.worker.decode(2).unwrap();
-    let retry = Retry::Steps { arena: None, from: 0 };
-    scene.worker.no_room = Some(NoRoom::new(scene.worker.clock.now(), retry, 100));
+    scene.worker.decode(OBJECT, 2).unwrap();
+    let retry = Retry::Steps { object: OBJECT, arena: None, from: 0 };
+    scene.worker.no_room = Some(NoRoom::new(scene.worker.clock.now(), scene.answer.clone(), retry));
     scene.take_one();
     assert_eq!((scene.told(), scene.missing(2)), (vec![(2, false)], 2));
 }
@@ -227,12 +240,12 @@ fn blocks_are_answered_for_where_the_thread_has_ended() {
     let mut scene = Scene::new();
     scene.worker.decoding.thread =
         CodingThread::start(|_: &mut DecodeJob| panic!("as a mistake in the code would"));
-    (1..3).for_each(|block| scene.worker.decode(block).unwrap());
+    (1..3).for_each(|block| scene.worker.decode(OBJECT, block).unwrap());
     let job = scene.worker.decoding.thread.done().recv().ok();
     assert!(job.is_none());
     scene.worker.decoded(job);
     assert_eq!(scene.told(), [(1, false), (2, false)]);
-    scene.worker.decode(3).unwrap();
-    scene.worker.settle_decoding();
+    scene.worker.decode(OBJECT, 3).unwrap();
+    scene.worker.settle_decoding(OBJECT);
     assert_eq!(scene.told(), [(3, true)]);
 }

@@ -109,7 +109,7 @@ fn send(
     let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: "file".into() };
     let make = |server: SocketAddr| Sender::new(in_real_time(config, product, server));
     let report =
-        farcast_net::send::<Mftp, _>(outgoing, &Codec, &options, make, (&start, &stop), &mut observer)?;
+        farcast_net::send::<Mftp, _>(vec![outgoing], &Codec, &options, make, (&start, &stop), &mut observer)?;
     report.error.map_or(Ok(()), |error: NetError| Err(Failure::from(error)))?;
     let dtus_per_pass = report.sender.stats().dtus_per_pass.clone();
     Ok(Sent { began: began.ok_or_else(|| failure("no data was sent"))?, dtus_per_pass })
@@ -143,6 +143,7 @@ fn receive(
         accept: Vec::new(),
         into: into.into(),
         files: Options { durability: Durability::NoSync, ..Options::default() },
+        plain: false,
         socket: socket(),
         once: true,
         discard: false,

@@ -1,0 +1,263 @@
+//! Objects without a manifest: one file under a safe name, for which nothing vouches.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic, and knows the time")]
+
+mod common;
+
+use std::fs;
+use std::io::IoSliceMut;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use common::{noise, shuffle};
+use farcast_files::{
+    Happening, Incoming, Options, Outgoing, Overwrite, PlainObject, Quota, StoreError, partials, safe_name,
+};
+
+const SEGMENT: u32 = 1000;
+
+fn object<'a>(name: &'a [u8], content: &[u8]) -> PlainObject<'a> {
+    let since = SystemTime::now() - Duration::from_hours(1);
+    PlainObject { name, size: content.len() as u64, origin: Some(b"here, 7"), since, overwrite: true }
+}
+
+fn try_open(dir: &Path, object: &PlainObject<'_>, options: Options) -> Result<Incoming, StoreError> {
+    Incoming::open_plain(dir, object, SEGMENT, options)
+}
+
+fn open(dir: &Path, object: &PlainObject<'_>) -> Incoming {
+    try_open(dir, object, Options::default()).unwrap()
+}
+
+/// Stores the segments `which` of `content`; what that made happen.
+fn store(incoming: &mut Incoming, content: &[u8], which: impl IntoIterator<Item = u32>) -> Vec<Happening> {
+    let segment = |at: u32| content.chunks(SEGMENT as usize).nth(at as usize).unwrap();
+    which.into_iter().flat_map(|at| incoming.store(at, &[segment(at)]).unwrap()).collect()
+}
+
+fn count(content: &[u8]) -> u32 {
+    content.len().div_ceil(SEGMENT as usize) as u32
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        fs::read_dir(dir).unwrap().map(|one| one.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn it_gets_its_name_when_every_segment_is_there_and_its_digest_is_told() {
+    // Less than a group of the tree, one exactly, and several with a short end.
+    for len in [1, 999, 1000, 128 << 10, (3 << 17) + 12_345] {
+        let dir = tempfile::tempdir().unwrap();
+        let content = noise(len as u64, len);
+        let mut incoming = open(dir.path(), &object(b"some.bin", &content));
+        let mut order: Vec<u32> = (0..count(&content)).collect();
+        shuffle(&mut order, 3);
+        let last = order.pop().unwrap();
+        assert_eq!(store(&mut incoming, &content, order), []);
+        assert!(!incoming.is_complete() && !dir.path().join("some.bin").exists());
+        let digest = *blake3::hash(&content).as_bytes();
+        let done = Happening::PlainDone { name: b"some.bin".to_vec(), digest };
+        assert_eq!(store(&mut incoming, &content, [last]), [done]);
+        assert!(incoming.is_complete());
+        incoming.finish().unwrap();
+        assert_eq!(fs::read(dir.path().join("some.bin")).unwrap(), content);
+        assert_eq!(names(dir.path()), ["some.bin"], "nothing else is left");
+    }
+}
+
+#[test]
+fn names_are_made_safe() {
+    let long = [b'x'; 10_000];
+    for (name, hidden, safe) in [
+        (&b"plain.txt"[..], false, &b"plain.txt"[..]),
+        (b"../../etc/passwd", false, b"___.._etc_passwd"),
+        (b"/etc/passwd", false, b"_etc_passwd"),
+        (b"a/b\0c\nd", false, b"a_b_c_d"),
+        (b"..", true, b"__"),
+        (b".", true, b"_"),
+        (b"...", true, b"___"),
+        (b".profile", false, b"_profile"),
+        (b".profile", true, b".profile"),
+        (b".farcast", true, b"_farcast"),
+        (b"x.farcast-part", false, b"x_farcast-part"),
+        (b"gr\xFCn", false, b"gr\xFCn"),
+        (b"", false, b"unnamed-0123"),
+    ] {
+        assert_eq!(safe_name(name, hidden, "0123"), safe, "{}", String::from_utf8_lossy(name));
+    }
+    let (one, other) = (safe_name(&long, false, ""), safe_name(&long[1..], false, ""));
+    assert_eq!((one.len(), other.len()), (255, 255));
+    assert_ne!(one, other, "what is cut is told apart");
+    let cut = safe_name("\u{e4}".repeat(200).as_bytes(), false, "");
+    assert!(cut.len() > 240 && String::from_utf8(cut).is_ok());
+    assert!(safe_name(&b".".repeat(300), false, "").iter().all(|octet| *octet != b'.'));
+}
+
+#[test]
+fn whatever_it_is_called_it_stays_below_the_directory() {
+    let outside = tempfile::tempdir().unwrap();
+    let dir = outside.path().join("in");
+    fs::create_dir(&dir).unwrap();
+    let long = vec![b'n'; 10_000];
+    let hostile: [&[u8]; 8] = [b"../up", b"..", b"", b"/tmp/x", b"a\0b", b".farcast", b".farcast/x", &long];
+    for (number, name) in hostile.iter().enumerate() {
+        let content = noise(number as u64, 2500);
+        let mut incoming = open(&dir, &object(name, &content));
+        let done = store(&mut incoming, &content, 0..3);
+        let [Happening::PlainDone { name, .. }] = &done[..] else { panic!("{done:?}") };
+        incoming.finish().unwrap();
+        assert!(!name.contains(&b'/') && name[0] != b'.', "{name:?}");
+        let name = std::str::from_utf8(name).unwrap();
+        assert_eq!(fs::read(dir.join(name)).unwrap(), content);
+    }
+    assert_eq!(names(outside.path()), ["in"]);
+    assert_eq!(names(&dir).len(), hostile.len());
+}
+
+#[test]
+fn a_file_of_its_name_is_replaced_only_where_both_sides_allow_it() {
+    let content = noise(1, 3000);
+    let keep = Options { overwrite: Overwrite::Keep, ..Options::default() };
+    for (options, sender, replaced) in
+        [(keep, true, false), (Options::default(), false, false), (Options::default(), true, true)]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let object = PlainObject { overwrite: sender, ..object(b"name", &content) };
+        fs::write(dir.path().join("name"), "before").unwrap();
+        let opened = try_open(dir.path(), &object, options);
+        if replaced {
+            let mut incoming = opened.unwrap();
+            store(&mut incoming, &content, 0..3);
+            assert_eq!(fs::read(dir.path().join("name")).unwrap(), content);
+            continue;
+        }
+        assert!(matches!(opened, Err(StoreError::AlreadyExists { .. })));
+        // Nor is one that comes meanwhile.
+        fs::remove_file(dir.path().join("name")).unwrap();
+        let mut incoming = try_open(dir.path(), &object, options).unwrap();
+        store(&mut incoming, &content, 0..2);
+        fs::write(dir.path().join("name"), "meanwhile").unwrap();
+        let error = incoming.store(2, &[&content[2000..]]).unwrap_err();
+        assert!(matches!(error, StoreError::AlreadyExists { .. }), "{error}");
+        assert_eq!(fs::read(dir.path().join("name")).unwrap(), b"meanwhile");
+    }
+}
+
+#[test]
+fn links_and_directories_are_refused() {
+    let content = noise(1, 3000);
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("directory")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", dir.path().join("link")).unwrap();
+    for name in [&b"directory"[..], b"link"] {
+        let refused = try_open(dir.path(), &object(name, &content), Options::default());
+        assert!(matches!(refused, Err(StoreError::UnsafePath { .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn after_a_crash_the_same_object_goes_on_and_no_other_does() {
+    let content = noise(5, 10_000);
+    let start = |dir: &Path| {
+        let mut incoming = open(dir, &object(b"name", &content));
+        store(&mut incoming, &content, 0..4);
+        incoming.checkpoint().unwrap().run().unwrap();
+        store(&mut incoming, &content, 4..6);
+        // Dropping it is like a crash.
+    };
+    let held = |object: PlainObject<'_>| {
+        let dir = tempfile::tempdir().unwrap();
+        start(dir.path());
+        open(dir.path(), &object).held().count()
+    };
+    let same = object(b"name", &content);
+    assert_eq!(held(same), 4);
+    assert_eq!(held(PlainObject { name: b"other", ..same }), 0);
+    assert_eq!(held(PlainObject { size: 9999, ..same }), 0);
+    assert_eq!(held(PlainObject { origin: Some(b"here, 8"), ..same }), 0);
+    assert_eq!(held(PlainObject { origin: None, ..same }), 0);
+    assert_eq!(held(PlainObject { since: SystemTime::now() + Duration::from_mins(1), ..same }), 0, "too old");
+    // And it ends with the right file, cut in another way too.
+    let dir = tempfile::tempdir().unwrap();
+    start(dir.path());
+    let mut incoming = Incoming::open_plain(dir.path(), &same, 1500, Options::default()).unwrap();
+    assert_eq!(incoming.held().count(), 2, "4000 bytes are two whole segments");
+    let rest: Vec<&[u8]> = content.chunks(1500).skip(2).collect();
+    let done = incoming.store(2, &rest).unwrap();
+    let digest = *blake3::hash(&content).as_bytes();
+    assert_eq!(done, [Happening::PlainDone { name: b"name".to_vec(), digest }]);
+    incoming.finish().unwrap();
+    assert_eq!(fs::read(dir.path().join("name")).unwrap(), content);
+    assert_eq!(names(dir.path()), ["name"]);
+}
+
+#[test]
+fn what_can_be_gone_on_with_is_kept_and_listed_and_nothing_else() {
+    let content = noise(5, 10_000);
+    let dir = tempfile::tempdir().unwrap();
+    let same = object(b"na/me", &content);
+    let mut incoming = open(dir.path(), &same);
+    store(&mut incoming, &content, 0..4);
+    assert!(incoming.abandon().unwrap());
+    let [one] = &partials::list(dir.path()).unwrap()[..] else { panic!("one partial") };
+    let shown = (one.name.as_deref(), one.size, one.held, one.plain, one.verified);
+    assert_eq!(shown, (Some(&b"na_me"[..]), Some(10_000), 4000, true, false));
+    let quota = Quota::default();
+    assert_eq!(partials::tidy(dir.path(), &quota, SystemTime::now()).unwrap(), 0);
+    assert_eq!(partials::tidy(dir.path(), &quota, SystemTime::now() + quota.age * 2).unwrap(), 1);
+    assert_eq!(names(dir.path()), [""; 0]);
+    // One that nobody would know again.
+    let unknown = PlainObject { origin: None, ..same };
+    let mut incoming = open(dir.path(), &unknown);
+    store(&mut incoming, &content, 0..4);
+    assert!(incoming.checkpoint().is_none());
+    assert!(!incoming.abandon().unwrap());
+    let mut incoming = open(dir.path(), &unknown);
+    store(&mut incoming, &content, 0..4);
+    drop(incoming);
+    assert_eq!(partials::tidy(dir.path(), &quota, SystemTime::now()).unwrap(), 1);
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
+#[test]
+fn it_is_refused_before_anything_is_made_where_it_has_no_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let content = noise(5, 10_000);
+    let quota = |octets| Quota { octets: Some(octets), ..Quota::default() };
+    let options = |octets| Options { quota: quota(octets), ..Options::default() };
+    let refused = try_open(dir.path(), &object(b"name", &content), options(9999));
+    assert!(matches!(refused, Err(StoreError::OverQuota { needed: 10_000, .. })), "{refused:?}");
+    let endless = PlainObject { size: 1 << 45, ..object(b"name", &content) };
+    let refused = Incoming::open_plain(dir.path(), &endless, 60_000, Options::default());
+    assert!(matches!(refused, Err(StoreError::TooLarge { .. })), "{refused:?}");
+    assert_eq!(names(dir.path()), [""; 0]);
+    let mut incoming = try_open(dir.path(), &object(b"name", &content), options(10_000)).unwrap();
+    store(&mut incoming, &content, 0..10);
+    assert_eq!(fs::read(dir.path().join("name")).unwrap(), content);
+}
+
+#[test]
+fn the_same_object_is_received_once_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let content = noise(5, 3000);
+    let mut incoming = open(dir.path(), &object(b"name", &content));
+    store(&mut incoming, &content, 0..1);
+    let second = try_open(dir.path(), &object(b"name", &content), Options::default());
+    assert!(matches!(second, Err(StoreError::InUse { .. })), "{second:?}");
+}
+
+#[test]
+fn a_sender_can_leave_the_head_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let content = noise(9, 5000);
+    fs::write(dir.path().join("file"), &content).unwrap();
+    let mut outgoing = Outgoing::plain(dir.path().join("file"), |_| {}).unwrap();
+    assert_eq!((outgoing.size(), outgoing.segment_count(1000)), (5000, Some(5)));
+    let mut slots = [[0; 1000]; 3];
+    let mut slices = slots.each_mut().map(|slot| IoSliceMut::new(slot));
+    assert_eq!(outgoing.read_segments(2000, &mut slices).unwrap(), 3000);
+    assert_eq!(slots.concat(), content[2000..]);
+}

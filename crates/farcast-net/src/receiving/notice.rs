@@ -1,0 +1,85 @@
+//! What is told while receiving.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use farcast_core::Span;
+use farcast_delivery::{ObjectId, Offer};
+
+use super::ReceiveReport;
+use crate::error::NetError;
+use crate::store::FileInfo;
+
+/// What happens while receiving; `E` is what the engine tells.
+#[derive(Debug)]
+pub enum ReceiveNotice<'a, E> {
+    /// Ready to hear announcements.
+    Listening {
+        /// The address listened on.
+        address: SocketAddr,
+    },
+    /// The interface is not there any more, or of no use; it is waited for.
+    Waiting {
+        /// What is missing.
+        why: &'a NetError,
+    },
+    /// The interface is there again, or another has taken its place, and the group is joined anew.
+    Rejoined,
+    /// Something came from a sender that is not to be heard; told of once.
+    NotAccepted {
+        /// Where from.
+        source: IpAddr,
+    },
+    /// An object is received.
+    Joined {
+        /// What is sent.
+        offer: &'a Offer,
+        /// Segments that are there already.
+        held: u32,
+    },
+    /// What was there already, under the names of files that are sent, was compared with them.
+    Compared {
+        /// Which object.
+        object: ObjectId,
+        /// Segments that need not come.
+        found: u32,
+    },
+    /// The list of files is known.
+    Files {
+        /// Of which object.
+        object: ObjectId,
+        /// The files.
+        files: &'a Arc<[FileInfo]>,
+    },
+    /// A file is complete, verified where there is a manifest, and has its final name.
+    FileDone {
+        /// Of which object.
+        object: ObjectId,
+        /// Its path below the receiving directory.
+        path: &'a str,
+    },
+    /// Something arrived damaged; it is asked for again.
+    Damaged {
+        /// Which object.
+        object: ObjectId,
+        /// The path of the file below the receiving directory; `None` for the list of files.
+        path: Option<&'a str>,
+        /// How many segments are asked for again.
+        segments: u32,
+    },
+    /// The disk is full; what comes is dropped until there is room.
+    NoRoom {
+        /// What could not be stored.
+        error: &'a NetError,
+        /// How long room is waited for.
+        wait: Span,
+    },
+    /// There is room again, and what was dropped is asked for.
+    Room,
+    /// Something the engine tells.
+    Event(&'a E),
+    /// A tenth of a second has passed.
+    Tick,
+    /// It is over with an object.
+    Ended(&'a ReceiveReport<E>),
+}

@@ -1,0 +1,83 @@
+//! How it went.
+
+use farcast_core::Span;
+use farcast_core::engine::RejectCounts;
+use farcast_delivery::{Offer, Outcome, Received};
+
+use crate::error::NetError;
+use crate::store::PlainFile;
+
+/// How it went with an object for this receiver; `E` is what the engine tells.
+#[derive(Debug)]
+pub struct ReceiveReport<E> {
+    /// What was sent.
+    pub offer: Offer,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What the engine told at its end.
+    pub end: E,
+    /// Why it could not be stored, if that is so.
+    pub error: Option<NetError>,
+    /// From joining to completion, or to the end.
+    pub duration: Span,
+    /// Whether its list of files has come and has the digest that was announced.
+    pub vouched: bool,
+    /// Of an object without a manifest, for which nothing vouches: what became of it, once it was complete.
+    pub plain: Option<PlainFile>,
+    /// Segments that were there before.
+    pub held: u32,
+    /// Segments there at the end.
+    pub have: u32,
+    /// Whether what is there is kept for a next try: some of it is of files that the product's id vouches for, or of an
+    /// object without a manifest that would be known again.
+    pub kept: bool,
+    /// What came.
+    pub received: Received,
+    /// Datagrams that were none of the protocol's.
+    pub malformed: u64,
+    /// Answers that the system would not send.
+    pub unsent: u64,
+    /// Datagrams from senders that are not to be heard.
+    pub not_accepted: u64,
+    /// Datagrams sent to our address that may come to the group only.
+    pub misdirected: u64,
+    /// Datagrams of data that were dropped because the disk did not answer.
+    pub unstored: u64,
+    /// Objects that were declined because as many were under way as may be.
+    pub crowded: u64,
+    /// Messages turned down, by reason.
+    pub rejects: RejectCounts,
+}
+
+impl<E> ReceiveReport<E> {
+    /// Whether the object is complete, and verified if it has a manifest.
+    pub fn is_complete(&self) -> bool {
+        matches!(self.outcome, Outcome::Complete(_))
+    }
+
+    /// Whether it is the one transmission of [`ReceiveOptions::once`]: it was complete, or brought at least the list of
+    /// files that it had announced, or failed by what only our user can change: what is in the way here, or a name that
+    /// another receiver has. What never was more than an offer does not count, or anybody's would do; nor does a sender
+    /// that fell silent, which may be started again and goes on then.
+    pub fn counts(&self) -> bool {
+        use farcast_files::StoreError as E;
+        match self.outcome {
+            Outcome::Lost => return false,
+            Outcome::Complete(_) | Outcome::Collision => return true,
+            Outcome::SourceChanged | Outcome::Failed => {}
+        }
+        self.vouched
+            || match &self.error {
+                Some(NetError::Store(error)) => matches!(
+                    error,
+                    E::InUse { .. }
+                        | E::ReadOnly { .. }
+                        | E::PermissionDenied { .. }
+                        | E::UnsafePath { .. }
+                        | E::AlreadyExists { .. }
+                ),
+                Some(error) => matches!(error, NetError::Directory { .. } | NetError::Discarded),
+                None => false,
+            }
+    }
+}

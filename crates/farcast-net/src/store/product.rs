@@ -1,0 +1,218 @@
+//! One object that is being received, as the store thread knows it.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use farcast_core::Bitmap;
+use farcast_delivery::{ObjectId, Offer};
+use farcast_files::{
+    Checkpoint, EntryKind, Happening, Incoming, Manifest, PlainObject, ProductId, StoreError, shown_name,
+};
+
+use super::decoding::Decoding;
+use super::worker::{Answer, CHECKPOINT_EVERY};
+use super::{FileInfo, Opening, PlainFile, Reply};
+use crate::error::NetError;
+use crate::parity::ParityDecoder;
+
+/// How long what an earlier run has left of an object without a manifest can be gone on with: a sender counts its
+/// objects with few bits, and begins anew.
+const KNOWN_FOR: Duration = Duration::from_hours(1);
+
+pub(super) struct Product {
+    pub(super) object: ObjectId,
+    pub(super) incoming: Incoming,
+    pub(super) parity: Option<ParityDecoder>,
+    /// Where answers about it go.
+    pub(super) answer: Answer,
+    /// The index of each file among the entries of the manifest.
+    files: Vec<usize>,
+    /// The checkpoint that is being written.
+    checkpoint: Option<JoinHandle<()>>,
+    /// Seconds since the last checkpoint was begun.
+    unsaved_for: u32,
+}
+
+impl Product {
+    pub(super) fn open(opening: &Opening, answer: Answer) -> Result<Self, NetError> {
+        let Opening { offer, dir, options } = opening;
+        std::fs::create_dir_all(dir).map_err(|source| NetError::Directory { path: dir.into(), source })?;
+        let (geometry, segment_len) = (offer.geometry, u32::from(offer.geometry.segment_size()));
+        let incoming = if let Some(id) = offer.id {
+            Incoming::open(dir, ProductId::from_bytes(id), geometry.size(), segment_len, *options)?
+        } else {
+            let origin = origin(offer);
+            Incoming::open_plain(dir, &plain(offer, origin.as_deref()), segment_len, *options)?
+        };
+        // Where the announced numbers are beyond our code, it is better to say so than to lose the repairs.
+        let parity = (offer.parity_symbols > 0)
+            .then(|| ParityDecoder::new(geometry, offer.parity_symbols))
+            .transpose()?;
+        Ok(Self::new(offer.object, incoming, parity, answer))
+    }
+
+    pub(super) fn new(
+        object: ObjectId,
+        incoming: Incoming,
+        parity: Option<ParityDecoder>,
+        answer: Answer,
+    ) -> Self {
+        Self { object, incoming, parity, answer, files: Vec::new(), checkpoint: None, unsaved_for: 0 }
+    }
+
+    /// Stores consecutive segments.
+    pub(super) fn store(
+        &mut self,
+        first: u32,
+        payloads: &[&[u8]],
+        decoding: &mut Decoding,
+    ) -> Result<(), NetError> {
+        let stored = self.incoming.store(first, payloads);
+        self.tell_of(stored, decoding)
+    }
+
+    /// Does what was not possible before.
+    pub(super) fn retry(&mut self, decoding: &mut Decoding) -> Result<(), NetError> {
+        let tried = self.incoming.retry();
+        self.tell_of(tried, decoding)
+    }
+
+    /// Takes what is there already from older versions. What that meets is met again, and told, when it is received.
+    pub(super) fn compare(&mut self, decoding: &mut Decoding) {
+        let happenings = self.incoming.compare().unwrap_or_default();
+        let early = self.incoming.take_happenings();
+        let held = self.incoming.held().clone();
+        self.tell(happenings, decoding);
+        self.tell(early, decoding);
+        self.answer.send(Reply::Compared(held));
+    }
+
+    /// Whether what is to be finished lacks something after all.
+    pub(super) fn lacks(&self) -> bool {
+        !self.incoming.is_complete() && !self.incoming.held().is_full()
+    }
+
+    /// Tells that it is open, and what was found then.
+    pub(super) fn opened(&mut self, offer: &Offer, decoding: &mut Decoding) {
+        let earlier = self.incoming.has_earlier(&offer.name);
+        let early = self.incoming.take_happenings();
+        let held: Bitmap = self.incoming.held().clone();
+        let listed = self.incoming.manifest().is_some();
+        self.answer.send(Reply::Opened { held, earlier, listed });
+        self.tell(early, decoding);
+    }
+
+    /// Tells what happened, also what did before an error.
+    fn tell_of(
+        &mut self,
+        result: Result<Vec<Happening>, StoreError>,
+        decoding: &mut Decoding,
+    ) -> Result<(), NetError> {
+        match result {
+            Ok(happenings) => {
+                self.tell(happenings, decoding);
+                Ok(())
+            }
+            Err(error) => {
+                let before = self.incoming.take_happenings();
+                self.tell(before, decoding);
+                Err(error.into())
+            }
+        }
+    }
+
+    pub(super) fn tell(&mut self, happenings: Vec<Happening>, decoding: &mut Decoding) {
+        let mut done = Vec::new();
+        for happening in happenings {
+            match happening {
+                Happening::ManifestKnown { newly_held } => {
+                    let Some(manifest) = self.incoming.manifest() else { continue };
+                    let files = list(manifest);
+                    let entries = manifest.entries().iter().enumerate();
+                    self.files = entries.filter_map(|(at, one)| one.is_file().then_some(at)).collect();
+                    self.answer.send(Reply::Manifest { newly_held, files });
+                }
+                Happening::FileDone { index } => done.extend(self.files.binary_search(&index)),
+                Happening::PlainDone { name, digest } => {
+                    self.answer.send(Reply::Plain(PlainFile { path: shown_name(&name), digest }));
+                }
+                Happening::Damaged { index, lost } => {
+                    if let Some(parity) = &mut self.parity {
+                        parity.forget(lost);
+                        decoding.spoil(self.object, parity.geometry(), lost);
+                    }
+                    let entries = self.incoming.manifest().map_or(&[][..], Manifest::entries);
+                    let path = index.and_then(|index| entries.get(index));
+                    let path = path.map(|entry| shown_name(&entry.path));
+                    self.answer.send(Reply::Damaged { path, lost });
+                }
+                Happening::ListLength { segments } => self.answer.send(Reply::ListLength(segments)),
+                Happening::Dropped { lost } => self.answer.send(Reply::Lost(vec![lost])),
+                _ => {}
+            }
+        }
+        if !done.is_empty() {
+            self.answer.send(Reply::FilesDone(done));
+        }
+    }
+
+    /// Begins to make safe what is there, if it is worth that.
+    #[expect(clippy::disallowed_methods, reason = "the driver owns its threads")]
+    pub(super) fn write_checkpoint(&mut self) {
+        if self.checkpoint.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            return;
+        }
+        self.unsaved_for = self.unsaved_for.saturating_add(1);
+        let checkpoint = self.incoming.checkpoint_if_worth(CHECKPOINT_EVERY * self.unsaved_for);
+        if checkpoint.is_some() {
+            self.unsaved_for = 0;
+        }
+        // A journal that could not be written leaves the last one in force.
+        self.checkpoint =
+            checkpoint.map(|checkpoint: Checkpoint| std::thread::spawn(|| drop(checkpoint.run())));
+    }
+
+    pub(super) fn join_checkpoint(&mut self) {
+        if let Some(thread) = self.checkpoint.take() {
+            let _ = thread.join();
+        }
+    }
+
+    /// Gives the object its final name, unless something is wrong with it.
+    pub(super) fn finish(self) {
+        match self.incoming.finish() {
+            Ok(()) => self.answer.send(Reply::Finished),
+            Err(error) => self.answer.send(Reply::Failed { error: error.into(), vouched: false }),
+        }
+    }
+}
+
+/// What a sender tells an object without a manifest by.
+fn origin(offer: &Offer) -> Option<Vec<u8>> {
+    offer.serial.map(|serial| format!("{} {} {serial}", offer.sender, offer.session).into_bytes())
+}
+
+#[expect(clippy::disallowed_methods, reason = "the driver knows what time it is")]
+fn plain<'a>(offer: &'a Offer, origin: Option<&'a [u8]>) -> PlainObject<'a> {
+    let now = SystemTime::now();
+    PlainObject {
+        name: &offer.name,
+        size: offer.geometry.size(),
+        origin,
+        since: now.checked_sub(KNOWN_FOR).unwrap_or(now),
+        overwrite: offer.overwrite,
+    }
+}
+
+/// The files of `manifest`.
+fn list(manifest: &Manifest) -> Arc<[FileInfo]> {
+    let mut start = manifest.head_len();
+    let files = manifest.entries().iter().filter_map(|entry| {
+        let EntryKind::File { size, .. } = entry.kind else { return None };
+        let file = FileInfo { path: shown_name(&entry.path), size, start };
+        start += size;
+        Some(file)
+    });
+    files.collect()
+}
