@@ -1,7 +1,7 @@
 //! Blocks that differ by one segment at most: the partitioning of RFC 5052 §9.1.
 //!
-//! With `T` segments in blocks of at most `B` there are `N = ceil(T / B)` blocks. The first `I = T - floor(T / N) N` of them have
-//! `A_large = ceil(T / N)` segments, the others `A_small = floor(T / N)`.
+//! With `T` segments in blocks of at most `B` there are `N = ceil(T / B)` blocks. The first `I = T - floor(T / N) N` of
+//! them have `A_large = ceil(T / N)` segments, the others `A_small = floor(T / N)`.
 
 /// The blocks of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,7 +15,8 @@
 //! | at most 255 | GF(2^8), [`ReedSolomon`] | Vandermonde, [`PointSet::Rizzo`] | `k` multiplications |
 //! | more; `k`, `p` up to 32,768 each | GF(2^16) | FFT ("Leopard") of `reed-solomon-simd` | as much as all |
 //!
-//! [`ReedSolomon`] is also there by itself, for protocols that prescribe a code (NORM, PGM).
+//! [`ReedSolomon`] is also there by itself, for protocols that prescribe a code (NORM, PGM), and so is
+//! [`WideReedSolomon`], the same over GF(2^16) (NORM's FEC Encoding ID 2 with `m` = 16).
 //!
 //! # Evaluation points
 //!
@@ -37,9 +38,8 @@
 //! Symbols are 1 to [`MAX_SYMBOL_LEN`] bytes, an even number in GF(2^16). Over GF(2^16) a call allocates
 //! [`BlockCode::working_memory`] bytes and 128 KiB of stack; over GF(2^8) it works in place.
 //!
-//! Left out: rateless codes (`RaptorQ`, RFC 6330), NORM's FEC Encoding ID 2 (Vandermonde over GF(2^16), `m` =
-//! 16), the polynomial code of MDP, and error correction: a symbol is either right or absent, so a damaged
-//! packet must have been dropped before.
+//! Left out: rateless codes (`RaptorQ`, RFC 6330), the polynomial code of MDP, and error correction: a symbol is
+//! either right or absent, so a damaged packet must have been dropped before.
 //!
 //! The crate is `no_std` with `alloc`: it cannot reach a clock, a file or a socket.
 
@@ -51,13 +51,17 @@ extern crate alloc;
 mod block;
 mod error;
 pub mod gf256;
+mod gf65536;
 mod large;
 mod reed_solomon;
 mod shape;
 #[allow(unsafe_code, reason = "vector loads and stores, and calls of kernels after run-time detection")]
 mod simd;
+mod wide;
 
 pub use block::{BlockCode, Field};
 pub use error::{CodeError, DecodeError, EncodeError};
+pub use gf65536::WordOrder;
 pub use reed_solomon::{PointSet, ReedSolomon};
-pub use shape::{MAX_LARGE_SYMBOLS, MAX_SMALL_BLOCK, MAX_SYMBOL_LEN, ParitySymbol};
+pub use shape::{MAX_LARGE_SYMBOLS, MAX_SMALL_BLOCK, MAX_SYMBOL_LEN, MAX_WIDE_SYMBOLS, ParitySymbol};
+pub use wide::WideReedSolomon;

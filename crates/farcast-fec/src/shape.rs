@@ -15,6 +15,10 @@ pub const MAX_SMALL_BLOCK: usize = 255;
 /// numbers has a code.
 pub const MAX_LARGE_SYMBOLS: usize = 32_768;
 
+/// Most source symbols, and most parity symbols, of a [`WideReedSolomon`](crate::WideReedSolomon) code: making one
+/// takes their square in look-ups.
+pub const MAX_WIDE_SYMBOLS: usize = 8192;
+
 /// A parity symbol that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParitySymbol<'a> {
@@ -45,10 +49,19 @@ impl Shape {
 
     /// A shape with at most [`MAX_LARGE_SYMBOLS`] of either kind, of an even length.
     pub(crate) fn large(source: usize, parity: usize, symbol_len: usize) -> Result<Self, CodeError> {
-        if !(1..=MAX_LARGE_SYMBOLS).contains(&source) {
-            return Err(CodeError::SourceSymbols { given: source, max: MAX_LARGE_SYMBOLS });
+        Self::even(source, parity, MAX_LARGE_SYMBOLS, symbol_len)
+    }
+
+    /// A shape with at most [`MAX_WIDE_SYMBOLS`] of either kind, of an even length.
+    pub(crate) fn wide(source: usize, parity: usize, symbol_len: usize) -> Result<Self, CodeError> {
+        Self::even(source, parity, MAX_WIDE_SYMBOLS, symbol_len)
+    }
+
+    fn even(source: usize, parity: usize, most: usize, symbol_len: usize) -> Result<Self, CodeError> {
+        if !(1..=most).contains(&source) {
+            return Err(CodeError::SourceSymbols { given: source, max: most });
         }
-        let shape = Self::checked(source, parity, MAX_LARGE_SYMBOLS, symbol_len)?;
+        let shape = Self::checked(source, parity, most, symbol_len)?;
         if symbol_len % 2 == 1 {
             return Err(CodeError::OddSymbolLength { given: symbol_len });
         }

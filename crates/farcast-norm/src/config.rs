@@ -49,11 +49,13 @@ pub struct SenderConfig {
     pub grtt: Span,
     /// The greatest that is believed.
     pub grtt_most: Span,
-    /// How many greatest round trips receivers spread their requests over: 4 for any group, 6 where only the sender sends to it,
-    /// 0 for a single receiver (RFC 5740 §5.3).
+    /// How many greatest round trips receivers spread their requests over: 4 for any group, 6 where only the sender
+    /// sends to it, 0 for a single receiver (RFC 5740 §5.3).
     pub backoff: u8,
     /// How many receivers there may be.
     pub receivers: GroupSize,
+    /// Whether they answer it alone, and not the group; for who drives it.
+    pub unicast: bool,
     /// How often what must arrive is said.
     pub robust: u32,
     /// Who must have the object before the sender says that it is delivered; nobody: it cannot know.
@@ -61,8 +63,8 @@ pub struct SenderConfig {
 }
 
 impl SenderConfig {
-    /// An object of `size` octets at `rate` to `group`, all else as usual: segments of 1,400 octets, blocks of 64 with 16 parity
-    /// symbols, RFC 5740's round trip of half a second and group of 10,000.
+    /// An object of `size` octets at `rate` to `group`, all else as usual: segments of 1,400 octets, blocks of 64 with
+    /// 16 parity symbols, RFC 5740's round trip of half a second and group of 10,000.
     pub fn new(node: NodeId, size: u64, source: SocketAddr, group: SocketAddr, rate: BitRate) -> Self {
         let overhead = if group.is_ipv4() { 28 } else { 48 };
         Self {
@@ -84,6 +86,7 @@ impl SenderConfig {
             grtt_most: GRTT_MOST,
             backoff: 4,
             receivers: GroupSize::of(10_000),
+            unicast: false,
             robust: ROBUST,
             ackers: Vec::new(),
         }

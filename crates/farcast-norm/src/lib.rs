@@ -1,7 +1,8 @@
 //! NORM, NACK-Oriented Reliable Multicast, as sans-I/O engines.
 //!
-//! Source: RFC 5740 with its building blocks RFC 5401 (timers, quantisation), RFC 5052 (blocks) and RFC 5510 (Reed-Solomon),
-//! cited by number and section. Where NRL's library, which everybody runs, does otherwise, the code says DEVIATION.
+//! Source: RFC 5740 with its building blocks RFC 5401 (timers, quantisation), RFC 5052 (blocks) and RFC 5510
+//! (Reed-Solomon), cited by number and section. Where NRL's library, which everybody runs, does otherwise, the code
+//! says DEVIATION.
 //!
 //! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]).
 //! * [`Message`] is what engines speak; [`wire`] turns it into bytes and back.
@@ -18,6 +19,7 @@ pub mod config;
 pub mod error;
 pub mod event;
 pub mod message;
+pub mod population;
 pub mod quantise;
 pub mod receiver;
 mod seam;
@@ -29,7 +31,8 @@ pub use config::{ReceiverConfig, SenderConfig};
 pub use error::ConfigError;
 pub use event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
 pub use message::{Body, Fec, FtiStyle, Message, NodeId};
+pub use population::Population;
 pub use receiver::Receiver;
-pub use seam::Codec;
+pub use seam::{Codec, Norm};
 pub use sender::Sender;
 pub use timing::ROBUST;

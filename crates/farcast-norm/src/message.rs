@@ -223,8 +223,8 @@ pub struct Fti {
     pub segment_size: u16,
     /// The most source symbols of a block; 8 bits in FEC id 5.
     pub max_block_len: u16,
-    /// RFC 5510: the most symbols of a block, parity included. NRL's library, and FEC id 129: the parity symbols. 8 bits in FEC
-    /// id 5. [`parity_symbols`](Self::parity_symbols) reads either.
+    /// RFC 5510: the most symbols of a block, parity included. NRL's library, and FEC id 129: the parity symbols. 8
+    /// bits in FEC id 5. [`parity_symbols`](Self::parity_symbols) reads either.
     pub last: u16,
     /// Which code, of FEC id 129; 0 else.
     pub instance: u16,
@@ -349,7 +349,7 @@ impl Stamp {
 
     /// How long ago `earlier` was; `None` if it lies ahead, by half of the seconds that there are.
     pub fn since(self, earlier: Self) -> Option<Span> {
-        let seconds = self.seconds.wrapping_sub(earlier.seconds) as i32;
+        let seconds = self.seconds.wrapping_sub(earlier.seconds).cast_signed();
         let micros = i64::from(seconds) * 1_000_000 + i64::from(self.micros) - i64::from(earlier.micros);
         u64::try_from(micros).ok().map(Span::from_micros)
     }

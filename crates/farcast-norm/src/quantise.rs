@@ -91,8 +91,8 @@ impl Rate {
 
 /// The part of packets that is lost, of 0 to 1 in 32 bits.
 ///
-/// DEVIATION: RFC 5740 §4.3.1 has 16 bits and 16 reserved ones, which are 0. NRL's library puts 16 more bits of the loss there;
-/// whoever reads 16 reads the same.
+/// DEVIATION: RFC 5740 §4.3.1 has 16 bits and 16 reserved ones, which are 0. NRL's library puts 16 more bits of the
+/// loss there; whoever reads 16 reads the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Loss(pub u32);
 

@@ -9,14 +9,27 @@ use farcast_core::engine::RejectCounts;
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
     Answer, Asked, Cause, Content, Delivery, Figure, Geometry, Milestone, ObjectId, Outcome, Packet, Phase,
-    Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine,
+    Protocol, Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine,
 };
 
-use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
+use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent};
 use crate::message::{Answer as Said, Body, Fec, Flags, FromSender, Message};
+use crate::population::Population;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::wire;
+
+/// NORM.
+#[derive(Clone, Copy, Debug)]
+pub enum Norm {}
+
+impl Protocol for Norm {
+    type Message = Message;
+    type Sender = Sender;
+    type Receiver = Receiver;
+    type Population = Population;
+    type Codec = Codec;
+}
 
 /// NORM's messages as bytes ([`wire`]).
 #[derive(Clone, Copy, Debug)]
@@ -138,7 +151,7 @@ impl SenderEngine for Sender {
             source: config.source,
             announcements: config.group,
             content: config.group,
-            answers: config.group,
+            answers: if config.unicast { config.source } else { config.group },
         }
     }
 
@@ -177,10 +190,8 @@ impl SenderEngine for Sender {
             SenderEvent::Acknowledged(_) => Milestone::Done,
             SenderEvent::Lost(_) => Milestone::Left,
             SenderEvent::Delivered => Milestone::Delivered,
-            SenderEvent::Ended(outcome) => {
-                // Who was not named may have been there; who was and never answered was not.
-                Milestone::Ended { alone: outcome == SenderOutcome::Aborted }
-            }
+            // Nobody registers, so whether anybody was there is not known.
+            SenderEvent::Ended(_) => Milestone::Ended { alone: false },
         })
     }
 

@@ -7,3 +7,4 @@ mod common;
 mod matrix;
 mod refusals;
 mod vectors;
+mod wide;

@@ -132,7 +132,7 @@ impl Receiver {
             Body::Sender(terms, said) if message.source.is_somebody() => {
                 let key =
                     Key { source: from.source, sender: message.source, instance: terms.instance, object: 0 };
-                self.hear_sender(now, from, (key, terms), said)
+                self.hear_sender(now, from, (key, *terms), said)
             }
             Body::Receiver(said) if message.source != self.config.node => self.hear_other(said),
             _ => Err(Reject::Collision),
@@ -143,7 +143,7 @@ impl Receiver {
         &mut self,
         now: Time,
         from: &Arrival,
-        (key, terms): (Key, &Terms),
+        (key, terms): (Key, Terms),
         said: &FromSender,
     ) -> Result<(), Reject> {
         match said {
@@ -174,7 +174,7 @@ impl Receiver {
             FromSender::Squelch { point, invalid } => {
                 let session = self.of_session(&key)?;
                 // Object numbers go round.
-                let passed = (session.key.object.wrapping_sub(point.object) as i16) < 0;
+                let passed = session.key.object.wrapping_sub(point.object).cast_signed() < 0;
                 if passed || invalid.contains(&session.key.object) {
                     self.gone();
                     return Ok(());
@@ -183,7 +183,8 @@ impl Receiver {
             }
             FromSender::RepairAdv { requests, .. } => {
                 self.of_session(&key)?;
-                self.overhear(requests)
+                self.overhear(requests);
+                Ok(())
             }
             FromSender::AckReq { .. } | FromSender::Application(_) => Err(Reject::Unexpected),
         }
@@ -203,7 +204,7 @@ impl Receiver {
     fn begin_if_new(
         &mut self,
         from: &Arrival,
-        (key, terms): (Key, &Terms),
+        (key, terms): (Key, Terms),
         (flags, fec, fti): (Flags, Fec, Option<Fti>),
     ) -> Result<(), Reject> {
         if self.through.iter().any(|(through, _)| *through == key) {
@@ -235,7 +236,7 @@ impl Receiver {
     fn begin(
         &self,
         from: &Arrival,
-        (key, terms): (Key, &Terms),
+        (key, terms): (Key, Terms),
         (flags, fec, fti): (Flags, Fec, Option<Fti>),
     ) -> Result<Session, Reject> {
         if flags.has(Flags::STREAM) {
@@ -255,7 +256,7 @@ impl Receiver {
         Ok(Session {
             key,
             group: from.destination,
-            terms: *terms,
+            terms,
             state: State::Unnamed,
             fec,
             fti,
@@ -268,6 +269,7 @@ impl Receiver {
             position: (0, 0),
             reached: 0,
             silences: 0,
+            low: 0,
         })
     }
 
@@ -279,9 +281,9 @@ impl Receiver {
     }
 
     /// The sender of the object at hand has said something, under these terms.
-    fn note_sender(&mut self, now: Time, terms: &Terms) {
+    fn note_sender(&mut self, now: Time, terms: Terms) {
         if let Some(session) = &mut self.session {
-            session.terms = *terms;
+            session.terms = terms;
             session.silences = 0;
             let silence = silence(terms, self.config.robust);
             self.timers.set(Timer::Inactivity, now + silence);
@@ -301,7 +303,7 @@ impl Receiver {
     fn flush(
         &mut self,
         now: Time,
-        (key, terms): (Key, &Terms),
+        (key, terms): (Key, Terms),
         point: &Point,
         named: bool,
     ) -> Result<(), Reject> {
@@ -332,7 +334,7 @@ impl Receiver {
         Ok(())
     }
 
-    fn probe(&mut self, now: Time, (key, terms): (Key, &Terms), probe: &Probe) -> Result<(), Reject> {
+    fn probe(&mut self, now: Time, (key, terms): (Key, Terms), probe: &Probe) -> Result<(), Reject> {
         if self.session.is_some() {
             self.of_session(&key)?;
             self.note_sender(now, terms);
@@ -347,18 +349,17 @@ impl Receiver {
         if (said.sender, said.instance) != (session.key.sender, session.key.instance) {
             return Err(Reject::OtherSession);
         }
-        match &said.answer {
-            Answer::Nack(requests) => self.overhear(requests),
-            Answer::Flushed { .. } | Answer::Ack { .. } => Ok(()),
+        if let Answer::Nack(requests) = &said.answer {
+            self.overhear(requests);
         }
+        Ok(())
     }
 
     /// What others have asked for need not be asked for again.
-    fn overhear(&mut self, requests: &[Request]) -> Result<(), Reject> {
+    fn overhear(&mut self, requests: &[Request]) {
         if let (Some(session), true) = (&self.session, self.timers.is_set(Timer::Backoff)) {
             session.overhear(&mut self.heard, requests);
         }
-        Ok(())
     }
 }
 
@@ -376,6 +377,9 @@ impl Receiver {
             State::Receiving => self.store(data),
         };
         if data.block > before {
+            if let Some(session) = &mut self.session {
+                session.advance();
+            }
             self.consider(now);
         }
         result
@@ -486,6 +490,7 @@ impl Receiver {
             && matches!(session.state, State::Receiving | State::Verifying)
         {
             session.have.remove_run(segments);
+            session.low = session.low.min(segments.first());
             if !session.have.is_full() {
                 session.state = State::Receiving;
             }
@@ -527,9 +532,8 @@ impl Receiver {
         match self.session.as_ref().map(|session| session.state) {
             Some(State::Complete(at)) => self.end(ReceiverOutcome::Complete(at)),
             // What the owner says of it still counts.
-            Some(State::Verifying) => {}
+            Some(State::Verifying) | None => {}
             Some(_) => self.end(ReceiverOutcome::Lost),
-            None => {}
         }
     }
 
@@ -547,7 +551,7 @@ impl Receiver {
 }
 
 /// How long nothing must be heard of a sender until something is wrong (RFC 5740 §5.3).
-fn silence(terms: &Terms, robust: u32) -> Span {
+fn silence(terms: Terms, robust: u32) -> Span {
     (terms.grtt.span() * 2 * u64::from(robust)).max(Span::from_secs(1))
 }
 
@@ -602,7 +606,7 @@ impl Receiver {
             self.gone();
         }
         let Some(session) = &self.session else { return };
-        self.timers.set(Timer::Inactivity, now + silence(&session.terms, self.config.robust));
+        self.timers.set(Timer::Inactivity, now + silence(session.terms, self.config.robust));
         self.consider(now);
     }
 

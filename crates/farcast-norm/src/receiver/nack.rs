@@ -8,16 +8,30 @@ use farcast_core::Run;
 use super::session::{Position, Session, State};
 use crate::message::{Fec, Form, Level, Point, Request};
 
+/// How many blocks, and runs of blocks, that others have asked for are remembered. Of what is beyond, we ask ourselves.
+const REMEMBERED: usize = 4096;
+
 /// What is known while a receiver waits to ask.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heard {
     /// By block, how many symbols that we lack somebody else has asked for in one request, at most.
     of_block: BTreeMap<u32, u32>,
+    /// Runs of blocks that somebody else has asked for whole: the first and the last.
+    whole: Vec<(u32, u32)>,
     info: bool,
 }
 
+impl Heard {
+    /// Whether others have asked for at least `lacks` symbols of `block`.
+    fn covers(&self, block: u32, lacks: u32) -> bool {
+        self.of_block.get(&block).is_some_and(|&count| count >= lacks)
+            || self.whole.iter().any(|&(first, last)| (first..=last).contains(&block))
+    }
+}
+
 impl Session {
-    /// The first thing that the sender has passed without its having come: where it stands. INFO stands before all else.
+    /// The first thing that the sender has passed without its having come: where it stands. INFO stands before all
+    /// else.
     pub(super) fn first_need(&self) -> Option<Position> {
         match self.state {
             State::Unnamed => Some((0, 0)),
@@ -34,8 +48,8 @@ impl Session {
         self.reached.min(self.position.0)
     }
 
-    /// What would make up for what `block` lacks: parity first, that which has not come, in order; and if that is not enough, the
-    /// last of the segments that are missing.
+    /// What would make up for what `block` lacks: parity first, that which has not come, in order; and if that is not
+    /// enough, the last of the segments that are missing.
     fn wanted(&self, block: u32) -> Vec<Run> {
         let (len, mut lacks) = (self.geometry.block_len(block), self.lacks(block));
         let mut parity = Vec::new();
@@ -69,7 +83,8 @@ impl Session {
                 self.overhear_pair(&mut of_block, heard, request, (&pair[0], &pair[step - 1]));
             }
         }
-        for (block, count) in of_block {
+        let room = REMEMBERED.saturating_sub(heard.of_block.len());
+        for (block, count) in of_block.into_iter().take(room) {
             let most = heard.of_block.entry(block).or_insert(0u32);
             *most = (*most).max(count);
         }
@@ -91,11 +106,9 @@ impl Session {
             (false, true) => Some((block, end)),
             (false, false) => None,
         };
-        if let Some((mut from, end)) = whole {
-            // Only blocks that we lack something of, so this is bounded by ourselves.
-            while let Some(block) = self.next_need(from, self.asked_up_to().min(end.saturating_add(1))) {
-                heard.of_block.insert(block, u32::MAX);
-                from = block + 1;
+        if let Some(whole) = whole {
+            if heard.whole.len() < REMEMBERED {
+                heard.whole.push(whole);
             }
             return;
         }
@@ -131,7 +144,7 @@ impl Session {
         }
         let (mut from, end) = (0, self.asked_up_to());
         while let Some(block) = self.next_need(from, end) {
-            if heard.of_block.get(&block).is_none_or(|&count| count < self.lacks(block)) {
+            if !heard.covers(block, self.lacks(block)) {
                 return false;
             }
             from = block + 1;

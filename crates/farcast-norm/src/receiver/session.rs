@@ -59,7 +59,12 @@ pub(super) struct Session {
     pub(super) reached: u32,
     /// How often nothing was heard for long.
     pub(super) silences: u32,
+    /// All segments before this one are there.
+    pub(super) low: u32,
 }
+
+/// Octets that a block's parity takes besides its symbols, about.
+const BOOKKEEPING: u64 = 128;
 
 impl Session {
     pub(super) fn is_receiving(&self) -> bool {
@@ -71,11 +76,11 @@ impl Session {
         Offer {
             object: ObjectId::FIRST,
             sender: source,
-            session: instance.into(),
+            session: u32::from(instance) << 16 | u32::from(object),
             group: self.group.ip(),
             name: info.unwrap_or_default().into(),
             id: None,
-            serial: Some(object.into()),
+            serial: None,
             geometry: self.geometry,
             parity_symbols: self.parity,
             overwrite: true,
@@ -123,7 +128,7 @@ impl Session {
     /// The first block in `from .. end` that lacks symbols.
     pub(super) fn next_need(&self, from: u32, end: u32) -> Option<u32> {
         let end = end.min(self.geometry.blocks());
-        let mut block = from;
+        let mut block = from.max(self.geometry.block_of(self.low));
         while block < end {
             block = self.geometry.block_of(self.have.next_clear(self.geometry.first_of(block))?);
             if block < end && self.lacks(block) > 0 {
@@ -134,6 +139,13 @@ impl Session {
         None
     }
 
+    /// Looks how far everything is there, so that nobody looks there again.
+    pub(super) fn advance(&mut self) {
+        if self.is_receiving() {
+            self.low = self.have.next_clear(self.low).unwrap_or(self.low);
+        }
+    }
+
     /// Forgets the parity of `block`.
     pub(super) fn forget_parity(&mut self, block: u32) {
         if let Some(held) = self.held.remove(&block) {
@@ -141,10 +153,11 @@ impl Session {
         }
     }
 
-    /// Octets that the owner keeps of a block with `symbols` parity symbols.
+    /// Octets that are kept for a block with `symbols` parity symbols, by the owner, who gathers it, and here.
     pub(super) fn memory_of(&self, block: u32, symbols: u32) -> u64 {
         let count = self.geometry.block_len(block) + symbols;
-        u64::from(count) * u64::from(self.geometry.segment_size())
+        let here = BOOKKEEPING + u64::from(self.parity.div_ceil(8));
+        u64::from(count) * u64::from(self.geometry.segment_size()) + here
     }
 
     /// How many symbols of `data` may come at once: what comes of a new block, or completes one, has consequences.

@@ -197,3 +197,91 @@ impl Asked {
         erasures.into_iter().chain(self.whole.next_set(block)).min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::message::Symbol;
+
+    const FEC: Fec = Fec::ReedSolomon8;
+
+    fn request(form: Form, level: Level, symbols: &[(u32, u16)]) -> Request {
+        let point = |&(block, symbol)| Point {
+            fec: FEC,
+            object: 7,
+            symbol: Symbol { block, block_len: None, symbol },
+        };
+        Request { form, level, points: symbols.iter().map(point).collect() }
+    }
+
+    /// What is asked for of ten segments in blocks of 4, 3 and 3 with two parity symbols, all of which have been sent,
+    /// is sent as (block, first symbol, how many).
+    fn answer(nacks: &[Vec<Request>]) -> Vec<(u32, u32, u32)> {
+        let geometry = Geometry::partitioned(1000, 100, 4).expect("valid");
+        let (mut schedule, mut asked) = (Schedule::new(geometry, 2, 0), Asked::new(geometry, 2, 7, FEC));
+        while let Some(next) = schedule.next() {
+            schedule.sent(&next, next.symbols.count());
+        }
+        for nack in nacks {
+            asked.note(nack, 0).expect("all of it is there");
+        }
+        asked.commit(&mut schedule);
+        assert!(asked.is_empty());
+        let mut sent = Vec::new();
+        while let Some(next) = schedule.next() {
+            schedule.sent(&next, next.symbols.count());
+            sent.push((next.block, next.symbols.first(), next.symbols.count()));
+        }
+        sent
+    }
+
+    #[test]
+    fn the_worst_need_of_a_block_decides() {
+        let one = request(Form::Items, Level::SEGMENT, &[(1, 0)]);
+        let two = request(Form::Ranges, Level::SEGMENT, &[(1, 1), (1, 2)]);
+        assert_eq!(answer(&[[one.clone()].to_vec()]), [(1, 3, 1)]);
+        assert_eq!(answer(&[[one.clone()].to_vec(), [two.clone()].to_vec()]), [(1, 3, 2)]);
+        // One receiver that lacks all three needs more than there is.
+        assert_eq!(answer(&[[one, two].to_vec()]), [(1, 0, 3)]);
+        assert_eq!(answer(&[[request(Form::Erasures, Level::SEGMENT, &[(2, 2)])].to_vec()]), [(2, 3, 2)]);
+        assert_eq!(answer(&[[request(Form::Erasures, Level::SEGMENT, &[(2, 3)])].to_vec()]), [(2, 0, 3)]);
+    }
+
+    #[test]
+    fn who_lacks_a_whole_block_gets_it_whatever_others_ask() {
+        let whole = request(Form::Items, Level::BLOCK, &[(0, 0)]);
+        let one = request(Form::Items, Level::SEGMENT, &[(0, 1)]);
+        assert_eq!(answer(&[[whole].to_vec(), [one].to_vec()]), [(0, 0, 4)]);
+        let blocks = request(Form::Ranges, Level::BLOCK, &[(1, 0), (2, 0)]);
+        assert_eq!(answer(&[[blocks].to_vec()]), [(1, 0, 3), (2, 0, 3)]);
+        let object = request(Form::Items, Level::OBJECT, &[(0, 0)]);
+        assert_eq!(answer(&[[object].to_vec()]), [(0, 0, 4), (1, 0, 3), (2, 0, 3)]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused_whole() {
+        let geometry = Geometry::partitioned(1000, 100, 4).expect("valid");
+        let mut asked = Asked::new(geometry, 2, 7, FEC);
+        let good = request(Form::Items, Level::SEGMENT, &[(0, 5)]);
+        let bad = [
+            request(Form::Items, Level::SEGMENT, &[(0, 6)]),
+            request(Form::Items, Level::SEGMENT, &[(3, 0)]),
+            request(Form::Ranges, Level::SEGMENT, &[(0, 2), (0, 1)]),
+            request(Form::Ranges, Level::SEGMENT, &[(0, 2), (1, 2)]),
+            request(Form::Ranges, Level::BLOCK, &[(1, 0), (3, 0)]),
+            request(Form::Ranges, Level::BLOCK, &[(1, 0), (0, 0)]),
+            request(Form::Erasures, Level::SEGMENT, &[(0, 7)]),
+        ];
+        for bad in bad {
+            assert_eq!(asked.note(&[good.clone(), bad.clone()], 0), Err(Reject::OutOfRange), "{bad:?}");
+            assert!(asked.is_empty());
+        }
+        let mut other = good.clone();
+        other.points[0].object = 8;
+        assert_eq!(asked.note(&[other], 0), Err(Reject::OutOfRange));
+        assert_eq!(asked.note(&[good], 1), Ok(0), "of blocks that are not looked at, nothing");
+        assert!(asked.is_empty());
+    }
+}

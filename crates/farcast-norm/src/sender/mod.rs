@@ -246,12 +246,12 @@ impl Sender {
 
 /// What is heard.
 impl Sender {
-    fn hear(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+    fn hear(&mut self, now: Time, message: &Message) -> Result<(), Reject> {
         let Body::Receiver(said) = &message.body else { return Err(Reject::Unexpected) };
         if said.sender != self.config.node || said.instance != self.config.instance {
             return Err(Reject::OtherSession);
         }
-        if !message.source.is_somebody() || message.source == self.config.node || from.source.port() == 0 {
+        if !message.source.is_somebody() || message.source == self.config.node {
             return Err(Reject::Collision);
         }
         if !matches!(self.phase, Phase::Sending | Phase::Waiting) {
@@ -442,9 +442,9 @@ impl Engine for Sender {
     type Message = Message;
     type Event = SenderEvent;
 
-    fn handle(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+    fn handle(&mut self, now: Time, _from: &Arrival, message: &Message) -> Result<(), Reject> {
         self.last_asked = None;
-        let result = self.hear(now, from, message);
+        let result = self.hear(now, message);
         self.rejects.note(result)
     }
 

@@ -148,8 +148,9 @@ impl Schedule {
         self.geometry.first_of(block) < self.frontier
     }
 
-    /// Sends what somebody lacks of `block`: as many parity symbols as the worst needs, if so many have never been sent; else what
-    /// was asked for. `source` and `parity` are counted through the object. Whether that is anything new.
+    /// Sends what somebody lacks of `block`: as many parity symbols as the worst needs, if so many have never been
+    /// sent; else what was asked for. `source` and `parity` are counted through the object. Whether that is anything
+    /// new.
     pub(super) fn repair(
         &mut self,
         block: u32,
@@ -244,6 +245,16 @@ mod tests {
         // Two are lacking, and one is fresh: what was asked for.
         assert!(schedule.repair(2, Some(2), &source, &parity));
         assert_eq!(drain(&mut schedule), [(2, symbols(2, 1), true, true)]);
+    }
+
+    #[test]
+    fn what_is_sent_again_and_what_is_new_are_not_one_run() {
+        let mut schedule = schedule();
+        let next = schedule.next().expect("the first block");
+        schedule.sent(&next, 2);
+        assert!(schedule.repair(0, None, &Bitmap::full(10), &Bitmap::new(6)));
+        let sent = drain(&mut schedule);
+        assert_eq!(sent[..2], [(0, symbols(0, 2), true, true), (0, symbols(2, 2), false, false)]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! NORM on the wire: messages to bytes and back (RFC 5740 §4). All integers are big-endian.
 //!
 //! A message is a header, which says its own length in words of four octets, and what follows it. The header ends with
-//! extensions; those that we do not know are skipped. [`decode`] checks everything that it uses and allocates nothing by a
-//! length that a message claims: lists are as long as the octets that are there. Payload stays in the datagram;
+//! extensions; those that we do not know are skipped. [`decode`] checks everything that it uses and allocates nothing
+//! by a length that a message claims: lists are as long as the octets that are there. Payload stays in the datagram;
 //! [`Packet::payload`] says where.
 
 mod extension;
@@ -83,8 +83,8 @@ mod kind {
     pub(super) const ACK: u8 = 5;
 }
 
-/// Reads one datagram. `field_bits` is the m of objects of FEC Encoding ID 2 where the datagram does not say it, 2 to 16
-/// (RFC 5510: 8).
+/// Reads one datagram. `field_bits` is the m of objects of FEC Encoding ID 2 where the datagram does not say it, 2 to
+/// 16 (RFC 5510: 8).
 ///
 /// # Errors
 /// What is wrong with it; nothing has been allocated beyond what the datagram itself holds.
@@ -166,7 +166,7 @@ fn write<S: Sink>(message: &Message, segment: u32, out: &mut S) -> usize {
     out.u16(message.sequence.wrapping_add(segment as u16));
     out.u32(message.source.0);
     match &message.body {
-        Body::Sender(terms, said) => sender::encode(terms, said, segment, out),
+        Body::Sender(terms, said) => sender::encode(*terms, said, segment, out),
         Body::Receiver(said) => receiver::encode(said, out),
     }
 }

@@ -68,7 +68,9 @@ pub(super) fn put_requests<S: Sink>(requests: &[Request], out: &mut S) {
         let octets: usize = points.iter().map(|point| 4 + point.fec.payload_id_len()).sum();
         // Requests are cut to a segment long before.
         out.u16(octets as u16);
-        points.iter().for_each(|point| put_point(point, out));
+        for point in points {
+            put_point(point, out);
+        }
     }
 }
 

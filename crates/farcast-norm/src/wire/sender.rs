@@ -33,7 +33,7 @@ pub(super) fn kind_of(said: &FromSender) -> u8 {
 }
 
 /// Writes what follows the common header; where the header ends.
-pub(super) fn encode<S: Sink>(terms: &Terms, said: &FromSender, segment: u32, out: &mut S) -> usize {
+pub(super) fn encode<S: Sink>(terms: Terms, said: &FromSender, segment: u32, out: &mut S) -> usize {
     out.u16(terms.instance);
     out.put(&[terms.grtt.0, terms.backoff << 4 | terms.group.bits()]);
     match said {
@@ -118,7 +118,9 @@ fn put_place<S: Sink>(command: u8, point: &Point, out: &mut S) {
 }
 
 fn put_nodes<S: Sink>(nodes: &[NodeId], out: &mut S) {
-    nodes.iter().for_each(|node| out.u32(node.0));
+    for node in nodes {
+        out.u32(node.0);
+    }
 }
 
 /// Reads what follows the common header of a message of `kind`.

@@ -1,5 +1,5 @@
-//! A driver of NORM's engines that knows no files of ours: an object is octets in memory, as a foreign peer sends and stores
-//! them.
+//! A driver of NORM's engines that knows no files of ours: an object is octets in memory, as a foreign peer sends and
+//! stores them.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -56,7 +56,8 @@ impl Place {
         message.data().is_some() && self.random.chance(self.loss)
     }
 
-    /// Drives `engine` until `over`, with what it sends of `object`, and hands its events and their datagrams to `owner`.
+    /// Drives `engine` until `over`, with what it sends of `object`, and hands its events and their datagrams to
+    /// `owner`.
     pub(crate) fn drive<E: Engine<Message = Message>>(
         &mut self,
         engine: &mut E,
@@ -64,7 +65,7 @@ impl Place {
         mut owner: impl FnMut(&mut E, &mut Object, Time, E::Event, &[u8]) -> bool,
     ) {
         let mut buffer = vec![0; 65_536];
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_mins(1);
         let mut heard = 0..0;
         loop {
             let now = self.now();

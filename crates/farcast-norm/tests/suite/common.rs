@@ -37,8 +37,8 @@ pub(crate) const fn node(n: u32) -> NodeId {
     NodeId(n + 2)
 }
 
-/// `segments` segments, the last of them short, in blocks of at most 10 with 4 parity symbols, at 1 Mbit/s; `ackers` are the first
-/// receivers.
+/// `segments` segments, the last of them short, in blocks of at most 10 with 4 parity symbols, at 1 Mbit/s; `ackers`
+/// are the first receivers.
 pub(crate) fn sender(segments: u32, ackers: u32) -> SenderConfig {
     let rate = BitRate::from_bps(1_000_000).expect("positive");
     let size = u64::from(segments) * u64::from(SEGMENT) - 1;

@@ -65,6 +65,19 @@ fn without_names_the_sender_says_that_it_does_not_know() {
 }
 
 #[test]
+fn what_was_asked_for_last_is_still_sent() {
+    // The one flush is answered before its time is up, and what is gathered takes longer than that.
+    let config = SenderConfig { robust: 1, backoff: 1, ..sender(20, 0) };
+    let mut session = Session::new("last", Setup::plain(1), config, 1, Link::clean(ms(50)));
+    session
+        .net
+        .drop_if(|leg| leg.message.data().is_some_and(|data| (data.block, data.symbols.first()) == (1, 9)));
+    let session = session.run();
+    assert_eq!(session.outcome(), Some(SenderOutcome::Unknown));
+    session.assert_received();
+}
+
+#[test]
 fn silent_receivers_complete_by_parity_that_nobody_asked_for() {
     let config = SenderConfig { auto_parity: 4, ..sender(60, 0) };
     let mut complete = 0;

@@ -1,5 +1,6 @@
 //! NORM's engines, one file for each behaviour.
 
+mod asking;
 mod common;
 mod completion;
 mod hostile;

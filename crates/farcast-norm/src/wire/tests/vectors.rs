@@ -93,7 +93,7 @@ fn data() -> Vec<Vector> {
     let small_block = Fec::SmallBlock;
     let parity = Data { block_len: Some(4), ..symbol(0, small_block, 4, Some(fti(112, 16, 4, 4)), 16) };
     let gf16 = Fec::ReedSolomon(16);
-    let stream = |symbol_number, len| symbol(0x20, Fec::ReedSolomon8, symbol_number, stream_fti(), len);
+    let stream = |symbol_number, len| symbol(0x20, Fec::ReedSolomon8, symbol_number, Some(stream_fti()), len);
     let info = |flags, fti, content: &[u8]| {
         let (flags, content) = (Flags(flags), content.to_vec());
         FromSender::Info(Info { flags, fec: Fec::ReedSolomon8, object: 0, fti: Some(fti), content })
@@ -113,8 +113,8 @@ fn data() -> Vec<Vector> {
     ]
 }
 
-fn stream_fti() -> Option<Fti> {
-    Some(fti(65_536, 512, 16, 4))
+fn stream_fti() -> Fti {
+    fti(65_536, 512, 16, 4)
 }
 
 fn commands() -> Vec<Vector> {

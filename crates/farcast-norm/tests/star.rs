@@ -1,0 +1,84 @@
+//! NORM in the simulated world, which knows the seam and no protocol.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use farcast_core::random::RandomStream;
+use farcast_core::{BitRate, Probability, Span, Time};
+use farcast_link::losses::{Bernoulli, NoLoss};
+use farcast_norm::{NodeId, Norm, Population, Receiver, ReceiverConfig, Sender, SenderConfig};
+use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Receivers, Star, StarConfig};
+
+const RECEIVERS: u32 = 20;
+const DELAY: Span = Span::from_millis(250);
+
+/// A world in which twenty receivers lose a twentieth of 200 segments. They answer the group or, as a population must,
+/// the sender.
+fn world(unicast: bool, population: bool, cut: Cut, seed: u64) -> StarConfig<Norm> {
+    let (source, group) = ("10.0.0.1:6003".parse().unwrap(), "239.255.57.40:6003".parse().unwrap());
+    let rate = BitRate::from_bps(1_000_000).unwrap();
+    let mut config = SenderConfig::new(NodeId(1), 200_000, source, group, rate);
+    (config.segment_size, config.block_len, config.parity) = (1000, 20, 5);
+    config.unicast = unicast;
+    config.ackers = (0..RECEIVERS).map(|n| NodeId(n + 2)).collect();
+    let receiver = move |n| ReceiverConfig { seed, unicast, ..ReceiverConfig::new(NodeId(n + 2), group) };
+    let kind = if population {
+        Receivers::Population(Box::new(move |_| Ok(Population::new(&receiver(0), RECEIVERS).unwrap())))
+    } else {
+        Receivers::Engines(Box::new(move |n| Ok(Receiver::new(receiver(n)).unwrap())))
+    };
+    StarConfig {
+        sender: Some(Sender::new(config).unwrap()),
+        groups: vec![GroupConfig {
+            receivers: RECEIVERS,
+            kind,
+            losses: Box::new(Bernoulli::new(
+                Probability::new(0.05).unwrap(),
+                RECEIVERS,
+                RandomStream::derive(seed, &[]),
+            )),
+            delay: DELAY,
+            data_only: false,
+        }],
+        flows: Vec::new(),
+        chains: Chains::new(),
+        back: Back::uniform(DELAY, BackLosses::Shared(Box::new(NoLoss))),
+        overhead: 28,
+        given: false,
+        lookahead: DELAY,
+        limit: Time::ZERO + Span::from_secs(3600),
+        cut,
+    }
+}
+
+/// When each receiver had everything, what was sent in each round, and how many asked.
+fn simulate(config: StarConfig<Norm>) -> (Vec<Time>, Vec<u64>, u64) {
+    let mut star = Star::new(config, None).unwrap();
+    star.run();
+    let group = &star.groups()[0];
+    let completed = (0..RECEIVERS).map(|n| group.completed(n)).collect();
+    (completed, star.sender().unwrap().sent_per_round().to_vec(), group.naks())
+}
+
+#[test]
+fn everybody_completes_whatever_the_cuts() {
+    let mut asked = [0, 0];
+    for seed in 0..3 {
+        for unicast in [false, true] {
+            let whole = simulate(world(unicast, false, Cut::Whole, seed));
+            assert!(whole.0.iter().all(|&at| at < Time::NEVER), "{whole:?}");
+            assert!(whole.1.len() > 1 && whole.1[0] >= 200, "{whole:?}");
+            assert_eq!(simulate(world(unicast, false, Cut::One, seed)), whole);
+            asked[usize::from(unicast)] += whole.2;
+        }
+    }
+    // Who hears others ask need not ask.
+    assert!(asked[0] < asked[1], "{asked:?}");
+}
+
+#[test]
+fn a_population_is_its_receivers() {
+    for seed in 0..3 {
+        let alone = simulate(world(true, false, Cut::Whole, seed));
+        assert!(alone.2 > 0);
+        assert_eq!(simulate(world(true, true, Cut::Random(seed), seed)), alone);
+    }
+}

@@ -1,0 +1,177 @@
+//! When a single receiver asks, and for what, message by message.
+
+use farcast_core::engine::{Arrival, Engine as _};
+use farcast_core::{Bitmap, Run, Span, Time};
+use farcast_norm::message::{Answer, Form, FromReceiver, Level, Point, Request, Symbol};
+use farcast_norm::{Body, Fec, Message, NodeId, Receiver, ReceiverEvent, Sender};
+
+use crate::common::{group, ms, receiver, receiver_address, said, sender, server};
+
+/// Everything that a sender of four blocks of ten says, up to its first flush, datagram by datagram.
+fn words() -> Vec<Message> {
+    let mut engine = Sender::new(sender(40, 0)).expect("valid");
+    engine.open(Time::ZERO);
+    let (mut words, mut now) = (Vec::new(), Time::ZERO);
+    loop {
+        engine.handle_timeout(now);
+        while let Some(transmit) = engine.poll_transmit(now, now + Span::from_nanos(1)) {
+            let flush =
+                matches!(said(&transmit.message), Some(farcast_norm::message::FromSender::Flush { .. }));
+            words.push(transmit.message);
+            if flush {
+                return words;
+            }
+        }
+        now = engine.poll_timeout().expect("it goes on").at;
+    }
+}
+
+/// A receiver, and the time.
+struct Station {
+    engine: Receiver,
+    now: Time,
+    /// Whether it takes for damaged what is complete, the first time.
+    damage: Option<Run>,
+}
+
+impl Station {
+    fn new() -> Self {
+        Self { engine: Receiver::new(receiver(0)).expect("valid"), now: Time::ZERO, damage: None }
+    }
+
+    /// Hears something, from the sender unless it is a receiver's.
+    fn hear(&mut self, message: &Message) {
+        self.now += ms(1);
+        let source = if said(message).is_some() { server() } else { receiver_address(7) };
+        let _ = self.engine.handle(self.now, &Arrival::new(source, group()), message);
+        while let Some(event) = self.engine.poll_event() {
+            match event {
+                ReceiverEvent::Offered(offer) => self.engine.accept(Bitmap::new(offer.geometry.segments())),
+                ReceiverEvent::Decode { block } => self.engine.decoded(block, true),
+                ReceiverEvent::Complete => match self.damage.take() {
+                    Some(run) => self.engine.lost(run),
+                    None => self.engine.verified(self.now),
+                },
+                _ => {}
+            }
+        }
+    }
+
+    /// Lets time pass, and takes what it asks for then.
+    fn wait(&mut self, span: Span) -> Vec<Request> {
+        self.now += span;
+        let mut asked = Vec::new();
+        while self.engine.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
+            self.engine.handle_timeout(self.now);
+        }
+        while let Some(transmit) = self.engine.poll_transmit(self.now, self.now) {
+            if let Body::Receiver(FromReceiver { answer: Answer::Nack(requests), .. }) = transmit.message.body
+            {
+                asked.extend(requests);
+            }
+        }
+        asked
+    }
+}
+
+fn is(message: &Message, block: u32, symbols: core::ops::Range<u32>) -> bool {
+    message.data().is_some_and(|data| data.block == block && symbols.contains(&data.symbols.first()))
+}
+
+/// What node 9 asks for: symbols of block 1.
+fn other(symbols: &[u16], level: Level) -> Message {
+    let point = |&symbol| Point {
+        fec: Fec::ReedSolomon8,
+        object: 0,
+        symbol: Symbol { block: 1, block_len: None, symbol },
+    };
+    let points = symbols.iter().map(point).collect();
+    let answer = Answer::Nack(vec![Request { form: Form::Items, level, points }]);
+    let (sender, instance) = (NodeId(1), 1);
+    let body = Body::Receiver(FromReceiver { sender, instance, response: None, feedback: None, answer });
+    Message { source: NodeId(9), sequence: 0, body }
+}
+
+/// A station that has heard all but two symbols of block 1.
+fn lacks_two() -> Station {
+    let mut station = Station::new();
+    for message in words().iter().filter(|message| !is(message, 1, 3..5)) {
+        station.hear(message);
+    }
+    station
+}
+
+#[test]
+fn it_asks_for_the_first_parity_that_does() {
+    let asked = lacks_two().wait(ms(3000));
+    assert_eq!(asked.len(), 1);
+    let symbols: Vec<(u32, u16)> =
+        asked[0].points.iter().map(|point| (point.symbol.block, point.symbol.symbol)).collect();
+    assert_eq!(symbols, [(1, 10), (1, 11)]);
+    assert_eq!(asked[0].level, Level::SEGMENT);
+}
+
+#[test]
+fn it_does_not_ask_where_others_have_asked_for_as_much() {
+    for (symbols, level, asks) in [
+        (&[10, 11][..], Level::SEGMENT, false),
+        (&[3, 4], Level::SEGMENT, false),
+        (&[0], Level::BLOCK, false),
+        (&[0], Level::OBJECT, false),
+        (&[10], Level::SEGMENT, true),
+        // What is there already does not help.
+        (&[0, 1, 2], Level::SEGMENT, true),
+        (&[14, 15], Level::SEGMENT, true),
+        (&[0], Level::INFO, true),
+    ] {
+        let mut station = lacks_two();
+        station.hear(&other(symbols, level));
+        assert_eq!(!station.wait(ms(3000)).is_empty(), asks, "{symbols:?} {level:?}");
+    }
+}
+
+#[test]
+fn it_does_not_ask_while_the_sender_is_before_what_it_lacks() {
+    let mut station = lacks_two();
+    let words = words();
+    // The sender has gone back to the first block: it may come to what is lacking.
+    station.hear(words.iter().find(|message| is(message, 0, 0..1)).expect("sent"));
+    assert_eq!(station.wait(ms(3000)), []);
+    // It has passed it: again there is something to ask for.
+    station.hear(words.iter().find(|message| is(message, 2, 0..1)).expect("sent"));
+    assert_eq!(station.wait(ms(3000)).len(), 1);
+}
+
+#[test]
+fn it_asks_again_only_after_its_hold_off() {
+    let mut station = lacks_two();
+    assert_eq!(station.wait(ms(3000)).len(), 1);
+    let flush = words().pop().expect("a flush");
+    station.hear(&flush);
+    assert_eq!(station.wait(ms(1)), [], "it has just asked");
+    station.wait(ms(4000));
+    station.hear(&flush);
+    assert_eq!(station.wait(ms(3000)).len(), 1);
+}
+
+#[test]
+fn what_is_damaged_is_asked_for_again() {
+    let mut station = Station::new();
+    station.damage = Run::new(2, 1);
+    for message in words() {
+        station.hear(&message);
+    }
+    let asked = station.wait(ms(3000));
+    assert_eq!((asked.len(), asked[0].points[0].symbol.block), (1, 0));
+    assert_eq!(asked[0].points[0].symbol.symbol, 10);
+}
+
+#[test]
+fn what_is_lost_of_info_is_asked_for_first() {
+    let mut station = Station::new();
+    for message in words().iter().filter(|message| message.data().is_some()) {
+        station.hear(message);
+    }
+    let asked = station.wait(ms(3000));
+    assert_eq!(asked.iter().map(|request| request.level).collect::<Vec<_>>(), [Level::INFO]);
+}
