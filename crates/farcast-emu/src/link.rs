@@ -24,7 +24,7 @@ use farcast_capture::recorder::Recorder;
 use farcast_core::stage::{Figure, Frame, Port};
 use farcast_core::{Among, EventQueue, Probability, Time};
 use farcast_link::End;
-use farcast_link::chain::{Chains, Driver, Entry, Step};
+use farcast_link::chain::{Chains, Driver, Entry, Owner, follow};
 use farcast_scenario::Links;
 use farcast_scenario::receivers::Group;
 use farcast_scenario::streams::Streams;
@@ -185,7 +185,7 @@ impl Link {
                 Event::Enter(entry) => self.pass(entry),
                 Event::Wake(stage) => {
                     self.stages.wake(at, stage);
-                    self.follow();
+                    follow(self);
                 }
                 Event::FanOut { channel, packet } => {
                     self.fan_out(channel, &packet, &mut each);
@@ -228,24 +228,7 @@ impl Link {
         };
         // A packet is no run that could be cut.
         self.stages.enter(self.now, port, entry, Time::NEVER, |most| most);
-        self.follow();
-    }
-
-    /// What leaves a stage enters the next or leaves the link; what it has dropped is told.
-    fn follow(&mut self) {
-        while let Some(step) = self.stages.poll() {
-            match step {
-                Step::Enter { at, entry } => self.queue.push(at, Event::Enter(entry)),
-                Step::Leave { at, to: End::Hub, frame } => self.queue.push(at, Event::Reach(frame.message)),
-                Step::Leave { at, to: End::Terminal, frame } => self.leave_forward(at, frame.message),
-                Step::Drained { stage, wake } => {
-                    if let Some(due) = wake {
-                        self.queue.push(due, Event::Wake(stage));
-                    }
-                    self.tell_gone(stage);
-                }
-            }
-        }
+        follow(self);
     }
 
     /// Tells of the packets that a stage has dropped.
@@ -405,3 +388,27 @@ impl Link {
 
 #[cfg(test)]
 mod tests;
+
+impl Owner<Packet> for Link {
+    fn driver(&mut self) -> &mut Driver<Packet> {
+        &mut self.stages
+    }
+
+    fn keep(&mut self, at: Time, entry: Entry<Packet>) {
+        self.queue.push(at, Event::Enter(entry));
+    }
+
+    fn left(&mut self, at: Time, to: End, frame: Frame<Packet>) {
+        match to {
+            End::Hub => self.queue.push(at, Event::Reach(frame.message)),
+            End::Terminal => self.leave_forward(at, frame.message),
+        }
+    }
+
+    fn drained(&mut self, stage: u32, wake: Option<Time>) {
+        if let Some(due) = wake {
+            self.queue.push(due, Event::Wake(stage));
+        }
+        self.tell_gone(stage);
+    }
+}

@@ -13,7 +13,7 @@ use farcast_core::engine::Message;
 use farcast_core::stage::End;
 use farcast_core::{Stage, Time};
 
-pub use driver::{Driver, Entry, Step};
+pub use driver::{Driver, Entry, Owner, follow};
 
 /// A stage of a chain.
 pub type BoxedStage<M> = Box<dyn Stage<M> + Send>;

@@ -3,6 +3,7 @@
 use farcast_core::stage::{NotSettable, Port, Setting, Settings};
 use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_link::End;
+use farcast_link::chain::follow;
 
 use super::Link;
 use crate::control::{Change, Way};
@@ -83,7 +84,7 @@ impl Link {
         };
         for Step { stage, to, setting } in self.steps(ways, change)? {
             let set = self.stages.set(self.now, stage, entry(to), setting);
-            self.follow();
+            follow(self);
             set.map_err(|reason| self.refused(stage, reason))?;
         }
         for &to in ways {

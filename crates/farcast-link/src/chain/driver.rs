@@ -1,8 +1,8 @@
 //! Driving chains: what enters a stage, where what leaves it goes, and when stages are woken.
 //!
-//! A [`Driver`] owns the stages and no queue: after each call its owner [polls](Driver::poll) it to the end, keeps what is to
-//! happen later among its other events, and hands it back at that time. So simulated and emulated packets pass the same
-//! stages by the same rules, whatever else happens between them.
+//! A [`Driver`] owns the stages and no queue: after each call its [`Owner`] [follows](follow) it, keeps what is to happen later
+//! among its other events, and hands it back at that time. So simulated and emulated packets pass the same stages by the
+//! same rules, whatever else happens between them.
 
 use core::num::NonZeroU32;
 
@@ -51,32 +51,49 @@ impl<M> Entry<M> {
     }
 }
 
-/// What follows from a call.
-#[derive(Clone, Debug)]
-pub enum Step<M> {
+/// Who keeps what is to happen in chains.
+pub trait Owner<M: Message> {
+    /// The chains.
+    fn driver(&mut self) -> &mut Driver<M>;
+
     /// This [enters](Driver::enter) at `at`: what has left a stage the next one, or the rest of a run where its head has.
-    Enter {
-        /// When.
-        at: Time,
-        /// What, and where.
-        entry: Entry<M>,
-    },
-    /// A frame leaves the last stage of its chain.
-    Leave {
-        /// When its first datagram does.
-        at: Time,
-        /// The end that it was on its way to.
-        to: End,
-        /// What.
-        frame: Frame<M>,
-    },
-    /// Everything that a stage has let out so far has been told.
-    Drained {
-        /// Its number.
-        stage: u32,
-        /// When it is to be [woken](Driver::wake), if that has changed.
-        wake: Option<Time>,
-    },
+    fn keep(&mut self, at: Time, entry: Entry<M>);
+
+    /// A frame leaves the last stage of the chain that leads to `to`, its first datagram at `at`.
+    fn left(&mut self, at: Time, to: End, frame: Frame<M>);
+
+    /// Everything that `stage` has let out so far has been told; it is to be [woken](Driver::wake) at `wake`, if that has
+    /// changed.
+    fn drained(&mut self, stage: u32, wake: Option<Time>);
+}
+
+/// Tells the owner of chains what follows from the last call of their [`Driver`], in the order in which it is to be kept. Comes
+/// before the next call.
+#[inline]
+pub fn follow<M: Message>(owner: &mut impl Owner<M>) {
+    let driver = owner.driver();
+    let driven = driver.driven.take();
+    // Looked at before it is taken: there is seldom any, and a frame is much to move.
+    if driver.rest.is_some()
+        && let Some((at, entry)) = driver.rest.take()
+    {
+        owner.keep(at, entry);
+    }
+    let Some(stage) = driven else {
+        if let Some((at, to, frame)) = owner.driver().through.take() {
+            owner.left(at, to, frame);
+        }
+        return;
+    };
+    while let Some(Output { at, port, frame }) = owner.driver().chains.stage(stage).poll_output() {
+        let to = End::of(port);
+        match owner.driver().chains.next(stage, to) {
+            Some(next) => owner.keep(at, Entry { to, spot: Spot(next), frame }),
+            None => owner.left(at, to, frame),
+        }
+    }
+    let wake = owner.driver().chains.new_wake(stage);
+    owner.drained(stage, wake);
 }
 
 /// Chains that are driven. The [module](self) says how.
@@ -113,6 +130,7 @@ impl<M: Message> Driver<M> {
     /// Of a run as much is handed over as `cut` chooses, of at most so many datagrams as come before anything else can
     /// enter; the rest follows. What else enters from outside the owner alone knows: nothing does before `known`.
     #[inline]
+    #[inline(always)]
     pub fn enter(
         &mut self,
         now: Time,
@@ -121,7 +139,7 @@ impl<M: Message> Driver<M> {
         known: Time,
         cut: impl FnOnce(NonZeroU32) -> NonZeroU32,
     ) {
-        debug_assert!(self.rest.is_none() && self.driven.is_none(), "polled to the end");
+        debug_assert!(self.rest.is_none() && self.driven.is_none(), "followed");
         let Entry { to, spot, frame } = entry;
         // A stage behind the first that carries one way hears only the one before it, in order: nothing comes between the
         // pieces of a run.
@@ -129,16 +147,20 @@ impl<M: Message> Driver<M> {
             Spot::CHAIN => (self.chains.first(to), known),
             Spot(stage) => (Some(stage), Time::NEVER),
         };
-        let frame = if frame.segments() == 1 {
-            frame
-        } else {
-            let before = stage.map_or(known, |stage| self.chains.alone_until(stage, now, known));
-            let count = cut(frame.due_before(now, before));
-            let later = now + frame.spacing * u64::from(count.get());
-            let (head, tail) = frame.split(count);
-            self.rest = tail.map(|frame| (later, Entry { to, spot, frame }));
-            head
-        };
+        if frame.segments() == 1 {
+            return self.hand(now, port, to, stage, frame);
+        }
+        let before = stage.map_or(known, |stage| self.chains.alone_until(stage, now, known));
+        let count = cut(frame.due_before(now, before));
+        let later = now + frame.spacing * u64::from(count.get());
+        let (head, tail) = frame.split(count);
+        self.rest = tail.map(|frame| (later, Entry { to, spot, frame }));
+        self.hand(now, port, to, stage, head);
+    }
+
+    /// Hands a frame to a stage, or past all where there is none.
+    #[inline(always)]
+    fn hand(&mut self, now: Time, port: Port, to: End, stage: Option<u32>, frame: Frame<M>) {
         match stage {
             None => self.through = Some((now, to, frame)),
             Some(stage) => {
@@ -163,29 +185,6 @@ impl<M: Message> Driver<M> {
     pub fn set(&mut self, now: Time, stage: u32, port: Port, setting: Setting) -> Result<(), NotSettable> {
         self.driven = Some(stage);
         self.chains.stage(stage).set(now, port, setting)
-    }
-
-    /// What follows from the last call, in the order in which the owner is to keep it; `None` once all has been told, which
-    /// comes before the next call.
-    #[inline]
-    pub fn poll(&mut self) -> Option<Step<M>> {
-        // Looked at before it is taken: there is seldom any, and a frame is much to move.
-        if self.rest.is_some() {
-            return self.rest.take().map(|(at, entry)| Step::Enter { at, entry });
-        }
-        let Some(stage) = self.driven else {
-            self.through.as_ref()?;
-            return self.through.take().map(|(at, to, frame)| Step::Leave { at, to, frame });
-        };
-        let Some(Output { at, port, frame }) = self.chains.stage(stage).poll_output() else {
-            self.driven = None;
-            return Some(Step::Drained { stage, wake: self.chains.new_wake(stage) });
-        };
-        let to = End::of(port);
-        Some(match self.chains.next(stage, to) {
-            Some(next) => Step::Enter { at, entry: Entry { to, spot: Spot(next), frame } },
-            None => Step::Leave { at, to, frame },
-        })
     }
 }
 

@@ -6,7 +6,7 @@ use farcast_core::engine::Message;
 use farcast_core::stage::{Figure, Frame, Port, Totals};
 use farcast_core::{Span, Time};
 use farcast_delivery::{Delivery as _, Protocol, SenderEngine as _};
-use farcast_link::chain::{Entry, Step};
+use farcast_link::chain::{Driver, Entry, Owner, follow};
 
 use super::{Addressed, Event, Packet, Party, Star};
 use crate::traffic::End;
@@ -44,6 +44,7 @@ impl<P: Protocol> Star<'_, P> {
     }
 
     /// A frame enters a chain, or a stage behind the first.
+    #[inline]
     pub(super) fn enter(&mut self, entry: Entry<Packet<P::Message>>) {
         let Some(port) = self.port(&entry) else { return };
         // Only a run can be cut.
@@ -51,7 +52,7 @@ impl<P: Protocol> Star<'_, P> {
         let known = if single { Time::NEVER } else { self.alone_until() };
         let (cut, cuts) = (self.cut, &mut self.cuts);
         self.links.enter(self.now, port, entry, known, |most| cut.choose(most, cuts));
-        self.follow();
+        follow(self);
     }
 
     /// Where a frame enters: of what is on its way to the hub, at the terminal that it comes from.
@@ -65,23 +66,7 @@ impl<P: Protocol> Star<'_, P> {
 
     pub(super) fn wake_stage(&mut self, stage: u32) {
         self.links.wake(self.now, stage);
-        self.follow();
-    }
-
-    /// What leaves a stage enters the next, or has passed the links.
-    fn follow(&mut self) {
-        while let Some(step) = self.links.poll() {
-            match step {
-                Step::Enter { at, entry } => {
-                    self.under_way += u32::from(is_sent(&entry));
-                    self.queue.push(at, Event::Enter(entry));
-                }
-                Step::Leave { at, to: End::Terminal, frame } => self.leave_forward(at, frame),
-                Step::Leave { at, to: End::Hub, frame } => self.leave_return(at, frame),
-                Step::Drained { stage, wake: Some(due) } => self.queue.push(due, Event::StageWake(stage)),
-                Step::Drained { wake: None, .. } => {}
-            }
-        }
+        follow(self);
     }
 
     /// A frame leaves the last stage: everyone hears what is for the group, and who is alone what is for it.
@@ -161,6 +146,30 @@ impl<P: Protocol> Star<'_, P> {
     /// The first instant that is no longer simulated.
     pub(super) fn beyond(&self) -> Time {
         self.limit + Span::from_nanos(1)
+    }
+}
+
+impl<P: Protocol> Owner<Packet<P::Message>> for Star<'_, P> {
+    fn driver(&mut self) -> &mut Driver<Packet<P::Message>> {
+        &mut self.links
+    }
+
+    fn keep(&mut self, at: Time, entry: Entry<Packet<P::Message>>) {
+        self.under_way += u32::from(is_sent(&entry));
+        self.queue.push(at, Event::Enter(entry));
+    }
+
+    fn left(&mut self, at: Time, to: End, frame: Frame<Packet<P::Message>>) {
+        match to {
+            End::Terminal => self.leave_forward(at, frame),
+            End::Hub => self.leave_return(at, frame),
+        }
+    }
+
+    fn drained(&mut self, stage: u32, wake: Option<Time>) {
+        if let Some(due) = wake {
+            self.queue.push(due, Event::StageWake(stage));
+        }
     }
 }
 

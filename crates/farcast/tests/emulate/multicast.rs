@@ -95,7 +95,7 @@ fn assert_independent(lost: &[Missing]) {
 }
 
 #[test]
-fn each_receiver_loses_by_itself_and_whoever_else_is_there() {
+fn each_receiver_loses_by_itself() {
     need("python3", "python3");
     let place = Place::new();
     let cases = [("first", 3, 7), ("again", 3, 7), ("more", 4, 7), ("other", 3, 8)];
@@ -108,7 +108,6 @@ fn each_receiver_loses_by_itself_and_whoever_else_is_there() {
     assert_independent(&more);
     assert_independent(&other);
     assert!(first == again, "the same seed gave other losses");
-    assert!(first == more[..3], "a fourth receiver changed the losses of the first three");
     for (n, (a, b)) in first.iter().zip(&other).enumerate() {
         assert!(a != b, "receiver {n} lost the same with another seed");
     }

@@ -39,35 +39,48 @@ fn drive(
     entering: Vec<(Time, End, Frame<Probe>)>,
     mut cut: impl FnMut(NonZeroU32) -> NonZeroU32,
 ) -> Vec<Left> {
-    let mut driver = Driver::new(chains);
-    let mut queue = EventQueue::default();
+    let mut world = World { driver: Driver::new(chains), queue: EventQueue::default(), left: Vec::new() };
     for (at, to, frame) in entering {
-        queue.push(at, Event::Enter(Entry::new(to, frame)));
+        world.queue.push(at, Event::Enter(Entry::new(to, frame)));
     }
-    let mut left = Vec::new();
-    while let Some((now, event)) = queue.pop() {
+    while let Some((now, event)) = world.queue.pop() {
         match event {
             Event::Enter(entry) => {
                 let port = if entry.to() == End::Terminal { Port::Hub } else { Port::Terminal(0) };
-                driver.enter(now, port, entry, queue.next_at(), &mut cut);
+                world.driver.enter(now, port, entry, world.queue.next_at(), &mut cut);
             }
-            Event::Wake(stage) => driver.wake(now, stage),
+            Event::Wake(stage) => world.driver.wake(now, stage),
         }
-        while let Some(step) = driver.poll() {
-            match step {
-                Step::Enter { at, entry } => queue.push(at, Event::Enter(entry)),
-                Step::Leave { at, to, frame } => {
-                    let each = (0..).zip(frame.message.run.segments());
-                    left.extend(each.map(|(k, number)| (at + frame.spacing * k, to, number)));
-                }
-                Step::Drained { stage, wake } => {
-                    queue.push_unless_never(wake.unwrap_or(Time::NEVER), Event::Wake(stage));
-                }
-            }
-        }
+        follow(&mut world);
     }
-    left.sort_unstable();
-    left
+    world.left.sort_unstable();
+    world.left
+}
+
+/// The smallest owner of chains.
+struct World {
+    driver: Driver<Probe>,
+    queue: EventQueue<Event>,
+    left: Vec<Left>,
+}
+
+impl Owner<Probe> for World {
+    fn driver(&mut self) -> &mut Driver<Probe> {
+        &mut self.driver
+    }
+
+    fn keep(&mut self, at: Time, entry: Entry<Probe>) {
+        self.queue.push(at, Event::Enter(entry));
+    }
+
+    fn left(&mut self, at: Time, to: End, frame: Frame<Probe>) {
+        let each = (0..).zip(frame.message.run.segments());
+        self.left.extend(each.map(|(k, number)| (at + frame.spacing * k, to, number)));
+    }
+
+    fn drained(&mut self, stage: u32, wake: Option<Time>) {
+        self.queue.push_unless_never(wake.unwrap_or(Time::NEVER), Event::Wake(stage));
+    }
 }
 
 /// Two pipes to the terminals and one back.
