@@ -130,7 +130,6 @@ impl<M: Message> Driver<M> {
     /// Of a run as much is handed over as `cut` chooses, of at most so many datagrams as come before anything else can
     /// enter; the rest follows. What else enters from outside the owner alone knows: nothing does before `known`.
     #[inline]
-    #[inline(always)]
     pub fn enter(
         &mut self,
         now: Time,
@@ -159,7 +158,7 @@ impl<M: Message> Driver<M> {
     }
 
     /// Hands a frame to a stage, or past all where there is none.
-    #[inline(always)]
+    #[inline]
     fn hand(&mut self, now: Time, port: Port, to: End, stage: Option<u32>, frame: Frame<M>) {
         match stage {
             None => self.through = Some((now, to, frame)),

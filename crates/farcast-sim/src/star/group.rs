@@ -6,7 +6,7 @@ use farcast_core::engine::{Arrival, Engine as _, Message as _};
 use farcast_core::stage::Frame;
 use farcast_core::{Among, Bitmap, Losses, Span, Time};
 use farcast_delivery::{
-    Answer, Channel, Delivery as _, Feedback, FeedbackCounts, Merged, Population as _, Protocol,
+    Answer, Channel, Delivery as _, Feedback, FeedbackCounts, Merged, ObjectId, Population as _, Protocol,
     ReceiverEngine as _, Request,
 };
 
@@ -21,7 +21,9 @@ pub struct Station<P: Protocol> {
     /// When its engine wants to be woken, and the place that this has among the events of that instant.
     pub(super) due_at: Time,
     pub(super) place: u64,
-    /// When it had everything.
+    /// Objects that it has taken up and not verified.
+    open: Vec<ObjectId>,
+    /// When it had everything that it has taken up.
     pub completed: Time,
 }
 
@@ -243,7 +245,14 @@ impl Losses for Others {
 
 impl<P: Protocol> Station<P> {
     pub(super) fn new(engine: P::Receiver) -> Self {
-        Self { engine, wake: Time::NEVER, due_at: Time::NEVER, place: 0, completed: Time::NEVER }
+        Self {
+            engine,
+            wake: Time::NEVER,
+            due_at: Time::NEVER,
+            place: 0,
+            open: Vec::new(),
+            completed: Time::NEVER,
+        }
     }
 
     /// When its engine wants to be woken.
@@ -280,13 +289,20 @@ impl<P: Protocol> Station<P> {
             if let Some(event) = self.engine.poll_event() {
                 let (object, answer) = match P::Receiver::request(&event) {
                     Some(Request::Open(offer)) => {
+                        self.completed = Time::NEVER;
+                        if !self.open.contains(&offer.object) {
+                            self.open.push(offer.object);
+                        }
                         (offer.object, Answer::Open(Bitmap::new(offer.geometry.segments())))
                     }
                     Some(Request::Decode { object, block }) => {
                         (object, Answer::Decoded { block, rebuilt: true })
                     }
                     Some(Request::Verify(object)) => {
-                        self.completed = now;
+                        self.open.retain(|&open| open != object);
+                        if self.open.is_empty() {
+                            self.completed = now;
+                        }
                         (object, Answer::Verified)
                     }
                     _ => continue,
