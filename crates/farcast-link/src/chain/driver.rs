@@ -72,14 +72,14 @@ pub trait Owner<M: Message> {
 #[inline]
 pub fn follow<M: Message>(owner: &mut impl Owner<M>) {
     let driver = owner.driver();
-    let driven = driver.driven.take();
+    let stage = driver.driven.take();
     // Looked at before it is taken: there is seldom any, and a frame is much to move.
     if driver.rest.is_some()
         && let Some((at, entry)) = driver.rest.take()
     {
         owner.keep(at, entry);
     }
-    let Some(stage) = driven else {
+    let Some(stage) = stage else {
         if let Some((at, to, frame)) = owner.driver().through.take() {
             owner.left(at, to, frame);
         }
