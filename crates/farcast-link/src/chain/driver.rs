@@ -96,7 +96,7 @@ pub fn follow<M: Message>(owner: &mut impl Owner<M>) {
     owner.drained(stage, wake);
 }
 
-/// Chains that are driven. The [module](self) says how.
+/// Chains that are driven: after each call their owner [follows](follow).
 #[derive(Debug)]
 pub struct Driver<M> {
     chains: Chains<M>,

@@ -27,9 +27,9 @@ pub struct ReceiveOptions {
     pub plain: bool,
     /// How sockets are made.
     pub socket: SocketOptions,
-    /// End after the first transmission that [counts](ReceiveReport::counts).
+    /// End after the first transmission that [counts](crate::ReceiveReport::counts).
     pub once: bool,
-    /// Drop what arrives instead of storing it; the end is [`NetError::Discarded`], never a success.
+    /// Drop what arrives instead of storing it; the end is [`Discarded`](crate::NetError::Discarded), never a success.
     pub discard: bool,
     /// Datagrams to lose on purpose.
     pub simulate_loss: Probability,
