@@ -334,8 +334,8 @@ fn a_receiver_killed_midway_goes_on_with_the_same_object() {
     let place = tempfile::tempdir().unwrap();
     let into = place.path().join("in");
     let to = group(6);
-    // Two seconds a round.
-    let parcels = [parcel(b"one", 1, 2_000_000, 1000), parcel(b"two", 2, 500_000, 1000)];
+    // More than three seconds a round, and each has its journal after one.
+    let parcels = [parcel(b"one", 1, 2_000_000, 1000), parcel(b"two", 2, 2_000_000, 1000)];
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let sender = scope.spawn(|| send((to, Transport::Udp), &parcels, (10, 20), &stop));
@@ -345,6 +345,7 @@ fn a_receiver_killed_midway_goes_on_with_the_same_object() {
             Some(states.filter(|one| one.as_ref().unwrap().path().join("journal").exists()).count())
         };
         while journals() != Some(2) {
+            assert!(killed.try_wait().unwrap().is_none(), "it ended before there were two journals");
             thread::sleep(Duration::from_millis(10));
         }
         killed.kill().unwrap();
