@@ -46,8 +46,9 @@ impl<E> EventQueue<E> {
         self.push_in(at, place, event);
     }
 
-    /// Takes a place among the events of an instant, as pushing takes one, for an event that is pushed [later](Self::push_in):
-    /// a timer that moves on with each message keeps one event in the queue and takes a place each time.
+    /// Takes a place among the events of an instant, as pushing takes one, for an event that is pushed
+    /// [later](Self::push_in): a timer that moves on with each message keeps one event in the queue and takes a place
+    /// each time.
     pub fn take_place(&mut self) -> u64 {
         self.pushed += 1;
         self.pushed - 1

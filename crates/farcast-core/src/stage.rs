@@ -2,8 +2,8 @@
 //!
 //! A stage has one port at the hub and one or many at terminals. Frames that enter at the hub leave at terminals
 //! (the *forward* direction), frames that enter at a terminal leave at the hub (*return*). Like an
-//! [`Engine`](crate::Engine) a stage owns no clock: it is told the time, and asked what leaves and when to wake it. A stage
-//! carries one way, or both where they depend on each other.
+//! [`Engine`](crate::Engine) a stage owns no clock: it is told the time, and asked what leaves and when to wake it. A
+//! stage carries one way, or both where they depend on each other.
 //!
 //! # How a driver treats a stage
 //!
@@ -16,8 +16,8 @@
 //!
 //! A frame may hold a run: `segments` datagrams, the first of which enters at `now` and each
 //! [`spacing`](Frame::spacing) after the one before. A stage whose outcome depends on what else enters meanwhile
-//! cannot know it ahead: the driver hands it only the part of a run that enters before anything else does. Cutting a run
-//! anywhere changes nothing.
+//! cannot know it ahead: the driver hands it only the part of a run that enters before anything else does. Cutting a
+//! run anywhere changes nothing.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -38,8 +38,8 @@ pub enum Port {
     Terminals,
 }
 
-/// An end of a link. Directions are named by the end that they lead to: forward is to [`Terminal`](Self::Terminal), return is
-/// to [`Hub`](Self::Hub).
+/// An end of a link. Directions are named by the end that they lead to: forward is to [`Terminal`](Self::Terminal),
+/// return is to [`Hub`](Self::Hub).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum End {
     /// The one at the hub.
@@ -151,7 +151,8 @@ pub struct Output<M> {
 pub struct Totals {
     /// Datagrams that it has sent on.
     pub sent: u64,
-    /// Datagrams that it has dropped because of a limit, at their entry: its queue was full, or what the next two count.
+    /// Datagrams that it has dropped because of a limit, at their entry: its queue was full, or what the next two
+    /// count.
     pub dropped: u64,
     /// Of these, how many were longer than it takes.
     pub too_long: u64,
@@ -345,10 +346,11 @@ pub trait Stage<M: Message> {
     /// Changes a setting for what enters at `port`; a stage that carries one way has only that. What is due at `now`
     /// happens before. A run that is entering must have been cut at `now`, and outputs have been polled.
     ///
-    /// It holds from `now` on, for all whose departure is not yet certain: what a stage has said to leave, or has begun to
-    /// send, keeps its time. Nothing is lost, doubled or overtaken by a change, unless reordering was asked for: behind a
-    /// delay that has become shorter, what would overtake leaves together with what was sent before. A queue that
-    /// holds more than a new limit keeps what it has, and takes nothing until there is room. A rate changes no limit.
+    /// It holds from `now` on, for all whose departure is not yet certain: what a stage has said to leave, or has begun
+    /// to send, keeps its time. Nothing is lost, doubled or overtaken by a change, unless reordering was asked for:
+    /// behind a delay that has become shorter, what would overtake leaves together with what was sent before. A queue
+    /// that holds more than a new limit keeps what it has, and takes nothing until there is room. A rate changes no
+    /// limit.
     ///
     /// # Errors
     /// [`NotSettable`], and then nothing changes.

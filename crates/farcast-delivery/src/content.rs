@@ -77,8 +77,8 @@ pub trait Delivery: Message {
     /// Makes `next`, which came directly behind it, part of this run, if it is its next datagram; whether it is.
     fn join(&mut self, next: &Self) -> bool;
 
-    /// Whether it may come to a receiver's own address: what a sender says to one receiver. All else comes to the group,
-    /// where everybody hears it, or not at all.
+    /// Whether it may come to a receiver's own address: what a sender says to one receiver. All else comes to the
+    /// group, where everybody hears it, or not at all.
     fn is_for_one(&self) -> bool;
 
     /// Whether its sender waits for the answer with something else to send.

@@ -1,9 +1,9 @@
 //! The seam: what a protocol that delivers objects to many receivers is to those who drive it.
 //!
 //! A protocol is one crate of [engines](farcast_core::Engine) that implements the traits here; the network driver, the
-//! simulator and the files know these traits and no protocol. Who drives it is monomorphic over [`Protocol`], so the seam costs
-//! nothing at run time. A protocol keeps events of its own, as rich as it likes; the seam asks what they mean
-//! ([`SenderEngine::milestone`], [`ReceiverEngine::request`]).
+//! simulator and the files know these traits and no protocol. Who drives it is monomorphic over [`Protocol`], so the
+//! seam costs nothing at run time. A protocol keeps events of its own, as rich as it likes; the seam asks what they
+//! mean ([`SenderEngine::milestone`], [`ReceiverEngine::request`]).
 //!
 //! | file | what |
 //! |---|---|

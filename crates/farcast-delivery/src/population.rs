@@ -12,8 +12,8 @@ pub struct Channel<'a> {
     pub overhead: u16,
     /// Whether only content is lost.
     pub data_only: bool,
-    /// Where every answer takes equally long and the sender may [merge](crate::SenderEngine::may_merge) them: which answers
-    /// are lost. The population then says its answers merged; otherwise one by one.
+    /// Where every answer takes equally long and the sender may [merge](crate::SenderEngine::may_merge) them: which
+    /// answers are lost. The population then says its answers merged; otherwise one by one.
     pub merged: Option<&'a mut (dyn Losses + 'static)>,
 }
 

@@ -126,8 +126,8 @@ pub enum Outcome {
 pub enum Answer {
     /// It takes part, with these segments; a bitmap of another length counts as empty.
     Open(Bitmap),
-    /// The same, with something that may be an older version of the object: it is compared. Whether the list of what the
-    /// object consists of is known already.
+    /// The same, with something that may be an older version of the object: it is compared. Whether the list of what
+    /// the object consists of is known already.
     OpenEarlier(Bitmap, bool),
     /// It stays out.
     Declined(Decline),

@@ -1,17 +1,17 @@
-//! The link in virtual time: packets enter at the time of their arrival and leave when the link's stages say so, however
-//! late whoever drives it comes.
+//! The link in virtual time: packets enter at the time of their arrival and leave when the link's stages say so,
+//! however late whoever drives it comes.
 //!
-//! A [`Link`] owns no clock. Its driver [advances](Link::advance) it to now before a packet enters, so that everything that
-//! happens before happens at its own time, and writes what leaves. A wake-up that comes late delays the packets of that
-//! instant and shifts nothing behind them: release times follow from link time, never from real releases.
+//! A [`Link`] owns no clock. Its driver [advances](Link::advance) it to now before a packet enters, so that everything
+//! that happens before happens at its own time, and writes what leaves. A wake-up that comes late delays the packets of
+//! that instant and shifts nothing behind them: release times follow from link time, never from real releases.
 //!
 //! # Who loses what
 //!
-//! What a simulation of the same link with the same seed loses, where the same packets enter at the same times: stages and
-//! losses are those of `farcast-scenario`, and draw from [streams] of the same names. A group of terminals is one channel, and
-//! one process behind the last stage decides for all of them about a packet to all; what terminals send is lost by one process
-//! where it has no memory, and by one for each terminal where it has. So what a terminal loses follows from the packets of its
-//! channel, not from its own alone.
+//! What a simulation of the same link with the same seed loses, where the same packets enter at the same times: stages
+//! and losses are those of `farcast-scenario`, and draw from [streams] of the same names. A group of terminals is one
+//! channel, and one process behind the last stage decides for all of them about a packet to all; what terminals send is
+//! lost by one process where it has no memory, and by one for each terminal where it has. So what a terminal loses
+//! follows from the packets of its channel, not from its own alone.
 //!
 //! [streams]: farcast_scenario::streams
 
@@ -175,8 +175,8 @@ impl Link {
         self.pass(Entry::new(to, Frame::new(packet, 0)));
     }
 
-    /// Lets everything happen that is due at `now` or before, in order and each at its own time; what reaches a device is
-    /// handed to `each` at once.
+    /// Lets everything happen that is due at `now` or before, in order and each at its own time; what reaches a device
+    /// is handed to `each` at once.
     pub fn advance(&mut self, now: Time, mut each: impl FnMut(&mut Self, Departure)) {
         while self.queue.next_at() <= now {
             let Some((at, event)) = self.queue.pop() else { break };

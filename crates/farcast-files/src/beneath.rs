@@ -139,8 +139,8 @@ impl Root {
         }
     }
 
-    /// Makes the directory `path` unless it exists; its parent must. It gets what the umask leaves of `mode`, and its owner may
-    /// always use it. Whether it was made.
+    /// Makes the directory `path` unless it exists; its parent must. It gets what the umask leaves of `mode`, and its
+    /// owner may always use it. Whether it was made.
     pub(crate) fn make_directory(&self, path: &[u8], mode: Mode) -> Result<bool> {
         let mode = (mode & !umask()) | Mode::RWXU;
         let result = self.in_parent(path, |dir, name| {

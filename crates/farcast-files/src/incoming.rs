@@ -175,8 +175,9 @@ impl Incoming {
     }
 
     /// The same for an object without a manifest. It becomes one file in `dir`, under a name that is safe and that
-    /// nothing else is reached by: slashes, leading dots unless [`Options::hidden`] and control characters become `_`, what is too long is cut, and without a name it is made up. A file of that name is
-    /// replaced only where both the sender and [`Options::overwrite`] allow it.
+    /// nothing else is reached by: slashes, leading dots unless [`Options::hidden`] and control characters become `_`,
+    /// what is too long is cut, and without a name it is made up. A file of that name is replaced only where both the
+    /// sender and [`Options::overwrite`] allow it.
     ///
     /// # Errors
     /// As of [`open`](Self::open); [`StoreError::AlreadyExists`], and [`StoreError::TooLarge`] and
@@ -196,9 +197,9 @@ impl Incoming {
     ///
     /// # Errors
     /// [`StoreError::BadSegment`], before anything is stored. Else what the file system reports; then the segments
-    /// that are held (see [`held`](Self::held)) were stored all the same. After [`StoreError::DiskFull`] the same call may
-    /// succeed later. With the first segment: [`StoreError::InUse`], [`StoreError::TooManyProducts`]. When the head is
-    /// complete: [`StoreError::BadManifest`], [`StoreError::WrongSize`], [`StoreError::HiddenName`],
+    /// that are held (see [`held`](Self::held)) were stored all the same. After [`StoreError::DiskFull`] the same call
+    /// may succeed later. With the first segment: [`StoreError::InUse`], [`StoreError::TooManyProducts`]. When the head
+    /// is complete: [`StoreError::BadManifest`], [`StoreError::WrongSize`], [`StoreError::HiddenName`],
     /// [`StoreError::UnsafePath`], [`StoreError::AlreadyExists`], [`StoreError::TooLarge`], [`StoreError::OverQuota`],
     /// [`StoreError::TooManyFiles`], [`StoreError::UnlistedDirectories`]. What is damaged is told by
     /// [`Happening::Damaged`]; the tenth time that it is the same place, it is [`StoreError::CorruptHead`] or

@@ -1,8 +1,8 @@
 //! What farcast delivers: files and directories, as one product.
 //!
 //! A sender makes an [`Outgoing`] of some paths and answers its protocol engine's wishes for segments with
-//! [`Outgoing::read_segments`]. A receiver makes an [`Incoming`] of a directory and hands each segment that arrives, in any
-//! order, to [`Incoming::store`]. Neither knows a protocol, a socket or a clock.
+//! [`Outgoing::read_segments`]. A receiver makes an [`Incoming`] of a directory and hands each segment that arrives, in
+//! any order, to [`Incoming::store`]. Neither knows a protocol, a socket or a clock.
 //!
 //! # On the wire
 //!
@@ -15,9 +15,9 @@
 //! | n | the [manifest]: path, mode, time, size and BLAKE3 digest of every file |
 //! | rest | the content of all files in the order of the manifest, back to back |
 //!
-//! The first three rows are the *head*; its BLAKE3 digest is the [`ProductId`]. As the manifest commits to the digests of all
-//! files and of the parts of large ones, whoever knows the id can check every byte, and damage never reaches a final name:
-//! the part that is wrong is forgotten and received again.
+//! The first three rows are the *head*; its BLAKE3 digest is the [`ProductId`]. As the manifest commits to the digests
+//! of all files and of the parts of large ones, whoever knows the id can check every byte, and damage never reaches a
+//! final name: the part that is wrong is forgotten and received again.
 //!
 //! # On disk
 //!
@@ -38,8 +38,8 @@
 //! tells it from others, and its spool is what gets the final name.
 //!
 //! A name that would become too long for a partial is cut, and the number of the file follows the digits of the id.
-//! Nothing outside of the receiving directory can be reached: paths are resolved by the kernel below a descriptor of the
-//! directory, without following symbolic links, and anything but regular files and directories is refused.
+//! Nothing outside of the receiving directory can be reached: paths are resolved by the kernel below a descriptor of
+//! the directory, without following symbolic links, and anything but regular files and directories is refused.
 //!
 //! # Example
 //!

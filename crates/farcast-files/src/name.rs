@@ -4,8 +4,8 @@ use core::fmt::Write;
 
 use crate::manifest::{PARTIAL_SUFFIX, check_path};
 
-/// `name` as text from which it can be had again: each octet that is no UTF-8 is `\xHH`, and so is a backslash that would
-/// else begin such a sign. Every other name is itself.
+/// `name` as text from which it can be had again: each octet that is no UTF-8 is `\xHH`, and so is a backslash that
+/// would else begin such a sign. Every other name is itself.
 pub fn shown_name(name: &[u8]) -> String {
     let mut text = String::new();
     for chunk in name.utf8_chunks() {

@@ -19,8 +19,8 @@ mod scan;
 
 /// Files and directories to be sent as one product.
 ///
-/// Keeps at most 64 files open, and the head in memory. A clone shares what is known of the files and opens them by itself,
-/// so that another thread can read them too.
+/// Keeps at most 64 files open, and the head in memory. A clone shares what is known of the files and opens them by
+/// itself, so that another thread can read them too.
 #[derive(Debug)]
 pub struct Outgoing {
     content: Arc<Content>,

@@ -76,8 +76,8 @@ pub fn remove(dir: &Path, id: ProductId) -> Result<(), StoreError> {
     remove_below(&open(dir)?, id)
 }
 
-/// Removes the unfinished products of which nothing came since `quota` allows that, at the time `now`, and those whose list
-/// of files never came, unless a process is receiving them; how many.
+/// Removes the unfinished products of which nothing came since `quota` allows that, at the time `now`, and those whose
+/// list of files never came, unless a process is receiving them; how many.
 ///
 /// # Errors
 /// What the file system reports. What could be removed was removed.

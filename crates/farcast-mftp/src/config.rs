@@ -12,8 +12,8 @@ use crate::error::ConfigError;
 use crate::message::ClientId;
 use crate::proof::Secret;
 
-/// Symbols that a block may have in a code of one octet, and up to how many DTUs of it leave enough for parity: the large
-/// code takes several times as long.
+/// Symbols that a block may have in a code of one octet, and up to how many DTUs of it leave enough for parity: the
+/// large code takes several times as long.
 const SMALL_CODE: u32 = 255;
 const SMALL_BLOCK: u32 = 220;
 /// The longest block that gets parity where nobody chose it: a large code codes all of it for each symbol.
@@ -81,8 +81,8 @@ pub enum Pace {
         rate: BitRate,
         /// Bytes of UDP and IP headers counted with each datagram: 28 for IPv4, 48 for IPv6, 0 to leave them out.
         overhead: u16,
-        /// How much sending time a late driver may make up for at once. A driver that is never later than that keeps the
-        /// rate, and a link of this rate never has more to hold than what it carries in that time, what the driver
+        /// How much sending time a late driver may make up for at once. A driver that is never later than that keeps
+        /// the rate, and a link of this rate never has more to hold than what it carries in that time, what the driver
         /// lets leave ahead, a datagram, and control messages that leave out of turn.
         credit: Span,
         /// Bytes that the link sends as one: each datagram with its headers is counted in whole ones, as it is on
@@ -183,8 +183,9 @@ pub struct SenderConfig {
     pub announce_limit: Span,
     /// Between the last announcement and data, for receivers to join a private group of its own.
     pub join_delay: Span,
-    /// For how long data may leave behind the first announcement, before anybody has registered; zero for not at all. In a
-    /// closed group, at a rate, to the group that announcements go to, with [`PassWait::Draft`] and [`NakTiming::EachBlock`].
+    /// For how long data may leave behind the first announcement, before anybody has registered; zero for not at all.
+    /// In a closed group, at a rate, to the group that announcements go to, with [`PassWait::Draft`] and
+    /// [`NakTiming::EachBlock`].
     pub early_data: Span,
     /// Whether receivers may register once data has begun.
     pub late_entry: bool,
@@ -202,8 +203,8 @@ pub struct SenderConfig {
     /// Repeated status requests without any answer after which a receiver is given up; with the first request, that
     /// is one more without an answer.
     pub status_retry_count: u32,
-    /// A receiver is given up only when it has left requests unanswered for this long, however many. One that answers and
-    /// comes no further for five times as long is given up too.
+    /// A receiver is given up only when it has left requests unanswered for this long, however many. One that answers
+    /// and comes no further for five times as long is given up too.
     pub silence: Span,
     /// Whether the request that ends a pass is sent twice: a lost one costs a Status Retry Timer. On a thin return
     /// channel the doubled answers may cost more.
@@ -217,16 +218,16 @@ pub struct SenderConfig {
     pub measure_round_trip: bool,
     /// Over how long receivers spread their answers; zero for at once.
     pub backoff_window: Span,
-    /// Parity symbols that a block may have; 0 turns parity off. While one takes part that has shown no proofs to a sender
-    /// that asks for them, none are sent: it may know nothing of parity.
+    /// Parity symbols that a block may have; 0 turns parity off. While one takes part that has shown no proofs to a
+    /// sender that asks for them, none are sent: it may know nothing of parity.
     pub parity_symbols: u32,
-    /// Whether some of them are sent before they are asked for, where asking would take longer: behind the blocks at the
-    /// first pass's end, and with repairs. With members and a rate, and [`PassWait::Draft`].
+    /// Whether some of them are sent before they are asked for, where asking would take longer: behind the blocks at
+    /// the first pass's end, and with repairs. With members and a rate, and [`PassWait::Draft`].
     pub parity_ahead: bool,
     /// Segments at the product's head that the first pass sends twice (the manifest).
     pub head_segments: u32,
-    /// Segments at the product's head by which receivers can tell what they have of it already: sent alone before the first
-    /// pass where all who take part hold something and some of them have yet to compare. 0 where nobody can.
+    /// Segments at the product's head by which receivers can tell what they have of it already: sent alone before the
+    /// first pass where all who take part hold something and some of them have yet to compare. 0 where nobody can.
     pub list_segments: u32,
     /// The transfer is aborted after this long.
     pub transfer_limit: Span,
@@ -289,10 +290,10 @@ impl SenderConfig {
         }
     }
 
-    /// Parity symbols for blocks as they are set, where nobody has chosen a number: as many as the codes of one octet have
-    /// room for, where that is enough; else one for four DTUs, up to the next power of two, which is what coding takes its
-    /// time for. They cost nothing until they are asked for. None where a receiver would have to refuse the memory that coding takes, and for blocks so long that
-    /// coding one would hold up sending.
+    /// Parity symbols for blocks as they are set, where nobody has chosen a number: as many as the codes of one octet
+    /// have room for, where that is enough; else one for four DTUs, up to the next power of two, which is what coding
+    /// takes its time for. They cost nothing until they are asked for. None where a receiver would have to refuse the
+    /// memory that coding takes, and for blocks so long that coding one would hold up sending.
     pub fn automatic_parity(&self) -> u32 {
         let segments = self.product.size.div_ceil(self.dtu_size.max(1).into());
         let block = u32::try_from(segments).unwrap_or(u32::MAX).min(self.block_size);
@@ -385,8 +386,8 @@ pub struct ReceiverConfig {
     pub patience: Span,
     /// DTUs that a product may have; a bitmap of them is kept.
     pub max_segments: u32,
-    /// Bytes of memory that parity symbols may take, with all that it takes to keep them, of blocks that cannot be rebuilt
-    /// yet.
+    /// Bytes of memory that parity symbols may take, with all that it takes to keep them, of blocks that cannot be
+    /// rebuilt yet.
     pub parity_memory_bytes: u64,
     /// NAKs that one status request may provoke; the next request brings the rest.
     pub naks_per_request: u32,

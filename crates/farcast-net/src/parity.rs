@@ -1,4 +1,5 @@
-//! Parity symbols: computed by the sender's owner of the bytes, used by the receiver's, and both on threads of their own.
+//! Parity symbols: computed by the sender's owner of the bytes, used by the receiver's, and both on threads of their
+//! own.
 
 use farcast_delivery::Geometry;
 use farcast_fec::BlockCode;

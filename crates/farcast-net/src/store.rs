@@ -291,8 +291,8 @@ impl Store {
         reply
     }
 
-    /// Lets the thread end, and waits for that as long as `patient` says; whether it has ended. Where it has not, the disk
-    /// holds it, and this is left to the end of the process.
+    /// Lets the thread end, and waits for that as long as `patient` says; whether it has ended. Where it has not, the
+    /// disk holds it, and this is left to the end of the process.
     pub(crate) fn end(&mut self, mut patient: impl FnMut() -> bool) -> bool {
         self.jobs = None;
         self.worker.unpark();

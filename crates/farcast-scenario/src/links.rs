@@ -114,7 +114,8 @@ impl Links {
     }
 
     /// Gives every queue with a rate of which nothing is said one bandwidth-delay product (the rate of what it carries
-    /// of packets times [`round_trip`](Self::round_trip) and what lies behind, `more`), at least [`LEAST_QUEUE`]; which ones.
+    /// of packets times [`round_trip`](Self::round_trip) and what lies behind, `more`), at least [`LEAST_QUEUE`]; which
+    /// ones.
     pub fn default_queues(&mut self, more: Span) -> Vec<DefaultQueue> {
         let round_trip = self.round_trip() + more;
         let mut given = Vec::new();
@@ -142,8 +143,8 @@ impl Links {
     }
 
     /// The stages of both directions, for so many terminals. Stage `link.forward` has number 0 in the names of streams,
-    /// `link.return` number 1, and those of `link.stages` follow. What passes everything at once and a way back on which
-    /// nobody meets anybody are left out, but for a `whole` link, whose settings may change.
+    /// `link.return` number 1, and those of `link.stages` follow. What passes everything at once and a way back on
+    /// which nobody meets anybody are left out, but for a `whole` link, whose settings may change.
     pub fn chains<M: Message + Send + 'static>(
         &self,
         terminals: u32,

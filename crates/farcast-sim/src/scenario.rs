@@ -47,7 +47,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads a scenario. Queues of which it says nothing get a limit by [`Links::default_queues`], as where it is emulated.
+    /// Reads a scenario. Queues of which it says nothing get a limit by [`Links::default_queues`], as where it is
+    /// emulated.
     ///
     /// # Errors
     /// The first thing that is wrong with it: file, line, key, what is wrong, what is allowed.

@@ -67,8 +67,8 @@ enum Event<M, G> {
     GroupWake { group: u32, station: u32 },
     /// A receiver says something.
     Answer(Addressed<M>),
-    /// A frame enters a stage, or the rest of a run the chain. The only variant of this size: so the tag of an event has
-    /// room in it, and events move by aligned words.
+    /// A frame enters a stage, or the rest of a run the chain. The only variant of this size: so the tag of an event
+    /// has room in it, and events move by aligned words.
     Enter(Entry<Packet<M>>),
     /// A flow begins.
     FlowStart(u32),

@@ -1,7 +1,8 @@
 //! Equal seeds draw the same losses where packets are simulated and where they are emulated.
 //!
-//! A scenario is simulated, and what its hosts send enters the emulated link of the same seed at the same times. Then every
-//! packet that reaches a host does so in both, at the same nanosecond, and every packet that one lacks the other lacks too.
+//! A scenario is simulated, and what its hosts send enters the emulated link of the same seed at the same times. Then
+//! every packet that reaches a host does so in both, at the same nanosecond, and every packet that one lacks the other
+//! lacks too.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::SocketAddr;
@@ -148,7 +149,8 @@ fn advance(link: &mut Link, now: Time, reached: &mut Vec<Reached>) {
     });
 }
 
-/// Compares both faces for several seeds, in all of which together at least `lost` packets are lost or dropped each way.
+/// Compares both faces for several seeds, in all of which together at least `lost` packets are lost or dropped each
+/// way.
 fn assert_equal(name: &str, text: &str, lost: [u64; 2]) {
     let mut missing = [0; 2];
     for seed in 1..4 {

@@ -68,7 +68,8 @@ const fn entry(to: End) -> Port {
 }
 
 impl Link {
-    /// Changes it at `now`, to which it has been advanced. Without a way, each setting changes on every way that has it.
+    /// Changes it at `now`, to which it has been advanced. Without a way, each setting changes on every way that has
+    /// it.
     ///
     /// # Errors
     /// What cannot be, and then nothing has changed.

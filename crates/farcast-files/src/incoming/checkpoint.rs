@@ -157,8 +157,8 @@ impl Incoming {
         }
     }
 
-    /// The same if it is worth its own bytes, `elapsed` after the last: where a journal is large and little comes, it would
-    /// be written over and over for nothing.
+    /// The same if it is worth its own bytes, `elapsed` after the last: where a journal is large and little comes, it
+    /// would be written over and over for nothing.
     pub fn checkpoint_if_worth(&mut self, elapsed: Duration) -> Option<Checkpoint> {
         let cost = self.gate.expected_len() + OVERHEAD;
         let late = elapsed >= LATER;

@@ -16,8 +16,8 @@ use crate::transfer::read_at;
 
 /// Bytes that are read at once.
 const READ_LEN: usize = 1 << 20;
-/// An older version that is longer than so many times the new one, and so many bytes, is not read: a list of a few octets must
-/// not make a receiver read everything that it has.
+/// An older version that is longer than so many times the new one, and so many bytes, is not read: a list of a few
+/// octets must not make a receiver read everything that it has.
 const MOST_TIMES: u64 = 4;
 const MOST_ABOVE: u64 = 64 << 20;
 /// Segments that are stored at once.
@@ -40,16 +40,16 @@ impl Known {
 }
 
 impl Incoming {
-    /// Whether something stands under the name of the product that may be an older version of it, or of one of its files:
-    /// then it is worth a [comparison](Self::compare).
+    /// Whether something stands under the name of the product that may be an older version of it, or of one of its
+    /// files: then it is worth a [comparison](Self::compare).
     pub fn has_earlier(&self, name: &[u8]) -> bool {
         let single = self.plain.is_none() && check_path(name).is_ok() && !name.contains(&b'/');
         single && self.root.stat(name).is_ok_and(|found| found.is_some())
     }
 
-    /// Takes what files that are still to come have in common with those that they will replace from there, as if it had come;
-    /// what that made happen. Reads all of those files, which takes its time. Nothing is done before the list of files is
-    /// known.
+    /// Takes what files that are still to come have in common with those that they will replace from there, as if it
+    /// had come; what that made happen. Reads all of those files, which takes its time. Nothing is done before the list
+    /// of files is known.
     ///
     /// # Errors
     /// As of [`store`](Self::store); [`take_happenings`](Self::take_happenings) gives what did happen before it.
@@ -113,8 +113,8 @@ impl Incoming {
 }
 
 impl Delivery {
-    /// What the file that stands under the name of `file` has in common with it, if there is one and a list to compare it
-    /// with.
+    /// What the file that stands under the name of `file` has in common with it, if there is one and a list to compare
+    /// it with.
     fn earlier(&self, file: usize) -> Option<(OwnedFd, Vec<Known>)> {
         let (entry, span) = (self.entry(file), self.layout.spans()[file]);
         if entry.chunks.is_empty() {

@@ -15,8 +15,8 @@ impl Incoming {
     /// Sets the times of directories, and removes the state of the reception.
     ///
     /// # Errors
-    /// [`StoreError::Incomplete`] if segments are missing, and what the file system reports. After an error the state is
-    /// still there: open and finish again.
+    /// [`StoreError::Incomplete`] if segments are missing, and what the file system reports. After an error the state
+    /// is still there: open and finish again.
     pub fn finish(mut self) -> Result<(), StoreError> {
         self.advance()?;
         match &mut self.delivery {
@@ -31,8 +31,8 @@ impl Incoming {
         self.state.remove(&self.root)
     }
 
-    /// Stops, and keeps what is there for a later [`open`](Self::open) if it is worth that: if the list of files is here
-    /// and right, and something of the files. Whether it was kept.
+    /// Stops, and keeps what is there for a later [`open`](Self::open) if it is worth that: if the list of files is
+    /// here and right, and something of the files. Whether it was kept.
     ///
     /// # Errors
     /// What the file system reports; then a later run goes on from the last checkpoint.
@@ -45,9 +45,9 @@ impl Incoming {
         Ok(true)
     }
 
-    /// Whether anything is here that the id of the product vouches for, besides its list of files. Before that is known,
-    /// anybody could have made up what came. Of an object without a manifest, whether any of it is here, and would be
-    /// known again.
+    /// Whether anything is here that the id of the product vouches for, besides its list of files. Before that is
+    /// known, anybody could have made up what came. Of an object without a manifest, whether any of it is here, and
+    /// would be known again.
     pub fn is_worth_keeping(&self) -> bool {
         if let Some(plain) = &self.plain {
             return plain.resumes && !plain.done && !self.held.is_empty();
@@ -59,8 +59,8 @@ impl Incoming {
         })
     }
 
-    /// Stops, and removes partial files, the directories that were made for them, and the state of the reception. Finished
-    /// files stay.
+    /// Stops, and removes partial files, the directories that were made for them, and the state of the reception.
+    /// Finished files stay.
     ///
     /// # Errors
     /// What the file system reports.

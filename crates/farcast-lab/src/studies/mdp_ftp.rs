@@ -1,8 +1,8 @@
 //! Muddasani and Horan, "Assessment of the Multicast Dissemination Protocol for Constrained Satellite Channels"
 //! (NMSU-ECE-03-002, 2003): the transfers by FTP.
 //!
-//! Each replication is one session with one file, for the report speaks of single-attempt trials. What it leaves open is
-//! fixed once for all settings; only the file, the errors of the vector and the frame change.
+//! Each replication is one session with one file, for the report speaks of single-attempt trials. What it leaves open
+//! is fixed once for all settings; only the file, the errors of the vector and the frame change.
 
 use farcast_sim::outcome::{FlowCounts, Measure, Replication};
 use farcast_sim::scenario::Scenario;

@@ -1,5 +1,5 @@
-//! Thilakawardana, Acar, Hale and Tafazolli, "Impact of Status Retry Timer values on MFTP performance over BGAN satellite
-//! multicast" (PIMRC 2007).
+//! Thilakawardana, Acar, Hale and Tafazolli, "Impact of Status Retry Timer values on MFTP performance over BGAN
+//! satellite multicast" (PIMRC 2007).
 //!
 //! Every share in its text is a multiple of one fourteenth, so its runs per point are 14 and not the 100 that the text
 //! says. All 15 settings have the parameters of the shipped scenario; only receivers, loss and n change.

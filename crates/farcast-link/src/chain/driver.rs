@@ -1,8 +1,8 @@
 //! Driving chains: what enters a stage, where what leaves it goes, and when stages are woken.
 //!
-//! A [`Driver`] owns the stages and no queue: after each call its [`Owner`] [follows](follow) it, keeps what is to happen later
-//! among its other events, and hands it back at that time. So simulated and emulated packets pass the same stages by the
-//! same rules, whatever else happens between them.
+//! A [`Driver`] owns the stages and no queue: after each call its [`Owner`] [follows](follow) it, keeps what is to
+//! happen later among its other events, and hands it back at that time. So simulated and emulated packets pass the same
+//! stages by the same rules, whatever else happens between them.
 
 use core::num::NonZeroU32;
 
@@ -56,19 +56,20 @@ pub trait Owner<M: Message> {
     /// The chains.
     fn driver(&mut self) -> &mut Driver<M>;
 
-    /// This [enters](Driver::enter) at `at`: what has left a stage the next one, or the rest of a run where its head has.
+    /// This [enters](Driver::enter) at `at`: what has left a stage the next one, or the rest of a run where its head
+    /// has.
     fn keep(&mut self, at: Time, entry: Entry<M>);
 
     /// A frame leaves the last stage of the chain that leads to `to`, its first datagram at `at`.
     fn left(&mut self, at: Time, to: End, frame: Frame<M>);
 
-    /// Everything that `stage` has let out so far has been told; it is to be [woken](Driver::wake) at `wake`, if that has
-    /// changed.
+    /// Everything that `stage` has let out so far has been told; it is to be [woken](Driver::wake) at `wake`, if that
+    /// has changed.
     fn drained(&mut self, stage: u32, wake: Option<Time>);
 }
 
-/// Tells the owner of chains what follows from the last call of their [`Driver`], in the order in which it is to be kept. Comes
-/// before the next call.
+/// Tells the owner of chains what follows from the last call of their [`Driver`], in the order in which it is to be
+/// kept. Comes before the next call.
 #[inline]
 pub fn follow<M: Message>(owner: &mut impl Owner<M>) {
     let driver = owner.driver();
@@ -119,13 +120,14 @@ impl<M: Message> Driver<M> {
         &self.chains
     }
 
-    /// Whether the first stage on the way to `to` would take a packet of so many octets at `now`; where there is none, it passes.
+    /// Whether the first stage on the way to `to` would take a packet of so many octets at `now`; where there is none,
+    /// it passes.
     pub fn has_room(&mut self, now: Time, port: Port, to: End, octets: u64) -> bool {
         self.chains.first(to).is_none_or(|stage| self.chains.stage(stage).has_room(now, port, octets))
     }
 
-    /// A frame enters at `now` through `port`: the hub's on the way to terminals, that of the terminal which it comes from on
-    /// the way to the hub.
+    /// A frame enters at `now` through `port`: the hub's on the way to terminals, that of the terminal which it comes
+    /// from on the way to the hub.
     ///
     /// Of a run as much is handed over as `cut` chooses, of at most so many datagrams as come before anything else can
     /// enter; the rest follows. What else enters from outside the owner alone knows: nothing does before `known`.
@@ -140,8 +142,8 @@ impl<M: Message> Driver<M> {
     ) {
         debug_assert!(self.rest.is_none() && self.driven.is_none(), "followed");
         let Entry { to, spot, frame } = entry;
-        // A stage behind the first that carries one way hears only the one before it, in order: nothing comes between the
-        // pieces of a run.
+        // A stage behind the first that carries one way hears only the one before it, in order: nothing comes between
+        // the pieces of a run.
         let (stage, known) = match spot {
             Spot::CHAIN => (self.chains.first(to), known),
             Spot(stage) => (Some(stage), Time::NEVER),
@@ -188,8 +190,9 @@ impl<M: Message> Driver<M> {
 }
 
 impl<M: Message> Chains<M> {
-    /// Before when nothing else that enters a stage may change what becomes of what enters it at `now`, if the stage before
-    /// it says nothing until `known`. What the other direction brings to one that carries both ways nobody knows ahead.
+    /// Before when nothing else that enters a stage may change what becomes of what enters it at `now`, if the stage
+    /// before it says nothing until `known`. What the other direction brings to one that carries both ways nobody knows
+    /// ahead.
     fn alone_until(&self, number: u32, now: Time, known: Time) -> Time {
         if self.stages[number as usize].both { now + Span::from_nanos(1) } else { known }
     }

@@ -157,8 +157,8 @@ impl Receiver {
         self.check_complete();
     }
 
-    /// The owner does not hold these segments after all: they were damaged, or could not be stored. They are asked for again,
-    /// also when everything seemed to be there.
+    /// The owner does not hold these segments after all: they were damaged, or could not be stored. They are asked for
+    /// again, also when everything seemed to be there.
     pub fn lost(&mut self, segments: Run) {
         if let Some(session) = &mut self.session
             && session.control.lost()

@@ -152,10 +152,10 @@ impl Receiver {
         self.check_complete();
     }
 
-    /// Takes part, with something that may be an older version of the product, and these segments of the product itself; where
-    /// there are any, its list of files is known already (`listed`). Else the owner tells
-    /// [how long the list of files is](Self::list_is) and [when it is there](Self::listed), and if the sender waits for that,
-    /// [`ReceiverEvent::Compare`] asks for a comparison.
+    /// Takes part, with something that may be an older version of the product, and these segments of the product
+    /// itself; where there are any, its list of files is known already (`listed`). Else the owner tells
+    /// [how long the list of files is](Self::list_is) and [when it is there](Self::listed), and if the sender waits for
+    /// that, [`ReceiverEvent::Compare`] asks for a comparison.
     pub fn accept_comparing(&mut self, now: Time, held: Bitmap, listed: bool) {
         if let Some(session) = self.session.as_mut().filter(|s| s.control.state == State::Offered) {
             session.comparison =

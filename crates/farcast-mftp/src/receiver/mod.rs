@@ -251,8 +251,8 @@ impl Receiver {
         if !self.is_for_me(echo.hosts.as_deref()) {
             return Err(Reject::OtherSession);
         }
-        // What a sender has returned vouches for who has no proofs. One that has them returns nothing: whoever claims our
-        // address would have us vouch for him.
+        // What a sender has returned vouches for who has no proofs. One that has them returns nothing: whoever claims
+        // our address would have us vouch for him.
         let data = echo.data.clone().filter(|_| self.config.secret.is_none());
         let body = Body::EchoResponse(Echo { sequence: echo.sequence, data, hosts: None });
         self.say_to_stranger(now, Message::new(0, body), from.source);

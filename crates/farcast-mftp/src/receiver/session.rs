@@ -98,8 +98,8 @@ impl Session {
         }
     }
 
-    /// The segments held, as a registration says it: none, but said, where there is something to compare the list of files
-    /// with.
+    /// The segments held, as a registration says it: none, but said, where there is something to compare the list of
+    /// files with.
     pub(super) fn claim(&self) -> Option<u32> {
         match self.comparison {
             Comparison::None => Some(self.have.count()).filter(|&held| held > 0),

@@ -1,8 +1,8 @@
 //! Parity that is sent before anybody has asked for it, where a round of asking would take longer than the symbols do.
 //!
-//! How many a block needs follows from what receivers said of the blocks before it: the symbols that the one needs which
-//! lost most. That is one draw of the same kind, so the most of the last few blocks is seldom exceeded; a little is added
-//! for when it is.
+//! How many a block needs follows from what receivers said of the blocks before it: the symbols that the one needs
+//! which lost most. That is one draw of the same kind, so the most of the last few blocks is seldom exceeded; a little
+//! is added for when it is.
 
 use alloc::collections::VecDeque;
 
@@ -97,8 +97,8 @@ impl Sender {
         Run::new(0, count.min(most))
     }
 
-    /// The parity symbols that are sent next of two blocks, the soonest first, so that their owner can compute them meanwhile.
-    /// Those of the block at hand are certain; others may become more or fewer, or none, as requests come.
+    /// The parity symbols that are sent next of two blocks, the soonest first, so that their owner can compute them
+    /// meanwhile. Those of the block at hand are certain; others may become more or fewer, or none, as requests come.
     pub fn parity_ahead(&self) -> [Option<(u32, Run)>; 2] {
         [self.parity_at_hand(), self.parity_after()]
     }
@@ -127,8 +127,8 @@ impl Sender {
         Some((block, self.schedule.likely_parity(block, self.progress.parity, twice, margin)?))
     }
 
-    /// Parity symbols beyond the `need` of a block that is repaired, so that those lost of them cost no further round; none
-    /// where they would take longer than that.
+    /// Parity symbols beyond the `need` of a block that is repaired, so that those lost of them cost no further round;
+    /// none where they would take longer than that.
     pub(super) fn margin(&self, need: u32) -> u32 {
         let Some(span) = self.span_ahead().filter(|_| self.symbols_ahead() > 0) else { return 0 };
         // What of the symbols themselves may be lost, rounded down, and a little.

@@ -1,10 +1,10 @@
-//! What the narrowest link on the way carries, where receivers set the pace: a windowful sent at once would overflow its
-//! queue, and be sent several times.
+//! What the narrowest link on the way carries, where receivers set the pace: a windowful sent at once would overflow
+//! its queue, and be sent several times.
 //!
-//! Each block tells at which rate the way delivered it: what arrived of it, over the time from the acknowledgement of the
-//! block before to its own. The best rate of late is the estimate (as of BBR, draft-ietf-ccwg-bbr), and DATA is paced by
-//! it: now and then above it, to find out whether there is more; then as far below it, which lets queues drain and tells
-//! which losses are not of our making.
+//! Each block tells at which rate the way delivered it: what arrived of it, over the time from the acknowledgement of
+//! the block before to its own. The best rate of late is the estimate (as of BBR, draft-ietf-ccwg-bbr), and DATA is
+//! paced by it: now and then above it, to find out whether there is more; then as far below it, which lets queues drain
+//! and tells which losses are not of our making.
 //!
 //! On a long way the first DTUs leave at once, with a request behind them. What its answer takes beyond a round trip is
 //! what the narrowest link took for them, and so the first estimate. On a short way nothing is paced until more is lost
@@ -44,15 +44,16 @@ const ABOVE: u64 = 125;
 const BELOW: u64 = 75;
 const LEVEL: u64 = 100;
 const UNPACED: u64 = 0;
-/// A block was held up if it took so much more time to arrive than to leave, or if so much more was lost than is by chance;
-/// in hundredths.
+/// A block was held up if it took so much more time to arrive than to leave, or if so much more was lost than is by
+/// chance; in hundredths.
 const HELD_UP: u64 = 112;
 const LOST: u32 = 10;
 /// A NAK may be lost too, so what was lost below the estimate counts on, by so much less with each block.
 const FADES: u32 = 5;
 /// So many blocks in a row that were not held up above the estimate say that it is far too low.
 const CLEAR: u32 = 3;
-/// Round trips, or blocks if those take longer: with the rate level between two searches, and for which an estimate counts.
+/// Round trips, or blocks if those take longer: with the rate level between two searches, and for which an estimate
+/// counts.
 const LEVEL_TRIPS: u64 = 4;
 const COUNTS: u64 = 3;
 /// The slowest and the fastest that an estimate may be: times between two DTUs.
@@ -402,8 +403,8 @@ impl Sender {
         self.shortest_round_trip() * 4 + FIRST_STALL
     }
 
-    /// DTUs of a block that all but a quarter of those who set the pace lost, or more: what is lost behind the last link that
-    /// they share does not count, nor does a NAK that was lost.
+    /// DTUs of a block that all but a quarter of those who set the pace lost, or more: what is lost behind the last
+    /// link that they share does not count, nor does a NAK that was lost.
     fn shared_loss(&self, entry: &Entry) -> u32 {
         let mut needs: Vec<u32> = entry.needs.values().copied().collect();
         // Of the others nothing was heard: they lost nothing.
@@ -464,7 +465,8 @@ impl Sender {
             self.bottleneck.take(now, &delivery, block.max(trip) * COUNTS);
         }
         if self.round_trip.shortest().is_none() && !repeated {
-            // Answers to the last request are all that is measured else, and while the window is open there is always a later one.
+            // Answers to the last request are all that is measured else, and while the window is open there is always a
+            // later one.
             self.sample_round_trip(asked, now);
         }
         self.look_whether_long();

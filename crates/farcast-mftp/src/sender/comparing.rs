@@ -1,5 +1,5 @@
-//! Before the first pass to receivers that hold older versions of what is sent: the list of files goes out alone, they compare
-//! it with what they have, and then say what they lack.
+//! Before the first pass to receivers that hold older versions of what is sent: the list of files goes out alone, they
+//! compare it with what they have, and then say what they lack.
 
 use alloc::vec::Vec;
 
@@ -10,7 +10,8 @@ use super::members::Member;
 use super::{Phase, Sender, Timer};
 use crate::message::{ClientId, Nak};
 
-/// The others wait for those who compare so long at most, and not for one that left so many requests in a row unanswered.
+/// The others wait for those who compare so long at most, and not for one that left so many requests in a row
+/// unanswered.
 const COMPARE_WAIT: Span = Span::from_secs(60);
 const COMPARE_ROUNDS: u32 = 5;
 
@@ -127,7 +128,8 @@ impl Sender {
         since.is_none_or(|since| now.since(since) < COMPARE_WAIT)
     }
 
-    /// Takes a NAK that comes before the first pass: one who has not all of the list asks for that alone. Whether it did.
+    /// Takes a NAK that comes before the first pass: one who has not all of the list asks for that alone. Whether it
+    /// did.
     pub(super) fn nak_of_list(&mut self, now: Time, m: &Nak) -> bool {
         let before_data = self.progress.pass == 0 && m.pass == 0 && self.is_patient(now);
         let Some(listing) = self.progress.listing.as_mut().filter(|_| before_data) else { return false };

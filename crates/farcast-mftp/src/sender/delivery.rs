@@ -48,7 +48,8 @@ pub(super) struct Progress {
     pub(super) sent_in_block: u32,
     /// Whether what this pass sends is sent twice.
     pub(super) twice: bool,
-    /// Parity symbols that a block may have in this pass: none while somebody takes part who may know nothing of parity.
+    /// Parity symbols that a block may have in this pass: none while somebody takes part who may know nothing of
+    /// parity.
     pub(super) parity: u32,
     /// Parity symbols that follow the block's DTUs.
     pub(super) behind: Option<Run>,
@@ -186,8 +187,8 @@ impl Sender {
         self.events.push_back(SenderEvent::Pass { pass: self.progress.pass, dtus });
     }
 
-    /// Parity symbols that a block may have as things are. Receivers without proofs are taken for the draft's, which has no
-    /// parity.
+    /// Parity symbols that a block may have as things are. Receivers without proofs are taken for the draft's, which
+    /// has no parity.
     pub(super) fn parity_of_pass(&self) -> u32 {
         let plain = |m: &Member| m.is_active() && m.validated && m.nonce.is_none();
         let plain = self.config.secret.is_some() && self.members.values().any(plain);

@@ -13,24 +13,27 @@ use crate::event::SenderEvent;
 use crate::message::{ClientId, GroupModel};
 use crate::wire;
 
-/// A receiver that answers and does not come further is given up after so many passes, and this many times as long as one
-/// that is silent.
+/// A receiver that answers and does not come further is given up after so many passes, and this many times as long as
+/// one that is silent.
 const IDLE_PASSES: u32 = 32;
 const IDLE_TIMES: u64 = 5;
-/// A receiver may ask for so many times the product, and so many DTUs on top: at nine tenths of loss it needs ten times.
+/// A receiver may ask for so many times the product, and so many DTUs on top: at nine tenths of loss it needs ten
+/// times.
 const REPAIRS: u64 = 16;
 const REPAIRS_ABOVE: u64 = 4096;
-/// Where nobody is known, all together may ask for so many: a large group at high loss needs a pass for each factor of loss.
+/// Where nobody is known, all together may ask for so many: a large group at high loss needs a pass for each factor of
+/// loss.
 const REPAIRS_UNKNOWN: u64 = 64;
 /// The window waits for one receiver while the others wait for it: at least so long, and so many of the shortest round
 /// trip.
 const LAG: (Span, u64) = (Span::from_secs(3), 8);
 /// One that has fallen behind and caught up so often stays behind.
 const LOOSENED: u32 = 3;
-/// A registration that nobody has shown to be true is forgotten after this long; that of an invited one after the silence
-/// that members are allowed.
+/// A registration that nobody has shown to be true is forgotten after this long; that of an invited one after the
+/// silence that members are allowed.
 const CLAIM: Span = Span::from_secs(30);
-/// A receive buffer below this part of the largest is not let set everybody's pace; nobody's counts as larger than that.
+/// A receive buffer below this part of the largest is not let set everybody's pace; nobody's counts as larger than
+/// that.
 const BUFFERS: u32 = 8;
 const LARGEST_BUFFER: u32 = 16 << 20;
 

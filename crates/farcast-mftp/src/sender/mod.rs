@@ -249,8 +249,8 @@ impl Sender {
                 block_time + self.round_trip() * u64::from(round_trips)
             }
             StatusRetry::Measured => {
-                // Doubled while nothing is heard, or what is heard is that somebody still compares, up to a second or the first
-                // value.
+                // Doubled while nothing is heard, or what is heard is that somebody still compares, up to a second or
+                // the first value.
                 let first = self.round_trip() * 3 / 2 + self.config.backoff_window + Span::from_millis(20);
                 let rounds = self.progress.silent_rounds.max(self.comparing_rounds());
                 first.max((first * (1 << rounds.min(10))).min(Span::from_secs(1)))

@@ -195,8 +195,8 @@ impl Sender {
         }
     }
 
-    /// Another transmission's message. Data that flows on our private group while we announce, and nobody is there for us,
-    /// means that the group is taken.
+    /// Another transmission's message. Data that flows on our private group while we announce, and nobody is there for
+    /// us, means that the group is taken.
     pub(super) fn foreign(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         let ours = self.config.private;
         if from.destination == ours && matches!(message.body, Body::Data(_) | Body::StatusRequest(_)) {

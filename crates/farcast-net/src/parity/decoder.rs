@@ -40,8 +40,8 @@ impl ParityDecoder {
         &self.geometry
     }
 
-    /// Keeps a symbol; the engine passes each one once, only those that its block can still need, and no more than may be
-    /// held. Symbols of blocks that were completed otherwise go when they may be half of all.
+    /// Keeps a symbol; the engine passes each one once, only those that its block can still need, and no more than may
+    /// be held. Symbols of blocks that were completed otherwise go when they may be half of all.
     pub(crate) fn keep(&mut self, incoming: &Incoming, block: u32, symbol: u32, bytes: &[u8]) {
         if self.bytes > self.crowded {
             let complete = |run: Run| incoming.held().count_in(run) == run.count();
@@ -53,14 +53,16 @@ impl ParityDecoder {
         self.held.entry(block).or_default().push((symbol, bytes.into()));
     }
 
-    /// Forgets the symbols of the blocks that have any of `segments`: they may be lies too, and the engine asks for others.
+    /// Forgets the symbols of the blocks that have any of `segments`: they may be lies too, and the engine asks for
+    /// others.
     pub(crate) fn forget(&mut self, segments: Run) {
         let (first, last) =
             (self.geometry.block_of(segments.first()), self.geometry.block_of(segments.last()));
         self.held.retain(|block, _| !(first..=last).contains(block));
     }
 
-    /// All that it takes to rebuild what is missing of `block`; `None` where no symbols of it are held. They are used up.
+    /// All that it takes to rebuild what is missing of `block`; `None` where no symbols of it are held. They are used
+    /// up.
     pub(crate) fn gather(
         &mut self,
         incoming: &mut Incoming,

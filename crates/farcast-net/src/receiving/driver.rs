@@ -281,8 +281,8 @@ impl<'a, P: Protocol> Driver<'a, P> {
             self.codec.finish(&mut self.out);
             let envelope = Envelope::of(&transmit);
             let send = |mouth: &Rc<Endpoint>| mouth.send(&envelope, &self.out, self.out.len());
-            // An answer that finds no way is as good as lost: the protocol asks again. Where it goes was not our choice,
-            // so it must not end us.
+            // An answer that finds no way is as good as lost: the protocol asks again. Where it goes was not our
+            // choice, so it must not end us.
             if mouth.as_ref().is_none_or(|mouth| send(mouth).is_err()) {
                 self.counts.unsent += 1;
             }

@@ -55,10 +55,10 @@ impl<E> ReceiveReport<E> {
         matches!(self.outcome, Outcome::Complete(_))
     }
 
-    /// Whether it is the one transmission of [`once`](crate::ReceiveOptions::once): it was complete, or brought at least the
-    /// list of files that it had announced, or failed by what only our user can change: what is in the way here, or a name that
-    /// another receiver has. What never was more than an offer does not count, or anybody's would do; nor does a sender
-    /// that fell silent, which may be started again and goes on then.
+    /// Whether it is the one transmission of [`once`](crate::ReceiveOptions::once): it was complete, or brought at
+    /// least the list of files that it had announced, or failed by what only our user can change: what is in the way
+    /// here, or a name that another receiver has. What never was more than an offer does not count, or anybody's would
+    /// do; nor does a sender that fell silent, which may be started again and goes on then.
     pub fn counts(&self) -> bool {
         use farcast_files::StoreError as E;
         match self.outcome {

@@ -20,8 +20,8 @@ use crate::clock::Clock;
 use crate::error::NetError;
 use crate::parity::DecodeJob;
 
-/// Between checkpoints of what is safely on disk, as long as enough comes for one, and between tries to write to a disk that
-/// was full.
+/// Between checkpoints of what is safely on disk, as long as enough comes for one, and between tries to write to a disk
+/// that was full.
 pub(super) const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 /// Between looks for unfinished products that are too old.
 const TIDY_EVERY: Duration = Duration::from_hours(1);
@@ -147,8 +147,8 @@ impl Worker {
             Ok(job) => Next::Job(job),
             Err(TryRecvError::Disconnected) => Next::End,
             Err(TryRecvError::Empty) => {
-                // The channel's own waiting tries for a while before it sleeps: wasted where jobs are far apart. Whoever sends
-                // unparks.
+                // The channel's own waiting tries for a while before it sleeps: wasted where jobs are far apart.
+                // Whoever sends unparks.
                 std::thread::park_timeout(CHECKPOINT_EVERY);
                 Next::Nothing
             }

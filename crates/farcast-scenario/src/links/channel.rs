@@ -1,5 +1,5 @@
-//! Which loss processes there are behind the links, over whom, and what they draw from: the same where packets are simulated and
-//! where they are emulated.
+//! Which loss processes there are behind the links, over whom, and what they draw from: the same where packets are
+//! simulated and where they are emulated.
 
 use farcast_core::Losses;
 use farcast_core::random::RandomStream;
@@ -37,7 +37,8 @@ impl ChannelLosses<'_> {
 }
 
 impl Links {
-    /// What a group loses behind the way forward: one channel, on which every packet to one of its receivers or to all is.
+    /// What a group loses behind the way forward: one channel, on which every packet to one of its receivers or to all
+    /// is.
     pub fn forward_losses<'a>(
         &'a self,
         number: u64,
@@ -52,8 +53,8 @@ impl Links {
         }
     }
 
-    /// What is lost of what so many receivers send. Each has a link of its own, but where a process has no memory one may
-    /// serve all.
+    /// What is lost of what so many receivers send. Each has a link of its own, but where a process has no memory one
+    /// may serve all.
     pub fn return_losses(&self, receivers: u32, streams: Streams) -> BackLosses<ChannelLosses<'_>> {
         let of = |first, receivers, entity| ChannelLosses {
             losses: &self.back_losses,
@@ -68,8 +69,8 @@ impl Links {
         }
     }
 
-    /// What flow number `flow` loses behind the way forward and behind the way back; it has a terminal of its own with this
-    /// number.
+    /// What flow number `flow` loses behind the way forward and behind the way back; it has a terminal of its own with
+    /// this number.
     pub fn flow_losses(&self, flow: u32, terminal: u32, streams: Streams) -> [ChannelLosses<'_>; 2] {
         let ways = [(&self.losses, Purpose::FlowLosses), (&self.back_losses, Purpose::FlowReturnLosses)];
         ways.map(|(losses, purpose)| {

@@ -8,8 +8,8 @@ const LEAST: u64 = 16 << 20;
 const FLOW: u64 = 64 << 10;
 
 impl Scenario {
-    /// About how much memory a replication takes at its peak, in octets: what grows with receivers, segments, losses, and
-    /// answers under way.
+    /// About how much memory a replication takes at its peak, in octets: what grows with receivers, segments, losses,
+    /// and answers under way.
     pub fn memory(&self) -> u64 {
         let flows = FLOW.saturating_mul(self.flows() as u64);
         let transfer = self

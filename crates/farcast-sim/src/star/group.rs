@@ -89,7 +89,8 @@ impl<P: Protocol> Group<P> {
         }
     }
 
-    /// What a population has said; nothing where each receiver has an engine of its own, whose messages are seen one by one.
+    /// What a population has said; nothing where each receiver has an engine of its own, whose messages are seen one by
+    /// one.
     pub fn counts(&self) -> FeedbackCounts {
         match &self.kind {
             Kind::Population { population, .. } => *population.counts(),
@@ -109,8 +110,8 @@ impl<P: Protocol> Group<P> {
         party.as_receiver()?.checked_sub(self.first).filter(|&n| n < self.receivers)
     }
 
-    /// A frame's first datagram reaches the group at `now`; how many of its datagrams were taken. Who says it does not hear
-    /// it.
+    /// A frame's first datagram reaches the group at `now`; how many of its datagrams were taken. Who says it does not
+    /// hear it.
     pub(super) fn take(
         &mut self,
         now: Time,

@@ -32,8 +32,8 @@ impl<P: Protocol> Star<'_, P> {
     fn alone_until(&self) -> Time {
         // What has not been handed over may be an answer to what is, but then it has come back meanwhile.
         let known = self.queue.next_at().min(self.now + self.lookahead);
-        // No answer moves what the sender sends while it is quiet; of what flows send, and of answers that go on to others,
-        // only the queue knows.
+        // No answer moves what the sender sends while it is quiet; of what flows send, and of answers that go on to
+        // others, only the queue knows.
         let quiet = self.sender.as_ref().filter(|_| self.flows.is_empty() && !self.relays);
         quiet.map_or(known, |sender| sender.quiet_until().max(known))
     }

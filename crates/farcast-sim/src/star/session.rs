@@ -210,8 +210,8 @@ impl<P: Protocol> Star<'_, P> {
                 for station in touched.drain(..) {
                     let one = &mut stations[station as usize];
                     let due = one.due();
-                    // What moves later with each message, as patience does, is looked at again when it is woken: one event
-                    // waits for a station, not one for each message. Its place is that of the last move.
+                    // What moves later with each message, as patience does, is looked at again when it is woken: one
+                    // event waits for a station, not one for each message. Its place is that of the last move.
                     if due != one.due_at {
                         (one.due_at, one.place) = (due, self.queue.take_place());
                         if due < one.wake {

@@ -1,5 +1,5 @@
-//! Law 11: a population equals N single engines, to the nanosecond and the NAK count, on the same losses. Law 9: cutting
-//! runs anywhere changes nothing.
+//! Law 11: a population equals N single engines, to the nanosecond and the NAK count, on the same losses. Law 9:
+//! cutting runs anywhere changes nothing.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -189,8 +189,8 @@ impl Case {
         }
     }
 
-    /// With or without parity, answers that are spread, most of them heard by other receivers, of which several may lack
-    /// the same.
+    /// With or without parity, answers that are spread, most of them heard by other receivers, of which several may
+    /// lack the same.
     fn draw_with_spread(seed: u64) -> Self {
         let mut random = RandomStream::derive(seed, &[13]);
         let case = if random.chance(0.5) { Self::draw(seed) } else { Self::draw_with_parity(seed) };

@@ -8,7 +8,8 @@ use super::view::{has_it, label, wire_bytes};
 use super::{SendReport, outcome};
 use crate::progress::{percent, size};
 
-/// The part of what arrives that is suggested: the way also carries announcements and requests, and the measure has an error.
+/// The part of what arrives that is suggested: the way also carries announcements and requests, and the measure has an
+/// error.
 const SUGGESTED: f64 = 0.98;
 
 /// What is said about the rate.
@@ -43,7 +44,8 @@ fn rounded_down(rate: u64) -> u64 {
 }
 
 impl Advice {
-    /// What is known of the first pass so far, as advice; `None` where there is none to give, or receivers set the pace.
+    /// What is known of the first pass so far, as advice; `None` where there is none to give, or receivers set the
+    /// pace.
     pub(super) fn of(sender: &Sender) -> Option<Self> {
         let Pace::Rate { rate, .. } = sender.config().pace else { return None };
         let survey = sender.survey();

@@ -55,8 +55,8 @@ pub(super) fn closing_table(report: &SendReport, size_bytes: u64, draft: bool) -
     )
 }
 
-/// Bytes of the product that whoever is done and lacked the most has got now; `None` if no data was sent. Nobody is known
-/// in a group without registration: it is what was sent.
+/// Bytes of the product that whoever is done and lacked the most has got now; `None` if no data was sent. Nobody is
+/// known in a group without registration: it is what was sent.
 fn brought(sender: &Sender, size: u64) -> Option<u64> {
     let sent: u64 = sender.stats().dtus_per_pass.iter().sum();
     let segments = u64::from(sender.geometry().segments());

@@ -41,7 +41,8 @@ impl Run {
         Self { link, rows }
     }
 
-    /// `count` packets of `octets` enter, the first at `from` and the others every `gap` ms; those to a terminal at the hub.
+    /// `count` packets of `octets` enter, the first at `from` and the others every `gap` ms; those to a terminal at the
+    /// hub.
     fn send(&mut self, to: End, terminal: u32, from: u64, count: u64, gap: u64, octets: usize) {
         for n in 0..count {
             let now = at(from + n * gap);

@@ -35,8 +35,8 @@ const fn flood(
     Flood { name, settings, to, every: us(every), packets, longest: (us(least), us(most)) }
 }
 
-/// Times in microseconds. The longest delay is that of a full queue, or of one with no room for one packet more, and the
-/// propagation.
+/// Times in microseconds. The longest delay is that of a full queue, or of one with no room for one packet more, and
+/// the propagation.
 const FLOODS: [Flood; 15] = [
     // 675,000 octets at 10 Mbit/s, 540 ms; 135,000 at 2 Mbit/s as well.
     flood(("geo", CLEAN, End::Terminal), (600, 3000), (808_800, 810_000)),
@@ -52,26 +52,26 @@ const FLOODS: [Flood; 15] = [
     flood(("starlink-like", CLEAN, End::Hub), (340, 1000), (46_500, 47_208)),
     // A packet takes five FEC blocks, 50 ms. 22 of them wait for their first block behind one that is on the air.
     flood(("bgan", BGAN, End::Terminal), (25_000, 200), (1_550_000, 1_600_000)),
-    // A packet takes 9 slots of 3 in 80 ms; a terminal has ten of them until their slots are over: 2.4 s. A request is sent
-    // once the last is answered, a second and 5 ms after it was sent, and in the next frame, of which it ends within the
-    // first 20 ms; slots begin a second later, in the next frame.
+    // A packet takes 9 slots of 3 in 80 ms; a terminal has ten of them until their slots are over: 2.4 s. A request is
+    // sent once the last is answered, a second and 5 ms after it was sent, and in the next frame, of which it ends
+    // within the first 20 ms; slots begin a second later, in the next frame.
     flood(
         ("bgan", BGAN, End::Hub),
         (120_000, 200),
         (2_610_000, 1_005_000 + 100_000 + 1_000_000 + 80_000 + 2_850_000),
     ),
-    // Ten packets, each in a frame of 1504 octets, two of which may be escaped, and a flag before the first: 11,520 octets
-    // a second.
+    // Ten packets, each in a frame of 1504 octets, two of which may be escaped, and a flag before the first: 11,520
+    // octets a second.
     flood(("sgls-115200", &[], End::Terminal), (65_000, 100), (1_275_000, 1_407_379)),
     flood(("sgls-115200", &[], End::Hub), (65_000, 100), (1_275_000, 1_407_379)),
-    // 15,000 octets and an indicator for each of 11 ends fill 376 PDUs, 32 intervals of 12, which begin within one. When the
-    // window is full, once in 2.56 s, a poll is answered within 10 + 57.5 + 20 + 20 + 57.5 + 10 ms.
+    // 15,000 octets and an indicator for each of 11 ends fill 376 PDUs, 32 intervals of 12, which begin within one.
+    // When the window is full, once in 2.56 s, a poll is answered within 10 + 57.5 + 20 + 20 + 57.5 + 10 ms.
     flood(("umts-384", UMTS, End::Terminal), (15_000, 400), (338_750, 10_000 + 320_000 + 57_500 + 175_000)),
     // 188 intervals of 2 PDUs; the window is not filled in 30 s.
     flood(("umts-384", UMTS, End::Hub), (180_000, 120), (3_432_500, 20_000 + 3_760_000 + 57_500)),
-    // Ten packets wait for 8 links, each of which has up to two fragments, at most 1515 octets each. So what is ahead, with
-    // 14 octets for each of 8 fragments of a packet, is at most 40,370 octets at 2400 a second; then a link may have two such
-    // fragments at 300 a second, and 0.9 s.
+    // Ten packets wait for 8 links, each of which has up to two fragments, at most 1515 octets each. So what is ahead,
+    // with 14 octets for each of 8 fragments of a packet, is at most 40,370 octets at 2400 a second; then a link may
+    // have two such fragments at 300 a second, and 0.9 s.
     flood(("iridium-8", IRIDIUM, End::Hub), (300_000, 200), (6_525_000, 16_821_000 + 10_100_000 + 900_000)),
 ];
 

@@ -190,8 +190,8 @@ pub(super) const SETTINGS: u64 = 4 + 6 * SIZES.len() as u64;
 /// Receivers of a file.
 pub(super) const RECEIVERS: u32 = 3;
 
-/// Octets that TCP carries in the runs of a case, one after the other and then again. One size would say more of where its
-/// end falls than of the TCPs: whether one of the last segments is dropped at the queue decides about a round trip.
+/// Octets that TCP carries in the runs of a case, one after the other and then again. One size would say more of where
+/// its end falls than of the TCPs: whether one of the last segments is dropped at the queue decides about a round trip.
 const SIZES: [usize; 10] =
     [450_000, 500_000, 550_000, 600_000, 650_000, 700_000, 750_000, 800_000, 850_000, 900_000];
 

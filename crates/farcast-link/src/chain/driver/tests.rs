@@ -1,5 +1,5 @@
-//! Chains as their owners drive them: times that can be added up by hand, cuts that change nothing, and stages that carry
-//! both ways.
+//! Chains as their owners drive them: times that can be added up by hand, cuts that change nothing, and stages that
+//! carry both ways.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
