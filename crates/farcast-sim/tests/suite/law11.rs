@@ -398,6 +398,10 @@ fn compare(case: Case, left: &(Outcome, Story), right: &(Outcome, Story), what: 
 /// Sessions that are compared.
 const SESSIONS: u64 = 2400;
 
+/// Sessions with spread answers. More, because one in nine is compared only until two receivers wake at one nanosecond:
+/// engines do in the order in which their timers moved last, a population in that of its receivers.
+const SPREAD_SESSIONS: u64 = 3200;
+
 #[test]
 fn a_population_equals_single_engines() {
     let (mut lossy, mut complete, mut naks) = (0u64, 0, 0);
@@ -442,7 +446,7 @@ fn so_it_does_with_parity() {
 #[test]
 fn so_it_does_where_answers_are_spread_and_overheard() {
     let (mut suppressed, mut complete, mut ties) = (0u64, 0u64, 0u64);
-    for seed in 0..SESSIONS {
+    for seed in 0..SPREAD_SESSIONS {
         let case = Case::draw_with_spread(seed);
         let alone = play(case, false, Cut::Whole);
         let together = play(case, true, Cut::Whole);
@@ -454,8 +458,8 @@ fn so_it_does_where_answers_are_spread_and_overheard() {
         suppressed += alone.1.suppressed;
         complete += u64::from(alone.0.completed.iter().all(|&at| at != Time::NEVER));
     }
-    assert!(suppressed > 4000 && complete > SESSIONS / 2, "{suppressed} {complete}");
-    assert!(ties < SESSIONS / 10, "{ties}");
+    assert!(suppressed > 4000 && complete > SPREAD_SESSIONS / 2, "{suppressed} {complete}");
+    assert!(ties < SPREAD_SESSIONS / 8, "{ties}");
 }
 
 #[test]
