@@ -1,6 +1,6 @@
 # Two commands do everything: `make demo` runs the main job, `make test` passes the tests.
 
-.PHONY: demo test lint bench fuzz setup
+.PHONY: demo test lint bench fuzz draws setup
 
 # A real file to three receivers on this machine over lossy multicast.
 demo:
@@ -21,6 +21,10 @@ bench:
 	@scripts/setup bench
 	@benches/run
 	@benches/run --no-build --quick --tables defaults,changing,resend,cpu
+
+# The drawn tests of all crates with draws that nobody has seen (CASES of them).
+draws:
+	@scripts/draws
 
 # Every decoder and engine, a minute each (SECONDS_EACH).
 fuzz:

@@ -435,11 +435,9 @@ proptest! {
                 last[connection] = segment.clone();
             }
             if lossy && step.fate > 0 {
-                if on_the_line.0 != Kind::Ip {
-                    in_step[connection] = false;
-                    // Its header may have been the slot's first.
-                    clean = false;
-                }
+                in_step[connection] &= on_the_line.0 == Kind::Ip;
+                // Its header may have been the slot's first; and damage to any frame tosses what names no slot.
+                clean = false;
                 if step.fate == 1 {
                     decompressor.hear_of_damage();
                 }
