@@ -7,8 +7,8 @@ use crate::gf65536::WordOrder;
 /// What multiplies by each constant of GF(2^8).
 pub(super) static MATRICES: [u64; 256] = matrices();
 
-/// What multiplies by one constant of GF(2^16), from an octet of a word to one of the product: first to first, second to
-/// second, second to first, first to second.
+/// What multiplies by one constant of GF(2^16), from an octet of a word to one of the product: first to first, second
+/// to second, second to first, first to second.
 pub(super) type WideMatrices = [u64; 4];
 
 /// Those of the constants that have one half of an octet other than 0, for words of which the low octet is the first.
