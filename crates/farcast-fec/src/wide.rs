@@ -33,17 +33,17 @@ impl WideReedSolomon {
 
     /// Source symbols in a full block.
     pub fn source_symbols(&self) -> usize {
-        self.code.shape().source_symbols
+        self.shape().source_symbols
     }
 
     /// Parity symbols of a block.
     pub fn parity_symbols(&self) -> usize {
-        self.code.shape().parity_symbols
+        self.shape().parity_symbols
     }
 
     /// Length of every symbol, in bytes.
     pub fn symbol_len(&self) -> usize {
-        self.code.shape().symbol_len
+        self.shape().symbol_len
     }
 
     /// Computes parity symbols `first`, `first + 1`, … of a block, as many as `parity` has room for
@@ -61,5 +61,9 @@ impl WideReedSolomon {
         parity: &[ParitySymbol<'_>],
     ) -> Result<(), DecodeError> {
         self.code.decode(block, missing, parity)
+    }
+
+    pub(crate) fn shape(&self) -> &Shape {
+        self.code.shape()
     }
 }
