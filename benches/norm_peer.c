@@ -1,8 +1,8 @@
 /*
- * One file over NORM (RFC 5740) by NRL's libnorm, as the benchmarks need it:
+ * One file over NORM (RFC 5740) by NRL's libnorm, as benchmarks and tests need it:
  *
- *   norm_peer send GROUP PORT INTERFACE RATE FILE RECEIVERS
- *   norm_peer receive GROUP PORT INTERFACE NODE DIRECTORY NAME
+ *   norm_peer send GROUP PORT INTERFACE RATE FILE RECEIVERS [OPTION=VALUE ...]
+ *   norm_peer receive GROUP PORT INTERFACE NODE DIRECTORY NAME [OPTION=VALUE ...]
  *
  * RATE is bit/s, at a fixed rate. Receivers are the nodes 2, 3 ..; the sender is node 1 and ends when all of them have
  * acknowledged the file, or when it has asked for that in vain. A receiver prints a line when the file has its name, and
@@ -11,6 +11,10 @@
  * Sizes of segments and blocks are those of the library's own examples; backoff, group size, robustness, NACKs to the
  * group and the first round trip of 0.5 s are the library's defaults. Buffers hold a file of the benchmarks, so they
  * limit nothing. The library's header is C++ in two places: cc -x c++ norm_peer.c -lnorm.
+ *
+ * Options of a sender: parity (symbols of a block), auto (of these, how many unasked), grtt (seconds at the beginning),
+ * backoff, fec (129: FEC Encoding ID 129). Of a receiver: unicast (1: NACKs to the sender alone). Of both: loss (percent
+ * of what it sends, or hears, that is lost).
  */
 
 #include <normApi.h>
@@ -18,16 +22,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEGMENT = 1400, BLOCK = 64, PARITY = 16, BUFFER = 64 << 20, SOCKET_BUFFER = 4 << 20, ASK_AGAIN = 3 };
+enum { SEGMENT = 1400, BLOCK = 64, PARITY = 16, BUFFER = 128 << 20, SOCKET_BUFFER = 4 << 20, ASK_AGAIN = 3 };
 
 static int fail(const char* what) {
     fprintf(stderr, "norm_peer: %s\n", what);
     return 1;
 }
 
-static int send_file(NormInstanceHandle instance, NormSessionHandle session, double rate, const char* file, int receivers) {
+/* The value of an option, or what it is without. */
+static double option(char** words, const char* name, double otherwise) {
+    size_t len = strlen(name);
+    for (; *words; words++) {
+        if (strncmp(*words, name, len) == 0 && (*words)[len] == '=') return atof(*words + len + 1);
+    }
+    return otherwise;
+}
+
+static int send_file(NormInstanceHandle instance, NormSessionHandle session, double rate, const char* file, int receivers,
+                     char** options) {
+    int parity = option(options, "parity", PARITY);
     NormSetTxRate(session, rate);
-    if (!NormStartSender(session, NormGetRandomSessionId(), BUFFER, SEGMENT, BLOCK, PARITY)) return fail("cannot send");
+    NormSetTxLoss(session, option(options, "loss", 0));
+    double grtt = option(options, "grtt", 0);
+    if (grtt > 0) NormSetGrttEstimate(session, grtt);
+    double backoff = option(options, "backoff", -1);
+    if (backoff >= 0) NormSetBackoffFactor(session, backoff);
+    int fec = option(options, "fec", 0);
+    if (!NormStartSender(session, NormGetRandomSessionId(), BUFFER, SEGMENT, BLOCK, parity, fec)) return fail("cannot send");
+    NormSetAutoParity(session, option(options, "auto", 0));
     NormSetTxSocketBuffer(session, SOCKET_BUFFER);
     for (int node = 2; node < 2 + receivers; node++) NormAddAckingNode(session, node);
     const char* slash = strrchr(file, '/');
@@ -49,7 +71,10 @@ static int send_file(NormInstanceHandle instance, NormSessionHandle session, dou
     return fail("no more events");
 }
 
-static int receive_file(NormInstanceHandle instance, NormSessionHandle session, const char* into, const char* name) {
+static int receive_file(NormInstanceHandle instance, NormSessionHandle session, const char* into, const char* name,
+                        char** options) {
+    NormSetRxLoss(session, option(options, "loss", 0));
+    NormSetDefaultUnicastNack(session, option(options, "unicast", 0) != 0);
     if (!NormSetCacheDirectory(instance, into)) return fail("cannot write there");
     if (!NormStartReceiver(session, BUFFER)) return fail("cannot receive");
     NormSetRxSocketBuffer(session, SOCKET_BUFFER);
@@ -70,7 +95,7 @@ static int receive_file(NormInstanceHandle instance, NormSessionHandle session, 
 }
 
 int main(int count, char** words) {
-    if (count != 8) return fail("see the top of norm_peer.c");
+    if (count < 8) return fail("see the top of norm_peer.c");
     bool sending = strcmp(words[1], "send") == 0;
     NormInstanceHandle instance = NormCreateInstance(false);
     NormNodeId node = sending ? 1 : atoi(words[5]);
@@ -78,8 +103,8 @@ int main(int count, char** words) {
     if (session == NORM_SESSION_INVALID) return fail("no session");
     NormSetMulticastInterface(session, words[4]);
     NormSetRxPortReuse(session, true);  // others of this host may listen, too
-    int code = sending ? send_file(instance, session, atof(words[5]), words[6], atoi(words[7]))
-                       : receive_file(instance, session, words[6], words[7]);
+    int code = sending ? send_file(instance, session, atof(words[5]), words[6], atoi(words[7]), words + 8)
+                       : receive_file(instance, session, words[6], words[7], words + 8);
     NormDestroySession(session);
     NormDestroyInstance(instance);
     return code;

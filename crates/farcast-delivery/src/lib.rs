@@ -10,6 +10,7 @@
 //! | `protocol.rs` | [`Protocol`]: what belongs together |
 //! | `object.rs` | which object |
 //! | `content.rs` | what of an object a message carries |
+//! | `code.rs` | by which erasure code an object is repaired |
 //! | `codec.rs` | messages as bytes |
 //! | `sender.rs` | what is asked of a sender's engine |
 //! | `receiver.rs` | what a receiver's engine asks of its owner, and what that answers |
@@ -40,6 +41,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod code;
 mod codec;
 mod content;
 mod figure;
@@ -55,6 +57,7 @@ mod sender;
 mod vouched;
 mod words;
 
+pub use code::ErasureCode;
 pub use codec::{Codec, Packet, Transport};
 pub use content::{Content, Delivery, Purpose};
 pub use figure::{Figure, FigureValue, RequestCounts};

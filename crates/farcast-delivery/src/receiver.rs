@@ -7,6 +7,7 @@ use core::net::{IpAddr, SocketAddr};
 use farcast_core::engine::{Engine, RejectCounts};
 use farcast_core::{Bitmap, Run, Time};
 
+use crate::code::ErasureCode;
 use crate::geometry::Geometry;
 use crate::object::ObjectId;
 
@@ -186,6 +187,11 @@ pub trait ReceiverEngine: Engine<Event: Clone> {
 
     /// Whether any object is at hand, or a sender that was left has yet to be told so.
     fn is_busy(&self) -> bool;
+
+    /// The code that the parity of `object` is of, which is offered or at hand.
+    fn erasure_code(&self, _object: ObjectId) -> ErasureCode {
+        ErasureCode::BySize
+    }
 
     /// The segments of `object` that have come, while it is at hand.
     fn have(&self, object: ObjectId) -> Option<&Bitmap>;

@@ -8,6 +8,7 @@ use core::net::SocketAddr;
 use farcast_core::engine::{Engine, Reject};
 use farcast_core::{Run, Time};
 
+use crate::code::ErasureCode;
 use crate::figure::{Figure, RequestCounts};
 use crate::geometry::Geometry;
 use crate::object::ObjectId;
@@ -164,6 +165,11 @@ pub trait SenderEngine: Engine {
     /// Parity symbols that a block of `object` may have; 0 where there is no parity.
     fn parity_symbols(&self, _object: ObjectId) -> u32 {
         0
+    }
+
+    /// The code that those are of.
+    fn erasure_code(&self, _object: ObjectId) -> ErasureCode {
+        ErasureCode::BySize
     }
 
     /// Where it stands.

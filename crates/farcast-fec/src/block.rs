@@ -1,26 +1,28 @@
 //! The code of a block, chosen by its size.
 
 use crate::error::{CodeError, DecodeError, EncodeError};
+use crate::gf65536::WordOrder;
 use crate::large::LargeCode;
 use crate::reed_solomon::{PointSet, ReedSolomon};
 use crate::shape::{MAX_SMALL_BLOCK, ParitySymbol, Shape};
+use crate::wide::WideReedSolomon;
 
-/// The field over which a block is coded, which also says what one parity symbol costs.
+/// The field over which a block is coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Field {
-    /// GF(2^8): parity symbols are computed one by one, each by one pass over the source.
+    /// GF(2^8).
     Gf256,
-    /// GF(2^16): all parity symbols are computed at once, whichever are asked for, so keep what may be asked
-    /// for later.
+    /// GF(2^16).
     Gf65536,
 }
 
 /// A systematic erasure code for blocks of `k` source and `p` parity symbols.
 ///
 /// The code is a function of `(k, p)` alone: GF(2^8) with [`PointSet::Rizzo`] up to `k + p = 255`, GF(2^16)
-/// above. A block lies in one slice, symbol after symbol, the last one padded with zeros by the caller. All
-/// calls take `&self`, so worker threads can share one code.
+/// above. Protocols that prescribe a code have theirs instead ([`narrow`](Self::narrow), [`wide`](Self::wide)). A
+/// block lies in one slice, symbol after symbol, the last one padded with zeros by the caller. All calls take `&self`,
+/// so worker threads can share one code.
 ///
 /// ```
 /// use farcast_fec::{BlockCode, ParitySymbol};
@@ -44,6 +46,7 @@ pub struct BlockCode {
 #[derive(Clone, Debug)]
 enum Codec {
     Small(ReedSolomon),
+    Wide(WideReedSolomon),
     Large(LargeCode),
 }
 
@@ -63,11 +66,35 @@ impl BlockCode {
         Ok(Self { codec })
     }
 
+    /// The code of NORM's FEC Encoding IDs 5 and 129: over GF(2^8), at most 255 symbols.
+    pub fn narrow(
+        source_symbols: usize,
+        parity_symbols: usize,
+        symbol_len: usize,
+    ) -> Result<Self, CodeError> {
+        let code = ReedSolomon::new(PointSet::Rizzo, source_symbols, parity_symbols, symbol_len)?;
+        Ok(Self { codec: Codec::Small(code) })
+    }
+
+    /// That of NORM's FEC Encoding ID 2 with `m` = 16 as NRL's library has it: over GF(2^16), the low octets of words
+    /// first ([`WideReedSolomon::new`] has the bounds).
+    pub fn wide(source_symbols: usize, parity_symbols: usize, symbol_len: usize) -> Result<Self, CodeError> {
+        let (points, order) = (PointSet::Rizzo, WordOrder::LittleEndian);
+        let code = WideReedSolomon::new(points, order, source_symbols, parity_symbols, symbol_len)?;
+        Ok(Self { codec: Codec::Wide(code) })
+    }
+
+    /// Whether a parity symbol costs its share. Otherwise all of a block are computed at once, whichever are asked
+    /// for, so keep what may be asked for later.
+    pub fn makes_single_symbols(&self) -> bool {
+        !matches!(self.codec, Codec::Large(_))
+    }
+
     /// The field that `(k, p)` led to.
     pub fn field(&self) -> Field {
         match self.codec {
             Codec::Small(_) => Field::Gf256,
-            Codec::Large(_) => Field::Gf65536,
+            Codec::Wide(_) | Codec::Large(_) => Field::Gf65536,
         }
     }
 
@@ -87,13 +114,13 @@ impl BlockCode {
     }
 
     /// Upper bound, in bytes, of the memory for symbols that one call allocates beside the caller's buffers: 0
-    /// over GF(2^8); over GF(2^16) the number of symbols rounded up to a power of two (after the lesser of
+    /// where it makes single symbols; of the others the number of symbols rounded up to a power of two (after the lesser of
     /// `k` and `p` was), times their length rounded up to 64 bytes.
     ///
     /// The announced numbers alone can make this 4 GiB: compare it with a budget before accepting an object.
     pub fn working_memory(&self) -> usize {
         match &self.codec {
-            Codec::Small(_) => 0,
+            Codec::Small(_) | Codec::Wide(_) => 0,
             Codec::Large(code) => code.working_memory(),
         }
     }
@@ -105,6 +132,7 @@ impl BlockCode {
     pub fn encode(&self, source: &[u8], first: usize, parity: &mut [u8]) -> Result<(), EncodeError> {
         match &self.codec {
             Codec::Small(code) => code.encode(source, first, parity),
+            Codec::Wide(code) => code.encode(source, first, parity),
             Codec::Large(code) => code.encode(source, first, parity),
         }
     }
@@ -125,6 +153,7 @@ impl BlockCode {
     ) -> Result<(), DecodeError> {
         match &self.codec {
             Codec::Small(code) => code.decode(block, missing, parity),
+            Codec::Wide(code) => code.decode(block, missing, parity),
             Codec::Large(code) => code.decode(block, missing, parity),
         }
     }
@@ -132,6 +161,7 @@ impl BlockCode {
     fn shape(&self) -> &Shape {
         match &self.codec {
             Codec::Small(code) => code.shape(),
+            Codec::Wide(code) => code.shape(),
             Codec::Large(code) => code.shape(),
         }
     }

@@ -3,13 +3,14 @@
 //! Elements are bytes; addition and subtraction are exclusive or; `α` is the element 2, which generates all
 //! 255 elements other than 0. Tables are built at compile time.
 
+use crate::lagrange::Field;
 use crate::simd;
 
 /// The field polynomial `x^8 + x^4 + x^3 + x^2 + 1`, bit `i` being the coefficient of `x^i` (RFC 5510 §8.1).
 pub const POLYNOMIAL: u16 = 0x11D;
 
 /// Elements other than 0; logarithms are modulo this.
-pub(crate) const ORDER: i32 = 255;
+const ORDER: i32 = 255;
 
 /// `EXP[i]` is `α^i`, and twice around so that a sum of two logarithms needs no reduction.
 const EXP: [u8; 510] = exponentials();
@@ -25,7 +26,7 @@ pub const fn mul(a: u8, b: u8) -> u8 {
 
 /// Adds `coefficient * src` to `dst`, element by element.
 ///
-/// Runs on the widest vectors that the processor is found to have (AVX2, SSSE3, else a table), at several
+/// Runs on the widest vectors that the processor is found to have (with GFNI, AVX2, SSSE3, else a table), at several
 /// gigabytes a second from the cache.
 ///
 /// # Panics
@@ -34,7 +35,33 @@ pub const fn mul(a: u8, b: u8) -> u8 {
 #[inline]
 pub fn mul_add(dst: &mut [u8], src: &[u8], coefficient: u8) {
     assert_eq!(dst.len(), src.len(), "both operands have one length");
-    simd::mul_add(dst, src, coefficient);
+    simd::add_products(dst, &[(src, coefficient)]);
+}
+
+/// The field, for codes that serve any.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gf256;
+
+impl Field for Gf256 {
+    type Element = u8;
+
+    const ORDER: i32 = ORDER;
+
+    fn element(number: usize) -> u8 {
+        number as u8
+    }
+
+    fn exp(log: i32) -> u8 {
+        exp(log)
+    }
+
+    fn log(x: u8) -> i32 {
+        log(x)
+    }
+
+    fn add_products(self, dst: &mut [u8], terms: &[(&[u8], u8)]) {
+        simd::add_products(dst, terms);
+    }
 }
 
 /// `α` to the power of `log`, which may be any number, negative too.

@@ -52,6 +52,7 @@ mod block;
 mod error;
 pub mod gf256;
 mod gf65536;
+mod lagrange;
 mod large;
 mod reed_solomon;
 mod shape;

@@ -53,9 +53,10 @@ impl Source {
         outgoing: Outgoing,
     ) -> Result<Self, NetError> {
         let geometry = *sender.geometry(object).ok_or(NetError::UnknownObject(object))?;
-        let symbols = sender.parity_symbols(object);
-        let parity =
-            (symbols > 0).then(|| ParityEncoder::new(geometry, symbols, outgoing.clone())).transpose()?;
+        let (symbols, kind) = (sender.parity_symbols(object), sender.erasure_code(object));
+        let parity = (symbols > 0)
+            .then(|| ParityEncoder::new(geometry, (symbols, kind), outgoing.clone()))
+            .transpose()?;
         Ok(Self { outgoing, parity, geometry })
     }
 

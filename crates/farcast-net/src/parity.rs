@@ -1,7 +1,7 @@
 //! Parity symbols: computed by the sender's owner of the bytes, used by the receiver's, and both on threads of their
 //! own.
 
-use farcast_delivery::Geometry;
+use farcast_delivery::{ErasureCode, Geometry};
 use farcast_fec::BlockCode;
 
 use crate::error::NetError;
@@ -17,10 +17,16 @@ pub(crate) use thread::CodingThread;
 /// The most memory that coding one block may take, bytes: announced numbers alone could ask for gigabytes.
 const CODING_BUDGET: usize = 256 << 20;
 
-fn code(geometry: &Geometry, symbols: u32) -> Result<BlockCode, NetError> {
+fn code(geometry: &Geometry, symbols: u32, kind: ErasureCode) -> Result<BlockCode, NetError> {
     let (block, parity) = (geometry.code_size(), symbols);
     let refuse = |reason: String| NetError::Parity { block, parity, reason };
-    let code = BlockCode::new(block as usize, parity as usize, usize::from(geometry.segment_size()));
+    let make = match kind {
+        ErasureCode::BySize => BlockCode::new,
+        ErasureCode::ReedSolomon8 => BlockCode::narrow,
+        ErasureCode::ReedSolomon16 => BlockCode::wide,
+        ErasureCode::Unknown => return Err(refuse("they are of a code that is not known here".into())),
+    };
+    let code = make(block as usize, parity as usize, usize::from(geometry.segment_size()));
     let code = code.map_err(|error| refuse(error.to_string()))?;
     if code.working_memory() > CODING_BUDGET {
         return Err(refuse("coding them takes more than 256 MiB; choose smaller blocks".into()));

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use farcast_core::{Bitmap, Run, Span};
-use farcast_delivery::{ObjectId, Offer};
+use farcast_delivery::{ErasureCode, ObjectId, Offer};
 use farcast_files::{Options, Quota};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -103,6 +103,8 @@ enum Job {
 /// What is to be opened, and how.
 pub(crate) struct Opening {
     pub(crate) offer: Box<Offer>,
+    /// The code that its parity is of.
+    pub(crate) code: ErasureCode,
     pub(crate) dir: PathBuf,
     pub(crate) options: Options,
 }

@@ -1,6 +1,8 @@
 //! Blocks of all sizes lose symbols and come back.
 
-use farcast_fec::{BlockCode, DecodeError, Field, ParitySymbol};
+use farcast_fec::{
+    BlockCode, CodeError, DecodeError, Field, ParitySymbol, PointSet, ReedSolomon, WideReedSolomon, WordOrder,
+};
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 
@@ -108,6 +110,37 @@ fn code_and_block() -> impl Strategy<Value = (BlockCode, usize, Vec<usize>)> {
         let present = prop_oneof![Just(k), 1..=k];
         (Just(code), present, Just((0..p).collect::<Vec<_>>()).prop_shuffle())
     })
+}
+
+/// With the same numbers, three codes that cannot repair each other's blocks.
+#[test]
+fn a_protocol_may_prescribe_the_code() {
+    let (k, p, len) = (10, 3, 6);
+    let source = pattern(k * len);
+    let parity = |code: &BlockCode| {
+        let mut parity = vec![0; p * len];
+        code.encode(&source, 0, &mut parity).unwrap();
+        let mut block = source.clone();
+        block[..p * len].fill(0xEE);
+        code.decode(&mut block, &[0, 1, 2], &symbols(&parity, len)).unwrap();
+        assert_eq!(block, source);
+        parity
+    };
+    let narrow = BlockCode::narrow(k, p, len).unwrap();
+    let mut expected = vec![0; p * len];
+    ReedSolomon::new(PointSet::Rizzo, k, p, len).unwrap().encode(&source, 0, &mut expected).unwrap();
+    assert_eq!((parity(&narrow), narrow.field()), (expected.clone(), Field::Gf256));
+    let wide = BlockCode::wide(k, p, len).unwrap();
+    let order = WordOrder::LittleEndian;
+    WideReedSolomon::new(PointSet::Rizzo, order, k, p, len)
+        .unwrap()
+        .encode(&source, 0, &mut expected)
+        .unwrap();
+    assert_eq!((parity(&wide), wide.field()), (expected, Field::Gf65536));
+    assert!(wide.makes_single_symbols() && wide.working_memory() == 0);
+    assert!(!BlockCode::new(200, 100, len).unwrap().makes_single_symbols());
+    let refused = BlockCode::narrow(200, 100, len).err();
+    assert_eq!(refused, Some(CodeError::ParitySymbols { given: 100, max: 55 }));
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 use std::num::NonZeroU32;
 
-use farcast_delivery::{ObjectId, Packet, Purpose, Transport};
+use farcast_delivery::{ErasureCode, ObjectId, Packet, Purpose, Transport};
 use quinn_udp::RecvMeta;
 
 use super::*;
@@ -147,7 +147,8 @@ fn every_datagram_is_finished_with_its_content_in_place() {
     let mut outgoing = Outgoing::scan(&[dir.path().join("file")], |_| {}).expect("a file");
     let geometry = Geometry::new(outgoing.size(), SEGMENT, 20).expect("it can be cut");
     let (count, last) = (geometry.segments(), geometry.payload_len(geometry.segments() - 1).into());
-    let mut parity = ParityEncoder::new(geometry, 4, outgoing.clone()).expect("it can be coded");
+    let mut parity =
+        ParityEncoder::new(geometry, (4, ErasureCode::BySize), outgoing.clone()).expect("it can be coded");
     let mut truth = vec![0; outgoing.size() as usize];
     outgoing.read_segments(0, &mut [IoSliceMut::new(&mut truth)]).expect("it is there");
     let symbols: Vec<Vec<u8>> =

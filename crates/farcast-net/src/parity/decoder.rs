@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farcast_core::Run;
-use farcast_delivery::Geometry;
+use farcast_delivery::{ErasureCode, Geometry};
 use farcast_fec::{BlockCode, ParitySymbol};
 use farcast_files::{Happening, Incoming};
 
@@ -31,8 +31,8 @@ pub(crate) struct ParityDecoder {
 }
 
 impl ParityDecoder {
-    pub(crate) fn new(geometry: Geometry, symbols: u32) -> Result<Self, NetError> {
-        let code = Arc::new(code(&geometry, symbols)?);
+    pub(crate) fn new(geometry: Geometry, symbols: u32, kind: ErasureCode) -> Result<Self, NetError> {
+        let code = Arc::new(code(&geometry, symbols, kind)?);
         Ok(Self { code, geometry, held: BTreeMap::new(), bytes: 0, crowded: CROWDED, spare: Vec::new() })
     }
 
@@ -169,7 +169,7 @@ mod tests {
         let geometry = Geometry::new(10_000_000, 1000, 10).unwrap();
         let id = ProductId::from_bytes([7; 32]);
         let mut incoming = Incoming::open(dir.path(), id, geometry.size(), 1000, Options::default()).unwrap();
-        let mut decoder = ParityDecoder::new(geometry, 20).unwrap();
+        let mut decoder = ParityDecoder::new(geometry, 20, ErasureCode::BySize).unwrap();
         let segment = [1; 1000];
         for block in 1..1000 {
             for symbol in 0..9 {
@@ -181,7 +181,7 @@ mod tests {
         // What is still needed stays, however much it is.
         let dir = tempfile::tempdir().unwrap();
         let incoming = Incoming::open(dir.path(), id, geometry.size(), 1000, Options::default()).unwrap();
-        let mut decoder = ParityDecoder::new(geometry, 20).unwrap();
+        let mut decoder = ParityDecoder::new(geometry, 20, ErasureCode::BySize).unwrap();
         for block in 0..1000 {
             (0..9).for_each(|symbol| decoder.keep(&incoming, block, symbol, &segment));
         }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use farcast_core::Run;
-use farcast_delivery::Geometry;
-use farcast_fec::{BlockCode, Field};
+use farcast_delivery::{ErasureCode, Geometry};
+use farcast_fec::BlockCode;
 use farcast_files::Outgoing;
 
 use super::{CodingThread, code};
@@ -33,8 +33,12 @@ pub(crate) struct ParityEncoder {
 
 impl ParityEncoder {
     /// The thread reads `outgoing`, a clone of what is sent.
-    pub(crate) fn new(geometry: Geometry, symbols: u32, mut outgoing: Outgoing) -> Result<Self, NetError> {
-        let code = Arc::new(code(&geometry, symbols)?);
+    pub(crate) fn new(
+        geometry: Geometry,
+        (symbols, kind): (u32, ErasureCode),
+        mut outgoing: Outgoing,
+    ) -> Result<Self, NetError> {
+        let code = Arc::new(code(&geometry, symbols, kind)?);
         let bytes = (code.source_symbols() + code.parity_symbols()) * code.symbol_len();
         let coder = Arc::clone(&code);
         let thread = CodingThread::start(move |block: &mut Block| {
@@ -190,10 +194,11 @@ impl Block {
         let end = symbols.end.min(self.made.len());
         let mut next = symbols.start;
         while let Some(first) = (next..end).find(|&symbol| !self.made[symbol]) {
-            let run = match code.field() {
+            let run = if code.makes_single_symbols() {
                 // Each takes a look at all of the block, so only those that are wanted are made.
-                Field::Gf256 => first..(first..end).find(|&symbol| self.made[symbol]).unwrap_or(end),
-                _ => 0..self.made.len(),
+                first..(first..end).find(|&symbol| self.made[symbol]).unwrap_or(end)
+            } else {
+                0..self.made.len()
             };
             code.encode(&self.source, run.start, &mut self.parity[run.start * len..run.end * len])?;
             self.made[run.clone()].fill(true);

@@ -167,7 +167,8 @@ impl<'a, P: Protocol> Driver<'a, P> {
             match due {
                 Due::Open(reception, offer) => {
                     let (dir, options) = (self.options.into.clone(), self.options.files);
-                    self.store.open(reception, Opening { offer, dir, options });
+                    let code = self.engine.erasure_code(offer.object);
+                    self.store.open(reception, Opening { offer, code, dir, options });
                 }
                 Due::Compare(object) => self.store.compare(object),
                 Due::Finish(object) => self.store.finish(object),

@@ -36,7 +36,7 @@ pub(super) struct Product {
 
 impl Product {
     pub(super) fn open(opening: &Opening, answer: Answer) -> Result<Self, NetError> {
-        let Opening { offer, dir, options } = opening;
+        let Opening { offer, code, dir, options } = opening;
         std::fs::create_dir_all(dir).map_err(|source| NetError::Directory { path: dir.into(), source })?;
         let (geometry, segment_len) = (offer.geometry, u32::from(offer.geometry.segment_size()));
         let incoming = if let Some(id) = offer.id {
@@ -47,7 +47,7 @@ impl Product {
         };
         // Where the announced numbers are beyond our code, it is better to say so than to lose the repairs.
         let parity = (offer.parity_symbols > 0)
-            .then(|| ParityDecoder::new(geometry, offer.parity_symbols))
+            .then(|| ParityDecoder::new(geometry, offer.parity_symbols, *code))
             .transpose()?;
         Ok(Self::new(offer.object, incoming, parity, answer))
     }

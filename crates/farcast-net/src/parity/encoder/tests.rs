@@ -7,7 +7,7 @@ fn product(dir: &tempfile::TempDir, block: u32, symbols: u32) -> (Outgoing, Pari
     std::fs::write(dir.path().join("file"), content).unwrap();
     let outgoing = Outgoing::scan(&[dir.path().join("file")], |_| {}).unwrap();
     let geometry = Geometry::new(outgoing.size(), 100, block).unwrap();
-    let encoder = ParityEncoder::new(geometry, symbols, outgoing.clone()).unwrap();
+    let encoder = ParityEncoder::new(geometry, (symbols, ErasureCode::BySize), outgoing.clone()).unwrap();
     (outgoing, encoder)
 }
 

@@ -3,6 +3,7 @@ use std::sync::atomic::AtomicBool;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use farcast_core::Span;
+use farcast_delivery::ErasureCode;
 use farcast_files::{Incoming, Options, Outgoing};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -51,9 +52,9 @@ impl Scene {
         std::fs::create_dir(&into).unwrap();
         let incoming =
             Incoming::open(&into, outgoing.id(), outgoing.size(), 1000, Options::default()).unwrap();
-        let parity = Some(ParityDecoder::new(geometry, 4).unwrap());
+        let parity = Some(ParityDecoder::new(geometry, 4, ErasureCode::BySize).unwrap());
         worker.products.insert(OBJECT, Product::new(OBJECT, incoming, parity, answer.clone()));
-        let mut encoder = ParityEncoder::new(geometry, 4, outgoing.clone()).unwrap();
+        let mut encoder = ParityEncoder::new(geometry, (4, ErasureCode::BySize), outgoing.clone()).unwrap();
         let mut scene = Self { dir, outgoing, geometry, worker, replies, leave, answer };
         for block in 0..geometry.blocks() {
             let run = geometry.block_run(block).unwrap();
@@ -156,7 +157,8 @@ fn nothing_is_stored_of_a_block_that_was_damaged_meanwhile() {
     assert_eq!(scene.told(), [(3, true), (4, false), (5, true)]);
     assert_eq!((3..6).map(|block| scene.missing(block)).collect::<Vec<_>>(), [0, 2, 0]);
     // Its symbols are used up, and others come.
-    let mut encoder = ParityEncoder::new(scene.geometry, 4, scene.outgoing.clone()).unwrap();
+    let mut encoder =
+        ParityEncoder::new(scene.geometry, (4, ErasureCode::BySize), scene.outgoing.clone()).unwrap();
     for symbol in 2..4 {
         let bytes = encoder.symbol(&mut scene.outgoing, 4, symbol).unwrap().to_vec();
         scene.symbol(4, symbol, &bytes);
