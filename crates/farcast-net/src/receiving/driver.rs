@@ -167,7 +167,8 @@ impl<'a, P: Protocol> Driver<'a, P> {
             match due {
                 Due::Open(reception, offer) => {
                     let (dir, options) = (self.options.into.clone(), self.options.files);
-                    self.store.open(reception, Opening { offer, dir, options });
+                    let keeps_parity = P::Receiver::KEEPS_PARITY;
+                    self.store.open(reception, Opening { offer, dir, options, keeps_parity });
                 }
                 Due::Compare(object) => self.store.compare(object),
                 Due::Finish(object) => self.store.finish(object),
