@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Probability};
 
+mod one_way;
 mod receive;
 mod send;
 

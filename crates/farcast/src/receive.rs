@@ -23,6 +23,7 @@ use crate::send::socket_options;
 use crate::{Exit, Failure, outputs};
 
 mod files;
+mod one_way;
 
 use files::Files;
 
@@ -61,6 +62,9 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
         seed: config.seed,
         wait_for_room: args.wait_for_room,
     };
+    if args.one_way {
+        return one_way::run(args, &options, &stop, output);
+    }
     let mut view = View {
         output,
         progress: None,

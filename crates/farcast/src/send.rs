@@ -24,6 +24,7 @@ use crate::{Exit, Failure, outputs};
 
 mod advice;
 mod closing;
+mod one_way;
 mod predict;
 mod settings;
 mod turn;
@@ -64,6 +65,9 @@ impl Destination {
 }
 
 pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
+    if args.one_way.one_way {
+        return one_way::run(args);
+    }
     let settings = settings::of(args)?;
     let to = Destination::of(args)?;
     check(args, to, &settings)?;

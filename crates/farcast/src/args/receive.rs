@@ -18,6 +18,9 @@ pub(crate) struct ReceiveArgs {
     /// Where files go; made if it is not there.
     #[arg(long, value_name = "DIR")]
     pub(crate) into: PathBuf,
+    /// What comes is sent one way, by farcast send --one-way: nothing is ever said.
+    #[arg(help_heading = "One way", long)]
+    pub(crate) one_way: bool,
     /// This receiver's name; needed where several share an address [default: its address].
     #[arg(long)]
     pub(crate) name: Option<String>,

@@ -8,6 +8,7 @@ use farcast_core::units::Bytes;
 use farcast_mftp::StatusRetry;
 use farcast_mftp::settings::Parity;
 
+use super::one_way::OneWayArgs;
 use super::{OutputArgs, RateArg, SocketArgs};
 use crate::host::Endpoint;
 
@@ -28,6 +29,8 @@ pub(crate) struct SendArgs {
     pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) group: GroupArgs,
+    #[command(flatten)]
+    pub(crate) one_way: OneWayArgs,
     #[command(flatten)]
     pub(crate) protocol: ProtocolArgs,
     /// Announce on this group instead, and send only data to --to.
