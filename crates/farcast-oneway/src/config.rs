@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use farcast_core::{BitRate, Span};
-use farcast_delivery::{Geometry, GeometryError, RatePace};
+use farcast_delivery::{Geometry, GeometryError, MAX_SEGMENTS, RatePace};
 
 use crate::message::MAX_NAME;
 
@@ -27,8 +27,18 @@ impl Shape {
     /// # Errors
     /// If it has no segment, too many, or one that no datagram carries.
     pub fn new(size: u64, segment: u16) -> Result<Self, GeometryError> {
-        let segments = Geometry::new(size, segment.into(), MAX_BLOCK)?.segments();
-        let block = segments.div_ceil(segments.div_ceil(MAX_BLOCK));
+        Self::with_blocks(size, segment, MAX_BLOCK)
+    }
+
+    /// The same with blocks of at most so many segments, up to 8,192: what receivers keep is of use only where that is the
+    /// same again.
+    ///
+    /// # Errors
+    /// As of [`new`](Self::new), and if there may be none.
+    pub fn with_blocks(size: u64, segment: u16, most: u32) -> Result<Self, GeometryError> {
+        let most = if most <= MAX_BLOCK { most } else { return Err(GeometryError::BlockSize(most)) };
+        let segments = Geometry::new(size, segment.into(), most)?.segments();
+        let block = segments.div_ceil(segments.div_ceil(most));
         let geometry = Geometry::partitioned(size, segment.into(), block)?;
         let parity = if 2 * block <= SMALL_CODE { SMALL_CODE - block } else { block };
         Ok(Self { geometry, parity })
@@ -126,6 +136,9 @@ impl SenderConfig {
 /// How a receiver receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiverConfig {
+    /// The most segments that all objects at hand may have together: each takes a bit, and one more for each parity symbol
+    /// that is kept.
+    pub segments: u32,
     /// How long a sender may be silent before what there is of its object is put aside. It is gone on with when that is
     /// described again.
     pub silence: Span,
@@ -135,7 +148,7 @@ pub struct ReceiverConfig {
 
 impl Default for ReceiverConfig {
     fn default() -> Self {
-        Self { silence: Span::from_secs(60), succession: Span::from_secs(2) }
+        Self { segments: MAX_SEGMENTS, silence: Span::from_secs(60), succession: Span::from_secs(2) }
     }
 }
 

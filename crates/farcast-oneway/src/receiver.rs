@@ -22,7 +22,7 @@ const MOST_OVER: usize = 256;
 const MOST_SYMBOLS: u16 = 32_768;
 /// The fewest segments of a block, where there is more than one: with small ones an object would have so many that
 /// keeping account of them takes more than they carry.
-const LEAST_BLOCK: u16 = 64;
+const LEAST_BLOCK: u16 = 32;
 /// More parity symbols than a block has segments make sense only where there are few of either.
 const SMALL_PARITY: u16 = 255;
 
@@ -147,7 +147,7 @@ impl Receiver {
 
     /// How far `object` has come: symbols that are there and can be used, and how many it takes.
     pub fn symbols(&self, object: ObjectId) -> Option<(u32, u32)> {
-        self.of(object).map(|reception| (reception.usable(), reception.have().len()))
+        self.of(object).map(|reception| (reception.usable(), reception.geometry().segments()))
     }
 
     /// Messages turned down, by reason.
@@ -222,7 +222,9 @@ impl Receiver {
             return Err(Reject::Duplicate);
         }
         let geometry = geometry(described)?;
-        if self.receptions.len() == MOST {
+        let at_hand: u64 = self.receptions.iter().map(|one| u64::from(one.geometry().segments())).sum();
+        let all = at_hand + u64::from(geometry.segments());
+        if self.receptions.len() == MOST || all > self.config.segments.into() {
             return Err(Reject::Limit);
         }
         let object = self.number();

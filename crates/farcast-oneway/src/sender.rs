@@ -239,7 +239,6 @@ impl Sender {
             Kind::Source => geometry.payload_len(geometry.first_of(block) + run.last()),
             Kind::Parity => len,
         };
-        let len = if run.count() == 1 { last } else { len };
         let round = u8::try_from(self.round.max(1)).unwrap_or(u8::MAX);
         Message::Symbols(Symbols { session: self.config.session, round, kind, block, run, len, last })
     }

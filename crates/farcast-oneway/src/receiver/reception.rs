@@ -58,7 +58,8 @@ impl Reception {
             geometry,
             parity_symbols: described.parity.into(),
             state: State::Opening,
-            have: Bitmap::new(geometry.segments()),
+            // Until its owner takes it up, it takes no memory.
+            have: Bitmap::default(),
             parity: BTreeMap::new(),
             decoding: BTreeSet::new(),
             received: Received::default(),
@@ -74,12 +75,16 @@ impl Reception {
             && self.parity_symbols == u32::from(described.parity)
     }
 
+    pub(super) fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
     pub(super) fn have(&self) -> &Bitmap {
         &self.have
     }
 
     pub(super) fn is_complete(&self) -> bool {
-        self.state == State::Complete && self.have.is_full()
+        self.state == State::Complete
     }
 
     /// Whether something that can only come from the sender is wanting.
@@ -106,7 +111,7 @@ impl Reception {
     /// How many more symbols `block` takes; 0 if none.
     pub(super) fn needed(&self, block: u32) -> u32 {
         let Some(run) = self.geometry.block_run(block) else { return 0 };
-        if self.decoding.contains(&block) {
+        if self.state != State::Receiving || self.decoding.contains(&block) {
             return 0;
         }
         self.missing_in(run).saturating_sub(self.parity.get(&block).map_or(0, Bitmap::count))
@@ -119,10 +124,9 @@ impl Reception {
     /// Its owner takes part, with these segments.
     pub(super) fn open(&mut self, held: &Bitmap) {
         if self.state == State::Opening {
+            let fits = held.len() == self.geometry.segments();
+            self.have = if fits { held.clone() } else { Bitmap::new(self.geometry.segments()) };
             self.state = State::Receiving;
-            if held.len() == self.have.len() {
-                self.have = held.clone();
-            }
         }
     }
 
