@@ -1,5 +1,9 @@
 //! Parity that waits on disk for its block.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic, and opens its own files")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may panic, and opens its own files"
+)]
 
 use std::io::IoSliceMut;
 use std::os::unix::fs::FileExt;
@@ -86,7 +90,11 @@ fn it_is_there_after_a_kill_and_after_a_stop() {
     let blocks: Vec<_> = incoming.kept_parity(CODING).unwrap().into_iter().map(|(block, _)| block).collect();
     assert_eq!(blocks, [1, 2, 7], "block 1 is left to who knows that it is complete");
     assert_eq!(read(&incoming, 7), [5]);
-    assert_eq!(std::fs::metadata(side_file(to.path(), "parity")).unwrap().len(), 30 * LEN as u64, "used again");
+    assert_eq!(
+        std::fs::metadata(side_file(to.path(), "parity")).unwrap().len(),
+        30 * LEN as u64,
+        "used again"
+    );
     // It is worth keeping by itself, now that there is a list of files.
     assert!(incoming.abandon().unwrap() || product.1.len() < 10);
 }

@@ -156,6 +156,9 @@ impl Default for ReceiverConfig {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
+    /// The object cannot be cut like this.
+    #[error(transparent)]
+    Geometry(#[from] GeometryError),
     /// The name does not fit a description.
     #[error("a name of {0} octets: at most 255 can be told")]
     Name(usize),

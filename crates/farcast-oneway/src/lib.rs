@@ -23,6 +23,7 @@ mod population;
 mod receiver;
 mod seam;
 mod sender;
+pub mod settings;
 pub mod wire;
 
 pub use config::{ConfigError, Duration, ReceiverConfig, SenderConfig, Shape};
@@ -31,3 +32,4 @@ pub use population::Population;
 pub use receiver::{Receiver, ReceiverEvent};
 pub use seam::{Codec, OneWay};
 pub use sender::{Sender, SenderEvent};
+pub use settings::Settings;

@@ -133,7 +133,9 @@ impl Delivery for Message {
         if !of_one || !follows || !whole {
             return false;
         }
-        let Some(joined) = Run::new(run.run.first(), run.run.count() + next.run.count()) else { return false };
+        let Some(joined) = Run::new(run.run.first(), run.run.count() + next.run.count()) else {
+            return false;
+        };
         (run.run, run.last) = (joined, next.last);
         true
     }

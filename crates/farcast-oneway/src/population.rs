@@ -156,7 +156,11 @@ impl Population {
         let mut at = 0;
         while at < count {
             let octets = message.wire_len(at) as u64 + overhead;
-            let free = if is_known { self.uneventful(block, base + symbols.run.first() + at, count - 1 - at) } else { 0 };
+            let free = if is_known {
+                self.uneventful(block, base + symbols.run.first() + at, count - 1 - at)
+            } else {
+                0
+            };
             let spared = if free > 0 { channel.losses.spared(octets, free).min(free) } else { 0 };
             if spared > 0 {
                 let run = Run::new(base + symbols.run.first() + at, spared);

@@ -147,7 +147,11 @@ impl Sender {
     /// How far the round at hand has come.
     pub fn progress(&self) -> RoundProgress {
         let sent = self.sent.last().map_or(0, |&sent| u32::try_from(sent).unwrap_or(u32::MAX));
-        RoundProgress { round: self.round, sent, segments: if self.round == 0 { 0 } else { self.round_len() } }
+        RoundProgress {
+            round: self.round,
+            sent,
+            segments: if self.round == 0 { 0 } else { self.round_len() },
+        }
     }
 
     /// Symbols that each round has sent.

@@ -1,13 +1,14 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Probability};
 
-mod one_way;
 mod receive;
 mod send;
 
@@ -26,8 +27,32 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str =
-    "Exit codes: 0 done, 1 failed, 2 wrong usage or bad file, 3 some receivers incomplete.";
+impl Cli {
+    /// What the command line says.
+    ///
+    /// # Errors
+    /// It makes no sense, or asks for help.
+    pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(words)?;
+        let cli = Self::from_arg_matches(&matches)?;
+        let speaks = match &cli.command {
+            Command::Send(args) => Some(args.speaks()),
+            Command::Receive(args) => Some(args.speaks()),
+            _ => None,
+        };
+        if let (Some(speaks), Some((name, given))) = (speaks, matches.subcommand())
+            && let Some(inner) = command.find_subcommand_mut(name)
+            && let Err(wrong) = speaks.check(inner, given)
+        {
+            return Err(inner.error(ErrorKind::ArgumentConflict, wrong));
+        }
+        Ok(cli)
+    }
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or bad file, 3 some receivers incomplete,\n\
+    4 sent one way, and nobody can tell who has received it.";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {

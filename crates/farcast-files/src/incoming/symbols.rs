@@ -99,7 +99,15 @@ impl Symbols {
         root.remove_file(&index)?;
         let (data, index) = (make(&data)?, make(&index)?);
         write_at(&index, &coding.head(), 0)?;
-        Ok(Self { coding, data, index, kept: BTreeMap::new(), free: Vec::new(), slots: 0, scratch: Vec::new() })
+        Ok(Self {
+            coding,
+            data,
+            index,
+            kept: BTreeMap::new(),
+            free: Vec::new(),
+            slots: 0,
+            scratch: Vec::new(),
+        })
     }
 
     /// What an earlier run has left, if it is of this coding.

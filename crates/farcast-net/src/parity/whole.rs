@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use farcast_delivery::Geometry;
 use farcast_fec::BlockCode;
 use farcast_files::Outgoing;
-use rustix::fs::{CWD, Mode, OFlags, openat, unlinkat, AtFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 use rustix::io::{Errno, preadv, pwrite};
 
 use super::code;
@@ -73,7 +73,8 @@ impl WholeParity {
         mut outgoing: Outgoing,
     ) -> Result<Self, NetError> {
         let code = code(&geometry, symbols)?;
-        let dir = std::env::var_os("TMPDIR").filter(|dir| !dir.is_empty()).map_or(SCRATCH.into(), PathBuf::from);
+        let dir =
+            std::env::var_os("TMPDIR").filter(|dir| !dir.is_empty()).map_or(SCRATCH.into(), PathBuf::from);
         let scratch = |source| NetError::Scratch { path: dir.clone(), source };
         let file = nameless(&dir).map_err(scratch)?;
         let (keep, symbol_len) = (keep.min(symbols), code.symbol_len());
@@ -100,7 +101,10 @@ impl WholeParity {
         let mut state = self.shared.lock();
         while state.done <= block {
             if state.ended {
-                return Err(state.error.take().unwrap_or_else(|| failed("nobody computes it any more".into())));
+                return Err(state
+                    .error
+                    .take()
+                    .unwrap_or_else(|| failed("nobody computes it any more".into())));
             }
             state = self.shared.news.wait(state).unwrap_or_else(PoisonError::into_inner);
         }

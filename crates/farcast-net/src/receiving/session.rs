@@ -243,11 +243,8 @@ impl<P: Protocol> Driver<'_, P> {
         let received = self.engine.received(object);
         let came = session.held.saturating_add(u32::try_from(received.segments).unwrap_or(u32::MAX));
         let have = came.saturating_sub(session.lost);
-        let parity = if P::Receiver::KEEPS_PARITY {
-            received.parity + u64::from(session.kept_parity)
-        } else {
-            0
-        };
+        let parity =
+            if P::Receiver::KEEPS_PARITY { received.parity + u64::from(session.kept_parity) } else { 0 };
         let (have, over) = match outcome {
             Outcome::Complete(at) => (session.offer.geometry.segments(), at),
             _ => (have.min(session.offer.geometry.segments()), now),

@@ -56,7 +56,12 @@ pub(super) struct Decoding {
 
 impl Decoding {
     pub(super) fn start() -> Self {
-        Self { thread: CodingThread::start(DecodeJob::run), little: LITTLE, under_way: VecDeque::new(), waiting: VecDeque::new() }
+        Self {
+            thread: CodingThread::start(DecodeJob::run),
+            little: LITTLE,
+            under_way: VecDeque::new(),
+            waiting: VecDeque::new(),
+        }
     }
 
     /// Whether there is a place for another block of so many bytes. One may be as large as it likes: without the thread

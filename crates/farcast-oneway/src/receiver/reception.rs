@@ -198,7 +198,9 @@ impl Reception {
                 let Some(all) = Run::new(first + run.first(), run.count()) else { return Ok(()) };
                 let mut at = all.first();
                 let mut new = 0;
-                while let Some(gap) = Run::new(at, all.end() - at).and_then(|rest| self.have.next_gap_in(rest)) {
+                while let Some(gap) =
+                    Run::new(at, all.end() - at).and_then(|rest| self.have.next_gap_in(rest))
+                {
                     self.have.insert_run(gap);
                     let offset = gap.first() - all.first();
                     events.push_back(ReceiverEvent::Store { object, segments: gap, offset });
@@ -208,8 +210,7 @@ impl Reception {
                 new
             }
             Kind::Parity => {
-                let kept =
-                    self.parity.entry(block).or_insert_with(|| Bitmap::new(self.parity_symbols));
+                let kept = self.parity.entry(block).or_insert_with(|| Bitmap::new(self.parity_symbols));
                 let mut at = run.first();
                 let mut new = 0;
                 while let Some(gap) = Run::new(at, run.end() - at).and_then(|rest| kept.next_gap_in(rest)) {

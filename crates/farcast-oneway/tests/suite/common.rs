@@ -117,9 +117,8 @@ impl Session {
             own(engine, now, &event);
             mine.borrow_mut().push((now, event));
         });
-        let host = host.without(|event| {
-            matches!(event, ReceiverEvent::Store { .. } | ReceiverEvent::Parity { .. })
-        });
+        let host =
+            host.without(|event| matches!(event, ReceiverEvent::Store { .. } | ReceiverEvent::Parity { .. }));
         let address = SocketAddr::from(([10, 0, (n / 250) as u8, (n % 250) as u8 + 1], 6004));
         let handle = self.net.add(address, &[group().ip()], host);
         let client = Client { handle, told };

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use farcast_core::random::RandomStream;
 use farcast_core::engine::Reject;
+use farcast_core::random::RandomStream;
 use farcast_core::{Arrival, Engine as _, Time};
 use farcast_delivery::ObjectId;
 use farcast_oneway::{Duration, Kind, Message, Receiver, ReceiverConfig, SenderConfig, Symbols};
@@ -122,7 +122,11 @@ fn symbols_that_the_object_does_not_have_are_turned_down() {
     assert_eq!(hear(&server, &|one| (one.block, one.run) = (1, at(64))), Err(Reject::OutOfRange));
     assert_eq!(hear(&server, &|one| (one.kind, one.run) = (Kind::Parity, at(190))), Err(Reject::OutOfRange));
     assert_eq!(hear(&server, &|one| (one.len, one.last) = (999, 999)), Err(Reject::Inconsistent));
-    assert_eq!(hear(&server, &|one| (one.block, one.run) = (1, at(63))), Err(Reject::Inconsistent), "it is short");
+    assert_eq!(
+        hear(&server, &|one| (one.block, one.run) = (1, at(63))),
+        Err(Reject::Inconsistent),
+        "it is short"
+    );
     assert_eq!(hear(&server, &|_| {}), Ok(()));
     assert_eq!(hear(&server, &|_| {}), Err(Reject::Duplicate));
 }

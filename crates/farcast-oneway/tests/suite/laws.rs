@@ -71,7 +71,10 @@ fn the_rate_is_kept_and_receivers_say_nothing() {
     for case in cases() {
         let mut session = case.session(Setup::plain(1)).run();
         let log = session.net.take_log();
-        assert!(log.departures.iter().all(|departure| departure.from == 0), "{case:?}: a receiver said something");
+        assert!(
+            log.departures.iter().all(|departure| departure.from == 0),
+            "{case:?}: a receiver said something"
+        );
         let rate = BitRate::from_bps(RATE).expect("positive");
         laws::keeps_rate(&session.net.context(), &log.departures, rate, 28, Span::from_millis(100));
     }

@@ -4,16 +4,20 @@ use farcast_core::random::RandomStream;
 use farcast_core::{Losses, Probability, Span, Time};
 use farcast_link::losses::{Bernoulli, NoLoss};
 use farcast_oneway::{Duration, OneWay, Population, Receiver, ReceiverConfig, Sender, SenderConfig};
-use farcast_sim::star::{
-    Back, BackLosses, Chains, Cut, GroupConfig, Receivers, Star, StarConfig,
-};
+use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Receivers, Star, StarConfig};
 
 use crate::common::sender;
 
 const RECEIVERS: u32 = 12;
 const DELAY: Span = Span::from_millis(250);
 
-fn world(config: SenderConfig, loss: f64, kind: Receivers<OneWay>, cut: Cut, seed: u64) -> StarConfig<OneWay> {
+fn world(
+    config: SenderConfig,
+    loss: f64,
+    kind: Receivers<OneWay>,
+    cut: Cut,
+    seed: u64,
+) -> StarConfig<OneWay> {
     let chance = Probability::new(loss).expect("a probability");
     let losses: Box<dyn Losses> = if loss == 0.0 {
         Box::new(NoLoss)

@@ -58,14 +58,16 @@ fn a_block_without_a_last_segment_skips_it() {
     let sent = symbols(&everything(SenderConfig { overhead_percent: 0, ..sender(129, 128) }));
     assert_eq!(sent.len(), 129);
     assert!(sent.iter().all(|(_, one)| one.kind == Kind::Source));
-    let last = sent.iter().find(|(_, one)| (one.block, one.run.first()) == (1, 63)).expect("the last segment");
+    let last =
+        sent.iter().find(|(_, one)| (one.block, one.run.first()) == (1, 63)).expect("the last segment");
     assert_eq!((last.1.len, last.1.last), (1000, 999), "the object's last segment is short");
 }
 
 #[test]
 fn descriptions_come_often_and_take_little() {
     for (rate, least_apart) in [(64_000, 8.0), (1_000_000, 1.0), (1_000_000_000, 0.26)] {
-        let mut config = SenderConfig { duration: Duration::For(Span::from_secs(20)), head: 40, ..sender(300, 128) };
+        let mut config =
+            SenderConfig { duration: Duration::For(Span::from_secs(20)), head: 40, ..sender(300, 128) };
         config.pace.rate = BitRate::from_bps(rate).expect("positive");
         if rate > 1_000_000 {
             config.duration = Duration::For(ms(1500));
@@ -80,9 +82,9 @@ fn descriptions_come_often_and_take_little() {
         let told: Vec<_> = described(&all).into_iter().filter(|(_, one)| !one.over).collect();
         let again: usize = {
             // The head comes once more each time: more than its share of the ring.
-            let of_head = symbols(&all).into_iter().filter(|(_, one)| {
-                one.kind == Kind::Source && one.block == 0 && one.run.first() < head
-            });
+            let of_head = symbols(&all)
+                .into_iter()
+                .filter(|(_, one)| one.kind == Kind::Source && one.block == 0 && one.run.first() < head);
             of_head.count()
         };
         let length: usize = told.iter().map(|(_, one)| 60 + one.name.len() + 28).sum();
@@ -98,12 +100,14 @@ fn descriptions_come_often_and_take_little() {
 
 #[test]
 fn who_comes_late_hears_the_head_soon() {
-    let mut config = SenderConfig { duration: Duration::For(Span::from_secs(3)), head: 3, ..sender(3000, 3000) };
+    let mut config =
+        SenderConfig { duration: Duration::For(Span::from_secs(3)), head: 3, ..sender(3000, 3000) };
     config.pace.rate = BitRate::from_bps(100_000_000).expect("positive");
     // From any time on, all of the head within some tenths of a second, though it is in the ring once in 0.5 s.
     let sent = symbols(&everything(config));
     let of_head = |segment: u32| {
-        let times = sent.iter().filter(move |(_, one)| one.kind == Kind::Source && one.run.first() == segment);
+        let times =
+            sent.iter().filter(move |(_, one)| one.kind == Kind::Source && one.run.first() == segment);
         times.map(|(at, _)| *at).collect::<Vec<_>>()
     };
     for segment in 0..3 {

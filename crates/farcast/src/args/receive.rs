@@ -8,6 +8,8 @@ use farcast_core::{Probability, Span};
 use super::{OutputArgs, SocketArgs};
 use crate::host::{Accepted, Endpoint, Host};
 use crate::partials::QuotaArgs;
+use crate::protocols::Speaks;
+use crate::receive::{NormArgs, OneWayArgs};
 
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags of the command line")]
@@ -18,12 +20,12 @@ pub(crate) struct ReceiveArgs {
     /// Where files go; made if it is not there.
     #[arg(long, value_name = "DIR")]
     pub(crate) into: PathBuf,
-    /// What comes is sent one way, by farcast send --one-way: nothing is ever said.
-    #[arg(help_heading = "One way", long)]
-    pub(crate) one_way: bool,
     /// This receiver's name; needed where several share an address [default: its address].
     #[arg(long)]
     pub(crate) name: Option<String>,
+    /// By which protocol; the sender must use the same.
+    #[arg(long = "protocol", value_enum, default_value_t, value_name = "PROTOCOL")]
+    pub(crate) speaks: Speaks,
     /// End after the first transmission.
     #[arg(long)]
     pub(crate) once: bool,
@@ -63,9 +65,20 @@ pub(crate) struct ReceiveArgs {
     #[arg(help_heading = "Trials", long)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
+    pub(crate) norm: NormArgs,
+    #[command(flatten)]
+    pub(crate) one_way: OneWayArgs,
+    #[command(flatten)]
     pub(crate) quota: QuotaArgs,
     #[command(flatten)]
     pub(crate) socket: SocketArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+impl ReceiveArgs {
+    /// By which protocol, however that was said.
+    pub(crate) fn speaks(&self) -> Speaks {
+        if self.one_way.one_way { Speaks::OneWay } else { self.speaks }
+    }
 }

@@ -1,225 +1,180 @@
 //! `farcast send --one-way`.
 
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicBool;
 
-use farcast_core::{BitRate, Span, Time};
-use farcast_delivery::RatePace;
+use clap::Args;
+use farcast_core::units::Bytes;
+use farcast_core::{Span, Time};
 use farcast_files::Outgoing;
-use farcast_net::{NetError, SendOptions};
-use farcast_oneway::{Codec, ConfigError, Duration, OneWay, Sender, SenderConfig, SenderEvent, Shape, wire};
-use serde_json::json;
+use farcast_oneway::settings::{Sent, Settings, Way};
+use farcast_oneway::{Codec, Duration, OneWay, Sender, SenderEvent};
+use serde_json::{Value, json};
 
-use super::{Destination, await_network, product_name, scan, socket_options};
+use super::delivery::{Delivery, Face, Receiver, Told, Verdict, deliver};
+use super::turn::Turn;
+use super::{await_network, burst, destination, product_name, socket_options};
 use crate::args::{RateArg, SendArgs};
 use crate::output::Output;
-use crate::progress::{Progress, percent, rate, size, time_left};
+use crate::progress::size;
 use crate::{Exit, Failure};
 
-type SendNotice<'a> = farcast_net::SendNotice<'a, SenderEvent>;
-type SendReport = farcast_net::SendReport<Sender>;
+/// How it is sent to receivers that cannot answer.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "One-way")]
+pub(crate) struct OneWayArgs {
+    /// Send to receivers that cannot answer: symbols of a large code, of which any do that are about as large as the
+    /// files. Nobody can tell who has received them, so the exit code is 4. The same as --protocol one-way.
+    #[arg(long, conflicts_with = "speaks")]
+    pub(crate) one_way: bool,
+    /// Go on for so long.
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "repeat")]
+    pub(crate) duration: Option<Span>,
+    /// Go round so often; each time other symbols leave, until the code is used up [default: 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: Option<u32>,
+    /// What a round sends more than the files have, in per cent, 0 to 900 [default: 10].
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=900))]
+    pub(crate) overhead: Option<u32>,
+    /// Octets of a symbol [default: what fits 1500 bytes with all headers].
+    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(2..=65_000))]
+    pub(crate) symbol_size: Option<u16>,
+}
 
-/// Octets of a datagram with all headers where the way does not say otherwise.
-const MTU: u32 = 1500;
-/// How far ahead of the clock datagrams may leave together: at most so many octets, and so long.
-const BURST: u64 = 64 << 10;
-const MOST_AHEAD: Span = Span::from_millis(1);
-/// How much sending time a late wake-up may make up for.
-const CREDIT: Span = Span::from_millis(5);
-/// How long is waited for a way to send.
+/// How long is waited for a way out.
 const PATIENCE: Span = Span::from_secs(180);
-/// Between reports of progress for programs.
-const REPORT_EVERY: Span = Span::from_secs(1);
 
 pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
-    let speed = speed(args)?;
-    let to = Destination::of(args)?;
-    if to.private.port() == 0 {
-        return Err(Failure::usage("--to must not have port 0"));
-    }
+    let settings = settings(args)?;
+    let to = destination(args)?;
     let mut output = Output::new(&args.output)?;
-    let outgoing = scan(args, &mut output)?;
-    let name = product_name(args);
+    let scan = |output: &mut Output| super::scan(output, |progress| Outgoing::scan(&args.paths, progress));
+    let mut outgoing = scan(&mut output)?;
     let stop = crate::interrupt::interrupted()?;
     await_network(args, (to, PATIENCE), &mut output, &stop)?;
-    let config = configuration(args, speed, to.private, &outgoing, &name)?;
-    let (octets, rounds) = (outgoing.manifest().content_len(), how_long(config.duration));
-    output.line(&format!(
-        "sending {name} ({}) one way to {}, {rounds}, {} % added each time",
-        size(octets),
-        to.private,
-        config.overhead_percent
-    ));
-    let burst = speed.time_of_bytes(BURST).min(MOST_AHEAD);
-    let options = SendOptions { to: to.private, socket: socket_options(&args.socket), burst };
-    let make = |source: SocketAddr| Sender::new(SenderConfig { source, ..config.clone() });
-    let make = |source| make(source).map_err(|error: ConfigError| error);
-    let mut view = View { output: &mut output, progress: None, name: &name, octets, began: None, next_report: Time::ZERO };
-    let mut observer = |now: Time, sender: &Sender, notice: &SendNotice<'_>| view.observe(now, sender, notice);
-    let start = AtomicBool::new(false);
-    let report =
-        farcast_net::send::<OneWay, _>(vec![outgoing], &Codec, &options, make, (&start, &stop), &mut observer);
-    let report = report.map_err(Failure::of_net)?;
-    view.close(&report)
-}
-
-/// How fast; there is nobody who could say that it is too fast.
-fn speed(args: &SendArgs) -> Result<BitRate, Failure> {
-    match args.rate {
-        Some(RateArg::Rate(rate)) => Ok(rate),
-        Some(RateArg::Max) => {
-            Err(Failure::usage("--rate max needs receivers that answer; with --one-way set a rate"))
-        }
-        None => Err(Failure::usage(
-            "--rate is missing: with --one-way, give what the slowest link on the way carries, as in --rate \"20 Mbit/s\"",
-        )),
+    let (_lock, waited) = Turn::new(args, to).lock(&mut output, &stop)?;
+    if waited {
+        // What has changed meanwhile is sent as it is now.
+        outgoing = scan(&mut output)?;
     }
-}
-
-fn how_long(duration: Duration) -> String {
-    match duration {
+    let name = product_name(args);
+    let how_long = match settings.duration {
         Duration::Rounds(1) => "once".into(),
         Duration::Rounds(rounds) => format!("{rounds} times"),
         Duration::For(span) => format!("for {span}"),
+    };
+    output.line(&format!(
+        "sending {name} ({}) one way to {to}, {how_long}, with {} % added",
+        size(outgoing.manifest().content_len()),
+        settings.overhead_percent
+    ));
+    let mtu = farcast_net::path_mtu(to, &socket_options(&args.socket)).ok().flatten();
+    let way = Way { headers: if to.is_ipv6() { 48 } else { 28 }, mtu };
+    let sent = Sent {
+        session: super::mftp::transmission(),
+        id: *outgoing.id().as_bytes(),
+        name: name.as_bytes()[..name.len().min(255)].to_vec(),
+        size: outgoing.size(),
+        head: outgoing.manifest().head_len(),
+        source: to,
+        group: to,
+    };
+    let config = settings.sender(sent, way).map_err(Failure::wrong)?;
+    let segments = config.shape.geometry().segments();
+    let delivery = Delivery {
+        to,
+        name,
+        objects: vec![outgoing],
+        burst: burst(Some(settings.rate), settings.burst),
+        time_limit: args.protocol.time_limit.unwrap_or(Span::MAX),
+    };
+    let make = |source: SocketAddr| Sender::new(farcast_oneway::SenderConfig { source, ..config });
+    let mut face = OneWayFace { segments, sent: 0 };
+    let exit = deliver(args, delivery, (&Codec, &mut face), make, &stop, &mut output)?;
+    if exit == Exit::Unknown {
+        output.line("who has received it, nobody here can tell: receivers cannot answer");
     }
+    Ok(exit)
 }
 
-fn configuration(
-    args: &SendArgs,
-    rate: BitRate,
-    group: SocketAddr,
-    outgoing: &Outgoing,
-    name: &str,
-) -> Result<SenderConfig, Failure> {
-    let overhead = if group.is_ipv4() { 28 } else { 48 };
-    let mtu = farcast_net::path_mtu(group, &socket_options(&args.socket)).ok().flatten();
-    let room = mtu.map_or(MTU, |mtu| mtu.min(MTU)).saturating_sub(overhead + wire::HEADER_LEN as u32);
-    // The large code has symbols of an even length.
-    let segment = args.protocol.dtu_size.unwrap_or(room) & !1;
-    let segment = u16::try_from(segment).unwrap_or(u16::MAX & !1);
-    let shape = Shape::new(outgoing.size(), segment).map_err(Failure::wrong)?;
-    let id = *outgoing.id().as_bytes();
-    let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
-    let one_way = &args.one_way;
-    let mut config = SenderConfig::new(id, shape, unknown, group, rate);
-    config.session = super::transmission();
-    config.name = name.as_bytes()[..name.len().min(255)].to_vec();
-    config.head = u32::try_from(outgoing.manifest().head_len().div_ceil(segment.into())).unwrap_or(u32::MAX);
-    config.pace = RatePace { rate, overhead: overhead as u16, credit: CREDIT, granule: 1 };
-    config.duration = one_way.duration.map_or(Duration::Rounds(one_way.repeat.unwrap_or(1)), Duration::For);
-    config.overhead_percent = one_way.overhead.unwrap_or(config.overhead_percent);
-    Ok(config)
+/// The settings that `args` ask for.
+fn settings(args: &SendArgs) -> Result<Settings, Failure> {
+    let rate = match args.rate {
+        Some(RateArg::Rate(rate)) => rate,
+        Some(RateArg::Max) => {
+            return Err(Failure::usage("--rate max needs receivers that answer; one way, set a rate"));
+        }
+        None => {
+            return Err(Failure::usage(
+                "--rate is missing: one way, give what the slowest link on the way carries, as in --rate \"20 Mbit/s\"",
+            ));
+        }
+    };
+    let protocol = &args.protocol;
+    let other = [
+        ("--receivers", !args.group.receivers.is_empty()),
+        ("--parity", protocol.parity.is_some()),
+        ("--block-size", protocol.block_size.is_some()),
+        ("--rtt", protocol.rtt.is_some()),
+        ("--plan", protocol.plan.is_some()),
+        ("--predict", protocol.predict.is_some()),
+    ];
+    if let Some((option, _)) = other.into_iter().find(|(_, given)| *given) {
+        return Err(Failure::usage(format!("{option} has no meaning one way")));
+    }
+    let (mut settings, one_way) = (Settings::new(rate), &args.one_way);
+    settings.symbol_size = one_way.symbol_size;
+    settings.duration = one_way.duration.map_or(Duration::Rounds(one_way.repeat.unwrap_or(1)), Duration::For);
+    settings.overhead_percent = one_way.overhead.unwrap_or(settings.overhead_percent);
+    settings.burst = protocol.burst.map_or(settings.burst, |Bytes(burst)| burst);
+    Ok(settings)
 }
 
-/// What the person at the sender sees.
-struct View<'a> {
-    output: &'a mut Output,
-    progress: Option<Progress>,
-    name: &'a str,
-    octets: u64,
-    began: Option<Time>,
-    next_report: Time,
+/// What is told of a transmission that nobody answers.
+struct OneWayFace {
+    /// Segments of the object.
+    segments: u32,
+    /// Symbols that all rounds have been begun for.
+    sent: u64,
 }
 
-impl View<'_> {
-    fn observe(&mut self, now: Time, sender: &Sender, notice: &SendNotice<'_>) {
-        match notice {
-            SendNotice::Event(SenderEvent::Began) => self.began = Some(now),
-            SendNotice::Event(SenderEvent::Round { round, symbols }) => {
-                self.output.event("round", json!({ "round": round, "symbols": symbols }));
+impl Face for OneWayFace {
+    type Protocol = OneWay;
+
+    fn told(&mut self, _now: Time, event: &SenderEvent) -> Option<Told> {
+        match event {
+            SenderEvent::Round { round, symbols } => {
+                self.sent += u64::from(*symbols);
+                let fields = json!({ "round": round, "symbols": symbols });
+                Some(Told { line: None, kind: "round", fields })
             }
-            SendNotice::Event(_) => {}
-            SendNotice::Tick => self.tick(now, sender),
-            SendNotice::Waiting { why } => self.waiting(why),
-            SendNotice::Back => self.say("the network is back"),
-            SendNotice::Moved { address } => self.say(&format!("sending from {address} now")),
-            SendNotice::Fragmenting => self.say("datagrams leave in fragments: the way has become narrower"),
+            _ => None,
         }
     }
 
-    fn waiting(&mut self, why: &NetError) {
-        self.say(&format!("waiting: {why}"));
-        self.output.event("waiting", json!({ "reason": why.to_string() }));
+    fn receivers(&self) -> Vec<Receiver> {
+        Vec::new()
     }
 
-    fn say(&self, text: &str) {
-        match &self.progress {
-            Some(progress) => progress.line(self.output, text),
-            None => self.output.line(text),
+    fn verdict(&self, end: &SenderEvent) -> Verdict {
+        match end {
+            SenderEvent::Ended { stopped: false } => {
+                Verdict { word: "unknown", exit: Exit::Unknown, sentence: None }
+            }
+            _ => {
+                let sentence = Some("stopped; receivers keep what they have for another time".into());
+                Verdict { word: "aborted", exit: Exit::Failed, sentence }
+            }
         }
     }
 
-    fn tick(&mut self, now: Time, sender: &Sender) {
-        let (Some(began), round) = (self.began, sender.progress()) else { return };
-        let (sent, total) = (u64::from(round.sent), u64::from(round.segments));
-        let all: u64 = sender.sent().iter().sum();
-        let octets = all * u64::from(sender.config().shape.geometry().segment_size());
-        let elapsed = now.since(began);
-        let message = format!(
-            "{}, round {}, {}{}",
-            self.name,
-            round.round,
-            rate(octets, elapsed),
-            time_left(all, total.saturating_sub(sent) + all, elapsed)
-        );
-        let progress = self.progress.get_or_insert_with(|| Progress::new(self.output));
-        progress.update(self.output, now, ("sending", &message), (sent, total.max(1)), &[]);
-        if now >= self.next_report {
-            self.next_report = now + REPORT_EVERY;
-            self.output.event(
-                "progress",
-                json!({
-                    "elapsed_s": elapsed.as_secs_f64(), "round": round.round, "symbols_sent": round.sent,
-                    "symbols": round.segments,
-                }),
-            );
-        }
-    }
-
-    fn close(&mut self, report: &SendReport) -> Result<Exit, Failure> {
-        if let Some(mut progress) = self.progress.take() {
-            progress.clear();
-        }
-        let sender = &report.sender;
-        let geometry = sender.config().shape.geometry();
+    fn figures(&self, sender: &Sender) -> Value {
         let symbols: u64 = sender.sent().iter().sum();
-        let stopped = matches!(report.end, SenderEvent::Ended { stopped: true });
-        let whole = symbols.saturating_sub(sender.sent().first().copied().unwrap_or(0)) > 0
-            || symbols >= u64::from(geometry.segments());
-        self.output.event(
-            "summary",
-            json!({
-                "product": self.name,
-                "size_bytes": geometry.size(),
-                "time_s": report.duration.as_secs_f64(),
-                "data_time_s": report.data_duration.as_secs_f64(),
-                "rounds": sender.sent().len(),
-                "symbols": symbols,
-                "symbols_per_round": sender.sent(),
-                "segments": geometry.segments(),
-                "symbol_bytes": geometry.segment_size(),
-                "complete": null,
-                "stopped": stopped,
-                "error": report.error.as_ref().map(ToString::to_string),
-            }),
-        );
-        if let Some(error) = &report.error {
-            return Err(Failure { sentence: error.to_string(), exit: Exit::Failed });
-        }
-        let sent = symbols * u64::from(geometry.segment_size());
-        let times = percent(symbols, geometry.segments().into());
-        self.output.line(&format!(
-            "{} of symbols sent ({times} of {}) in {}, {}",
-            size(sent),
-            size(self.octets),
-            report.data_duration,
-            rate(sent, report.data_duration)
-        ));
-        if stopped && !whole {
-            let sentence = "stopped before everything was sent once; receivers keep what they have".into();
-            return Err(Failure { sentence, exit: Exit::Failed });
-        }
-        self.output.line("who has received it, nobody here can tell: receivers cannot answer");
-        Ok(Exit::Unknown)
+        json!({
+            "rounds": sender.sent().len(),
+            "symbols": symbols,
+            "symbols_per_round": sender.sent(),
+            "segments": self.segments,
+            "symbol_bytes": sender.config().shape.geometry().segment_size(),
+        })
     }
 }

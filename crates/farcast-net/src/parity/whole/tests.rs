@@ -29,7 +29,11 @@ fn it_is_the_parity_that_blocks_have_one_by_one() {
         for block in (0..geometry.blocks()).rev() {
             let bytes = read(&mut whole, block, 3..20).unwrap();
             for (symbol, bytes) in (3..).zip(bytes.chunks(100)) {
-                assert_eq!(one_by_one.symbol(&mut outgoing, block, symbol).unwrap(), bytes, "{block} {symbol}");
+                assert_eq!(
+                    one_by_one.symbol(&mut outgoing, block, symbol).unwrap(),
+                    bytes,
+                    "{block} {symbol}"
+                );
             }
         }
         assert!(read(&mut whole, 0, 19..21).is_err(), "more than was said");
