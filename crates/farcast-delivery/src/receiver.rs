@@ -173,11 +173,19 @@ pub struct Received {
 /// An engine that receives objects, one after the other or several at once. The event that ends one is kept for its
 /// report.
 pub trait ReceiverEngine: Engine<Event: Clone> {
+    /// Whether parity is kept on disk until its block is rebuilt, over a restart too, and not in memory: where what is
+    /// wanting comes in its own time, or in another session. The owner then tells what it has [kept](Self::kept).
+    const KEEPS_PARITY: bool = false;
+
     /// What `event` asks for, if it asks for anything.
     fn request(event: &Self::Event) -> Option<Request<'_>>;
 
     /// Takes what its owner answers about `object`; of one that has ended meanwhile, it is passed over.
     fn answer(&mut self, now: Time, object: ObjectId, answer: Answer);
+
+    /// Where [parity is kept](Self::KEEPS_PARITY): these symbols of `block` are there from before. Told behind
+    /// [`Answer::Open`].
+    fn kept(&mut self, _now: Time, _object: ObjectId, _block: u32, _symbols: &Bitmap) {}
 
     /// Leaves everything at hand, on the owner's demand.
     fn stop(&mut self, now: Time);

@@ -202,6 +202,13 @@ pub trait SenderEngine: Engine {
         [None; 2]
     }
 
+    /// Where it sends parity of all blocks of `object` in turns, some symbols of each: how many of each, from the first
+    /// on, it may send in all. The owner then computes every block's once, in their order, and keeps them; nothing is
+    /// asked for [ahead](Self::parity_ahead). 0 where each block's parity is sent for itself.
+    fn parity_of_all(&self, _object: ObjectId) -> u32 {
+        0
+    }
+
     /// Whether answers that arrive at one instant may be merged without changing anything.
     fn may_merge(&self) -> bool {
         false

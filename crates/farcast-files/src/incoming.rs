@@ -25,12 +25,14 @@ mod plain;
 mod read;
 mod room;
 mod state;
+mod symbols;
 mod verify;
 
 pub use checkpoint::Checkpoint;
 
 pub(crate) use delivery::{Delivery, partial_path};
 pub use plain::PlainObject;
+pub use symbols::Coding;
 
 pub(crate) use open::manifest_in;
 pub(crate) use state::{STATE_FILES, StateDir, path_of, read_journal, usage_in};
@@ -39,6 +41,7 @@ use checkpoint::Gate;
 use open::What;
 use plain::Plain;
 use room::Room;
+use symbols::Symbols;
 use verify::MOST_DAMAGES;
 
 /// Whether files are made durable before they are vouched for.
@@ -133,6 +136,8 @@ pub struct Incoming {
     spool: Option<OwnedFd>,
     spool_space: Space,
     room: Room,
+    /// Parity that waits for its blocks; there is none before some came.
+    symbols: Option<Symbols>,
     /// What the spool is to be shortened to, if it still has more than the head, and how many bytes it loses.
     spool_excess: Option<(u64, u64)>,
     /// The bytes of the head, once its first bytes are there.

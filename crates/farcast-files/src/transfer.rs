@@ -13,7 +13,7 @@ const MIN_HOLE: u64 = 4096;
 const BATCH: usize = 128;
 
 /// Writes all of `slices` at `offset`.
-fn write_all(fd: BorrowedFd<'_>, mut slices: &mut [IoSlice<'_>], mut offset: u64) -> Result<()> {
+pub(crate) fn write_all(fd: BorrowedFd<'_>, mut slices: &mut [IoSlice<'_>], mut offset: u64) -> Result<()> {
     while !slices.is_empty() {
         match pwritev(fd, slices, offset) {
             Ok(0) => return Err(Errno::IO),

@@ -10,7 +10,7 @@ use farcast_files::{Outgoing, SourceError};
 
 use crate::envelope::Envelope;
 use crate::error::NetError;
-use crate::parity::ParityEncoder;
+use crate::parity::{ParityEncoder, WholeParity};
 use crate::socket::Endpoint;
 
 /// The most bytes that the kernel takes as one batch.
@@ -30,7 +30,7 @@ impl Outlet {
     pub(crate) fn prepare_parity(&mut self, sender: &impl SenderEngine) {
         let mut ahead = None;
         for (number, source) in (0..).zip(&mut self.sources) {
-            let Some(parity) = &mut source.parity else { continue };
+            let Some(Parity::InTurn(parity)) = &mut source.parity else { continue };
             let ahead = ahead.get_or_insert_with(|| sender.parity_ahead());
             let of_it = |soon: &Ahead| soon.object == ObjectId::new(number);
             parity.prepare(ahead.map(|soon| soon.filter(of_it).map(|soon| (soon.block, soon.symbols))));
@@ -38,10 +38,18 @@ impl Outlet {
     }
 }
 
+/// Where parity comes from.
+pub(crate) enum Parity {
+    /// A block's is sent for itself, and computed shortly before.
+    InTurn(ParityEncoder),
+    /// That of all blocks leaves in turns.
+    Whole(WholeParity),
+}
+
 /// What is sent of one object.
 pub(crate) struct Source {
     pub(crate) outgoing: Outgoing,
-    pub(crate) parity: Option<ParityEncoder>,
+    pub(crate) parity: Option<Parity>,
     pub(crate) geometry: Geometry,
 }
 
@@ -54,9 +62,14 @@ impl Source {
     ) -> Result<Self, NetError> {
         let geometry = *sender.geometry(object).ok_or(NetError::UnknownObject(object))?;
         let (symbols, kind) = (sender.parity_symbols(object), sender.erasure_code(object));
-        let parity = (symbols > 0)
-            .then(|| ParityEncoder::new(geometry, (symbols, kind), outgoing.clone()))
-            .transpose()?;
+        let make = || {
+            let (of_all, outgoing) = (sender.parity_of_all(object), outgoing.clone());
+            if of_all > 0 {
+                return WholeParity::start(geometry, (symbols, kind), of_all, outgoing).map(Parity::Whole);
+            }
+            ParityEncoder::new(geometry, (symbols, kind), outgoing).map(Parity::InTurn)
+        };
+        let parity = (symbols > 0).then(make).transpose()?;
         Ok(Self { outgoing, parity, geometry })
     }
 
@@ -85,8 +98,13 @@ impl Source {
                     let reason = "the sender has said that there is none".into();
                     return Err(NetError::Parity { block, parity: first, reason });
                 };
-                for (symbol, slot) in (first..).zip(slots) {
-                    slot.copy_from_slice(parity.symbol(&mut self.outgoing, block, symbol)?);
+                match parity {
+                    Parity::Whole(parity) => parity.read(block, first, slots)?,
+                    Parity::InTurn(parity) => {
+                        for (symbol, slot) in (first..).zip(slots) {
+                            slot.copy_from_slice(parity.symbol(&mut self.outgoing, block, symbol)?);
+                        }
+                    }
                 }
             }
         }

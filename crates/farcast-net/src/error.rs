@@ -127,6 +127,14 @@ pub enum NetError {
         /// What the code says.
         reason: String,
     },
+    /// Parity cannot be kept while it waits to be sent.
+    #[error("keep parity in {}: {source}; TMPDIR says where there is room", path.display())]
+    Scratch {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The engine and its owner do not agree on what is sent.
     #[error("{0} is not among those that are sent")]
     UnknownObject(ObjectId),

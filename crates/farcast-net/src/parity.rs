@@ -9,10 +9,12 @@ use crate::error::NetError;
 mod decoder;
 mod encoder;
 mod thread;
+mod whole;
 
 pub(crate) use decoder::{DecodeJob, ParityDecoder};
 pub(crate) use encoder::ParityEncoder;
 pub(crate) use thread::CodingThread;
+pub(crate) use whole::WholeParity;
 
 /// The most memory that coding one block may take, bytes: announced numbers alone could ask for gigabytes.
 const CODING_BUDGET: usize = 256 << 20;

@@ -107,6 +107,8 @@ pub(crate) struct Opening {
     pub(crate) code: ErasureCode,
     pub(crate) dir: PathBuf,
     pub(crate) options: Options,
+    /// Parity is kept on disk.
+    pub(crate) keeps_parity: bool,
 }
 
 /// A file of the product that is being received.
@@ -148,6 +150,8 @@ pub(crate) enum Reply {
     Manifest { newly_held: Vec<Run>, files: Arc<[FileInfo]> },
     /// An object without a manifest is complete and has its final name.
     Plain(PlainFile),
+    /// Parity symbols that are there, by block.
+    Kept(Vec<(u32, Bitmap)>),
     /// These files of the list have their final names.
     FilesDone(Vec<usize>),
     /// Part of this file, or the list of files, was wrong: these segments are not held after all.

@@ -16,6 +16,7 @@ mod ftp;
 mod memory;
 pub mod mftp;
 pub mod norm;
+pub mod one_way;
 mod tcp;
 mod traffic;
 mod transfer;

@@ -37,8 +37,8 @@ impl Cli {
         let matches = command.try_get_matches_from_mut(words)?;
         let cli = Self::from_arg_matches(&matches)?;
         let speaks = match &cli.command {
-            Command::Send(args) => Some(args.speaks),
-            Command::Receive(args) => Some(args.speaks),
+            Command::Send(args) => Some(args.speaks()),
+            Command::Receive(args) => Some(args.speaks()),
             _ => None,
         };
         if let (Some(speaks), Some((name, given))) = (speaks, matches.subcommand())
@@ -51,8 +51,8 @@ impl Cli {
     }
 }
 
-const EXIT_CODES: &str =
-    "Exit codes: 0 done, 1 failed, 2 wrong usage or bad file, 3 some receivers incomplete.";
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or bad file, 3 some receivers incomplete,\n\
+    4 sent one way, and nobody can tell who has received it.";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {

@@ -41,6 +41,8 @@ pub(crate) enum Exit {
     Usage = 2,
     /// Some receivers are incomplete.
     Incomplete = 3,
+    /// Everything was sent, and nobody can tell whether anybody has received it.
+    Unknown = 4,
 }
 
 fn main() -> ExitCode {

@@ -12,6 +12,9 @@ pub(crate) enum Speaks {
     /// NORM (RFC 5740): nobody registers; what is lost is asked for and repaired by coding. With farcast, and with all
     /// that speak NORM.
     Norm,
+    /// One way: receivers cannot answer, and nobody can tell who has received it. Symbols of a large code, of which any
+    /// do.
+    OneWay,
 }
 
 impl Speaks {
@@ -20,6 +23,7 @@ impl Speaks {
         match self {
             Self::Mftp => "MFTP",
             Self::Norm => "NORM",
+            Self::OneWay => "One-way",
         }
     }
 

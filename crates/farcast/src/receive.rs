@@ -27,8 +27,10 @@ use crate::{Exit, Failure, outputs};
 mod files;
 mod mftp;
 mod norm;
+mod one_way;
 
 pub(crate) use norm::NormArgs;
+pub(crate) use one_way::OneWayArgs;
 
 use files::Files;
 
@@ -40,9 +42,10 @@ type Report<F> = farcast_net::ReceiveReport<Event<F>>;
 pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     let why = "where the sender names the files and could replace it";
     outputs::log_outside(args.output.log.as_deref(), &args.into, why)?;
-    match args.speaks {
+    match args.speaks() {
         Speaks::Mftp => mftp::run(args),
         Speaks::Norm => norm::run(args),
+        Speaks::OneWay => one_way::run(args),
     }
 }
 

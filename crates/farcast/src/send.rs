@@ -23,10 +23,12 @@ use crate::{Exit, Failure, outputs};
 mod delivery;
 mod mftp;
 mod norm;
+mod one_way;
 mod predict;
 mod turn;
 
 pub(crate) use norm::NormArgs;
+pub(crate) use one_way::OneWayArgs;
 
 /// How far ahead of the clock datagrams may leave together, at most.
 const MOST_AHEAD: Span = Span::from_millis(1);
@@ -35,9 +37,10 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     for path in &args.paths {
         outputs::log_outside(args.output.log.as_deref(), path, "which must not change while it is sent")?;
     }
-    match args.speaks {
+    match args.speaks() {
         Speaks::Mftp => mftp::run(args),
         Speaks::Norm => norm::run(args),
+        Speaks::OneWay => one_way::run(args),
     }
 }
 

@@ -32,7 +32,7 @@ impl Incoming {
     }
 
     /// Stops, and keeps what is there for a later [`open`](Self::open) if it is worth that: if the list of files is
-    /// here and right, and something of the files. Whether it was kept.
+    /// here and right, and something of the files, or parity. Whether it was kept.
     ///
     /// # Errors
     /// What the file system reports; then a later run goes on from the last checkpoint.
@@ -55,7 +55,9 @@ impl Incoming {
         self.delivery.as_ref().is_some_and(|delivery| {
             let head = self.geometry.touching(&(0..delivery.layout.head_len()));
             let in_files = self.held.count() - head.map_or(0, |run| self.held.count_in(run));
-            in_files > 0 || (0..delivery.files.len()).any(|file| delivery.is_done(file))
+            in_files > 0
+                || self.keeps_parity()
+                || (0..delivery.files.len()).any(|file| delivery.is_done(file))
         })
     }
 

@@ -77,6 +77,7 @@ pub(super) fn open(
         spool_space: Space::Unknown,
         spool_excess: None,
         room: Room::resumed(taken),
+        symbols: None,
         head_len: None,
         head_damages: 0,
         delivery: None,

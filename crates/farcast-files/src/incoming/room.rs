@@ -23,6 +23,8 @@ pub(super) struct Room {
     granted: Usage,
     /// How many bytes may be spooled as long as it is not known what they are; looked up when there are any.
     spool_limit: Option<u64>,
+    /// Of the bytes that it takes, those of parity that is kept.
+    aside: u64,
 }
 
 impl Room {
@@ -39,6 +41,11 @@ impl Room {
     /// Counts files and directories that were made.
     pub(super) fn count_made(&mut self, inodes: u64) {
         self.used = self.used + Usage { octets: 0, inodes };
+    }
+
+    /// An earlier run has kept so many bytes of parity, which it counted.
+    pub(super) fn resume_aside(&mut self, octets: u64) {
+        self.aside = self.aside.max(octets);
     }
 
     /// That of a reception which an earlier run began.
@@ -82,8 +89,9 @@ impl Incoming {
     pub(super) fn new_spool(&mut self) -> Result<(), StoreError> {
         self.spool = Some(self.state.new_spool(&self.root, self.geometry.size)?);
         self.spool_space = crate::transfer::Space::Fresh;
-        let used = Usage { octets: 0, inodes: STATE_INODES };
-        self.room = Room { used, ..Room::default() };
+        let aside = self.room.aside;
+        let used = Usage { octets: aside, inodes: STATE_INODES };
+        self.room = Room { used, aside, ..Room::default() };
         Ok(())
     }
 
@@ -110,7 +118,7 @@ impl Incoming {
         let mut wanted = self.room.used + Usage { octets: len, inodes: 0 };
         if self.delivery.is_some() || self.plain.is_some() {
             // What is received twice, because it was damaged, takes its place once.
-            wanted.octets = wanted.octets.min(self.geometry.size);
+            wanted.octets = wanted.octets.min(self.geometry.size + self.room.aside);
         }
         let granted = self.room.granted;
         if wanted.octets > granted.octets || wanted.inodes > granted.inodes {
@@ -119,6 +127,16 @@ impl Incoming {
         }
         self.room.used = wanted;
         Ok(())
+    }
+
+    /// Lets `len` more bytes of parity be kept, likewise.
+    pub(super) fn make_aside(&mut self, len: u64) -> Result<(), StoreError> {
+        self.room.aside += len;
+        let made = self.make_room(len);
+        if made.is_err() {
+            self.room.aside -= len;
+        }
+        made
     }
 
     /// How far we may go on from `wanted`, of which `len` bytes are new.

@@ -14,7 +14,8 @@ use crate::{ProductId, StoreError, Usage};
 /// The longest journal that is read, in bytes: two bitmaps of 2^32 bits and the fixed fields.
 const MAX_JOURNAL_LEN: u64 = 2 * (1 << 29) + 1024;
 /// What a state directory holds; the lock goes last.
-pub(crate) const STATE_FILES: [&[u8]; 5] = [b"/journal.new", b"/journal", b"/spool", b"/made", b"/lock"];
+pub(crate) const STATE_FILES: [&[u8]; 7] =
+    [b"/journal.new", b"/journal", b"/spool", b"/made", b"/parity.index", b"/parity", b"/lock"];
 const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// `.farcast/<id>` below the receiving directory: locked once it is there, and made when there is something to keep.

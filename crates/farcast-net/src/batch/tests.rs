@@ -159,7 +159,7 @@ fn every_datagram_is_finished_with_its_content_in_place() {
     let listener = Endpoint::listener(any, None, &options, Transport::Udp).expect("loopback is there");
     let mut out = Outlet {
         endpoint: Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there"),
-        sources: vec![Source { outgoing, parity: Some(parity), geometry }],
+        sources: vec![Source { outgoing, parity: Some(Parity::InTurn(parity)), geometry }],
         group: listener.local(),
     };
     let mut batch = Batch::new(&Summed);

@@ -1,18 +1,21 @@
-//! The receiver's side: keeps parity, and rebuilds from it.
+//! The receiver's side: keeps parity, in memory or on disk, and rebuilds from it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use farcast_core::Run;
+use farcast_core::{Bitmap, Run};
 use farcast_delivery::{ErasureCode, Geometry};
 use farcast_fec::{BlockCode, ParitySymbol};
-use farcast_files::{Happening, Incoming};
+use farcast_files::{Coding, Happening, Incoming};
 
 use super::code;
 use crate::error::NetError;
 
 /// Bytes of symbols held, from which on it is worth looking for those that nobody needs any more.
 const CROWDED: usize = 1 << 20;
+
+/// Segments that are stored by one call.
+const AT_ONCE: usize = 64;
 
 /// A parity symbol's number, and its bytes.
 type Symbol = (u32, Box<[u8]>);
@@ -22,6 +25,8 @@ type Symbol = (u32, Box<[u8]>);
 pub(crate) struct ParityDecoder {
     code: Arc<BlockCode>,
     geometry: Geometry,
+    /// How symbols are kept on disk; `None` where they are held in memory.
+    on_disk: Option<Coding>,
     held: BTreeMap<u32, Vec<Symbol>>,
     /// Bytes of symbols held, and when to look next for those of complete blocks.
     bytes: usize,
@@ -33,7 +38,53 @@ pub(crate) struct ParityDecoder {
 impl ParityDecoder {
     pub(crate) fn new(geometry: Geometry, symbols: u32, kind: ErasureCode) -> Result<Self, NetError> {
         let code = Arc::new(code(&geometry, symbols, kind)?);
-        Ok(Self { code, geometry, held: BTreeMap::new(), bytes: 0, crowded: CROWDED, spare: Vec::new() })
+        let (held, spare) = (BTreeMap::new(), Vec::new());
+        Ok(Self { code, geometry, on_disk: None, held, bytes: 0, crowded: CROWDED, spare })
+    }
+
+    /// One that keeps symbols on disk.
+    pub(crate) fn on_disk(geometry: Geometry, symbols: u32, kind: ErasureCode) -> Result<Self, NetError> {
+        let symbol_len = geometry.segment_size();
+        let coding = Coding { symbol_len, source: geometry.code_size(), parity: symbols };
+        Ok(Self { on_disk: Some(coding), ..Self::new(geometry, symbols, kind)? })
+    }
+
+    /// Whether symbols are kept on disk, so that rebuilding can wait without taking memory.
+    pub(crate) fn is_on_disk(&self) -> bool {
+        self.on_disk.is_some()
+    }
+
+    /// The symbols that an earlier run has kept on disk, by block; those of blocks that are complete are forgotten.
+    pub(crate) fn kept(&self, incoming: &mut Incoming) -> Result<Vec<(u32, Bitmap)>, NetError> {
+        let Some(coding) = self.on_disk else { return Ok(Vec::new()) };
+        let mut kept = Vec::new();
+        for (block, symbols) in incoming.kept_parity(coding)? {
+            let missing = |run: Run| incoming.held().count_in(run) < run.count();
+            if self.geometry.block_run(block).is_some_and(missing) {
+                let mut map = Bitmap::new(coding.parity);
+                symbols.iter().for_each(|&symbol| _ = map.insert(symbol));
+                kept.push((block, map));
+            } else {
+                incoming.forget_parity(block, false)?;
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Keeps consecutive symbols of `block` from `first` on, as [`keep`](Self::keep) one; whether there was a place for
+    /// them. Where there was none, nothing is left of the block's.
+    pub(crate) fn keep_run(
+        &mut self,
+        incoming: &mut Incoming,
+        block: u32,
+        first: u32,
+        payloads: &[&[u8]],
+    ) -> Result<bool, NetError> {
+        let Some(coding) = self.on_disk else {
+            (first..).zip(payloads).for_each(|(symbol, bytes)| self.keep(incoming, block, symbol, bytes));
+            return Ok(true);
+        };
+        Ok(incoming.keep_parity(coding, block, first, payloads)?)
     }
 
     pub(crate) fn geometry(&self) -> &Geometry {
@@ -55,23 +106,31 @@ impl ParityDecoder {
 
     /// Forgets the symbols of the blocks that have any of `segments`: they may be lies too, and the engine asks for
     /// others.
-    pub(crate) fn forget(&mut self, segments: Run) {
+    pub(crate) fn forget(&mut self, incoming: &mut Incoming, segments: Run) {
         let (first, last) =
             (self.geometry.block_of(segments.first()), self.geometry.block_of(segments.last()));
         self.held.retain(|block, _| !(first..=last).contains(block));
+        if self.is_on_disk() {
+            // What cannot be erased makes rebuilding go wrong once more after a restart, which digests find out.
+            (first..=last).for_each(|block| drop(incoming.forget_parity(block, true)));
+        }
     }
 
     /// All that it takes to rebuild what is missing of `block`; `None` where no symbols of it are held. They are used
-    /// up.
+    /// up; on disk they stay until what was rebuilt is [stored](Self::store).
     pub(crate) fn gather(
         &mut self,
         incoming: &mut Incoming,
         block: u32,
     ) -> Result<Option<DecodeJob>, NetError> {
-        let (Some(symbols), Some(run)) = (self.held.remove(&block), self.geometry.block_run(block)) else {
-            return Ok(None);
+        let Some(run) = self.geometry.block_run(block) else { return Ok(None) };
+        let symbols = if self.is_on_disk() {
+            incoming.read_parity(block)?
+        } else {
+            let Some(symbols) = self.held.remove(&block) else { return Ok(None) };
+            self.bytes -= symbols.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+            symbols
         };
-        self.bytes -= symbols.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
         let gaps = incoming.held().gaps_in(run);
         let missing = gaps.flat_map(Run::segments).map(|segment| (segment - run.first()) as usize).collect();
         let mut bytes = self.spare.pop().unwrap_or_default();
@@ -92,6 +151,9 @@ impl ParityDecoder {
             Some(run) if job.rebuilt => self.store_missing(&job, run, incoming, happenings).map(|()| true),
             _ => Ok(false),
         };
+        if self.is_on_disk() && stored.is_ok() {
+            incoming.forget_parity(job.block, !job.rebuilt)?;
+        }
         self.reuse(job);
         stored
     }
@@ -104,16 +166,41 @@ impl ParityDecoder {
         happenings: &mut Vec<Happening>,
     ) -> Result<(), NetError> {
         let len = usize::from(self.geometry.segment_size());
-        for &index in &job.missing {
-            let segment = run.first() + index as u32;
-            let payload = &job.bytes[index * len..][..usize::from(self.geometry.payload_len(segment))];
-            happenings.extend(incoming.store(segment, &[payload])?);
+        let mut payloads = Vec::new();
+        for row in job.missing.chunk_by(|one, next| one + 1 == *next).flat_map(|row| row.chunks(AT_ONCE)) {
+            let Some(&index) = row.first() else { continue };
+            let first = run.first() + index as u32;
+            payloads.clear();
+            payloads.extend((first..).zip(row).map(|(segment, &index)| {
+                &job.bytes[index * len..][..usize::from(self.geometry.payload_len(segment))]
+            }));
+            happenings.extend(incoming.store(first, &payloads)?);
         }
         Ok(())
     }
 
+    /// Bytes that a job for `block` takes.
+    pub(crate) fn job_bytes(&self, block: u32) -> usize {
+        // At most as much of parity as is missing.
+        2 * self.geometry.block_len(block) as usize * usize::from(self.geometry.segment_size())
+    }
+
+    /// Takes back a job of which nothing is to be stored.
+    pub(crate) fn give_up(&mut self, job: DecodeJob, incoming: &mut Incoming) {
+        self.forget_block(incoming, job.block);
+        self.reuse(job);
+    }
+
+    /// Forgets the symbols of `block` that are on disk.
+    pub(crate) fn forget_block(&mut self, incoming: &mut Incoming, block: u32) {
+        if self.is_on_disk() {
+            // As of `forget`.
+            let _ = incoming.forget_parity(block, true);
+        }
+    }
+
     /// Takes back the buffer of a job.
-    pub(crate) fn reuse(&mut self, job: DecodeJob) {
+    fn reuse(&mut self, job: DecodeJob) {
         self.spare.push(job.bytes);
     }
 }

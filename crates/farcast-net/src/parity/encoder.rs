@@ -177,13 +177,7 @@ impl Block {
     }
 
     fn load(&mut self, outgoing: &mut Outgoing, geometry: &Geometry) -> Result<(), NetError> {
-        let len = usize::from(geometry.segment_size());
-        self.source.resize(geometry.block_len(self.number) as usize * len, 0);
-        let offset = u64::from(geometry.first_of(self.number)) * len as u64;
-        let inside = (geometry.size() - offset).min(self.source.len() as u64) as usize;
-        let (inside, past) = self.source.split_at_mut(inside);
-        past.fill(0);
-        outgoing.read_segments(offset, &mut [IoSliceMut::new(inside)])?;
+        load_block(outgoing, geometry, self.number, &mut self.source)?;
         self.is_loaded = true;
         Ok(())
     }
@@ -206,6 +200,23 @@ impl Block {
         }
         Ok(())
     }
+}
+
+/// Reads `block` of `outgoing` into `source`, its last symbol padded with zeros.
+pub(super) fn load_block(
+    outgoing: &mut Outgoing,
+    geometry: &Geometry,
+    block: u32,
+    source: &mut Vec<u8>,
+) -> Result<(), NetError> {
+    let len = usize::from(geometry.segment_size());
+    source.resize(geometry.block_len(block) as usize * len, 0);
+    let offset = u64::from(geometry.first_of(block)) * len as u64;
+    let inside = (geometry.size() - offset).min(source.len() as u64) as usize;
+    let (inside, past) = source.split_at_mut(inside);
+    past.fill(0);
+    outgoing.read_segments(offset, &mut [IoSliceMut::new(inside)])?;
+    Ok(())
 }
 
 #[cfg(test)]

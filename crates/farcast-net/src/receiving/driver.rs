@@ -168,7 +168,8 @@ impl<'a, P: Protocol> Driver<'a, P> {
                 Due::Open(reception, offer) => {
                     let (dir, options) = (self.options.into.clone(), self.options.files);
                     let code = self.engine.erasure_code(offer.object);
-                    self.store.open(reception, Opening { offer, code, dir, options });
+                    let keeps_parity = P::Receiver::KEEPS_PARITY;
+                    self.store.open(reception, Opening { offer, code, dir, options, keeps_parity });
                 }
                 Due::Compare(object) => self.store.compare(object),
                 Due::Finish(object) => self.store.finish(object),

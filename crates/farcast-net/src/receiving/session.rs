@@ -25,6 +25,8 @@ pub(super) struct Session {
     plain: Option<PlainFile>,
     joined: Time,
     held: u32,
+    /// Parity symbols that were kept from before.
+    kept_parity: u32,
     /// Segments that came and had to be forgotten.
     lost: u32,
     error: Option<NetError>,
@@ -40,19 +42,20 @@ impl Session {
             plain: None,
             joined,
             held: 0,
+            kept_parity: 0,
             lost: 0,
             error: None,
         }
     }
 
     /// Whether part of it would be gone on with another time.
-    fn is_kept(&self, have: u32) -> bool {
+    fn is_kept(&self, have: u32, parity: u64) -> bool {
         if self.offer.id.is_none() {
             return have > 0 && self.offer.serial.is_some();
         }
         let segment_size = u64::from(self.offer.geometry.segment_size());
         let in_files = |first: &FileInfo| u64::from(have) > first.start.div_ceil(segment_size);
-        self.files.first().is_some_and(in_files)
+        self.files.first().is_some_and(in_files) || (parity > 0 && !self.files.is_empty())
     }
 }
 
@@ -114,6 +117,7 @@ impl<P: Protocol> Driver<'_, P> {
         match reply {
             Reply::NoRoom(_) | Reply::Room => {}
             Reply::Opened { held, earlier, listed } => self.opened(object, held, earlier, listed),
+            Reply::Kept(kept) => self.kept(object, &kept),
             Reply::ListLength(segments) => self.answer(object, Answer::ListIs(segments)),
             Reply::Compared(held) => self.compared(object, held),
             Reply::Manifest { newly_held, files } => self.listed(object, &newly_held, &files),
@@ -181,6 +185,17 @@ impl<P: Protocol> Driver<'_, P> {
         self.answer(object, answer);
     }
 
+    /// Parity of these blocks is there from an earlier run.
+    fn kept(&mut self, object: ObjectId, kept: &[(u32, Bitmap)]) {
+        for (block, symbols) in kept {
+            self.engine.kept(self.clock.now(), object, *block, symbols);
+        }
+        let count = kept.iter().map(|(_, symbols)| symbols.count()).sum();
+        if let Some(session) = self.sessions.get_mut(&object) {
+            session.kept_parity = count;
+        }
+    }
+
     /// These segments have to come again.
     fn lost(&mut self, object: ObjectId, runs: &[Run]) {
         for &run in runs {
@@ -228,6 +243,8 @@ impl<P: Protocol> Driver<'_, P> {
         let received = self.engine.received(object);
         let came = session.held.saturating_add(u32::try_from(received.segments).unwrap_or(u32::MAX));
         let have = came.saturating_sub(session.lost);
+        let parity =
+            if P::Receiver::KEEPS_PARITY { received.parity + u64::from(session.kept_parity) } else { 0 };
         let (have, over) = match outcome {
             Outcome::Complete(at) => (session.offer.geometry.segments(), at),
             _ => (have.min(session.offer.geometry.segments()), now),
@@ -235,7 +252,7 @@ impl<P: Protocol> Driver<'_, P> {
         let report = ReceiveReport {
             outcome,
             end: event.clone(),
-            kept: session.is_kept(have),
+            kept: session.is_kept(have, parity),
             error: session.error,
             vouched: session.vouched,
             plain: session.plain,

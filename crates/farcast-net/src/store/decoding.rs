@@ -50,20 +50,31 @@ pub(super) struct Decoding {
     little: usize,
     /// In the order in which they come back.
     under_way: VecDeque<UnderWay>,
+    /// Blocks with everything on disk, which wait for a place.
+    waiting: VecDeque<(ObjectId, u32)>,
 }
 
 impl Decoding {
     pub(super) fn start() -> Self {
-        Self { thread: CodingThread::start(DecodeJob::run), little: LITTLE, under_way: VecDeque::new() }
+        Self {
+            thread: CodingThread::start(DecodeJob::run),
+            little: LITTLE,
+            under_way: VecDeque::new(),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Whether there is a place for another block of so many bytes. One may be as large as it likes: without the thread
+    /// it would be, too.
+    fn has_place(&self, bytes: usize) -> bool {
+        let all = self.under_way.iter().map(|one| one.bytes).sum::<usize>() + bytes;
+        self.under_way.is_empty() || (self.under_way.len() < MOST_JOBS && all <= MOST_BYTES)
     }
 
     /// Hands `job` to the thread; it comes back at once where it is little, or enough is under way.
     fn begin(&mut self, object: ObjectId, job: DecodeJob) -> Result<(), DecodeJob> {
         let (block, bytes) = (job.block(), job.size());
-        let all = self.under_way.iter().map(|one| one.bytes).sum::<usize>() + bytes;
-        // One may be as large as it likes: without the thread it would be, too.
-        let full = self.under_way.len() == MOST_JOBS || all > MOST_BYTES;
-        if job.work() <= self.little || (full && !self.under_way.is_empty()) {
+        if job.work() <= self.little || !self.has_place(bytes) {
             return Err(job);
         }
         self.thread.begin(job)?;
@@ -84,6 +95,7 @@ impl Decoding {
     pub(super) fn orphan(&mut self, object: ObjectId) {
         let of_it = self.under_way.iter_mut().filter(|one| one.object == object);
         of_it.for_each(|one| one.fate = Fate::Orphaned);
+        self.waiting.retain(|&(waiting, _)| waiting != object);
     }
 
     /// Whether any block of `object` is under way.
@@ -97,6 +109,11 @@ impl Worker {
     pub(super) fn decode(&mut self, object: ObjectId, block: u32) -> Result<(), NetError> {
         let product = self.products.get_mut(&object);
         let Some(Product { incoming, parity: Some(parity), answer, .. }) = product else { return Ok(()) };
+        // Of these there may be many at once, and what comes meanwhile is not asked for again.
+        if parity.is_on_disk() && !self.decoding.has_place(parity.job_bytes(block)) {
+            self.decoding.waiting.push_back((object, block));
+            return Ok(());
+        }
         let job = match parity.gather(incoming, block) {
             Ok(Some(job)) => job,
             gathered => {
@@ -117,13 +134,27 @@ impl Worker {
             if let Err(error) = self.store_rebuilt(object, job) {
                 self.failed_or_full(error, Retry::Steps { object, arena: None, from: 0 });
             }
-            return;
-        }
-        if let Some(Product { parity: Some(parity), answer, .. }) = self.products.get_mut(&object)
+        } else if let Some(Product { incoming, parity: Some(parity), answer, .. }) =
+            self.products.get_mut(&object)
             && fate != Fate::Orphaned
         {
-            parity.reuse(job);
+            parity.give_up(job, incoming);
             answer.send(Reply::Decoded { block, rebuilt: false });
+        }
+        self.decode_waiting();
+    }
+
+    /// Has rebuilt what waits for a place, as far as there is one.
+    fn decode_waiting(&mut self) {
+        while let Some(&(object, block)) = self.decoding.waiting.front() {
+            let parity = self.products.get(&object).and_then(|product| product.parity.as_ref());
+            if parity.is_some_and(|parity| !self.decoding.has_place(parity.job_bytes(block))) {
+                return;
+            }
+            self.decoding.waiting.pop_front();
+            if let Err(error) = self.decode(object, block) {
+                self.failed_or_full(error, Retry::Steps { object, arena: None, from: 0 });
+            }
         }
     }
 
@@ -131,10 +162,13 @@ impl Worker {
     fn decode_anew(&mut self) {
         let lost = std::mem::replace(&mut self.decoding, Decoding::start());
         for one in lost.under_way.into_iter().filter(|one| one.fate != Fate::Orphaned) {
-            if let Some(product) = self.products.get(&one.object) {
+            if let Some(product) = self.products.get_mut(&one.object) {
+                product.forget_parity(one.block);
                 product.answer.send(Reply::Decoded { block: one.block, rebuilt: false });
             }
         }
+        self.decoding.waiting = lost.waiting;
+        self.decode_waiting();
     }
 
     /// Waits for what is under way of `object`, so that it is stored before it is closed.

@@ -36,7 +36,7 @@ pub(super) struct Product {
 
 impl Product {
     pub(super) fn open(opening: &Opening, answer: Answer) -> Result<Self, NetError> {
-        let Opening { offer, code, dir, options } = opening;
+        let Opening { offer, code, dir, options, keeps_parity } = opening;
         std::fs::create_dir_all(dir).map_err(|source| NetError::Directory { path: dir.into(), source })?;
         let (geometry, segment_len) = (offer.geometry, u32::from(offer.geometry.segment_size()));
         let incoming = if let Some(id) = offer.id {
@@ -47,7 +47,10 @@ impl Product {
         };
         // Where the announced numbers are beyond our code, it is better to say so than to lose the repairs.
         let parity = (offer.parity_symbols > 0)
-            .then(|| ParityDecoder::new(geometry, offer.parity_symbols, *code))
+            .then(|| {
+                let new = if *keeps_parity { ParityDecoder::on_disk } else { ParityDecoder::new };
+                new(geometry, offer.parity_symbols, *code)
+            })
             .transpose()?;
         Ok(Self::new(offer.object, incoming, parity, answer))
     }
@@ -70,6 +73,23 @@ impl Product {
     ) -> Result<(), NetError> {
         let stored = self.incoming.store(first, payloads);
         self.tell_of(stored, decoding)
+    }
+
+    /// Keeps consecutive parity symbols of `block`.
+    pub(super) fn keep(&mut self, block: u32, first: u32, payloads: &[&[u8]]) -> Result<(), NetError> {
+        let Some(parity) = &mut self.parity else { return Ok(()) };
+        if !parity.keep_run(&mut self.incoming, block, first, payloads)? {
+            // To the engine that is as if they had been tried in vain.
+            self.answer.send(Reply::Decoded { block, rebuilt: false });
+        }
+        Ok(())
+    }
+
+    /// Nothing is to be rebuilt from what is kept of `block`.
+    pub(super) fn forget_parity(&mut self, block: u32) {
+        if let Some(parity) = &mut self.parity {
+            parity.forget_block(&mut self.incoming, block);
+        }
     }
 
     /// Does what was not possible before.
@@ -99,7 +119,12 @@ impl Product {
         let early = self.incoming.take_happenings();
         let held: Bitmap = self.incoming.held().clone();
         let listed = self.incoming.manifest().is_some();
+        // What cannot be read is as good as not kept.
+        let kept = self.parity.as_ref().and_then(|parity| parity.kept(&mut self.incoming).ok());
         self.answer.send(Reply::Opened { held, earlier, listed });
+        if let Some(kept) = kept.filter(|kept| !kept.is_empty()) {
+            self.answer.send(Reply::Kept(kept));
+        }
         self.tell(early, decoding);
     }
 
@@ -139,7 +164,7 @@ impl Product {
                 }
                 Happening::Damaged { index, lost } => {
                     if let Some(parity) = &mut self.parity {
-                        parity.forget(lost);
+                        parity.forget(&mut self.incoming, lost);
                         decoding.spoil(self.object, parity.geometry(), lost);
                     }
                     let entries = self.incoming.manifest().map_or(&[][..], Manifest::entries);

@@ -251,13 +251,20 @@ impl Worker {
                     let product = self.products.get_mut(&object);
                     product.map_or(Ok(()), |product| product.store(segment, &payloads, &mut self.decoding))
                 }
-                Step::Parity { block, symbol, at, len } => {
-                    if let Some(Product { incoming, parity: Some(parity), .. }) =
-                        self.products.get_mut(&object)
-                    {
-                        parity.keep(incoming, block, symbol, slice(&arena.buffer, at, len));
-                    }
-                    Ok(())
+                Step::Parity { block, symbol, .. } => {
+                    payloads.clear();
+                    let consecutive = (symbol..).zip(&arena.steps[at..]);
+                    payloads.extend(consecutive.map_while(|(expected, step)| match *step {
+                        Step::Parity { block: same, symbol, at, len }
+                            if (same, symbol) == (block, expected) =>
+                        {
+                            Some(slice(&arena.buffer, at, len))
+                        }
+                        _ => None,
+                    }));
+                    taken = payloads.len();
+                    let product = self.products.get_mut(&object);
+                    product.map_or(Ok(()), |product| product.keep(block, symbol, &payloads))
                 }
                 Step::Decode { block } => self.decode(object, block),
             };

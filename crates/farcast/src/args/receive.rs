@@ -9,7 +9,7 @@ use super::{OutputArgs, SocketArgs};
 use crate::host::{Accepted, Endpoint, Host};
 use crate::partials::QuotaArgs;
 use crate::protocols::Speaks;
-use crate::receive::NormArgs;
+use crate::receive::{NormArgs, OneWayArgs};
 
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags of the command line")]
@@ -67,9 +67,18 @@ pub(crate) struct ReceiveArgs {
     #[command(flatten)]
     pub(crate) norm: NormArgs,
     #[command(flatten)]
+    pub(crate) one_way: OneWayArgs,
+    #[command(flatten)]
     pub(crate) quota: QuotaArgs,
     #[command(flatten)]
     pub(crate) socket: SocketArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+impl ReceiveArgs {
+    /// By which protocol, however that was said.
+    pub(crate) fn speaks(&self) -> Speaks {
+        if self.one_way.one_way { Speaks::OneWay } else { self.speaks }
+    }
 }

@@ -11,7 +11,7 @@ use farcast_mftp::settings::Parity;
 use super::{OutputArgs, RateArg, SocketArgs};
 use crate::host::Endpoint;
 use crate::protocols::Speaks;
-use crate::send::NormArgs;
+use crate::send::{NormArgs, OneWayArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct SendArgs {
@@ -34,6 +34,8 @@ pub(crate) struct SendArgs {
     #[command(flatten)]
     pub(crate) group: GroupArgs,
     #[command(flatten)]
+    pub(crate) one_way: OneWayArgs,
+    #[command(flatten)]
     pub(crate) protocol: ProtocolArgs,
     #[command(flatten)]
     pub(crate) norm: NormArgs,
@@ -47,6 +49,13 @@ pub(crate) struct SendArgs {
     /// Say at the end what was sent and what was left out.
     #[arg(help_heading = "Output", long)]
     pub(crate) stats: bool,
+}
+
+impl SendArgs {
+    /// By which protocol, however that was said.
+    pub(crate) fn speaks(&self) -> Speaks {
+        if self.one_way.one_way { Speaks::OneWay } else { self.speaks }
+    }
 }
 
 /// Who receives, and when it begins.

@@ -210,7 +210,7 @@ fn early(args: &SendArgs, known: &Known, name: &str) -> Span {
 
 /// A Transmission Identifier that no earlier run is likely to have had.
 #[expect(clippy::disallowed_methods, reason = "the command line is no engine")]
-fn transmission() -> u32 {
+pub(super) fn transmission() -> u32 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let mixed =
         (since.as_nanos() as u64 ^ u64::from(std::process::id()) << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -1,0 +1,334 @@
+//! Parity symbols that wait on disk until their block can be rebuilt, over a restart too.
+//!
+//! Two files stand beside the journal. `parity` has a slot for each symbol; `parity.index` says of each slot what is in it,
+//! and begins with how the object is cut and coded:
+//!
+//! | octets | of the head of the index |
+//! |---|---|
+//! | 8 | `FCPARITY` |
+//! | 4 | octets of a symbol |
+//! | 4 | segments of the largest block |
+//! | 4 | parity symbols of a block |
+//! | 4 | 0 |
+//!
+//! | octets | of each slot |
+//! |---|---|
+//! | 4 | the block |
+//! | 4 | the symbol |
+//! | 8 | the beginning of BLAKE3 of the two and of the symbol's octets, made odd; 0 for a slot that is free |
+//!
+//! The kernel keeps what was written when the process is killed. After a power loss the check finds out which slots have
+//! what the index says, so nothing here is ever synced. A slot is used again once its block is complete.
+
+use std::collections::BTreeMap;
+use std::io::IoSlice;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{self, Mode, OFlags};
+use rustix::io::Result as SystemResult;
+
+use super::Incoming;
+use crate::StoreError;
+use crate::beneath::{Root, size_of};
+use crate::transfer::{read_at, write_all, write_at};
+
+const MAGIC: &[u8; 8] = b"FCPARITY";
+const HEAD_LEN: usize = 24;
+const ENTRY_LEN: usize = 16;
+const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
+/// Entries of the index that are read at once.
+const AT_ONCE: usize = 4096;
+/// Files that are made.
+const INODES: u64 = 2;
+
+/// How an object is coded: symbols of another code are of no use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Coding {
+    /// Octets of a symbol.
+    pub symbol_len: u16,
+    /// Source symbols that the code is made for.
+    pub source: u32,
+    /// Parity symbols of a block.
+    pub parity: u32,
+}
+
+impl Coding {
+    fn head(self) -> [u8; HEAD_LEN] {
+        let mut head = [0; HEAD_LEN];
+        let numbers = [u32::from(self.symbol_len), self.source, self.parity, 0].map(u32::to_be_bytes);
+        head[..8].copy_from_slice(MAGIC);
+        head[8..].copy_from_slice(numbers.as_flattened());
+        head
+    }
+}
+
+/// A symbol that is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Kept {
+    symbol: u32,
+    slot: u32,
+}
+
+/// The symbols that are kept. Memory is 8 octets for each.
+#[derive(Debug)]
+pub(super) struct Symbols {
+    coding: Coding,
+    data: OwnedFd,
+    index: OwnedFd,
+    kept: BTreeMap<u32, Vec<Kept>>,
+    /// Slots that are free below `slots`.
+    free: Vec<u32>,
+    slots: u32,
+    scratch: Vec<u8>,
+}
+
+impl Symbols {
+    fn paths(dir: &[u8]) -> [Vec<u8>; 2] {
+        [[dir, b"/parity".as_slice()].concat(), [dir, b"/parity.index".as_slice()].concat()]
+    }
+
+    /// Makes both files, empty.
+    fn create(root: &Root, dir: &[u8], coding: Coding) -> SystemResult<Self> {
+        let [data, index] = Self::paths(dir);
+        let make = |path: &[u8]| {
+            root.regular(path)?;
+            root.remove_file(path)?;
+            root.open_at(path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, OWNER_ONLY)
+        };
+        // Without an index nothing vouches for the data.
+        root.remove_file(&index)?;
+        let (data, index) = (make(&data)?, make(&index)?);
+        write_at(&index, &coding.head(), 0)?;
+        Ok(Self {
+            coding,
+            data,
+            index,
+            kept: BTreeMap::new(),
+            free: Vec::new(),
+            slots: 0,
+            scratch: Vec::new(),
+        })
+    }
+
+    /// What an earlier run has left, if it is of this coding.
+    fn find(root: &Root, dir: &[u8], coding: Coding) -> SystemResult<Option<Self>> {
+        let [data, index] = Self::paths(dir);
+        let (Some(_), Some(stat)) = (root.regular(&data)?, root.regular(&index)?) else { return Ok(None) };
+        let open = |path: &[u8]| root.open_at(path, OFlags::RDWR, Mode::empty());
+        let (data, index) = (open(&data)?, open(&index)?);
+        let mut head = [0; HEAD_LEN];
+        if read_at(&index, &mut head, 0)? < HEAD_LEN || head != coding.head() {
+            return Ok(None);
+        }
+        let room = size_of(&fs::fstat(&data)?) / u64::from(coding.symbol_len);
+        let entries = (size_of(&stat).saturating_sub(HEAD_LEN as u64) / ENTRY_LEN as u64).min(room);
+        let Ok(slots) = u32::try_from(entries) else { return Ok(None) };
+        let kept = BTreeMap::new();
+        let mut symbols = Self { coding, data, index, kept, free: Vec::new(), slots, scratch: Vec::new() };
+        symbols.load()?;
+        Ok(Some(symbols))
+    }
+
+    fn load(&mut self) -> SystemResult<()> {
+        let mut buffer = vec![0; AT_ONCE * ENTRY_LEN];
+        let mut slot = 0;
+        while slot < self.slots {
+            let read = read_at(&self.index, &mut buffer, entry_at(slot))?;
+            let (entries, _) = buffer[..read].as_chunks::<ENTRY_LEN>();
+            let before = slot;
+            for entry in entries.iter().take((self.slots - slot) as usize) {
+                let (block, symbol, check) = parsed(entry);
+                if check == 0 || symbol >= self.coding.parity {
+                    self.free.push(slot);
+                } else {
+                    self.kept.entry(block).or_default().push(Kept { symbol, slot });
+                }
+                slot += 1;
+            }
+            if slot == before {
+                break;
+            }
+        }
+        self.slots = slot;
+        Ok(())
+    }
+
+    /// Slots for `count` symbols, one after the other where there are none to be used again.
+    fn take_slots(&mut self, count: u32) -> Vec<u32> {
+        let again = self.free.len().min(count as usize);
+        let mut slots = self.free.split_off(self.free.len() - again);
+        slots.sort_unstable();
+        let fresh = count - again as u32;
+        slots.extend(self.slots..self.slots + fresh);
+        self.slots += fresh;
+        slots
+    }
+
+    /// Keeps consecutive symbols of `block` from `first` on.
+    fn keep(&mut self, block: u32, first: u32, payloads: &[&[u8]]) -> SystemResult<()> {
+        let slots = self.take_slots(payloads.len() as u32);
+        let written = self.write(block, first, payloads, &slots);
+        let symbols = (first..).zip(&slots).map(|(symbol, &slot)| Kept { symbol, slot });
+        match written {
+            Ok(()) => self.kept.entry(block).or_default().extend(symbols),
+            Err(_) => self.free.extend(&slots),
+        }
+        written
+    }
+
+    fn write(&mut self, block: u32, first: u32, payloads: &[&[u8]], slots: &[u32]) -> SystemResult<()> {
+        let mut at = 0;
+        while let Some(&slot) = slots.get(at) {
+            // Slots in a row are written by one call.
+            let row = (slot..).zip(&slots[at..]).take_while(|(expected, slot)| expected == *slot).count();
+            let payloads = &payloads[at..at + row];
+            let mut slices: Vec<IoSlice<'_>> = payloads.iter().map(|bytes| IoSlice::new(bytes)).collect();
+            write_all(self.data.as_fd(), &mut slices, self.data_at(slot))?;
+            self.scratch.clear();
+            for (symbol, payload) in (first + at as u32..).zip(payloads) {
+                self.scratch.extend(block.to_be_bytes());
+                self.scratch.extend(symbol.to_be_bytes());
+                self.scratch.extend(check(block, symbol, payload).to_be_bytes());
+            }
+            // Behind the data, so that a killed process has left no entry without it.
+            write_at(&self.index, &self.scratch, entry_at(slot))?;
+            at += row;
+        }
+        Ok(())
+    }
+
+    /// The symbols of `block` that are as they were written.
+    fn read(&self, block: u32) -> SystemResult<Vec<(u32, Box<[u8]>)>> {
+        let mut symbols = Vec::new();
+        for kept in self.kept.get(&block).into_iter().flatten() {
+            let mut bytes = vec![0; usize::from(self.coding.symbol_len)].into_boxed_slice();
+            let mut entry = [0; ENTRY_LEN];
+            let whole = read_at(&self.data, &mut bytes, self.data_at(kept.slot))? == bytes.len();
+            read_at(&self.index, &mut entry, entry_at(kept.slot))?;
+            if whole && parsed(&entry) == (block, kept.symbol, check(block, kept.symbol, &bytes)) {
+                symbols.push((kept.symbol, bytes));
+            }
+        }
+        Ok(symbols)
+    }
+
+    /// Frees the slots of `block`; `erase` says so on disk too: else its segments must be held.
+    fn forget(&mut self, block: u32, erase: bool) -> SystemResult<()> {
+        let Some(kept) = self.kept.remove(&block) else { return Ok(()) };
+        self.free.extend(kept.iter().map(|kept| kept.slot));
+        let erased = kept.iter().filter(|_| erase);
+        erased.map(|kept| write_at(&self.index, &[0; ENTRY_LEN], entry_at(kept.slot))).collect()
+    }
+
+    fn data_at(&self, slot: u32) -> u64 {
+        u64::from(slot) * u64::from(self.coding.symbol_len)
+    }
+}
+
+fn entry_at(slot: u32) -> u64 {
+    HEAD_LEN as u64 + u64::from(slot) * ENTRY_LEN as u64
+}
+
+/// Block, symbol and check of an entry.
+fn parsed(entry: &[u8; ENTRY_LEN]) -> (u32, u32, u64) {
+    let value = u128::from_be_bytes(*entry);
+    ((value >> 96) as u32, (value >> 64) as u32, value as u64)
+}
+
+fn check(block: u32, symbol: u32, bytes: &[u8]) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&block.to_be_bytes()).update(&symbol.to_be_bytes()).update(bytes);
+    let first = hasher.finalize().as_bytes().first_chunk().copied().unwrap_or_default();
+    u64::from_be_bytes(first) | 1
+}
+
+impl Incoming {
+    /// The parity symbols of blocks that are not complete which an earlier run has kept, if it was of this coding: of each
+    /// block their numbers, no two of them the same.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn kept_parity(&mut self, coding: Coding) -> Result<Vec<(u32, Vec<u32>)>, StoreError> {
+        if self.symbols.is_none() && self.state.is_made() {
+            let found = Symbols::find(&self.root, self.state.path(), coding);
+            self.symbols = found.map_err(|errno| self.symbols_error("read", errno, 0))?;
+        }
+        let Some(symbols) = &mut self.symbols else { return Ok(Vec::new()) };
+        self.room.resume_aside(u64::from(symbols.slots) * u64::from(coding.symbol_len));
+        let mut list = Vec::new();
+        for (&block, kept) in &mut symbols.kept {
+            kept.sort_unstable_by_key(|kept| kept.symbol);
+            kept.dedup_by_key(|kept| kept.symbol);
+            list.push((block, kept.iter().map(|kept| kept.symbol).collect()));
+        }
+        Ok(list)
+    }
+
+    /// Keeps consecutive parity symbols of `block` from number `first` on, none of which is kept. Each has the length that
+    /// `coding` says. Whether there was a place for them: as long as the list of files is not known, there may be none,
+    /// and then nothing of the block is kept any more.
+    ///
+    /// # Errors
+    /// [`StoreError::DiskFull`] and [`StoreError::OverQuota`], after which the same call may succeed later, and what else
+    /// the file system reports; nothing of it is kept then.
+    pub fn keep_parity(
+        &mut self,
+        coding: Coding,
+        block: u32,
+        first: u32,
+        payloads: &[&[u8]],
+    ) -> Result<bool, StoreError> {
+        let len = u64::from(coding.symbol_len);
+        if let Some(wrong) = payloads.iter().find(|payload| payload.len() as u64 != len) {
+            let actual = wrong.len() as u64;
+            return Err(StoreError::BadSegment { segment: first.into(), expected: len, actual });
+        }
+        self.begin()?;
+        let size = self.geometry.size;
+        if self.delivery.is_none() && !self.may_spool(&(size..size + len * payloads.len() as u64))? {
+            return self.forget_parity(block, true).map(|()| false);
+        }
+        let free = self.symbols.as_ref().map_or(0, |symbols| symbols.free.len() as u64);
+        let fresh = (payloads.len() as u64).saturating_sub(free);
+        self.make_aside((len + ENTRY_LEN as u64) * fresh)?;
+        let symbols = if let Some(symbols) = &mut self.symbols {
+            symbols
+        } else {
+            let made = Symbols::create(&self.root, self.state.path(), coding);
+            let made = made.map_err(|errno| self.symbols_error("create", errno, len))?;
+            self.room.count_made(INODES);
+            self.symbols.insert(made)
+        };
+        let kept = symbols.keep(block, first, payloads);
+        kept.map_err(|errno| self.symbols_error("write", errno, len * payloads.len() as u64))?;
+        Ok(true)
+    }
+
+    /// The parity symbols of `block` that are kept, as far as they are as they were.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn read_parity(&self, block: u32) -> Result<Vec<(u32, Box<[u8]>)>, StoreError> {
+        let read = self.symbols.as_ref().map_or_else(|| Ok(Vec::new()), |symbols| symbols.read(block));
+        read.map_err(|errno| self.symbols_error("read", errno, 0))
+    }
+
+    /// Frees the place of what is kept of `block`. Where its segments are not all held, the next run must not find it
+    /// either: `erase`.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn forget_parity(&mut self, block: u32, erase: bool) -> Result<(), StoreError> {
+        let forgotten = self.symbols.as_mut().map_or(Ok(()), |symbols| symbols.forget(block, erase));
+        forgotten.map_err(|errno| self.symbols_error("write", errno, 0))
+    }
+
+    /// Whether any parity symbol is kept.
+    pub(super) fn keeps_parity(&self) -> bool {
+        self.symbols.as_ref().is_some_and(|symbols| !symbols.kept.is_empty())
+    }
+
+    fn symbols_error(&self, action: &'static str, errno: rustix::io::Errno, len: u64) -> StoreError {
+        self.root.error(&[self.state.path(), b"/parity".as_slice()].concat(), action, errno, len)
+    }
+}

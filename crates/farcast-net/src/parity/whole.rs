@@ -1,0 +1,197 @@
+//! The sender's side where parity of all blocks leaves in turns: every block's is computed once, in their order, while
+//! source symbols leave, and waits in a file that has no name.
+
+use std::fs::File;
+use std::io::{self, IoSliceMut};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use farcast_delivery::{ErasureCode, Geometry};
+use farcast_fec::BlockCode;
+use farcast_files::Outgoing;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
+use rustix::io::{Errno, preadv, pwrite};
+
+use super::code;
+use super::encoder::load_block;
+use crate::error::NetError;
+
+/// Where temporary files belong that may be larger than memory, unless `TMPDIR` says otherwise.
+const SCRATCH: &str = "/var/tmp";
+
+/// The parity of an object, as far as it is sent. Takes the memory of coding one block, and on disk what it keeps.
+pub(crate) struct WholeParity {
+    shared: Arc<Shared>,
+    /// Symbols of each block that are kept.
+    keep: u32,
+    symbol_len: usize,
+}
+
+struct Shared {
+    file: File,
+    state: Mutex<State>,
+    news: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Blocks whose parity is there.
+    done: u32,
+    /// No more will come, and why.
+    ended: bool,
+    error: Option<NetError>,
+    /// Nobody wants it any more.
+    unwanted: bool,
+}
+
+/// Says that the thread has ended, in whatever way.
+struct Ending(Arc<Shared>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.lock().ended = true;
+        self.0.news.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing is left half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl WholeParity {
+    /// Begins to compute the first `keep` of `symbols` parity symbols of each block. The thread reads `outgoing`, a clone
+    /// of what is sent.
+    #[expect(clippy::disallowed_methods, reason = "the driver owns its threads, and knows the environment")]
+    pub(crate) fn start(
+        geometry: Geometry,
+        (symbols, kind): (u32, ErasureCode),
+        keep: u32,
+        mut outgoing: Outgoing,
+    ) -> Result<Self, NetError> {
+        let code = code(&geometry, symbols, kind)?;
+        let dir =
+            std::env::var_os("TMPDIR").filter(|dir| !dir.is_empty()).map_or(SCRATCH.into(), PathBuf::from);
+        let scratch = |source| NetError::Scratch { path: dir.clone(), source };
+        let file = nameless(&dir).map_err(scratch)?;
+        let (keep, symbol_len) = (keep.min(symbols), code.symbol_len());
+        let shared = Arc::new(Shared { file, state: Mutex::default(), news: Condvar::new() });
+        let ours = Ending(Arc::clone(&shared));
+        std::thread::spawn(move || {
+            let made = make(&code, &geometry, keep, &mut outgoing, &ours.0, &dir);
+            ours.0.lock().error = made.err();
+        });
+        Ok(Self { shared, keep, symbol_len })
+    }
+
+    /// Fills `slots` with consecutive symbols of `block` from `first` on; waits for them if they are not there yet.
+    pub(crate) fn read(
+        &mut self,
+        block: u32,
+        first: u32,
+        slots: &mut [IoSliceMut<'_>],
+    ) -> Result<(), NetError> {
+        let failed = |reason: String| NetError::Parity { block, parity: first, reason };
+        if u64::from(first) + slots.len() as u64 > u64::from(self.keep) {
+            return Err(failed("the sender has not said that it sends it".into()));
+        }
+        let mut state = self.shared.lock();
+        while state.done <= block {
+            if state.ended {
+                return Err(state
+                    .error
+                    .take()
+                    .unwrap_or_else(|| failed("nobody computes it any more".into())));
+            }
+            state = self.shared.news.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(state);
+        let mut at = (u64::from(block) * u64::from(self.keep) + u64::from(first)) * self.symbol_len as u64;
+        let mut slots = slots;
+        while !slots.is_empty() {
+            match preadv(&self.shared.file, slots, at) {
+                Ok(0) => return Err(failed("its file has become shorter".into())),
+                Ok(read) => {
+                    at += read as u64;
+                    IoSliceMut::advance_slices(&mut slots, read);
+                }
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(failed(errno.to_string())),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for WholeParity {
+    fn drop(&mut self) {
+        self.shared.lock().unwanted = true;
+    }
+}
+
+/// What the thread does.
+fn make(
+    code: &BlockCode,
+    geometry: &Geometry,
+    keep: u32,
+    outgoing: &mut Outgoing,
+    shared: &Shared,
+    dir: &Path,
+) -> Result<(), NetError> {
+    if keep == 0 {
+        return Ok(());
+    }
+    let mut source = Vec::new();
+    let mut parity = vec![0; keep as usize * code.symbol_len()];
+    for block in 0..geometry.blocks() {
+        if shared.lock().unwanted {
+            return Ok(());
+        }
+        load_block(outgoing, geometry, block, &mut source)?;
+        let failed = |error: farcast_fec::EncodeError| NetError::Parity {
+            block,
+            parity: 0,
+            reason: error.to_string(),
+        };
+        code.encode(&source, 0, &mut parity).map_err(failed)?;
+        let written = write_all(&shared.file, &parity, u64::from(block) * parity.len() as u64);
+        written.map_err(|errno| NetError::Scratch { path: dir.into(), source: errno.into() })?;
+        shared.lock().done = block + 1;
+        shared.news.notify_all();
+    }
+    Ok(())
+}
+
+fn write_all(file: impl AsFd, mut bytes: &[u8], mut at: u64) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match pwrite(&file, bytes, at) {
+            Ok(0) => return Err(Errno::IO),
+            Ok(written) => (bytes, at) = (&bytes[written..], at + written as u64),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+/// A file in `dir` that goes with the last who has it open.
+fn nameless(dir: &Path) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    match openat(CWD, dir, flags | OFlags::TMPFILE, mode) {
+        // File systems without such files.
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
+            let path = dir.join(format!(".farcast-parity-{}", std::process::id()));
+            let file = openat(CWD, &path, flags | OFlags::CREATE | OFlags::EXCL, mode)?;
+            unlinkat(CWD, &path, AtFlags::empty())?;
+            Ok(file.into())
+        }
+        opened => Ok(opened?.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,259 @@
+//! Many receivers for simulations: each is a count of what it lacks of each block.
+//!
+//! Any symbols of a block are as good as any others, so what a receiver lacks of a block is how many of the symbols that
+//! were sent of it it has missed. Only where a symbol is sent again, because the ring has been gone round or the head is
+//! repeated, it matters who missed that one: a population that is to meet this remembers it ([`Population::new`]).
+
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::convert::Infallible;
+
+use farcast_core::engine::{Arrival, Message as _};
+use farcast_core::{Among, Bitmap, Run, Time};
+use farcast_delivery::{Channel, FeedbackCounts, Geometry, TimedFeedback};
+
+use crate::message::{Description, Kind, Message, Symbols};
+
+/// Like receivers that listen from the beginning, whose owners take everything and verify it at once.
+#[derive(Debug)]
+pub struct Population {
+    receivers: u32,
+    remembers: bool,
+    object: Option<Object>,
+    completed: Vec<Time>,
+    complete: u32,
+    counts: FeedbackCounts,
+    /// Who loses the datagram at hand.
+    lost: Vec<u32>,
+}
+
+/// What is sent, and who lacks what.
+#[derive(Debug)]
+struct Object {
+    session: u32,
+    id: [u8; 32],
+    geometry: Geometry,
+    parity: u32,
+    blocks: Vec<Block>,
+    /// Receivers that have heard no description, ascending.
+    strangers: Vec<u32>,
+    /// How many blocks each receiver lacks.
+    lacking: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Block {
+    /// Symbols that were sent, source first.
+    sent: Bitmap,
+    /// How many of them each receiver has missed.
+    missed: Vec<u32>,
+    /// Receivers that cannot rebuild it, ascending.
+    waiting: Vec<u32>,
+    /// Who has missed each symbol, ascending, if that is remembered.
+    missers: BTreeMap<u32, Vec<u32>>,
+}
+
+impl Population {
+    /// So many receivers. Whether they remember which symbols they missed: without it a symbol that is sent again counts as
+    /// nothing new to anybody, which is wrong unless none is.
+    pub fn new(receivers: u32, remembers: bool) -> Self {
+        Self {
+            receivers,
+            remembers,
+            object: None,
+            completed: vec![Time::NEVER; receivers as usize],
+            complete: 0,
+            counts: FeedbackCounts::default(),
+            lost: Vec::new(),
+        }
+    }
+
+    fn described(&mut self, now: Time, described: &Description, octets: u64, channel: &mut Channel<'_>) {
+        let object = match &mut self.object {
+            Some(object) => object,
+            None => match Object::new(described, self.receivers) {
+                Some(object) => self.object.insert(object),
+                None => return,
+            },
+        };
+        self.lost.clear();
+        // Where only content is lost, everyone hears it.
+        let among = if channel.data_only { Among::These(&[]) } else { Among::All };
+        channel.losses.draw(now, octets, among, &mut self.lost);
+        if described.over || (object.session, object.id) != (described.session, described.id) {
+            return;
+        }
+        let lost = &self.lost;
+        let (deaf, heard): (Vec<u32>, Vec<u32>) =
+            object.strangers.iter().partition(|n| lost.binary_search(n).is_ok());
+        object.strangers = deaf;
+        for block in &mut object.blocks {
+            let sent = block.sent.count();
+            // Whatever was sent before passed them by.
+            heard.iter().for_each(|&n| block.missed[n as usize] = sent);
+            if self.remembers && sent > 0 {
+                for symbol in block.sent.iter() {
+                    let missers = block.missers.entry(symbol).or_default();
+                    missers.extend(&heard);
+                    missers.sort_unstable();
+                    missers.dedup();
+                }
+            }
+        }
+    }
+
+    fn symbol(&mut self, now: Time, block: u32, symbol: u32) {
+        let Some(object) = &mut self.object else { return };
+        let strangers = &object.strangers;
+        let of = &mut object.blocks[block as usize];
+        let len = object.geometry.block_len(block);
+        let lost = self.lost.as_slice();
+        if of.sent.insert(symbol) {
+            lost.iter().for_each(|&n| of.missed[n as usize] += 1);
+            if self.remembers && !lost.is_empty() {
+                of.missers.insert(symbol, lost.to_vec());
+            }
+        } else if let Some(missers) = of.missers.get_mut(&symbol) {
+            missers.retain(|n| {
+                let missed = lost.binary_search(n).is_ok() || strangers.binary_search(n).is_ok();
+                of.missed[*n as usize] -= u32::from(!missed);
+                missed
+            });
+        }
+        let sent = of.sent.count();
+        if sent < len {
+            return;
+        }
+        let (lacking, completed, complete) = (&mut object.lacking, &mut self.completed, &mut self.complete);
+        let missed = &of.missed;
+        of.waiting.retain(|&n| {
+            let waits = missed[n as usize] + len > sent || strangers.binary_search(&n).is_ok();
+            if !waits {
+                lacking[n as usize] -= 1;
+                if lacking[n as usize] == 0 {
+                    completed[n as usize] = now;
+                    *complete += 1;
+                }
+            }
+            waits
+        });
+    }
+
+    fn symbols(
+        &mut self,
+        mut now: Time,
+        from: &Arrival,
+        symbols: &Symbols,
+        message: &Message,
+        channel: &mut Channel<'_>,
+    ) {
+        let overhead = u64::from(channel.overhead);
+        let (block, count) = (symbols.block, symbols.run.count());
+        let known = self.object.as_ref().filter(|object| object.has(symbols));
+        let base = known.filter(|_| symbols.kind == Kind::Parity).map_or(0, |o| o.geometry.block_size());
+        let is_known = known.is_some();
+        let mut at = 0;
+        while at < count {
+            let octets = message.wire_len(at) as u64 + overhead;
+            let free = if is_known {
+                self.uneventful(block, base + symbols.run.first() + at, count - 1 - at)
+            } else {
+                0
+            };
+            let spared = if free > 0 { channel.losses.spared(octets, free).min(free) } else { 0 };
+            if spared > 0 {
+                let run = Run::new(base + symbols.run.first() + at, spared);
+                if let (Some(object), Some(run)) = (&mut self.object, run) {
+                    object.blocks[block as usize].sent.insert_run(run);
+                }
+                now += from.spacing * u64::from(spared);
+                at += spared;
+                continue;
+            }
+            self.lost.clear();
+            channel.losses.draw(now, octets, Among::All, &mut self.lost);
+            if is_known {
+                self.symbol(now, block, base + symbols.run.first() + at);
+            }
+            now += from.spacing;
+            at += 1;
+        }
+    }
+
+    /// Of symbols from this one on, at most so many, those that nobody can be complete with, and that are sent for the
+    /// first time.
+    fn uneventful(&self, block: u32, symbol: u32, most: u32) -> u32 {
+        let Some(object) = &self.object else { return 0 };
+        let of = &object.blocks[block as usize];
+        let before = (object.geometry.block_len(block) - 1).saturating_sub(of.sent.count());
+        let run = Run::new(symbol, most.min(before));
+        run.filter(|&run| of.sent.count_in(run) == 0).map_or(0, Run::count)
+    }
+}
+
+impl Object {
+    fn new(described: &Description, receivers: u32) -> Option<Self> {
+        let geometry =
+            Geometry::partitioned(described.size, described.segment.into(), described.block.into()).ok()?;
+        let parity = u32::from(described.parity);
+        let block = || Block {
+            sent: Bitmap::new(geometry.block_size() + parity),
+            missed: vec![0; receivers as usize],
+            waiting: (0..receivers).collect(),
+            missers: BTreeMap::new(),
+        };
+        Some(Self {
+            session: described.session,
+            id: described.id,
+            geometry,
+            parity,
+            blocks: (0..geometry.blocks()).map(|_| block()).collect(),
+            strangers: (0..receivers).collect(),
+            lacking: vec![geometry.blocks(); receivers as usize],
+        })
+    }
+
+    fn has(&self, symbols: &Symbols) -> bool {
+        let most = match symbols.kind {
+            Kind::Source => self.geometry.block_len(symbols.block),
+            Kind::Parity => self.parity,
+        };
+        let known = symbols.block < self.geometry.blocks() && symbols.run.end() <= most;
+        known && symbols.session == self.session
+    }
+}
+
+impl farcast_delivery::Population for Population {
+    type Message = Message;
+    type Merged = Infallible;
+
+    fn handle(&mut self, now: Time, from: &Arrival, message: &Message, channel: &mut Channel<'_>) -> u32 {
+        match message {
+            Message::Description(described) => {
+                let octets = message.wire_len(0) as u64 + u64::from(channel.overhead);
+                self.described(now, described, octets, channel);
+            }
+            Message::Symbols(symbols) => self.symbols(now, from, symbols, message, channel),
+        }
+        message.segments().get()
+    }
+
+    fn handle_timeout(&mut self, _now: Time) {}
+
+    fn poll_timeout(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn poll_feedback(&mut self) -> Option<TimedFeedback<Message, Infallible>> {
+        None
+    }
+
+    fn completed(&self) -> &[Time] {
+        &self.completed
+    }
+
+    fn counts(&self) -> &FeedbackCounts {
+        &self.counts
+    }
+}

@@ -1,0 +1,316 @@
+//! The engine that listens and says nothing.
+
+mod reception;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
+
+use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
+use farcast_core::{Bitmap, Run, Time};
+use farcast_delivery::{Answer, Geometry, ObjectId, Offer, Outcome, Received};
+
+use crate::config::ReceiverConfig;
+use crate::message::{Description, Message};
+use reception::Reception;
+
+/// The most objects that are received at once.
+const MOST: usize = 8;
+/// The most transmissions that are remembered because nothing of them is wanted any more.
+const MOST_OVER: usize = 256;
+/// The most source symbols, and parity symbols, of a block that any code has.
+const MOST_SYMBOLS: u16 = 32_768;
+/// The fewest segments of a block, where there is more than one: with small ones an object would have so many that
+/// keeping account of them takes more than they carry.
+const LEAST_BLOCK: u16 = 32;
+/// More parity symbols than a block has segments make sense only where there are few of either.
+const SMALL_PARITY: u16 = 255;
+
+/// What a receiver tells.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ReceiverEvent {
+    /// Something is sent: open it.
+    Offered(Offer),
+    /// Store these segments, which are counted through the object.
+    Store {
+        /// The object.
+        object: ObjectId,
+        /// Its segments.
+        segments: Run,
+        /// Where in the message they begin.
+        offset: u32,
+    },
+    /// Keep these parity symbols.
+    Parity {
+        /// The object.
+        object: ObjectId,
+        /// The block.
+        block: u32,
+        /// Its symbols.
+        symbols: Run,
+        /// Where in the message they begin.
+        offset: u32,
+    },
+    /// There are enough symbols of this block: rebuild it.
+    Decode {
+        /// The object.
+        object: ObjectId,
+        /// The block.
+        block: u32,
+    },
+    /// Every segment is there: verify.
+    Complete(ObjectId),
+    /// It is over with this object for now.
+    Ended(ObjectId, Outcome),
+}
+
+/// Takes what is sent until it has everything.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    config: ReceiverConfig,
+    receptions: Vec<Reception>,
+    /// Transmissions of which nothing is wanted any more, the oldest first.
+    over: VecDeque<(u32, [u8; 32])>,
+    /// What has come of the object that ended last, until its end was told.
+    last: Option<(ObjectId, Received)>,
+    next_object: u32,
+    rejects: RejectCounts,
+    events: VecDeque<ReceiverEvent>,
+}
+
+impl Receiver {
+    /// One that has heard nothing.
+    pub fn new(config: ReceiverConfig) -> Self {
+        Self {
+            config,
+            receptions: Vec::new(),
+            over: VecDeque::new(),
+            last: None,
+            next_object: 0,
+            rejects: RejectCounts::default(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Takes what its owner answers.
+    pub fn answer(&mut self, now: Time, object: ObjectId, answer: Answer) {
+        let Some(at) = self.receptions.iter().position(|one| one.object == object) else { return };
+        let reception = &mut self.receptions[at];
+        match answer {
+            Answer::Open(held) | Answer::OpenEarlier(held, _) => reception.open(&held),
+            Answer::Held(held) | Answer::Compared(held) => reception.hold(&held, &mut self.events),
+            Answer::Lost(segments) => reception.lost(segments),
+            Answer::Decoded { block, rebuilt } => reception.decoded(block, rebuilt, &mut self.events),
+            Answer::Verified if reception.is_complete() => {
+                self.end(at, Outcome::Complete(now), true);
+                return;
+            }
+            Answer::Declined(_) | Answer::Failed(..) => {
+                self.end(at, Outcome::Failed, true);
+                return;
+            }
+            Answer::Verified | Answer::ListIs(_) | Answer::Listed => {}
+        }
+        self.look(at);
+    }
+
+    /// These parity symbols of a block are there from before.
+    pub fn kept(&mut self, object: ObjectId, block: u32, symbols: &Bitmap) {
+        let Some(at) = self.receptions.iter().position(|one| one.object == object) else { return };
+        self.receptions[at].keep(block, symbols, &mut self.events);
+        self.look(at);
+    }
+
+    /// Leaves everything.
+    pub fn stop(&mut self) {
+        while !self.receptions.is_empty() {
+            self.end(0, Outcome::Failed, false);
+        }
+    }
+
+    /// Whether any object is at hand.
+    pub fn is_busy(&self) -> bool {
+        !self.receptions.is_empty()
+    }
+
+    /// The segments of `object` that are there.
+    pub fn have(&self, object: ObjectId) -> Option<&Bitmap> {
+        self.of(object).map(Reception::have)
+    }
+
+    /// What has come of `object`.
+    pub fn received(&self, object: ObjectId) -> Received {
+        let last = || self.last.filter(|(last, _)| *last == object).map(|(_, received)| received);
+        self.of(object).map(|reception| reception.received).or_else(last).unwrap_or_default()
+    }
+
+    /// How far `object` has come: symbols that are there and can be used, and how many it takes.
+    pub fn symbols(&self, object: ObjectId) -> Option<(u32, u32)> {
+        self.of(object).map(|reception| (reception.usable(), reception.geometry().segments()))
+    }
+
+    /// Messages turned down, by reason.
+    pub fn rejects(&self) -> &RejectCounts {
+        &self.rejects
+    }
+
+    fn of(&self, object: ObjectId) -> Option<&Reception> {
+        self.receptions.iter().find(|reception| reception.object == object)
+    }
+
+    /// Ends what will get nothing more, and asks for what is complete to be verified.
+    fn look(&mut self, at: usize) {
+        let Some(reception) = self.receptions.get_mut(at) else { return };
+        if reception.becomes_complete() {
+            self.events.push_back(ReceiverEvent::Complete(reception.object));
+        } else if reception.is_over && reception.lacks() {
+            self.end(at, Outcome::Lost, false);
+        }
+    }
+
+    fn end(&mut self, at: usize, outcome: Outcome, for_good: bool) {
+        let reception = self.receptions.swap_remove(at);
+        if for_good {
+            if self.over.len() == MOST_OVER {
+                self.over.pop_front();
+            }
+            self.over.push_back((reception.session, reception.id));
+        }
+        self.last = Some((reception.object, reception.received));
+        self.events.push_back(ReceiverEvent::Ended(reception.object, outcome));
+    }
+
+    fn take(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        match message {
+            Message::Description(description) => self.described(now, from, description),
+            Message::Symbols(symbols) => {
+                let of_session = |one: &Reception| one.session == symbols.session;
+                let at = self.receptions.iter().position(|one| of_session(one) && one.source == from.source);
+                let Some(at) = at else {
+                    let known = self.receptions.iter().any(of_session);
+                    return Err(if known { Reject::Stranger } else { Reject::Unexpected });
+                };
+                let reception = &mut self.receptions[at];
+                reception.symbols(symbols, &mut self.events)?;
+                // Noise that is turned down keeps nothing alive.
+                reception.heard_at = now;
+                self.look(at);
+                Ok(())
+            }
+        }
+    }
+
+    fn described(&mut self, now: Time, from: &Arrival, described: &Description) -> Result<(), Reject> {
+        if let Some(at) = self.receptions.iter().position(|one| one.id == described.id) {
+            let reception = &mut self.receptions[at];
+            if !reception.agrees(described) {
+                return Err(Reject::Inconsistent);
+            }
+            if (reception.source, reception.session) != (from.source, described.session) {
+                if now.since(reception.heard_at) < self.config.succession {
+                    return Err(Reject::Duplicate);
+                }
+                // It was started again: what is there is as good as before.
+                (reception.source, reception.session) = (from.source, described.session);
+            }
+            (reception.heard_at, reception.is_over) = (now, described.over);
+            self.look(at);
+            return Ok(());
+        }
+        if described.over || self.over.contains(&(described.session, described.id)) {
+            return Err(Reject::Duplicate);
+        }
+        let geometry = geometry(described)?;
+        let at_hand: u64 = self.receptions.iter().map(|one| u64::from(one.geometry().segments())).sum();
+        let all = at_hand + u64::from(geometry.segments());
+        if self.receptions.len() == MOST || all > self.config.segments.into() {
+            return Err(Reject::Limit);
+        }
+        let object = self.number();
+        let offer = Offer {
+            object,
+            sender: from.source,
+            session: described.session,
+            group: from.destination.ip(),
+            name: described.name.clone(),
+            id: Some(described.id),
+            serial: None,
+            geometry,
+            parity_symbols: described.parity.into(),
+            overwrite: described.overwrite,
+            rate_bps: described.rate_kbps.saturating_mul(1000),
+        };
+        self.receptions.push(Reception::new(object, described, from.source, geometry, now));
+        self.events.push_back(ReceiverEvent::Offered(offer));
+        Ok(())
+    }
+
+    /// A number that no object at hand has.
+    fn number(&mut self) -> ObjectId {
+        loop {
+            let object = ObjectId::new(self.next_object);
+            self.next_object = self.next_object.wrapping_add(1);
+            if self.of(object).is_none() {
+                return object;
+            }
+        }
+    }
+
+    /// When the sender of what is at hand has been silent for too long.
+    fn silent_at(&self, reception: &Reception) -> Time {
+        if reception.lacks() { reception.heard_at + self.config.silence } else { Time::NEVER }
+    }
+}
+
+/// How what is described is cut, if it can be.
+fn geometry(described: &Description) -> Result<Geometry, Reject> {
+    let Description { size, segment, block, parity, .. } = *described;
+    if block > MOST_SYMBOLS || parity > block.max(SMALL_PARITY) {
+        return Err(Reject::OutOfRange);
+    }
+    let geometry = Geometry::partitioned(size, segment.into(), block.into());
+    let geometry = geometry.map_err(|_| Reject::OutOfRange)?;
+    if geometry.blocks() > 1 && block < LEAST_BLOCK { Err(Reject::OutOfRange) } else { Ok(geometry) }
+}
+
+impl Engine for Receiver {
+    type Message = Message;
+    type Event = ReceiverEvent;
+
+    fn handle(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        let result = self.take(now, from, message);
+        self.rejects.note(result)
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        while let Some(at) = self.receptions.iter().position(|one| self.silent_at(one) <= now) {
+            self.end(at, Outcome::Lost, false);
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Time, _until: Time) -> Option<Transmit<Message>> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        let at = self.receptions.iter().map(|one| self.silent_at(one)).min()?;
+        (at < Time::NEVER).then_some(Deadline { at, timer: "silence" })
+    }
+
+    fn poll_event(&mut self) -> Option<ReceiverEvent> {
+        self.events.pop_front()
+    }
+
+    fn settled_until(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn prefix(&self, message: &Message) -> NonZeroU32 {
+        let Message::Symbols(symbols) = message else { return message.segments() };
+        let of_session = self.receptions.iter().filter(|one| one.session == symbols.session);
+        // With the last symbol that a block needs, it can be rebuilt.
+        let needed = of_session.filter_map(|one| NonZeroU32::new(one.needed(symbols.block))).min();
+        needed.map_or(message.segments(), |needed| needed.min(message.segments()))
+    }
+}

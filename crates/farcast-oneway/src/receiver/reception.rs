@@ -1,0 +1,260 @@
+//! One object that is being received.
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use core::net::SocketAddr;
+
+use farcast_core::engine::Reject;
+use farcast_core::{Bitmap, Run, Time};
+use farcast_delivery::{Geometry, ObjectId, Received};
+
+use super::ReceiverEvent;
+use crate::message::{Description, Kind, Symbols};
+
+/// Where it stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Its owner looks what is there.
+    Opening,
+    Receiving,
+    /// Its owner verifies.
+    Complete,
+}
+
+/// One object that is being received. Memory is a bit for each segment, and one for each parity symbol of the blocks that
+/// have any and are not complete.
+#[derive(Clone, Debug)]
+pub(super) struct Reception {
+    pub(super) object: ObjectId,
+    pub(super) source: SocketAddr,
+    pub(super) session: u32,
+    pub(super) id: [u8; 32],
+    geometry: Geometry,
+    parity_symbols: u32,
+    state: State,
+    have: Bitmap,
+    /// Parity symbols of blocks that are not complete.
+    parity: BTreeMap<u32, Bitmap>,
+    /// Blocks that are being rebuilt.
+    decoding: BTreeSet<u32>,
+    pub(super) received: Received,
+    pub(super) heard_at: Time,
+    /// Its sender has said that nothing follows.
+    pub(super) is_over: bool,
+}
+
+impl Reception {
+    pub(super) fn new(
+        object: ObjectId,
+        described: &Description,
+        source: SocketAddr,
+        geometry: Geometry,
+        now: Time,
+    ) -> Self {
+        Self {
+            object,
+            source,
+            session: described.session,
+            id: described.id,
+            geometry,
+            parity_symbols: described.parity.into(),
+            state: State::Opening,
+            // Until its owner takes it up, it takes no memory.
+            have: Bitmap::default(),
+            parity: BTreeMap::new(),
+            decoding: BTreeSet::new(),
+            received: Received::default(),
+            heard_at: now,
+            is_over: false,
+        }
+    }
+
+    /// Whether `described` cuts and codes the object in the same way.
+    pub(super) fn agrees(&self, described: &Description) -> bool {
+        let cut = (self.geometry.size(), self.geometry.segment_size(), self.geometry.block_size());
+        cut == (described.size, described.segment, described.block.into())
+            && self.parity_symbols == u32::from(described.parity)
+    }
+
+    pub(super) fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    pub(super) fn have(&self) -> &Bitmap {
+        &self.have
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.state == State::Complete
+    }
+
+    /// Whether something that can only come from the sender is wanting.
+    pub(super) fn lacks(&self) -> bool {
+        let coming = |block: &u32| self.geometry.block_run(*block).map_or(0, |run| self.missing_in(run));
+        let coming: u32 = self.decoding.iter().map(coming).sum();
+        self.state == State::Receiving && self.have.count() + coming < self.have.len()
+    }
+
+    /// Symbols that are there and can be used.
+    pub(super) fn usable(&self) -> u32 {
+        self.have.count() + self.parity.values().map(Bitmap::count).sum::<u32>()
+    }
+
+    /// Whether every segment has just become there.
+    pub(super) fn becomes_complete(&mut self) -> bool {
+        let complete = self.state == State::Receiving && self.have.is_full();
+        if complete {
+            self.state = State::Complete;
+        }
+        complete
+    }
+
+    /// How many more symbols `block` takes; 0 if none.
+    pub(super) fn needed(&self, block: u32) -> u32 {
+        let Some(run) = self.geometry.block_run(block) else { return 0 };
+        if self.state != State::Receiving || self.decoding.contains(&block) {
+            return 0;
+        }
+        self.missing_in(run).saturating_sub(self.parity.get(&block).map_or(0, Bitmap::count))
+    }
+
+    fn missing_in(&self, run: Run) -> u32 {
+        run.count() - self.have.count_in(run)
+    }
+
+    /// Its owner takes part, with these segments.
+    pub(super) fn open(&mut self, held: &Bitmap) {
+        if self.state == State::Opening {
+            let fits = held.len() == self.geometry.segments();
+            self.have = if fits { held.clone() } else { Bitmap::new(self.geometry.segments()) };
+            self.state = State::Receiving;
+        }
+    }
+
+    /// These segments are there besides.
+    pub(super) fn hold(&mut self, held: &Bitmap, events: &mut VecDeque<ReceiverEvent>) {
+        if held.len() != self.have.len() {
+            return;
+        }
+        self.have.union(held);
+        let coded: alloc::vec::Vec<u32> = self.parity.keys().copied().collect();
+        for block in coded {
+            self.settle(block, events);
+        }
+    }
+
+    /// These parity symbols of `block` are there from before.
+    pub(super) fn keep(&mut self, block: u32, symbols: &Bitmap, events: &mut VecDeque<ReceiverEvent>) {
+        let fits = symbols.len() == self.parity_symbols && block < self.geometry.blocks();
+        if self.state == State::Receiving && fits && !self.decoding.contains(&block) {
+            self.parity.insert(block, symbols.clone());
+            self.settle(block, events);
+        }
+    }
+
+    /// These segments have to come again, and what was kept of their blocks may be wrong too.
+    pub(super) fn lost(&mut self, segments: Run) {
+        let Some(segments) = segments.clip(0, self.have.len()) else { return };
+        self.have.remove_run(segments);
+        let blocks = self.geometry.block_of(segments.first())..=self.geometry.block_of(segments.last());
+        self.parity.retain(|block, _| !blocks.contains(block));
+        self.decoding.retain(|block| !blocks.contains(block));
+        if self.state == State::Complete {
+            self.state = State::Receiving;
+        }
+    }
+
+    /// A block was rebuilt, or could not be: then nothing is left of its parity.
+    pub(super) fn decoded(&mut self, block: u32, rebuilt: bool, events: &mut VecDeque<ReceiverEvent>) {
+        let Some(run) = self.geometry.block_run(block) else { return };
+        let asked = self.decoding.remove(&block);
+        if rebuilt && asked {
+            self.have.insert_run(run);
+        }
+        if asked || !rebuilt {
+            self.parity.remove(&block);
+            self.settle(block, events);
+        }
+    }
+
+    /// Takes symbols of a message.
+    pub(super) fn symbols(
+        &mut self,
+        symbols: &Symbols,
+        events: &mut VecDeque<ReceiverEvent>,
+    ) -> Result<(), Reject> {
+        let (block, run) = (symbols.block, symbols.run);
+        self.check(symbols)?;
+        if self.state != State::Receiving {
+            return Err(Reject::Unexpected);
+        }
+        let first = self.geometry.first_of(block);
+        let (object, len) = (self.object, self.geometry.block_len(block));
+        if self.needed(block) == 0 {
+            self.received.duplicates += u64::from(run.count());
+            return Err(Reject::Duplicate);
+        }
+        let new = match symbols.kind {
+            Kind::Source => {
+                let Some(all) = Run::new(first + run.first(), run.count()) else { return Ok(()) };
+                let mut at = all.first();
+                let mut new = 0;
+                while let Some(gap) =
+                    Run::new(at, all.end() - at).and_then(|rest| self.have.next_gap_in(rest))
+                {
+                    self.have.insert_run(gap);
+                    let offset = gap.first() - all.first();
+                    events.push_back(ReceiverEvent::Store { object, segments: gap, offset });
+                    (at, new) = (gap.end(), new + gap.count());
+                }
+                self.received.segments += u64::from(new);
+                new
+            }
+            Kind::Parity => {
+                let kept = self.parity.entry(block).or_insert_with(|| Bitmap::new(self.parity_symbols));
+                let mut at = run.first();
+                let mut new = 0;
+                while let Some(gap) = Run::new(at, run.end() - at).and_then(|rest| kept.next_gap_in(rest)) {
+                    kept.insert_run(gap);
+                    let offset = gap.first() - run.first();
+                    events.push_back(ReceiverEvent::Parity { object, block, symbols: gap, offset });
+                    (at, new) = (gap.end(), new + gap.count());
+                }
+                self.received.parity += u64::from(new);
+                new
+            }
+        };
+        self.received.duplicates += u64::from(run.count() - new);
+        debug_assert!(len > 0, "a block of the object");
+        self.settle(block, events);
+        if new == 0 { Err(Reject::Duplicate) } else { Ok(()) }
+    }
+
+    /// Whether the object has such symbols.
+    fn check(&self, symbols: &Symbols) -> Result<(), Reject> {
+        let (block, run, segment) = (symbols.block, symbols.run, self.geometry.segment_size());
+        let (most, last) = match symbols.kind {
+            Kind::Source => {
+                let last = self.geometry.first_of(block).checked_add(run.last());
+                let last = last.filter(|&last| last < self.geometry.segments());
+                (self.geometry.block_len(block), last.map_or(0, |last| self.geometry.payload_len(last)))
+            }
+            Kind::Parity => (self.parity_symbols, segment),
+        };
+        if block >= self.geometry.blocks() || run.end() > most {
+            return Err(Reject::OutOfRange);
+        }
+        let whole = run.count() == 1 || symbols.len == segment;
+        if symbols.last == last && whole { Ok(()) } else { Err(Reject::Inconsistent) }
+    }
+
+    /// Has `block` rebuilt if it can be, and forgets parity of one that is complete.
+    fn settle(&mut self, block: u32, events: &mut VecDeque<ReceiverEvent>) {
+        let Some(run) = self.geometry.block_run(block) else { return };
+        if self.missing_in(run) == 0 {
+            self.parity.remove(&block);
+            self.decoding.remove(&block);
+        } else if self.state == State::Receiving && self.needed(block) == 0 && self.decoding.insert(block) {
+            events.push_back(ReceiverEvent::Decode { object: self.object, block });
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! The engine that sends: round and round, whoever listens.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, Transmit};
+use farcast_core::{Run, Span, Time};
+use farcast_delivery::{Geometry, Pacer, Phase, RoundProgress};
+
+use crate::config::{ConfigError, Duration, SenderConfig};
+use crate::message::{Description, Kind, Message, Symbols};
+
+/// Symbols of a block that leave one after the other, before those of the next: about what one call to the kernel
+/// takes. Small beside what a block can lose.
+const STRIPE: u32 = 32;
+/// How often a description is sent, and all of the head, unless that is too much of the rate.
+const DESCRIBE_EVERY: Span = Span::from_millis(250);
+/// Descriptions, and the head, take at most one of so many octets each.
+const SHARE: u64 = 500;
+/// How often it is said that nothing follows, and how far apart.
+const GOODBYES: u32 = 3;
+const BETWEEN_GOODBYES: Span = Span::from_millis(100);
+
+/// What a sender tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum SenderEvent {
+    /// The first symbol leaves.
+    Began,
+    /// A round begins.
+    Round {
+        /// Its number, from 1.
+        round: u32,
+        /// Symbols that it sends.
+        symbols: u32,
+    },
+    /// It is over. Who has received anything, nobody knows.
+    Ended {
+        /// It was stopped before it had sent all.
+        stopped: bool,
+    },
+}
+
+/// Where in the rings of all blocks the sender is.
+#[derive(Clone, Copy, Debug)]
+struct Cursor {
+    /// Where in the rings the stripe at hand begins.
+    first: u32,
+    /// Its symbols of each block.
+    width: u32,
+    /// The block, and how many of its symbols of the stripe have left.
+    block: u32,
+    within: u32,
+    /// Symbols of each block that the round sends after this stripe.
+    left: u32,
+}
+
+/// Sends one object as long as its configuration says.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    config: SenderConfig,
+    phase: Phase,
+    pacer: Pacer,
+    cursor: Cursor,
+    /// The round at hand, from 1, and what each has sent; 0 before the first.
+    round: u32,
+    sent: Vec<u64>,
+    /// When symbols begin and, if that is given, end.
+    data_at: Time,
+    end_at: Time,
+    describe_at: Time,
+    describe_every: Span,
+    /// When the next segment of the head is due, and which it is.
+    head_at: Time,
+    head_every: Span,
+    head: u32,
+    repeated: u64,
+    goodbyes: u32,
+    stopped: bool,
+    events: VecDeque<SenderEvent>,
+}
+
+impl Sender {
+    /// One that has not begun.
+    ///
+    /// # Errors
+    /// A setting that cannot work.
+    pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        let mut sender = Self {
+            phase: Phase::Idle,
+            pacer: Pacer::new(Some(config.pace)),
+            cursor: Cursor { first: 0, width: 0, block: 0, within: 0, left: 0 },
+            round: 0,
+            sent: Vec::new(),
+            data_at: Time::NEVER,
+            end_at: Time::NEVER,
+            describe_at: Time::ZERO,
+            describe_every: Span::ZERO,
+            head_at: Time::NEVER,
+            head_every: Span::ZERO,
+            head: 0,
+            repeated: 0,
+            goodbyes: 0,
+            stopped: false,
+            events: VecDeque::new(),
+            config,
+        };
+        let description = Message::Description(sender.description());
+        sender.describe_every = DESCRIBE_EVERY.max(sender.pacer.span(description.wire_len(0)) * SHARE);
+        let segments = u64::from(sender.head_len()).max(1);
+        let each = Span::from_nanos(DESCRIBE_EVERY.as_nanos() / segments);
+        sender.head_every = each.max(sender.symbol_span() * SHARE);
+        Ok(sender)
+    }
+
+    /// Its settings.
+    pub fn config(&self) -> &SenderConfig {
+        &self.config
+    }
+
+    /// Begins: describes the object, and sends its symbols from the lead on.
+    pub fn open(&mut self, now: Time) {
+        self.phase = Phase::Announcing;
+        (self.data_at, self.describe_at) = (now + self.config.lead, now);
+        // What lies between is sent anyway.
+        self.head_at = if self.head_len() == 0 { Time::NEVER } else { self.data_at + self.head_every };
+        if let Duration::For(span) = self.config.duration {
+            self.end_at = self.data_at + span;
+        }
+        self.pacer.begin(now);
+    }
+
+    /// Stops, and says so.
+    pub fn stop(&mut self) {
+        if !matches!(self.phase, Phase::Completing | Phase::Ended) {
+            (self.phase, self.stopped) = (Phase::Aborting, true);
+        }
+    }
+
+    /// Where it stands.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// How far the round at hand has come.
+    pub fn progress(&self) -> RoundProgress {
+        let sent = self.sent.last().map_or(0, |&sent| u32::try_from(sent).unwrap_or(u32::MAX));
+        RoundProgress {
+            round: self.round,
+            sent,
+            segments: if self.round == 0 { 0 } else { self.round_len() },
+        }
+    }
+
+    /// Symbols that each round has sent.
+    pub fn sent(&self) -> &[u64] {
+        &self.sent
+    }
+
+    /// Segments of the head that were sent besides, for those who come late.
+    pub fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
+    /// How many parity symbols of each block, from the first on, it may send in all.
+    pub fn parity_planned(&self) -> u32 {
+        let block = self.geometry().block_size();
+        let symbols = match self.config.duration {
+            Duration::Rounds(rounds) => u64::from(rounds) * u64::from(self.config.round_symbols()),
+            Duration::For(span) => {
+                let each = self.symbol_span().as_nanos() * u64::from(self.geometry().blocks());
+                // A late sender makes up for some of its time.
+                span.as_nanos() / each.max(1) + u64::from(STRIPE)
+            }
+        };
+        let parity = symbols.saturating_sub(u64::from(block));
+        u32::try_from(parity).unwrap_or(u32::MAX).min(self.config.shape.parity())
+    }
+
+    pub(crate) fn moved(&mut self, source: SocketAddr) {
+        self.config.source = source;
+    }
+
+    fn geometry(&self) -> &Geometry {
+        self.config.shape.geometry()
+    }
+
+    fn head_len(&self) -> u32 {
+        self.config.head.min(self.geometry().segments())
+    }
+
+    /// Symbols of the round, in all.
+    fn round_len(&self) -> u32 {
+        let (blocks, each) = (u64::from(self.geometry().blocks()), u64::from(self.config.round_symbols()));
+        // Blocks that have a segment less send the symbol of that number less, which is not worth counting.
+        u32::try_from(blocks * each).unwrap_or(u32::MAX)
+    }
+
+    fn symbol_span(&self) -> Span {
+        self.pacer.span(crate::wire::HEADER_LEN + usize::from(self.geometry().segment_size()))
+    }
+
+    fn description(&self) -> Description {
+        let (config, geometry) = (&self.config, self.geometry());
+        Description {
+            session: config.session,
+            id: config.id,
+            size: geometry.size(),
+            segment: geometry.segment_size(),
+            block: geometry.block_size() as u16,
+            parity: config.shape.parity() as u16,
+            rate_kbps: u32::try_from(config.pace.rate.as_bps() / 1000).unwrap_or(u32::MAX),
+            overwrite: config.overwrite,
+            over: matches!(self.phase, Phase::Completing | Phase::Aborting),
+            name: config.name.clone(),
+        }
+    }
+
+    fn describe(&mut self, spaced: Span) -> Transmit<Message> {
+        let message = Message::Description(self.description());
+        let span = self.pacer.span(message.wire_len(0));
+        self.pacer.charge(span.max(spaced));
+        Transmit::new(message, self.config.group)
+    }
+
+    /// Says that nothing follows.
+    fn say_goodbye(&mut self) -> Option<Transmit<Message>> {
+        if self.goodbyes == GOODBYES {
+            self.phase = Phase::Ended;
+            self.events.push_back(SenderEvent::Ended { stopped: self.stopped });
+            return None;
+        }
+        self.goodbyes += 1;
+        Some(self.describe(BETWEEN_GOODBYES))
+    }
+
+    fn symbols(&mut self, kind: Kind, block: u32, run: Run) -> Message {
+        let geometry = self.geometry();
+        let len = geometry.segment_size();
+        let last = match kind {
+            Kind::Source => geometry.payload_len(geometry.first_of(block) + run.last()),
+            Kind::Parity => len,
+        };
+        let round = u8::try_from(self.round.max(1)).unwrap_or(u8::MAX);
+        Message::Symbols(Symbols { session: self.config.session, round, kind, block, run, len, last })
+    }
+
+    /// The next segment of the head.
+    fn repeat_head(&mut self) -> Transmit<Message> {
+        let segment = self.head;
+        self.head = (segment + 1) % self.head_len();
+        self.head_at = self.head_at.max(self.pacer.next()) + self.head_every;
+        self.repeated += 1;
+        let (block, geometry) = (self.geometry().block_of(segment), *self.geometry());
+        let message = self.symbols(Kind::Source, block, Run::one(segment - geometry.first_of(block)));
+        self.pacer.charge(self.pacer.span(message.wire_len(0)));
+        Transmit::new(message, self.config.group)
+    }
+
+    /// Goes on to the symbols of the next block that are due, or the next stripe, or round. Whether there is any.
+    fn advance(&mut self) -> bool {
+        loop {
+            if self.remaining().is_some() {
+                return true;
+            }
+            self.cursor.within = 0;
+            self.cursor.block += 1;
+            if self.cursor.width > 0 && self.cursor.block < self.geometry().blocks() {
+                continue;
+            }
+            let at = self.cursor.first + self.cursor.width;
+            let (block, ring) = (self.geometry().block_size(), self.ring());
+            let first = if at == ring { 0 } else { at };
+            let mut left = self.cursor.left;
+            if left == 0 {
+                if self.config.duration == Duration::Rounds(self.round) {
+                    return false;
+                }
+                left = self.config.round_symbols();
+                self.round += 1;
+                self.sent.push(0);
+                self.events.push_back(SenderEvent::Round { round: self.round, symbols: self.round_len() });
+            }
+            let end = if first < block { block } else { ring };
+            let width = STRIPE.min(left).min(end - first);
+            self.cursor = Cursor { first, width, block: 0, within: 0, left: left - width };
+        }
+    }
+
+    /// Symbols of a block's ring.
+    fn ring(&self) -> u32 {
+        self.geometry().block_size() + self.config.shape.parity()
+    }
+
+    /// What is left of the stripe of the block at hand.
+    fn remaining(&self) -> Option<(Kind, Run)> {
+        let Cursor { first, width, block, within, .. } = self.cursor;
+        let source = self.geometry().block_size();
+        let stripe = Run::new(first + within, width.checked_sub(within)?)?;
+        if first < source {
+            return stripe.clip(0, self.geometry().block_len(block)).map(|run| (Kind::Source, run));
+        }
+        Run::new(stripe.first() - source, stripe.count()).map(|run| (Kind::Parity, run))
+    }
+
+    fn transmit_symbols(&mut self, until: Time) -> Option<Transmit<Message>> {
+        let block = self.cursor.block;
+        let (kind, all) = self.remaining()?;
+        let span = self.symbol_span();
+        let until = until.min(self.describe_at).min(self.head_at).min(self.end_at);
+        let count = self.pacer.departures_before(until, span).clamp(1, all.count());
+        let run = Run::new(all.first(), count)?;
+        self.cursor.within += count;
+        if let Some(sent) = self.sent.last_mut() {
+            *sent += u64::from(count);
+        }
+        let message = self.symbols(kind, block, run);
+        // The object's last segment may be short: what follows it leaves a little earlier.
+        let last = self.pacer.span(message.wire_len(count - 1));
+        self.pacer.charge(span * u64::from(count - 1) + last);
+        Some(Transmit::new(message, self.config.group).spaced(span))
+    }
+}
+
+impl Engine for Sender {
+    type Message = Message;
+    type Event = SenderEvent;
+
+    fn handle(&mut self, _now: Time, _from: &Arrival, _message: &Message) -> Result<(), Reject> {
+        Err(Reject::Unexpected)
+    }
+
+    fn handle_timeout(&mut self, _now: Time) {}
+
+    fn poll_transmit(&mut self, now: Time, until: Time) -> Option<Transmit<Message>> {
+        loop {
+            if matches!(self.phase, Phase::Idle | Phase::Ended) {
+                return None;
+            }
+            self.pacer.settle(now);
+            let at = self.pacer.next();
+            if now < at {
+                return None;
+            }
+            let phase = self.phase;
+            match phase {
+                Phase::Completing | Phase::Aborting => return self.say_goodbye(),
+                _ if at >= self.describe_at => {
+                    self.describe_at = at + self.describe_every;
+                    return Some(self.describe(Span::ZERO));
+                }
+                Phase::Announcing if at < self.data_at => {
+                    self.pacer.restart(self.data_at.min(self.describe_at));
+                }
+                Phase::Announcing => {
+                    self.phase = Phase::Sending;
+                    self.events.push_back(SenderEvent::Began);
+                }
+                _ if at >= self.end_at => self.phase = Phase::Completing,
+                _ if at >= self.head_at => return Some(self.repeat_head()),
+                _ if self.advance() => return self.transmit_symbols(until),
+                _ => self.phase = Phase::Completing,
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        let busy = !matches!(self.phase, Phase::Idle | Phase::Ended);
+        busy.then(|| Deadline { at: self.pacer.next(), timer: "pace" })
+    }
+
+    fn poll_event(&mut self) -> Option<SenderEvent> {
+        self.events.pop_front()
+    }
+
+    fn settled_until(&self) -> Time {
+        Time::NEVER
+    }
+}

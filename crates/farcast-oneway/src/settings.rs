@@ -1,0 +1,126 @@
+//! What a user chooses of a transmission, and what follows from it: the same for every face.
+
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use farcast_core::{BitRate, Span};
+use farcast_delivery::RatePace;
+
+use crate::config::{ConfigError, Duration, SenderConfig, Shape};
+use crate::wire::HEADER_LEN;
+
+/// How much sending time a late wake-up may make up for at once: what the burst takes at the rate, within these bounds.
+const CREDIT: (Span, Span) = (Span::from_millis(5), Span::from_millis(20));
+/// Ethernet's.
+const MTU: u32 = 1500;
+/// The largest symbol: even, as the large code wants it.
+const MOST: u32 = 65_000;
+
+/// What the way to receivers is like, as far as a sender knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// Octets of IP and UDP headers: 28 or 48.
+    pub headers: u16,
+    /// Octets of IP packets that pass unfragmented; `None` for Ethernet's 1500.
+    pub mtu: Option<u32>,
+}
+
+/// What is sent, and by whom to whom.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// The number of the transmission.
+    pub session: u32,
+    /// The digest that commits to the object.
+    pub id: [u8; 32],
+    /// What it is called.
+    pub name: Vec<u8>,
+    /// Octets of the object.
+    pub size: u64,
+    /// Octets at its beginning that say what is in it.
+    pub head: u64,
+    /// Where it comes from.
+    pub source: SocketAddr,
+    /// The group, or the one receiver.
+    pub group: SocketAddr,
+}
+
+/// What may be chosen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// How fast.
+    pub rate: BitRate,
+    /// Octets of a symbol, made even; `None` for what fits the way.
+    pub symbol_size: Option<u16>,
+    /// How long.
+    pub duration: Duration,
+    /// What a round sends more than the object has, in per cent.
+    pub overhead_percent: u32,
+    /// Octets that may leave together.
+    pub burst: u64,
+}
+
+impl Settings {
+    /// At `rate`, all else as usual: one round with 10 % added.
+    pub fn new(rate: BitRate) -> Self {
+        Self { rate, symbol_size: None, duration: Duration::Rounds(1), overhead_percent: 10, burst: 64 << 10 }
+    }
+
+    /// What the engine is to do.
+    ///
+    /// # Errors
+    /// An object that cannot be cut like this.
+    pub fn sender(&self, sent: Sent, way: Way) -> Result<SenderConfig, ConfigError> {
+        let room = way.mtu.map_or(MTU, |mtu| mtu.min(MTU));
+        let room = room.saturating_sub(u32::from(way.headers) + HEADER_LEN as u32);
+        // The large code has symbols of an even length.
+        let symbol = self.symbol_size.map_or(room, u32::from).clamp(2, MOST) & !1;
+        let shape = Shape::new(sent.size, symbol as u16)?;
+        let credit = self.rate.time_of_bytes(self.burst).clamp(CREDIT.0, CREDIT.1);
+        let config = SenderConfig::new(sent.id, shape, sent.source, sent.group, self.rate);
+        Ok(SenderConfig {
+            session: sent.session,
+            name: sent.name,
+            head: u32::try_from(sent.head.div_ceil(symbol.into())).unwrap_or(u32::MAX),
+            pace: RatePace { rate: self.rate, overhead: way.headers, credit, granule: 1 },
+            duration: self.duration,
+            overhead_percent: self.overhead_percent,
+            ..config
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(change: impl FnOnce(&mut Settings), way: Way) -> SenderConfig {
+        let mut settings = Settings::new(BitRate::from_bps(1_000_000).expect("positive"));
+        change(&mut settings);
+        let nobody = SocketAddr::from(([0; 4], 0));
+        let sent = Sent {
+            session: 9,
+            id: [1; 32],
+            name: b"name".to_vec(),
+            size: 20_000_000,
+            head: 1461,
+            source: nobody,
+            group: nobody,
+        };
+        settings.sender(sent, way).expect("valid")
+    }
+
+    #[test]
+    fn what_is_not_chosen_follows_from_the_way() {
+        let of = |way| {
+            let config = config(|_| {}, way);
+            let geometry = *config.shape.geometry();
+            (geometry.segment_size(), geometry.blocks(), geometry.block_size(), config.head)
+        };
+        // 13,699 segments in two blocks.
+        assert_eq!(of(Way { headers: 28, mtu: None }), (1460, 2, 6850, 2));
+        assert_eq!(of(Way { headers: 48, mtu: Some(9000) }).0, 1440, "no more than Ethernet carries");
+        assert_eq!(of(Way { headers: 28, mtu: Some(577) }).0, 536, "even");
+        let chosen = config(|one| one.symbol_size = Some(1001), Way { headers: 28, mtu: Some(577) });
+        assert_eq!(chosen.shape.geometry().segment_size(), 1000);
+    }
+}

@@ -1,0 +1,177 @@
+//! Messages as bytes. All numbers are big-endian.
+//!
+//! Symbols, 12 octets before the symbol itself:
+//!
+//! | octets | what |
+//! |---|---|
+//! | 1 | `0xF1` of source, `0xF2` of parity |
+//! | 1 | the round, from 1; 255 from the 255th on |
+//! | 2 | the symbol, source and parity counted from 0 each |
+//! | 4 | the session |
+//! | 4 | the block |
+//!
+//! A description, 60 octets and the name:
+//!
+//! | octets | what |
+//! |---|---|
+//! | 1 | `0xF0` |
+//! | 1 | the version, 1 |
+//! | 1 | flags: 1, replace what is there; 2, nothing follows |
+//! | 1 | octets of the name |
+//! | 4 | the session |
+//! | 8 | octets of the object |
+//! | 2 | octets of a segment |
+//! | 2 | segments of the largest block |
+//! | 2 | parity symbols of a block |
+//! | 2 | 0 |
+//! | 4 | the rate, kbit/s |
+//! | 32 | the digest that commits to the object |
+//! | rest | the name |
+
+use alloc::vec::Vec;
+
+use farcast_core::Run;
+use farcast_delivery::Packet;
+
+use crate::message::{Description, Kind, Message, Symbols};
+
+/// Octets before a symbol.
+pub const HEADER_LEN: usize = 12;
+/// Octets of a description besides the name.
+pub const DESCRIPTION_LEN: usize = 60;
+
+const DESCRIPTION: u8 = 0xF0;
+const SOURCE: u8 = 0xF1;
+const PARITY: u8 = 0xF2;
+const VERSION: u8 = 1;
+const OVERWRITE: u8 = 1;
+const OVER: u8 = 2;
+
+/// What can be wrong with a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// It ends before its header does, or has no symbol behind it.
+    #[error("a datagram of {0} octets is too short")]
+    Short(usize),
+    /// It is longer than it says.
+    #[error("octets behind the end of a description")]
+    Long,
+    /// It is of no kind that is known.
+    #[error("no message of kind {0:#04x}")]
+    Kind(u8),
+    /// It is of another version.
+    #[error("version {0}; this is version 1")]
+    Version(u8),
+    /// A field has a value that it cannot have.
+    #[error("a field that must be 0 is not, or one that must not be is")]
+    Field,
+}
+
+/// Appends datagram `segment` of `message` to `out`: of symbols the header.
+pub fn encode(message: &Message, segment: u32, out: &mut Vec<u8>) {
+    match message {
+        Message::Description(description) => put_description(description, out),
+        Message::Symbols(symbols) => {
+            out.push(match symbols.kind {
+                Kind::Source => SOURCE,
+                Kind::Parity => PARITY,
+            });
+            out.push(symbols.round);
+            out.extend(((symbols.run.first() + segment) as u16).to_be_bytes());
+            out.extend(symbols.session.to_be_bytes());
+            out.extend(symbols.block.to_be_bytes());
+        }
+    }
+}
+
+fn put_description(description: &Description, out: &mut Vec<u8>) {
+    let flags = if description.overwrite { OVERWRITE } else { 0 } | if description.over { OVER } else { 0 };
+    out.extend([DESCRIPTION, VERSION, flags, description.name.len() as u8]);
+    out.extend(description.session.to_be_bytes());
+    out.extend(description.size.to_be_bytes());
+    out.extend(description.segment.to_be_bytes());
+    out.extend(description.block.to_be_bytes());
+    out.extend(description.parity.to_be_bytes());
+    out.extend([0, 0]);
+    out.extend(description.rate_kbps.to_be_bytes());
+    out.extend(description.id);
+    out.extend(&description.name);
+}
+
+/// Reads one datagram, which anybody may have sent.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn decode(datagram: &[u8]) -> Result<Packet<Message>, DecodeError> {
+    let short = DecodeError::Short(datagram.len());
+    match *datagram.first().ok_or(short)? {
+        DESCRIPTION => Ok(Packet { message: Message::Description(description(datagram)?), payload: 0..0 }),
+        SOURCE => symbol(datagram, Kind::Source),
+        PARITY => symbol(datagram, Kind::Parity),
+        other => Err(DecodeError::Kind(other)),
+    }
+}
+
+fn symbol(datagram: &[u8], kind: Kind) -> Result<Packet<Message>, DecodeError> {
+    let header: &[u8; HEADER_LEN] = datagram.first_chunk().ok_or(DecodeError::Short(datagram.len()))?;
+    let [_, round, high, low, s0, s1, s2, s3, b0, b1, b2, b3] = *header;
+    let payload = HEADER_LEN..datagram.len();
+    // UDP carries no more.
+    let len = u16::try_from(payload.len()).map_err(|_| DecodeError::Long)?;
+    if len == 0 {
+        return Err(DecodeError::Short(datagram.len()));
+    }
+    if round == 0 {
+        return Err(DecodeError::Field);
+    }
+    let symbols = Symbols {
+        session: u32::from_be_bytes([s0, s1, s2, s3]),
+        round,
+        kind,
+        block: u32::from_be_bytes([b0, b1, b2, b3]),
+        run: Run::one(u16::from_be_bytes([high, low]).into()),
+        len,
+        last: len,
+    };
+    Ok(Packet { message: Message::Symbols(symbols), payload })
+}
+
+fn description(datagram: &[u8]) -> Result<Description, DecodeError> {
+    let (fixed, name) =
+        datagram.split_first_chunk::<DESCRIPTION_LEN>().ok_or(DecodeError::Short(datagram.len()))?;
+    let [_, version, flags, name_len, rest @ ..] = *fixed;
+    if version != VERSION {
+        return Err(DecodeError::Version(version));
+    }
+    if name.len() < usize::from(name_len) {
+        return Err(DecodeError::Short(datagram.len()));
+    }
+    if name.len() > usize::from(name_len) {
+        return Err(DecodeError::Long);
+    }
+    let octet = |at: usize| rest.get(at).copied().unwrap_or(0);
+    let short = |at: usize| u16::from_be_bytes([octet(at), octet(at + 1)]);
+    let long = |at: usize| (u64::from(short(at)) << 16) | u64::from(short(at + 2));
+    let (session, size, rate) = (long(0), (long(4) << 32) | long(8), long(20));
+    let id = rest.last_chunk().copied().unwrap_or_default();
+    let (segment, block, parity) = (short(12), short(14), short(16));
+    if flags & !(OVERWRITE | OVER) != 0 || short(18) != 0 || segment == 0 || block == 0 || size == 0 {
+        return Err(DecodeError::Field);
+    }
+    Ok(Description {
+        session: session as u32,
+        id,
+        size,
+        segment,
+        block,
+        parity,
+        rate_kbps: rate as u32,
+        overwrite: flags & OVERWRITE != 0,
+        over: flags & OVER != 0,
+        name: name.to_vec(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,279 @@
+//! When a receiver has everything, and what becomes of what it lacks.
+
+use std::collections::BTreeSet;
+
+use farcast_core::random::RandomStream;
+use farcast_core::{Arrival, Bitmap, Engine as _, Run, Span, Time};
+use farcast_delivery::{Answer, ObjectId, Outcome};
+use farcast_oneway::{Duration, Kind, Message, Receiver, ReceiverConfig, ReceiverEvent, SenderConfig, Shape};
+use farcast_testkit::{Link, Setup};
+
+use crate::common::{Session, described, everything, group, ms, own, sender, server, symbol};
+
+const OBJECT: ObjectId = ObjectId::FIRST;
+
+#[test]
+fn without_loss_nothing_is_rebuilt() {
+    for (segments, block) in [(1, 70), (70, 70), (1000, 128)] {
+        let session =
+            Session::new("clean", Setup::plain(1), sender(segments, block), 2, Link::clean(ms(10))).run();
+        for client in &session.clients {
+            assert!(client.completed().is_some());
+            assert_eq!(client.stored(), (segments, 0, 0));
+        }
+    }
+}
+
+#[test]
+fn any_symbols_do_as_many_as_the_block_has_segments() {
+    let mut random = RandomStream::derive(3, &[]);
+    for round in 0..60 {
+        let shape = sender(1 + random.below(700) as u32, 64 + random.below(200) as u32).shape;
+        let geometry = *shape.geometry();
+        let mut engine = receiver(&shape);
+        // Every symbol that there is, in any order, some of them twice.
+        let mut all = Vec::new();
+        for block in 0..geometry.blocks() {
+            all.extend((0..geometry.block_len(block)).map(|n| (block, Kind::Source, n)));
+            all.extend((0..shape.parity()).map(|n| (block, Kind::Parity, n)));
+        }
+        let twice: Vec<_> = all.iter().copied().filter(|_| random.chance(0.2)).collect();
+        all.extend(twice);
+        for at in (1..all.len()).rev() {
+            all.swap(at, random.below(at as u64 + 1) as usize);
+        }
+        // What an independent count says.
+        let mut came = vec![BTreeSet::new(); geometry.blocks() as usize];
+        let mut done = BTreeSet::new();
+        for (block, kind, n) in all {
+            let of = &mut came[block as usize];
+            of.insert((kind == Kind::Parity, n));
+            let enough = of.len() as u32 >= geometry.block_len(block);
+            let parity = of.iter().any(|&(parity, _)| parity);
+            let _ = engine.handle(Time::ZERO, &from(), &symbol(&shape, kind, block, n));
+            let (mut decoded, mut complete) = (None, false);
+            while let Some(event) = engine.poll_event() {
+                own(&mut engine, Time::ZERO, &event);
+                match event {
+                    ReceiverEvent::Decode { block, .. } => decoded = Some(block),
+                    ReceiverEvent::Complete(_) => complete = true,
+                    _ => {}
+                }
+            }
+            let fresh = enough && done.insert(block);
+            assert_eq!(decoded, (fresh && parity).then_some(block), "round {round}");
+            assert_eq!(complete, fresh && done.len() == came.len(), "round {round}");
+            if complete {
+                break;
+            }
+        }
+        assert!(!engine.is_busy(), "round {round}");
+    }
+}
+
+/// What is needed over what there is, of one that comes at `late` into two rounds with this loss.
+fn needed(late: Span, loss: f64, seed: u64) -> f64 {
+    let segments = 4000;
+    let config = SenderConfig { duration: Duration::Rounds(2), ..sender(segments, 1000) };
+    let mut session = Session::new("late", Setup::plain(seed), config, 1, Link::lossy(ms(10), loss));
+    let client = session.clients[0].clone();
+    session.net.vanish(Time::ZERO, client.handle);
+    session.net.appear(Time::ZERO + late, client.handle);
+    let mut session = session.run();
+    let completed = client.completed().expect("complete");
+    // What reached it until then.
+    let log = session.net.take_log();
+    let arrived = log.departures.iter().filter(|departure| {
+        let at = departure.at + ms(10);
+        at >= Time::ZERO + late && at <= completed && matches!(departure.message, Message::Symbols(_))
+    });
+    let came = arrived.count() as f64 * (1.0 - loss);
+    came / f64::from(segments)
+}
+
+#[test]
+fn whenever_it_comes_it_needs_about_as_many_symbols_as_there_are_segments() {
+    for late in [0, 700, 2000, 3500] {
+        for (loss, most) in [(0.0, 1.02), (0.02, 1.03), (0.08, 1.04)] {
+            let needed = needed(ms(late), loss, 5);
+            assert!(needed <= most, "{late} ms late, {loss} lost: {needed}");
+        }
+    }
+}
+
+#[test]
+fn a_burst_of_losses_is_made_good_in_the_same_round() {
+    // 50 ms of every second are lost: of 12.5 MB at 10 Mbit/s, ten bursts.
+    let config = sender(12_500, 1300);
+    let mut session = Session::new("bursts", Setup::plain(1), config, 1, Link::clean(ms(10)));
+    session.net.drop_if(|leg| leg.at.as_nanos() % 1_000_000_000 < 50_000_000);
+    let client = session.clients[0].clone();
+    let session = session.run();
+    assert!(client.completed().is_some());
+    let (segments, parity, blocks) = client.stored();
+    assert_eq!((segments + parity, blocks), (12_500, 10), "every block was hit and rebuilt");
+    drop(session);
+}
+
+/// Where a symbol comes from.
+fn from() -> Arrival {
+    Arrival::new(server(), group())
+}
+
+/// What describes an object of this shape.
+fn description(shape: &Shape, over: bool) -> Message {
+    let config = SenderConfig { shape: *shape, ..sender(1, 1) };
+    let (_, mut first) = described(&everything(config)).remove(0);
+    first.over = over;
+    Message::Description(first)
+}
+
+/// A receiver that takes an object of this shape.
+fn receiver(shape: &Shape) -> Receiver {
+    let mut engine = Receiver::new(ReceiverConfig::default());
+    engine.handle(Time::ZERO, &from(), &description(shape, false)).expect("news");
+    settle(&mut engine, Time::ZERO);
+    engine
+}
+
+/// Answers everything; what was told.
+fn settle(engine: &mut Receiver, now: Time) -> Vec<ReceiverEvent> {
+    let mut told = Vec::new();
+    while let Some(event) = engine.poll_event() {
+        own(engine, now, &event);
+        told.push(event);
+    }
+    told
+}
+
+/// Hears source symbols of block 0.
+fn hear(engine: &mut Receiver, shape: &Shape, symbols: impl IntoIterator<Item = u32>) {
+    for n in symbols {
+        engine.handle(Time::ZERO, &from(), &symbol(shape, Kind::Source, 0, n)).expect("new");
+    }
+}
+
+#[test]
+fn what_it_lacks_at_the_end_it_keeps_for_another_time() {
+    let shape = sender(100, 100).shape;
+    let mut engine = receiver(&shape);
+    hear(&mut engine, &shape, 0..60);
+    engine.handle(Time::ZERO, &from(), &description(&shape, true)).expect("news");
+    let told = settle(&mut engine, Time::ZERO);
+    assert_eq!(told.last(), Some(&ReceiverEvent::Ended(OBJECT, Outcome::Lost)));
+    assert_eq!(engine.received(OBJECT).segments, 60);
+    // That it is over is said again, which is no news.
+    assert!(engine.handle(Time::ZERO, &from(), &description(&shape, true)).is_err());
+    // Another time: its owner has kept them, and parity besides.
+    engine.handle(Time::ZERO, &from(), &description(&shape, false)).expect("news");
+    let Some(ReceiverEvent::Offered(offer)) = engine.poll_event() else { panic!("not offered again") };
+    let mut held = Bitmap::new(100);
+    held.insert_run(Run::new(0, 60).expect("a run"));
+    engine.answer(Time::ZERO, offer.object, Answer::Open(held));
+    let mut parity = Bitmap::new(shape.parity());
+    parity.insert_run(Run::new(0, 39).expect("a run"));
+    engine.kept(offer.object, 0, &parity);
+    assert_eq!(engine.poll_event(), None);
+    // What is kept is not taken again.
+    assert!(engine.handle(Time::ZERO, &from(), &symbol(&shape, Kind::Parity, 0, 38)).is_err());
+    engine.handle(Time::ZERO, &from(), &symbol(&shape, Kind::Parity, 0, 40)).expect("new");
+    let told = settle(&mut engine, Time::ZERO);
+    assert_eq!(told.last(), Some(&ReceiverEvent::Ended(offer.object, Outcome::Complete(Time::ZERO))));
+}
+
+#[test]
+fn the_end_waits_for_what_is_being_rebuilt() {
+    let shape = sender(100, 100).shape;
+    let mut engine = receiver(&shape);
+    hear(&mut engine, &shape, 1..100);
+    engine.handle(Time::ZERO, &from(), &symbol(&shape, Kind::Parity, 0, 7)).expect("new");
+    engine.handle(Time::ZERO, &from(), &description(&shape, true)).expect("news");
+    let mut told: Vec<_> = std::iter::from_fn(|| engine.poll_event()).collect();
+    assert_eq!(told.pop(), Some(ReceiverEvent::Decode { object: OBJECT, block: 0 }));
+    // Silence is no reason either.
+    engine.handle_timeout(Time::ZERO + Span::from_secs(3600));
+    assert!(engine.is_busy() && engine.poll_timeout().is_none());
+    engine.answer(Time::ZERO, OBJECT, Answer::Decoded { block: 0, rebuilt: true });
+    let told = settle(&mut engine, Time::ZERO);
+    assert!(matches!(told.last(), Some(ReceiverEvent::Ended(_, Outcome::Complete(_)))), "{told:?}");
+    // It is not wanted again.
+    assert!(engine.handle(Time::ZERO, &from(), &description(&shape, false)).is_err());
+}
+
+#[test]
+fn what_could_not_be_rebuilt_takes_other_symbols() {
+    let shape = sender(100, 100).shape;
+    let mut engine = receiver(&shape);
+    hear(&mut engine, &shape, 2..100);
+    for n in 0..2 {
+        engine.handle(Time::ZERO, &from(), &symbol(&shape, Kind::Parity, 0, n)).expect("new");
+    }
+    while engine.poll_event().is_some() {}
+    engine.answer(Time::ZERO, OBJECT, Answer::Decoded { block: 0, rebuilt: false });
+    assert_eq!(engine.poll_event(), None);
+    for n in 1..3 {
+        engine.handle(Time::ZERO, &from(), &symbol(&shape, Kind::Parity, 0, n)).expect("new again");
+    }
+    let told = settle(&mut engine, Time::ZERO);
+    assert!(matches!(told.last(), Some(ReceiverEvent::Ended(_, Outcome::Complete(_)))), "{told:?}");
+}
+
+#[test]
+fn what_was_damaged_comes_again() {
+    let shape = sender(200, 100).shape;
+    let mut engine = receiver(&shape);
+    hear(&mut engine, &shape, 0..100);
+    for n in 0..100 {
+        engine.handle(Time::ZERO, &from(), &symbol(&shape, Kind::Source, 1, n)).expect("new");
+    }
+    let told: Vec<_> = std::iter::from_fn(|| engine.poll_event()).collect();
+    assert_eq!(told.last(), Some(&ReceiverEvent::Complete(OBJECT)));
+    engine.answer(Time::ZERO, OBJECT, Answer::Lost(Run::new(150, 10).expect("a run")));
+    // The answer to the question before must not count.
+    engine.answer(Time::ZERO, OBJECT, Answer::Verified);
+    assert!(engine.is_busy());
+    for n in 0..10 {
+        engine.handle(Time::ZERO, &from(), &symbol(&shape, Kind::Parity, 1, n)).expect("new");
+    }
+    let told = settle(&mut engine, Time::ZERO);
+    assert!(matches!(told.last(), Some(ReceiverEvent::Ended(_, Outcome::Complete(_)))), "{told:?}");
+}
+
+#[test]
+fn a_sender_that_falls_silent_is_waited_for_and_then_put_aside() {
+    let shape = sender(100, 100).shape;
+    let mut engine = receiver(&shape);
+    let later = Time::ZERO + Span::from_secs(59);
+    engine.handle(later, &from(), &symbol(&shape, Kind::Source, 0, 0)).expect("new");
+    while engine.poll_event().is_some() {}
+    let due = engine.poll_timeout().expect("a timer").at;
+    assert_eq!(due, later + Span::from_secs(60));
+    // What is turned down is no sign of it.
+    let _ = engine.handle(due - ms(1), &from(), &symbol(&shape, Kind::Source, 0, 0));
+    engine.handle_timeout(due - ms(1));
+    assert_eq!(engine.poll_event(), None);
+    engine.handle_timeout(due);
+    assert_eq!(engine.poll_event(), Some(ReceiverEvent::Ended(OBJECT, Outcome::Lost)));
+    engine.handle(due, &from(), &description(&shape, false)).expect("it is back");
+    assert!(matches!(engine.poll_event(), Some(ReceiverEvent::Offered(_))));
+}
+
+#[test]
+fn a_sender_that_starts_again_is_gone_on_with() {
+    let shape = sender(100, 100).shape;
+    let mut engine = receiver(&shape);
+    hear(&mut engine, &shape, 0..99);
+    let Message::Description(mut again) = description(&shape, false) else { panic!("a description") };
+    again.session = 2;
+    let elsewhere = Arrival::new("192.0.2.9:1".parse().expect("address"), group());
+    let again = Message::Description(again);
+    assert!(engine.handle(Time::ZERO + ms(1500), &elsewhere, &again).is_err(), "the first is still there");
+    engine.handle(Time::ZERO + ms(2500), &elsewhere, &again).expect("it has gone");
+    settle(&mut engine, Time::ZERO);
+    let Message::Symbols(mut last) = symbol(&shape, Kind::Source, 0, 99) else { panic!("a symbol") };
+    assert!(engine.handle(Time::ZERO, &from(), &Message::Symbols(last)).is_err(), "the first is passed over");
+    last.session = 2;
+    engine.handle(Time::ZERO, &elsewhere, &Message::Symbols(last)).expect("new");
+    let told = settle(&mut engine, Time::ZERO);
+    assert!(matches!(told.last(), Some(ReceiverEvent::Ended(_, Outcome::Complete(_)))), "{told:?}");
+}

@@ -1,0 +1,176 @@
+//! What a sender sends, and in what order.
+
+use std::collections::BTreeMap;
+
+use farcast_core::{BitRate, Message as _, Span, Time};
+use farcast_delivery::SenderEngine as _;
+use farcast_oneway::{ConfigError, Duration, Kind, Sender, SenderConfig, Shape};
+
+use crate::common::{described, everything, ms, sender, symbols};
+
+/// Where in the ring of its block a symbol stands.
+fn place(shape: &Shape, kind: Kind, symbol: u32) -> u32 {
+    match kind {
+        Kind::Source => symbol,
+        Kind::Parity => shape.geometry().block_size() + symbol,
+    }
+}
+
+#[test]
+fn nothing_is_repeated_until_the_code_is_used_up() {
+    // 300 segments in 3 blocks, whose rings have 100 + 155 symbols.
+    let config = SenderConfig { duration: Duration::Rounds(5), overhead_percent: 10, ..sender(300, 128) };
+    let shape = config.shape;
+    let ring = shape.geometry().block_size() + shape.parity();
+    assert_eq!((shape.geometry().blocks(), shape.geometry().block_size(), ring), (3, 100, 255));
+    let mut next = BTreeMap::new();
+    let sent = symbols(&everything(config));
+    assert_eq!(sent.len(), 5 * 110 * 3);
+    for (_, one) in &sent {
+        let expected = next.entry(one.block).or_insert(0);
+        assert_eq!(place(&shape, one.kind, one.run.first()), *expected % ring, "block {}", one.block);
+        *expected += 1;
+    }
+    assert!(next.values().all(|&sent| sent == 550));
+}
+
+#[test]
+fn whatever_leaves_in_a_row_is_of_all_blocks_alike() {
+    // Blocks of 125 and 124 segments.
+    let config = SenderConfig { duration: Duration::Rounds(3), overhead_percent: 30, ..sender(1247, 128) };
+    let blocks = config.shape.geometry().blocks() as usize;
+    assert_eq!(blocks, 10);
+    let sent = symbols(&everything(config));
+    for row in [300, 640, 1000] {
+        for window in sent.windows(row).step_by(7) {
+            let mut of = vec![0i64; blocks];
+            window.iter().for_each(|(_, one)| of[one.block as usize] += 1);
+            let (least, most) = (of.iter().min().expect("blocks"), of.iter().max().expect("blocks"));
+            // A stripe more, and a segment less of the short ones.
+            assert!(most - least <= 32 + 2, "{of:?} of {row}");
+        }
+    }
+}
+
+#[test]
+fn a_block_without_a_last_segment_skips_it() {
+    // 129 segments: blocks of 65 and 64.
+    let sent = symbols(&everything(SenderConfig { overhead_percent: 0, ..sender(129, 128) }));
+    assert_eq!(sent.len(), 129);
+    assert!(sent.iter().all(|(_, one)| one.kind == Kind::Source));
+    let last =
+        sent.iter().find(|(_, one)| (one.block, one.run.first()) == (1, 63)).expect("the last segment");
+    assert_eq!((last.1.len, last.1.last), (1000, 999), "the object's last segment is short");
+}
+
+#[test]
+fn descriptions_come_often_and_take_little() {
+    for (rate, least_apart) in [(64_000, 8.0), (1_000_000, 1.0), (1_000_000_000, 0.26)] {
+        let mut config =
+            SenderConfig { duration: Duration::For(Span::from_secs(20)), head: 40, ..sender(300, 128) };
+        config.pace.rate = BitRate::from_bps(rate).expect("positive");
+        if rate > 1_000_000 {
+            config.duration = Duration::For(ms(1500));
+        }
+        let (lead, head) = (config.lead, config.head);
+        let all = everything(config);
+        let octets = |of: &[(Time, farcast_oneway::Message)]| -> usize {
+            of.iter().map(|(_, message)| message.wire_len(0) + 28).sum()
+        };
+        // Not the lead, in which there is nothing else.
+        let all: Vec<_> = all.into_iter().filter(|(at, _)| *at >= Time::ZERO + lead).collect();
+        let told: Vec<_> = described(&all).into_iter().filter(|(_, one)| !one.over).collect();
+        let again: usize = {
+            // The head comes once more each time: more than its share of the ring.
+            let of_head = symbols(&all)
+                .into_iter()
+                .filter(|(_, one)| one.kind == Kind::Source && one.block == 0 && one.run.first() < head);
+            of_head.count()
+        };
+        let length: usize = told.iter().map(|(_, one)| 60 + one.name.len() + 28).sum();
+        let share = length as f64 / octets(&all) as f64;
+        assert!(share < 0.0025, "{rate} bit/s: {share}");
+        for pair in told.windows(2) {
+            let apart = (pair[1].0 - Span::ZERO).since(pair[0].0).as_secs_f64();
+            assert!(apart <= least_apart, "{rate} bit/s: {apart} s");
+        }
+        assert!(rate < 1_000_000_000 || again > 40, "the head comes again");
+    }
+}
+
+#[test]
+fn who_comes_late_hears_the_head_soon() {
+    let mut config =
+        SenderConfig { duration: Duration::For(Span::from_secs(3)), head: 3, ..sender(3000, 3000) };
+    config.pace.rate = BitRate::from_bps(100_000_000).expect("positive");
+    // From any time on, all of the head within some tenths of a second, though it is in the ring once in 0.5 s.
+    let sent = symbols(&everything(config));
+    let of_head = |segment: u32| {
+        let times =
+            sent.iter().filter(move |(_, one)| one.kind == Kind::Source && one.run.first() == segment);
+        times.map(|(at, _)| *at).collect::<Vec<_>>()
+    };
+    for segment in 0..3 {
+        for pair in of_head(segment).windows(2) {
+            assert!(pair[1].since(pair[0]) <= ms(260), "segment {segment}: {pair:?}");
+        }
+    }
+}
+
+#[test]
+fn it_ends_when_it_is_told_to() {
+    let config = SenderConfig { duration: Duration::For(ms(800)), ..sender(300, 128) };
+    let (lead, sent) = (config.lead, everything(config));
+    let last = symbols(&sent).last().expect("symbols").0;
+    let end = Time::ZERO + lead + ms(800);
+    assert!(last < end && last + ms(2) > end, "{last:?}");
+    let over: Vec<_> = described(&sent).into_iter().filter(|(_, one)| one.over).collect();
+    assert_eq!(over.len(), 3, "it is said three times that nothing follows");
+    assert!(over.iter().all(|(at, _)| *at >= end));
+}
+
+#[test]
+fn the_owner_is_told_how_much_parity_it_takes() {
+    let planned = |duration, overhead_percent| {
+        let config = SenderConfig { duration, overhead_percent, ..sender(1000, 1000) };
+        let sender = Sender::new(config.clone()).expect("valid");
+        let planned = sender.parity_of_all(farcast_delivery::ObjectId::FIRST);
+        let sent = symbols(&everything(config)).into_iter().filter(|(_, one)| one.kind == Kind::Parity);
+        let used = sent.map(|(_, one)| one.run.end()).max().unwrap_or(0);
+        (planned, used)
+    };
+    assert_eq!(planned(Duration::Rounds(1), 0), (0, 0));
+    assert_eq!(planned(Duration::Rounds(1), 7), (70, 70));
+    assert_eq!(planned(Duration::Rounds(2), 10), (1000, 1000));
+    let (told, used) = planned(Duration::For(Span::from_secs(1)), 10);
+    assert!(told >= used && told < used + 100, "{told} for {used}");
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused() {
+    let with = |change: fn(&mut SenderConfig)| {
+        let mut config = sender(10, 10);
+        change(&mut config);
+        Sender::new(config).map(drop)
+    };
+    assert_eq!(with(|_| {}), Ok(()));
+    assert_eq!(with(|config| config.duration = Duration::Rounds(0)), Err(ConfigError::Nothing));
+    assert_eq!(with(|config| config.duration = Duration::For(Span::ZERO)), Err(ConfigError::Nothing));
+    assert_eq!(with(|config| config.overhead_percent = 901), Err(ConfigError::Overhead(901)));
+    assert_eq!(with(|config| config.name = vec![b'a'; 256]), Err(ConfigError::Name(256)));
+}
+
+#[test]
+fn it_can_be_stopped() {
+    let mut sender = Sender::new(sender(300, 128)).expect("valid");
+    sender.open(Time::ZERO);
+    sender.stop();
+    let (mut now, mut said) = (Time::ZERO, Vec::new());
+    use farcast_core::Engine as _;
+    while let Some(deadline) = sender.poll_timeout() {
+        now = now.max(deadline.at);
+        said.extend(sender.poll_transmit(now, now).map(|transmit| (now, transmit.message)));
+    }
+    assert_eq!(said.len(), 3);
+    assert!(described(&said).iter().all(|(_, one)| one.over));
+}

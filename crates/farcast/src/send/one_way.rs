@@ -1,0 +1,180 @@
+//! `farcast send --one-way`.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use farcast_core::units::Bytes;
+use farcast_core::{Span, Time};
+use farcast_files::Outgoing;
+use farcast_oneway::settings::{Sent, Settings, Way};
+use farcast_oneway::{Codec, Duration, OneWay, Sender, SenderEvent};
+use serde_json::{Value, json};
+
+use super::delivery::{Delivery, Face, Receiver, Told, Verdict, deliver};
+use super::turn::Turn;
+use super::{await_network, burst, destination, product_name, socket_options};
+use crate::args::{RateArg, SendArgs};
+use crate::output::Output;
+use crate::progress::size;
+use crate::{Exit, Failure};
+
+/// How it is sent to receivers that cannot answer.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "One-way")]
+pub(crate) struct OneWayArgs {
+    /// Send to receivers that cannot answer: symbols of a large code, of which any do that are about as large as the
+    /// files. Nobody can tell who has received them, so the exit code is 4. The same as --protocol one-way.
+    #[arg(long, conflicts_with = "speaks")]
+    pub(crate) one_way: bool,
+    /// Go on for so long.
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "repeat")]
+    pub(crate) duration: Option<Span>,
+    /// Go round so often; each time other symbols leave, until the code is used up [default: 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: Option<u32>,
+    /// What a round sends more than the files have, in per cent, 0 to 900 [default: 10].
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=900))]
+    pub(crate) overhead: Option<u32>,
+    /// Octets of a symbol [default: what fits 1500 bytes with all headers].
+    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(2..=65_000))]
+    pub(crate) symbol_size: Option<u16>,
+}
+
+/// How long is waited for a way out.
+const PATIENCE: Span = Span::from_secs(180);
+
+pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
+    let settings = settings(args)?;
+    let to = destination(args)?;
+    let mut output = Output::new(&args.output)?;
+    let scan = |output: &mut Output| super::scan(output, |progress| Outgoing::scan(&args.paths, progress));
+    let mut outgoing = scan(&mut output)?;
+    let stop = crate::interrupt::interrupted()?;
+    await_network(args, (to, PATIENCE), &mut output, &stop)?;
+    let (_lock, waited) = Turn::new(args, to).lock(&mut output, &stop)?;
+    if waited {
+        // What has changed meanwhile is sent as it is now.
+        outgoing = scan(&mut output)?;
+    }
+    let name = product_name(args);
+    let how_long = match settings.duration {
+        Duration::Rounds(1) => "once".into(),
+        Duration::Rounds(rounds) => format!("{rounds} times"),
+        Duration::For(span) => format!("for {span}"),
+    };
+    output.line(&format!(
+        "sending {name} ({}) one way to {to}, {how_long}, with {} % added",
+        size(outgoing.manifest().content_len()),
+        settings.overhead_percent
+    ));
+    let mtu = farcast_net::path_mtu(to, &socket_options(&args.socket)).ok().flatten();
+    let way = Way { headers: if to.is_ipv6() { 48 } else { 28 }, mtu };
+    let sent = Sent {
+        session: super::mftp::transmission(),
+        id: *outgoing.id().as_bytes(),
+        name: name.as_bytes()[..name.len().min(255)].to_vec(),
+        size: outgoing.size(),
+        head: outgoing.manifest().head_len(),
+        source: to,
+        group: to,
+    };
+    let config = settings.sender(sent, way).map_err(Failure::wrong)?;
+    let segments = config.shape.geometry().segments();
+    let delivery = Delivery {
+        to,
+        name,
+        objects: vec![outgoing],
+        burst: burst(Some(settings.rate), settings.burst),
+        time_limit: args.protocol.time_limit.unwrap_or(Span::MAX),
+    };
+    let make = |source: SocketAddr| Sender::new(farcast_oneway::SenderConfig { source, ..config });
+    let mut face = OneWayFace { segments, sent: 0 };
+    let exit = deliver(args, delivery, (&Codec, &mut face), make, &stop, &mut output)?;
+    if exit == Exit::Unknown {
+        output.line("who has received it, nobody here can tell: receivers cannot answer");
+    }
+    Ok(exit)
+}
+
+/// The settings that `args` ask for.
+fn settings(args: &SendArgs) -> Result<Settings, Failure> {
+    let rate = match args.rate {
+        Some(RateArg::Rate(rate)) => rate,
+        Some(RateArg::Max) => {
+            return Err(Failure::usage("--rate max needs receivers that answer; one way, set a rate"));
+        }
+        None => {
+            return Err(Failure::usage(
+                "--rate is missing: one way, give what the slowest link on the way carries, as in --rate \"20 Mbit/s\"",
+            ));
+        }
+    };
+    let protocol = &args.protocol;
+    let other = [
+        ("--receivers", !args.group.receivers.is_empty()),
+        ("--parity", protocol.parity.is_some()),
+        ("--block-size", protocol.block_size.is_some()),
+        ("--rtt", protocol.rtt.is_some()),
+        ("--plan", protocol.plan.is_some()),
+        ("--predict", protocol.predict.is_some()),
+    ];
+    if let Some((option, _)) = other.into_iter().find(|(_, given)| *given) {
+        return Err(Failure::usage(format!("{option} has no meaning one way")));
+    }
+    let (mut settings, one_way) = (Settings::new(rate), &args.one_way);
+    settings.symbol_size = one_way.symbol_size;
+    settings.duration = one_way.duration.map_or(Duration::Rounds(one_way.repeat.unwrap_or(1)), Duration::For);
+    settings.overhead_percent = one_way.overhead.unwrap_or(settings.overhead_percent);
+    settings.burst = protocol.burst.map_or(settings.burst, |Bytes(burst)| burst);
+    Ok(settings)
+}
+
+/// What is told of a transmission that nobody answers.
+struct OneWayFace {
+    /// Segments of the object.
+    segments: u32,
+    /// Symbols that all rounds have been begun for.
+    sent: u64,
+}
+
+impl Face for OneWayFace {
+    type Protocol = OneWay;
+
+    fn told(&mut self, _now: Time, event: &SenderEvent) -> Option<Told> {
+        match event {
+            SenderEvent::Round { round, symbols } => {
+                self.sent += u64::from(*symbols);
+                let fields = json!({ "round": round, "symbols": symbols });
+                Some(Told { line: None, kind: "round", fields })
+            }
+            _ => None,
+        }
+    }
+
+    fn receivers(&self) -> Vec<Receiver> {
+        Vec::new()
+    }
+
+    fn verdict(&self, end: &SenderEvent) -> Verdict {
+        match end {
+            SenderEvent::Ended { stopped: false } => {
+                Verdict { word: "unknown", exit: Exit::Unknown, sentence: None }
+            }
+            _ => {
+                let sentence = Some("stopped; receivers keep what they have for another time".into());
+                Verdict { word: "aborted", exit: Exit::Failed, sentence }
+            }
+        }
+    }
+
+    fn figures(&self, sender: &Sender) -> Value {
+        let symbols: u64 = sender.sent().iter().sum();
+        json!({
+            "rounds": sender.sent().len(),
+            "symbols": symbols,
+            "symbols_per_round": sender.sent(),
+            "segments": self.segments,
+            "symbol_bytes": sender.config().shape.geometry().segment_size(),
+        })
+    }
+}
