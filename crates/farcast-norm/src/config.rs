@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use farcast_core::{BitRate, Span};
-use farcast_delivery::{Geometry, MAX_SEGMENTS, RatePace};
+use farcast_delivery::{Geometry, MAX_SEGMENTS, RatePace, Vouched};
 
 use crate::error::ConfigError;
 use crate::message::{Fec, Fti, FtiStyle, NodeId};
@@ -31,6 +31,8 @@ pub struct SenderConfig {
     pub size: u64,
     /// What is said of it, at most a segment: of a file its name. Empty: nothing.
     pub info: Vec<u8>,
+    /// What receivers that are farcast are told besides, in INFO.
+    pub vouched: Option<Vouched>,
     /// Octets of a segment.
     pub segment_size: u16,
     /// Segments of a block, at most.
@@ -75,6 +77,7 @@ impl SenderConfig {
             object: 0,
             size,
             info: Vec::new(),
+            vouched: None,
             segment_size: 1400,
             block_len: 64,
             parity: 16,

@@ -226,7 +226,8 @@ impl Sender {
     fn info(&self, more: Flags) -> FromSender {
         let SenderConfig { fec, object, .. } = self.config;
         let (flags, fti) = (self.flags().with(more), Some(self.config.transmission()));
-        FromSender::Info(Info { flags, fec, object, fti, content: self.config.info.clone() })
+        let (vouched, content) = (self.config.vouched, self.config.info.clone());
+        FromSender::Info(Info { flags, fec, object, fti, vouched, content })
     }
 
     /// Symbol `symbol` of `block`, as payload ids say it.

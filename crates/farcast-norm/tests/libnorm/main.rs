@@ -14,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Bitmap};
+use farcast_delivery::Vouched;
 use farcast_norm::{
     NodeId, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig, SenderEvent, SenderOutcome,
 };
@@ -93,6 +94,8 @@ fn libnorm_receives_what_we_send() {
     config.info = b"got.bin".to_vec();
     config.grtt = farcast_core::Span::from_millis(50);
     config.ackers = vec![NodeId(2)];
+    // It passes over what it does not know.
+    config.vouched = Some(Vouched { digest: [7; 32], mode: 0o644, mtime_ns: 1 });
     let mut sender = Sender::new(config).unwrap();
     let mut object = Object::new(content.clone(), *sender.geometry(), 16);
     sender.open(farcast_core::Time::ZERO);
