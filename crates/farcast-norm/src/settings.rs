@@ -10,7 +10,7 @@ use core::net::SocketAddr;
 use farcast_core::{BitRate, Probability, Span};
 use farcast_delivery::RatePace;
 
-use crate::config::SenderConfig;
+use crate::config::{Object, SenderConfig};
 use crate::message::{Fec, NodeId};
 use crate::quantise::GroupSize;
 use crate::timing::ROBUST;
@@ -55,18 +55,14 @@ pub struct Way {
 }
 
 /// What is sent, and by whom to whom.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Sent {
     /// Who sends.
     pub node: NodeId,
     /// The instance of the sender.
     pub instance: u16,
-    /// The object's number.
-    pub object: u16,
-    /// Octets of the object.
-    pub size: u64,
-    /// What is said of it: of a file its name.
-    pub info: Vec<u8>,
+    /// The objects.
+    pub objects: Vec<Object>,
     /// Where it comes from.
     pub source: SocketAddr,
     /// The group, or the one receiver.
@@ -129,12 +125,12 @@ impl Settings {
 
     /// The configuration of a sender of `sent` over `way`.
     pub fn sender(&self, sent: Sent, way: Way) -> SenderConfig {
-        let mut config = SenderConfig::new(sent.node, sent.size, sent.source, sent.group, self.rate);
+        let mut config = SenderConfig::new(sent.node, 0, sent.source, sent.group, self.rate);
         let named = u32::try_from(sent.ackers.len()).unwrap_or(u32::MAX);
         let receivers = self.receivers.or((named > 0).then_some(named));
         // To one address there is one receiver.
         let receivers = if sent.group.ip().is_multicast() { receivers } else { Some(1) };
-        (config.instance, config.object, config.info) = (sent.instance, sent.object, sent.info);
+        (config.instance, config.objects) = (sent.instance, sent.objects);
         config.segment_size = self.segment_size.unwrap_or_else(|| segment_size(way));
         self.code(&mut config, receivers.unwrap_or(1));
         let (least, most) = CREDIT;

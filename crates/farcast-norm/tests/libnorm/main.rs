@@ -14,9 +14,10 @@ use std::process::{Child, Command, Stdio};
 
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Bitmap};
-use farcast_delivery::Vouched;
+use farcast_delivery::{ObjectId, Vouched};
 use farcast_norm::{
-    NodeId, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig, SenderEvent, SenderOutcome,
+    NodeId, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, Sender, SenderConfig, SenderEvent,
+    SenderOutcome,
 };
 
 use driver::{Object, Place};
@@ -91,13 +92,13 @@ fn libnorm_receives_what_we_send() {
     let content = noise(SIZE);
     let rate = BitRate::from_bps(4_000_000).unwrap();
     let mut config = SenderConfig::new(NodeId(1), SIZE as u64, place.address(), place.group, rate);
-    config.info = b"got.bin".to_vec();
+    config.objects[0].info = b"got.bin".to_vec();
     config.grtt = farcast_core::Span::from_millis(50);
     config.ackers = vec![NodeId(2)];
     // It passes over what it does not know.
-    config.vouched = Some(Vouched { digest: [7; 32], mode: 0o644, mtime_ns: 1 });
+    config.objects[0].vouched = Some(Vouched { digest: [7; 32], mode: 0o644, mtime_ns: 1 });
     let mut sender = Sender::new(config).unwrap();
-    let mut object = Object::new(content.clone(), *sender.geometry(), 16);
+    let mut object = Object::new(content.clone(), *sender.geometry(ObjectId::FIRST).unwrap(), 16);
     sender.open(farcast_core::Time::ZERO);
     let mut outcome = None;
     place.drive(&mut sender, &mut object, |_, _, _, event, _| {
@@ -134,7 +135,7 @@ fn we_receive_what_libnorm_sends() {
             ReceiverEvent::Offered(offer) => {
                 assert_eq!(offer.name, b"sent.bin");
                 object = Some(Object::new(Vec::new(), offer.geometry, offer.parity_symbols));
-                engine.accept(Bitmap::new(offer.geometry.segments()));
+                engine.accept(offer.object, &Bitmap::new(0));
             }
             ReceiverEvent::Store { segments, .. } => {
                 object.as_mut().unwrap().store(segments.first(), payload);
@@ -142,21 +143,22 @@ fn we_receive_what_libnorm_sends() {
             ReceiverEvent::StoreParity { block, symbols, .. } => {
                 object.as_mut().unwrap().keep(block, symbols.first(), payload);
             }
-            ReceiverEvent::Decode { block } => {
-                let have = engine.have().unwrap().clone();
+            ReceiverEvent::Decode { object: id, block } => {
+                let have = engine.have(id).unwrap().clone();
                 object.as_mut().unwrap().rebuild(block, &have);
-                engine.decoded(block, true);
+                engine.decoded(id, block, true);
             }
-            ReceiverEvent::Complete => {
+            ReceiverEvent::Complete(object) => {
                 complete = true;
-                engine.verified(now);
+                engine.verified(now, object);
             }
-            ReceiverEvent::Ended(_) => return true,
+            ReceiverEvent::Ended(_, outcome) => assert!(matches!(outcome, ReceiverOutcome::Complete(_))),
+            ReceiverEvent::Named(_) | ReceiverEvent::Command { .. } => {}
         }
         // Until the sender has heard the acknowledgement, and is gone.
         complete && sender.0.try_wait().unwrap().is_some()
     });
     assert!(object.unwrap().content() == content);
-    assert!(receiver.received().naks > 0, "with losses it has to ask");
+    assert!(receiver.naks() > 0, "with losses it has to ask");
     assert!(sender.0.wait().unwrap().success(), "it has the acknowledgement");
 }

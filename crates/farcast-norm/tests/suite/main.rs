@@ -6,3 +6,4 @@ mod completion;
 mod hostile;
 mod laws;
 mod repair;
+mod several;
