@@ -1,6 +1,7 @@
 //! NORM's engines, one file for each behaviour.
 
 mod asking;
+mod commands;
 mod common;
 mod completion;
 mod hostile;
