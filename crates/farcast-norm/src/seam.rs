@@ -8,8 +8,9 @@ use core::net::SocketAddr;
 use farcast_core::engine::RejectCounts;
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
-    Answer, Asked, Cause, Content, Delivery, Figure, Geometry, Milestone, ObjectId, Outcome, Packet, Phase,
-    Protocol, Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine,
+    Answer, Asked, Cause, Content, Delivery, ErasureCode, Figure, Geometry, Milestone, ObjectId, Outcome,
+    Packet, Phase, Protocol, Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress,
+    Routes, SenderEngine,
 };
 
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent};
@@ -160,6 +161,10 @@ impl SenderEngine for Sender {
         Self::geometry(self, object)
     }
 
+    fn erasure_code(&self, _object: ObjectId) -> ErasureCode {
+        code_of(self.config().fec)
+    }
+
     fn parity_symbols(&self, object: ObjectId) -> u32 {
         Self::geometry(self, object).map_or(0, |_| self.config().parity.into())
     }
@@ -199,6 +204,15 @@ impl SenderEngine for Sender {
 
     fn asked(&self) -> Option<Asked> {
         Self::asked(self)
+    }
+}
+
+/// The code of `fec` as NRL's library has it.
+const fn code_of(fec: Fec) -> ErasureCode {
+    match fec {
+        Fec::ReedSolomon8 | Fec::SmallBlock | Fec::ReedSolomon(8) => ErasureCode::ReedSolomon8,
+        Fec::ReedSolomon(16) => ErasureCode::ReedSolomon16,
+        Fec::ReedSolomon(_) => ErasureCode::Unknown,
     }
 }
 
@@ -245,6 +259,10 @@ impl ReceiverEngine for Receiver {
 
     fn is_busy(&self) -> bool {
         Self::is_busy(self)
+    }
+
+    fn erasure_code(&self, object: ObjectId) -> ErasureCode {
+        self.fec(object).map_or(ErasureCode::Unknown, code_of)
     }
 
     fn have(&self, object: ObjectId) -> Option<&Bitmap> {

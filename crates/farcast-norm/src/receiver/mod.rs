@@ -20,7 +20,7 @@ use farcast_delivery::{ObjectId, Received};
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Answer, Body, FromReceiver, Message, Terms};
+use crate::message::{Answer, Body, Fec, FromReceiver, Message, Terms};
 use crate::timing::random_backoff;
 
 use heard::Heard;
@@ -84,6 +84,12 @@ impl Receiver {
     pub fn have(&self, object: ObjectId) -> Option<&Bitmap> {
         let (at, number) = self.find(object)?;
         self.remotes[at].objects.get(&number).map(|object| &object.have)
+    }
+
+    /// How symbols of `object`, which is at hand, are numbered and coded.
+    pub fn fec(&self, object: ObjectId) -> Option<Fec> {
+        let (at, number) = self.find(object)?;
+        self.remotes[at].objects.get(&number).map(|object| object.fec)
     }
 
     /// What has come of `object`, which is at hand, or was one of the last that were.

@@ -1,5 +1,7 @@
 //! The group's greatest round trip (RFC 5740 §5.5.2.1; RFC 5401 §5.1).
 
+use alloc::vec::Vec;
+
 use farcast_core::Span;
 
 /// How a probe's interval grows, in the end to this.
@@ -14,22 +16,40 @@ pub(super) struct Grtt {
     peak: Span,
     /// Until the next probe.
     interval: Span,
+    /// The last sample of each receiver that is named; `None` where others have answered too: then nobody knows whose
+    /// is the longest.
+    named: Option<Vec<Span>>,
 }
 
 impl Grtt {
-    pub(super) fn new(estimate: Span, most: Span) -> Self {
-        Self { estimate, most, peak: Span::ZERO, interval: Span::ZERO }
+    /// `named`: how many receivers are known by their names, 0 where there may be others.
+    pub(super) fn new(estimate: Span, most: Span, named: usize) -> Self {
+        let named = (named > 0).then(|| alloc::vec![Span::ZERO; named]);
+        Self { estimate, most, peak: Span::ZERO, interval: Span::ZERO, named }
     }
 
     pub(super) fn estimate(&self) -> Span {
         self.estimate
     }
 
-    /// A round trip was measured. A longer one is believed at once.
-    pub(super) fn sample(&mut self, trip: Span) {
-        let trip = trip.min(self.most);
+    /// A round trip was measured, of one of the named receivers or of another. A longer one is believed at once, and of
+    /// receivers that are all known what they have measured last.
+    pub(super) fn sample(&mut self, trip: Span, of: Option<usize>) {
+        let trip = trip.clamp(Span::from_nanos(1), self.most);
         self.peak = self.peak.max(trip);
         self.estimate = self.estimate.max(trip);
+        match (&mut self.named, of) {
+            (Some(named), Some(of)) => {
+                if let Some(sample) = named.get_mut(of) {
+                    *sample = trip;
+                }
+                if named.iter().all(|sample| !sample.is_zero()) {
+                    self.estimate = named.iter().copied().max().unwrap_or(trip);
+                }
+            }
+            (_, None) => self.named = None,
+            (None, Some(_)) => {}
+        }
     }
 
     /// A probe leaves: shorter round trips than thought are believed by and by. How long until the next probe.
@@ -50,23 +70,41 @@ mod tests {
     #[test]
     fn it_rises_at_once_and_falls_slowly() {
         let ms = Span::from_millis;
-        let mut grtt = Grtt::new(ms(500), ms(2000));
+        let mut grtt = Grtt::new(ms(500), ms(2000), 0);
         assert_eq!(grtt.probed(), ms(500));
         assert_eq!(grtt.probed(), ms(1000), "intervals double");
-        grtt.sample(ms(700));
+        grtt.sample(ms(700), None);
         assert_eq!(grtt.estimate(), ms(700));
         grtt.probed();
         assert_eq!(grtt.estimate(), ms(700), "the peak since the last probe");
-        grtt.sample(ms(100));
+        grtt.sample(ms(100), None);
         grtt.probed();
         assert_eq!(grtt.estimate(), ms(630));
         grtt.probed();
         assert_eq!(grtt.estimate(), ms(630), "nobody has answered");
-        grtt.sample(ms(600));
+        grtt.sample(ms(600), None);
         grtt.probed();
         assert_eq!(grtt.estimate(), ms(600), "not below what was measured");
-        grtt.sample(Span::MAX);
+        grtt.sample(Span::MAX, None);
         assert_eq!(grtt.estimate(), ms(2000), "nor above what is believed");
         assert_eq!((0..20).map(|_| grtt.probed()).last(), Some(LONGEST_INTERVAL));
+    }
+
+    #[test]
+    fn of_named_receivers_the_longest_counts_as_soon_as_all_have_answered() {
+        let ms = Span::from_millis;
+        let mut grtt = Grtt::new(ms(500), ms(2000), 2);
+        grtt.sample(ms(3), Some(0));
+        assert_eq!(grtt.estimate(), ms(500), "of the other nothing is known");
+        grtt.sample(ms(5), Some(1));
+        assert_eq!(grtt.estimate(), ms(5));
+        grtt.sample(ms(40), Some(0));
+        assert_eq!(grtt.estimate(), ms(40));
+        grtt.sample(ms(4), Some(0));
+        assert_eq!(grtt.estimate(), ms(5));
+        // Somebody who is not named.
+        grtt.sample(ms(300), None);
+        grtt.sample(ms(4), Some(1));
+        assert_eq!(grtt.estimate(), ms(300), "it falls slowly again");
     }
 }

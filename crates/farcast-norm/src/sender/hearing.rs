@@ -9,6 +9,9 @@ use super::{Sender, Timer};
 use crate::event::{SenderEvent, SenderOutcome};
 use crate::message::{Answer, Body, FromReceiver, FromSender, Message, NodeId, Point, Request, Stamp};
 
+/// Part of the greatest round trip in which receivers that do not wait have all asked.
+const TOGETHER: u64 = 8;
+
 /// A receiver that is to acknowledge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Acker {
@@ -38,14 +41,14 @@ impl Sender {
             Answer::Flushed { point, .. } => self.flushed(message.source, point)?,
             Answer::Ack { .. } => {}
         }
-        self.measure(now, said);
+        self.measure(now, message.source, said);
         Ok(())
     }
 
     /// What an answer says of the round trip, where it answers one of our probes.
-    fn measure(&mut self, now: Time, said: &FromReceiver) {
+    fn measure(&mut self, now: Time, of: NodeId, said: &FromReceiver) {
         if let Some(trip) = said.response.and_then(|response| Stamp::of(now).since(response)) {
-            self.grtt.sample(trip);
+            self.grtt.sample(trip, self.ackers.iter().position(|acker| acker.node == of));
         }
     }
 
@@ -71,8 +74,12 @@ impl Sender {
         if !self.timers.is_set(Timer::Aggregate) {
             let grtt = self.advertised().span();
             let backoff = u64::from(self.config.backoff);
-            // Receivers that do not wait have said it all.
-            let wait = if backoff == 0 { Span::ZERO } else { grtt * (backoff + 1) };
+            let wait = match backoff {
+                // One receiver that does not wait has said it all; of several each says it at once.
+                0 if self.is_for_one() => Span::ZERO,
+                0 => grtt / TOGETHER,
+                _ => grtt * (backoff + 1),
+            };
             self.timers.set(Timer::Aggregate, now + wait);
         }
         // Receivers that do not wait cannot be kept from asking, nor one that is alone.
@@ -134,6 +141,11 @@ impl Sender {
             }
         }
         Ok(())
+    }
+
+    /// Whether there is but one receiver.
+    fn is_for_one(&self) -> bool {
+        self.ackers.len() == 1 || !self.config.group.ip().is_multicast()
     }
 
     /// Whether everybody who was named has acknowledged everything.

@@ -1,5 +1,6 @@
 //! The sender: objects at a steady rate, repaired as receivers ask (RFC 5740 §5.1, §5.4, §5.5).
 
+mod ahead;
 mod asked;
 mod grtt;
 mod hearing;
@@ -99,7 +100,7 @@ impl Sender {
             pacer: Pacer::new(Some(config.pace)),
             asked: Asked::new(objects.count(), config.parity),
             objects,
-            grtt: Grtt::new(config.grtt, config.grtt_most),
+            grtt: Grtt::new(config.grtt, config.grtt_most, config.ackers.len()),
             sequence: 0,
             probes: 0,
             position: (0, 0),
@@ -327,6 +328,7 @@ impl Sender {
             Item::Data(object, next) => {
                 self.pacer.settle(now);
                 let (message, count, spacing) = self.data(object, &next, until)?;
+                self.objects.protect(object, &next, (count, self.closing(spacing)));
                 self.objects.sent(&item, count);
                 self.position = (object, next.block);
                 self.progress.sent += count;
@@ -336,6 +338,13 @@ impl Sender {
                 Some(Transmit::new(message, self.config.group).spaced(spacing))
             }
         }
+    }
+
+    /// How many datagrams leave in the time that it takes until a receiver's need is answered.
+    fn closing(&self, spacing: Span) -> u64 {
+        // To tell of it, to wait, to gather, to hold off, and the way: RFC 5740 §5.3 and §5.4.1.
+        let wait = self.advertised().span() * (2 * u64::from(self.config.backoff) + 2);
+        wait.as_nanos() / spacing.as_nanos().max(1)
     }
 
     fn info(&self, object: u32, again: bool) -> Option<FromSender> {

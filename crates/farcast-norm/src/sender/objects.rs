@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use farcast_core::{Bitmap, Run};
 use farcast_delivery::{Geometry, Vouched};
 
+use super::ahead::Ahead;
 use super::schedule::{Next, Schedule};
 use crate::config::{Kind, Object, SenderConfig};
 use crate::message::{Fec, Flags, Fti, Point};
@@ -75,6 +76,7 @@ pub(super) struct Objects {
     due: Bitmap,
     /// How many from the first have been sent whole once.
     passed: u32,
+    ahead: Ahead,
 }
 
 impl Objects {
@@ -87,7 +89,7 @@ impl Objects {
             .map(|(object, geometry)| Outgoing::new(object, geometry, config))
             .collect();
         let due = Bitmap::full(list.len() as u32);
-        Self { list, fec: config.fec, due, passed: 0 }
+        Self { list, fec: config.fec, due, passed: 0, ahead: Ahead::new(config.auto_parity, config.parity) }
     }
 
     pub(super) fn get(&self, object: u32) -> Option<&Outgoing> {
@@ -128,6 +130,17 @@ impl Objects {
             return Some(Item::Info(object, outgoing.info_said));
         }
         outgoing.schedule.next().map(|next| Item::Data(object, next))
+    }
+
+    /// Protects the block that the first `count` of `next` end, if they do: when less than `closing` segments and
+    /// symbols are still to be sent, it is one of the last.
+    pub(super) fn protect(&mut self, object: u32, next: &Next, (count, closing): (u32, u64)) {
+        if self.list[object as usize].schedule.ends_block(next, count) {
+            let is_last = u64::from(self.len()) < closing;
+            let outgoing = &mut self.list[object as usize];
+            let segments = outgoing.block_len(next.block);
+            outgoing.schedule.protect(self.ahead.of_block(segments, is_last));
+        }
     }
 
     /// What was next has left, of symbols the first `count`.
@@ -176,8 +189,16 @@ impl Objects {
         source: &Bitmap,
         parity: &Bitmap,
     ) -> bool {
-        let schedule = &mut self.list[object as usize].schedule;
-        schedule.has_begun(block) && schedule.repair(block, erasures, source, parity) && self.note_due(object)
+        let outgoing = &mut self.list[object as usize];
+        let segments = outgoing.block_len(block);
+        let schedule = &mut outgoing.schedule;
+        if !schedule.has_begun(block) || !schedule.repair(block, erasures, source, parity) {
+            return false;
+        }
+        if erasures.is_some() {
+            self.ahead.note(schedule.used(block), segments);
+        }
+        self.note_due(object)
     }
 
     fn note_due(&mut self, object: u32) -> bool {

@@ -23,8 +23,11 @@ pub(super) struct Next {
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     geometry: Geometry,
-    /// Parity symbols of a block, and how many of them go with it unasked.
-    parity: (u32, u32),
+    /// Parity symbols of a block.
+    parity: u32,
+    /// How many go unasked with the next block that has left whole; and the last such block, and how many went with it.
+    next_ahead: u32,
+    ahead: (u32, u32),
     /// Segments to be sent.
     source: Bitmap,
     /// Parity symbols to be sent, counted through the object.
@@ -40,11 +43,13 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    pub(super) fn new(geometry: Geometry, parity: u16, auto: u16) -> Self {
+    pub(super) fn new(geometry: Geometry, parity: u16, ahead: u16) -> Self {
         let blocks = geometry.blocks();
         Self {
             geometry,
-            parity: (parity.into(), auto.into()),
+            parity: parity.into(),
+            next_ahead: ahead.into(),
+            ahead: (0, 0),
             source: Bitmap::full(geometry.segments()),
             repairs: Bitmap::new(blocks * u32::from(parity)),
             low: (0, 0),
@@ -69,7 +74,7 @@ impl Schedule {
         let repair = self.repairs.next_set(self.low.1);
         self.low = (source.unwrap_or(u32::MAX), repair.unwrap_or(u32::MAX));
         let of_source = source.map(|segment| self.geometry.block_of(segment));
-        let of_repair = repair.map(|symbol| symbol / self.parity.0);
+        let of_repair = repair.map(|symbol| symbol / self.parity);
         match (of_source, of_repair) {
             (Some(block), other) if other.is_none_or(|other| block <= other) => self.source_run(block),
             (_, Some(block)) => self.parity_run(block),
@@ -89,12 +94,25 @@ impl Schedule {
     }
 
     fn parity_run(&self, block: u32) -> Option<Next> {
-        let (first, run) = (block * self.parity.0, self.repairs.next_run(self.low.1)?);
-        let run = run.clip(run.first(), first + self.parity.0)?;
+        let (first, run) = (block * self.parity, self.repairs.next_run(self.low.1)?);
+        // What goes with the block and what was asked for are not one run.
+        let unasked = if block == self.ahead.0 { first + self.ahead.1 } else { first };
+        let end = if run.first() < unasked { unasked } else { first + self.parity };
+        let run = run.clip(run.first(), end)?;
         let symbols = Run::new(self.geometry.block_len(block) + run.first() - first, run.count())?;
         let explicit = self.explicit.contains(&block);
-        let repair = explicit || run.first() - first >= self.parity.1;
+        let repair = explicit || run.first() >= unasked;
         Some(Next { block, symbols, repair, explicit })
+    }
+
+    /// Whether a block has left whole for the first time when `count` of `next` have.
+    pub(super) fn ends_block(&self, next: &Next, count: u32) -> bool {
+        !next.repair && next.symbols.first() + count == self.geometry.block_len(next.block)
+    }
+
+    /// So many parity symbols go unasked with the next block that has left whole.
+    pub(super) fn protect(&mut self, ahead: u32) {
+        self.next_ahead = ahead.min(self.parity);
     }
 
     /// The first `count` of what was next have left.
@@ -102,7 +120,7 @@ impl Schedule {
         let (block, len) = (next.block, self.geometry.block_len(next.block));
         let first = next.symbols.first();
         if first >= len {
-            let at = block * self.parity.0 + first - len;
+            let at = block * self.parity + first - len;
             if let Some(run) = Run::new(at, count) {
                 self.repairs.remove_run(run);
             }
@@ -111,8 +129,9 @@ impl Schedule {
             if !next.repair {
                 self.frontier = run.end();
             }
-            if !next.repair && first + count == len {
-                self.use_parity(block, self.parity.1);
+            if self.ends_block(next, count) {
+                self.ahead = (block, self.next_ahead);
+                self.use_parity(block, self.next_ahead);
             }
         }
         if self.explicit.contains(&block) && !self.has(block) {
@@ -129,18 +148,23 @@ impl Schedule {
 
     /// The parity of `block`, counted through the object.
     fn parity_of(&self, block: u32) -> Option<Run> {
-        Run::new(block * self.parity.0, self.parity.0)
+        Run::new(block * self.parity, self.parity)
     }
 
     /// Sends `count` parity symbols of `block` that have never been sent, which it has.
     fn use_parity(&mut self, block: u32, count: u32) {
         let used = &mut self.used[block as usize];
-        let first = block * self.parity.0 + u32::from(*used);
+        let first = block * self.parity + u32::from(*used);
         if let Some(run) = Run::new(first, count) {
             *used += count as u16;
             self.repairs.insert_run(run);
             self.low.1 = self.low.1.min(first);
         }
+    }
+
+    /// How many parity symbols of `block` have been sent or are to be.
+    pub(super) fn used(&self, block: u32) -> u32 {
+        self.used[block as usize].into()
     }
 
     /// Whether segments of `block` have left.
@@ -169,7 +193,7 @@ impl Schedule {
         parity: &Bitmap,
     ) -> bool {
         let before = self.len();
-        let fresh = self.parity.0 - u32::from(self.used[block as usize]);
+        let fresh = self.parity - u32::from(self.used[block as usize]);
         if let Some(erasures) = erasures.filter(|&erasures| erasures <= fresh) {
             self.use_parity(block, erasures);
             return self.len() > before;
