@@ -132,7 +132,8 @@ fn it_counts_against_the_quota_and_goes_with_the_product() {
     let mut incoming =
         Incoming::open(to.path(), product.0.id(), product.0.size(), LEN as u32, options).unwrap();
     let all: Vec<&[u8]> = product.1.iter().map(Vec::as_slice).collect();
-    let _ = incoming.store(0, &all[..all.len() - 1]).unwrap();
+    let _ = incoming.store(0, &all[..10]).unwrap();
+    let _ = incoming.store(10, &all[10..all.len() - 1]).unwrap();
     let symbol = bytes(1, 0);
     let fit = (0..100).take_while(|&n| incoming.keep_parity(CODING, 1, n, &[&symbol]).is_ok()).count();
     assert!((10..20).contains(&fit), "{fit}");

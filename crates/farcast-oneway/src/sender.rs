@@ -11,9 +11,12 @@ use farcast_delivery::{Geometry, Pacer, Phase, RoundProgress};
 use crate::config::{ConfigError, Duration, SenderConfig};
 use crate::message::{Description, Kind, Message, Symbols};
 
-/// Symbols of a block that leave one after the other, before those of the next: about what one call to the kernel
-/// takes. Small beside what a block can lose.
-const STRIPE: u32 = 32;
+/// Symbols of a block that leave one after the other, before those of the next, at most: what one call to the kernel
+/// takes of Ethernet's datagrams.
+const STRIPE: u32 = 44;
+/// A stripe is at most one of so many parts of a block: a receiver that lacks one symbol of the last block waits for all
+/// others' stripes.
+const STRIPES: u32 = 128;
 /// How often a description is sent, and all of the head, unless that is too much of the rate.
 const DESCRIBE_EVERY: Span = Span::from_millis(250);
 /// Descriptions, and the head, take at most one of so many octets each.
@@ -284,7 +287,7 @@ impl Sender {
                 self.events.push_back(SenderEvent::Round { round: self.round, symbols: self.round_len() });
             }
             let end = if first < block { block } else { ring };
-            let width = STRIPE.min(left).min(end - first);
+            let width = (block / STRIPES).clamp(1, STRIPE).min(left).min(end - first);
             self.cursor = Cursor { first, width, block: 0, within: 0, left: left - width };
         }
     }

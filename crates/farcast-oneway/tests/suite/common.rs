@@ -9,7 +9,7 @@ use farcast_core::{BitRate, Bitmap, Engine, Message as _, Run, Span, Time};
 use farcast_delivery::{Answer, Outcome};
 use farcast_oneway::{
     Description, Duration, Kind, Message, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig,
-    SenderEvent, Shape, Symbols, wire,
+    Shape, Symbols, wire,
 };
 use farcast_testkit::{Handle, Host, Link, Network, Setup};
 
@@ -84,8 +84,6 @@ impl Client {
 /// A sender and its receivers.
 pub(crate) struct Session {
     pub(crate) net: Network<Message>,
-    pub(crate) sender: Handle<Sender>,
-    pub(crate) told: Rc<RefCell<Vec<(Time, SenderEvent)>>>,
     pub(crate) clients: Vec<Client>,
 }
 
@@ -95,14 +93,10 @@ impl Session {
         let mut net = Network::new(name, setup);
         net.links(link);
         net.corrupt_with(damage);
-        let told = Rc::new(RefCell::new(Vec::new()));
-        let mine = told.clone();
-        let host = Host::new(Sender::new(config).expect("valid"), move |_: &mut Sender, now, event| {
-            mine.borrow_mut().push((now, event));
-        });
+        let host = Host::alone(Sender::new(config).expect("valid"));
         let sender = net.add(server(), &[group().ip()], host);
         net.at(Time::ZERO, sender, |engine: &mut Sender, now| engine.open(now));
-        let mut session = Self { net, sender, told, clients: Vec::new() };
+        let mut session = Self { net, clients: Vec::new() };
         for n in 0..receivers {
             session.add(n);
         }

@@ -498,6 +498,15 @@ impl Hosts {
         self.nft_on_the_way(&[&rule]);
     }
 
+    /// Lets nothing pass that host `n` sends, somewhere on the way: what comes to it does.
+    pub(crate) fn mute(&self, n: usize) {
+        let rule = format!(
+            "table bridge mute{n} {{\nchain on_the_way {{\ntype filter hook forward priority 0;\n\
+             iifname \"port{n}\" drop\n}}\n}}\n"
+        );
+        self.nft_on_the_way(&[&rule]);
+    }
+
     /// Lets everything pass again.
     pub(crate) fn mend(&self) {
         self.nft_on_the_way(&["delete", "table", "bridge", "cut"]);
@@ -512,6 +521,21 @@ impl Hosts {
         let rule = format!(
             "table netdev lossy {{\nchain in {{\ntype filter hook ingress device \"eth0\" priority 0;\n\
              meta l4proto udp numgen random mod 100 < {percent} counter drop\n}}\n}}\n"
+        );
+        let mut nft = Command::new("nft");
+        nft.arg(&rule);
+        run(&mut self.at(n, &nft));
+    }
+}
+
+impl Hosts {
+    /// Lets host `n` lose all UDP datagrams that come in for `ms` milliseconds, about each so many datagrams.
+    pub(crate) fn burst(&self, n: usize, ms: u32, every: u32) {
+        let rule = format!(
+            "table netdev bursts {{\nset bad {{ type inet_proto; flags dynamic, timeout; size 16; }}\n\
+             chain in {{\ntype filter hook ingress device \"eth0\" priority 0;\nmeta l4proto != udp accept\n\
+             ip protocol @bad counter drop\nnumgen random mod {every} < 1 add @bad {{ ip protocol timeout {ms}ms }} drop\n\
+             }}\n}}\n"
         );
         let mut nft = Command::new("nft");
         nft.arg(&rule);

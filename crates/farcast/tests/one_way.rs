@@ -1,0 +1,151 @@
+//! Files reach receivers that cannot answer: the way back is cut on the way, in network namespaces that these tests make
+//! and remove.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test may panic, and open its own files"
+)]
+
+mod common;
+
+use std::path::Path;
+use std::time::Duration;
+
+use common::{Hosts, Place, Running, pause, wait_until};
+use serde_json::Value;
+
+/// Starts a receiver at host `n`.
+fn receive(place: &Place, hosts: &Hosts, n: usize) -> Running {
+    let mut command = place.farcast(["receive", "--one-way", "--from", &place.group, "--once", "--json"]);
+    command.arg("--into").arg(place.path(&format!("host{n}"))).args(["--interface", "eth0"]);
+    let running = place.start(&format!("host{n}"), hosts.at(n, &command));
+    running.until("listening");
+    running
+}
+
+/// Starts a sender at host 1.
+fn send(place: &Place, hosts: &Hosts, file: &Path, args: &[&str]) -> Running {
+    let mut command =
+        place.farcast(["send", "--one-way", "--to", &place.group, "--json", "--interface", "eth0"]);
+    command.arg(file).args(args);
+    place.start("sender", hosts.at(1, &command))
+}
+
+/// So many hosts, of which none but the first can say anything.
+fn mute(count: usize) -> Hosts {
+    let hosts = Hosts::new(count);
+    (2..=count).for_each(|n| hosts.mute(n));
+    hosts
+}
+
+/// What was heard, over the size.
+fn heard(summary: &Value) -> f64 {
+    summary["heard_over_size"].as_f64().unwrap()
+}
+
+/// Nobody can tell who has it.
+fn assert_unknown(sender: Running) -> Value {
+    let ended = sender.wait();
+    assert_eq!(ended.code, Some(4), "{}", ended.story());
+    assert_eq!(ended.summary()["outcome"], "unknown");
+    ended.summary()
+}
+
+#[test]
+fn lossy_late_and_killed_receivers_have_everything_and_needed_little_more() {
+    const SIZE: usize = 20_000_000;
+    let (place, hosts) = (Place::new(), mute(5));
+    let file = place.file("product.bin", SIZE);
+    hosts.lose(3, 8);
+    // 50 ms at 60 Mbit/s are 250 of the 13,700 datagrams of a round.
+    hosts.burst(4, 50, 4000);
+    hosts.lose(5, 2);
+    let early: Vec<_> = (2..=4).map(|n| (n, receive(&place, &hosts, n))).collect();
+    let args = ["--rate", "60 Mbit/s", "--repeat", "3"];
+    let sender = send(&place, &hosts, &file, &args);
+    sender.until("round");
+    // Host 5 comes when half of the first round is over, and is killed while the parity of that round is sent or a little
+    // later.
+    pause(Duration::from_millis(1450));
+    let late = receive(&place, &hosts, 5);
+    sender.until_nth("round", 2);
+    late.kill9();
+    let kept = std::fs::read_dir(place.path("host5/.farcast")).unwrap().count();
+    assert_eq!(kept, 1, "what it had is kept");
+    let late = receive(&place, &hosts, 5);
+    for (n, receiver) in early {
+        let summary = receiver.succeed().summary();
+        assert!(heard(&summary) < 1.03, "host {n}: {summary}");
+        let parity = summary["parity_received"].as_u64().unwrap();
+        assert_eq!(parity == 0, n == 2, "host {n}: without loss nothing is rebuilt: {summary}");
+    }
+    let summary = late.succeed().summary();
+    let held = summary["segments_held_before"].as_u64().unwrap();
+    assert!(held > 4000, "{summary}");
+    assert!(heard(&summary) < 0.62, "half of it was there: {summary}");
+    assert_unknown(sender);
+    place.assert_received(&file, &["host2", "host3", "host4", "host5"]);
+}
+
+#[test]
+fn what_is_missing_at_the_end_is_no_success_and_waits_for_another_time() {
+    let (place, hosts) = (Place::new(), mute(2));
+    let file = place.file("product.bin", 5_000_000);
+    hosts.lose(2, 20);
+    let receiver = receive(&place, &hosts, 2);
+    assert_unknown(send(&place, &hosts, &file, &["--rate", "40 Mbit/s"]));
+    let ended = receiver.wait();
+    assert_eq!(ended.code, Some(1), "{}", ended.story());
+    let first = ended.summary();
+    assert_eq!((&first["complete"], &first["kept"]), (&false.into(), &true.into()), "{first}");
+    assert!(!place.path("host2/product.bin").exists());
+    let receiver = receive(&place, &hosts, 2);
+    assert_unknown(send(&place, &hosts, &file, &["--rate", "40 Mbit/s", "--overhead", "60"]));
+    let second = receiver.succeed().summary();
+    let had = first["segments_have"].as_u64().unwrap();
+    assert_eq!(second["segments_held_before"].as_u64().unwrap(), had);
+    // Parity that was kept is as good as what comes: fewer come than are missing.
+    let parity = first["parity_received"].as_u64().unwrap();
+    let (all, came) = (second["segments"].as_u64().unwrap(), |key: &str| second[key].as_u64().unwrap());
+    assert!(parity > 100, "{first}");
+    assert_eq!(came("dtus_received") + came("parity_received"), all - had - parity, "{second}");
+    place.assert_received(&file, &["host2"]);
+}
+
+#[test]
+fn a_directory_for_a_time_to_one_host_that_listens_on() {
+    let (place, hosts) = (Place::new(), mute(2));
+    let dir = place.path("tree");
+    std::fs::create_dir_all(dir.join("sub")).unwrap();
+    for n in 0..50 {
+        std::fs::write(dir.join(format!("sub/{n}")), common::noise(n, 20_000 + n as usize)).unwrap();
+    }
+    let mut command = place.farcast(["receive", "--one-way", "--from", &place.group, "--json"]);
+    command.arg("--into").arg(place.path("host2")).args(["--interface", "eth0"]);
+    let receiver = place.start("host2", hosts.at(2, &command));
+    receiver.until("listening");
+    let summary = assert_unknown(send(&place, &hosts, &dir, &["--rate", "20 Mbit/s", "--for", "1500 ms"]));
+    assert!(summary["rounds"].as_u64().unwrap() >= 3, "{summary}");
+    receiver.until("summary");
+    wait_until("it to be told once", || {
+        receiver.events().iter().filter(|e| e["event"] == "summary").count() == 1
+    });
+    receiver.terminate();
+    place.assert_received(&dir, &["host2"]);
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let place = Place::new();
+    let file = place.file("product.bin", 1000);
+    let refused = |args: &[&str], part: &str| {
+        let mut command = place.farcast(["send", "--to", &place.group]);
+        command.arg(&file).args(args);
+        place.run("sender", command).assert_failed(2, &[part]);
+    };
+    refused(&["--one-way"], "--rate is missing");
+    refused(&["--one-way", "--rate", "max"], "receivers that answer");
+    refused(&["--one-way", "--rate", "1 Mbit/s", "--receivers", "a"], "--receivers");
+    refused(&["--one-way", "--rate", "1 Mbit/s", "--for", "1 s", "--repeat", "2"], "cannot be used with");
+    refused(&["--rate", "1 Mbit/s", "--repeat", "2"], "--repeat goes with --protocol one-way");
+}
