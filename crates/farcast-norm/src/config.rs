@@ -8,11 +8,24 @@ use farcast_delivery::{Geometry, MAX_SEGMENTS, RatePace};
 
 use crate::error::ConfigError;
 use crate::message::{Fec, Fti, FtiStyle, NodeId};
-use crate::quantise::GroupSize;
+use crate::quantise::{GroupSize, LossStyle};
 use crate::timing::ROBUST;
 
 /// The longest round trip that a sender believes.
 const GRTT_MOST: Span = Span::from_secs(10);
+
+/// What decides the rate of a sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Pacing {
+    /// Nothing: it stays what it is.
+    #[default]
+    Fixed,
+    /// What receivers report of losses and round trips ([`cc`](crate::cc)).
+    NormCc {
+        /// Nobody makes it slower.
+        least: BitRate,
+    },
+}
 
 /// What a sender sends, and how.
 #[derive(Clone, Debug)]
@@ -43,8 +56,10 @@ pub struct SenderConfig {
     pub fec: Fec,
     /// How the number of parity symbols is said.
     pub fti: FtiStyle,
-    /// How fast.
+    /// How fast; under congestion control the most.
     pub pace: RatePace,
+    /// What decides the rate.
+    pub pacing: Pacing,
     /// The group's greatest round trip, until it has been measured.
     pub grtt: Span,
     /// The greatest that is believed.
@@ -82,6 +97,7 @@ impl SenderConfig {
             fec: Fec::ReedSolomon8,
             fti: FtiStyle::default(),
             pace: RatePace { rate, overhead, credit: Span::from_millis(2), granule: 1 },
+            pacing: Pacing::Fixed,
             grtt: Span::from_millis(500),
             grtt_most: GRTT_MOST,
             backoff: 4,
@@ -163,6 +179,8 @@ pub struct ReceiverConfig {
     pub silent: bool,
     /// How the number of parity symbols is said.
     pub fti: FtiStyle,
+    /// How it says what it loses.
+    pub loss: LossStyle,
     /// How often silence is forgiven.
     pub robust: u32,
     /// Octets of the largest object that it takes.
@@ -182,6 +200,7 @@ impl ReceiverConfig {
             unicast: false,
             silent: false,
             fti: FtiStyle::Parity,
+            loss: LossStyle::Fine,
             robust: ROBUST,
             largest: (1 << 48) - 1,
             parity_memory: 64 << 20,

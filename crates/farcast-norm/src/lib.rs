@@ -15,6 +15,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod cc;
 pub mod config;
 pub mod error;
 pub mod event;
@@ -27,7 +28,7 @@ pub mod sender;
 mod timing;
 pub mod wire;
 
-pub use config::{ReceiverConfig, SenderConfig};
+pub use config::{Pacing, ReceiverConfig, SenderConfig};
 pub use error::ConfigError;
 pub use event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
 pub use message::{Body, Fec, FtiStyle, Message, NodeId};

@@ -18,11 +18,12 @@ impl Receiver {
     pub(super) fn hear(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         match &message.body {
             Body::Sender(terms, said) if message.source.is_somebody() => {
+                self.attend(now, from, message, *terms);
                 let key =
                     Key { source: from.source, sender: message.source, instance: terms.instance, object: 0 };
                 self.hear_sender(now, from, (key, *terms), said)
             }
-            Body::Receiver(said) if message.source != self.config.node => self.hear_other(said),
+            Body::Receiver(said) if message.source != self.config.node => self.hear_other(now, said),
             _ => Err(Reject::Collision),
         }
     }
@@ -69,8 +70,9 @@ impl Receiver {
                 }
                 Err(Reject::Unexpected)
             }
-            FromSender::RepairAdv { requests, .. } => {
+            FromSender::RepairAdv { requests, feedback, .. } => {
                 self.of_session(&key)?;
+                self.overhear_report(now, feedback.as_ref());
                 self.overhear(requests);
                 Ok(())
             }
@@ -229,14 +231,16 @@ impl Receiver {
         }
         let Key { sender, instance, .. } = key;
         self.probed = Some(Probed { sender, instance, sent: probe.sent, at: now });
+        self.consider_probe(now, (key, terms), probe);
         Ok(())
     }
 
-    fn hear_other(&mut self, said: &FromReceiver) -> Result<(), Reject> {
+    fn hear_other(&mut self, now: Time, said: &FromReceiver) -> Result<(), Reject> {
         let session = self.session.as_ref().ok_or(Reject::Unexpected)?;
         if (said.sender, said.instance) != (session.key.sender, session.key.instance) {
             return Err(Reject::OtherSession);
         }
+        self.overhear_report(now, said.feedback.as_ref());
         if let Answer::Nack(requests) = &said.answer {
             self.overhear(requests);
         }

@@ -1,5 +1,6 @@
 //! The receiver: one object after the other, and what it lacks asked for (RFC 5740 §5.2, §5.3).
 
+mod congestion;
 mod content;
 mod hearing;
 mod nack;
@@ -18,9 +19,10 @@ use farcast_delivery::Received;
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Answer, Body, FromReceiver, Message, NodeId, Point, Stamp, Terms};
+use crate::message::{Answer, Body, Feedback, FromReceiver, Message, NodeId, Point, Stamp, Terms};
 use crate::timing::random_backoff;
 
+use congestion::Congestion;
 use nack::Heard;
 use session::{Key, Session, State};
 
@@ -35,6 +37,10 @@ timers! {
         Ack = "acknowledge",
         /// Nothing was heard of the sender for long.
         Inactivity = "inactivity",
+        /// What there is to say of congestion.
+        Report = "report",
+        /// Of congestion enough was said.
+        Rest = "rest",
     }
 }
 
@@ -71,6 +77,9 @@ pub struct Receiver {
     due: Option<Due>,
     timers: Timers<Timer>,
     random: RandomStream,
+    congestion: Option<Congestion>,
+    /// For waits to report congestion, so that these move no other.
+    chance: RandomStream,
     sequence: u16,
     outbox: VecDeque<Transmit<Message>>,
     received: Received,
@@ -87,6 +96,8 @@ impl Receiver {
         config.check()?;
         Ok(Self {
             random: RandomStream::derive(config.seed, &[u64::from(config.node.0)]),
+            congestion: None,
+            chance: RandomStream::derive(config.seed, &[u64::from(config.node.0), 1]),
             config,
             session: None,
             through: VecDeque::new(),
@@ -184,6 +195,7 @@ impl Receiver {
 
     /// It does not want the object, or cannot keep it.
     pub fn stop(&mut self) {
+        self.leave();
         match self.session.as_ref().map(|session| session.state) {
             Some(State::Complete(at)) => self.end(ReceiverOutcome::Complete(at)),
             Some(_) => self.end(ReceiverOutcome::Stopped),
@@ -255,7 +267,22 @@ impl Receiver {
     fn say(&mut self, now: Time, source: SocketAddr, (sender, instance): (NodeId, u16), answer: Answer) {
         let probed = self.probed.filter(|probed| (probed.sender, probed.instance) == (sender, instance));
         let response = probed.map(|probed| probed.sent.later(now.since(probed.at)));
-        let said = FromReceiver { sender, instance, response, feedback: None, answer };
+        let flushed = matches!(answer, Answer::Flushed { .. });
+        let feedback = self.feedback(now, sender, instance).filter(|_| !flushed);
+        if feedback.is_some() {
+            self.reported(now);
+        }
+        self.send(source, (sender, instance), (response, feedback), answer);
+    }
+
+    fn send(
+        &mut self,
+        source: SocketAddr,
+        (sender, instance): (NodeId, u16),
+        (response, feedback): (Option<Stamp>, Option<Feedback>),
+        answer: Answer,
+    ) {
+        let said = FromReceiver { sender, instance, response, feedback, answer };
         let message =
             Message { source: self.config.node, sequence: self.sequence, body: Body::Receiver(said) };
         self.sequence = self.sequence.wrapping_add(1);
@@ -277,13 +304,14 @@ impl Receiver {
     fn on(&mut self, now: Time, timer: Timer) {
         match timer {
             Timer::Backoff => self.ask(now),
-            Timer::Holdoff => {}
+            Timer::Holdoff | Timer::Rest => {}
             Timer::Ack => {
                 if let Some(Due { to, sender, instance, point }) = self.due.take() {
                     self.say(now, to, (sender, instance), Answer::Flushed { id: 0, point });
                 }
             }
             Timer::Inactivity => self.silent(now),
+            Timer::Report => self.report(now),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The sender: an object at a steady rate, repaired as receivers ask (RFC 5740 §5.1, §5.4, §5.5).
 
 mod asked;
+mod congestion;
 mod grtt;
 mod schedule;
 
@@ -10,18 +11,19 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
 use farcast_core::{Run, Span, Time, Timers, timers};
-use farcast_delivery::{Geometry, NakFate, Pacer, Phase, RoundProgress};
+use farcast_delivery::{Geometry, NakFate, Pacer, Phase, RatePace, RoundProgress};
 
 use crate::config::SenderConfig;
 use crate::error::ConfigError;
 use crate::event::{SenderEvent, SenderOutcome};
 use crate::message::{
-    Answer, Body, Data, Fec, Flags, FromReceiver, FromSender, Fti, Info, Message, NodeId, Point, Probe,
-    Request, Stamp, Symbol, Terms,
+    Answer, Body, Data, Fec, Flags, FromReceiver, FromSender, Fti, Info, Message, NodeId, Point, Request,
+    Stamp, Symbol, Terms,
 };
 use crate::quantise::Rtt;
 
 use asked::Asked;
+use congestion::Control;
 use grtt::Grtt;
 use schedule::Schedule;
 
@@ -49,6 +51,7 @@ pub struct Sender {
     geometry: Geometry,
     phase: Phase,
     timers: Timers<Timer>,
+    control: Control,
     pacer: Pacer,
     schedule: Schedule,
     asked: Asked,
@@ -80,11 +83,13 @@ impl Sender {
     /// What of it cannot be.
     pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
         let geometry = config.check()?;
+        let control = Control::new(&config);
         Ok(Self {
             geometry,
             phase: Phase::Idle,
             timers: Timers::default(),
-            pacer: Pacer::new(Some(config.pace)),
+            pacer: Pacer::new(Some(RatePace { rate: control.rate(), ..config.pace })),
+            control,
             schedule: Schedule::new(geometry, config.parity, config.auto_parity),
             asked: Asked::new(geometry, config.parity, config.object, config.fec),
             grtt: Grtt::new(config.grtt, config.grtt_most),
@@ -191,7 +196,7 @@ impl Sender {
     /// The round trip that receivers count with: what is on the wire, and no less than a segment takes.
     fn advertised(&self) -> Rtt {
         let segment = self.pacer.span(usize::from(self.config.segment_size));
-        Rtt::of(self.grtt.estimate().max(segment))
+        Rtt::of(self.grtt.estimate().max(segment.min(self.config.grtt_most)))
     }
 
     fn terms(&self) -> Terms {
@@ -205,16 +210,6 @@ impl Sender {
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(count as u16);
         Message { source: self.config.node, sequence, body }
-    }
-
-    fn probe(&mut self, now: Time) {
-        let interval = self.grtt.probed();
-        let (sequence, sent) = (self.probes, Stamp::of(now));
-        self.probes = sequence.wrapping_add(1);
-        // Without a rate in it, receivers have nothing to say of it: it only measures.
-        let probe = Probe { flags: 0, sequence, sent, rate: None, nodes: Vec::new() };
-        self.outbox.push_back(FromSender::Probe(probe));
-        self.timers.set(Timer::Probe, now + interval);
     }
 
     /// What every message about the object says of it.
@@ -262,6 +257,7 @@ impl Sender {
             Answer::Flushed { point, .. } => self.flushed(message.source, point)?,
             Answer::Ack { .. } => {}
         }
+        self.heed(now, message.source, said)?;
         self.measure(now, said);
         Ok(())
     }
@@ -339,6 +335,7 @@ impl Sender {
         if self.phase == Phase::Waiting {
             // Time in which there was nothing to send is not made up for.
             self.pacer.begin(now);
+            self.take_up(now);
         }
         self.phase = Phase::Sending;
         self.timers.stop(Timer::Flush);
@@ -351,6 +348,7 @@ impl Sender {
     /// Everything has been sent: receivers are to say what they miss, and those who are named that they have it.
     fn flush(&mut self, now: Time) {
         self.phase = Phase::Waiting;
+        self.control.rest(now);
         let delivered = !self.config.ackers.is_empty() && self.waiting.is_empty();
         if self.flushes >= self.config.robust || delivered {
             // What is being gathered is still sent.

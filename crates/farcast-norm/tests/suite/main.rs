@@ -1,8 +1,10 @@
 //! NORM's engines, one file for each behaviour.
 
 mod asking;
+mod bottleneck;
 mod common;
 mod completion;
+mod congestion;
 mod hostile;
 mod laws;
 mod repair;
