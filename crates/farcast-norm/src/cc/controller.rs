@@ -16,6 +16,8 @@ const PATIENCE: u32 = 4;
 const OLDEST: u16 = 64;
 /// Shorter round trips are taken for this: in a millisecond a host can do nothing about its rate.
 const SHORTEST: Span = Span::from_millis(1);
+/// With nothing to send the rate is halved for each of these, or for two round trips (RFC 6298's least).
+const TIME_OUT: Span = Span::from_secs(1);
 /// Between probes while nobody limits, in the end.
 const LONGEST: Span = Span::from_secs(30);
 
@@ -139,20 +141,24 @@ impl NormCc {
         self.candidates.limiting().map_or(self.grtt.as_secs_f64(), |limiting| limiting.trip)
     }
 
-    /// Halves the rate for each round trip in which nothing was sent: what the way carries then is not known.
+    /// Halves the rate for each stretch in which nothing was sent: what the way carries then is not known.
+    ///
+    /// DEVIATION: RFC 5740 §5.5.2 halves it for each round trip. A sender pauses after each round of repairs for several
+    /// round trips of the group, to hear what still lacks, and would crawl through the next; so it does as TCP, which
+    /// validates its window for each time-out (RFC 2861).
     fn decay(&mut self, now: Time) {
         let Some(since) = self.idle else { return };
-        let trip = Span::from_secs_f64(self.trip());
-        let trips = now.since(since).as_nanos() / trip.as_nanos().max(1);
-        if trips == 0 {
+        let stretch = Span::from_secs_f64(self.trip() * 2.0).max(TIME_OUT);
+        let stretches = now.since(since).as_nanos() / stretch.as_nanos();
+        if stretches == 0 {
             return;
         }
         // That it was carried once is still worth a faster beginning.
         self.known_good = self.known_good.max(self.rate);
         let first = (self.segment.0 / self.trip().max(1.0)).min(self.rate);
-        let halved = self.rate * libm::exp2(-(trips.min(64) as f64));
+        let halved = self.rate * libm::exp2(-(stretches.min(64) as f64));
         self.rate = halved.max(first).max(self.limits.0);
-        self.idle = Some(since + trip * trips);
+        self.idle = Some(since + stretch * stretches);
     }
 
     /// The limiting receiver does not answer: probes, data or answers are lost, and perhaps all of them.
@@ -256,8 +262,11 @@ impl RateControl for NormCc {
             self.candidates.tell(&candidate);
             return Ok(());
         }
+        let before = self.limiting();
         if self.candidates.heard(&candidate) {
             self.follow(now);
+        }
+        if self.limiting() != before && self.idle.is_none() {
             self.hasten(now);
         }
         Ok(())
@@ -449,15 +458,26 @@ mod tests {
         desk.hear(1, cc::RTT, 2000.0);
         desk.next();
         assert_eq!(desk.cc.until().since(desk.now).as_millis(), 500);
+        // With nothing to send they grow rare, whoever answers.
+        desk.cc.rest(desk.now);
+        before = desk.now;
+        pauses.clear();
+        for _ in 0..4 {
+            desk.next();
+            pauses.push(desk.now.since(before).as_millis());
+            before = desk.now;
+            desk.hear(1, cc::RTT, 2000.0);
+        }
+        assert_eq!(pauses, [500, 500, 1000, 2000]);
     }
 
     #[test]
-    fn with_nothing_to_send_the_rate_is_halved_each_round_trip() {
+    fn with_nothing_to_send_the_rate_is_halved_each_second() {
         let mut desk = Desk::new();
         desk.cc.rate = 1e6;
         desk.hear(1, cc::RTT, 800_000.0);
         desk.cc.rest(desk.now);
-        desk.now += MS * 350;
+        desk.now += MS * 3500;
         desk.cc.resume(desk.now);
         near(desk.rate(), 100_000);
         for expected in [200_000, 400_000, 800_000] {

@@ -15,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Bitmap};
 use farcast_norm::{
-    NodeId, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig, SenderEvent, SenderOutcome,
+    NodeId, Pacing, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig, SenderEvent, SenderOutcome,
 };
 
 use driver::{Object, Place};
@@ -76,8 +76,17 @@ fn port(offset: u16) -> u16 {
 
 #[test]
 fn libnorm_receives_what_we_send() {
+    we_send(Pacing::Fixed, port(0));
+}
+
+#[test]
+fn libnorm_receives_what_we_send_as_fast_as_it_says() {
+    we_send(Pacing::NormCc { least: BitRate::from_bps(8000).unwrap() }, port(2));
+}
+
+fn we_send(pacing: Pacing, port: u16) {
     let dir = tempfile::tempdir().unwrap();
-    let (program, port) = (peer(dir.path()), port(0));
+    let program = peer(dir.path());
     let mut place = Place::new(port, LOSS, 1);
     let into = dir.path().join("inbox");
     fs::create_dir(&into).unwrap();
@@ -93,11 +102,13 @@ fn libnorm_receives_what_we_send() {
     config.info = b"got.bin".to_vec();
     config.grtt = farcast_core::Span::from_millis(50);
     config.ackers = vec![NodeId(2)];
+    config.pacing = pacing;
     let mut sender = Sender::new(config).unwrap();
     let mut object = Object::new(content.clone(), *sender.geometry(), 16);
     sender.open(farcast_core::Time::ZERO);
-    let mut outcome = None;
-    place.drive(&mut sender, &mut object, |_, _, _, event, _| {
+    let (mut outcome, mut limiting) = (None, None);
+    place.drive(&mut sender, &mut object, |sender, _, _, event, _| {
+        limiting = limiting.or(sender.limiting());
         if let SenderEvent::Ended(how) = event {
             outcome = Some(how);
         }
@@ -105,21 +116,32 @@ fn libnorm_receives_what_we_send() {
     });
     assert_eq!(outcome, Some(SenderOutcome::Acknowledged));
     assert!(sender.sent_per_round().len() > 1, "with losses it takes more than a round");
+    assert_eq!(limiting, (pacing != Pacing::Fixed).then_some(NodeId(2)));
     assert_eq!(Running::line(&mut lines), "complete");
     assert!(fs::read(into.join("got.bin")).unwrap() == content);
 }
 
 #[test]
 fn we_receive_what_libnorm_sends() {
+    libnorm_sends("4e6", port(1));
+}
+
+#[test]
+fn we_receive_what_libnorm_sends_as_fast_as_we_say() {
+    libnorm_sends("-4e6", port(3));
+}
+
+/// The library sends at `rate`, as its program takes it.
+fn libnorm_sends(rate: &str, port: u16) {
     let dir = tempfile::tempdir().unwrap();
-    let (program, port) = (peer(dir.path()), port(1));
+    let program = peer(dir.path());
     let mut place = Place::new(port, LOSS, 2);
     let content = noise(SIZE);
     let file = dir.path().join("sent.bin");
     fs::write(&file, &content).unwrap();
     let group = place.group.ip().to_string();
     let mut receiver = Receiver::new(ReceiverConfig::new(NodeId(2), place.group)).unwrap();
-    let words = ["send", &group, &port.to_string(), "lo", "4e6", file.to_str().unwrap(), "1"];
+    let words = ["send", &group, &port.to_string(), "lo", rate, file.to_str().unwrap(), "1"];
     let mut sender = Running::start(&program, &words);
 
     // How it is cut is known with the offer.
