@@ -123,7 +123,8 @@ mod tests {
     #[test]
     fn what_is_owed_is_paid_at_the_new_rate() {
         let (begin, ms) = (Time::ZERO + Span::from_secs(1), Span::from_millis);
-        let mut pacer = Pacer::new(Some(RatePace { rate: rate(8000), overhead: 0, credit: ms(2), granule: 1 }));
+        let mut pacer =
+            Pacer::new(Some(RatePace { rate: rate(8000), overhead: 0, credit: ms(2), granule: 1 }));
         pacer.begin(begin);
         pacer.charge(pacer.span(1000));
         assert_eq!(pacer.next(), begin + ms(1000));

@@ -115,8 +115,9 @@ impl Receiver {
     /// Something was said that had it in it: for some time it need not be said again.
     pub(super) fn reported(&mut self, now: Time) {
         self.timers.stop(Timer::Report);
-        if let Some(congestion) = &self.congestion {
-            self.timers.set(Timer::Rest, now + spread(congestion.terms));
+        let rest = self.congestion.as_ref().map(|congestion| spread(congestion.terms));
+        if let Some(rest) = rest.filter(|rest| !rest.is_zero()) {
+            self.timers.set(Timer::Rest, now + rest);
         }
     }
 
@@ -145,7 +146,8 @@ impl Receiver {
     }
 }
 
-/// Over how long answers are spread (RFC 5740 §5.5.2.2).
+/// Over how long answers are spread (RFC 5740 §5.5.2.2); not at all where receivers are not to wait.
 fn spread(terms: Terms) -> Span {
-    terms.grtt.span() * u64::from(terms.backoff).max(SPREAD)
+    let trips = if terms.backoff == 0 { 0 } else { u64::from(terms.backoff).max(SPREAD) };
+    terms.grtt.span() * trips
 }
