@@ -4,9 +4,9 @@
  *   norm_peer send GROUP PORT INTERFACE RATE FILE RECEIVERS
  *   norm_peer receive GROUP PORT INTERFACE NODE DIRECTORY NAME
  *
- * RATE is bit/s, at a fixed rate; below 0, under congestion control, and then at most so many. Receivers are the nodes
- * 2, 3 ..; the sender is node 1 and ends when all of them have acknowledged the file, or when it has asked for that in
- * vain. A receiver prints a line when the file has its name, and then answers the sender until it is terminated.
+ * RATE is bit/s, at a fixed rate. Receivers are the nodes 2, 3 ..; the sender is node 1 and ends when all of them have
+ * acknowledged the file, or when it has asked for that in vain. A receiver prints a line when the file has its name, and
+ * then answers the sender until it is terminated.
  *
  * Sizes of segments and blocks are those of the library's own examples; backoff, group size, robustness, NACKs to the
  * group and the first round trip of 0.5 s are the library's defaults. Buffers hold a file of the benchmarks, so they
@@ -26,12 +26,7 @@ static int fail(const char* what) {
 }
 
 static int send_file(NormInstanceHandle instance, NormSessionHandle session, double rate, const char* file, int receivers) {
-    if (rate < 0) {
-        NormSetCongestionControl(session, true);
-        NormSetTxRateBounds(session, -1.0, -rate);
-    } else {
-        NormSetTxRate(session, rate);
-    }
+    NormSetTxRate(session, rate);
     if (!NormStartSender(session, NormGetRandomSessionId(), BUFFER, SEGMENT, BLOCK, PARITY)) return fail("cannot send");
     NormSetTxSocketBuffer(session, SOCKET_BUFFER);
     for (int node = 2; node < 2 + receivers; node++) NormAddAckingNode(session, node);

@@ -54,6 +54,7 @@ mod protocol;
 mod rate;
 mod receiver;
 mod sender;
+mod vouched;
 mod words;
 
 pub use codec::{Codec, Packet, Transport};
@@ -68,4 +69,5 @@ pub use protocol::{Merged, Protocol};
 pub use rate::{FixedRate, RateControl};
 pub use receiver::{Answer, Cause, Decline, Offer, Outcome, Received, ReceiverEngine, Request};
 pub use sender::{Ahead, Asked, Milestone, NakFate, Phase, RoundProgress, Routes, SenderEngine};
+pub use vouched::Vouched;
 pub use words::{Noun, Words};

@@ -14,8 +14,10 @@ use std::process::{Child, Command, Stdio};
 
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Bitmap};
+use farcast_delivery::{ObjectId, Vouched};
 use farcast_norm::{
-    NodeId, Pacing, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig, SenderEvent, SenderOutcome,
+    NodeId, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, Sender, SenderConfig, SenderEvent,
+    SenderOutcome,
 };
 
 use driver::{Object, Place};
@@ -76,17 +78,8 @@ fn port(offset: u16) -> u16 {
 
 #[test]
 fn libnorm_receives_what_we_send() {
-    we_send(Pacing::Fixed, port(0));
-}
-
-#[test]
-fn libnorm_receives_what_we_send_as_fast_as_it_says() {
-    we_send(Pacing::NormCc { least: BitRate::from_bps(8000).unwrap() }, port(2));
-}
-
-fn we_send(pacing: Pacing, port: u16) {
     let dir = tempfile::tempdir().unwrap();
-    let program = peer(dir.path());
+    let (program, port) = (peer(dir.path()), port(0));
     let mut place = Place::new(port, LOSS, 1);
     let into = dir.path().join("inbox");
     fs::create_dir(&into).unwrap();
@@ -99,16 +92,16 @@ fn we_send(pacing: Pacing, port: u16) {
     let content = noise(SIZE);
     let rate = BitRate::from_bps(4_000_000).unwrap();
     let mut config = SenderConfig::new(NodeId(1), SIZE as u64, place.address(), place.group, rate);
-    config.info = b"got.bin".to_vec();
+    config.objects[0].info = b"got.bin".to_vec();
     config.grtt = farcast_core::Span::from_millis(50);
     config.ackers = vec![NodeId(2)];
-    config.pacing = pacing;
+    // It passes over what it does not know.
+    config.objects[0].vouched = Some(Vouched { digest: [7; 32], mode: 0o644, mtime_ns: 1 });
     let mut sender = Sender::new(config).unwrap();
-    let mut object = Object::new(content.clone(), *sender.geometry(), 16);
+    let mut object = Object::new(content.clone(), *sender.geometry(ObjectId::FIRST).unwrap(), 16);
     sender.open(farcast_core::Time::ZERO);
-    let (mut outcome, mut limiting) = (None, None);
-    place.drive(&mut sender, &mut object, |sender, _, _, event, _| {
-        limiting = limiting.or(sender.limiting());
+    let mut outcome = None;
+    place.drive(&mut sender, &mut object, |_, _, _, event, _| {
         if let SenderEvent::Ended(how) = event {
             outcome = Some(how);
         }
@@ -116,32 +109,21 @@ fn we_send(pacing: Pacing, port: u16) {
     });
     assert_eq!(outcome, Some(SenderOutcome::Acknowledged));
     assert!(sender.sent_per_round().len() > 1, "with losses it takes more than a round");
-    assert_eq!(limiting, (pacing != Pacing::Fixed).then_some(NodeId(2)));
     assert_eq!(Running::line(&mut lines), "complete");
     assert!(fs::read(into.join("got.bin")).unwrap() == content);
 }
 
 #[test]
 fn we_receive_what_libnorm_sends() {
-    libnorm_sends("4e6", port(1));
-}
-
-#[test]
-fn we_receive_what_libnorm_sends_as_fast_as_we_say() {
-    libnorm_sends("-4e6", port(3));
-}
-
-/// The library sends at `rate`, as its program takes it.
-fn libnorm_sends(rate: &str, port: u16) {
     let dir = tempfile::tempdir().unwrap();
-    let program = peer(dir.path());
+    let (program, port) = (peer(dir.path()), port(1));
     let mut place = Place::new(port, LOSS, 2);
     let content = noise(SIZE);
     let file = dir.path().join("sent.bin");
     fs::write(&file, &content).unwrap();
     let group = place.group.ip().to_string();
     let mut receiver = Receiver::new(ReceiverConfig::new(NodeId(2), place.group)).unwrap();
-    let words = ["send", &group, &port.to_string(), "lo", rate, file.to_str().unwrap(), "1"];
+    let words = ["send", &group, &port.to_string(), "lo", "4e6", file.to_str().unwrap(), "1"];
     let mut sender = Running::start(&program, &words);
 
     // How it is cut is known with the offer.
@@ -153,7 +135,7 @@ fn libnorm_sends(rate: &str, port: u16) {
             ReceiverEvent::Offered(offer) => {
                 assert_eq!(offer.name, b"sent.bin");
                 object = Some(Object::new(Vec::new(), offer.geometry, offer.parity_symbols));
-                engine.accept(Bitmap::new(offer.geometry.segments()));
+                engine.accept(offer.object, &Bitmap::new(0));
             }
             ReceiverEvent::Store { segments, .. } => {
                 object.as_mut().unwrap().store(segments.first(), payload);
@@ -161,21 +143,22 @@ fn libnorm_sends(rate: &str, port: u16) {
             ReceiverEvent::StoreParity { block, symbols, .. } => {
                 object.as_mut().unwrap().keep(block, symbols.first(), payload);
             }
-            ReceiverEvent::Decode { block } => {
-                let have = engine.have().unwrap().clone();
+            ReceiverEvent::Decode { object: id, block } => {
+                let have = engine.have(id).unwrap().clone();
                 object.as_mut().unwrap().rebuild(block, &have);
-                engine.decoded(block, true);
+                engine.decoded(id, block, true);
             }
-            ReceiverEvent::Complete => {
+            ReceiverEvent::Complete(object) => {
                 complete = true;
-                engine.verified(now);
+                engine.verified(now, object);
             }
-            ReceiverEvent::Ended(_) => return true,
+            ReceiverEvent::Ended(_, outcome) => assert!(matches!(outcome, ReceiverOutcome::Complete(_))),
+            ReceiverEvent::Named(_) | ReceiverEvent::Command { .. } => {}
         }
         // Until the sender has heard the acknowledgement, and is gone.
         complete && sender.0.try_wait().unwrap().is_some()
     });
     assert!(object.unwrap().content() == content);
-    assert!(receiver.received().naks > 0, "with losses it has to ask");
+    assert!(receiver.naks() > 0, "with losses it has to ask");
     assert!(sender.0.wait().unwrap().success(), "it has the acknowledgement");
 }

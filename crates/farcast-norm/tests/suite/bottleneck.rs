@@ -139,9 +139,11 @@ impl World {
         while sender.poll_event().is_some() {}
         while let Some(event) = receiver.poll_event() {
             match event {
-                ReceiverEvent::Offered(offer) => receiver.accept(Bitmap::new(offer.geometry.segments())),
-                ReceiverEvent::Decode { block } => receiver.decoded(block, true),
-                ReceiverEvent::Complete => receiver.verified(self.now),
+                ReceiverEvent::Offered(offer) => {
+                    receiver.accept(offer.object, &Bitmap::new(offer.geometry.segments()));
+                }
+                ReceiverEvent::Decode { object, block } => receiver.decoded(object, block, true),
+                ReceiverEvent::Complete(object) => receiver.verified(self.now, object),
                 _ => {}
             }
         }

@@ -8,3 +8,4 @@ mod congestion;
 mod hostile;
 mod laws;
 mod repair;
+mod several;
