@@ -110,7 +110,9 @@ impl Sender {
 
     fn flushed(&mut self, node: NodeId, point: &Point) -> Result<(), Reject> {
         let object = self.objects.index(point.object).ok_or(Reject::OutOfRange)?;
-        if *point != self.objects.last(object) {
+        // DEVIATION: NRL's library says the longest block's length there (FEC Encoding ID 129), whichever it is.
+        let place = |point: &Point| (point.fec, point.symbol.block, point.symbol.symbol);
+        if place(point) != place(&self.objects.last(object)) {
             return Err(Reject::OutOfRange);
         }
         if object >= self.objects.passed() {

@@ -2,6 +2,7 @@
 
 mod asking;
 mod bottleneck;
+mod commands;
 mod common;
 mod completion;
 mod congestion;
