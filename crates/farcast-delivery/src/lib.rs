@@ -20,6 +20,7 @@
 //! | `occupancy.rs` | whether a group is another's |
 //! | `geometry.rs` | how an object is cut |
 //! | `pacer.rs` | when the next datagram may leave |
+//! | `rate.rs` | how fast, as something beside the pacer decides |
 //! | `partition.rs` | blocks that are as equal as can be |
 //!
 //! # Who asks whom
@@ -52,6 +53,7 @@ mod pacer;
 mod partition;
 mod population;
 mod protocol;
+mod rate;
 mod receiver;
 mod sender;
 mod vouched;
@@ -67,6 +69,7 @@ pub use occupancy::Occupancy;
 pub use pacer::{Pacer, RatePace};
 pub use population::{Channel, Feedback, FeedbackCounts, Population, TimedFeedback};
 pub use protocol::{Merged, Protocol};
+pub use rate::{FixedRate, RateControl};
 pub use receiver::{Answer, Cause, Decline, Offer, Outcome, Received, ReceiverEngine, Request};
 pub use sender::{Ahead, Asked, Milestone, NakFate, Phase, RoundProgress, Routes, SenderEngine};
 pub use vouched::Vouched;

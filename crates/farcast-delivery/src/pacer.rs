@@ -84,6 +84,19 @@ impl Pacer {
         self.next += core::mem::take(&mut self.debt);
     }
 
+    /// Keeps `rate` from `now` on; what has left already and is not paid for yet is paid for at it. Where there is no
+    /// rate there is none afterwards either.
+    pub fn set_rate(&mut self, now: Time, rate: BitRate) {
+        let Some(pace) = &mut self.pace else { return };
+        let before = core::mem::replace(&mut pace.rate, rate);
+        let owed = self.next.since(now);
+        if before != rate && !owed.is_zero() {
+            let owed = u128::from(owed.as_nanos()) * u128::from(before.as_bps());
+            let owed = owed.div_ceil(u128::from(rate.as_bps()));
+            self.next = now + Span::from_nanos(u64::try_from(owed).unwrap_or(u64::MAX));
+        }
+    }
+
     /// Accounts for something that takes `span` to send.
     pub fn charge(&mut self, span: Span) {
         self.next += span;
@@ -96,5 +109,32 @@ impl Pacer {
         }
         let count = until.since(self.next).as_nanos().div_ceil(span.as_nanos());
         u32::try_from(count).unwrap_or(u32::MAX).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(bps: u64) -> BitRate {
+        BitRate::from_bps(bps).expect("positive")
+    }
+
+    #[test]
+    fn what_is_owed_is_paid_at_the_new_rate() {
+        let (begin, ms) = (Time::ZERO + Span::from_secs(1), Span::from_millis);
+        let mut pacer =
+            Pacer::new(Some(RatePace { rate: rate(8000), overhead: 0, credit: ms(2), granule: 1 }));
+        pacer.begin(begin);
+        pacer.charge(pacer.span(1000));
+        assert_eq!(pacer.next(), begin + ms(1000));
+        // A quarter of a thousand octets has been paid for; the rest takes a tenth of the time.
+        pacer.set_rate(begin + ms(250), rate(80_000));
+        assert_eq!((pacer.next(), pacer.span(1000)), (begin + ms(325), ms(100)));
+        pacer.set_rate(begin + ms(300), rate(8000));
+        assert_eq!(pacer.next(), begin + ms(550));
+        // Nothing is owed.
+        pacer.set_rate(begin + ms(600), rate(1));
+        assert_eq!(pacer.next(), begin + ms(550));
     }
 }

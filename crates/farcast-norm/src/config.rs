@@ -9,11 +9,24 @@ use farcast_delivery::{Geometry, GeometryError, MAX_SEGMENTS, RatePace, Vouched}
 
 use crate::error::ConfigError;
 use crate::message::{Fec, Fti, FtiStyle, NodeId};
-use crate::quantise::GroupSize;
+use crate::quantise::{GroupSize, LossStyle};
 use crate::timing::ROBUST;
 
 /// The longest round trip that is believed.
 const GRTT_MOST: Span = Span::from_secs(10);
+
+/// What decides the rate of a sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Pacing {
+    /// Nothing: it stays what it is.
+    #[default]
+    Fixed,
+    /// What receivers report of losses and round trips ([`cc`](crate::cc)).
+    NormCc {
+        /// Nobody makes it slower.
+        least: BitRate,
+    },
+}
 
 /// What is sent as one object.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,8 +79,10 @@ pub struct SenderConfig {
     pub fec: Fec,
     /// How the number of parity symbols is said.
     pub fti: FtiStyle,
-    /// How fast.
+    /// How fast; under congestion control the most.
     pub pace: RatePace,
+    /// What decides the rate.
+    pub pacing: Pacing,
     /// The group's greatest round trip, until it has been measured.
     pub grtt: Span,
     /// The greatest that is believed.
@@ -105,6 +120,7 @@ impl SenderConfig {
             fec: Fec::ReedSolomon8,
             fti: FtiStyle::default(),
             pace: RatePace { rate, overhead, credit: Span::from_millis(2), granule: 1 },
+            pacing: Pacing::Fixed,
             grtt: Span::from_millis(500),
             grtt_most: GRTT_MOST,
             backoff: 4,
@@ -216,6 +232,8 @@ pub struct ReceiverConfig {
     pub sync: Sync,
     /// How the number of parity symbols is said.
     pub fti: FtiStyle,
+    /// How it says what it loses.
+    pub loss: LossStyle,
     /// The greatest round trip of a group that it believes a sender.
     pub grtt_most: Span,
     /// How often silence is forgiven.
@@ -238,6 +256,7 @@ impl ReceiverConfig {
             silent: false,
             sync: Sync::All,
             fti: FtiStyle::Parity,
+            loss: LossStyle::Fine,
             grtt_most: GRTT_MOST,
             robust: ROBUST,
             largest: (1 << 48) - 1,

@@ -15,6 +15,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod cc;
 pub mod config;
 pub mod error;
 pub mod event;
@@ -29,7 +30,7 @@ pub mod settings;
 mod timing;
 pub mod wire;
 
-pub use config::{Kind, MOST_OBJECTS, Object, ReceiverConfig, SenderConfig, Sync};
+pub use config::{Kind, MOST_OBJECTS, Object, Pacing, ReceiverConfig, SenderConfig, Sync};
 pub use error::ConfigError;
 pub use event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
 pub use message::{Body, Fec, FtiStyle, Message, NodeId};

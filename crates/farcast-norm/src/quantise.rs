@@ -96,11 +96,30 @@ impl Rate {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Loss(pub u32);
 
+/// In how many bits a [`Loss`] is said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LossStyle {
+    /// 32, as NRL's library does.
+    #[default]
+    Fine,
+    /// 16, rounded down (RFC 5740 §4.3.1).
+    Coarse,
+}
+
 impl Loss {
     /// A part of 0 to 1; what lies outside is cut.
     pub fn of(part: f64) -> Self {
         // A cast saturates, and makes 0 of what is no number.
         Self(libm::round(part * f64::from(u32::MAX)) as u32)
+    }
+
+    /// `part` as it is said in `style`.
+    pub fn of_style(part: f64, style: LossStyle) -> Self {
+        match style {
+            LossStyle::Fine => Self::of(part),
+            // The cast saturates here, too.
+            LossStyle::Coarse => Self(u32::from((part * f64::from(u16::MAX)) as u16) << 16),
+        }
     }
 
     /// What it says.
@@ -176,5 +195,10 @@ mod tests {
         assert_eq!((Loss::of(0.0), Loss::of(1.0), Loss::of(2.0)), (Loss(0), Loss(u32::MAX), Loss(u32::MAX)));
         assert!((Loss(0x0563_B48C).part() - 0.021_052_6).abs() < 1e-6, "as observed: 2 of 95");
         assert_eq!(Loss::of(Loss(0x0563_B48C).part()), Loss(0x0563_B48C));
+        let coarse = |part| Loss::of_style(part, LossStyle::Coarse);
+        assert_eq!(
+            [0.0, 0.5, 1.0, 2.0].map(coarse),
+            [0, 0x7FFF, 0xFFFF, 0xFFFF].map(|high: u32| Loss(high << 16))
+        );
     }
 }

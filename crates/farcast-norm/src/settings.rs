@@ -10,7 +10,7 @@ use core::net::SocketAddr;
 use farcast_core::{BitRate, Probability, Span};
 use farcast_delivery::RatePace;
 
-use crate::config::{Object, SenderConfig};
+use crate::config::{Object, Pacing, SenderConfig};
 use crate::message::{Fec, NodeId};
 use crate::quantise::GroupSize;
 use crate::timing::ROBUST;
@@ -42,6 +42,18 @@ const SUFFICES: f64 = 0.999;
 const UNASKED: f64 = 0.9;
 /// The group that RFC 5740 §5.1.1 has receivers reckon with where nobody says how many there are.
 const UNKNOWN_GROUP: u32 = 10_000;
+
+/// A rate under congestion control is never less than one in so many of what it may be.
+const LEAST_PART: u64 = 1000;
+
+/// What decides the rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RateControl {
+    /// It is as fast as it may be.
+    Fixed,
+    /// What receivers report: NORM-CC.
+    NormCc,
+}
 
 /// Parity symbols.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,8 +95,12 @@ pub struct Sent {
 /// What may be chosen.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
-    /// How fast.
+    /// How fast, at most.
     pub rate: BitRate,
+    /// What decides how fast.
+    pub control: RateControl,
+    /// How slow nobody makes it; `None` for a thousandth of `rate`.
+    pub least_rate: Option<BitRate>,
     /// Octets of a segment; `None` for what fits the way.
     pub segment_size: Option<u16>,
     /// Segments of a block; `None` for as many as the code has room for beside the parity.
@@ -117,6 +133,8 @@ impl Settings {
     pub const fn new(rate: BitRate) -> Self {
         Self {
             rate,
+            control: RateControl::Fixed,
+            least_rate: None,
             segment_size: None,
             block_len: None,
             parity: Parity::Auto,
@@ -148,6 +166,10 @@ impl Settings {
             credit: self.rate.time_of_bytes(self.burst).clamp(least, most),
             granule: way.granule,
         };
+        config.pacing = match self.control {
+            RateControl::Fixed => Pacing::Fixed,
+            RateControl::NormCc => Pacing::NormCc { least: self.least_rate.unwrap_or_else(|| self.part()) },
+        };
         config.grtt = self.round_trip;
         config.grtt_most = config.grtt_most.max(self.round_trip);
         config.backoff = self.backoff.unwrap_or_else(|| backoff(receivers));
@@ -170,6 +192,11 @@ impl Settings {
             && self.loss.get() <= WIDE_LOSS
             && (u64::from(2 * SYMBOLS)..).contains(&segments)
             && blocks <= WIDE_BLOCKS
+    }
+
+    /// The least rate where none is chosen.
+    fn part(&self) -> BitRate {
+        BitRate::from_bps(self.rate.as_bps().div_ceil(LEAST_PART)).unwrap_or(self.rate)
     }
 
     /// How much of a block is parity, and how much of that is sent unasked.

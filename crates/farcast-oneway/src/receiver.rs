@@ -235,6 +235,7 @@ impl Receiver {
             group: from.destination.ip(),
             name: described.name.clone(),
             id: Some(described.id),
+            vouched: None,
             serial: None,
             geometry,
             parity_symbols: described.parity.into(),

@@ -24,9 +24,10 @@ impl Receiver {
                 let octets = message.wire_len(0) as u64 * u64::from(message.segments().get());
                 self.remotes[at].earn(octets);
                 self.remotes[at].last_heard = now;
+                self.attend(now, from, (at, *terms), message);
                 self.hear_sender(now, from, (at, *terms), said)
             }
-            Body::Receiver(said) if message.source != self.config.node => self.hear_other(said),
+            Body::Receiver(said) if message.source != self.config.node => self.hear_other(now, said),
             _ => Err(Reject::Collision),
         }
     }
@@ -90,8 +91,9 @@ impl Receiver {
                 Ok(())
             }
             FromSender::Squelch { point, invalid } => self.squelch(at, point, invalid),
-            FromSender::RepairAdv { requests, .. } => {
+            FromSender::RepairAdv { requests, feedback, .. } => {
                 let remote = &mut self.remotes[at];
+                remote.overhear_report(now, feedback.as_ref());
                 if remote.timers.is_set(Timer::Backoff) {
                     remote.overhear(requests);
                 }
@@ -178,6 +180,7 @@ impl Receiver {
         if self.remotes[at].numbers.is_some() && !self.remotes[at].gone {
             self.note_sender(now, from, (at, terms));
         }
+        self.consider_probe(now, (at, terms), probe);
     }
 
     /// Objects before `point`, and those that are listed, cannot be had any more.
@@ -212,11 +215,12 @@ impl Receiver {
         Ok(())
     }
 
-    fn hear_other(&mut self, said: &FromReceiver) -> Result<(), Reject> {
+    fn hear_other(&mut self, now: Time, said: &FromReceiver) -> Result<(), Reject> {
         let of = |remote: &Remote| (remote.key.node, remote.key.instance) == (said.sender, said.instance);
         let mut known = false;
         for remote in self.remotes.iter_mut().filter(|remote| of(remote)) {
             known = true;
+            remote.overhear_report(now, said.feedback.as_ref());
             if let Answer::Nack(requests) = &said.answer
                 && remote.timers.is_set(Timer::Backoff)
             {

@@ -1,5 +1,6 @@
 //! The receiver: senders' objects, several at once, and what it lacks of them asked for (RFC 5740 §5.2, §5.3).
 
+mod congestion;
 mod content;
 mod heard;
 mod hearing;
@@ -20,7 +21,7 @@ use farcast_delivery::{ObjectId, Received};
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Answer, Body, Fec, FromReceiver, Message, Terms};
+use crate::message::{Answer, Body, Fec, Feedback, FromReceiver, Message, Stamp, Terms};
 use crate::timing::random_backoff;
 
 use heard::Heard;
@@ -47,6 +48,8 @@ pub struct Receiver {
     /// What came of objects that are over.
     over: VecDeque<(ObjectId, Received)>,
     random: RandomStream,
+    /// For waits to report congestion, so that these move no other.
+    chance: RandomStream,
     sequence: u16,
     outbox: VecDeque<Transmit<Message>>,
     naks: u64,
@@ -63,6 +66,7 @@ impl Receiver {
         config.check()?;
         Ok(Self {
             random: RandomStream::derive(config.seed, &[u64::from(config.node.0)]),
+            chance: RandomStream::derive(config.seed, &[u64::from(config.node.0), 1]),
             config,
             remotes: Vec::new(),
             next_object: 0,
@@ -200,6 +204,7 @@ impl Receiver {
                 self.remotes[at].note_failed(number);
                 self.end((at, number), ReceiverOutcome::Stopped);
             }
+            self.leave(at);
             self.gone(at);
         }
     }
@@ -219,7 +224,7 @@ impl Receiver {
         }
         let remote = &mut self.remotes[at];
         remote.gone = true;
-        for timer in [Timer::Backoff, Timer::Holdoff, Timer::Inactivity] {
+        for timer in [Timer::Backoff, Timer::Holdoff, Timer::Inactivity, Timer::Report] {
             remote.timers.stop(timer);
         }
     }
@@ -286,10 +291,16 @@ impl Receiver {
 
     /// Says something to a sender, unless that has not said enough itself to be answered.
     fn say(&mut self, now: Time, at: usize, answer: Answer) {
+        let response = self.remotes[at].probed.map(|(sent, at)| sent.later(now.since(at)));
+        let flushed = matches!(answer, Answer::Flushed { .. });
+        let feedback = if flushed { None } else { self.feedback(now, at) };
+        self.send(at, (response, feedback), answer);
+    }
+
+    fn send(&mut self, at: usize, (response, feedback): (Option<Stamp>, Option<Feedback>), answer: Answer) {
         let remote = &mut self.remotes[at];
-        let response = remote.probed.map(|(sent, at)| sent.later(now.since(at)));
         let (sender, instance) = (remote.key.node, remote.key.instance);
-        let said = FromReceiver { sender, instance, response, feedback: None, answer };
+        let said = FromReceiver { sender, instance, response, feedback, answer };
         let message =
             Message { source: self.config.node, sequence: self.sequence, body: Body::Receiver(said) };
         let Some(credit) = remote.credit.checked_sub(message.wire_len(0) as u64) else { return };
@@ -314,13 +325,14 @@ impl Receiver {
     fn on(&mut self, now: Time, at: usize, timer: Timer) {
         match timer {
             Timer::Backoff => self.ask(now, at),
-            Timer::Holdoff => {}
+            Timer::Holdoff | Timer::Rest => {}
             Timer::Ack => {
                 if let Some(answer) = self.remotes[at].ack.take() {
                     self.say(now, at, answer);
                 }
             }
             Timer::Inactivity => self.silent(now, at),
+            Timer::Report => self.report(now, at),
         }
     }
 }

@@ -6,6 +6,7 @@ use core::num::NonZeroU32;
 
 use farcast_core::{Run, Span, Time, Timers, timers};
 
+use super::congestion::Congestion;
 use super::heard::Heard;
 use super::numbers::Numbers;
 use super::object::Object;
@@ -22,6 +23,10 @@ timers! {
         Ack = "acknowledge",
         /// Nothing was heard of the sender for long.
         Inactivity = "inactivity",
+        /// What there is to say of congestion.
+        Report = "report",
+        /// Of congestion enough was said.
+        Rest = "rest",
     }
 }
 
@@ -62,6 +67,8 @@ pub(super) struct Remote {
     pub(super) segment_size: u16,
     /// What others have asked for since the back-off began.
     pub(super) heard: Heard,
+    /// What is known of the congestion on the way, if it asks.
+    pub(super) congestion: Option<Congestion>,
     /// Its time of the last probe, and when that came.
     pub(super) probed: Option<(Stamp, Time)>,
     /// The acknowledgement that is due.
@@ -92,6 +99,7 @@ impl Remote {
             fec: Fec::ReedSolomon8,
             segment_size: 0,
             heard: Heard::default(),
+            congestion: None,
             probed: None,
             ack: None,
             owed: None,

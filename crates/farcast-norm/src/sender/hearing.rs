@@ -41,6 +41,7 @@ impl Sender {
             Answer::Flushed { point, .. } => self.flushed(message.source, point)?,
             Answer::Ack { .. } => {}
         }
+        self.heed(now, message.source, said)?;
         self.measure(now, message.source, said);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod asked;
+mod congestion;
 mod grtt;
 mod hearing;
 mod objects;
@@ -14,15 +15,16 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
 use farcast_core::{Run, Span, Time, Timers, timers};
-use farcast_delivery::{Geometry, ObjectId, Pacer, Phase, RoundProgress};
+use farcast_delivery::{Geometry, ObjectId, Pacer, Phase, RatePace, RoundProgress};
 
 use crate::config::SenderConfig;
 use crate::error::ConfigError;
 use crate::event::{SenderEvent, SenderOutcome};
-use crate::message::{Body, Data, Flags, FromSender, Info, Message, Probe, Stamp, Terms};
+use crate::message::{Body, Data, Flags, FromSender, Info, Message, Terms};
 use crate::quantise::Rtt;
 
 use asked::Asked;
+use congestion::Control;
 use grtt::Grtt;
 use hearing::Acker;
 use objects::{Item, Objects};
@@ -59,6 +61,7 @@ pub struct Sender {
     objects: Objects,
     phase: Phase,
     timers: Timers<Timer>,
+    control: Control,
     pacer: Pacer,
     asked: Asked,
     grtt: Grtt,
@@ -94,10 +97,12 @@ impl Sender {
     pub fn new(mut config: SenderConfig) -> Result<Self, ConfigError> {
         let geometries = config.check()?;
         let objects = Objects::new(&mut config, geometries);
+        let control = Control::new(&config);
         Ok(Self {
             phase: Phase::Idle,
             timers: Timers::default(),
-            pacer: Pacer::new(Some(config.pace)),
+            pacer: Pacer::new(Some(RatePace { rate: control.rate(), ..config.pace })),
+            control,
             asked: Asked::new(objects.count(), config.parity),
             objects,
             grtt: Grtt::new(config.grtt, config.grtt_most, config.ackers.len()),
@@ -203,7 +208,7 @@ impl Sender {
     /// The round trip that receivers count with: what is on the wire, and no less than a segment takes.
     fn advertised(&self) -> Rtt {
         let segment = self.pacer.span(usize::from(self.config.segment_size));
-        Rtt::of(self.grtt.estimate().max(segment))
+        Rtt::of(self.grtt.estimate().max(segment.min(self.config.grtt_most)))
     }
 
     fn terms(&self) -> Terms {
@@ -217,16 +222,6 @@ impl Sender {
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(count as u16);
         Message { source: self.config.node, sequence, body }
-    }
-
-    fn probe(&mut self, now: Time) {
-        let interval = self.grtt.probed();
-        let (sequence, sent) = (self.probes, Stamp::of(now));
-        self.probes = sequence.wrapping_add(1);
-        // Without a rate in it, receivers have nothing to say of it: it only measures.
-        let probe = Probe { flags: 0, sequence, sent, rate: None, nodes: Vec::new() };
-        self.outbox.push_back(FromSender::Probe(probe));
-        self.timers.set(Timer::Probe, now + interval);
     }
 }
 
@@ -248,6 +243,7 @@ impl Sender {
         if self.phase == Phase::Waiting {
             // Time in which there was nothing to send is not made up for.
             self.pacer.begin(now);
+            self.take_up(now);
         }
         self.phase = Phase::Sending;
         self.timers.stop(Timer::Flush);
@@ -257,6 +253,7 @@ impl Sender {
     /// Everything has been sent: receivers are to say what they miss, and those who are named that they have it.
     fn flush(&mut self, now: Time) {
         self.phase = Phase::Waiting;
+        self.control.rest(now);
         if self.flushes >= self.config.robust || self.is_acknowledged() {
             // What is being gathered is still sent.
             if self.asked.is_empty() {

@@ -17,7 +17,7 @@ use std::thread;
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span};
 use farcast_delivery::Vouched;
-use farcast_norm::{Fec, Kind, NodeId, Object, ReceiverConfig, SenderConfig, SenderOutcome};
+use farcast_norm::{Fec, Kind, NodeId, Object, Pacing, ReceiverConfig, SenderConfig, SenderOutcome};
 
 use driver::Place;
 use peer::Running;
@@ -34,6 +34,8 @@ struct Case {
     /// What each end loses of what it hears and says.
     loss: f64,
     unicast: bool,
+    /// Whether receivers decide the rate.
+    controlled: bool,
 }
 
 /// 215 segments of 1400 octets, in blocks of 54 and 53.
@@ -46,6 +48,7 @@ const CASE: Case = Case {
     auto: 0,
     loss: 0.03,
     unicast: false,
+    controlled: false,
 };
 
 fn noise(len: usize) -> Vec<u8> {
@@ -101,10 +104,14 @@ impl Case {
         (config.parity, config.auto_parity) = (self.parity, self.auto);
         config.grtt = Span::from_millis(50);
         config.watermarks = true;
+        if self.controlled {
+            config.pacing = Pacing::NormCc { least: BitRate::from_bps(8000).unwrap() };
+        }
         config.ackers = (0..self.receivers).map(|n| NodeId(n + 2)).collect();
         let octets: Vec<&[u8]> = contents.values().map(Vec::as_slice).collect();
         let (outcome, sender) = place.send(config, &octets);
         assert_eq!(outcome, SenderOutcome::Acknowledged, "{self:?}");
+        assert_eq!(sender.limiting().is_some(), self.controlled, "{self:?}");
         for (mut receiver, into) in receivers {
             let mut complete: Vec<String> = (0..contents.len()).map(|_| receiver.line()).collect();
             complete.sort();
@@ -137,6 +144,7 @@ impl Case {
         words.push(format!("fec={fec}"));
         words.extend([format!("block={}", self.block), format!("parity={}", self.parity)]);
         words.extend([format!("auto={}", self.auto), format!("rxloss={}", self.loss * 100.0)]);
+        words.push(format!("cc={}", u8::from(self.controlled)));
         for (at, (name, content)) in contents.iter().enumerate() {
             let path = dir.path().join(name);
             fs::write(&path, content).unwrap();
@@ -231,6 +239,12 @@ fn a_fifth_is_lost_at_both_ends() {
 #[test]
 fn answers_come_by_unicast() {
     both_ways([Case { unicast: true, receivers: 3, ..CASE }]);
+}
+
+#[test]
+fn receivers_decide_the_rate() {
+    // At a segment a second, with which it begins, this would take minutes.
+    both_ways([1, 3].map(|receivers| Case { controlled: true, receivers, ..CASE }));
 }
 
 #[test]

@@ -6,9 +6,9 @@
  *
  * The sender is node 1 and sends each file as a file or as data, whose INFO is the name; it says "acknowledged" and
  * ends when nodes 2, 3 .. have everything. Words: rate (bit/s), block, parity, auto, fec (0: the library's choice),
- * grtt_ms, backoff, txloss and rxloss (percent of all its messages). A receiver says "listening", and "complete NAME"
- * for each object that has its name in the directory, and answers until it is terminated. Words: unicast, txloss,
- * rxloss. The library's header is C++ in two places: cc -x c++ peer.c -lnorm.
+ * grtt_ms, backoff, cc (1: congestion control, up to the rate), txloss and rxloss (percent of all its messages). A
+ * receiver says "listening", and "complete NAME" for each object that has its name in the directory, and answers until
+ * it is terminated. Words: unicast, txloss, rxloss. The library's header is C++ in two places: cc -x c++ peer.c -lnorm.
  */
 
 #include <normApi.h>
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEGMENT = 1400, BUFFER = 64 << 20, SOCKET_BUFFER = 4 << 20, ASK_AGAIN = 30 };
+enum { SEGMENT = 1400, BUFFER = 64 << 20, SOCKET_BUFFER = 4 << 20, ASK_AGAIN = 1000 };
 
 static int fail(const char* what) {
     fprintf(stderr, "peer: %s\n", what);
@@ -45,7 +45,13 @@ static NormObjectHandle enqueue(NormSessionHandle session, const char* word) {
 }
 
 static int send_all(NormInstanceHandle instance, NormSessionHandle session, int receivers, char** words, int count) {
-    NormSetTxRate(session, number(words, count, "rate", 8e6));
+    double rate = number(words, count, "rate", 8e6);
+    if (number(words, count, "cc", 0)) {
+        NormSetCongestionControl(session, true);
+        NormSetTxRateBounds(session, -1.0, rate);
+    } else {
+        NormSetTxRate(session, rate);
+    }
     NormSetGrttEstimate(session, number(words, count, "grtt_ms", 50) / 1000);
     NormSetBackoffFactor(session, number(words, count, "backoff", 4));
     NormSetAutoParity(session, number(words, count, "auto", 0));

@@ -1,7 +1,7 @@
 //! The laws of engines, for every way of sending and asking.
 
 use farcast_core::{BitRate, Span};
-use farcast_norm::{ReceiverConfig, SenderConfig};
+use farcast_norm::{Pacing, ReceiverConfig, SenderConfig};
 use farcast_testkit::{Link, Setup, laws};
 
 use crate::common::{Session, ms, receiver, sender};
@@ -19,6 +19,8 @@ struct Case {
     loss: f64,
     /// Besides loss: duplication, jitter and corruption.
     rough: bool,
+    /// What decides the rate.
+    pacing: Pacing,
 }
 
 const CASE: Case = Case {
@@ -30,6 +32,7 @@ const CASE: Case = Case {
     unicast: false,
     loss: 0.05,
     rough: false,
+    pacing: Pacing::Fixed,
 };
 
 impl Case {
@@ -37,6 +40,7 @@ impl Case {
         let mut config = sender(60, if self.named { self.receivers } else { 0 });
         (config.parity, config.auto_parity) = (self.parity, self.auto);
         (config.backoff, config.grtt) = (self.backoff, ms(300));
+        config.pacing = self.pacing;
         config
     }
 
@@ -62,6 +66,7 @@ impl Case {
 }
 
 fn cases() -> Vec<Case> {
+    let pacing = Pacing::NormCc { least: BitRate::from_bps(50_000).expect("positive") };
     vec![
         CASE,
         Case { named: false, ..CASE },
@@ -71,6 +76,9 @@ fn cases() -> Vec<Case> {
         Case { unicast: true, ..CASE },
         Case { loss: 0.0, ..CASE },
         Case { receivers: 12, loss: 0.1, ..CASE },
+        Case { pacing, ..CASE },
+        Case { pacing, named: false, loss: 0.0, ..CASE },
+        Case { pacing, unicast: true, loss: 0.1, receivers: 5, ..CASE },
     ]
 }
 

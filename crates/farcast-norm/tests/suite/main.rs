@@ -1,9 +1,11 @@
 //! NORM's engines, one file for each behaviour.
 
 mod asking;
+mod bottleneck;
 mod commands;
 mod common;
 mod completion;
+mod congestion;
 mod hostile;
 mod laws;
 mod repair;

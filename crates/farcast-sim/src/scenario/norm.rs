@@ -3,10 +3,10 @@
 use std::net::{IpAddr, SocketAddr};
 
 use farcast_core::units::Bytes;
-use farcast_core::{Probability, Span};
-use farcast_norm::settings::{Parity, Sent, Way};
+use farcast_core::{BitRate, Probability, Span};
+use farcast_norm::settings::{Parity, RateControl, Sent, Way};
 use farcast_norm::{
-    Codec, Kind, NodeId, Object, Population, Receiver, ReceiverConfig, Sender, SenderConfig, Settings,
+    Codec, Kind, NodeId, Object, Pacing, Population, Receiver, ReceiverConfig, Sender, SenderConfig, Settings,
 };
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
@@ -77,8 +77,8 @@ impl transfer::Transfer for Transfer {
         let group = self.sender.group;
         let unicast = self.sender.unicast;
         let of = move |n| ReceiverConfig { seed, unicast, ..ReceiverConfig::new(receiver_node(n), group) };
-        // Who overhears whom is known of engines alone.
-        if engines || !unicast {
+        // Who overhears whom, and who reports what of congestion, is known of engines alone.
+        if engines || !unicast || self.sender.pacing != Pacing::Fixed {
             return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(in_words)));
         }
         star::Receivers::Population(Box::new(move |first| {
@@ -149,7 +149,7 @@ pub fn over(
 ///
 /// # Errors
 /// The first thing that is wrong, and where.
-pub fn read(table: &mut Reader<'_>, given: Option<farcast_core::BitRate>) -> Result<Settings, DocumentError> {
+pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, DocumentError> {
     let rate = match given {
         // Who gives one sends at it, whatever the table says; but that must be sound.
         Some(rate) => table.rate_or("rate", rate).map(|_| rate)?,
@@ -160,7 +160,10 @@ pub fn read(table: &mut Reader<'_>, given: Option<farcast_core::BitRate>) -> Res
     let Ok(segment_size) = segment_size.map(|Bytes(size)| u16::try_from(size)).transpose() else {
         return Err(table.refuse("segment_size", "it is larger than any packet", "at most 65000 B"));
     };
+    let controls = [("fixed", RateControl::Fixed), ("norm-cc", RateControl::NormCc)];
     Ok(Settings {
+        control: table.choice_or("rate_control", &controls, base.control)?,
+        least_rate: least_rate(table, rate)?,
         segment_size,
         block_len: table.optional_integer("block_size", 1..=254)?,
         parity: parity(table, "parity")?,
@@ -175,6 +178,16 @@ pub fn read(table: &mut Reader<'_>, given: Option<farcast_core::BitRate>) -> Res
         time_limit: table.span_or("transfer_limit", base.time_limit)?,
         ..base
     })
+}
+
+fn least_rate(table: &mut Reader<'_>, most: BitRate) -> Result<Option<BitRate>, DocumentError> {
+    let least = table.optional_rate("least_rate")?;
+    match least {
+        Some(least) if least > most => {
+            Err(table.refuse("least_rate", "it is more than the rate", "at most what \"rate\" says"))
+        }
+        _ => Ok(least),
+    }
 }
 
 fn parity(table: &mut Reader<'_>, key: &'static str) -> Result<Parity, DocumentError> {
@@ -194,7 +207,7 @@ fn show(table: &mut Reader<'_>, config: &SenderConfig) -> Result<(), DocumentErr
 ///
 /// # Errors
 /// The first thing that is wrong, and where.
-pub fn plan(document: &Document, given: Option<farcast_core::BitRate>) -> Result<Settings, DocumentError> {
+pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, DocumentError> {
     let mut top = document.root();
     let mut table = top.table("protocol")?;
     table.choice("name", &[("norm", ())])?;

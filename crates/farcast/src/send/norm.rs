@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
-use farcast_core::{Probability, Time};
+use farcast_core::{BitRate, Probability, Time};
 use farcast_delivery::Vouched;
 use farcast_files::{Entry, EntryKind, Outgoing};
 use farcast_lab::shipped;
-use farcast_norm::settings::{Parity, Sent, Way};
+use farcast_norm::settings::{Parity, RateControl, Sent, Way};
 use farcast_norm::{
     Codec, Kind, MOST_OBJECTS, NodeId, Norm, Object, Sender, SenderConfig, SenderEvent, SenderOutcome,
     Settings,
@@ -30,6 +30,13 @@ use crate::{Exit, Failure};
 #[derive(Args, Debug)]
 #[command(next_help_heading = "NORM")]
 pub(crate) struct NormArgs {
+    /// Lets receivers decide how fast: as fast as TCP would send to the one that can take least, and at most --rate
+    /// (NORM-CC).
+    #[arg(long)]
+    pub(crate) cc: bool,
+    /// With --cc, how slow nobody makes it [default: a thousandth of --rate].
+    #[arg(long, value_name = "RATE", requires = "cc")]
+    pub(crate) least_rate: Option<BitRate>,
     /// Octets of a segment [default: what fits 1500 bytes with all headers].
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(4..=65_000))]
     pub(crate) segment_size: Option<u16>,
@@ -165,6 +172,11 @@ fn settings(args: &SendArgs) -> Result<Settings, Failure> {
         (None, None) => return Err(Failure::usage(NO_RATE)),
     };
     let (norm, protocol) = (&args.norm, &args.protocol);
+    set(&mut settings.control, norm.cc.then_some(RateControl::NormCc));
+    settings.least_rate = norm.least_rate.or(settings.least_rate);
+    if settings.least_rate.is_some_and(|least| least > settings.rate) {
+        return Err(Failure::usage("--least-rate is more than --rate"));
+    }
     settings.segment_size = norm.segment_size.or(settings.segment_size);
     if let Some(block) = protocol.block_size {
         let block = u16::try_from(block).ok().filter(|block| *block <= 254);

@@ -1,0 +1,140 @@
+//! What decides the rate, and what probes say of it (RFC 5740 §5.5.2).
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use farcast_core::engine::Reject;
+use farcast_core::{BitRate, Time};
+use farcast_delivery::{Codec as _, FixedRate, RateControl as _};
+
+use super::{Sender, Timer};
+use crate::cc::{Limits, NormCc, Report};
+use crate::config::{Pacing, SenderConfig};
+use crate::message::{Answer, FromReceiver, FromSender, NodeId, Probe, Stamp};
+use crate::seam::Codec;
+
+/// Receivers have so many of the group's round trips to answer a probe, at least: the group's round trip is not
+/// believed to be shorter before.
+const ANSWERS: u64 = 4;
+
+/// What decides the rate.
+#[derive(Debug)]
+pub(super) enum Control {
+    Fixed(FixedRate),
+    NormCc {
+        cc: Box<NormCc>,
+        /// When the group's round trip may be taken for shorter.
+        shortens: Time,
+    },
+}
+
+impl Control {
+    pub(super) fn new(config: &SenderConfig) -> Self {
+        let most = config.pace.rate;
+        match config.pacing {
+            Pacing::Fixed => Self::Fixed(FixedRate(most)),
+            Pacing::NormCc { least } => {
+                let segment = Codec { fec: config.fec }.datagram_len(config.segment_size.into());
+                let (trips, overhead) = ((config.grtt, config.grtt_most), config.pace.overhead);
+                let cc = NormCc::new(Limits { least, most }, segment, overhead, trips, config.robust);
+                Self::NormCc { cc: Box::new(cc), shortens: Time::ZERO }
+            }
+        }
+    }
+
+    pub(super) fn rate(&self) -> BitRate {
+        match self {
+            Self::Fixed(fixed) => fixed.rate(),
+            Self::NormCc { cc, .. } => cc.rate(),
+        }
+    }
+
+    /// From `now` on there is nothing to send.
+    pub(super) fn rest(&mut self, now: Time) {
+        if let Self::NormCc { cc, .. } = self {
+            cc.rest(now);
+        }
+    }
+}
+
+impl Sender {
+    /// The rate that it keeps to now.
+    pub fn rate(&self) -> BitRate {
+        self.control.rate()
+    }
+
+    /// The receiver whose reports it goes by; none at a fixed rate, and while nobody reports.
+    pub fn limiting(&self) -> Option<NodeId> {
+        match &self.control {
+            Control::Fixed(_) => None,
+            Control::NormCc { cc, .. } => cc.limiting(),
+        }
+    }
+
+    /// How many probes have left, modulo 2^16.
+    pub fn probes(&self) -> u16 {
+        self.probes
+    }
+
+    pub(super) fn probe(&mut self, now: Time) {
+        let (sequence, sent) = (self.probes, Stamp::of(now));
+        self.probes = sequence.wrapping_add(1);
+        let (rate, mut nodes) = match &mut self.control {
+            Control::Fixed(_) => {
+                self.timers.set(Timer::Probe, now + self.grtt.probed());
+                // Without a rate in it, receivers have nothing to say of it: it only measures.
+                (None, Vec::new())
+            }
+            Control::NormCc { cc, shortens } => {
+                if now >= *shortens {
+                    self.grtt.probed();
+                    let answers = u64::from(self.config.backoff).max(ANSWERS);
+                    *shortens = now + self.grtt.estimate() * answers;
+                }
+                let (rate, nodes) = cc.probe(now, sequence, self.grtt.estimate());
+                self.timers.set(Timer::Probe, cc.until());
+                (Some(rate), nodes)
+            }
+        };
+        nodes.truncate(usize::from(self.config.segment_size) / 8);
+        self.pacer.set_rate(now, self.control.rate());
+        self.outbox.push_back(FromSender::Probe(Probe { flags: 0, sequence, sent, rate, nodes }));
+    }
+
+    /// There is something to send again.
+    pub(super) fn take_up(&mut self, now: Time) {
+        if let Control::NormCc { cc, .. } = &mut self.control {
+            cc.resume(now);
+            self.keep_to(now);
+        }
+    }
+
+    /// What a receiver says of congestion.
+    ///
+    /// # Errors
+    /// If that makes no sense and is all that it says.
+    pub(super) fn heed(&mut self, now: Time, node: NodeId, said: &FromReceiver) -> Result<(), Reject> {
+        let (Control::NormCc { cc, .. }, Some(feedback)) = (&mut self.control, said.feedback) else {
+            return Ok(());
+        };
+        let trip = said.response.and_then(|response| Stamp::of(now).since(response));
+        let result = cc.report(now, &Report { node, trip, feedback });
+        if result.is_ok() {
+            self.keep_to(now);
+        }
+        if matches!(said.answer, Answer::Ack { .. }) {
+            return result;
+        }
+        // What it asks for counts all the same.
+        let _ = self.rejects.note(result);
+        Ok(())
+    }
+
+    /// Keeps to a rate that may be another from `now` on.
+    fn keep_to(&mut self, now: Time) {
+        self.pacer.set_rate(now, self.control.rate());
+        if let Control::NormCc { cc, .. } = &self.control {
+            self.timers.set(Timer::Probe, cc.until());
+        }
+    }
+}
