@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use farcast_core::{BitRate, Span};
-use farcast_files::{Progress as Hashed, Skipped, SourceError};
+use farcast_files::{Outgoing, Progress as Hashed, Skipped, SourceError};
 use farcast_net::{NetError, SocketOptions};
 use serde_json::json;
 
@@ -77,6 +77,13 @@ fn await_network(
 fn lock_name(args: &SendArgs, to: SocketAddr) -> String {
     let own = farcast_net::own_address(to, &socket_options(&args.socket));
     format!("{to}-{}", own.map_or_else(|_| "any".into(), |own| own.to_string()))
+}
+
+/// What is sent as one product, with a list of its files.
+fn scan(args: &SendArgs, output: &mut Output) -> Result<Outgoing, Failure> {
+    let outgoing = hashed(output, |progress| Outgoing::scan(&args.paths, progress))?;
+    tell_skipped(outgoing.skipped(), output);
+    Ok(outgoing)
 }
 
 /// Looks at what is sent, and hashes it, with what does so.

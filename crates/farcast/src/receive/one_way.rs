@@ -32,6 +32,8 @@ struct OneWayFace;
 impl Face for OneWayFace {
     type Protocol = OneWay;
 
+    const SEVERAL: bool = false;
+
     fn told(&self, _event: &ReceiverEvent, _own: &str) -> Option<Told> {
         None
     }

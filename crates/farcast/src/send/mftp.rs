@@ -61,7 +61,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let to = Destination::of(args)?;
     check(args, to, &settings)?;
     let mut output = Output::new(&args.output)?;
-    let mut outgoing = scan(args, &mut output)?;
+    let mut outgoing = super::scan(args, &mut output)?;
     let name = product_name(args);
     if let Some(link) = &args.protocol.predict {
         return predict::predict(args, (to, &settings), &outgoing, link, &mut output);
@@ -72,7 +72,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let (_lock, waited) = turn.lock(&mut output, &stop)?;
     if waited {
         // What has changed meanwhile is sent as it is now.
-        outgoing = scan(args, &mut output)?;
+        outgoing = super::scan(args, &mut output)?;
     }
     if args.group.start_on_enter {
         start_on_enter(Arc::clone(&start));
@@ -94,7 +94,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
             }
         }
         await_network(args, (to.private, settings.announce_time), &mut output, &stop)?;
-        outgoing = scan(args, &mut output)?;
+        outgoing = super::scan(args, &mut output)?;
     }
 }
 
@@ -192,12 +192,6 @@ fn check(args: &SendArgs, to: Destination, settings: &Settings) -> Result<(), Fa
         return Err(Failure::usage("--announce and --to must both be IPv4 or both IPv6"));
     }
     Ok(())
-}
-
-fn scan(args: &SendArgs, output: &mut Output) -> Result<Outgoing, Failure> {
-    let outgoing = super::hashed(output, |progress| Outgoing::scan(&args.paths, progress))?;
-    super::tell_skipped(outgoing.skipped(), output);
-    Ok(outgoing)
 }
 
 /// For how long data may leave before anybody has registered: where receivers are there most likely, and had no older

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use clap::Args;
 use farcast_core::units::Bytes;
 use farcast_core::{Span, Time};
-use farcast_files::Outgoing;
 use farcast_oneway::settings::{Sent, Settings, Way};
 use farcast_oneway::{Codec, Duration, OneWay, Sender, SenderEvent};
 use serde_json::{Value, json};
@@ -47,14 +46,13 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let settings = settings(args)?;
     let to = destination(args)?;
     let mut output = Output::new(&args.output)?;
-    let scan = |output: &mut Output| super::scan(output, |progress| Outgoing::scan(&args.paths, progress));
-    let mut outgoing = scan(&mut output)?;
+    let mut outgoing = super::scan(args, &mut output)?;
     let stop = crate::interrupt::interrupted()?;
     await_network(args, (to, PATIENCE), &mut output, &stop)?;
     let (_lock, waited) = Turn::new(args, to).lock(&mut output, &stop)?;
     if waited {
         // What has changed meanwhile is sent as it is now.
-        outgoing = scan(&mut output)?;
+        outgoing = super::scan(args, &mut output)?;
     }
     let name = product_name(args);
     let how_long = match settings.duration {
