@@ -166,6 +166,22 @@ fn a_sender_that_is_stopped_leaves_nothing_half_written() {
     // The same command goes on where it stopped.
     let again = send(&place, &[&file], &["--rate", "8 Mbit/s", "--receivers", "ant"]);
     again.succeed();
+    let told = receiver.succeed().all("summary");
+    assert!(told[1]["segments_held_before"].as_u64().unwrap() > 0, "nothing was kept: {told:?}");
+    place.assert_received(&file, &["ant"]);
+}
+
+#[test]
+fn a_killed_sender_goes_on_with_receivers_that_have_waited() {
+    let place = Place::new();
+    let file = place.file("product.bin", 3_000_000);
+    let receiver = receive(&place, "ant", &[]);
+    let args = ["--rate", "8 Mbit/s", "--receivers", "ant"];
+    let sender = send(&place, &[&file], &args);
+    wait_for_journal(&place.path("ant"));
+    sender.kill9();
+    let sent = send(&place, &[&file], &args).succeed().summary();
+    assert_eq!(member(&sent, "ant")["complete"], true, "{sent}");
     receiver.succeed();
     place.assert_received(&file, &["ant"]);
 }

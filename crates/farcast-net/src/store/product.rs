@@ -43,7 +43,7 @@ impl Product {
         let incoming = if let Some(id) = offer.id {
             Incoming::open(dir, ProductId::from_bytes(id), geometry.size(), segment_len, *options)?
         } else {
-            let origin = origin(offer);
+            let origin = origin(offer, options.vouched_only);
             Incoming::open_plain(dir, &plain(offer, origin.as_deref()), segment_len, *options)?
         };
         // Where the announced numbers are beyond our code, it is better to say so than to lose the repairs.
@@ -231,8 +231,11 @@ impl Product {
 }
 
 /// What a sender tells an object without a manifest by.
-fn origin(offer: &Offer) -> Option<Vec<u8>> {
-    offer.serial.map(|serial| format!("{} {} {serial}", offer.sender, offer.session).into_bytes())
+fn origin(offer: &Offer, vouched_only: bool) -> Option<Vec<u8>> {
+    let (serial, session) = (offer.serial?, offer.session);
+    // What is vouched for is the same wherever it comes from: a sender that is started again has another port.
+    let sender = if vouched_only { String::new() } else { offer.sender.to_string() };
+    Some(format!("{sender} {session} {serial}").into_bytes())
 }
 
 #[expect(clippy::disallowed_methods, reason = "the driver knows what time it is")]
