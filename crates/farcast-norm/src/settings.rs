@@ -321,4 +321,28 @@ mod tests {
         assert!(many.is_sorted() && many[3] < 30, "{many:?}");
         assert_eq!(symbols(0.5, 1000), 55, "no more than there is");
     }
+
+    #[test]
+    fn under_congestion_control_the_rate_is_the_most() {
+        let rate = |bps| BitRate::from_bps(bps).expect("positive");
+        let pacing = |settings: &Settings| {
+            let sent = Sent {
+                node: NodeId(1),
+                instance: 1,
+                objects: Vec::new(),
+                source: SocketAddr::from(([192, 0, 2, 1], 1)),
+                group: SocketAddr::from(([239, 1, 2, 3], 6003)),
+                ackers: Vec::new(),
+            };
+            let config = settings.sender(sent, Way { headers: 28, mtu: None, granule: 1 });
+            assert_eq!(config.pace.rate, settings.rate);
+            config.pacing
+        };
+        let mut settings = Settings::new(rate(20_000_000));
+        assert_eq!(pacing(&settings), Pacing::Fixed);
+        settings.control = RateControl::NormCc;
+        assert_eq!(pacing(&settings), Pacing::NormCc { least: rate(20_000) });
+        settings.least_rate = Some(rate(64_000));
+        assert_eq!(pacing(&settings), Pacing::NormCc { least: rate(64_000) });
+    }
 }

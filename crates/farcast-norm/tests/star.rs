@@ -4,7 +4,7 @@
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_link::losses::{Bernoulli, NoLoss};
-use farcast_norm::{NodeId, Norm, Population, Receiver, ReceiverConfig, Sender, SenderConfig};
+use farcast_norm::{NodeId, Norm, Pacing, Population, Receiver, ReceiverConfig, Sender, SenderConfig};
 use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Receivers, Star, StarConfig};
 
 const RECEIVERS: u32 = 20;
@@ -13,11 +13,16 @@ const DELAY: Span = Span::from_millis(250);
 /// A world in which twenty receivers lose a twentieth of 200 segments. They answer the group or, as a population must,
 /// the sender.
 fn world(unicast: bool, population: bool, cut: Cut, seed: u64) -> StarConfig<Norm> {
+    paced(Pacing::Fixed, unicast, population, cut, seed)
+}
+
+/// The same, at a rate that `pacing` decides.
+fn paced(pacing: Pacing, unicast: bool, population: bool, cut: Cut, seed: u64) -> StarConfig<Norm> {
     let (source, group) = ("10.0.0.1:6003".parse().unwrap(), "239.255.57.40:6003".parse().unwrap());
     let rate = BitRate::from_bps(1_000_000).unwrap();
     let mut config = SenderConfig::new(NodeId(1), 200_000, source, group, rate);
     (config.segment_size, config.block_len, config.parity) = (1000, 20, 5);
-    config.unicast = unicast;
+    (config.unicast, config.pacing) = (unicast, pacing);
     config.ackers = (0..RECEIVERS).map(|n| NodeId(n + 2)).collect();
     let receiver = move |n| ReceiverConfig { seed, unicast, ..ReceiverConfig::new(NodeId(n + 2), group) };
     let kind = if population {
@@ -72,6 +77,18 @@ fn everybody_completes_whatever_the_cuts() {
     }
     // Who hears others ask need not ask.
     assert!(asked[0] < asked[1], "{asked:?}");
+}
+
+#[test]
+fn where_receivers_decide_the_rate_everybody_completes_whatever_the_cuts() {
+    let pacing = Pacing::NormCc { least: BitRate::from_bps(20_000).unwrap() };
+    for unicast in [false, true] {
+        let whole = simulate(paced(pacing, unicast, false, Cut::Whole, 1));
+        assert!(whole.0.iter().all(|&at| at < Time::NEVER), "{whole:?}");
+        for cut in [Cut::One, Cut::Random(3)] {
+            assert_eq!(simulate(paced(pacing, unicast, false, cut, 1)), whole);
+        }
+    }
 }
 
 #[test]
