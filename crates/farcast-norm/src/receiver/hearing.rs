@@ -3,7 +3,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 
 use farcast_core::engine::{Arrival, Reject};
-use farcast_core::{Bitmap, Span, Time};
+use farcast_core::{Bitmap, Time};
 use farcast_delivery::Received;
 
 use crate::event::ReceiverEvent;
@@ -12,7 +12,8 @@ use crate::message::{
 };
 
 use super::session::{Key, Session, State};
-use super::{Due, Probed, Receiver, Timer, silence};
+use super::{Due, Probed, Receiver, Timer};
+use crate::timing::silence;
 
 impl Receiver {
     pub(super) fn hear(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
@@ -215,8 +216,7 @@ impl Receiver {
         if complete && named && !self.config.silent && !self.timers.is_set(Timer::Ack) {
             self.due =
                 Some(Due { to: key.source, sender: key.sender, instance: key.instance, point: *point });
-            // RFC 5740 §5.5.3: over one round trip.
-            let spread = Span::from_secs_f64(terms.grtt.span().as_secs_f64() * self.random.unit());
+            let spread = self.waits.acknowledgement(self.config.node, now, terms);
             self.timers.set(Timer::Ack, now + spread);
         }
         Ok(())

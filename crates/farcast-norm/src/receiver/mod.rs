@@ -3,6 +3,7 @@
 mod content;
 mod hearing;
 mod nack;
+pub(crate) mod needs;
 mod session;
 
 use alloc::collections::VecDeque;
@@ -11,15 +12,14 @@ use core::net::SocketAddr;
 use core::num::NonZeroU32;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
-use farcast_core::random::RandomStream;
-use farcast_core::{Bitmap, Run, Span, Time, Timers, timers};
+use farcast_core::{Bitmap, Run, Time, Timers, timers};
 use farcast_delivery::Received;
 
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Answer, Body, FromReceiver, Message, NodeId, Point, Stamp, Terms};
-use crate::timing::random_backoff;
+use crate::message::{Answer, Body, FromReceiver, Message, NodeId, Point, Stamp};
+use crate::timing::{Waits, holdoff, silence};
 
 use nack::Heard;
 use session::{Key, Session, State};
@@ -70,7 +70,7 @@ pub struct Receiver {
     probed: Option<Probed>,
     due: Option<Due>,
     timers: Timers<Timer>,
-    random: RandomStream,
+    waits: Waits,
     sequence: u16,
     outbox: VecDeque<Transmit<Message>>,
     received: Received,
@@ -86,7 +86,7 @@ impl Receiver {
     pub fn new(config: ReceiverConfig) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
-            random: RandomStream::derive(config.seed, &[u64::from(config.node.0)]),
+            waits: Waits { seed: config.seed },
             config,
             session: None,
             through: VecDeque::new(),
@@ -214,34 +214,27 @@ impl Receiver {
     }
 }
 
-/// How long nothing must be heard of a sender until something is wrong (RFC 5740 §5.3).
-fn silence(terms: Terms, robust: u32) -> Span {
-    (terms.grtt.span() * 2 * u64::from(robust)).max(Span::from_secs(1))
-}
-
 /// What it says.
 impl Receiver {
     /// Begins to wait to ask for what lacks, unless it waits already or has just asked.
     fn consider(&mut self, now: Time) {
         let Some(session) = &self.session else { return };
         let waits = self.timers.is_set(Timer::Backoff) || self.timers.is_set(Timer::Holdoff);
-        if self.config.silent || waits || session.first_need().is_none() {
+        if self.config.silent || waits || !session.has_needs() {
             return;
         }
         self.heard = Heard::default();
-        let Terms { grtt, backoff, group, .. } = session.terms;
-        let most = grtt.span() * u64::from(backoff);
-        self.timers.set(Timer::Backoff, now + random_backoff(most, group, &mut self.random));
+        let wait = self.waits.backoff(self.config.node, now, session.terms);
+        self.timers.set(Timer::Backoff, now + wait);
     }
 
     /// Asks for what lacks, unless the sender has gone back to it or others have asked.
     fn ask(&mut self, now: Time) {
         let Some(session) = &self.session else { return };
-        if session.first_need().is_none() {
+        if !session.has_needs() {
             return;
         }
-        let Terms { grtt, backoff, .. } = session.terms;
-        self.timers.set(Timer::Holdoff, now + grtt.span() * (u64::from(backoff) + 2));
+        self.timers.set(Timer::Holdoff, now + holdoff(session.terms));
         if session.is_covered(&self.heard) {
             return;
         }

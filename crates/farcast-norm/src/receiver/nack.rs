@@ -1,12 +1,11 @@
-//! What a receiver asks for, and when (RFC 5740 §5.3).
+//! What a receiver asks for, and what it has heard others ask for (RFC 5740 §5.3).
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use farcast_core::Run;
-
-use super::session::{Position, Session, State};
-use crate::message::{Fec, Form, Level, Point, Request};
+use super::needs::{self, List, Needs, Part};
+use super::session::{Session, State};
+use crate::message::{Fec, Form, Level, Request};
 
 /// How many blocks, and runs of blocks, that others have asked for are remembered. Of what is beyond, we ask ourselves.
 const REMEMBERED: usize = 4096;
@@ -30,16 +29,12 @@ impl Heard {
 }
 
 impl Session {
-    /// The first thing that the sender has passed without its having come: where it stands. INFO stands before all
-    /// else.
-    pub(super) fn first_need(&self) -> Option<Position> {
+    /// Whether the sender has passed anything without its having come.
+    pub(super) fn has_needs(&self) -> bool {
         match self.state {
-            State::Unnamed => Some((0, 0)),
-            State::Receiving => {
-                let block = self.next_need(0, self.asked_up_to())?;
-                Some((block, self.wanted(block).first()?.first()))
-            }
-            _ => None,
+            State::Unnamed => true,
+            State::Receiving => self.next_need(0, self.asked_up_to()).is_some(),
+            _ => false,
         }
     }
 
@@ -48,41 +43,32 @@ impl Session {
         self.reached.min(self.position.0)
     }
 
-    /// What would make up for what `block` lacks: parity first, that which has not come, in order; and if that is not
-    /// enough, the last of the segments that are missing.
-    fn wanted(&self, block: u32) -> Vec<Run> {
-        let (len, mut lacks) = (self.geometry.block_len(block), self.lacks(block));
-        let mut parity = Vec::new();
-        let none = farcast_core::Bitmap::new(self.parity);
-        let held = self.held.get(&block).unwrap_or(&none);
-        for gap in held.iter_gaps() {
-            let Some(run) = Run::new(len + gap.first(), gap.count().min(lacks)) else { break };
-            lacks -= run.count();
-            parity.push(run);
-        }
-        let Some(segments) = self.geometry.block_run(block) else { return parity };
-        // As many are passed over as parity makes up for.
-        let mut spared = self.missing_in(block) - lacks;
-        let mut wanted = Vec::new();
-        for gap in self.have.gaps_in(segments) {
-            let skip = spared.min(gap.count());
-            spared -= skip;
-            wanted.extend(Run::new(gap.first() + skip - segments.first(), gap.count() - skip));
-        }
-        wanted.extend(parity);
-        wanted
-    }
-
     /// Notes what somebody else asks for.
     pub(super) fn overhear(&self, heard: &mut Heard, requests: &[Request]) {
         let mut of_block = BTreeMap::new();
-        for request in requests {
-            heard.info |= request.level.has(Level::INFO);
-            let step = if request.form == Form::Ranges { 2 } else { 1 };
-            for pair in request.points.chunks_exact(step) {
-                self.overhear_pair(&mut of_block, heard, request, (&pair[0], &pair[step - 1]));
-            }
-        }
+        needs::each_part(requests, self.object(), &self.geometry, |part| {
+            let (block, useful) = match part {
+                Part::Info => {
+                    heard.info = true;
+                    return;
+                }
+                Part::Whole(first, last) => {
+                    if heard.whole.len() < REMEMBERED {
+                        heard.whole.push((first, last));
+                    }
+                    return;
+                }
+                Part::Symbols(block, (low, high)) if self.is_asked_for(block) => {
+                    let end = self.geometry.block_len(block) + self.parity;
+                    let missing = (low..end.min(high + 1)).filter(|&symbol| !self.holds(block, symbol));
+                    (block, missing.count() as u32)
+                }
+                Part::Count(block, count) if self.is_asked_for(block) => (block, count),
+                Part::Symbols(..) | Part::Count(..) => return,
+            };
+            let count = of_block.entry(block).or_insert(0u32);
+            *count = count.saturating_add(useful);
+        });
         let room = REMEMBERED.saturating_sub(heard.of_block.len());
         for (block, count) in of_block.into_iter().take(room) {
             let most = heard.of_block.entry(block).or_insert(0u32);
@@ -90,51 +76,9 @@ impl Session {
         }
     }
 
-    fn overhear_pair(
-        &self,
-        of_block: &mut BTreeMap<u32, u32>,
-        heard: &mut Heard,
-        request: &Request,
-        (first, last): (&Point, &Point),
-    ) {
-        if (first.object, first.fec) != (self.key.object, self.fec) {
-            return;
-        }
-        let (block, end) = (first.symbol.block, last.symbol.block);
-        let whole = match (request.level.has(Level::OBJECT), request.level.has(Level::BLOCK)) {
-            (true, _) => Some((0, self.geometry.blocks() - 1)),
-            (false, true) => Some((block, end)),
-            (false, false) => None,
-        };
-        if let Some(whole) = whole {
-            if heard.whole.len() < REMEMBERED {
-                heard.whole.push(whole);
-            }
-            return;
-        }
-        let (low, high) = (u32::from(first.symbol.symbol), u32::from(last.symbol.symbol));
-        if block != end || block >= self.asked_up_to() || self.lacks(block) == 0 || high < low {
-            return;
-        }
-        let useful = if request.form == Form::Erasures {
-            low
-        } else {
-            let most = self.geometry.block_len(block) + self.parity;
-            (low..=high.min(most)).filter(|&symbol| self.is_useful(block, symbol)).count() as u32
-        };
-        let count = of_block.entry(block).or_insert(0);
-        *count = count.saturating_add(useful);
-    }
-
-    /// Whether `symbol` of `block` exists and has not come.
-    fn is_useful(&self, block: u32, symbol: u32) -> bool {
-        let len = self.geometry.block_len(block);
-        match symbol.checked_sub(len) {
-            None => !self.have.contains(self.geometry.first_of(block) + symbol),
-            Some(parity) => {
-                parity < self.parity && self.held.get(&block).is_none_or(|held| !held.contains(parity))
-            }
-        }
+    /// Whether we would ask for something of `block`.
+    fn is_asked_for(&self, block: u32) -> bool {
+        block < self.asked_up_to() && self.lacks(block) > 0
     }
 
     /// Whether others have asked for all that we would.
@@ -159,66 +103,41 @@ impl Session {
             list.add(Form::Items, Level::INFO, &[self.point(0, 0)]);
             return (list.requests, 0);
         }
-        let (mut asked, mut from, end) = (0, 0, self.asked_up_to());
-        while let Some(block) = self.next_need(from, end) {
-            from = block + 1;
-            let all = self.geometry.block_len(block);
-            if self.missing_in(block) == all && !self.held.contains_key(&block) {
-                // Blocks of which nothing has come follow one another after an outage.
-                while from < end && self.lacks(from) == self.geometry.block_len(from) {
-                    from += 1;
-                }
-                let points = [self.point(block, 0), self.point(from - 1, 0)];
-                let (form, points) =
-                    if from - 1 == block { (Form::Items, &points[..1]) } else { (Form::Ranges, &points[..]) };
-                if !list.add(form, Level::BLOCK, points) {
-                    break;
-                }
-                asked += u64::from(self.geometry.first_of(from) - self.geometry.first_of(block));
-                continue;
-            }
-            for run in self.wanted(block) {
-                let points: Vec<Point> = if run.count() > 2 {
-                    [run.first(), run.last()].map(|symbol| self.point(block, symbol)).to_vec()
-                } else {
-                    run.segments().map(|symbol| self.point(block, symbol)).collect()
-                };
-                let form = if run.count() > 2 { Form::Ranges } else { Form::Items };
-                if !list.add(form, Level::SEGMENT, &points) {
-                    return (list.requests, asked);
-                }
-                asked += u64::from(run.count());
-            }
-        }
+        let asked = needs::ask(self, self.parity, self.asked_up_to(), &mut list);
         (list.requests, asked)
     }
 }
 
-/// Requests that fit a segment.
-struct List {
-    requests: Vec<Request>,
-    point_len: usize,
-    room: usize,
-}
-
-impl List {
-    fn new(fec: Fec, room: usize) -> Self {
-        Self { requests: Vec::new(), point_len: 4 + fec.payload_id_len(), room }
+impl Needs for Session {
+    fn object(&self) -> (u16, Fec) {
+        (self.key.object, self.fec)
     }
 
-    /// Adds points, to the last request if that is of the same kind; whether there was room.
-    fn add(&mut self, form: Form, level: Level, points: &[Point]) -> bool {
-        let same = self.requests.last().is_some_and(|last| (last.form, last.level) == (form, level));
-        let len = if same { 0 } else { 4 } + points.len() * self.point_len;
-        // A segment may be too small for anything; a request that goes nowhere is worse than one that is too long.
-        if len > self.room && !self.requests.is_empty() {
-            return false;
+    fn geometry(&self) -> &farcast_delivery::Geometry {
+        &self.geometry
+    }
+
+    fn lacks(&self, block: u32) -> u32 {
+        Self::lacks(self, block)
+    }
+
+    fn holds(&self, block: u32, symbol: u32) -> bool {
+        match symbol.checked_sub(self.geometry.block_len(block)) {
+            None => self.have.contains(self.geometry.first_of(block) + symbol),
+            Some(parity) => self.held.get(&block).is_some_and(|held| held.contains(parity)),
         }
-        self.room = self.room.saturating_sub(len);
-        match self.requests.last_mut().filter(|_| same) {
-            Some(last) => last.points.extend_from_slice(points),
-            None => self.requests.push(Request { form, level, points: points.to_vec() }),
+    }
+
+    fn next_need(&self, from: u32, end: u32) -> Option<u32> {
+        let end = end.min(self.geometry.blocks());
+        let mut block = from.max(self.geometry.block_of(self.low));
+        while block < end {
+            block = self.geometry.block_of(self.have.next_clear(self.geometry.first_of(block))?);
+            if block < end && self.lacks(block) > 0 {
+                return Some(block);
+            }
+            block += 1;
         }
-        true
+        None
     }
 }

@@ -8,7 +8,7 @@ use farcast_core::engine::Reject;
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{Geometry, ObjectId, Offer};
 
-use crate::message::{Data, Fec, Fti, NodeId, Point, Symbol, Terms};
+use crate::message::{Data, Fec, Fti, NodeId, Terms};
 
 /// How far a session has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,20 +125,6 @@ impl Session {
         self.missing_in(block).saturating_sub(self.held.get(&block).map_or(0, Bitmap::count))
     }
 
-    /// The first block in `from .. end` that lacks symbols.
-    pub(super) fn next_need(&self, from: u32, end: u32) -> Option<u32> {
-        let end = end.min(self.geometry.blocks());
-        let mut block = from.max(self.geometry.block_of(self.low));
-        while block < end {
-            block = self.geometry.block_of(self.have.next_clear(self.geometry.first_of(block))?);
-            if block < end && self.lacks(block) > 0 {
-                return Some(block);
-            }
-            block += 1;
-        }
-        None
-    }
-
     /// Looks how far everything is there, so that nobody looks there again.
     pub(super) fn advance(&mut self) {
         if self.is_receiving() {
@@ -187,12 +173,5 @@ impl Session {
             left -= gap.count();
         }
         None
-    }
-
-    /// A symbol of this object, as payload ids say it.
-    pub(super) fn point(&self, block: u32, symbol: u32) -> Point {
-        let block_len = (self.fec == Fec::SmallBlock).then(|| self.geometry.block_len(block) as u16);
-        let symbol = Symbol { block, block_len, symbol: symbol as u16 };
-        Point { fec: self.fec, object: self.key.object, symbol }
     }
 }
