@@ -69,7 +69,13 @@ pub enum Cause {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request<'a> {
     /// Look what is there of it, and answer with [`Answer::Open`], [`Answer::OpenEarlier`] or [`Answer::Declined`].
+    ///
+    /// Content may be there to be stored before the answer: it is stored behind what opening does, and what is lost by
+    /// a refusal was not wanted.
     Open(&'a Offer),
+    /// What is said of an object came behind its content: this offer takes the place of the one that was opened, from
+    /// which it differs in its name alone.
+    Rename(&'a Offer),
     /// Store these segments, which are counted through the object.
     Store {
         /// The object.

@@ -92,6 +92,7 @@ impl Pool {
 
 enum Job {
     Open { reception: u64, opening: Opening },
+    Rename(Box<Offer>),
     Steps(Arena),
     Compare(ObjectId),
     Finish(ObjectId),
@@ -256,6 +257,10 @@ impl Store {
 
     pub(crate) fn open(&self, reception: u64, opening: Opening) {
         self.send(Job::Open { reception, opening });
+    }
+
+    pub(crate) fn rename(&self, offer: Box<Offer>) {
+        self.send(Job::Rename(offer));
     }
 
     pub(crate) fn compare(&self, object: ObjectId) {

@@ -255,7 +255,7 @@ impl Fti {
 
     /// How the object is cut (RFC 5052 §9.1); `None` if it cannot be.
     pub fn geometry(&self) -> Option<Geometry> {
-        Geometry::partitioned(self.size, self.segment_size.into(), self.max_block_len.into()).ok()
+        crate::config::geometry(self.size, self.segment_size, self.max_block_len).ok()
     }
 }
 

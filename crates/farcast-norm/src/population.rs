@@ -7,8 +7,8 @@
 //! a receiver costs its losses and not its packets. Given the same losses it says the same things at the same nanoseconds
 //! (law 11).
 //!
-//! What it leaves out: receivers' bound on the memory of parity, and on how many blocks of others' requests are
-//! remembered; a second object, or sender.
+//! What it leaves out: a second object or sender; receivers' bounds on the memory of parity, and on how many blocks of
+//! others' requests are remembered; what applications ask for; and a sender that comes back after it was given up.
 //!
 //! | file | what |
 //! |---|---|
@@ -20,7 +20,7 @@ mod asking;
 mod blocks;
 mod hearing;
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::net::SocketAddr;
@@ -32,25 +32,20 @@ use farcast_delivery::{Channel, Content, Delivery as _, Feedback, FeedbackCounts
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::message::{
-    Answer, Body, Data, Fec, Flags, FromReceiver, FromSender, Fti, Message, NodeId, Point, Stamp, Terms,
+    Answer, Body, Data, Fec, Flags, FromReceiver, FromSender, Fti, Info, Message, NodeId, Point, Stamp, Terms,
 };
 use crate::timing::{Waits, silence};
 
 use asking::Waiting;
 use blocks::Blocks;
-use hearing::{Control, Hearing};
+use hearing::{Control, Hearing, grtt};
 
 /// The object that all receive.
 #[derive(Clone, Debug)]
 struct Object {
-    source: SocketAddr,
-    sender: NodeId,
-    instance: u16,
     number: (u16, Fec),
     blocks: Blocks,
-    /// Whether there is INFO.
-    is_described: bool,
-    /// Those who do not know what is said of it, ascending: until they do, they store nothing.
+    /// Those who do not know what is said of it, ascending.
     nameless: Vec<u32>,
 }
 
@@ -66,7 +61,11 @@ pub struct Population {
     config: ReceiverConfig,
     receivers: u32,
     waits: Waits,
+    /// The sender: where it sends from, who it is, its instance.
+    sender: Option<(SocketAddr, NodeId, u16)>,
     object: Option<Object>,
+    /// What those who have heard of the object but nothing of it call it.
+    unheard: (u16, Fec),
     hearing: Hearing,
     waiting: Waiting,
     /// Probes, and when they came; of each receiver, how many there were when it heard one last.
@@ -87,7 +86,8 @@ pub struct Population {
     /// Reused: those who have a block, and those who hear everything.
     got: Vec<u32>,
     kept_up: Vec<u32>,
-    newcomers: Vec<u32>,
+    /// What named receivers are to acknowledge as soon as they can.
+    owed: BTreeMap<u32, Point>,
 }
 
 impl Population {
@@ -106,7 +106,9 @@ impl Population {
             config: config.clone(),
             receivers,
             waits: Waits { seed: config.seed },
+            sender: None,
             object: None,
+            unheard: (0, Fec::ReedSolomon8),
             hearing: Hearing::new(),
             waiting: Waiting::new(receivers),
             probes: Vec::new(),
@@ -121,7 +123,7 @@ impl Population {
             astray: Vec::new(),
             got: Vec::new(),
             kept_up: Vec::new(),
-            newcomers: Vec::new(),
+            owed: BTreeMap::new(),
         })
     }
 
@@ -140,15 +142,18 @@ impl Population {
 
     /// One receiver says `answer`.
     fn say(&mut self, at: Time, receiver: u32, answer: Answer) {
-        let Some(object) = &self.object else { return };
-        let (sender, instance) = (object.sender, object.instance);
+        let Some((source, sender, instance)) = self.sender else { return };
         let probe = (self.probed[receiver as usize] as usize).checked_sub(1).map(|probe| self.probes[probe]);
         let response = probe.map(|(sent, came)| sent.later(at.since(came)));
         let body = Body::Receiver(FromReceiver { sender, instance, response, feedback: None, answer });
         let sequence = &mut self.said[receiver as usize];
         let message = Message { source: NodeId(self.config.node.0 + receiver), sequence: *sequence, body };
+        let mut control = *self.hearing.of(receiver);
+        let Some(credit) = control.credit.checked_sub(message.wire_len(0) as u64) else { return };
+        control.credit = credit;
+        self.hearing.spoke(receiver, control);
         *sequence = sequence.wrapping_add(1);
-        let to = if self.config.unicast { object.source } else { self.config.group };
+        let to = if self.config.unicast { source } else { self.config.group };
         let transmit = Transmit::new(message, to);
         self.feedback.push_back((at, Feedback::Each { receiver, transmit }));
     }
@@ -193,129 +198,139 @@ impl Population {
     /// All but `self.lost` hear something that makes of what a receiver knows what `step` does. Whether those who were not
     /// behind, of whom `self.kept_up` are then the ones that lack anything, are to look for what they lack.
     fn heard(&mut self, step: impl Fn(&mut Control) -> bool) -> bool {
-        let Self { hearing, object: Some(object), lost, kept_up, receivers, .. } = self else { return false };
+        let Self { hearing, lost, kept_up, receivers, completed, .. } = self;
+        let object = self.object.as_ref();
         let all = hearing.hear(lost, step);
         if all {
             let mut keeps_up = hearing.kept_up(lost);
-            let lacks = |receiver: u32| object.blocks.lacks_any(receiver) || object.is_nameless(receiver);
+            let lacks = |receiver: u32| match object {
+                Some(object) => object.blocks.lacks_any(receiver) || object.is_nameless(receiver),
+                None => completed[receiver as usize] == Time::NEVER,
+            };
             kept_up.clear();
             kept_up.extend((0..*receivers).filter(|&receiver| lacks(receiver) && keeps_up(receiver)));
         }
         all
     }
 
-    /// One datagram of a sender reaches the fan-out.
-    fn hear(&mut self, now: Time, from: &Arrival, (source, terms): (NodeId, Terms), said: &FromSender) {
-        let robust = self.config.robust;
+    /// One datagram of so many octets of a sender reaches the fan-out.
+    fn hear(
+        &mut self,
+        now: Time,
+        from: &Arrival,
+        (source, terms): (NodeId, Terms),
+        octets: u64,
+        said: &FromSender,
+    ) {
+        let begins = matches!(said, FromSender::Info(_) | FromSender::Flush { .. } | FromSender::Probe(_));
+        let sender = (from.source, source, terms.instance);
+        if begins && self.sender.is_none() {
+            self.sender = Some(sender);
+        }
+        if self.sender != Some(sender) {
+            return;
+        }
         match said {
-            FromSender::Info(info) => {
-                self.begin(from, (source, terms), info.object, (info.flags, info.fec, info.fti));
-                if !self.is_ours(from, source, terms, Some(info.object)) {
-                    return;
-                }
+            FromSender::Info(info) => self.info(now, (terms, octets), info),
+            FromSender::Flush { point, ackers } => self.flush(now, (terms, octets), *point, ackers),
+            FromSender::Probe(probe) => self.probe(now, (terms, octets), probe.sent),
+            FromSender::Eot => {
                 self.heard(|control| {
-                    control.note(now, terms, robust);
+                    if control.terms.is_some() {
+                        control.earn(terms, octets);
+                    }
                     false
                 });
-                let deaf = &self.deaf;
-                if let Some(object) = &mut self.object {
-                    object.nameless.retain(|&receiver| deaf.contains(receiver));
-                }
-            }
-            FromSender::Flush { point, ackers } => {
-                if self.is_ours(from, source, terms, Some(point.object)) {
-                    self.flush(now, terms, *point, ackers);
-                }
-            }
-            FromSender::Probe(probe) => {
-                if self.object.is_none() || self.is_ours(from, source, terms, None) {
-                    self.probe(now, terms, probe.sent);
-                }
-            }
-            FromSender::Eot => {
-                if self.is_ours(from, source, terms, None) {
-                    self.gone();
-                }
+                self.gone(now);
             }
             FromSender::Squelch { point, invalid } => {
-                let Some((number, _)) = self.object.as_ref().map(|object| object.number) else { return };
+                let number = self.object.as_ref().map_or(self.unheard.0, |object| object.number.0);
                 let passed = number.wrapping_sub(point.object).cast_signed() < 0;
-                if self.is_ours(from, source, terms, None) && (passed || invalid.contains(&number)) {
-                    self.gone();
+                if passed || invalid.contains(&number) {
+                    self.gone(now);
                 }
             }
             FromSender::RepairAdv { requests, .. } => {
-                if self.is_ours(from, source, terms, None) {
-                    self.overhear(None, requests);
-                }
+                self.heard(|control| {
+                    if control.terms.is_some() {
+                        control.earn(terms, octets);
+                    }
+                    false
+                });
+                self.overhear(None, requests);
             }
             // Data goes its own way.
             FromSender::Data(_) | FromSender::AckReq { .. } | FromSender::Application(_) => {}
         }
     }
 
-    /// Whether a message is of the object's sender, and of the object where it names one.
-    fn is_ours(&self, from: &Arrival, source: NodeId, terms: Terms, number: Option<u16>) -> bool {
-        self.object.as_ref().is_some_and(|object| {
-            (from.source, source, terms.instance) == (object.source, object.sender, object.instance)
-                && number.is_none_or(|number| number == object.number.0)
-        })
-    }
-
-    /// The object is heard of for the first time, if it is.
-    fn begin(
-        &mut self,
-        from: &Arrival,
-        (sender, terms): (NodeId, Terms),
-        number: u16,
-        (flags, fec, fti): (Flags, Fec, Option<Fti>),
-    ) {
-        if self.object.is_some() || flags.has(Flags::STREAM) {
-            return;
+    /// The object is heard of for the first time, if it is: whether it is that object.
+    fn begin(&mut self, number: u16, (flags, fec, fti): (Flags, Fec, Option<Fti>)) -> bool {
+        if let Some(object) = &self.object {
+            return object.number == (number, fec);
         }
-        let Some(fti) = fti.filter(|fti| fti.size <= self.config.largest && fti.group <= 1) else { return };
-        let Some(geometry) = fti.geometry() else { return };
+        let fits = |fti: &Fti| fti.size <= self.config.largest && fti.group <= 1;
+        let Some(fti) = fti.filter(|fti| fits(fti) && !flags.has(Flags::STREAM)) else { return false };
+        let Some(geometry) = fti.geometry() else { return false };
         let parity = fti.parity_symbols(fec, self.config.fti);
         self.object = Some(Object {
-            source: from.source,
-            sender,
-            instance: terms.instance,
             number: (number, fec),
             blocks: Blocks::new(self.receivers, geometry, parity.into()),
-            is_described: flags.has(Flags::INFO),
             nameless: if flags.has(Flags::INFO) { (0..self.receivers).collect() } else { Vec::new() },
         });
+        true
     }
 
-    fn flush(&mut self, now: Time, terms: Terms, point: Point, ackers: &[NodeId]) {
-        let (block, robust) = (point.symbol.block, self.config.robust);
-        if self.object.as_ref().is_none_or(|object| block >= object.blocks.geometry().blocks()) {
+    /// What is said of the object is known to those who hear it.
+    fn info(&mut self, now: Time, (terms, octets): (Terms, u64), info: &Info) {
+        if !self.begin(info.object, (info.flags, info.fec, info.fti)) {
             return;
         }
-        let all = self.heard(|control| {
-            if control.terms.is_none() {
-                return false;
+        let config = self.config.clone();
+        self.heard(|control| {
+            control.earn(terms, octets);
+            control.note(now, terms, &config);
+            (control.begun, control.position) = (true, control.position.max(1));
+            false
+        });
+        let Some(object) = &mut self.object else { return };
+        let (named, nameless) = object.nameless.iter().partition(|&&receiver| !self.deaf.contains(receiver));
+        object.nameless = nameless;
+        self.got = named;
+        self.complete(now);
+    }
+
+    fn flush(&mut self, now: Time, (terms, octets): (Terms, u64), point: Point, ackers: &[NodeId]) {
+        let block = point.symbol.block;
+        match &self.object {
+            Some(object) if point.object != object.number.0 || block >= object.blocks.geometry().blocks() => {
+                return;
             }
-            control.note(now, terms, robust);
-            control.position = block + 1;
+            Some(_) => {}
+            None => self.unheard = (point.object, point.fec),
+        }
+        let config = self.config.clone();
+        let all = self.heard(|control| {
+            control.earn(terms, octets);
+            control.note(now, terms, &config);
+            control.position = block.saturating_add(2);
             true
         });
         self.consider(now, all);
         for &node in ackers {
-            if let Some(receiver) = self.receiver(node)
-                && self.is_complete(receiver)
-                && self.reaches(receiver)
-            {
-                self.acknowledge(now, receiver, point, terms);
+            if let Some(receiver) = self.receiver(node).filter(|&receiver| self.reaches(receiver)) {
+                self.owed.insert(receiver, point);
+                self.pay(now, receiver);
             }
         }
     }
 
-    fn probe(&mut self, now: Time, terms: Terms, sent: Stamp) {
-        let robust = self.config.robust;
+    fn probe(&mut self, now: Time, (terms, octets): (Terms, u64), sent: Stamp) {
+        let config = self.config.clone();
         self.heard(|control| {
-            if control.terms.is_some() {
-                control.note(now, terms, robust);
+            control.earn(terms, octets);
+            if control.position > 0 {
+                control.note(now, terms, &config);
             }
             false
         });
@@ -329,33 +344,49 @@ impl Population {
     }
 
     /// The sender has gone, as far as that is heard.
-    fn gone(&mut self) {
+    fn gone(&mut self, now: Time) {
+        self.got.clear();
         for receiver in 0..self.receivers {
-            if !self.deaf.contains(receiver) && self.hearing.of(receiver).terms.is_some() {
-                self.over.insert(receiver);
+            if !self.deaf.contains(receiver) && self.hearing.of(receiver).position > 0 {
+                self.got.push(receiver);
             }
         }
+        self.leave(now);
+    }
+
+    /// It is over for those in `self.got`. Who has everything but what is said of it needs that no more.
+    fn leave(&mut self, now: Time) {
+        for &receiver in &self.got {
+            self.over.insert(receiver);
+        }
+        if let Some(object) = &mut self.object {
+            let over = &self.over;
+            object.nameless.retain(|&receiver| !over.contains(receiver));
+        }
+        self.complete(now);
     }
 
     /// Those who have heard nothing for long look again for what they lack, until they have done so too often.
     fn quiet(&mut self, now: Time) {
-        let Self { hearing, over, completed, config, receivers, .. } = self;
+        let Self { hearing, over, completed, config, receivers, got, .. } = self;
+        hearing.settle();
         let mut stirred = core::mem::take(&mut hearing.stirred);
         stirred.clear();
+        got.clear();
         // Whether the receiver goes on waiting.
         let mut stirs = |receiver: u32, silences: u32| {
             if over.contains(receiver) {
                 return false;
             }
             if silences > config.robust || completed[receiver as usize] != Time::NEVER {
-                over.insert(receiver);
+                got.push(receiver);
                 return false;
             }
             stirred.push(receiver);
             true
         };
         let again = |control: &Control| {
-            control.terms.map_or(Time::NEVER, |terms| now + silence(terms, config.robust))
+            control.terms.map_or(Time::NEVER, |terms| now + silence(grtt(terms, config), config.robust))
         };
         if hearing.common.quiet_at <= now {
             hearing.common.silences += 1;
@@ -376,6 +407,7 @@ impl Population {
             }
         });
         hearing.stirred = stirred;
+        self.leave(now);
         self.consider(now, false);
     }
 }
@@ -398,29 +430,31 @@ impl Population {
             if index > 0 && self.due() <= at {
                 return index;
             }
-            self.draw(at, if index + 1 == count { last } else { full }, false, channel);
-            let symbol = data.symbols.first() + index;
-            self.begin(from, (message.source, terms), data.object, (data.flags, data.fec, data.fti));
-            if self.is_ours(from, message.source, terms, Some(data.object)) {
-                self.symbol(at, terms, data.block, symbol);
+            let octets = if index + 1 == count { last } else { full };
+            self.draw(at, octets, false, channel);
+            let said = octets - u64::from(channel.overhead);
+            let sender = (from.source, message.source, terms.instance);
+            if self.sender.is_none() {
+                self.sender = Some(sender);
+            }
+            if self.sender == Some(sender) && self.begin(data.object, (data.flags, data.fec, data.fti)) {
+                self.symbol(at, (terms, said), data.block, data.symbols.first() + index);
             }
         }
         count
     }
 
-    /// One symbol reaches the fan-out.
-    fn symbol(&mut self, at: Time, terms: Terms, block: u32, symbol: u32) {
-        let robust = self.config.robust;
+    /// One symbol, with so many octets, reaches the fan-out.
+    fn symbol(&mut self, at: Time, (terms, octets): (Terms, u64), block: u32, symbol: u32) {
+        let config = self.config.clone();
         let exists = self.object.as_ref().is_some_and(|object| symbol < object.blocks.symbols_of(block));
-        self.note_newcomers();
-        let described = self.object.as_ref().is_some_and(|object| object.is_described);
         let all = self.heard(|control| {
-            // Who asks its owner does not look for anything yet.
-            let looks = described || control.terms.is_some();
-            control.note(at, terms, robust);
+            control.earn(terms, octets);
+            control.note(at, terms, &config);
+            let fresh = !core::mem::replace(&mut control.begun, true);
             let before = control.position;
-            control.position = if exists { block } else { before };
-            looks && control.position > before
+            control.position = if exists { block + 1 } else { before };
+            fresh || control.position > before
         });
         if exists {
             self.store(at, block, symbol);
@@ -428,47 +462,35 @@ impl Population {
         }
     }
 
-    /// Who hears of the object by the symbol at hand asks its owner, and does not store it.
-    fn note_newcomers(&mut self) {
-        let Self { hearing, newcomers, receivers, .. } = self;
-        newcomers.clear();
-        if hearing.common.terms.is_none() {
-            newcomers.extend(0..*receivers);
-        } else {
-            let new = hearing.behind.iter().filter(|(_, control)| control.terms.is_none());
-            newcomers.extend(new.map(|&(receiver, _)| receiver));
-        }
-    }
-
-    /// Those who hear the symbol at hand store it, if they know what it is of.
+    /// Those who hear the symbol at hand store it.
     fn store(&mut self, at: Time, block: u32, symbol: u32) {
         let Self { object: Some(object), lost, deaf, got, receivers, .. } = self else { return };
-        if !object.nameless.is_empty() || !self.newcomers.is_empty() {
-            lost.extend_from_slice(&object.nameless);
-            lost.extend_from_slice(&self.newcomers);
-            lost.sort_unstable();
-            lost.dedup();
-            lost.iter().for_each(|&receiver| {
-                deaf.insert(receiver);
-            });
-        }
         got.clear();
         let sent = object.blocks.is_sent();
         object.blocks.sent(block, symbol, (lost, deaf), got);
-        if !object.blocks.is_sent() {
-            return;
+        if object.blocks.is_sent() {
+            if !sent {
+                got.clear();
+                got.extend(0..*receivers);
+            }
+            self.complete(at);
         }
-        if !sent {
-            got.clear();
-            got.extend(0..*receivers);
-        }
-        for &receiver in got.iter() {
-            let completed = &mut self.completed[receiver as usize];
-            if *completed == Time::NEVER && object.blocks.has_all(receiver) {
-                *completed = at;
+    }
+
+    /// Of those in `self.got`, the ones who have everything have it since `at`.
+    fn complete(&mut self, at: Time) {
+        let got = core::mem::take(&mut self.got);
+        for &receiver in &got {
+            let has_all = |object: &Object| object.blocks.has_all(receiver) && !object.is_nameless(receiver);
+            if !self.is_complete(receiver) && self.object.as_ref().is_some_and(has_all) {
+                self.completed[receiver as usize] = at;
                 self.waiting.stop(at, receiver);
+                if !self.owed.is_empty() {
+                    self.pay(at, receiver);
+                }
             }
         }
+        self.got = got;
     }
 
     /// When it wants to be woken.
@@ -493,13 +515,14 @@ impl farcast_delivery::Population for Population {
                 self.draw(now, octets, spared, channel);
                 match body {
                     Body::Sender(terms, said) if message.source.is_somebody() => {
-                        self.hear(now, from, (message.source, *terms), said);
+                        let octets = message.wire_len(0) as u64;
+                        self.hear(now, from, (message.source, *terms), octets, said);
                     }
                     Body::Receiver(FromReceiver {
                         sender, instance, answer: Answer::Nack(requests), ..
                     }) => {
-                        let ours = |object: &Object| (*sender, *instance) == (object.sender, object.instance);
-                        if self.object.as_ref().is_some_and(ours) {
+                        let ours = |(_, node, at)| (*sender, *instance) == (node, at);
+                        if self.sender.is_some_and(ours) {
                             self.overhear(self.receiver(message.source), requests);
                         }
                     }

@@ -24,7 +24,9 @@ fn world(receivers: u32, p: f64, change: impl FnOnce(&mut SenderConfig)) -> Star
         sender: Some(Sender::new(config).unwrap()),
         groups: vec![GroupConfig {
             receivers,
-            kind: Receivers::Population(Box::new(move |_| Ok(Population::new(&receiver, receivers).unwrap()))),
+            kind: Receivers::Population(Box::new(
+                move |_| Ok(Population::new(&receiver, receivers).unwrap()),
+            )),
             losses: Box::new(losses),
             delay: DELAY,
             data_only: false,

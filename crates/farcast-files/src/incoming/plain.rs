@@ -27,8 +27,8 @@ pub struct PlainObject<'a> {
     pub name: &'a [u8],
     /// Bytes, at least one.
     pub size: u64,
-    /// What no other object has: of two of the same origin, name and size, the content is the same. Without it what an
-    /// earlier run has left is never gone on with, for it may be of something else.
+    /// What no other object has: of two of the same origin and size, the content is the same. Without it what an earlier
+    /// run has left is never gone on with, for it may be of something else.
     pub origin: Option<&'a [u8]>,
     /// What was last written before this is not gone on with either: the numbers of a sender come round.
     pub since: SystemTime,
@@ -45,9 +45,9 @@ impl PlainObject<'_> {
             hasher.update(&(octets.len() as u64).to_be_bytes());
             hasher.update(octets);
         };
-        field(self.name);
         field(&self.size.to_be_bytes());
         match self.origin {
+            // What it is called may have become known only later.
             Some(origin) => field(origin),
             // One that nobody finds again.
             None => (0..4).for_each(|_| field(&RandomState::new().build_hasher().finish().to_be_bytes())),
@@ -79,16 +79,32 @@ impl Plain {
             tree: Tree::new(object.size, false),
             done: false,
         };
-        let there =
-            root.regular(&plain.name).map_err(|errno| root.error(&plain.name, "examine", errno, 0))?;
-        if there.is_some() && !plain.replaces {
-            return Err(StoreError::AlreadyExists { path: root.full(&plain.name) });
-        }
+        plain.check_name(root)?;
         Ok(plain)
+    }
+
+    fn check_name(&self, root: &Root) -> Result<(), StoreError> {
+        let there = root.regular(&self.name).map_err(|errno| root.error(&self.name, "examine", errno, 0))?;
+        if there.is_some() && !self.replaces {
+            return Err(StoreError::AlreadyExists { path: root.full(&self.name) });
+        }
+        Ok(())
     }
 }
 
 impl Incoming {
+    /// An object without a manifest that has not got its final name is called `name` after all.
+    ///
+    /// # Errors
+    /// If something of that name is there that is not to be replaced, or cannot be examined.
+    pub fn rename(&mut self, name: &[u8]) -> Result<(), StoreError> {
+        let tag = self.id.tag();
+        let Some(plain) = self.plain.as_mut().filter(|plain| !plain.done) else { return Ok(()) };
+        plain.name = safe_name(name, self.options.hidden, &tag);
+        self.changed = true;
+        plain.check_name(&self.root)
+    }
+
     /// Notes that `bytes` of an object without a manifest have been written and are held: hashes what is complete.
     pub(super) fn plain_arrived(&mut self, bytes: &Range<u64>) {
         let Some(plain) = &mut self.plain else { return };

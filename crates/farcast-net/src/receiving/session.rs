@@ -82,6 +82,14 @@ impl<P: Protocol> Driver<'_, P> {
         self.due.push(Due::Open(reception, Box::new(offer.clone())));
     }
 
+    /// What an object is called is known now.
+    pub(super) fn renamed(&mut self, offer: &Offer) {
+        if let Some(session) = self.sessions.get_mut(&offer.object) {
+            session.offer = offer.clone();
+            self.due.push(Due::Rename(Box::new(offer.clone())));
+        }
+    }
+
     /// Declines what cannot be received, and keeps the reason for the report.
     fn refuse(&mut self, object: ObjectId, error: NetError, why: Decline) {
         if let Some(session) = self.sessions.get_mut(&object) {

@@ -1,19 +1,25 @@
 //! What receivers know of their sender by what they have heard of it: nearly all the same.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use farcast_core::Time;
+use farcast_core::{Span, Time};
 
+use crate::config::ReceiverConfig;
 use crate::message::Terms;
-use crate::timing::silence;
+use crate::timing::{earned, silence};
 
 /// What a receiver knows of its sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Control {
-    /// What was said last; `None` where nothing was heard of an object.
+    /// What was said last of objects, or at first; `None` where the sender is not known.
     pub(super) terms: Option<Terms>,
-    /// The block that was heard of last: what lacks of those before it may be asked for.
+    /// Where the sender is: 0 where it has not spoken of the object, else one more than the blocks that it has passed.
     pub(super) position: u32,
+    /// Whether the object is being received, or has been.
+    pub(super) begun: bool,
+    /// Octets that may be said.
+    pub(super) credit: u64,
     /// When nothing has been heard for long.
     pub(super) quiet_at: Time,
     /// How often that was so.
@@ -21,12 +27,30 @@ pub(super) struct Control {
 }
 
 impl Control {
-    const NOTHING: Self = Self { terms: None, position: 0, quiet_at: Time::NEVER, silences: 0 };
+    const NOTHING: Self =
+        Self { terms: None, position: 0, begun: false, credit: 0, quiet_at: Time::NEVER, silences: 0 };
 
-    /// Something was heard of the object, under these terms.
-    pub(super) fn note(&mut self, now: Time, terms: Terms, robust: u32) {
-        (self.terms, self.silences, self.quiet_at) = (Some(terms), 0, now + silence(terms, robust));
+    /// The sender has said so many octets.
+    pub(super) fn earn(&mut self, terms: Terms, octets: u64) {
+        self.terms = self.terms.or(Some(terms));
+        self.credit = earned(self.credit, octets);
     }
+
+    /// What was said was of the object, under these terms.
+    pub(super) fn note(&mut self, now: Time, terms: Terms, config: &ReceiverConfig) {
+        (self.terms, self.silences) = (Some(terms), 0);
+        self.quiet_at = now + silence(grtt(terms, config), config.robust);
+    }
+
+    /// How many blocks the sender has passed, and is not before again: what lacks of them may be asked for.
+    pub(super) fn passed(&self) -> u32 {
+        self.position.saturating_sub(1)
+    }
+}
+
+/// The group's greatest round trip, as far as it is believed.
+pub(super) fn grtt(terms: Terms, config: &ReceiverConfig) -> Span {
+    terms.grtt.span().min(config.grtt_most)
 }
 
 /// What all receivers know: what is common to those who have heard the last message, and what each of the others knew
@@ -36,6 +60,8 @@ pub(super) struct Hearing {
     pub(super) common: Control,
     /// Those who know something else, ascending.
     pub(super) behind: Vec<(u32, Control)>,
+    /// The same of those who have said something since the last message.
+    spoken: BTreeMap<u32, Control>,
     /// Reused: those who were behind before the last message.
     before: Vec<(u32, Control)>,
     /// Of those, the ones whom it makes look for what they lack.
@@ -49,6 +75,7 @@ impl Hearing {
         Self {
             common: Control::NOTHING,
             behind: Vec::new(),
+            spoken: BTreeMap::new(),
             before: Vec::new(),
             stirred: Vec::new(),
             quiet_at: Time::NEVER,
@@ -57,8 +84,28 @@ impl Hearing {
 
     /// What `receiver` knows.
     pub(super) fn of(&self, receiver: u32) -> &Control {
+        if let Some(control) = self.spoken.get(&receiver) {
+            return control;
+        }
         let place = self.behind.binary_search_by_key(&receiver, |&(receiver, _)| receiver);
         place.map_or(&self.common, |place| &self.behind[place].1)
+    }
+
+    /// `receiver` has said something, which leaves it with this.
+    pub(super) fn spoke(&mut self, receiver: u32, control: Control) {
+        match self.behind.binary_search_by_key(&receiver, |&(receiver, _)| receiver) {
+            Ok(place) => self.behind[place].1 = control,
+            Err(_) => drop(self.spoken.insert(receiver, control)),
+        }
+    }
+
+    /// Puts those who have spoken into their places.
+    pub(super) fn settle(&mut self) {
+        if !self.spoken.is_empty() {
+            self.behind.extend(core::mem::take(&mut self.spoken));
+            self.behind.sort_by_key(|&(receiver, _)| receiver);
+            self.quiet_at = self.quiet_at.min(self.common.quiet_at);
+        }
     }
 
     /// When the first has heard nothing for long.
@@ -69,6 +116,7 @@ impl Hearing {
     /// All but `lost`, ascending, hear something, which makes of what a receiver knows what `step` does. Whether those
     /// who were not behind are to look for what they lack; of the others `stirred` says it.
     pub(super) fn hear(&mut self, lost: &[u32], step: impl Fn(&mut Control) -> bool) -> bool {
+        self.settle();
         let earlier = self.common;
         let all = step(&mut self.common);
         core::mem::swap(&mut self.behind, &mut self.before);

@@ -1,94 +1,48 @@
-//! What a receiver asks for, and what it has heard others ask for (RFC 5740 §5.3).
+//! What a receiver asks for (RFC 5740 §5.3).
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::needs::{self, List, Needs, Part};
-use super::session::{Session, State};
-use crate::message::{Fec, Form, Level, Request};
+use farcast_core::Run;
+use farcast_delivery::Geometry;
 
-/// How many blocks, and runs of blocks, that others have asked for are remembered. Of what is beyond, we ask ourselves.
-const REMEMBERED: usize = 4096;
+use super::needs::{self, Needs};
+use super::object::Object;
+use super::remote::Remote;
+use crate::message::{Fec, Level, Point, Request};
+use crate::requests::{List, point};
 
-/// What is known while a receiver waits to ask.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Heard {
-    /// By block, how many symbols that we lack somebody else has asked for in one request, at most.
-    of_block: BTreeMap<u32, u32>,
-    /// Runs of blocks that somebody else has asked for whole: the first and the last.
-    whole: Vec<(u32, u32)>,
-    info: bool,
+/// Room for requests where it is not known how long a segment is, octets.
+pub(crate) const ROOM: usize = 512;
+
+/// What is asked for.
+#[derive(Debug)]
+pub(super) struct Need {
+    pub(super) requests: Vec<Request>,
+    /// By object, how many segments and symbols that is.
+    pub(super) asked: Vec<(u32, u64)>,
 }
 
-impl Heard {
-    /// Whether others have asked for at least `lacks` symbols of `block`.
-    fn covers(&self, block: u32, lacks: u32) -> bool {
-        self.of_block.get(&block).is_some_and(|&count| count >= lacks)
-            || self.whole.iter().any(|&(first, last)| (first..=last).contains(&block))
-    }
-}
-
-impl Session {
-    /// Whether the sender has passed anything without its having come.
-    pub(super) fn has_needs(&self) -> bool {
-        match self.state {
-            State::Unnamed => true,
-            State::Receiving => self.next_need(0, self.asked_up_to()).is_some(),
-            _ => false,
-        }
-    }
-
-    /// Of which blocks what lacks may be asked for: those that the sender has passed, and is not before again.
-    fn asked_up_to(&self) -> u32 {
-        self.reached.min(self.position.0)
-    }
-
-    /// Notes what somebody else asks for.
-    pub(super) fn overhear(&self, heard: &mut Heard, requests: &[Request]) {
-        let mut of_block = BTreeMap::new();
-        needs::each_part(requests, self.object(), &self.geometry, |part| {
-            let (block, useful) = match part {
-                Part::Info => {
-                    heard.info = true;
-                    return;
-                }
-                Part::Whole(first, last) => {
-                    if heard.whole.len() < REMEMBERED {
-                        heard.whole.push((first, last));
-                    }
-                    return;
-                }
-                Part::Symbols(block, (low, high)) if self.is_asked_for(block) => {
-                    let end = self.geometry.block_len(block) + self.parity;
-                    let missing = (low..end.min(high + 1)).filter(|&symbol| !self.holds(block, symbol));
-                    (block, missing.count() as u32)
-                }
-                Part::Count(block, count) if self.is_asked_for(block) => (block, count),
-                Part::Symbols(..) | Part::Count(..) => return,
-            };
-            let count = of_block.entry(block).or_insert(0u32);
-            *count = count.saturating_add(useful);
-        });
-        let room = REMEMBERED.saturating_sub(heard.of_block.len());
-        for (block, count) in of_block.into_iter().take(room) {
-            let most = heard.of_block.entry(block).or_insert(0u32);
-            *most = (*most).max(count);
-        }
-    }
-
-    /// Whether we would ask for something of `block`.
-    fn is_asked_for(&self, block: u32) -> bool {
-        block < self.asked_up_to() && self.lacks(block) > 0
+impl Remote {
+    /// Whether it has passed anything that has not come; `slots` more objects could be begun.
+    pub(super) fn has_need(&self, slots: u32) -> bool {
+        let unheard = slots > 0 && self.unheard().next().is_some();
+        unheard || self.objects.iter().any(|(&number, object)| object.has_need(self.passed_of(number)))
     }
 
     /// Whether others have asked for all that we would.
-    pub(super) fn is_covered(&self, heard: &Heard) -> bool {
-        if self.state == State::Unnamed {
-            return heard.info;
+    pub(super) fn is_covered(&self, slots: u32) -> bool {
+        let mut unheard = self.unheard().flat_map(Run::segments).take(slots as usize);
+        unheard.all(|number| self.heard.covers_object(number))
+            && self.objects.iter().all(|(&number, object)| self.covers(number, object))
+    }
+
+    fn covers(&self, number: u32, object: &Object) -> bool {
+        if object.needs_name() && !self.heard.covers_info(number) {
+            return false;
         }
-        let (mut from, end) = (0, self.asked_up_to());
-        while let Some(block) = self.next_need(from, end) {
-            if !heard.covers(block, self.lacks(block)) {
+        let (mut from, end) = (0, self.passed_of(number));
+        while let Some(block) = object.need(from, end) {
+            if !self.heard.covers_block((number, block), object.lacks(block)) {
                 return false;
             }
             from = block + 1;
@@ -96,25 +50,78 @@ impl Session {
         true
     }
 
-    /// What lacks, in order, as far as it fits a segment; and how many symbols that is.
-    pub(super) fn requests(&self) -> (Vec<Request>, u64) {
-        let mut list = List::new(self.fec, usize::from(self.geometry.segment_size()));
-        if self.state == State::Unnamed {
-            list.add(Form::Items, Level::INFO, &[self.point(0, 0)]);
-            return (list.requests, 0);
+    /// What lacks, in order, as far as it fits a segment and `room` octets.
+    pub(super) fn need(&self, slots: u32, room: usize) -> Need {
+        let segment = if self.segment_size == 0 { ROOM } else { self.segment_size.into() };
+        let mut list = List::new(segment.min(room));
+        let (mut slots, mut asked) = (slots, Vec::new());
+        let mut unheard = self.unheard().peekable();
+        let mut objects = self.objects.iter().peekable();
+        loop {
+            let next = objects.peek().map_or(u32::MAX, |(number, _)| **number);
+            let fits = if let Some(run) = unheard.next_if(|run| run.first() < next) {
+                // No more than can be begun.
+                let run = Run::new(run.first(), run.count().min(slots));
+                slots -= run.map_or(0, Run::count);
+                run.is_none_or(|run| list.add_run(Level::OBJECT, run, |number| self.start_of(number)))
+            } else if let Some((&number, object)) = objects.next() {
+                let (count, fits) = object.list(self.passed_of(number), &mut list);
+                asked.push((number, count));
+                fits
+            } else {
+                break;
+            };
+            if !fits {
+                break;
+            }
         }
-        let asked = needs::ask(self, self.parity, self.asked_up_to(), &mut list);
-        (list.requests, asked)
+        Need { requests: list.requests, asked }
+    }
+
+    /// The beginning of an object of which nothing has come.
+    fn start_of(&self, number: u32) -> Point {
+        let id = self.numbers.as_ref().map_or(0, |numbers| numbers.id(number));
+        point(self.fec, id, (0, 0), 0)
     }
 }
 
-impl Needs for Session {
-    fn object(&self) -> (u16, Fec) {
-        (self.key.object, self.fec)
+impl Object {
+    /// Whether what is said of it has yet to come.
+    fn needs_name(&self) -> bool {
+        !self.named
     }
 
-    fn geometry(&self) -> &farcast_delivery::Geometry {
+    /// The first block in `from .. end` that lacks symbols.
+    fn need(&self, from: u32, end: u32) -> Option<u32> {
+        if self.is_receiving() { self.next_need(from, end) } else { None }
+    }
+
+    /// Whether its sender has passed anything that has not come; it has passed `end` blocks. What is said of it stands
+    /// before all else.
+    fn has_need(&self, end: u32) -> bool {
+        self.needs_name() || self.need(0, end).is_some()
+    }
+
+    /// Lists what lacks of its first `end` blocks: how many symbols that is, and whether there was room.
+    fn list(&self, end: u32, list: &mut List) -> (u64, bool) {
+        if self.needs_name() && !list.add_run(Level::INFO, Run::one(0), |_| self.point(0, 0)) {
+            return (0, false);
+        }
+        needs::list(self, end, list)
+    }
+}
+
+impl Needs for Object {
+    fn number(&self) -> (u16, Fec) {
+        (self.number, self.fec)
+    }
+
+    fn geometry(&self) -> &Geometry {
         &self.geometry
+    }
+
+    fn parity(&self) -> u32 {
+        self.parity
     }
 
     fn lacks(&self, block: u32) -> u32 {
@@ -129,15 +136,6 @@ impl Needs for Session {
     }
 
     fn next_need(&self, from: u32, end: u32) -> Option<u32> {
-        let end = end.min(self.geometry.blocks());
-        let mut block = from.max(self.geometry.block_of(self.low));
-        while block < end {
-            block = self.geometry.block_of(self.have.next_clear(self.geometry.first_of(block))?);
-            if block < end && self.lacks(block) > 0 {
-                return Some(block);
-            }
-            block += 1;
-        }
-        None
+        self.need(from, end)
     }
 }
