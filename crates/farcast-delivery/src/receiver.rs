@@ -9,6 +9,7 @@ use farcast_core::{Bitmap, Run, Time};
 
 use crate::geometry::Geometry;
 use crate::object::ObjectId;
+use crate::vouched::Vouched;
 
 /// What a sender offers.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,6 +30,8 @@ pub struct Offer {
     /// name and the size it says that an object is the one of which an earlier run has left something; absent where
     /// nothing does.
     pub serial: Option<u64>,
+    /// What its sender vouches for, where there is no manifest; it may become known with the name only.
+    pub vouched: Option<Vouched>,
     /// How it is cut.
     pub geometry: Geometry,
     /// Parity symbols that a block may have.

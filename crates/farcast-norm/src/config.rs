@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use farcast_core::{BitRate, Span};
-use farcast_delivery::{Geometry, GeometryError, MAX_SEGMENTS, RatePace};
+use farcast_delivery::{Geometry, GeometryError, MAX_SEGMENTS, RatePace, Vouched};
 
 use crate::error::ConfigError;
 use crate::message::{Fec, Fti, FtiStyle, NodeId};
@@ -25,6 +25,8 @@ pub struct Object {
     /// What is said of it, at most a segment: of a file its name. Empty: nothing, and no INFO leaves but that of an
     /// object of no octets, which is nothing else.
     pub info: Vec<u8>,
+    /// What receivers that are farcast are told besides, in INFO.
+    pub vouched: Option<Vouched>,
 }
 
 /// What an object is (RFC 5740 §4.2.1).
@@ -95,7 +97,7 @@ impl SenderConfig {
             instance: 1,
             source,
             group,
-            objects: vec![Object { kind: Kind::File, size, info: Vec::new() }],
+            objects: vec![Object { kind: Kind::File, size, info: Vec::new(), vouched: None }],
             segment_size: 1400,
             block_len: 64,
             parity: 16,

@@ -110,7 +110,7 @@ impl Case {
             grtt: Span::from_millis([10, 100, 500, 2000][random.below(4) as usize]),
             backoff: [0, 1, 4, 4, 6][random.below(5) as usize],
             group: [10, 1000, 100_000][random.below(3) as usize],
-            robust: [1, 3, 20][random.below(3) as usize],
+            robust: [20, 25][random.below(2) as usize],
             ackers: if random.chance(0.5) { random.below(u64::from(receivers) + 1) as u32 } else { 0 },
             silent: random.chance(0.03),
             data_only: random.chance(0.2),
@@ -134,7 +134,7 @@ impl Case {
         (config.receivers, config.unicast) = (GroupSize::of(self.group), self.unicast);
         config.ackers = (0..self.ackers).map(node).collect();
         if self.info {
-            config.info = b"a file".to_vec();
+            config.objects[0].info = b"a file".to_vec();
         }
         config
     }
@@ -319,12 +319,12 @@ fn a_population_equals_single_engines() {
             suppressed += u64::from(play(deaf, true, Cut::Whole).0.nacks > alone.0.nacks);
         }
     }
-    // The sessions were worth comparing: in every sixth somebody kept quiet because others had asked.
+    // The sessions were worth comparing: in every tenth somebody kept quiet because others had asked.
     assert!(
         complete > SESSIONS / 2 && nacks > SESSIONS * 8 && coded > SESSIONS / 2,
         "{complete} {nacks} {coded}"
     );
-    assert!(suppressed > SESSIONS / 7 && ties < SESSIONS / 50, "{suppressed} {ties}");
+    assert!(suppressed > SESSIONS / 12 && ties < SESSIONS / 50, "{suppressed} {ties}");
 }
 
 #[test]

@@ -53,11 +53,11 @@ impl Receiver {
         (at, terms): (usize, Terms),
         info: &Info,
     ) -> Result<(), Reject> {
-        let Info { object: number, flags, fec, fti, ref content } = *info;
-        let said = Said { number, flags, fec, fti, info: Some(content) };
+        let Info { object: number, flags, fec, fti, .. } = *info;
+        let said = Said { number, flags, fec, fti, info: Some(info) };
         let (number, fresh) = self.object_of(now, from, (at, terms), said)?;
         if !fresh? {
-            return self.name((at, number), content);
+            return self.name((at, number), info);
         }
         // A repair of what is said of an object says little of where its sender is.
         if (number, 0) > self.remotes[at].position {
@@ -68,12 +68,12 @@ impl Receiver {
     }
 
     /// What is said of an object that was begun without it.
-    fn name(&mut self, (at, number): (usize, u32), content: &[u8]) -> Result<(), Reject> {
+    fn name(&mut self, (at, number): (usize, u32), info: &Info) -> Result<(), Reject> {
         let remote = &mut self.remotes[at];
         let object =
             remote.objects.get_mut(&number).filter(|object| !object.named).ok_or(Reject::Duplicate)?;
         object.named = true;
-        let offer = object.offer(&remote.key, remote.group.ip(), Some(content));
+        let offer = object.offer(&remote.key, remote.group.ip(), Some(info));
         self.events.push_back(ReceiverEvent::Named(offer));
         self.check_complete((at, number));
         Ok(())

@@ -12,7 +12,7 @@ use farcast_delivery::{Geometry, ObjectId, Offer, Received};
 use super::remote::Key;
 use crate::config::ReceiverConfig;
 use crate::event::ReceiverEvent;
-use crate::message::{Data, Fec, Flags, Fti, Point};
+use crate::message::{Data, Fec, Flags, Fti, Info, Point};
 use crate::requests::point;
 
 /// How far an object has come.
@@ -60,7 +60,7 @@ pub(super) struct Said<'a> {
     pub(super) fec: Fec,
     pub(super) fti: Option<Fti>,
     /// What an application says of it, if the message is that.
-    pub(super) info: Option<&'a [u8]>,
+    pub(super) info: Option<&'a Info>,
 }
 
 /// Octets that a block's parity takes besides its symbols, about.
@@ -119,7 +119,7 @@ impl Object {
     }
 
     /// What its owner is told of it. Where nothing is said of it, or not yet, it is called by its numbers.
-    pub(super) fn offer(&self, key: &Key, group: IpAddr, info: Option<&[u8]>) -> Offer {
+    pub(super) fn offer(&self, key: &Key, group: IpAddr, info: Option<&Info>) -> Offer {
         let (Key { source, node, instance }, number) = (*key, self.number);
         let session = u32::from(instance) << 16 | u32::from(number);
         Offer {
@@ -127,11 +127,15 @@ impl Object {
             sender: source,
             session,
             group,
-            name: info.map_or_else(|| format!("norm-{node}-{instance}-{number}").into_bytes(), Into::into),
+            name: info.map_or_else(
+                || format!("norm-{node}-{instance}-{number}").into_bytes(),
+                |info| info.content.clone(),
+            ),
             id: None,
             serial: Some(u64::from(node.0) << 32 | u64::from(session)),
             geometry: self.geometry,
             parity_symbols: self.parity,
+            vouched: info.and_then(|info| info.vouched),
             overwrite: true,
             rate_bps: u32::MAX,
         }

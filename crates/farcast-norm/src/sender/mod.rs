@@ -342,7 +342,8 @@ impl Sender {
         let outgoing = self.objects.get(object)?;
         let flags = if again { outgoing.flags.with(Flags::REPAIR) } else { outgoing.flags };
         let (fec, object, fti) = (self.config.fec, object as u16, Some(outgoing.fti));
-        Some(FromSender::Info(Info { flags, fec, object, fti, content: outgoing.info.clone() }))
+        let (vouched, content) = (outgoing.vouched, outgoing.info.clone());
+        Some(FromSender::Info(Info { flags, fec, object, fti, vouched, content }))
     }
 
     /// As many symbols of `next` as leave before `until`: the message, how many they are, and their spacing.

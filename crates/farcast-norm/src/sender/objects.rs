@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use farcast_core::{Bitmap, Run};
-use farcast_delivery::Geometry;
+use farcast_delivery::{Geometry, Vouched};
 
 use super::schedule::{Next, Schedule};
 use crate::config::{Kind, Object, SenderConfig};
@@ -20,6 +20,8 @@ pub(super) struct Outgoing {
     pub(super) flags: Flags,
     /// What is said of it.
     pub(super) info: Vec<u8>,
+    /// What is vouched for with that.
+    pub(super) vouched: Option<Vouched>,
     /// Whether that is to be said, and whether it was said before.
     info_due: bool,
     info_said: bool,
@@ -39,6 +41,7 @@ impl Outgoing {
             fti: config.transmission(object.size),
             flags,
             info: object.info,
+            vouched: object.vouched,
             info_due: has_info,
             info_said: false,
         }

@@ -17,6 +17,7 @@ fn list(sizes: &[u64], ackers: u32) -> SenderConfig {
         kind: if at % 2 == 0 { Kind::File } else { Kind::Data },
         size,
         info: format!("object {at}").into_bytes(),
+        vouched: None,
     };
     SenderConfig { objects: sizes.iter().enumerate().map(object).collect(), ..sender(1, ackers) }
 }

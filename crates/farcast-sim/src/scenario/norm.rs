@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use farcast_core::units::Bytes;
 use farcast_core::{Probability, Span};
 use farcast_norm::settings::{Parity, Sent, Way};
-use farcast_norm::{Codec, NodeId, Population, Receiver, ReceiverConfig, Sender, SenderConfig, Settings};
+use farcast_norm::{
+    Codec, Kind, NodeId, Object, Population, Receiver, ReceiverConfig, Sender, SenderConfig, Settings,
+};
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
@@ -88,8 +90,8 @@ impl transfer::Transfer for Transfer {
     }
 
     fn memory(&self, groups: &[Receivers], links: &Links, engines: bool) -> u64 {
-        let SenderConfig { size, segment_size, block_len, parity, .. } = self.sender;
-        let segments = size.div_ceil(u64::from(segment_size).max(1)).max(1) as f64;
+        let SenderConfig { segment_size, block_len, parity, .. } = self.sender;
+        let segments = size(&self.sender).div_ceil(u64::from(segment_size).max(1)).max(1) as f64;
         let block = f64::from(block_len).clamp(1.0, segments);
         let blocks = (segments / block).ceil();
         let mut octets = 0.0;
@@ -114,6 +116,11 @@ fn in_words(error: impl std::error::Error) -> StarError {
     StarError::Engine(error.to_string())
 }
 
+/// Octets of all objects.
+fn size(sender: &SenderConfig) -> u64 {
+    sender.objects.iter().map(|object| object.size).sum()
+}
+
 /// The node that receiver `n` is: its address.
 pub fn receiver_node(n: u32) -> NodeId {
     node(receiver_address(n).ip())
@@ -132,9 +139,7 @@ fn sent(size: u64, info: Vec<u8>, named: u32) -> Sent {
     Sent {
         node: node(hub_address()),
         instance: 1,
-        object: 0,
-        size,
-        info,
+        objects: vec![Object { kind: Kind::File, size, info, vouched: None }],
         source: SocketAddr::new(hub_address(), PORT),
         group: SocketAddr::from(([224, 1, 2, 3], PORT)),
         ackers: (0..named).map(receiver_node).collect(),
@@ -153,7 +158,7 @@ pub fn over(
     time_limit: Span,
 ) -> Result<Scenario, DocumentError> {
     let named = if sender.ackers.is_empty() { 0 } else { receivers };
-    let Sent { node, source, group, ackers, .. } = sent(sender.size, Vec::new(), named);
+    let Sent { node, source, group, ackers, .. } = sent(0, Vec::new(), named);
     let overhead = sender.pace.overhead;
     let sender = SenderConfig { node, source, group, ackers, ..sender.clone() };
     Scenario::over_link(document, TransferSpec::Norm(Transfer { sender, overhead }), receivers, time_limit)

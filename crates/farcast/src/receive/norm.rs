@@ -66,6 +66,8 @@ struct NormFace;
 impl Face for NormFace {
     type Protocol = Norm;
 
+    const SEVERAL: bool = true;
+
     fn told(&self, _event: &ReceiverEvent, _own: &str) -> Option<Told> {
         None
     }
@@ -96,7 +98,7 @@ impl Face for NormFace {
 /// How it ended.
 fn end(report: &Report<NormFace>) -> ReceiverOutcome {
     match report.end {
-        ReceiverEvent::Ended(outcome) => outcome,
+        ReceiverEvent::Ended(_, outcome) => outcome,
         _ => ReceiverOutcome::Stopped,
     }
 }

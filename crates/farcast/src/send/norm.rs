@@ -5,10 +5,14 @@ use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
 use farcast_core::{Probability, Time};
-use farcast_files::Outgoing;
+use farcast_delivery::Vouched;
+use farcast_files::{Entry, EntryKind, Outgoing};
 use farcast_lab::shipped;
 use farcast_norm::settings::{Parity, Sent, Way};
-use farcast_norm::{Codec, NodeId, Norm, Sender, SenderConfig, SenderEvent, SenderOutcome, Settings};
+use farcast_norm::{
+    Codec, Kind, MOST_OBJECTS, NodeId, Norm, Object, Sender, SenderConfig, SenderEvent, SenderOutcome,
+    Settings,
+};
 use farcast_sim::scenario::norm as scenario;
 use serde_json::{Value, json};
 
@@ -98,22 +102,24 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         0 => "whoever listens".to_owned(),
         n => format!("{n} named receivers"),
     };
-    let octets = outgoing.manifest().content_len();
-    output.line(&format!("sending {name} ({}) by NORM to {to}, for {whom}", size(octets)));
+    let what = if outgoing.len() == 1 { "1 file".to_owned() } else { format!("{} files", outgoing.len()) };
+    let what = format!("{name} ({what}, {})", size(octets(&outgoing)));
+    output.line(&format!("sending {what} by NORM to {to}, for {whom}"));
     let config = {
         let sent = sent(args, &outgoing, &named, (to, to));
         configuration(args, &settings, sent)
     };
     // The code is the same wherever it is sent from.
     let codec = Codec { fec: config.fec };
+    let files = outgoing.clone();
     let make = |source: SocketAddr| {
-        let sent = sent(args, &outgoing.clone(), &named, (source, to));
+        let sent = sent(args, &files, &named, (source, to));
         Sender::new(configuration(args, &settings, sent))
     };
     let delivery = Delivery {
         to,
         name,
-        objects: vec![outgoing.clone()],
+        objects: outgoing,
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: settings.time_limit,
     };
@@ -121,12 +127,22 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     deliver(args, delivery, (&codec, &mut face), make, &stop, &mut output)
 }
 
-/// The one file that is sent.
-fn scan(args: &SendArgs, output: &mut Output) -> Result<Outgoing, Failure> {
-    let [path] = args.paths.as_slice() else {
-        return Err(Failure::usage("with --protocol norm, one file is sent at a time"));
-    };
-    super::scan(output, |progress| Outgoing::plain(path, progress))
+/// The files that are sent, an object each.
+fn scan(args: &SendArgs, output: &mut Output) -> Result<Vec<Outgoing>, Failure> {
+    let mut skipped = Vec::new();
+    let files = super::hashed(output, |progress| {
+        let (files, left_out) = Outgoing::each(&args.paths, progress)?;
+        skipped = left_out;
+        Ok(files)
+    })?;
+    super::tell_skipped(&skipped, output);
+    if files.len() > MOST_OBJECTS {
+        return Err(Failure::usage(format!(
+            "{} files: by NORM at most {MOST_OBJECTS} at a time",
+            files.len()
+        )));
+    }
+    Ok(files)
 }
 
 /// The settings that `args` ask for: options before a plan before defaults.
@@ -200,22 +216,50 @@ fn named(receivers: &[String]) -> Result<BTreeMap<NodeId, String>, Failure> {
 /// What is sent from `source` to `to`.
 fn sent(
     args: &SendArgs,
-    outgoing: &Outgoing,
+    outgoing: &[Outgoing],
     named: &BTreeMap<NodeId, String>,
     (source, to): (SocketAddr, SocketAddr),
 ) -> Sent {
-    // The same for the same file, so that receivers know it again, and another for any other.
-    let [a, b, c, d, ..] = *outgoing.id().as_bytes();
     Sent {
         node: args.norm.node.map_or_else(|| node::of_sender(source.ip()), NodeId),
-        instance: u16::from_be_bytes([a, b]),
-        object: u16::from_be_bytes([c, d]),
-        size: outgoing.size(),
-        info: product_name(args).into_bytes(),
+        instance: instance(outgoing),
+        objects: outgoing
+            .iter()
+            .flat_map(|one| one.manifest().entries())
+            .map(|one| object(args, one))
+            .collect(),
         source,
         group: to,
         ackers: named.keys().copied().collect(),
     }
+}
+
+/// The same number for the same files, so that receivers know again what they have, and another for any others.
+fn instance(outgoing: &[Outgoing]) -> u16 {
+    let mut hasher = blake3::Hasher::new();
+    for one in outgoing {
+        hasher.update(one.id().as_bytes());
+    }
+    let [a, b, ..] = *hasher.finalize().as_bytes();
+    u16::from_be_bytes([a, b])
+}
+
+/// What receivers are told of a file: its path, or where it is alone the name that the user gave it.
+fn object(args: &SendArgs, entry: &Entry) -> Object {
+    let (size, vouched) = match entry.kind {
+        EntryKind::File { size, digest } => {
+            (size, Some(Vouched { digest, mode: entry.mode, mtime_ns: entry.mtime_ns }))
+        }
+        EntryKind::Directory => (0, None),
+    };
+    let alone = args.paths.len() == 1 && !entry.path.contains(&b'/');
+    let name = args.name.as_ref().filter(|_| alone);
+    let info = name.map_or_else(|| entry.path.clone(), |name| name.clone().into_bytes());
+    Object { kind: Kind::File, size, info, vouched }
+}
+
+fn octets(outgoing: &[Outgoing]) -> u64 {
+    outgoing.iter().map(|one| one.manifest().content_len()).sum()
 }
 
 fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConfig {
@@ -227,7 +271,7 @@ fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConf
 fn predict_over(
     args: &SendArgs,
     (to, settings): (SocketAddr, &Settings),
-    (outgoing, named): (&Outgoing, &BTreeMap<NodeId, String>),
+    (outgoing, named): (&[Outgoing], &BTreeMap<NodeId, String>),
     link: &str,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
@@ -240,7 +284,7 @@ fn predict_over(
     let document = shipped::open(link).map_err(Failure::wrong)?;
     let scenario = scenario::over(&document, &config, receivers, settings.time_limit);
     let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;
-    let octets = outgoing.manifest().content_len();
+    let octets = octets(outgoing);
     predict(args, &Predicted { scenario, link, receivers, octets, rounds: "rounds" }, output)
 }
 
@@ -281,6 +325,10 @@ impl Face for NormFace {
             SenderEvent::Started { ackers } => (None, "started", json!({ "named_receivers": ackers })),
             SenderEvent::Round { round, segments } => {
                 (None, "round", json!({ "round": round, "segments": segments }))
+            }
+            SenderEvent::Reached { node, object } => {
+                let label = self.label(node);
+                (None, "reached", json!({ "receiver": label, "object": object.get() }))
             }
             SenderEvent::Acknowledged(node) => {
                 if let Some(one) = self.receivers.get_mut(&node) {

@@ -29,7 +29,8 @@ fn objects() -> Objects {
     let rate = BitRate::from_bps(1_000_000).expect("positive");
     let mut config = SenderConfig::new(NodeId(1), 1000, address, address, rate);
     (config.segment_size, config.block_len, config.parity) = (100, 4, 2);
-    config.objects = alloc::vec![Object { kind: Kind::File, size: 1000, info: b"name".to_vec() }; 3];
+    config.objects =
+        alloc::vec![Object { kind: Kind::File, size: 1000, info: b"name".to_vec(), vouched: None }; 3];
     let geometries = config.check().expect("valid");
     Objects::new(&mut config, geometries)
 }
