@@ -10,8 +10,8 @@ use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Receivers, S
 const RECEIVERS: u32 = 20;
 const DELAY: Span = Span::from_millis(250);
 
-/// A world in which twenty receivers lose a twentieth of 200 segments. They answer the group or, as a population must,
-/// the sender.
+/// A world in which twenty receivers lose a twentieth of 200 segments. They answer the group or
+/// the sender alone.
 fn world(unicast: bool, population: bool, cut: Cut, seed: u64) -> StarConfig<Norm> {
     paced(Pacing::Fixed, unicast, population, cut, seed)
 }
@@ -94,8 +94,10 @@ fn where_receivers_decide_the_rate_everybody_completes_whatever_the_cuts() {
 #[test]
 fn a_population_is_its_receivers() {
     for seed in 0..3 {
-        let alone = simulate(world(true, false, Cut::Whole, seed));
-        assert!(alone.2 > 0);
-        assert_eq!(simulate(world(true, true, Cut::Random(seed), seed)), alone);
+        for unicast in [false, true] {
+            let alone = simulate(world(unicast, false, Cut::Whole, seed));
+            assert!(alone.2 > 0);
+            assert_eq!(simulate(world(unicast, true, Cut::Random(seed), seed)), alone);
+        }
     }
 }

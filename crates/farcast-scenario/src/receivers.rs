@@ -5,8 +5,8 @@ use farcast_core::Span;
 use crate::document::{DocumentError, Reader};
 use crate::links::LossSpec;
 
-/// Receivers that a document may have in all.
-pub const MOST: u32 = 1 << 22;
+/// Receivers that a document may have in all; memory ends long before.
+pub const MOST: u32 = 1 << 30;
 
 /// Receivers that are alike.
 #[derive(Clone, PartialEq, Debug)]

@@ -12,6 +12,7 @@ use super::remote::Timer;
 use super::{MOST_OBJECTS, Receiver};
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Data, Info, Terms};
+use crate::timing::silence;
 
 /// How long an object is kept of which nothing comes, where there is no room for another.
 const IDLE: Span = Span::from_secs(30);
@@ -173,7 +174,7 @@ impl Receiver {
         let remote = &mut self.remotes[at];
         (remote.terms, remote.silences, remote.gone) = (terms, 0, false);
         (remote.group, remote.grtt) = (from.destination, terms.grtt.span().min(most));
-        let silence = remote.silence(robust);
+        let silence = silence(remote.grtt, robust);
         remote.timers.set(Timer::Inactivity, now + silence);
     }
 

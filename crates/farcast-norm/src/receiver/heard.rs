@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::object::Object;
+use super::needs;
 use super::remote::Remote;
 use crate::message::{Form, Level, Point, Request};
 
@@ -98,26 +98,9 @@ impl Remote {
         if block != end || block >= self.passed_of(number) || object.lacks(block) == 0 || high < low {
             return;
         }
-        let useful = if request.form == Form::Erasures { low } else { object.useful(block, (low, high)) };
+        let useful =
+            if request.form == Form::Erasures { low } else { needs::useful(object, block, (low, high)) };
         let count = of_block.entry((number, block)).or_insert(0);
         *count = count.saturating_add(useful);
-    }
-}
-
-impl Object {
-    /// How many of the symbols from `low` to `high` of `block` exist and have not come.
-    fn useful(&self, block: u32, (low, high): (u32, u32)) -> u32 {
-        let most = self.geometry.block_len(block) + self.parity;
-        (low..=high.min(most)).filter(|&symbol| self.is_useful(block, symbol)).count() as u32
-    }
-
-    fn is_useful(&self, block: u32, symbol: u32) -> bool {
-        let len = self.geometry.block_len(block);
-        match symbol.checked_sub(len) {
-            None => !self.have.contains(self.geometry.first_of(block) + symbol),
-            Some(parity) => {
-                parity < self.parity && self.held.get(&block).is_none_or(|held| !held.contains(parity))
-            }
-        }
     }
 }

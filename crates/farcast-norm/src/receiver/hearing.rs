@@ -183,7 +183,7 @@ impl Receiver {
         }
         let remote = &mut self.remotes[at];
         if !remote.timers.is_set(Timer::Ack) {
-            let spread = Span::from_secs_f64(remote.grtt.as_secs_f64() * self.random.unit());
+            let spread = self.waits.acknowledgement(self.config.node, now, remote.grtt);
             remote.timers.set(Timer::Ack, now + spread);
         }
         remote.ack = Some(answer);

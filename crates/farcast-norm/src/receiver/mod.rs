@@ -4,7 +4,8 @@ mod congestion;
 mod content;
 mod heard;
 mod hearing;
-mod nack;
+pub(crate) mod nack;
+pub(crate) mod needs;
 mod numbers;
 mod object;
 mod remote;
@@ -21,8 +22,8 @@ use farcast_delivery::{ObjectId, Received};
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Answer, Body, Fec, Feedback, FromReceiver, Message, Stamp, Terms};
-use crate::timing::random_backoff;
+use crate::message::{Answer, Body, Fec, Feedback, FromReceiver, Message, Stamp};
+use crate::timing::{Waits, holdoff, silence};
 
 use heard::Heard;
 use object::{Object, State};
@@ -36,7 +37,7 @@ const MOST_REMOTES: usize = 32;
 const REMEMBERED: usize = 64;
 /// Octets of a request for repair, or an acknowledgement, without what it asks for: the common header, the receiver's
 /// own, and room for an extension.
-const HEADER: u64 = 24 + 12;
+pub(crate) const HEADER: u64 = 24 + 12;
 
 /// Receives objects.
 #[derive(Clone, Debug)]
@@ -47,7 +48,7 @@ pub struct Receiver {
     next_object: u32,
     /// What came of objects that are over.
     over: VecDeque<(ObjectId, Received)>,
-    random: RandomStream,
+    waits: Waits,
     /// For waits to report congestion, so that these move no other.
     chance: RandomStream,
     sequence: u16,
@@ -65,7 +66,7 @@ impl Receiver {
     pub fn new(config: ReceiverConfig) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
-            random: RandomStream::derive(config.seed, &[u64::from(config.node.0)]),
+            waits: Waits { seed: config.seed },
             chance: RandomStream::derive(config.seed, &[u64::from(config.node.0), 1]),
             config,
             remotes: Vec::new(),
@@ -257,9 +258,8 @@ impl Receiver {
             return;
         }
         remote.heard = Heard::default();
-        let Terms { backoff, group, .. } = remote.terms;
-        let most = remote.grtt * u64::from(backoff);
-        remote.timers.set(Timer::Backoff, now + random_backoff(most, group, &mut self.random));
+        let wait = self.waits.backoff(self.config.node, now, remote.terms, remote.grtt);
+        remote.timers.set(Timer::Backoff, now + wait);
     }
 
     /// Asks for what lacks, unless the sender has gone back to it or others have asked.
@@ -269,8 +269,7 @@ impl Receiver {
         if !remote.has_need(slots) {
             return;
         }
-        let wait = remote.grtt * (u64::from(remote.terms.backoff) + 2);
-        remote.timers.set(Timer::Holdoff, now + wait);
+        remote.timers.set(Timer::Holdoff, now + holdoff(remote.terms, remote.grtt));
         if remote.is_covered(slots) {
             return;
         }
@@ -317,7 +316,7 @@ impl Receiver {
         if remote.silences > robust || !remote.is_lacking() {
             return self.gone(at);
         }
-        let silence = remote.silence(robust);
+        let silence = silence(remote.grtt, robust);
         remote.timers.set(Timer::Inactivity, now + silence);
         self.consider(now, at);
     }

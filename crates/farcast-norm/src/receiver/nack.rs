@@ -2,15 +2,17 @@
 
 use alloc::vec::Vec;
 
-use farcast_core::{Bitmap, Run};
+use farcast_core::Run;
+use farcast_delivery::Geometry;
 
+use super::needs::{self, Needs};
 use super::object::Object;
 use super::remote::Remote;
-use crate::message::{Level, Point, Request};
+use crate::message::{Fec, Level, Point, Request};
 use crate::requests::{List, point};
 
 /// Room for requests where it is not known how long a segment is, octets.
-const ROOM: usize = 512;
+pub(crate) const ROOM: usize = 512;
 
 /// What is asked for.
 #[derive(Debug)]
@@ -105,55 +107,35 @@ impl Object {
         if self.needs_name() && !list.add_run(Level::INFO, Run::one(0), |_| self.point(0, 0)) {
             return (0, false);
         }
-        let (mut asked, mut from) = (0, 0);
-        while let Some(block) = self.need(from, end) {
-            from = block + 1;
-            let all = self.geometry.block_len(block);
-            if self.missing_in(block) == all && !self.held.contains_key(&block) {
-                // Blocks of which nothing has come follow one another after an outage.
-                let end = end.min(self.geometry.blocks());
-                while from < end && self.lacks(from) == self.geometry.block_len(from) {
-                    from += 1;
-                }
-                let blocks = Run::new(block, from - block);
-                if !blocks.is_none_or(|run| list.add_run(Level::BLOCK, run, |block| self.point(block, 0))) {
-                    return (asked, false);
-                }
-                asked += u64::from(self.geometry.first_of(from) - self.geometry.first_of(block));
-                continue;
-            }
-            for run in self.wanted(block) {
-                if !list.add_run(Level::SEGMENT, run, |symbol| self.point(block, symbol)) {
-                    return (asked, false);
-                }
-                asked += u64::from(run.count());
-            }
-        }
-        (asked, true)
+        needs::list(self, end, list)
+    }
+}
+
+impl Needs for Object {
+    fn number(&self) -> (u16, Fec) {
+        (self.number, self.fec)
     }
 
-    /// What would make up for what `block` lacks: parity first, that which has not come, in order; and if that is not
-    /// enough, the last of the segments that are missing.
-    fn wanted(&self, block: u32) -> Vec<Run> {
-        let (len, mut lacks) = (self.geometry.block_len(block), self.lacks(block));
-        let mut parity = Vec::new();
-        let none = Bitmap::new(self.parity);
-        let held = self.held.get(&block).unwrap_or(&none);
-        for gap in held.iter_gaps() {
-            let Some(run) = Run::new(len + gap.first(), gap.count().min(lacks)) else { break };
-            lacks -= run.count();
-            parity.push(run);
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    fn parity(&self) -> u32 {
+        self.parity
+    }
+
+    fn lacks(&self, block: u32) -> u32 {
+        Self::lacks(self, block)
+    }
+
+    fn holds(&self, block: u32, symbol: u32) -> bool {
+        match symbol.checked_sub(self.geometry.block_len(block)) {
+            None => self.have.contains(self.geometry.first_of(block) + symbol),
+            Some(parity) => self.held.get(&block).is_some_and(|held| held.contains(parity)),
         }
-        let Some(segments) = self.geometry.block_run(block) else { return parity };
-        // As many are passed over as parity makes up for.
-        let mut spared = self.missing_in(block) - lacks;
-        let mut wanted = Vec::new();
-        for gap in self.have.gaps_in(segments) {
-            let skip = spared.min(gap.count());
-            spared -= skip;
-            wanted.extend(Run::new(gap.first() + skip - segments.first(), gap.count() - skip));
-        }
-        wanted.extend(parity);
-        wanted
+    }
+
+    fn next_need(&self, from: u32, end: u32) -> Option<u32> {
+        self.need(from, end)
     }
 }

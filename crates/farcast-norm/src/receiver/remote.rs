@@ -11,6 +11,7 @@ use super::heard::Heard;
 use super::numbers::Numbers;
 use super::object::Object;
 use crate::message::{Answer, Data, Fec, NodeId, Point, Stamp, Terms};
+use crate::timing::earned;
 
 timers! {
     /// A receiver's timers, for each sender.
@@ -40,11 +41,6 @@ pub(super) struct Key {
 
 /// A place in what a sender sends: an object, and a block of it; all before is passed.
 pub(super) type Position = (u32, u32);
-
-/// For each octet that a sender says, so many may be said because of it.
-const ANSWERS: u64 = 3;
-/// So much may be saved up.
-const MOST_CREDIT: u64 = 1 << 16;
 
 #[derive(Clone, Debug)]
 pub(super) struct Remote {
@@ -116,14 +112,9 @@ impl Remote {
         !self.objects.is_empty() || !self.gone && self.numbers.is_some()
     }
 
-    /// How long nothing must be heard until something is wrong (RFC 5740 §5.3).
-    pub(super) fn silence(&self, robust: u32) -> Span {
-        (self.grtt * 2 * u64::from(robust)).max(Span::from_secs(1))
-    }
-
     /// It has said `octets`.
     pub(super) fn earn(&mut self, octets: u64) {
-        self.credit = self.credit.saturating_add(octets.saturating_mul(ANSWERS)).min(MOST_CREDIT);
+        self.credit = earned(self.credit, octets);
     }
 
     /// Whether anything that it has spoken of, and that is wanted, is not there.

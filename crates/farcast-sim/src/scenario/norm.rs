@@ -19,6 +19,10 @@ pub use farcast_norm::Norm;
 
 /// An engine, without what it has received.
 const ENGINE: u64 = 2048;
+/// A receiver of a population: its times, what it has said and heard, its place among those who wait.
+const POPULATION: u64 = 72;
+/// What a receiver of a population takes for a block of which it lacks something.
+const NEED: u64 = 12;
 /// NORM's port (RFC 5740 §8).
 const PORT: u16 = 6003;
 
@@ -77,8 +81,8 @@ impl transfer::Transfer for Transfer {
         let group = self.sender.group;
         let unicast = self.sender.unicast;
         let of = move |n| ReceiverConfig { seed, unicast, ..ReceiverConfig::new(receiver_node(n), group) };
-        // Who overhears whom, and who reports what of congestion, is known of engines alone.
-        if engines || !unicast || self.sender.pacing != Pacing::Fixed {
+        // Who reports what of congestion is known of engines alone.
+        if engines || self.sender.pacing != Pacing::Fixed {
             return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(in_words)));
         }
         star::Receivers::Population(Box::new(move |first| {
@@ -86,10 +90,26 @@ impl transfer::Transfer for Transfer {
         }))
     }
 
-    fn memory(&self, groups: &[Receivers], _links: &Links, _engines: bool) -> u64 {
-        let segments = size(&self.sender).div_ceil(u64::from(self.sender.segment_size).max(1)).max(1);
-        let receivers: u64 = groups.iter().map(|group| u64::from(group.receivers)).sum();
-        receivers.saturating_mul(ENGINE + segments / 8)
+    fn memory(&self, groups: &[Receivers], links: &Links, engines: bool) -> u64 {
+        let SenderConfig { segment_size, block_len, parity, .. } = self.sender;
+        let segments = size(&self.sender).div_ceil(u64::from(segment_size).max(1)).max(1) as f64;
+        let block = f64::from(block_len).clamp(1.0, segments);
+        let blocks = (segments / block).ceil();
+        let mut octets = 0.0;
+        for group in groups {
+            let loss = group.losses.as_ref().unwrap_or(&links.losses).share(segment_size.into());
+            let each = if engines {
+                ENGINE as f64 + segments / 8.0
+            } else {
+                // A list of those who miss a symbol, or a bit of each; and of each block who lacks something of it.
+                let symbols = segments + blocks * f64::from(parity).min(loss * 2.0 * block + 8.0);
+                let lacks = 1.0 - (1.0 - loss).powf(block);
+                POPULATION as f64 + symbols * (loss * 4.0).min(0.125) + blocks * NEED as f64 * lacks
+            };
+            octets += f64::from(group.receivers) * each;
+        }
+        // A cast from a float saturates.
+        octets as u64
     }
 }
 

@@ -19,8 +19,12 @@ pub const fn hub_address() -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1))
 }
 
-/// The address that receiver `n` answers from, in 10.64.0.0/10; the terminal of flow `n` has the one that lies `n`
-/// behind those of all receivers.
+/// Where the addresses of terminals end: those of groups begin there.
+const BEHIND_TERMINALS: u32 = 0xE000_0000;
+
+/// The address that receiver `n` answers from; the terminal of flow `n` has the one that lies `n` behind those of all
+/// receivers. The first four million lie in 10.64.0.0/10. A world with more goes on behind it: nobody else has addresses
+/// there.
 pub fn receiver_address(n: u32) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::from_bits(FIRST_RECEIVER.wrapping_add(n))), 5402)
 }
@@ -136,7 +140,7 @@ pub enum StarError {
     #[error("the way back has stages exactly if the chains have some that lead to the hub")]
     WayBack,
     /// The addresses of terminals end.
-    #[error("at most 4,194,304 receivers and flows can be simulated")]
+    #[error("at most 3,586,129,920 receivers and flows can be simulated")]
     TooMany,
 }
 
@@ -204,7 +208,10 @@ fn check<P: Protocol>(config: &StarConfig<P>) -> Result<u32, StarError> {
         return Err(StarError::WayBack);
     }
     let terminals = receivers.saturating_add(config.flows.len() as u64);
-    u32::try_from(receivers).ok().filter(|_| terminals <= 1 << 22).ok_or(StarError::TooMany)
+    u32::try_from(receivers)
+        .ok()
+        .filter(|_| terminals <= u64::from(BEHIND_TERMINALS - FIRST_RECEIVER))
+        .ok_or(StarError::TooMany)
 }
 
 fn make_groups<P: Protocol>(configs: Vec<GroupConfig<P>>) -> Result<Vec<Group<P>>, StarError> {

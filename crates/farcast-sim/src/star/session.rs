@@ -87,7 +87,11 @@ impl<P: Protocol> Star<'_, P> {
         let sender = self.sender.as_mut()?;
         let until = match self.cut {
             Cut::One => self.now,
-            Cut::Whole | Cut::Random(_) => sender.settled_until().max(self.queue.next_at()).min(beyond),
+            Cut::Whole | Cut::Random(_) => {
+                // An answer to what leaves now may alter what leaves behind it.
+                let answered = self.queue.next_at().min(self.now + self.lookahead);
+                sender.settled_until().max(answered).min(beyond)
+            }
         };
         sender.poll_transmit(self.now, until)
     }

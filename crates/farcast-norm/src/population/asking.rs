@@ -1,0 +1,330 @@
+//! Who asks for what it lacks, when, and who need not, because others have.
+
+use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use farcast_core::{Bitmap, Run, Time};
+use farcast_delivery::Geometry;
+
+use super::Population;
+use super::blocks::{Blocks, Listens};
+use super::hearing::{Control, grtt};
+use crate::message::{Answer, Fec, Form, Level, Point, Request};
+use crate::receiver::HEADER;
+use crate::receiver::nack::ROOM;
+use crate::receiver::needs::{self, Needs};
+use crate::requests::{List, point};
+use crate::timing::holdoff;
+
+/// Who waits to say something.
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    /// When each receiver may begin to wait anew: when what it asked for has had time to come. [`Time::NEVER`] while it
+    /// waits.
+    free_at: Vec<Time>,
+    /// When each of those who wait asks.
+    queue: BinaryHeap<Reverse<(Time, u32)>>,
+    /// Of those who wait, the ones who have heard somebody ask for INFO, and for the whole object.
+    heard_info: Bitmap,
+    heard_all: Bitmap,
+    /// Acknowledgements: when, whose, of what.
+    acks: Vec<(Time, u32, Point)>,
+    /// Reused.
+    begun: Vec<Reverse<(Time, u32)>>,
+}
+
+impl Waiting {
+    pub(super) fn new(receivers: u32) -> Self {
+        Self {
+            free_at: alloc::vec![Time::ZERO; receivers as usize],
+            queue: BinaryHeap::new(),
+            heard_info: Bitmap::new(receivers),
+            heard_all: Bitmap::new(receivers),
+            acks: Vec::new(),
+            begun: Vec::new(),
+        }
+    }
+
+    fn waits(&self, receiver: u32) -> bool {
+        self.free_at[receiver as usize] == Time::NEVER
+    }
+
+    /// Whether `receiver` neither waits nor has just asked.
+    fn is_free(&self, now: Time, receiver: u32) -> bool {
+        self.free_at[receiver as usize] <= now
+    }
+
+    /// `receiver` has everything and need not ask.
+    pub(super) fn stop(&mut self, at: Time, receiver: u32) {
+        if self.waits(receiver) {
+            self.free_at[receiver as usize] = at;
+        }
+    }
+
+    /// Forgets the first of those in the queue as long as they do not wait any more.
+    pub(super) fn forget(&mut self) {
+        while self.queue.peek().is_some_and(|&Reverse((_, receiver))| !self.waits(receiver)) {
+            self.queue.pop();
+        }
+    }
+
+    /// When somebody says something.
+    pub(super) fn due(&self) -> Time {
+        let acks = self.acks.iter().map(|&(at, ..)| at).min().unwrap_or(Time::NEVER);
+        self.queue.peek().map_or(acks, |&Reverse((at, _))| at.min(acks))
+    }
+}
+
+/// What one receiver lacks.
+struct One<'a> {
+    blocks: &'a Blocks,
+    number: (u16, Fec),
+    receiver: u32,
+}
+
+impl Needs for One<'_> {
+    fn number(&self) -> (u16, Fec) {
+        self.number
+    }
+
+    fn parity(&self) -> u32 {
+        self.blocks.parity()
+    }
+
+    fn geometry(&self) -> &Geometry {
+        self.blocks.geometry()
+    }
+
+    fn lacks(&self, block: u32) -> u32 {
+        self.blocks.lacks(block, self.receiver)
+    }
+
+    fn holds(&self, block: u32, symbol: u32) -> bool {
+        self.blocks.holds(block, symbol, self.receiver)
+    }
+
+    fn next_need(&self, from: u32, end: u32) -> Option<u32> {
+        self.blocks.next_need(self.receiver, from, end)
+    }
+}
+
+/// To ask.
+impl Population {
+    /// Those whom the last message makes look for what they lack: those who were behind and, with `all`, the others who
+    /// heard it.
+    pub(super) fn consider(&mut self, now: Time, all: bool) {
+        if self.config.silent {
+            return;
+        }
+        let stirred = core::mem::take(&mut self.hearing.stirred);
+        for &receiver in &stirred {
+            self.consider_one(now, receiver, *self.hearing.of(receiver));
+        }
+        self.hearing.stirred = stirred;
+        if all {
+            let kept_up = core::mem::take(&mut self.kept_up);
+            for &receiver in &kept_up {
+                self.consider_one(now, receiver, self.hearing.common);
+            }
+            self.kept_up = kept_up;
+        }
+        self.waiting.queue.extend(self.waiting.begun.drain(..));
+    }
+
+    /// `receiver`, which knows this, begins to wait to ask for what lacks, unless it waits already or has just asked.
+    fn consider_one(&mut self, now: Time, receiver: u32, control: Control) {
+        if !self.waiting.is_free(now, receiver) || !self.has_needs(receiver, &control) {
+            return;
+        }
+        let Some(terms) = control.terms else { return };
+        let wait = self.waits.backoff(self.node(receiver), now, terms, grtt(terms, &self.config));
+        self.waiting.free_at[receiver as usize] = Time::NEVER;
+        self.waiting.begun.push(Reverse((now + wait, receiver)));
+        self.waiting.heard_info.remove(receiver);
+        self.waiting.heard_all.remove(receiver);
+        if let Some(object) = &mut self.object {
+            object.blocks.begin_wait(receiver);
+        }
+    }
+
+    /// Whether the sender has passed anything that has not come to `receiver`, which knows this.
+    fn has_needs(&self, receiver: u32, control: &Control) -> bool {
+        if self.over.contains(receiver) || control.position == 0 || self.is_complete(receiver) {
+            return false;
+        }
+        let Some(object) = self.object.as_ref().filter(|_| control.begun) else {
+            return control.passed() > 0;
+        };
+        object.is_nameless(receiver) || object.blocks.next_need(receiver, 0, control.passed()).is_some()
+    }
+
+    /// Whether others have asked for all that `receiver` would ask for.
+    fn is_covered(&self, receiver: u32, control: &Control) -> bool {
+        let all = self.waiting.heard_all.contains(receiver);
+        let Some(object) = self.object.as_ref().filter(|_| control.begun && !all) else { return all };
+        if object.is_nameless(receiver) && !self.waiting.heard_info.contains(receiver) {
+            return false;
+        }
+        let (mut from, end) = (0, control.passed());
+        while let Some(block) = object.blocks.next_need(receiver, from, end) {
+            if !object.blocks.is_covered(block, receiver) {
+                return false;
+            }
+            from = block + 1;
+        }
+        true
+    }
+
+    /// Says what is due at `now`.
+    pub(super) fn speak(&mut self, now: Time) {
+        while let Some(&Reverse((at, receiver))) = self.waiting.queue.peek()
+            && at <= now
+        {
+            self.waiting.queue.pop();
+            if self.waiting.waits(receiver) {
+                self.ask(at, receiver);
+            }
+        }
+        while let Some(place) = self.waiting.acks.iter().position(|&(at, ..)| at <= now) {
+            let (at, receiver, point) = self.waiting.acks.remove(place);
+            self.say(at, receiver, Answer::Flushed { id: 0, point });
+        }
+    }
+
+    /// `receiver` asks for what it lacks, unless that has come or others have asked.
+    fn ask(&mut self, at: Time, receiver: u32) {
+        let control = *self.hearing.of(receiver);
+        self.waiting.free_at[receiver as usize] = at;
+        let Some(terms) = control.terms.filter(|_| self.has_needs(receiver, &control)) else { return };
+        self.waiting.free_at[receiver as usize] = at + holdoff(terms, grtt(terms, &self.config));
+        if self.is_covered(receiver, &control) {
+            return;
+        }
+        let (requests, asked) = self.requests(receiver, &control);
+        if !requests.is_empty() {
+            self.counts.naks += 1;
+            self.counts.naked_dtus += asked;
+            self.say(at, receiver, Answer::Nack(requests));
+        }
+    }
+
+    /// What `receiver`, which knows this, lacks, as far as it fits a segment and may be said; and how many symbols that is.
+    fn requests(&self, receiver: u32, control: &Control) -> (Vec<Request>, u64) {
+        let room = usize::try_from(control.credit.saturating_sub(HEADER)).unwrap_or(usize::MAX);
+        let Some(object) = self.object.as_ref().filter(|_| control.begun) else {
+            let mut list = List::new(ROOM.min(room));
+            let (number, fec) = self.unheard;
+            list.add_run(Level::OBJECT, Run::one(0), |_| point(fec, number, (0, 0), 0));
+            return (list.requests, 0);
+        };
+        let blocks = &object.blocks;
+        let one = One { blocks, number: object.number, receiver };
+        let mut list = List::new(usize::from(blocks.geometry().segment_size()).min(room));
+        let named = !object.is_nameless(receiver);
+        if !named && !list.add_run(Level::INFO, Run::one(0), |_| one.point(0, 0)) {
+            return (list.requests, 0);
+        }
+        let (asked, _) = needs::list(&one, control.passed(), &mut list);
+        (list.requests, asked)
+    }
+
+    /// `receiver` acknowledges what it was asked for, if it has everything: within a round trip.
+    pub(super) fn pay(&mut self, now: Time, receiver: u32) {
+        if !self.is_complete(receiver) || self.config.silent {
+            return;
+        }
+        let (Some(point), Some(terms)) = (self.owed.remove(&receiver), self.hearing.of(receiver).terms)
+        else {
+            return;
+        };
+        match self.waiting.acks.iter_mut().find(|&&mut (_, other, _)| other == receiver) {
+            Some(due) => due.2 = point,
+            None => {
+                let grtt = grtt(terms, &self.config);
+                let spread = self.waits.acknowledgement(self.node(receiver), now, grtt);
+                self.waiting.acks.push((now + spread, receiver, point));
+            }
+        }
+    }
+}
+
+/// What is heard of others.
+impl Population {
+    /// What others have asked for need not be asked for again: all hear it but those who are deaf, and who said it.
+    pub(super) fn overhear(&mut self, speaker: Option<u32>, requests: &[Request]) {
+        let Self { object: Some(object), waiting, hearing, deaf, receivers, .. } = self else { return };
+        if waiting.queue.is_empty() {
+            return;
+        }
+        hearing.settle();
+        let hears = |receiver: u32| speaker != Some(receiver) && !deaf.contains(receiver);
+        let (number, geometry) = (object.number, *object.blocks.geometry());
+        // What one request asks for of a block, in all.
+        let mut of_block: BTreeMap<u32, (Vec<(u32, u32)>, u32)> = BTreeMap::new();
+        let mut whole = Vec::new();
+        let (mut info, mut all) = (false, false);
+        for request in requests {
+            let step = if request.form == Form::Ranges { 2 } else { 1 };
+            for pair in request.points.chunks_exact(step) {
+                let (first, last) = (&pair[0], &pair[step - 1]);
+                let level = request.level;
+                if (first.object, last.object) != (number.0, number.0) {
+                    continue;
+                }
+                info |= level.has(Level::INFO);
+                all |= level.has(Level::OBJECT);
+                if level.has(Level::OBJECT) || first.fec != number.1 {
+                    continue;
+                }
+                let (block, end) = (first.symbol.block, last.symbol.block);
+                let range = (u32::from(first.symbol.symbol), u32::from(last.symbol.symbol));
+                if level.has(Level::BLOCK) {
+                    whole.push((block, end.min(geometry.blocks() - 1)));
+                } else if level.has(Level::SEGMENT) && block == end && range.0 <= range.1 {
+                    let of_block = of_block.entry(block).or_default();
+                    match request.form {
+                        Form::Erasures => of_block.1 += range.0,
+                        Form::Items | Form::Ranges => of_block.0.push(range),
+                    }
+                }
+            }
+        }
+        if info || all {
+            for receiver in (0..*receivers).filter(|&receiver| hears(receiver)) {
+                if waiting.waits(receiver) && info {
+                    waiting.heard_info.insert(receiver);
+                }
+                if waiting.waits(receiver) && all {
+                    waiting.heard_all.insert(receiver);
+                }
+            }
+        }
+        let listens = |waiting: &Waiting, receiver| match () {
+            () if !waiting.waits(receiver) => Listens::NotAnyMore,
+            () if hears(receiver) => Listens::Yes,
+            () => Listens::No,
+        };
+        for (first, last) in whole {
+            for block in first..=last {
+                object.blocks.overhear_whole(block, |receiver| listens(waiting, receiver));
+            }
+        }
+        for (block, (ranges, any)) in of_block {
+            // Only of what it would ask for itself a receiver counts what others do.
+            let counts = |control: &Control| control.begun && control.passed() > block;
+            let common = counts(&hearing.common);
+            let others = hearing.behind.iter().filter(|(_, control)| counts(control) != common);
+            let others: BTreeSet<u32> = others.map(|&(receiver, _)| receiver).collect();
+            if !common && others.is_empty() {
+                continue;
+            }
+            object.blocks.overhear_symbols(block, (&ranges, any), |receiver| {
+                match listens(waiting, receiver) {
+                    Listens::Yes if others.contains(&receiver) == common => Listens::No,
+                    listens => listens,
+                }
+            });
+        }
+    }
+}
