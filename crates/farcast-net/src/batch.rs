@@ -5,13 +5,16 @@ use std::net::SocketAddr;
 
 use farcast_core::Run;
 use farcast_core::engine::{Message as _, Transmit};
-use farcast_delivery::{Ahead, Codec, Content, Delivery, Geometry, ObjectId, SenderEngine, Transport};
+use farcast_delivery::{Ahead, Codec, Content, Delivery, ErasureCode, Geometry, ObjectId, SenderEngine, Transport};
 use farcast_files::{Outgoing, SourceError};
 
 use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::parity::{ParityEncoder, WholeParity};
 use crate::socket::Endpoint;
+
+/// The most objects whose parity is computed at once: each has a thread and the symbols of some blocks.
+const MOST_CODING: usize = 4;
 
 /// The most bytes that the kernel takes as one batch.
 const BATCH_BYTES: usize = 65_000;
@@ -23,18 +26,61 @@ pub(crate) struct Outlet {
     pub(crate) sources: Vec<Source>,
     /// Where data goes.
     pub(crate) group: SocketAddr,
+    /// The objects whose parity is being computed, the one that was sent last behind the others.
+    coding: Vec<ObjectId>,
 }
 
 impl Outlet {
+    /// Sends `sources` to `group`.
+    ///
+    /// # Errors
+    /// If the parity that they are to have cannot be made.
+    pub(crate) fn new(endpoint: Endpoint, sources: Vec<Source>, group: SocketAddr) -> Result<Self, NetError> {
+        let mut outlet = Self { endpoint, sources, group, coding: Vec::new() };
+        // What cannot be is better known before anything leaves.
+        outlet.code(ObjectId::FIRST)?;
+        Ok(outlet)
+    }
+
     /// Has the parity computed that `sender` sends soon.
     pub(crate) fn prepare_parity(&mut self, sender: &impl SenderEngine) {
-        let mut ahead = None;
-        for (number, source) in (0..).zip(&mut self.sources) {
-            let Some(Parity::InTurn(parity)) = &mut source.parity else { continue };
-            let ahead = ahead.get_or_insert_with(|| sender.parity_ahead());
-            let of_it = |soon: &Ahead| soon.object == ObjectId::new(number);
+        if self.coding.is_empty() {
+            return;
+        }
+        let ahead = sender.parity_ahead();
+        for soon in ahead.iter().flatten() {
+            // What cannot be made is tried again when it is sent, and the error told then.
+            let _ = self.code(soon.object);
+        }
+        for &object in &self.coding {
+            let source = self.sources.get_mut(object.get() as usize);
+            let Some(Parity::InTurn(parity)) = source.and_then(|source| source.parity.as_mut()) else { continue };
+            let of_it = |soon: &Ahead| soon.object == object;
             parity.prepare(ahead.map(|soon| soon.filter(of_it).map(|soon| (soon.block, soon.symbols))));
         }
+    }
+
+    /// Makes ready to compute the parity of `object`, if it has any, in place of that which was not sent for longest.
+    fn code(&mut self, object: ObjectId) -> Result<(), NetError> {
+        if self.coding.last() == Some(&object) {
+            return Ok(());
+        }
+        let Some(source) = self.sources.get_mut(object.get() as usize).filter(|source| source.symbols.0 > 0)
+        else {
+            return Ok(());
+        };
+        if source.parity.is_none() {
+            source.parity = Some(source.coding()?);
+        }
+        self.coding.retain(|&other| other != object);
+        self.coding.push(object);
+        if self.coding.len() > MOST_CODING {
+            let idle = self.coding.remove(0);
+            if let Some(source) = self.sources.get_mut(idle.get() as usize) {
+                source.parity = None;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -49,7 +95,12 @@ pub(crate) enum Parity {
 /// What is sent of one object.
 pub(crate) struct Source {
     pub(crate) outgoing: Outgoing,
-    pub(crate) parity: Option<Parity>,
+    /// Parity symbols of a block, and the code that they are of.
+    symbols: (u32, ErasureCode),
+    /// How many symbols of each block leave in turns with the others' ([`SenderEngine::parity_of_all`]).
+    of_all: u32,
+    /// What computes them, where it was needed lately.
+    parity: Option<Parity>,
     pub(crate) geometry: Geometry,
 }
 
@@ -61,16 +112,17 @@ impl Source {
         outgoing: Outgoing,
     ) -> Result<Self, NetError> {
         let geometry = *sender.geometry(object).ok_or(NetError::UnknownObject(object))?;
-        let (symbols, kind) = (sender.parity_symbols(object), sender.erasure_code(object));
-        let make = || {
-            let (of_all, outgoing) = (sender.parity_of_all(object), outgoing.clone());
-            if of_all > 0 {
-                return WholeParity::start(geometry, (symbols, kind), of_all, outgoing).map(Parity::Whole);
-            }
-            ParityEncoder::new(geometry, (symbols, kind), outgoing).map(Parity::InTurn)
-        };
-        let parity = (symbols > 0).then(make).transpose()?;
-        Ok(Self { outgoing, parity, geometry })
+        let symbols = (sender.parity_symbols(object), sender.erasure_code(object));
+        Ok(Self { outgoing, symbols, of_all: sender.parity_of_all(object), parity: None, geometry })
+    }
+
+    /// What computes its parity.
+    fn coding(&self) -> Result<Parity, NetError> {
+        let (geometry, symbols, outgoing) = (self.geometry, self.symbols, self.outgoing.clone());
+        if self.of_all > 0 {
+            return WholeParity::start(geometry, symbols, self.of_all, outgoing).map(Parity::Whole);
+        }
+        ParityEncoder::new(geometry, symbols, outgoing).map(Parity::InTurn)
     }
 
     /// Whether its files are as they were.
@@ -169,6 +221,9 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         match content {
             Content::None => self.push_alone(out, message, &envelope),
             Content::Source { object, segments: run, .. } | Content::Parity { object, symbols: run, .. } => {
+                if matches!(content, Content::Parity { .. }) {
+                    out.code(object)?;
+                }
                 self.push_run(out, message, (content, object, run.count()), envelope)
             }
         }

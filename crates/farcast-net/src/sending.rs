@@ -131,7 +131,7 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
         options,
         observer,
     };
-    let mut outlet = Outlet { endpoint, sources, group: options.to };
+    let mut outlet = Outlet::new(endpoint, sources, options.to)?;
     let end = driver.run(&mut outlet, start, stop)?;
     let over = driver.delivered.unwrap_or_else(|| driver.clock.now());
     Ok(SendReport {

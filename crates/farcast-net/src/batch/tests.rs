@@ -157,11 +157,10 @@ fn every_datagram_is_finished_with_its_content_in_place() {
     let options = SocketOptions::default();
     let any = "127.0.0.1:0".parse().expect("an address");
     let listener = Endpoint::listener(any, None, &options, Transport::Udp).expect("loopback is there");
-    let mut out = Outlet {
-        endpoint: Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there"),
-        sources: vec![Source { outgoing, parity: Some(Parity::InTurn(parity)), geometry }],
-        group: listener.local(),
-    };
+    let endpoint = Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there");
+    let symbols = (4, ErasureCode::BySize);
+    let sources = vec![Source { outgoing, symbols, of_all: 0, parity: Some(Parity::InTurn(parity)), geometry }];
+    let mut out = Outlet::new(endpoint, sources, listener.local()).expect("it can be coded");
     let mut batch = Batch::new(&Summed);
     let mut push = |content, last, ttl| {
         let transmit = Transmit::new(Piece { content, last }, out.group);
@@ -196,7 +195,8 @@ fn what_leaves_otherwise_is_another_batch() {
     let listener = Endpoint::listener(any, None, &options, Transport::Udp).expect("loopback is there");
     let endpoint = Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there");
     let group = listener.local();
-    let mut out = Outlet { endpoint, sources: vec![Source { outgoing, parity: None, geometry }], group };
+    let sources = vec![Source { outgoing, symbols: 0, parity: None, geometry }];
+    let mut out = Outlet::new(endpoint, sources, group).expect("nothing is coded");
     let mut batch = Batch::new(&Summed);
     let mut push = |first, ttl| {
         let content = Content::Source { object: ObjectId::FIRST, block: 0, segments: run(first, 2) };
@@ -217,7 +217,7 @@ fn objects_that_are_cut_differently_share_no_batch_and_each_gives_its_own_octets
         std::fs::write(dir.path().join(name), [octet; 3000]).expect("written");
         let outgoing = Outgoing::plain(dir.path().join(name), |_| {}).expect("a file");
         let geometry = Geometry::new(outgoing.size(), segment, 20).expect("it can be cut");
-        Source { outgoing, parity: None, geometry }
+        Source { outgoing, symbols: 0, parity: None, geometry }
     };
     let options = SocketOptions::default();
     let any = "127.0.0.1:0".parse().expect("an address");
@@ -225,7 +225,7 @@ fn objects_that_are_cut_differently_share_no_batch_and_each_gives_its_own_octets
     let endpoint = Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there");
     let group = listener.local();
     let sources = vec![source("a", 1, SEGMENT), source("b", 2, SEGMENT), source("c", 3, SEGMENT / 2)];
-    let mut out = Outlet { endpoint, sources, group };
+    let mut out = Outlet::new(endpoint, sources, group).expect("nothing is coded");
     let mut batch = Batch::new(&Summed);
     let mut push = |number, last| {
         let content = Content::Source { object: ObjectId::new(number), block: 0, segments: run(0, 2) };
@@ -241,4 +241,35 @@ fn objects_that_are_cut_differently_share_no_batch_and_each_gives_its_own_octets
     batch.flush(&out.endpoint).expect("loopback carries it");
     let octets: Vec<u8> = heard(&listener, 4).iter().map(|datagram| datagram[4]).collect();
     assert_eq!(octets, [1, 1, 2, 2]);
+}
+
+#[test]
+fn parity_of_many_objects_is_made_for_a_few_at_once() {
+    const OBJECTS: u32 = 7;
+    let dir = tempfile::tempdir().expect("a directory");
+    let sources = (0..OBJECTS).map(|number| {
+        let path = dir.path().join(number.to_string());
+        std::fs::write(&path, vec![number as u8 + 1; 20 * SEGMENT as usize]).expect("written");
+        let outgoing = Outgoing::plain(path, |_| {}).expect("a file");
+        let geometry = Geometry::new(outgoing.size(), SEGMENT, 20).expect("it can be cut");
+        Source { outgoing, symbols: 4, parity: None, geometry }
+    });
+    let options = SocketOptions::default();
+    let any = "127.0.0.1:0".parse().expect("an address");
+    let listener = Endpoint::listener(any, None, &options, Transport::Udp).expect("loopback is there");
+    let endpoint = Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there");
+    let mut out = Outlet::new(endpoint, sources.collect(), listener.local()).expect("they can be coded");
+    let mut batch = Batch::new(&Summed);
+    let order: Vec<u32> = (0..OBJECTS).chain((0..OBJECTS).rev()).collect();
+    for &number in &order {
+        let content = Content::Parity { object: ObjectId::new(number), block: 0, symbols: run(0, 1) };
+        let transmit = Transmit::new(Piece { content, last: SEGMENT as usize }, listener.local());
+        batch.push(&mut out, &transmit).expect("loopback carries it");
+        let coding = out.sources.iter().filter(|source| source.parity.is_some()).count();
+        assert!(coding <= MOST_CODING && out.sources[number as usize].parity.is_some(), "{coding} at once");
+    }
+    batch.flush(&out.endpoint).expect("loopback carries it");
+    // The parity of a block whose segments are all alike is alike, too: the sum of a code's row is 1.
+    let octets: Vec<u32> = heard(&listener, order.len()).iter().map(|datagram| datagram[4].into()).collect();
+    assert_eq!(octets, order.iter().map(|number| number + 1).collect::<Vec<_>>());
 }
