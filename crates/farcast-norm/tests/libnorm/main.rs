@@ -16,6 +16,7 @@ use std::thread;
 
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span};
+use farcast_delivery::Vouched;
 use farcast_norm::{Fec, Kind, NodeId, Object, Pacing, ReceiverConfig, SenderConfig, SenderOutcome};
 
 use driver::Place;
@@ -95,7 +96,8 @@ impl Case {
             kind: if at % 2 == 0 { Kind::File } else { Kind::Data },
             size: content.len() as u64,
             info: name.as_bytes().to_vec(),
-            vouched: None,
+            // The library passes over what it does not know.
+            vouched: Some(Vouched { digest: [7; 32], mode: 0o644, mtime_ns: 1 }),
         };
         config.objects = contents.iter().enumerate().map(object).collect();
         (config.fec, config.block_len) = (self.fec, self.block);

@@ -144,7 +144,10 @@ fn scan(args: &SendArgs, output: &mut Output) -> Result<Vec<Outgoing>, Failure> 
     })?;
     super::tell_skipped(&skipped, output);
     if files.len() > MOST_OBJECTS {
-        return Err(Failure::usage(format!("{} files: by NORM at most {MOST_OBJECTS} at a time", files.len())));
+        return Err(Failure::usage(format!(
+            "{} files: by NORM at most {MOST_OBJECTS} at a time",
+            files.len()
+        )));
     }
     Ok(files)
 }
@@ -232,7 +235,11 @@ fn sent(
     Sent {
         node: args.norm.node.map_or_else(|| node::of_sender(source.ip()), NodeId),
         instance: instance(outgoing),
-        objects: outgoing.iter().flat_map(|one| one.manifest().entries()).map(|one| object(args, one)).collect(),
+        objects: outgoing
+            .iter()
+            .flat_map(|one| one.manifest().entries())
+            .map(|one| object(args, one))
+            .collect(),
         source,
         group: to,
         ackers: named.keys().copied().collect(),
