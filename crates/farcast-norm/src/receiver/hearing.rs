@@ -62,6 +62,8 @@ impl Receiver {
                 return Err(Reject::OtherSession);
             }
             remote.key.source = key.source;
+            // Another way, and perhaps other numbers.
+            remote.congestion = None;
             return Ok(at);
         }
         if self.remotes.len() == MOST_REMOTES {
