@@ -103,6 +103,7 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
             overwrite: if args.keep_existing { Overwrite::Keep } else { Overwrite::Overwrite },
             hidden: args.hidden,
             quota: args.quota.quota(),
+            vouched_only: true,
         },
         plain,
         socket,
