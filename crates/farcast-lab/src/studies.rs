@@ -2,6 +2,7 @@
 
 #[cfg(feature = "emulator")]
 mod agreement;
+mod efficiency;
 mod ftp_emulated;
 mod ftp_umts;
 mod mdp_ftp;
@@ -18,6 +19,7 @@ pub(crate) const STUDIES: &[Study] = &[
     ftp_umts::STUDY,
     tcp_mlppp::STUDY,
     tcp_reference::STUDY,
+    efficiency::STUDY,
     #[cfg(feature = "emulator")]
     agreement::STUDY,
     ftp_emulated::STUDY,

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 
 use farcast_core::Run;
 use farcast_core::engine::{Message as _, Transmit};
-use farcast_delivery::{Ahead, Codec, Content, Delivery, ErasureCode, Geometry, ObjectId, SenderEngine, Transport};
+use farcast_delivery::{
+    Ahead, Codec, Content, Delivery, ErasureCode, Geometry, ObjectId, SenderEngine, Transport,
+};
 use farcast_files::{Outgoing, SourceError};
 
 use crate::envelope::Envelope;
@@ -54,7 +56,9 @@ impl Outlet {
         }
         for &object in &self.coding {
             let source = self.sources.get_mut(object.get() as usize);
-            let Some(Parity::InTurn(parity)) = source.and_then(|source| source.parity.as_mut()) else { continue };
+            let Some(Parity::InTurn(parity)) = source.and_then(|source| source.parity.as_mut()) else {
+                continue;
+            };
             let of_it = |soon: &Ahead| soon.object == object;
             parity.prepare(ahead.map(|soon| soon.filter(of_it).map(|soon| (soon.block, soon.symbols))));
         }

@@ -83,6 +83,8 @@ pub struct Population {
     deaf: Bitmap,
     /// Of these, the ones to whom it does not come; where it is over for anybody.
     astray: Vec<u32>,
+    /// Reused; empty.
+    apart: Bitmap,
     /// Reused: those who have a block, and those who hear everything.
     got: Vec<u32>,
     kept_up: Vec<u32>,
@@ -120,6 +122,7 @@ impl Population {
             feedback: VecDeque::new(),
             lost: Vec::new(),
             deaf: Bitmap::new(receivers),
+            apart: Bitmap::new(receivers),
             astray: Vec::new(),
             got: Vec::new(),
             kept_up: Vec::new(),
@@ -213,6 +216,11 @@ impl Population {
         all
     }
 
+    /// When nothing will have been heard for long, if the last was at `now` and under these terms.
+    fn quiet_at(&self, now: Time, terms: Terms) -> Time {
+        now + silence(grtt(terms, &self.config), self.config.robust)
+    }
+
     /// One datagram of so many octets of a sender reaches the fan-out.
     fn hear(
         &mut self,
@@ -286,10 +294,10 @@ impl Population {
         if !self.begin(info.object, (info.flags, info.fec, info.fti)) {
             return;
         }
-        let config = self.config.clone();
+        let quiet_at = self.quiet_at(now, terms);
         self.heard(|control| {
             control.earn(terms, octets);
-            control.note(now, terms, &config);
+            control.note(terms, quiet_at);
             (control.begun, control.position) = (true, control.position.max(1));
             false
         });
@@ -309,10 +317,10 @@ impl Population {
             Some(_) => {}
             None => self.unheard = (point.object, point.fec),
         }
-        let config = self.config.clone();
+        let quiet_at = self.quiet_at(now, terms);
         let all = self.heard(|control| {
             control.earn(terms, octets);
-            control.note(now, terms, &config);
+            control.note(terms, quiet_at);
             control.position = block.saturating_add(2);
             true
         });
@@ -326,11 +334,11 @@ impl Population {
     }
 
     fn probe(&mut self, now: Time, (terms, octets): (Terms, u64), sent: Stamp) {
-        let config = self.config.clone();
+        let quiet_at = self.quiet_at(now, terms);
         self.heard(|control| {
             control.earn(terms, octets);
             if control.position > 0 {
-                control.note(now, terms, &config);
+                control.note(terms, quiet_at);
             }
             false
         });
@@ -446,11 +454,11 @@ impl Population {
 
     /// One symbol, with so many octets, reaches the fan-out.
     fn symbol(&mut self, at: Time, (terms, octets): (Terms, u64), block: u32, symbol: u32) {
-        let config = self.config.clone();
+        let quiet_at = self.quiet_at(at, terms);
         let exists = self.object.as_ref().is_some_and(|object| symbol < object.blocks.symbols_of(block));
         let all = self.heard(|control| {
             control.earn(terms, octets);
-            control.note(at, terms, &config);
+            control.note(terms, quiet_at);
             let fresh = !core::mem::replace(&mut control.begun, true);
             let before = control.position;
             control.position = if exists { block + 1 } else { before };

@@ -297,7 +297,7 @@ fn compare(case: Case, left: &(Outcome, Story), right: &(Outcome, Story), what: 
     assert_eq!(left.1, right.1, "seed {seed}, {what}: {case:?}");
 }
 
-const SESSIONS: u64 = 3000;
+const SESSIONS: u64 = 2000;
 
 #[test]
 fn a_population_equals_single_engines() {

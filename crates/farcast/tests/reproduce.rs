@@ -561,6 +561,7 @@ fn an_unknown_paper_is_wrong_usage() {
             "ftp-umts",
             "tcp-mlppp",
             "tcp-reference",
+            "efficiency",
             "agreement",
             "ftp-emulated",
             "all",

@@ -437,8 +437,11 @@ fn settings_that_are_wrong() {
             "protocol.rate: 300 has no unit; a number needs one of the units bit/s, kbit/s, Mbit/s, Gbit/s, as in \
              \"20 Mbit/s\"",
         ),
-        ("receivers=0", "receivers: 0 is out of range; it must be an integer from 1 to 4194304"),
-        ("receivers=many", "receivers: \"many\" is not an integer; it must be an integer from 1 to 4194304"),
+        ("receivers=0", "receivers: 0 is out of range; it must be an integer from 1 to 1073741824"),
+        (
+            "receivers=many",
+            "receivers: \"many\" is not an integer; it must be an integer from 1 to 1073741824",
+        ),
         (
             "protocol.pass_wait=fixd",
             "protocol.pass_wait: \"fixd\" is not known, did you mean \"fixed\"; it must be one of \"draft\", \"fixed\"",

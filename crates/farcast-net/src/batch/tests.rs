@@ -159,7 +159,8 @@ fn every_datagram_is_finished_with_its_content_in_place() {
     let listener = Endpoint::listener(any, None, &options, Transport::Udp).expect("loopback is there");
     let endpoint = Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there");
     let symbols = (4, ErasureCode::BySize);
-    let sources = vec![Source { outgoing, symbols, of_all: 0, parity: Some(Parity::InTurn(parity)), geometry }];
+    let sources =
+        vec![Source { outgoing, symbols, of_all: 0, parity: Some(Parity::InTurn(parity)), geometry }];
     let mut out = Outlet::new(endpoint, sources, listener.local()).expect("it can be coded");
     let mut batch = Batch::new(&Summed);
     let mut push = |content, last, ttl| {

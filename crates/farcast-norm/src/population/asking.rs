@@ -1,6 +1,6 @@
 //! Who asks for what it lacks, when, and who need not, because others have.
 
-use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
@@ -253,7 +253,9 @@ impl Population {
 impl Population {
     /// What others have asked for need not be asked for again: all hear it but those who are deaf, and who said it.
     pub(super) fn overhear(&mut self, speaker: Option<u32>, requests: &[Request]) {
-        let Self { object: Some(object), waiting, hearing, deaf, receivers, .. } = self else { return };
+        let Self { object: Some(object), waiting, hearing, deaf, apart, receivers, .. } = self else {
+            return;
+        };
         if waiting.queue.is_empty() {
             return;
         }
@@ -314,16 +316,21 @@ impl Population {
             // Only of what it would ask for itself a receiver counts what others do.
             let counts = |control: &Control| control.begun && control.passed() > block;
             let common = counts(&hearing.common);
-            let others = hearing.behind.iter().filter(|(_, control)| counts(control) != common);
-            let others: BTreeSet<u32> = others.map(|&(receiver, _)| receiver).collect();
-            if !common && others.is_empty() {
+            let others = || hearing.behind.iter().filter(|(_, control)| counts(control) != common);
+            if !common && others().next().is_none() {
                 continue;
             }
+            others().for_each(|&(receiver, _)| {
+                apart.insert(receiver);
+            });
             object.blocks.overhear_symbols(block, (&ranges, any), |receiver| {
                 match listens(waiting, receiver) {
-                    Listens::Yes if others.contains(&receiver) == common => Listens::No,
+                    Listens::Yes if apart.contains(receiver) == common => Listens::No,
                     listens => listens,
                 }
+            });
+            others().for_each(|&(receiver, _)| {
+                apart.remove(receiver);
             });
         }
     }

@@ -7,7 +7,7 @@ use farcast_core::{Span, Time};
 
 use crate::config::ReceiverConfig;
 use crate::message::Terms;
-use crate::timing::{earned, silence};
+use crate::timing::earned;
 
 /// What a receiver knows of its sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,10 +36,9 @@ impl Control {
         self.credit = earned(self.credit, octets);
     }
 
-    /// What was said was of the object, under these terms.
-    pub(super) fn note(&mut self, now: Time, terms: Terms, config: &ReceiverConfig) {
-        (self.terms, self.silences) = (Some(terms), 0);
-        self.quiet_at = now + silence(grtt(terms, config), config.robust);
+    /// What was said was of the object, under these terms, by which nothing has been heard for long at `quiet_at`.
+    pub(super) fn note(&mut self, terms: Terms, quiet_at: Time) {
+        (self.terms, self.silences, self.quiet_at) = (Some(terms), 0, quiet_at);
     }
 
     /// How many blocks the sender has passed, and is not before again: what lacks of them may be asked for.

@@ -23,6 +23,8 @@ const ENGINE: u64 = 2048;
 const POPULATION: u64 = 72;
 /// What a receiver of a population takes for a block of which it lacks something.
 const NEED: u64 = 12;
+/// The most segments of a block, and the most parity symbols: together they fit the code over GF(2^16).
+const LONGEST: u16 = 32_767;
 /// NORM's port (RFC 5740 §8).
 const PORT: u16 = 6003;
 
@@ -193,7 +195,7 @@ pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, 
         control: table.choice_or("rate_control", &controls, base.control)?,
         least_rate: least_rate(table, rate)?,
         segment_size,
-        block_len: table.optional_integer("block_size", 1..=254)?,
+        block_len: table.optional_integer("block_size", 1..=LONGEST)?,
         parity: parity(table, "parity")?,
         ahead: parity(table, "parity_ahead")?,
         loss: table.probability_or("expected_loss", Probability::ZERO)?,
@@ -219,14 +221,14 @@ fn least_rate(table: &mut Reader<'_>, most: BitRate) -> Result<Option<BitRate>, 
 }
 
 fn parity(table: &mut Reader<'_>, key: &'static str) -> Result<Parity, DocumentError> {
-    let symbols = table.integer_or_word(key, 0..=254, "auto", None)?;
+    let symbols = table.integer_or_word(key, 0..=LONGEST, "auto", None)?;
     Ok(symbols.map_or(Parity::Auto, Parity::Symbols))
 }
 
 /// Shows what `config` has where `table` says nothing: what follows from the rest.
 fn show(table: &mut Reader<'_>, config: &SenderConfig) -> Result<(), DocumentError> {
     table.bytes_or("segment_size", Bytes(config.segment_size.into()))?;
-    table.integer_or("block_size", 1..=254, config.block_len)?;
+    table.integer_or("block_size", 1..=LONGEST, config.block_len)?;
     table.integer_or("backoff", 0..=15, config.backoff)?;
     Ok(())
 }
