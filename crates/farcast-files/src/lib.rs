@@ -83,7 +83,9 @@ mod tree;
 
 pub use error::{SourceError, StoreError, UnsafeReason};
 pub use id::ProductId;
-pub use incoming::{Checkpoint, Coding, Durability, Happening, Incoming, Options, Overwrite, PlainObject};
+pub use incoming::{
+    Checkpoint, Coding, Durability, Happening, Incoming, Options, Overwrite, ParitySymbol, PlainObject,
+};
 pub use manifest::{Entry, EntryKind, Manifest, ManifestError};
 pub use name::{safe_name, shown_name};
 pub use outgoing::{Outgoing, Progress, SkipReason, Skipped};
