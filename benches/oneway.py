@@ -54,7 +54,7 @@ def table(bench):
                     except (Failed, RuntimeError) as error:
                         lines.append([name, count, f"{rate / 1e6:g}", "", "", "", "", "", f"failed: {str(error)[:80]}"])
                         continue
-                    bench.emit(table="oneway", losses=name, receivers=count, **result)
+                    bench.emit(table="oneway", losses=name, count=count, **result)
                     heard = [one["heard"] for one in result["receivers"] if not one["late"]]
                     late = [one["heard"] for one in result["receivers"] if one["late"]]
                     lines.append([name, count, f"{rate / 1e6:g}", result["rounds"],
@@ -84,6 +84,8 @@ def speed(bench, size):
                               spread([one["goodput"] for one in results], 0),
                               f"{sum(one['complete'] for one in results)} of {len(results)}",
                               f"parity taken: {max(one['parity'] for one in results)}"])
+        rig.inside(rig.switch, "nft", "delete table bridge mute")
+        rig.inside(rig.receivers[0], "nft", "delete table netdev bench")
         lines.append(["plain, --rate max", "", spread([plain(n) for n in range(bench.args.runs)], 0), "", ""])
     print(grid([("", "<"), ("symbols sent, Mbit/s", ">"), ("file until its name, Mbit/s", ">"), ("complete", ">"), ("", "<")],
                lines) + "\n")
@@ -96,10 +98,11 @@ def one_way(bench, rig, size, rate, losses, repeat):
         rules, more = losses(rate) if losses else ("accept", "")
         # What is lost is not counted.
         rig.impair(space, f"{rules}; counter name heard", f"counter heard {{ }}; {more}")
-        # Nothing passes back.
-        table = "table netdev mute"
-        hook = 'type filter hook egress device "eth0" priority 0; policy drop;'
-        rig.inside(space, "nft", f"add {table}; delete {table}; {table} {{ chain all {{ {hook} }}; }}")
+    # Nothing passes back.
+    ports = ", ".join(f'"p{n}"' for n in range(len(rig.receivers)))
+    mute = "table bridge mute"
+    rules = f"type filter hook forward priority 0; iifname {{ {ports} }} drop;"
+    rig.inside(rig.switch, "nft", f"add {mute}; delete {mute}; {mute} {{ chain back {{ {rules} }}; }}")
 
     def start(n):
         command = [bench.binary, "receive", "--one-way", "--from", GROUP, "--into", bench.into(n), "--once", "--json",
@@ -137,9 +140,8 @@ def one_way(bench, rig, size, rate, losses, repeat):
             if summary is None:
                 raise Failed(f"receiver: {process.text().strip()[-300:]}")
             complete = summary["complete"] and same(source, bench.into(n) / source.name)
-            heard = summary["dtus_received"] + summary["parity_received"] + summary["duplicates"]
             symbol = summary["size_bytes"] / summary["segments"]
-            octets = heard * symbol + (heard_before if n == late else 0)
+            octets = summary["symbols_heard"] * symbol + (heard_before if n == late else 0)
             results.append({"complete": complete, "late": n == late, "heard": octets / summary["size_bytes"],
                             "parity": summary["parity_received"], "held": summary["segments_held_before"],
                             "at": process.ended, "dropped": summary["dtus_dropped_unstored"]})

@@ -32,7 +32,7 @@ pub use checkpoint::Checkpoint;
 
 pub(crate) use delivery::{Delivery, partial_path};
 pub use plain::{PlainObject, Vouched};
-pub use symbols::Coding;
+pub use symbols::{Coding, ParitySymbol};
 
 pub(crate) use open::manifest_in;
 pub(crate) use state::{STATE_FILES, StateDir, path_of, read_journal, usage_in};

@@ -84,7 +84,8 @@ mod tree;
 pub use error::{SourceError, StoreError, UnsafeReason};
 pub use id::ProductId;
 pub use incoming::{
-    Checkpoint, Coding, Durability, Happening, Incoming, Options, Overwrite, PlainObject, Vouched,
+    Checkpoint, Coding, Durability, Happening, Incoming, Options, Overwrite, ParitySymbol, PlainObject,
+    Vouched,
 };
 pub use manifest::{Entry, EntryKind, Manifest, ManifestError};
 pub use name::{safe_name, shown_name};

@@ -91,7 +91,9 @@ impl Population {
         for block in &mut object.blocks {
             let sent = block.sent.count();
             // Whatever was sent before passed them by.
-            heard.iter().for_each(|&n| block.missed[n as usize] = sent);
+            for &n in &heard {
+                block.missed[n as usize] = sent;
+            }
             if self.remembers && sent > 0 {
                 for symbol in block.sent.iter() {
                     let missers = block.missers.entry(symbol).or_default();
@@ -110,7 +112,9 @@ impl Population {
         let len = object.geometry.block_len(block);
         let lost = self.lost.as_slice();
         if of.sent.insert(symbol) {
-            lost.iter().for_each(|&n| of.missed[n as usize] += 1);
+            for &n in lost {
+                of.missed[n as usize] += 1;
+            }
             if self.remembers && !lost.is_empty() {
                 of.missers.insert(symbol, lost.to_vec());
             }

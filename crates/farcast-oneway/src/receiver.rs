@@ -65,6 +65,14 @@ pub enum ReceiverEvent {
     Ended(ObjectId, Outcome),
 }
 
+/// What has come of an object that has ended.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    object: ObjectId,
+    received: Received,
+    heard: u64,
+}
+
 /// Takes what is sent until it has everything.
 #[derive(Clone, Debug)]
 pub struct Receiver {
@@ -73,7 +81,7 @@ pub struct Receiver {
     /// Transmissions of which nothing is wanted any more, the oldest first.
     over: VecDeque<(u32, [u8; 32])>,
     /// What has come of the object that ended last, until its end was told.
-    last: Option<(ObjectId, Received)>,
+    last: Option<Ended>,
     next_object: u32,
     rejects: RejectCounts,
     events: VecDeque<ReceiverEvent>,
@@ -141,8 +149,14 @@ impl Receiver {
 
     /// What has come of `object`.
     pub fn received(&self, object: ObjectId) -> Received {
-        let last = || self.last.filter(|(last, _)| *last == object).map(|(_, received)| received);
+        let last = || self.last.filter(|last| last.object == object).map(|last| last.received);
         self.of(object).map(|reception| reception.received).or_else(last).unwrap_or_default()
+    }
+
+    /// Symbols of `object` that came while any was wanting: what it took, with what was of no use.
+    pub fn heard(&self, object: ObjectId) -> u64 {
+        let last = || self.last.filter(|last| last.object == object).map(|last| last.heard);
+        self.of(object).map(|reception| reception.heard).or_else(last).unwrap_or_default()
     }
 
     /// How far `object` has come: symbols that are there and can be used, and how many it takes.
@@ -177,7 +191,8 @@ impl Receiver {
             }
             self.over.push_back((reception.session, reception.id));
         }
-        self.last = Some((reception.object, reception.received));
+        let Reception { object, received, heard, .. } = reception;
+        self.last = Some(Ended { object, received, heard });
         self.events.push_back(ReceiverEvent::Ended(reception.object, outcome));
     }
 

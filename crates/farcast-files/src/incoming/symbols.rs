@@ -41,6 +41,9 @@ const AT_ONCE: usize = 4096;
 /// Files that are made.
 const INODES: u64 = 2;
 
+/// A parity symbol's number in its block, and its octets.
+pub type ParitySymbol = (u32, Box<[u8]>);
+
 /// How an object is coded: symbols of another code are of no use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coding {
@@ -120,8 +123,8 @@ impl Symbols {
         if read_at(&index, &mut head, 0)? < HEAD_LEN || head != coding.head() {
             return Ok(None);
         }
-        let room = size_of(&fs::fstat(&data)?) / u64::from(coding.symbol_len);
-        let entries = (size_of(&stat).saturating_sub(HEAD_LEN as u64) / ENTRY_LEN as u64).min(room);
+        let most = size_of(&fs::fstat(&data)?) / u64::from(coding.symbol_len);
+        let entries = (size_of(&stat).saturating_sub(HEAD_LEN as u64) / ENTRY_LEN as u64).min(most);
         let Ok(slots) = u32::try_from(entries) else { return Ok(None) };
         let kept = BTreeMap::new();
         let mut symbols = Self { coding, data, index, kept, free: Vec::new(), slots, scratch: Vec::new() };
@@ -198,7 +201,7 @@ impl Symbols {
     }
 
     /// The symbols of `block` that are as they were written.
-    fn read(&self, block: u32) -> SystemResult<Vec<(u32, Box<[u8]>)>> {
+    fn read(&self, block: u32) -> SystemResult<Vec<ParitySymbol>> {
         let mut symbols = Vec::new();
         for kept in self.kept.get(&block).into_iter().flatten() {
             let mut bytes = vec![0; usize::from(self.coding.symbol_len)].into_boxed_slice();
@@ -216,8 +219,8 @@ impl Symbols {
     fn forget(&mut self, block: u32, erase: bool) -> SystemResult<()> {
         let Some(kept) = self.kept.remove(&block) else { return Ok(()) };
         self.free.extend(kept.iter().map(|kept| kept.slot));
-        let erased = kept.iter().filter(|_| erase);
-        erased.map(|kept| write_at(&self.index, &[0; ENTRY_LEN], entry_at(kept.slot))).collect()
+        let mut erased = kept.iter().filter(|_| erase);
+        erased.try_for_each(|kept| write_at(&self.index, &[0; ENTRY_LEN], entry_at(kept.slot)))
     }
 
     fn data_at(&self, slot: u32) -> u64 {
@@ -308,7 +311,7 @@ impl Incoming {
     ///
     /// # Errors
     /// What the file system reports.
-    pub fn read_parity(&self, block: u32) -> Result<Vec<(u32, Box<[u8]>)>, StoreError> {
+    pub fn read_parity(&self, block: u32) -> Result<Vec<ParitySymbol>, StoreError> {
         let read = self.symbols.as_ref().map_or_else(|| Ok(Vec::new()), |symbols| symbols.read(block));
         read.map_err(|errno| self.symbols_error("read", errno, 0))
     }

@@ -62,7 +62,9 @@ impl ParityDecoder {
             let missing = |run: Run| incoming.held().count_in(run) < run.count();
             if self.geometry.block_run(block).is_some_and(missing) {
                 let mut map = Bitmap::new(coding.parity);
-                symbols.iter().for_each(|&symbol| _ = map.insert(symbol));
+                for &symbol in &symbols {
+                    map.insert(symbol);
+                }
                 kept.push((block, map));
             } else {
                 incoming.forget_parity(block, false)?;

@@ -37,6 +37,8 @@ pub(super) struct Reception {
     /// Blocks that are being rebuilt.
     decoding: BTreeSet<u32>,
     pub(super) received: Received,
+    /// Symbols that came while something was wanting.
+    pub(super) heard: u64,
     pub(super) heard_at: Time,
     /// Its sender has said that nothing follows.
     pub(super) is_over: bool,
@@ -63,6 +65,7 @@ impl Reception {
             parity: BTreeMap::new(),
             decoding: BTreeSet::new(),
             received: Received::default(),
+            heard: 0,
             heard_at: now,
             is_over: false,
         }
@@ -188,11 +191,13 @@ impl Reception {
             return Err(Reject::Unexpected);
         }
         let first = self.geometry.first_of(block);
-        let (object, len) = (self.object, self.geometry.block_len(block));
+        let object = self.object;
         if self.needed(block) == 0 {
             self.received.duplicates += u64::from(run.count());
+            self.heard += if self.lacks() { u64::from(run.count()) } else { 0 };
             return Err(Reject::Duplicate);
         }
+        self.heard += u64::from(run.count());
         let new = match symbols.kind {
             Kind::Source => {
                 let Some(all) = Run::new(first + run.first(), run.count()) else { return Ok(()) };
@@ -224,7 +229,6 @@ impl Reception {
             }
         };
         self.received.duplicates += u64::from(run.count() - new);
-        debug_assert!(len > 0, "a block of the object");
         self.settle(block, events);
         if new == 0 { Err(Reject::Duplicate) } else { Ok(()) }
     }

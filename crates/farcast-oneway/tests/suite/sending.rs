@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use farcast_core::{BitRate, Message as _, Span, Time};
+use farcast_core::{BitRate, Engine as _, Message as _, Span, Time};
 use farcast_delivery::SenderEngine as _;
 use farcast_oneway::{ConfigError, Duration, Kind, Sender, SenderConfig, Shape};
 
@@ -44,7 +44,9 @@ fn whatever_leaves_in_a_row_is_of_all_blocks_alike() {
     for row in [300, 640, 1000] {
         for window in sent.windows(row).step_by(7) {
             let mut of = vec![0i64; blocks];
-            window.iter().for_each(|(_, one)| of[one.block as usize] += 1);
+            for (_, one) in window {
+                of[one.block as usize] += 1;
+            }
             let (least, most) = (of.iter().min().expect("blocks"), of.iter().max().expect("blocks"));
             // A stripe more, and a segment less of the short ones.
             assert!(most - least <= 44 + 2, "{of:?} of {row}");
@@ -166,7 +168,6 @@ fn it_can_be_stopped() {
     sender.open(Time::ZERO);
     sender.stop();
     let (mut now, mut said) = (Time::ZERO, Vec::new());
-    use farcast_core::Engine as _;
     while let Some(deadline) = sender.poll_timeout() {
         now = now.max(deadline.at);
         said.extend(sender.poll_transmit(now, now).map(|transmit| (now, transmit.message)));

@@ -51,9 +51,12 @@ impl Face for OneWayFace {
         format!("{name}: {why}; {}", super::kept(report, ", with parity, for another time"))
     }
 
-    fn figures(&self, report: &Report<Self>, _receiver: &Receiver) -> Value {
-        let came = report.received.segments + report.received.parity + report.received.duplicates;
-        let octets = came * u64::from(report.offer.geometry.segment_size());
-        json!({ "heard_over_size": octets as f64 / report.offer.geometry.size() as f64 })
+    fn figures(&self, report: &Report<Self>, receiver: &Receiver) -> Value {
+        let heard = receiver.heard(report.offer.object);
+        let octets = heard * u64::from(report.offer.geometry.segment_size());
+        json!({
+            "symbols_heard": heard,
+            "heard_over_size": octets as f64 / report.offer.geometry.size() as f64,
+        })
     }
 }

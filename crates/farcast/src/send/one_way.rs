@@ -58,7 +58,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let how_long = match settings.duration {
         Duration::Rounds(1) => "once".into(),
         Duration::Rounds(rounds) => format!("{rounds} times"),
-        Duration::For(span) => format!("for {span}"),
+        Duration::For(time) => format!("for {time}"),
     };
     output.line(&format!(
         "sending {name} ({}) one way to {to}, {how_long}, with {} % added",
@@ -86,7 +86,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         time_limit: args.protocol.time_limit.unwrap_or(Span::MAX),
     };
     let make = |source: SocketAddr| Sender::new(farcast_oneway::SenderConfig { source, ..config });
-    let mut face = OneWayFace { segments, sent: 0 };
+    let mut face = OneWayFace { segments };
     let exit = deliver(args, delivery, (&Codec, &mut face), make, &stop, &mut output)?;
     if exit == Exit::Unknown {
         output.line("who has received it, nobody here can tell: receivers cannot answer");
@@ -131,8 +131,6 @@ fn settings(args: &SendArgs) -> Result<Settings, Failure> {
 struct OneWayFace {
     /// Segments of the object.
     segments: u32,
-    /// Symbols that all rounds have been begun for.
-    sent: u64,
 }
 
 impl Face for OneWayFace {
@@ -141,7 +139,6 @@ impl Face for OneWayFace {
     fn told(&mut self, _now: Time, event: &SenderEvent) -> Option<Told> {
         match event {
             SenderEvent::Round { round, symbols } => {
-                self.sent += u64::from(*symbols);
                 let fields = json!({ "round": round, "symbols": symbols });
                 Some(Told { line: None, kind: "round", fields })
             }
@@ -154,15 +151,11 @@ impl Face for OneWayFace {
     }
 
     fn verdict(&self, end: &SenderEvent) -> Verdict {
-        match end {
-            SenderEvent::Ended { stopped: false } => {
-                Verdict { word: "unknown", exit: Exit::Unknown, sentence: None }
-            }
-            _ => {
-                let sentence = Some("stopped; receivers keep what they have for another time".into());
-                Verdict { word: "aborted", exit: Exit::Failed, sentence }
-            }
+        if matches!(end, SenderEvent::Ended { stopped: false }) {
+            return Verdict { word: "unknown", exit: Exit::Unknown, sentence: None };
         }
+        let sentence = Some("stopped; receivers keep what they have for another time".into());
+        Verdict { word: "aborted", exit: Exit::Failed, sentence }
     }
 
     fn figures(&self, sender: &Sender) -> Value {
