@@ -431,6 +431,12 @@ mod tests {
             desk.hear(1, cc::RTT, 800_000.0);
             near(desk.rate(), expected);
         }
+        // What is less than that is what the way carries: from there on step by step, too.
+        for (heard, expected) in [(100_000.0, 100_000), (800_000.0, 110_000)] {
+            desk.now += MS * 100;
+            desk.hear(1, cc::RTT, heard);
+            near(desk.rate(), expected);
+        }
         for _ in 0..20 {
             desk.next();
             desk.hear(2, cc::RTT, 900_000.0);

@@ -5,13 +5,15 @@ use std::net::SocketAddr;
 use farcast_core::engine::{Arrival, Engine as _, Reject};
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span, Time};
-use farcast_norm::message::{Answer, Feedback, FromReceiver, FromSender, Stamp, cc};
-use farcast_norm::quantise::{Loss, Rate, Rtt};
-use farcast_norm::{Body, Message, NodeId, Pacing, Sender, SenderConfig, SenderOutcome};
+use farcast_norm::message::{Answer, Feedback, FromReceiver, FromSender, Probe, Stamp, Terms, cc};
+use farcast_norm::quantise::{GroupSize, Loss, Rate, Rtt};
+use farcast_norm::{Body, Message, NodeId, Pacing, Receiver, Sender, SenderConfig, SenderOutcome};
 use farcast_testkit::{Link, Setup, laws};
 
 use crate::bottleneck::{Bottleneck, World};
-use crate::common::{Session, group, is_nack, ms, node, receiver_address, said, sender, sent};
+use crate::common::{
+    Session, group, is_nack, ms, node, receiver, receiver_address, said, sender, sent, server,
+};
 
 const LEAST: u64 = 8000;
 const MOST: u64 = 20_000_000;
@@ -192,7 +194,7 @@ fn who_stops_says_that_it_leaves() {
     session.net.forget();
     let far = session.clients[1].handle;
     session.net.link(session.sender, far, Link::lossy(ms(30), 0.1));
-    session.net.at(at(40), far, |engine: &mut farcast_norm::Receiver, _| engine.stop());
+    session.net.at(at(40), far, |engine: &mut Receiver, _| engine.stop());
     session.net.run_until(at(40) - ms(1));
     assert_eq!(session.net.engine(session.sender).limiting(), Some(node(1)));
     let before = session.net.engine(session.sender).rate();
@@ -276,4 +278,70 @@ fn reports_that_make_no_sense_are_counted() {
     }
     assert_eq!((engine.rate(), engine.limiting()), (before, None));
     assert_eq!(engine.rejects().of(Reject::OutOfRange), 4);
+}
+
+#[test]
+fn a_report_counts_at_once() {
+    let mut engine = Sender::new(controlled(60, 1)).expect("valid");
+    engine.open(Time::ZERO);
+    while engine.poll_transmit(Time::ZERO, Time::ZERO).is_some() {}
+    // At a segment a second, the next is due after a second; at twice that, earlier.
+    let from = Arrival::new(receiver_address(0), group());
+    let feedback =
+        Feedback { sequence: 0, flags: cc::START, rtt: Rtt(100), loss: Loss(0), rate: Rate::of(1e6) };
+    let answer = Answer::Ack { kind: 1, id: 0, content: Vec::new() };
+    let response = Some(Stamp::of(Time::ZERO));
+    let said = FromReceiver { sender: NodeId(1), instance: 1, response, feedback: Some(feedback), answer };
+    let report = Message { source: node(0), sequence: 0, body: Body::Receiver(said) };
+    let mut now = Time::ZERO + ms(510);
+    engine.handle_timeout(now);
+    while engine.poll_transmit(now, now).is_some_and(|transmit| transmit.message.data().is_none()) {}
+    assert_eq!(engine.handle(now, &from, &report), Ok(()));
+    let mut data = None;
+    while data.is_none() {
+        now = engine.poll_timeout().expect("it goes on").at;
+        engine.handle_timeout(now);
+        while let Some(transmit) = engine.poll_transmit(now, now) {
+            data = data.or(transmit.message.data().map(|_| now));
+        }
+    }
+    assert!(data.is_some_and(|at| at < Time::ZERO + ms(900)), "{data:?}");
+}
+
+#[test]
+fn what_comes_after_a_pause_is_as_fast_as_it_may_be() {
+    let mut config = controlled(3000, 2);
+    config.pace.rate = rate(2_000_000);
+    let mut session = Session::new("pause", Setup::plain(8), config, 2, Link::clean(ms(30)));
+    let mut flushed = false;
+    // One hears nothing before everything was sent once, and then gets it all.
+    session.net.drop_if(move |leg| {
+        flushed |= matches!(said(&leg.message), Some(FromSender::Flush { .. }));
+        leg.from == 0 && leg.to == 2 && !flushed
+    });
+    let session = session.run();
+    session.assert_received();
+    assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
+    assert!(session.net.now() < at(60), "{:?}", session.net.now());
+}
+
+#[test]
+fn who_has_answered_rests() {
+    let mut engine = Receiver::new(receiver(0)).expect("valid");
+    let grtt = Rtt::of(ms(100));
+    let terms = Terms { instance: 1, grtt, backoff: 4, group: GroupSize::of(10) };
+    let (mut answers, from) = (0, Arrival::new(server(), group()));
+    for sequence in 0..200 {
+        let now = Time::ZERO + ms(50) * u64::from(sequence);
+        let (sent, rate) = (Stamp::of(now), Some(Rate::of(1e5)));
+        let probe = Probe { flags: 0, sequence, sent, rate, nodes: Vec::new() };
+        let body = Body::Sender(terms, FromSender::Probe(probe));
+        let _ = engine.handle(now, &from, &Message { source: NodeId(1), sequence, body });
+        engine.handle_timeout(now + ms(49));
+        while let Some(transmit) = engine.poll_transmit(now, now) {
+            answers += u32::from(feedback(&transmit.message).is_some());
+        }
+    }
+    // In ten seconds, each after a wait of up to 0.42 s, and as long to rest behind it.
+    assert!((12..=20).contains(&answers), "{answers}");
 }
