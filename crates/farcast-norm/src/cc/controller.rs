@@ -76,8 +76,8 @@ pub struct NormCc {
 
 impl NormCc {
     /// Of a sender of segments in messages of `segment` octets, with `overhead` more of UDP and IP. `trips` are the
-    /// group's round trip as far as is known, and the longest that is believed. Who leaves `robust` probes unanswered is
-    /// forgotten.
+    /// group's round trip as far as is known, and the longest that is believed. Who leaves `robust` probes unanswered
+    /// is forgotten.
     pub fn new(bounds: Limits, segment: usize, overhead: u16, trips: (Span, Span), robust: u32) -> Self {
         let (grtt, longest) = (trips.0, trips.1.max(SHORTEST));
         let size = segment.max(1) as f64;
