@@ -2,10 +2,10 @@
 //!
 //! A [`Population`] is what N [`Receiver`](crate::Receiver)s would be together, whose owners take everything, hold
 //! nothing beforehand, and verify at once. It decides by the same functions: what is asked for and what others ask for
-//! (`receiver::needs`), how long each one waits (`timing`). Of a block it keeps how many symbols each receiver lacks, and
-//! of each symbol who missed it; of what was heard of the sender, what those know who have not heard the last message. So
-//! a receiver costs its losses and not its packets. Given the same losses it says the same things at the same nanoseconds
-//! (law 11).
+//! (`receiver::needs`), how long each one waits (`timing`). Of a block it keeps how many symbols each receiver lacks,
+//! and of each symbol who missed it; of what was heard of the sender, what those know who have not heard the last
+//! message. So a receiver costs its losses and not its packets. Given the same losses it says the same things at the
+//! same nanoseconds (law 11).
 //!
 //! What it leaves out: a second object or sender; receivers' bounds on the memory of parity, and on how many blocks of
 //! others' requests are remembered; what applications ask for; and a sender that comes back after it was given up.
@@ -198,8 +198,8 @@ impl Population {
 
 /// What the sender says.
 impl Population {
-    /// All but `self.lost` hear something that makes of what a receiver knows what `step` does. Whether those who were not
-    /// behind, of whom `self.kept_up` are then the ones that lack anything, are to look for what they lack.
+    /// All but `self.lost` hear something that makes of what a receiver knows what `step` does. Whether those who
+    /// were not behind, of whom `self.kept_up` are then the ones that lack anything, are to look for what they lack.
     fn heard(&mut self, step: impl Fn(&mut Control) -> bool) -> bool {
         let Self { hearing, lost, kept_up, receivers, completed, .. } = self;
         let object = self.object.as_ref();

@@ -201,10 +201,10 @@ impl Settings {
 
     /// How much of a block is parity, and how much of that is sent unasked.
     ///
-    /// Blocks that the code over GF(2^8) has no room for have the one over GF(2^16). The longer a block, the less what the
-    /// unluckiest of many receivers loses of it lies above the mean: at 5 %, of 1,000 receivers one loses a ninth of a
-    /// block of 200 segments, and a twelfth of one of 700. But a block is rebuilt when all of it is there, and its rebuilding
-    /// takes time that grows with its square.
+    /// Blocks that the code over GF(2^8) has no room for have the one over GF(2^16). The longer a block, the less
+    /// what the unluckiest of many receivers loses of it lies above the mean: at 5 %, of 1,000 receivers one loses a
+    /// ninth of a block of 200 segments, and a twelfth of one of 700. But a block is rebuilt when all of it is there,
+    /// and its rebuilding takes time that grows with its square.
     fn code(&self, config: &mut SenderConfig, receivers: u32, way: Way) {
         let loss = self.loss.get();
         let reckoned = (loss * 1.5).clamp(LEAST_LOSS, MOST_LOSS);

@@ -16,8 +16,8 @@ pub(crate) fn random_backoff(most: Span, group: GroupSize, random: &mut RandomSt
     Span::from_secs_f64(most.as_secs_f64() * part)
 }
 
-/// The waits of receivers. Each is a function of who waits, and since when: many receivers as one draw what each of them
-/// would.
+/// The waits of receivers. Each is a function of who waits, and since when: many receivers as one draw what each of
+/// them would.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Waits {
     pub(crate) seed: u64,

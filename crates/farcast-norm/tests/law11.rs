@@ -1,5 +1,5 @@
-//! Law 11: a population equals N single engines, to the nanosecond and the NACK, on the same losses. Law 9: cutting runs
-//! anywhere changes nothing.
+//! Law 11: a population equals N single engines, to the nanosecond and the NACK, on the same losses. Law 9: cutting
+//! runs anywhere changes nothing.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::SocketAddr;

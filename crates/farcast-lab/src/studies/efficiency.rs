@@ -61,7 +61,7 @@ const WAYS: [Way; 4] = [
     Way {
         name: "MFTP, automatic parity",
         protocol: "name = \"mftp\"\nfile = \"1 MB\"\nrate = \"10 Mbit/s\"\ndtu_size = \"1400 B\"\n\
-                   group = \"open_unlimited\"\nparity = \"auto\"\n",
+                   group = \"open_limited\"\nblock_size = 715\nparity = \"auto\"\n",
         is_coded: true,
     },
     Way {

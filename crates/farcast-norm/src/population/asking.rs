@@ -209,7 +209,8 @@ impl Population {
         }
     }
 
-    /// What `receiver`, which knows this, lacks, as far as it fits a segment and may be said; and how many symbols that is.
+    /// What `receiver`, which knows this, lacks, as far as it fits a segment and may be said; and how many symbols
+    /// that is.
     fn requests(&self, receiver: u32, control: &Control) -> (Vec<Request>, u64) {
         let room = usize::try_from(control.credit.saturating_sub(HEADER)).unwrap_or(usize::MAX);
         let Some(object) = self.object.as_ref().filter(|_| control.begun) else {

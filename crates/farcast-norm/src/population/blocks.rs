@@ -184,7 +184,8 @@ impl Blocks {
     }
 
     /// A symbol that exists reaches the fan-out: `lost` do not get it, ascending and as bits. Those who have the
-    /// whole block then, and had not before, come into `got`, in no order; but not those who never lacked anything of it.
+    /// whole block then, and had not before, come into `got`, in no order; but not those who never lacked anything of
+    /// it.
     pub(super) fn sent(&mut self, block: u32, symbol: u32, lost: (&[u32], &Bitmap), got: &mut Vec<u32>) {
         let (receivers, symbols) = (self.receivers, self.symbols_of(block) as usize);
         let source = symbol < self.geometry.block_len(block);

@@ -1,5 +1,5 @@
-//! What a receiver asks for of an object, and what others ask for of it (RFC 5740 §5.3): functions of what it has, for a
-//! receiver that has a map of it as for many that are kept together.
+//! What a receiver asks for of an object, and what others ask for of it (RFC 5740 §5.3): functions of what it has,
+//! for a receiver that has a map of it as for many that are kept together.
 
 use alloc::vec::Vec;
 
@@ -48,8 +48,8 @@ fn gaps(needs: &impl Needs, block: u32, symbols: core::ops::Range<u32>) -> Vec<R
     gaps
 }
 
-/// What would make up for what `block` lacks: parity first, that which has not come, in order; and if that is not enough,
-/// the last of the segments that are missing.
+/// What would make up for what `block` lacks: parity first, that which has not come, in order; and if that is not
+/// enough, the last of the segments that are missing.
 fn wanted(needs: &impl Needs, block: u32) -> Vec<Run> {
     let (len, mut lacks) = (needs.geometry().block_len(block), needs.lacks(block));
     let mut of_parity = gaps(needs, block, len..len + needs.parity());
@@ -72,8 +72,8 @@ fn wanted(needs: &impl Needs, block: u32) -> Vec<Run> {
     wanted
 }
 
-/// Lists what lacks of the blocks before `end`, in order, as far as there is room: how many symbols that is, and whether
-/// there was.
+/// Lists what lacks of the blocks before `end`, in order, as far as there is room: how many symbols that is, and
+/// whether there was.
 pub(crate) fn list(needs: &impl Needs, end: u32, list: &mut List) -> (u64, bool) {
     let geometry = needs.geometry();
     let (mut asked, mut from, end) = (0, 0, end.min(geometry.blocks()));

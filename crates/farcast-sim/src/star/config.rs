@@ -23,8 +23,8 @@ pub const fn hub_address() -> IpAddr {
 const BEHIND_TERMINALS: u32 = 0xE000_0000;
 
 /// The address that receiver `n` answers from; the terminal of flow `n` has the one that lies `n` behind those of all
-/// receivers. The first four million lie in 10.64.0.0/10. A world with more goes on behind it: nobody else has addresses
-/// there.
+/// receivers. The first four million lie in 10.64.0.0/10. A world with more goes on behind it: nobody else has
+/// addresses there.
 pub fn receiver_address(n: u32) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::from_bits(FIRST_RECEIVER.wrapping_add(n))), 5402)
 }
