@@ -24,7 +24,7 @@ pub mod quantise;
 pub mod receiver;
 mod seam;
 pub mod sender;
-mod timing;
+pub mod timing;
 pub mod wire;
 
 pub use config::{ReceiverConfig, SenderConfig};
