@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use farcast_core::Run;
 use farcast_core::engine::{Message as _, Transmit};
-use farcast_delivery::{Ahead, Codec, Content, Delivery, Geometry, ObjectId, SenderEngine};
+use farcast_delivery::{Ahead, Codec, Content, Delivery, Geometry, ObjectId, SenderEngine, Transport};
 use farcast_files::{Outgoing, SourceError};
 
 use crate::envelope::Envelope;
@@ -93,6 +93,15 @@ impl Source {
     }
 }
 
+/// What has left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sent {
+    /// Datagrams.
+    pub datagrams: u64,
+    /// Octets of them, with headers of UDP and IP.
+    pub octets: u64,
+}
+
 /// Datagrams of equal length (the last may be shorter) that leave in one envelope.
 #[derive(Debug)]
 pub(crate) struct Batch<'a, C> {
@@ -104,6 +113,7 @@ pub(crate) struct Batch<'a, C> {
     envelope: Option<Envelope>,
     /// The last datagram is shorter, so nothing may follow it.
     closed: bool,
+    sent: Sent,
 }
 
 impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
@@ -116,7 +126,21 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             filled: 0,
             envelope: None,
             closed: false,
+            sent: Sent::default(),
         }
+    }
+
+    /// What has left so far.
+    pub(crate) fn sent(&self) -> Sent {
+        self.sent
+    }
+
+    /// So many octets in so many datagrams have left to `to`.
+    fn count(&mut self, to: SocketAddr, octets: usize, datagrams: usize) {
+        let ip = if to.is_ipv4() { 20 } else { 40 };
+        let udp = if self.codec.transport() == Transport::Udp { 8 } else { 0 };
+        self.sent.datagrams += datagrams as u64;
+        self.sent.octets += (octets + datagrams * (ip + udp)) as u64;
     }
 
     /// Adds what an engine sends, sending what must leave before it.
@@ -143,6 +167,9 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         self.codec.encode(message, 0, &mut self.header);
         self.codec.finish(&mut self.header);
         let sent = out.endpoint.send(envelope, &self.header, self.header.len());
+        if sent.is_ok() {
+            self.count(envelope.to, self.header.len(), 1);
+        }
         // Where a unicast answer goes was its asker's choice; it must not end the transmission.
         if envelope.to.ip().is_multicast() || envelope.to == out.group { sent } else { Ok(()) }
     }
@@ -220,6 +247,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
     pub(crate) fn flush(&mut self, endpoint: &Endpoint) -> Result<(), NetError> {
         if let Some(envelope) = self.envelope.take() {
             endpoint.send(&envelope, &self.buffer[..self.filled], self.stride)?;
+            self.count(envelope.to, self.filled, self.filled.div_ceil(self.stride.max(1)));
         }
         (self.filled, self.closed) = (0, false);
         Ok(())

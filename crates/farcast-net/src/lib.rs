@@ -24,6 +24,7 @@ mod store;
 mod waiting;
 mod way;
 
+pub use batch::Sent;
 pub use clock::Clock;
 pub use error::NetError;
 pub use interface::own_address;

@@ -12,7 +12,7 @@ use farcast_delivery::{Cause, Codec, Milestone, ObjectId, Phase, Protocol, Sende
 use farcast_files::{Outgoing, SourceError};
 use quinn_udp::RecvMeta;
 
-use crate::batch::{Batch, Outlet, Source};
+use crate::batch::{Batch, Outlet, Sent, Source};
 use crate::clock::{Clock, sharpen_timers};
 use crate::error::NetError;
 use crate::socket::{Endpoint, SocketOptions};
@@ -79,6 +79,8 @@ pub struct SendReport<S: SenderEngine> {
     pub malformed: u64,
     /// Octets of all that was heard, without headers of UDP and IP.
     pub heard: u64,
+    /// What has left.
+    pub sent: Sent,
 }
 
 /// Sends `objects` by the protocol `P`, which names them by their numbers here, from 0. `make` makes the engine for our
@@ -102,7 +104,8 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
     let sources = (0..).map(ObjectId::new).zip(objects);
     let sources = sources.map(|(object, outgoing)| Source::new(&sender, object, outgoing));
     let sources = sources.collect::<Result<Vec<_>, _>>()?;
-    // While announcing, the group is listened to: another transmission may be using it.
+    // While announcing, the group is listened to: another transmission may be using it. Later it is where answers come
+    // to the group.
     let group = options
         .to
         .ip()
@@ -138,6 +141,7 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
         data_duration: driver.data_began.map_or(Span::ZERO, |began| over.since(began)),
         malformed: driver.malformed,
         heard: driver.heard,
+        sent: driver.batch.sent(),
         sender: driver.sender,
     })
 }
@@ -287,8 +291,8 @@ impl<P: Protocol> Driver<'_, P> {
 
     /// Takes the answers that have come.
     fn hear(&mut self, endpoint: &Endpoint) -> Result<(), NetError> {
-        if self.sender.phase() != Phase::Announcing {
-            // From here on the group carries our own data back to us.
+        if self.sender.phase() != Phase::Announcing && !self.sender.routes().answers.ip().is_multicast() {
+            // From here on the group carries our own data back to us, and nothing else that we need.
             self.group = None;
         }
         let group = self.group.take();

@@ -6,7 +6,7 @@
 //!
 //! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]).
 //! * [`Message`] is what engines speak; [`wire`] turns it into bytes and back.
-//! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting.
+//! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting; [`Settings`] is what a user chooses of them.
 //! * [`quantise`] has the field's coarse numbers: round trips, group sizes, rates, losses.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -24,6 +24,7 @@ pub mod quantise;
 pub mod receiver;
 mod seam;
 pub mod sender;
+pub mod settings;
 pub mod timing;
 pub mod wire;
 
@@ -35,4 +36,5 @@ pub use population::Population;
 pub use receiver::Receiver;
 pub use seam::{Codec, Norm};
 pub use sender::Sender;
+pub use settings::Settings;
 pub use timing::ROBUST;

@@ -8,11 +8,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use farcast_core::Time;
+use farcast_delivery::Protocol;
 use farcast_stats::{Precision, StatsError, StoppingRule};
 
 use crate::outcome::Replication;
-use crate::scenario::Scenario;
-use crate::star::{Pulse, Star, StarError};
+use crate::scenario::{Scenario, Task};
+use crate::star::{Pulse, Star, StarConfig, StarError};
 
 /// How many replications.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -66,9 +67,27 @@ pub fn replicate(
     index: u64,
     per_receiver: bool,
 ) -> Result<Replication, StarError> {
-    let mut star = Star::new(scenario.star(seed, index)?, None)?;
-    star.run();
-    Ok(Replication::of(index, &star, per_receiver))
+    let never = Pulse::default();
+    let (_, replication) =
+        scenario.visit(seed, index, Replicate { index, per_receiver, pulse: &never })??;
+    Ok(replication)
+}
+
+/// Runs a world to its end, unless it is stopped before: whether it was not, and what came of it.
+struct Replicate<'a> {
+    index: u64,
+    per_receiver: bool,
+    pulse: &'a Pulse,
+}
+
+impl Task for Replicate<'_> {
+    type Output = Result<(bool, Replication), StarError>;
+
+    fn on<P: Protocol>(self, world: StarConfig<P>, _codec: P::Codec) -> Self::Output {
+        let mut star = Star::new(world, None)?;
+        let over = star.run_while(self.pulse);
+        Ok((over, Replication::of(self.index, &star, self.per_receiver)))
+    }
 }
 
 /// Runs replications of `scenario` as `plan` says, in the order of their index. `watch` is told after each, and ten
@@ -179,9 +198,9 @@ impl Batch {
 
     /// One replication; `None` if it was stopped.
     fn one(&self, index: u64) -> Result<Option<Replication>, StarError> {
-        let mut star = Star::new(self.scenario.star(self.seed, index)?, None)?;
-        let over = star.run_while(&self.pulse);
-        Ok(over.then(|| Replication::of(index, &star, self.per_receiver)))
+        let task = Replicate { index, per_receiver: self.per_receiver, pulse: &self.pulse };
+        let (over, replication) = self.scenario.visit(self.seed, index, task)??;
+        Ok(over.then_some(replication))
     }
 
     /// Takes results until all threads have ended, or are not waited for.

@@ -7,7 +7,7 @@
 //! | table | what |
 //! |---|---|
 //! | top | `name`, `receivers` or `[[groups]]`, `engines`, `time_limit` |
-//! | `protocol` | the transfer: size, pace, pass rules, Status Retry Timer |
+//! | `protocol` | the transfer: by what protocol, of what size, how fast, and what that protocol lets choose |
 //! | `traffic` | flows of other protocols, by `name`, beside the transfer or alone |
 //! | `link.forward`, `link.return` | the links, `kind` "pipe" or "bgan", and who loses what |
 //! | `link.stages` | further stages in a row, by `name` |
@@ -15,8 +15,10 @@
 mod ftp;
 mod memory;
 pub mod mftp;
+pub mod norm;
 mod tcp;
 mod traffic;
+mod transfer;
 
 use farcast_core::engine::Message;
 use farcast_core::{Span, Time};
@@ -28,8 +30,10 @@ use farcast_scenario::{Document, DocumentError, Links, Reader};
 
 use crate::star::{Back, Chains, Cut, GroupConfig, StarConfig, StarError};
 
-use mftp::{Mftp, Transfer};
 use traffic::TrafficSpec;
+use transfer::{Transfer, TransferSpec};
+
+pub use transfer::{NAMES, Task};
 
 /// What is simulated.
 #[derive(Clone, Debug)]
@@ -40,7 +44,7 @@ pub struct Scenario {
     time_limit: Span,
     /// The receivers of the transfer.
     groups: Vec<Receivers>,
-    transfer: Option<Transfer>,
+    transfer: Option<TransferSpec>,
     traffic: Vec<TrafficSpec>,
     links: Links,
     default_queues: Vec<DefaultQueue>,
@@ -71,7 +75,7 @@ impl Scenario {
         let mut links = Links::read(&mut top)?;
         let behind = groups.iter().flatten().map(|group| group.delay).max().unwrap_or_default();
         let default_queues = links.default_queues(behind);
-        let read = |groups: &Vec<Receivers>| Transfer::read(&mut top, groups, &links);
+        let read = |groups: &Vec<Receivers>| TransferSpec::read(&mut top, groups, &links);
         let transfer = groups.as_ref().map(read).transpose()?;
         let traffic = traffic::read(&top, traffic, &links)?;
         // What an emulation of the scenario runs is nothing to simulate.
@@ -117,11 +121,34 @@ impl Scenario {
         Self { engines: true, ..self }
     }
 
-    /// The world of replication number `replication`, whose random numbers follow from `seed`.
-    ///
-    /// # Errors
-    /// A setting that cannot work.
-    pub fn star(&self, seed: u64, replication: u64) -> Result<StarConfig<Mftp>, StarError> {
+    /// A transfer to so many receivers over the link that `document` is alone. Queues of which the link says nothing get
+    /// a limit, as where it is emulated.
+    fn over_link(
+        document: &Document,
+        transfer: TransferSpec,
+        receivers: u32,
+        time_limit: Span,
+    ) -> Result<Self, DocumentError> {
+        let (links, default_queues) = Links::read_alone(document)?;
+        Ok(Self {
+            name: String::new(),
+            engines: false,
+            time_limit,
+            groups: vec![Receivers { receivers, delay: Span::ZERO, losses: None }],
+            transfer: Some(transfer),
+            traffic: Vec::new(),
+            links,
+            default_queues,
+        })
+    }
+
+    /// The world of replication number `replication`, whose random numbers follow from `seed`, with this transfer.
+    fn world<T: Transfer>(
+        &self,
+        transfer: Option<&T>,
+        seed: u64,
+        replication: u64,
+    ) -> Result<StarConfig<T::Protocol>, StarError> {
         let streams = Streams::new(seed, replication);
         let receivers = u32::try_from(self.receivers()).unwrap_or(u32::MAX);
         let terminals = receivers.saturating_add(self.traffic.len() as u32);
@@ -129,21 +156,20 @@ impl Scenario {
         let chains = links.chains(terminals, false, streams);
         let flows = (0..).zip(&self.traffic).map(|(n, flow)| flow.make(n, receivers, links, streams));
         Ok(StarConfig {
-            sender: self.transfer.as_ref().map(Transfer::sender).transpose()?,
-            groups: self.groups(streams),
+            sender: transfer.map(Transfer::sender).transpose()?,
+            groups: transfer.map_or_else(Vec::new, |transfer| self.groups(transfer, streams)),
             flows: flows.collect(),
             lookahead: links.back.least_delay(),
             back: way_back(links, &chains, receivers, streams),
             chains,
-            overhead: self.transfer.as_ref().map_or(0, Transfer::overhead),
-            given: self.transfer.as_ref().is_some_and(Transfer::given),
+            overhead: transfer.map_or(0, Transfer::overhead),
+            given: transfer.is_some_and(Transfer::given),
             limit: self.time_limit(),
             cut: Cut::Whole,
         })
     }
 
-    fn groups(&self, streams: Streams) -> Vec<GroupConfig<Mftp>> {
-        let Some(transfer) = &self.transfer else { return Vec::new() };
+    fn groups<T: Transfer>(&self, transfer: &T, streams: Streams) -> Vec<GroupConfig<T::Protocol>> {
         let group = |(number, group): (u64, &Receivers)| {
             let seed = streams.seed(number, Purpose::Waits);
             GroupConfig {

@@ -1,9 +1,11 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Probability};
 
@@ -23,6 +25,30 @@ use crate::partials::PartialsArgs;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// What the command line says.
+    ///
+    /// # Errors
+    /// It makes no sense, or asks for help.
+    pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(words)?;
+        let cli = Self::from_arg_matches(&matches)?;
+        let speaks = match &cli.command {
+            Command::Send(args) => Some(args.speaks),
+            Command::Receive(args) => Some(args.speaks),
+            _ => None,
+        };
+        if let (Some(speaks), Some((name, given))) = (speaks, matches.subcommand())
+            && let Some(inner) = command.find_subcommand_mut(name)
+            && let Err(wrong) = speaks.check(inner, given)
+        {
+            return Err(inner.error(ErrorKind::ArgumentConflict, wrong));
+        }
+        Ok(cli)
+    }
 }
 
 const EXIT_CODES: &str =

@@ -25,6 +25,7 @@ const PAGES: &[Page] = &[
             "to",
             "rate",
             "name",
+            "speaks",
             "receivers",
             "wait_for",
             "wait",
@@ -40,7 +41,7 @@ const PAGES: &[Page] = &[
     },
     Page {
         command: "receive",
-        main: &["from", "into", "name", "once", "on_complete", "interface", "json", "quiet"],
+        main: &["from", "into", "name", "speaks", "once", "on_complete", "interface", "json", "quiet"],
         examples: "
   farcast receive --from 239.255.1.1 --into inbox --name station-7
   farcast receive --from 239.255.1.1 --into inbox --once --on-complete 'ls -l \"$FARCAST_DIR\"'

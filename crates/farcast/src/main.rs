@@ -11,10 +11,12 @@ mod host;
 mod interrupt;
 mod lock;
 mod model;
+mod node;
 mod output;
 mod outputs;
 mod partials;
 mod progress;
+mod protocols;
 mod receive;
 mod reproduce;
 mod send;
@@ -24,8 +26,6 @@ mod stdio;
 mod table;
 
 use std::process::ExitCode;
-
-use clap::Parser;
 
 use args::{Cli, Command};
 use farcast_net::NetError;
@@ -44,7 +44,7 @@ pub(crate) enum Exit {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };

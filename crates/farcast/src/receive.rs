@@ -1,15 +1,16 @@
 //! `farcast receive`.
+//!
+//! What all protocols share stands here; each has a module of its own, which [`run`] chooses.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitStatus;
 use std::sync::Arc;
 
+use farcast_core::engine::Engine;
 use farcast_core::{Span, Time};
+use farcast_delivery::{ObjectId, Protocol, Received, ReceiverEngine};
 use farcast_files::{Durability, Options, Overwrite, shown_name};
-use farcast_mftp::message::cancel;
-use farcast_mftp::receiver::ReceiverStats;
-use farcast_mftp::{ClientId, Codec, Mftp, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
 use farcast_net::{FileInfo, NetError, ReceiveOptions};
 use ipnet::IpNet;
 use serde_json::{Value, json};
@@ -19,20 +20,67 @@ use crate::hook::Hook;
 use crate::host::{Family, Host, HostError};
 use crate::output::Output;
 use crate::progress::{Progress, percent, rate, size, time_left};
+use crate::protocols::Speaks;
 use crate::send::socket_options;
 use crate::{Exit, Failure, outputs};
 
 mod files;
+mod mftp;
+mod norm;
+
+pub(crate) use norm::NormArgs;
 
 use files::Files;
 
-type ReceiveNotice<'a> = farcast_net::ReceiveNotice<'a, ReceiverEvent>;
-type ReceiveReport = farcast_net::ReceiveReport<ReceiverEvent>;
+type Engine_<F> = <<F as Face>::Protocol as Protocol>::Receiver;
+type Event<F> = <Engine_<F> as Engine>::Event;
+type Notice<'a, F> = farcast_net::ReceiveNotice<'a, Event<F>>;
+type Report<F> = farcast_net::ReceiveReport<Event<F>>;
 
 pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     let why = "where the sender names the files and could replace it";
     outputs::log_outside(args.output.log.as_deref(), &args.into, why)?;
-    let heard = Heard::of(args)?;
+    match args.speaks {
+        Speaks::Mftp => mftp::run(args),
+        Speaks::Norm => norm::run(args),
+    }
+}
+
+/// What a protocol tells of a reception besides what all have in common.
+trait Face {
+    /// Which protocol.
+    type Protocol: Protocol;
+
+    /// An event of its own, if it is worth telling to the receiver that is called `own`.
+    fn told(&self, event: &Event<Self>, own: &str) -> Option<Told>
+    where
+        Self: Sized;
+
+    /// How it went, in one sentence.
+    fn outcome(&self, report: &Report<Self>) -> String
+    where
+        Self: Sized;
+
+    /// What only this protocol reports in the end.
+    fn figures(&self, report: &Report<Self>, receiver: &Engine_<Self>) -> Value
+    where
+        Self: Sized;
+}
+
+/// An event, in words and for programs.
+struct Told {
+    line: Option<String>,
+    kind: &'static str,
+    fields: Value,
+}
+
+/// Receives by the engine that `make` makes, given the octets that the kernel keeps for us.
+fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
+    args: &ReceiveArgs,
+    (heard, plain, seed): (&Heard, bool, u64),
+    (codec, face): (&<F::Protocol as Protocol>::Codec, F),
+    make: impl FnOnce(usize) -> Result<Engine_<F>, E>,
+) -> Result<Exit, Failure> {
     let mut output = Output::new(&args.output)?;
     let stop = crate::interrupt::interrupted()?;
     let socket = socket_options(&args.socket);
@@ -41,7 +89,6 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     if !there.map_err(Failure::of_net)? {
         return nothing(args);
     }
-    let config = configure(args, heard.from)?;
     let options = ReceiveOptions {
         from: heard.from,
         source: heard.source,
@@ -53,18 +100,19 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
             hidden: args.hidden,
             quota: args.quota.quota(),
         },
-        plain: false,
+        plain,
         socket,
         once: args.once,
         discard: args.discard,
         simulate_loss: args.simulate_loss,
-        seed: config.seed,
+        seed,
         wait_for_room: args.wait_for_room,
     };
     let mut view = View {
         output,
         progress: None,
         args,
+        face,
         from: heard.from,
         files: Files::default(),
         joined: None,
@@ -73,15 +121,12 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
         hook_failed: false,
     };
     let mut observer =
-        |now: Time, receiver: &Receiver, notice: &ReceiveNotice<'_>| view.observe(now, receiver, notice);
-    let make = |room: usize| {
-        Receiver::new(ReceiverConfig { receive_buffer_bytes: u32::try_from(room).ok(), ..config })
-    };
-    let last = farcast_net::receive::<Mftp, _>(&options, &Codec, make, &stop, &mut observer);
+        |now: Time, receiver: &Engine_<F>, notice: &Notice<'_, F>| view.observe(now, receiver, notice);
+    let last = farcast_net::receive::<F::Protocol, _>(&options, codec, make, &stop, &mut observer);
     view.wait_for_hook();
     match last.map_err(Failure::of_net)? {
         Some(report) if args.once && !report.is_complete() => {
-            Err(Failure { sentence: outcome(&report), exit: Exit::Failed })
+            Err(Failure { sentence: view.face.outcome(&report), exit: Exit::Failed })
         }
         None => nothing(args),
         // It has been said why.
@@ -123,24 +168,6 @@ fn waiting(output: &mut Output, missing: &NetError) {
     output.event("waiting", json!({ "reason": missing.to_string() }));
 }
 
-fn configure(args: &ReceiveArgs, from: SocketAddr) -> Result<ReceiverConfig, Failure> {
-    if let Some(name) = &args.name
-        && !(1..=64).contains(&name.len())
-    {
-        return Err(Failure::usage("--name must have 1 to 64 bytes"));
-    }
-    // Without a name, the id is our address as the group's network sees it; 0.0.0.0 where that is not known.
-    let own = own_address(args, from);
-    let mut config = ReceiverConfig::new(ClientId::from_address(own), from.port());
-    if let Some(name) = &args.name {
-        config = config.named(name);
-    }
-    config.patience = args.patience;
-    config.secret = Some(crate::state::identity(&args.into, args.name.as_deref())?);
-    config.seed = args.seed.unwrap_or(u64::from(config.id.0));
-    Ok(config)
-}
-
 fn own_address(args: &ReceiveArgs, from: SocketAddr) -> IpAddr {
     farcast_net::own_address(from, &socket_options(&args.socket)).unwrap_or(from.ip())
 }
@@ -149,10 +176,11 @@ fn own_address(args: &ReceiveArgs, from: SocketAddr) -> IpAddr {
 const REPORT_EVERY: Span = Span::from_secs(1);
 
 /// What the person at the receiver sees.
-struct View<'a> {
+struct View<'a, F> {
     output: Output,
     progress: Option<Progress>,
     args: &'a ReceiveArgs,
+    face: F,
     /// The group that is listened to.
     from: SocketAddr,
     files: Files,
@@ -164,6 +192,7 @@ struct View<'a> {
 }
 
 struct Joined {
+    object: ObjectId,
     at: Time,
     held: u32,
     dtu_size: u64,
@@ -172,10 +201,10 @@ struct Joined {
     losses: Losses,
 }
 
-/// The DTUs that were missed, as far as they were sent: to ask again while nothing comes is no loss.
+/// The segments that were missed, as far as they were sent: to ask again while nothing comes is no loss.
 #[derive(Default)]
 struct Losses {
-    /// DTUs and parity symbols that had come, and DTUs that had been asked for, at the last look.
+    /// Segments and parity symbols that had come, and segments that had been asked for, at the last look.
     heard: u64,
     naked: u64,
     missed: u64,
@@ -185,10 +214,10 @@ struct Losses {
 
 impl Losses {
     /// Looks; what was missed so far.
-    fn count(&mut self, stats: &ReceiverStats) -> u64 {
-        let heard = stats.dtus + stats.parity + stats.duplicates;
-        let (comes, asked) = (heard != self.heard, stats.naked_dtus.saturating_sub(self.naked));
-        (self.heard, self.naked) = (heard, stats.naked_dtus);
+    fn count(&mut self, received: &Received) -> u64 {
+        let heard = received.segments + received.parity + received.duplicates;
+        let (comes, asked) = (heard != self.heard, received.asked.saturating_sub(self.naked));
+        (self.heard, self.naked) = (heard, received.asked);
         self.fresh |= comes;
         if self.fresh && asked > 0 {
             self.missed += asked;
@@ -198,28 +227,28 @@ impl Losses {
     }
 }
 
-impl View<'_> {
-    fn observe(&mut self, now: Time, receiver: &Receiver, notice: &ReceiveNotice<'_>) {
+impl<F: Face> View<'_, F> {
+    fn observe(&mut self, now: Time, receiver: &Engine_<F>, notice: &Notice<'_, F>) {
         self.tell_of_hook();
         match notice {
-            ReceiveNotice::Listening { address } => {
+            farcast_net::ReceiveNotice::Listening { address } => {
                 let id = self.own_name();
                 self.say(&format!("{id} listens on {address}, files go into {}", self.args.into.display()));
                 self.output.event("listening", json!({ "address": address.to_string(), "receiver": id }));
             }
-            ReceiveNotice::Waiting { why } => {
+            farcast_net::ReceiveNotice::Waiting { why } => {
                 self.say(&format!("waiting: {why}"));
                 self.output.event("waiting", json!({ "reason": why.to_string() }));
             }
-            ReceiveNotice::Rejoined => {
+            farcast_net::ReceiveNotice::Rejoined => {
                 self.say(&format!("listening again on {}", self.from));
                 self.output.event("rejoined", json!({ "address": self.from.to_string() }));
             }
-            ReceiveNotice::NotAccepted { source } => {
+            farcast_net::ReceiveNotice::NotAccepted { source } => {
                 self.say(&format!("passed over: what comes from {source}, which is not in --accept"));
                 self.output.event("not_accepted", json!({ "source": source.to_string() }));
             }
-            ReceiveNotice::Joined { offer, held } => {
+            farcast_net::ReceiveNotice::Joined { offer, held } => {
                 let (total, geometry) = (offer.geometry.segments(), offer.geometry);
                 let had = match held {
                     0 => String::new(),
@@ -240,6 +269,7 @@ impl View<'_> {
                 );
                 self.files = Files::default();
                 self.joined = Some(Joined {
+                    object: offer.object,
                     at: now,
                     held: *held,
                     dtu_size: geometry.segment_size().into(),
@@ -248,7 +278,7 @@ impl View<'_> {
                     losses: Losses::default(),
                 });
             }
-            ReceiveNotice::Files { files, .. } => {
+            farcast_net::ReceiveNotice::Files { files, .. } => {
                 self.files = Files { list: Arc::clone(files), done: 0 };
                 if self.output.is_for_programs() {
                     let one = |file: &FileInfo| json!({ "path": file.path, "size_bytes": file.size });
@@ -256,27 +286,27 @@ impl View<'_> {
                     self.output.event("files", json!({ "files": list }));
                 }
             }
-            ReceiveNotice::Compared { found, .. } => {
+            farcast_net::ReceiveNotice::Compared { found, .. } => {
                 self.say(&format!("compared with what is here: {found} segments need not come"));
                 self.output.event("compared", json!({ "segments": found }));
             }
-            ReceiveNotice::FileDone { path, .. } => self.file_done(path),
-            ReceiveNotice::Damaged { path, segments, .. } => {
+            farcast_net::ReceiveNotice::FileDone { path, .. } => self.file_done(path),
+            farcast_net::ReceiveNotice::Damaged { path, segments, .. } => {
                 let what = path.unwrap_or("the list of files");
                 self.say(&format!("arrived damaged: {what}; {segments} segments are asked for again"));
                 self.output.event("damaged", json!({ "path": path, "segments": segments }));
             }
-            ReceiveNotice::NoRoom { error, wait } => {
+            farcast_net::ReceiveNotice::NoRoom { error, wait } => {
                 self.say(&format!("the disk is full, waiting up to {wait} for room: {error}"));
                 self.output.event("no_room", json!({ "error": error.to_string() }));
             }
-            ReceiveNotice::Room => {
+            farcast_net::ReceiveNotice::Room => {
                 self.say("there is room on the disk again");
                 self.output.event("room", json!({}));
             }
-            ReceiveNotice::Event(event) => self.event(event),
-            ReceiveNotice::Tick => self.tick(now, receiver),
-            ReceiveNotice::Ended(report) => self.ended(report, receiver.stats()),
+            farcast_net::ReceiveNotice::Event(event) => self.event(event),
+            farcast_net::ReceiveNotice::Tick => self.tick(now, receiver),
+            farcast_net::ReceiveNotice::Ended(report) => self.ended(report, receiver),
         }
     }
 
@@ -303,33 +333,17 @@ impl View<'_> {
         }
     }
 
-    fn event(&mut self, event: &ReceiverEvent) {
-        match event {
-            ReceiverEvent::Pass { pass } => self.output.event("pass", json!({ "pass": pass })),
-            ReceiverEvent::Accepted => self.output.event("accepted", json!({})),
-            ReceiverEvent::Busy { server } => {
-                self.say(&format!(
-                    "passed over: an announcement from {server}, while this transmission runs"
-                ));
-                self.output.event("busy", json!({ "sender": server.to_string() }));
-            }
-            ReceiverEvent::NotInvited { server } => {
-                let id = self.own_name();
-                self.say(&format!(
-                    "passed over: an announcement from {server} for a list of receivers without {id}; if it should be \
-                     there, compare --name here with --receivers at the sender"
-                ));
-                self.output.event("not_invited", json!({ "sender": server.to_string(), "receiver": id }));
-            }
-            ReceiverEvent::JoinGroup(group) | ReceiverEvent::LeaveGroup(group) => {
-                self.output.event("group", json!({ "group": group.to_string() }));
-            }
-            _ => {}
+    fn event(&mut self, event: &Event<F>) {
+        let Some(told) = self.face.told(event, &self.own_name()) else { return };
+        if let Some(line) = &told.line {
+            self.say(line);
         }
+        self.output.event(told.kind, told.fields);
     }
 
-    fn tick(&mut self, now: Time, receiver: &Receiver) {
-        let (Some(joined), Some(have)) = (&mut self.joined, receiver.have()) else { return };
+    fn tick(&mut self, now: Time, receiver: &Engine_<F>) {
+        let Some(joined) = &mut self.joined else { return };
+        let Some(have) = receiver.have(joined.object) else { return };
         let total = u64::from(have.len());
         if total == 0 {
             return;
@@ -338,13 +352,13 @@ impl View<'_> {
         let elapsed = now.since(joined.at);
         let count = u64::from(have.count());
         let fresh = count.saturating_sub(joined.held.into());
-        let stats = *receiver.stats();
-        let lost = joined.losses.count(&stats);
+        let came = receiver.received(joined.object);
+        let lost = joined.losses.count(&came);
         let message = format!(
             "{}, {}, loss {}{}",
             joined.name,
             rate(fresh * joined.dtu_size, elapsed),
-            percent(lost, stats.dtus + lost),
+            percent(lost, came.segments + lost),
             time_left(fresh, total - (count - fresh), elapsed)
         );
         let lines = if progress.shows_lines() { self.files.lines(have, joined.dtu_size) } else { Vec::new() };
@@ -357,15 +371,15 @@ impl View<'_> {
                     "elapsed_s": elapsed.as_secs_f64(),
                     "segments_have": count,
                     "segments": total,
-                    "duplicates": stats.duplicates,
-                    "naks": stats.naks,
-                    "naked_dtus": stats.naked_dtus,
+                    "duplicates": came.duplicates,
+                    "naks": came.naks,
+                    "naked_dtus": came.asked,
                 }),
             );
         }
     }
 
-    fn ended(&mut self, report: &ReceiveReport, stats: &ReceiverStats) {
+    fn ended(&mut self, report: &Report<F>, receiver: &Engine_<F>) {
         if let Some(mut progress) = self.progress.take() {
             progress.clear();
         }
@@ -375,35 +389,36 @@ impl View<'_> {
             .iter()
             .map(|(reason, n)| json!({ "reason": reason.to_string(), "count": n }))
             .collect();
-        self.output.event(
-            "summary",
-            json!({
-                "product": shown_name(&report.offer.name),
-                "sender": report.offer.sender.to_string(),
-                "complete": report.is_complete(),
-                "confirmed": matches!(end(report), ReceiverOutcome::Complete { confirmed: true, .. }),
-                "outcome": outcome(report),
-                "size_bytes": report.offer.geometry.size(),
-                "time_s": report.duration.as_secs_f64(),
-                "segments": total,
-                "segments_have": report.have,
-                "segments_held_before": report.held,
-                "kept": report.kept,
-                "dtus_received": report.received.segments,
-                "parity_received": report.received.parity,
-                "duplicates": report.received.duplicates,
-                "naks": report.received.naks,
-                "naked_dtus": report.received.asked,
-                "malformed_datagrams": report.malformed,
-                "unsent_answers": report.unsent,
-                "unsaid_answers": stats.unsaid,
-                "datagrams_not_accepted": report.not_accepted,
-                "datagrams_misdirected": report.misdirected,
-                "dtus_dropped_unstored": report.unstored,
-                "rejected_messages": rejects,
-            }),
-        );
-        self.output.line(&outcome(report));
+        let mut fields = json!({
+            "product": shown_name(&report.offer.name),
+            "sender": report.offer.sender.to_string(),
+            "complete": report.is_complete(),
+            "outcome": self.face.outcome(report),
+            "size_bytes": report.offer.geometry.size(),
+            "time_s": report.duration.as_secs_f64(),
+            "segments": total,
+            "segments_have": report.have,
+            "segments_held_before": report.held,
+            "kept": report.kept,
+            "dtus_received": report.received.segments,
+            "parity_received": report.received.parity,
+            "duplicates": report.received.duplicates,
+            "naks": report.received.naks,
+            "naked_dtus": report.received.asked,
+            "malformed_datagrams": report.malformed,
+            "unsent_answers": report.unsent,
+            "datagrams_not_accepted": report.not_accepted,
+            "datagrams_misdirected": report.misdirected,
+            "dtus_dropped_unstored": report.unstored,
+            "rejected_messages": rejects,
+        });
+        let own = self.face.figures(report, receiver);
+        if let (Value::Object(fields), Value::Object(own)) = (&mut fields, own) {
+            fields.extend(own);
+        }
+        self.output.event("summary", fields);
+        let outcome = self.face.outcome(report);
+        self.output.line(&outcome);
         if report.is_complete() {
             self.on_complete();
         }
@@ -448,65 +463,19 @@ impl View<'_> {
     }
 }
 
-/// How it ended.
-fn end(report: &ReceiveReport) -> &ReceiverOutcome {
-    match &report.end {
-        ReceiverEvent::Ended(outcome) => outcome,
-        _ => &ReceiverOutcome::Incomplete,
-    }
+/// How much of what did not complete is here and kept, and until what.
+fn kept<E>(report: &farcast_net::ReceiveReport<E>, until: &str) -> String {
+    let have = percent(u64::from(report.have), u64::from(report.offer.geometry.segments()));
+    if report.kept { format!("{have} is here and kept{until}") } else { "nothing of it is kept".into() }
 }
 
-/// How it went, in one sentence.
-fn outcome(report: &ReceiveReport) -> String {
-    let name = shown_name(&report.offer.name);
-    if let Some(error) = &report.error {
-        return error.to_string();
-    }
-    let have = percent(u64::from(report.have), u64::from(report.offer.geometry.segments()));
-    let kept = |until: &str| {
-        if report.kept { format!("{have} is here and kept{until}") } else { "nothing of it is kept".into() }
-    };
-    match end(report) {
-        ReceiverOutcome::Complete { confirmed, .. } => {
-            let bytes = report.offer.geometry.size();
-            let segments = u64::from(report.offer.geometry.segments());
-            let fresh = segments - segments.min(report.held.into());
-            let now = bytes.min(fresh * u64::from(report.offer.geometry.segment_size()));
-            let unknown = if *confirmed { "" } else { " (the sender did not confirm that it knows)" };
-            format!(
-                "{name} complete and verified: {} in {}, {}{unknown}",
-                size(bytes),
-                report.duration,
-                rate(now, report.duration)
-            )
-        }
-        ReceiverOutcome::Aborted { text: Some(text), .. } => {
-            format!("{name}: the sender ended it: {text} ({})", kept(""))
-        }
-        ReceiverOutcome::Aborted { reason: cancel::ABORT_NOT_INVITED, .. } => format!(
-            "{name}: the sender's list of receivers does not have this one; compare --name here with --receivers there"
-        ),
-        ReceiverOutcome::Aborted { reason: cancel::ABORT_COLLISION, .. } => format!(
-            "{name}: another receiver has this name or address; start this one with another --name ({})",
-            kept("")
-        ),
-        ReceiverOutcome::Aborted { reason, .. } => {
-            format!("{name}: the sender ended it with reason {reason} ({})", kept(""))
-        }
-        ReceiverOutcome::Stopped => format!("{name}: stopped; {}", kept(" for the next try")),
-        ReceiverOutcome::NotAccepted => {
-            format!(
-                "{name}: the sender does not confirm our registration; check the way back to {}",
-                report.offer.sender
-            )
-        }
-        ReceiverOutcome::SenderLost => {
-            format!("{name}: the sender fell silent; {}", kept(" for its return"))
-        }
-        ReceiverOutcome::Incomplete => {
-            format!("{name}: the sender ended it; {}", kept(" for the next try"))
-        }
-    }
+/// The size, the time and the rate of what is complete.
+fn brought<E>(report: &farcast_net::ReceiveReport<E>) -> String {
+    let bytes = report.offer.geometry.size();
+    let segments = u64::from(report.offer.geometry.segments());
+    let fresh = segments - segments.min(report.held.into());
+    let now = bytes.min(fresh * u64::from(report.offer.geometry.segment_size()));
+    format!("{} in {}, {}", size(bytes), report.duration, rate(now, report.duration))
 }
 
 #[cfg(test)]
@@ -516,8 +485,9 @@ mod tests {
     #[test]
     fn what_is_asked_again_while_nothing_comes_is_no_loss() {
         let mut losses = Losses::default();
-        let mut look =
-            |dtus, naked_dtus| losses.count(&ReceiverStats { dtus, naked_dtus, ..Default::default() });
+        let mut look = |dtus, naked_dtus| {
+            losses.count(&Received { segments: dtus, asked: naked_dtus, ..Default::default() })
+        };
         assert_eq!(look(90, 0), 0);
         // The request for what was sent may come a look later.
         assert_eq!(look(90, 10), 10);

@@ -1,181 +1,61 @@
 //! `farcast send`.
+//!
+//! What all protocols share stands here; each has a module of its own, which [`run`] chooses. One that has no view of its
+//! own is shown by `delivery`.
 
-use std::io::BufRead;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use farcast_core::{Span, Time};
-use farcast_files::{Outgoing, SourceError};
-use farcast_mftp::message::cancel;
-use farcast_mftp::settings::{Rate, Settings};
-use farcast_mftp::{Codec, ConfigError, Mftp, Product, Sender, SenderConfig, SenderEvent, SenderOutcome};
-use farcast_net::{NetError, SendOptions, SocketOptions, Waited};
+use farcast_core::{BitRate, Span};
+use farcast_files::{Outgoing, Progress as Hashed, SourceError};
+use farcast_net::{NetError, SocketOptions};
 use serde_json::json;
 
 use crate::args::{SendArgs, SocketArgs};
-use crate::host::{Endpoint, Family, HostError};
+use crate::host::{Endpoint, Family};
 use crate::output::Output;
 use crate::progress::{Progress, size};
-use crate::state::{Known, State};
+use crate::protocols::Speaks;
 use crate::{Exit, Failure, outputs};
 
-mod advice;
-mod closing;
+mod delivery;
+mod mftp;
+mod norm;
 mod predict;
-mod settings;
 mod turn;
-mod view;
 
-use settings::configuration;
-use turn::Turn;
-use view::View;
-
-type SendNotice<'a> = farcast_net::SendNotice<'a, SenderEvent>;
-type SendReport = farcast_net::SendReport<Sender>;
+pub(crate) use norm::NormArgs;
 
 /// How far ahead of the clock datagrams may leave together, at most.
 const MOST_AHEAD: Span = Span::from_millis(1);
-/// For how long data may leave behind the first announcement: longer than registrations take over a satellite, and less
-/// than what makes others take the group for used.
-const EARLY: Span = Span::from_millis(900);
-
-/// Where it goes, with names resolved.
-#[derive(Clone, Copy, Debug)]
-struct Destination {
-    /// Announcements.
-    public: SocketAddr,
-    /// Data.
-    private: SocketAddr,
-}
-
-impl Destination {
-    fn of(args: &SendArgs) -> Result<Self, HostError> {
-        // What is an address has no choice of its family.
-        let wanted = args.announce.as_ref().and_then(Endpoint::address).map(Family::of);
-        let private = args.to.resolve("--to", wanted)?;
-        let family = Some(Family::of(private.ip()));
-        let public =
-            args.announce.as_ref().map(|announce| announce.resolve("--announce", family)).transpose()?;
-        Ok(Self { public: public.unwrap_or(private), private })
-    }
-}
 
 pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
-    let settings = settings::of(args)?;
-    let to = Destination::of(args)?;
-    check(args, to, &settings)?;
     for path in &args.paths {
         outputs::log_outside(args.output.log.as_deref(), path, "which must not change while it is sent")?;
     }
-    let mut output = Output::new(&args.output)?;
-    let mut outgoing = scan(args, &mut output)?;
-    let name = product_name(args);
-    if let Some(link) = &args.protocol.predict {
-        return predict::predict(args, (to, &settings), &outgoing, link, &mut output);
-    }
-    let (start, stop) = (Arc::new(AtomicBool::new(false)), crate::interrupt::interrupted()?);
-    await_network(args, (to, settings.announce_time), &mut output, &stop)?;
-    let mut turn = Turn::new(args, to.private);
-    let (_lock, waited) = turn.lock(&mut output, &stop)?;
-    if waited {
-        // What has changed meanwhile is sent as it is now.
-        outgoing = scan(args, &mut output)?;
-    }
-    if args.group.start_on_enter {
-        start_on_enter(Arc::clone(&start));
-    }
-    announce_plan(args, to, &outgoing, &name, &output);
-    loop {
-        let mut view = View::new(&mut output, args, to.private, name.clone(), &outgoing);
-        let mut report = transmit(args, (to, &settings), outgoing, &name, (&start, &stop), &mut view)?;
-        let &SenderOutcome::GroupInUse { by, transmission } = outcome(&report) else {
-            return view.close(&report);
-        };
-        match turn.after((by, transmission), view.rest(), &stop)? {
-            Waited::Free => {}
-            Waited::Over => return view.close(&report),
-            Waited::Stopped => {
-                let stopped = SenderOutcome::Aborted { reason: cancel::ABORT_APPLICATION };
-                report.end = SenderEvent::Ended(stopped);
-                return view.close(&report);
-            }
-        }
-        await_network(args, (to, settings.announce_time), &mut output, &stop)?;
-        outgoing = scan(args, &mut output)?;
+    match args.speaks {
+        Speaks::Mftp => mftp::run(args),
+        Speaks::Norm => norm::run(args),
     }
 }
 
-/// How it ended.
-fn outcome(report: &SendReport) -> &SenderOutcome {
-    match &report.end {
-        SenderEvent::Ended(outcome) => outcome,
-        // Whatever else it was, it was no success.
-        _ => &SenderOutcome::Aborted { reason: cancel::ABORT_SYSTEM },
+/// Where it goes, with names resolved.
+fn destination(args: &SendArgs) -> Result<SocketAddr, Failure> {
+    // What is an address has no choice of its family.
+    let wanted = args.announce.as_ref().and_then(Endpoint::address).map(Family::of);
+    let to = args.to.resolve("--to", wanted)?;
+    if to.port() == 0 {
+        return Err(Failure::usage("--to must not have port 0"));
     }
-}
-
-/// Sends it once.
-fn transmit(
-    args: &SendArgs,
-    (to, settings): (Destination, &Settings),
-    outgoing: Outgoing,
-    name: &str,
-    (start, stop): (&AtomicBool, &AtomicBool),
-    view: &mut View<'_>,
-) -> Result<SendReport, Failure> {
-    let mut state = State::load(outgoing.id(), to.private);
-    let options =
-        SendOptions { to: to.private, socket: socket_options(&args.socket), burst: burst(settings) };
-    let remembered = state.done().to_vec();
-    let mut known = Known::load(to.private);
-    let early_data = if state.done().is_empty() { early(args, &known, name) } else { Span::ZERO };
-    let waits = args.group.wait.is_some();
-    let mut observer = |now: Time, sender: &Sender, notice: &SendNotice<'_>| match notice {
-        // That is not the end yet.
-        SendNotice::Event(SenderEvent::Ended(SenderOutcome::GroupInUse { .. })) if waits => {}
-        SendNotice::Event(event) => {
-            if let SenderEvent::Done { client, .. } = event {
-                state.add(*client);
-            }
-            view.observe(now, sender, Some(event));
-        }
-        SendNotice::Tick => view.observe(now, sender, None),
-        notice => view.way(notice),
-    };
-    let secret = if args.group.draft { None } else { Some(crate::state::random_secret()?) };
-    let list = outgoing.manifest().head_len();
-    let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: name.into() };
-    let make = |server: SocketAddr| {
-        let config = configuration(args, (to, settings), list, product, server);
-        let mut sender = Sender::new(SenderConfig { secret, early_data, ..config })?;
-        // Who had everything in an earlier run is not waited for.
-        for client in remembered {
-            sender.remember(client);
-        }
-        Ok::<_, ConfigError>(sender)
-    };
-    let report =
-        farcast_net::send::<Mftp, _>(vec![outgoing], &Codec, &options, make, (start, stop), &mut observer);
-    let report = report.map_err(Failure::of_net)?;
-    let finished = *outcome(&report) == SenderOutcome::Finished;
-    if finished {
-        let got_it = report.sender.members().filter(|(_, member)| view::has_it(member, args.group.draft));
-        known.add(name, report.sender.compares(), got_it.map(|(_, member)| member.label.as_str()));
-    }
-    let everyone = report.sender.members().all(|(_, member)| view::has_it(member, args.group.draft));
-    if finished && report.error.is_none() && everyone {
-        state.forget();
-    }
-    Ok(report)
+    Ok(to)
 }
 
 /// Waits until there is a way to where is sent to, as long as receivers would be waited for.
 fn await_network(
     args: &SendArgs,
-    (to, limit): (Destination, Span),
+    (to, limit): (SocketAddr, Span),
     output: &mut Output,
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
@@ -184,7 +64,7 @@ fn await_network(
         output.event("waiting", json!({ "reason": missing.to_string() }));
     };
     let socket = socket_options(&args.socket);
-    if farcast_net::wait_to_send(to.private, &socket, limit, stop, &mut say).map_err(Failure::of_net)? {
+    if farcast_net::wait_to_send(to, &socket, limit, stop, &mut say).map_err(Failure::of_net)? {
         return Ok(());
     }
     Err(Failure { sentence: "stopped before there was a way to send".into(), exit: Exit::Failed })
@@ -196,34 +76,14 @@ fn lock_name(args: &SendArgs, to: SocketAddr) -> String {
     format!("{to}-{}", own.map_or_else(|_| "any".into(), |own| own.to_string()))
 }
 
-/// What clap cannot see.
-fn check(args: &SendArgs, to: Destination, settings: &Settings) -> Result<(), Failure> {
-    if args.group.unlimited && settings.rate == Rate::Max {
-        return Err(Failure::usage(
-            "--rate max needs receivers that register, and --unlimited has none; set a rate",
-        ));
-    }
-    if args.group.unlimited && settings.wait_for.is_some() {
-        return Err(Failure::usage(
-            "the plan says start_receivers, and with --unlimited nobody registers: leave one of them out",
-        ));
-    }
-    if to.public.port() != to.private.port() {
-        return Err(Failure::usage("--announce and --to must have the same port: receivers listen on one"));
-    }
-    if to.public.is_ipv4() != to.private.is_ipv4() {
-        return Err(Failure::usage("--announce and --to must both be IPv4 or both IPv6"));
-    }
-    if to.private.port() == 0 {
-        return Err(Failure::usage("--to must not have port 0"));
-    }
-    Ok(())
-}
-
-fn scan(args: &SendArgs, output: &mut Output) -> Result<Outgoing, Failure> {
+/// Looks at what is sent, and hashes it, with what does so.
+fn scan(
+    output: &mut Output,
+    scan: impl FnOnce(&mut dyn FnMut(Hashed)) -> Result<Outgoing, SourceError>,
+) -> Result<Outgoing, Failure> {
     let mut progress = Progress::new(output);
     let clock = farcast_net::Clock::start();
-    let outgoing = Outgoing::scan(&args.paths, |p| {
+    let outgoing = scan(&mut |p| {
         let message = format!("{} of {}", size(p.hashed), size(p.total));
         progress.update(output, clock.now(), ("hashing", &message), (p.hashed, p.total), &[]);
     });
@@ -269,51 +129,6 @@ pub(crate) fn socket_options(args: &SocketArgs) -> SocketOptions {
 }
 
 /// How far ahead of the clock a batch may reach: the burst at the rate, a millisecond at most.
-fn burst(settings: &Settings) -> Span {
-    match settings.rate {
-        Rate::Max => MOST_AHEAD,
-        Rate::Limit(rate) => rate.time_of_bytes(settings.burst).min(MOST_AHEAD),
-    }
-}
-
-/// For how long data may leave before anybody has registered: where receivers are there most likely, and had no older
-/// version the last time.
-fn early(args: &SendArgs, known: &Known, name: &str) -> Span {
-    let group = &args.group;
-    let told = group.start_on_enter || group.wait_for.is_some();
-    // Receivers of the draft throw away what comes before they are confirmed.
-    let listed = !group.receivers.is_empty() && known.has_all(&group.receivers);
-    if listed && !group.draft && !told && !known.compares(name) { EARLY } else { Span::ZERO }
-}
-
-/// A Transmission Identifier that no earlier run is likely to have had.
-#[expect(clippy::disallowed_methods, reason = "the command line is no engine")]
-fn transmission() -> u32 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let mixed =
-        (since.as_nanos() as u64 ^ u64::from(std::process::id()) << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    ((mixed >> 32) as u32).max(1)
-}
-
-#[expect(clippy::disallowed_methods, reason = "the command line owns its threads")]
-fn start_on_enter(start: Arc<AtomicBool>) {
-    std::thread::spawn(move || {
-        let mut line = String::new();
-        // Without a terminal nobody presses Enter, and the other conditions decide.
-        if std::io::stdin().lock().read_line(&mut line).is_ok_and(|n| n > 0) {
-            start.store(true, Ordering::Relaxed);
-        }
-    });
-}
-
-fn announce_plan(args: &SendArgs, to: Destination, outgoing: &Outgoing, name: &str, output: &Output) {
-    let files = outgoing.manifest().entries().iter().filter(|entry| entry.is_file()).count();
-    let what = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-    let whom = match args.group.receivers.len() {
-        0 if args.group.unlimited => "whoever listens".to_owned(),
-        0 => "whoever registers".to_owned(),
-        n => format!("{n} receivers"),
-    };
-    let size = size(outgoing.manifest().content_len());
-    output.line(&format!("sending {name} ({what}, {size}) to {}, for {whom}", to.private));
+fn burst(rate: Option<BitRate>, burst: u64) -> Span {
+    rate.map_or(MOST_AHEAD, |rate| rate.time_of_bytes(burst).min(MOST_AHEAD))
 }

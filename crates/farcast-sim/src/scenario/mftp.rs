@@ -5,11 +5,12 @@ mod settings;
 pub mod table;
 
 use farcast_core::Span;
-use farcast_mftp::{ClientId, Group, Population, Receiver, ReceiverConfig, Sender, SenderConfig};
+use farcast_mftp::{ClientId, Codec, Group, Population, Receiver, ReceiverConfig, Sender, SenderConfig};
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
-use super::Scenario;
+use super::transfer::{self, TransferSpec};
+use super::{Scenario, StarConfig};
 use crate::star::{self, StarError, receiver_address};
 
 use settings::Configs;
@@ -50,23 +51,33 @@ impl Scenario {
     /// # Errors
     /// The first thing that is wrong with the link.
     pub fn over(document: &Document, sender: SenderConfig, receivers: u32) -> Result<Self, DocumentError> {
-        let (links, default_queues) = Links::read_alone(document)?;
-        let settings = settings::of_sender(sender, receivers);
-        Ok(Self {
-            name: String::new(),
-            engines: false,
-            time_limit: settings.sender.transfer_limit + Span::from_secs(3600),
-            groups: vec![Receivers { receivers, delay: Span::ZERO, losses: None }],
-            transfer: Some(Transfer { configs: settings }),
-            traffic: Vec::new(),
-            links,
-            default_queues,
-        })
+        let configs = settings::of_sender(sender, receivers);
+        let time_limit = configs.sender.transfer_limit + Span::from_secs(3600);
+        Self::over_link(document, TransferSpec::Mftp(Transfer { configs }), receivers, time_limit)
     }
 
-    /// The sender's settings, if there is a transfer.
+    /// The sender's settings, if there is a transfer by MFTP.
     pub fn sender(&self) -> Option<&SenderConfig> {
-        self.transfer.as_ref().map(|transfer| &transfer.configs.sender)
+        self.mftp().map(|transfer| &transfer.configs.sender)
+    }
+
+    fn mftp(&self) -> Option<&Transfer> {
+        match &self.transfer {
+            Some(TransferSpec::Mftp(transfer)) => Some(transfer),
+            _ => None,
+        }
+    }
+
+    /// The world of replication number `replication`, whose random numbers follow from `seed`, with a transfer by MFTP
+    /// or none.
+    ///
+    /// # Errors
+    /// A setting that cannot work; a transfer by another protocol, for which there is [`Scenario::visit`].
+    pub fn star(&self, seed: u64, replication: u64) -> Result<StarConfig<Mftp>, StarError> {
+        if self.mftp().is_none() && self.has_transfer() {
+            return Err(StarError::Engine("this transfer is not one by MFTP".into()));
+        }
+        self.world(self.mftp(), seed, replication)
     }
 }
 
@@ -76,14 +87,16 @@ pub(super) struct Transfer {
     configs: Configs,
 }
 
-impl Transfer {
-    /// Reads `[protocol]` for these groups.
-    pub(super) fn read(
-        top: &mut Reader<'_>,
+impl transfer::Transfer for Transfer {
+    type Protocol = Mftp;
+
+    fn read(
+        table: Reader<'_>,
+        top: &Reader<'_>,
         groups: &[Receivers],
         links: &Links,
     ) -> Result<Self, DocumentError> {
-        let mut settings = settings::read(top, &links.forward)?;
+        let mut settings = settings::read(table, &links.forward)?;
         let total: u32 = groups.iter().map(|group| group.receivers).sum();
         if let Group::Closed(invited) = &mut settings.sender.group {
             *invited = (0..total).map(settings::invited).collect();
@@ -96,25 +109,29 @@ impl Transfer {
         Ok(Self { configs: settings })
     }
 
-    /// Octets of a datagram on the links besides its `wire_len`.
-    pub(super) fn overhead(&self) -> u16 {
+    fn codec(&self) -> Codec {
+        Codec
+    }
+
+    fn overhead(&self) -> u16 {
         self.configs.overhead
     }
 
-    /// Whether receivers know of it when it opens.
-    pub(super) fn given(&self) -> bool {
+    fn given(&self) -> bool {
         self.configs.given
     }
 
-    /// The engine that sends.
-    pub(super) fn sender(&self) -> Result<Sender, StarError> {
+    fn sender(&self) -> Result<Sender, StarError> {
         sender(self.configs.sender.clone())
     }
 
-    /// So many receivers, whose random waits follow from `seed`.
-    pub(super) fn receivers(&self, count: u32, seed: u64, engines: bool) -> star::Receivers<Mftp> {
+    fn receivers(&self, count: u32, seed: u64, engines: bool) -> star::Receivers<Mftp> {
         let receiver = ReceiverConfig { seed, ..self.configs.receiver.clone() };
         receivers(receiver, count, engines)
+    }
+
+    fn memory(&self, groups: &[Receivers], links: &Links, engines: bool) -> u64 {
+        self.needs(groups, links, engines)
     }
 }
 

@@ -8,6 +8,8 @@ use farcast_core::{Probability, Span};
 use super::{OutputArgs, SocketArgs};
 use crate::host::{Accepted, Endpoint, Host};
 use crate::partials::QuotaArgs;
+use crate::protocols::Speaks;
+use crate::receive::NormArgs;
 
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags of the command line")]
@@ -21,6 +23,9 @@ pub(crate) struct ReceiveArgs {
     /// This receiver's name; needed where several share an address [default: its address].
     #[arg(long)]
     pub(crate) name: Option<String>,
+    /// By which protocol; the sender must use the same.
+    #[arg(long = "protocol", value_enum, default_value_t, value_name = "PROTOCOL")]
+    pub(crate) speaks: Speaks,
     /// End after the first transmission.
     #[arg(long)]
     pub(crate) once: bool,
@@ -59,6 +64,8 @@ pub(crate) struct ReceiveArgs {
     /// The seed of simulated losses and of random answers [default: from the name].
     #[arg(help_heading = "Trials", long)]
     pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) norm: NormArgs,
     #[command(flatten)]
     pub(crate) quota: QuotaArgs,
     #[command(flatten)]

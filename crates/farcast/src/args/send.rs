@@ -10,6 +10,8 @@ use farcast_mftp::settings::Parity;
 
 use super::{OutputArgs, RateArg, SocketArgs};
 use crate::host::Endpoint;
+use crate::protocols::Speaks;
+use crate::send::NormArgs;
 
 #[derive(Args, Debug)]
 pub(crate) struct SendArgs {
@@ -26,12 +28,17 @@ pub(crate) struct SendArgs {
     /// What receivers see as the product's name [default: the first path's].
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// By which protocol; receivers must be told the same.
+    #[arg(long = "protocol", value_enum, default_value_t, value_name = "PROTOCOL")]
+    pub(crate) speaks: Speaks,
     #[command(flatten)]
     pub(crate) group: GroupArgs,
     #[command(flatten)]
     pub(crate) protocol: ProtocolArgs,
+    #[command(flatten)]
+    pub(crate) norm: NormArgs,
     /// Announce on this group instead, and send only data to --to.
-    #[arg(help_heading = "Network", long, value_name = "GROUP[:PORT]")]
+    #[arg(help_heading = "MFTP", long, value_name = "GROUP[:PORT]")]
     pub(crate) announce: Option<Endpoint>,
     #[command(flatten)]
     pub(crate) socket: SocketArgs,
@@ -51,43 +58,43 @@ pub(crate) struct GroupArgs {
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     pub(crate) receivers: Vec<String>,
     /// Serve at most this many receivers that are not listed.
-    #[arg(long, default_value_t = 1024, value_name = "N", conflicts_with = "receivers", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = "MFTP", long, default_value_t = 1024, value_name = "N", conflicts_with = "receivers", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
     /// Serve whoever listens, without registration: nobody is known, nobody confirms.
-    #[arg(long, conflicts_with_all = ["receivers", "limit", "wait_for"])]
+    #[arg(help_heading = "MFTP", long, conflicts_with_all = ["receivers", "limit", "wait_for"])]
     pub(crate) unlimited: bool,
     /// Begin as soon as this many receivers have registered.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = "MFTP", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) wait_for: Option<u32>,
     /// Begin with whoever has registered by then [default: 3 s for open groups, none with --receivers or --wait-for].
-    #[arg(long, value_name = "TIME")]
+    #[arg(help_heading = "MFTP", long, value_name = "TIME")]
     pub(crate) start_after: Option<Span>,
     /// Begin when Enter is pressed.
-    #[arg(long)]
+    #[arg(help_heading = "MFTP", long)]
     pub(crate) start_on_enter: bool,
     /// Where another sender has the group, wait until it is free, as long as it takes or this long at most, instead of
     /// giving up.
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = WITHOUT_END, value_parser = wait)]
     pub(crate) wait: Option<Span>,
     /// Give up when nobody has registered by then [default: 180 s].
-    #[arg(long, value_name = "TIME")]
+    #[arg(help_heading = "MFTP", long, value_name = "TIME")]
     pub(crate) announce_time: Option<Span>,
     /// Serve nobody who registers after data has begun.
-    #[arg(long)]
+    #[arg(help_heading = "MFTP", long)]
     pub(crate) no_late_entry: bool,
     /// Believe what receivers say without proof, as MFTP's draft does: for receivers that are not farcast, or that
     /// unicast from here does not reach.
-    #[arg(long)]
+    #[arg(help_heading = "MFTP", long)]
     pub(crate) draft: bool,
 }
 
-/// How MFTP behaves.
+/// How the protocol behaves.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Protocol")]
 pub(crate) struct ProtocolArgs {
     /// Product bytes in a datagram, 1 B to 65000 B; a bare number means bytes [default: what fits 1500 bytes with all
     /// headers].
-    #[arg(long, value_name = "SIZE", value_parser = dtu_size)]
+    #[arg(help_heading = "MFTP", long, value_name = "SIZE", value_parser = dtu_size)]
     pub(crate) dtu_size: Option<u32>,
     /// DTUs in a block; receivers report losses block by block [default: a quarter of a second's].
     #[arg(long, value_name = "DTUS", value_parser = clap::value_parser!(u32).range(1..))]
@@ -98,27 +105,27 @@ pub(crate) struct ProtocolArgs {
     pub(crate) parity: Option<Parity>,
     /// When the next pass begins: at once when something is missing (draft), or after a whole Status Retry Timer
     /// (fixed), as in the BGAN study [default: draft].
-    #[arg(long, value_enum, value_name = "WHEN")]
+    #[arg(help_heading = "MFTP", long, value_enum, value_name = "WHEN")]
     pub(crate) pass_wait: Option<PassWaitArg>,
     /// When receivers are asked what they miss: after every block, or in the first pass at its end only [default:
     /// each-block].
-    #[arg(long, value_enum, value_name = "WHEN")]
+    #[arg(help_heading = "MFTP", long, value_enum, value_name = "WHEN")]
     pub(crate) nak_timing: Option<NakTimingArg>,
     /// Status Retry Timer: a time, "block+4rtt", or "measured" (one and a half round trips) [default: measured].
-    #[arg(long, value_name = "TIMER", value_parser = status_retry)]
+    #[arg(help_heading = "MFTP", long, value_name = "TIMER", value_parser = status_retry)]
     pub(crate) status_retry: Option<StatusRetry>,
     /// Unanswered status requests after which a receiver is given up [default: 5].
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = "MFTP", long, value_name = "N")]
     pub(crate) status_retries: Option<u32>,
     /// A receiver is given up only after this much silence, however many requests it left unanswered: a minute's rain
     /// or handover is survived [default: 120 s].
-    #[arg(long, value_name = "TIME")]
+    #[arg(help_heading = "MFTP", long, value_name = "TIME")]
     pub(crate) silence: Option<Span>,
     /// The round trip to assume until one is measured [default: 1 s].
     #[arg(long, value_name = "TIME")]
     pub(crate) rtt: Option<Span>,
     /// Receivers spread their answers over this time, against implosion in large groups [default: 0 s].
-    #[arg(long, value_name = "TIME")]
+    #[arg(help_heading = "MFTP", long, value_name = "TIME")]
     pub(crate) spread: Option<Span>,
     /// Datagrams that may leave together, at most: ahead of their time (1 ms at most), or to make up for a late wake-up
     /// (5 ms at least, 20 ms at most) [default: 64 KiB].

@@ -2,58 +2,43 @@
 
 use std::fmt::Write as _;
 
-use farcast_files::Outgoing;
 use farcast_lab::replications::Memory;
-use farcast_lab::shipped;
-use farcast_mftp::figures::PASSES;
-use farcast_mftp::{Product, SenderConfig, Settings};
 use farcast_sim::outcome::{Measure, Replication};
 use farcast_sim::replicate::{HowMany, Plan};
 use farcast_sim::scenario::Scenario;
 use farcast_stats::quantile;
 use serde_json::{Value, json};
 
-use super::settings::configuration;
-use super::{Destination, early, product_name};
 use crate::args::SendArgs;
 use crate::output::Output;
 use crate::progress::size;
-use crate::state::Known;
 use crate::table::{Align, Table};
 use crate::{Exit, Failure, simulate};
 
 /// The seed of all predictions: the same command predicts the same.
 const SEED: u64 = 1;
 
-const HOW_MANY: &str = "--predict has to know how many receive: list them with --receivers, or give their number with --wait-for";
+/// What is predicted.
+pub(super) struct Predicted<'a> {
+    /// The transfer over the link.
+    pub(super) scenario: Scenario,
+    /// The link, as the user calls it.
+    pub(super) link: &'a str,
+    /// How many receive.
+    pub(super) receivers: u32,
+    /// Octets of the files.
+    pub(super) octets: u64,
+    /// What the protocol calls the figure that counts its rounds.
+    pub(super) rounds: &'static str,
+}
 
-/// Says what `args` would take over `link`.
-pub(super) fn predict(
-    args: &SendArgs,
-    (to, settings): (Destination, &Settings),
-    outgoing: &Outgoing,
-    link: &str,
-    output: &mut Output,
-) -> Result<Exit, Failure> {
-    let receivers = match (args.group.receivers.len(), settings.wait_for) {
-        (0, Some(receivers)) => receivers,
-        (0, None) => return Err(Failure::usage(HOW_MANY)),
-        (listed, _) => u32::try_from(listed).unwrap_or(u32::MAX),
-    };
-    let name = product_name(args);
-    let early_data = early(args, &Known::load(to.private), &name);
-    let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name };
-    let list = outgoing.manifest().head_len();
-    let config = configuration(args, (to, settings), list, product, to.private);
-    let config = SenderConfig { early_data, ..config };
-    let document = shipped::open(link).map_err(Failure::wrong)?;
-    let scenario = Scenario::over(&document, config, receivers);
-    let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;
-    let replications = replications(args, &scenario, output)?;
-    let took = Took::of(&replications)?;
-    let octets = outgoing.manifest().content_len();
-    output.event("prediction", took.fields(link, receivers, octets));
-    output.result(&took.table(link, receivers, octets));
+/// Says what that takes.
+pub(super) fn predict(args: &SendArgs, what: &Predicted<'_>, output: &mut Output) -> Result<Exit, Failure> {
+    let Predicted { scenario, link, receivers, octets, rounds } = what;
+    let replications = replications(args, scenario, output)?;
+    let took = Took::of(&replications, rounds)?;
+    output.event("prediction", took.fields(link, *receivers, *octets));
+    output.result(&took.table(link, *receivers, *octets));
     Ok(if took.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
 }
 
@@ -83,17 +68,17 @@ struct Took {
 }
 
 impl Took {
-    fn of(replications: &[Replication]) -> Result<Self, Failure> {
-        type Of = fn(&Replication) -> Option<f64>;
-        let figures: [(&str, &str, &str, Of); 6] = [
-            ("slowest receiver has it after", "completion_time_s", "s", |one| one.completion_time_s),
-            ("the median receiver after", "median_receiver_time_s", "s", |one| {
+    fn of(replications: &[Replication], rounds: &'static str) -> Result<Self, Failure> {
+        type Of<'a> = &'a dyn Fn(&Replication) -> Option<f64>;
+        let figures: [(&str, &str, &str, Of<'_>); 6] = [
+            ("slowest receiver has it after", "completion_time_s", "s", &|one| one.completion_time_s),
+            ("the median receiver after", "median_receiver_time_s", "s", &|one| {
                 one.transfer.as_ref()?.median_receiver_time_s()
             }),
-            ("data begins after", "data_begins_s", "s", |one| one.transfer.as_ref()?.data_begins_s),
-            ("rounds", "rounds", "", |one| Some(one.transfer.as_ref()?.count(PASSES)? as f64)),
-            ("octets sent", "octets_forward", "B", |one| Some(one.forward.octets as f64)),
-            ("octets of answers", "octets_return", "B", |one| Some(one.back.octets as f64)),
+            ("data begins after", "data_begins_s", "s", &|one| one.transfer.as_ref()?.data_begins_s),
+            ("rounds", "rounds", "", &|one| Some(one.transfer.as_ref()?.count(rounds)? as f64)),
+            ("octets sent", "octets_forward", "B", &|one| Some(one.forward.octets as f64)),
+            ("octets of answers", "octets_return", "B", &|one| Some(one.back.octets as f64)),
         ];
         let figures = figures.into_iter().map(|(what, key, unit, of)| {
             let mut values: Vec<f64> = replications.iter().filter_map(of).collect();

@@ -9,11 +9,10 @@ use std::sync::atomic::AtomicBool;
 
 use farcast_core::Time;
 use farcast_delivery::{Figure, FigureValue, Milestone, NakFate, Protocol, SenderEngine, Words};
-use farcast_mftp::{Codec, Mftp};
 use farcast_report::timeline::{self, Fate, Timeline};
 use farcast_sim::history::{History, HistoryConfig, Lane, Point, Record, Wait, WaitFor, total};
 use farcast_sim::outcome::Replication;
-use farcast_sim::scenario::Scenario;
+use farcast_sim::scenario::{Scenario, Task};
 use farcast_sim::star::{Observer, Pulse, Star, StarConfig};
 use farcast_sim::trace::{Trace, TraceConfig};
 use tempfile::NamedTempFile;
@@ -44,7 +43,7 @@ pub(super) fn look(
     }
     if let Some(path) = &args.timeline {
         if !scenario.has_transfer() {
-            let sentence = "a timeline is drawn of a transfer with MFTP, and this scenario has none";
+            let sentence = "a timeline is drawn of a multicast transfer, and this scenario has none";
             return Err(Failure::usage(sentence.to_owned()));
         }
         let page = page(args, scenario, pulse)?;
@@ -56,9 +55,9 @@ pub(super) fn look(
     Ok(())
 }
 
-/// Runs the replication that `args` name, of this world, watched by `observer`.
+/// Runs replication `index` as this world, watched by `observer`.
 fn watch<P: Protocol>(
-    args: &SimulateArgs,
+    index: u64,
     world: StarConfig<P>,
     observer: &mut dyn Observer<P>,
     pulse: &Pulse,
@@ -67,22 +66,56 @@ fn watch<P: Protocol>(
     if !star.run_while(pulse) {
         return Err(super::interrupted_before("the replication to be looked at was over"));
     }
-    Ok(Replication::of(args.replication, &star, false))
+    Ok(Replication::of(index, &star, false))
 }
 
 fn trace(args: &SimulateArgs, scenario: &Scenario, path: &Path, pulse: &Pulse) -> Result<u64, Failure> {
     let comment = format!("{}, seed {}, replication {}", title(args, scenario), args.seed, args.replication);
     let config = TraceConfig { comment, ..TraceConfig::default() };
-    let file = beside(path)?;
-    let writer = BufWriter::with_capacity(1 << 20, file.reopen()?);
-    let world = scenario.star(args.seed, args.replication).map_err(super::bad_file)?;
-    let routes = world.sender.as_ref().map(SenderEngine::routes);
-    let mut trace = Trace::new(writer, routes, Codec, &config).map_err(super::bad_file)?;
-    watch(args, world, &mut trace, pulse)?;
-    let packets = trace.packets();
-    trace.finish().and_then(|mut writer| writer.flush()).map_err(|error| cannot_write(path, &error))?;
-    keep(file, path)?;
-    Ok(packets)
+    let task = Traced { index: args.replication, config, path, pulse };
+    scenario.visit(args.seed, args.replication, task).map_err(super::bad_file)?
+}
+
+/// Writes the packets of a replication; how many there are.
+struct Traced<'a> {
+    index: u64,
+    config: TraceConfig,
+    path: &'a Path,
+    pulse: &'a Pulse,
+}
+
+impl Task for Traced<'_> {
+    type Output = Result<u64, Failure>;
+
+    fn on<P: Protocol>(self, world: StarConfig<P>, codec: P::Codec) -> Self::Output {
+        let file = beside(self.path)?;
+        let writer = BufWriter::with_capacity(1 << 20, file.reopen()?);
+        let routes = world.sender.as_ref().map(SenderEngine::routes);
+        let mut trace = Trace::new(writer, routes, codec, &self.config).map_err(super::bad_file)?;
+        watch(self.index, world, &mut trace, self.pulse)?;
+        let packets = trace.packets();
+        let written = trace.finish().and_then(|mut writer| writer.flush());
+        written.map_err(|error| cannot_write(self.path, &error))?;
+        keep(file, self.path)?;
+        Ok(packets)
+    }
+}
+
+/// What a replication was, and in whose words.
+struct Drawn<'a> {
+    index: u64,
+    receivers: u32,
+    pulse: &'a Pulse,
+}
+
+impl Task for Drawn<'_> {
+    type Output = Result<(Replication, Record, Words), Failure>;
+
+    fn on<P: Protocol>(self, world: StarConfig<P>, _codec: P::Codec) -> Self::Output {
+        let mut history = History::new(self.receivers, HistoryConfig::default());
+        let replication = watch(self.index, world, &mut history, self.pulse)?;
+        Ok((replication, history.finish(), P::WORDS))
+    }
 }
 
 /// A file beside `path` that takes its name when it is whole.
@@ -109,10 +142,9 @@ fn title<'a>(args: &'a SimulateArgs, scenario: &'a Scenario) -> &'a str {
 
 fn page(args: &SimulateArgs, scenario: &Scenario, pulse: &Pulse) -> Result<String, Failure> {
     let receivers = u32::try_from(scenario.receivers()).unwrap_or(u32::MAX);
-    let mut history = History::new(receivers, HistoryConfig::default());
-    let world = scenario.star(args.seed, args.replication).map_err(super::bad_file)?;
-    let replication = watch(args, world, &mut history, pulse)?;
-    let (record, words) = (history.finish(), Mftp::WORDS);
+    let task = Drawn { index: args.replication, receivers, pulse };
+    let drawn = scenario.visit(args.seed, args.replication, task).map_err(super::bad_file)?;
+    let (replication, record, words) = drawn?;
     let set: Vec<&str> = args.set.iter().map(String::as_str).collect();
     let changes = if set.is_empty() { String::new() } else { format!(", {}", set.join(", ")) };
     Ok(timeline::page(&Timeline {

@@ -20,7 +20,7 @@ const MESSAGE: u64 = 192;
 
 impl Transfer {
     /// About how much memory its two sides take at their peak, in octets.
-    pub(in crate::scenario) fn memory(&self, groups: &[Receivers], links: &Links, engines: bool) -> u64 {
+    pub(super) fn needs(&self, groups: &[Receivers], links: &Links, engines: bool) -> u64 {
         let sender = &self.configs.sender;
         let segments = sender.product.size.div_ceil(u64::from(sender.dtu_size).max(1)).max(1);
         let block = u64::from(sender.block_size).clamp(1, segments);

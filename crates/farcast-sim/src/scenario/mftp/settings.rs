@@ -30,9 +30,7 @@ enum Model {
 }
 
 /// Reads `[protocol]`.
-pub(super) fn read(top: &mut Reader<'_>, forward: &LinkSpec) -> Result<Configs, DocumentError> {
-    let mut table = top.table("protocol")?;
-    table.choice_or("name", &[("mftp", ())], ())?;
+pub(super) fn read(mut table: Reader<'_>, forward: &LinkSpec) -> Result<Configs, DocumentError> {
     let (server, group) = addresses();
     let Bytes(size) = table.bytes("file")?;
     let product = Product { id: [1; 32], size, name: "file".into() };

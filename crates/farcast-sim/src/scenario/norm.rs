@@ -1,0 +1,200 @@
+//! NORM in a scenario: what `[protocol]` says of it, and the engines that it makes.
+
+use std::net::{IpAddr, SocketAddr};
+
+use farcast_core::units::Bytes;
+use farcast_core::{Probability, Span};
+use farcast_norm::settings::{Parity, Sent, Way};
+use farcast_norm::{Codec, NodeId, Population, Receiver, ReceiverConfig, Sender, SenderConfig, Settings};
+use farcast_scenario::receivers::Group as Receivers;
+use farcast_scenario::{Document, DocumentError, Links, Reader};
+
+use super::Scenario;
+use super::transfer::{self, TransferSpec};
+use crate::star::{self, StarError, hub_address, receiver_address};
+
+pub use farcast_norm::Norm;
+
+/// An engine, without what it has received.
+const ENGINE: u64 = 2048;
+/// NORM's port (RFC 5740 §8).
+const PORT: u16 = 6003;
+
+/// The multicast transfer.
+#[derive(Clone, Debug)]
+pub(super) struct Transfer {
+    sender: SenderConfig,
+    overhead: u16,
+}
+
+impl transfer::Transfer for Transfer {
+    type Protocol = Norm;
+
+    fn read(
+        mut table: Reader<'_>,
+        top: &Reader<'_>,
+        groups: &[Receivers],
+        links: &Links,
+    ) -> Result<Self, DocumentError> {
+        let Bytes(size) = table.bytes("file")?;
+        let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(28))?;
+        let Ok(overhead) = u16::try_from(overhead) else {
+            return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
+        };
+        let settings = read(&mut table, None)?;
+        let total: u32 = groups.iter().map(|group| group.receivers).sum();
+        let named = table.flag_or("named", false)?;
+        let sent = sent(size, b"file".to_vec(), if named { total } else { 0 });
+        let sender = settings.sender(sent, Way { headers: overhead, mtu: None, granule: 1 });
+        show(&mut table, &sender)?;
+        if let Err(error) = Sender::new(sender.clone()) {
+            return Err(table.refuse("file", error.to_string(), "settings that a transfer can have"));
+        }
+        table.finish()?;
+        super::check_marks(top, groups, links)?;
+        Ok(Self { sender, overhead })
+    }
+
+    fn codec(&self) -> Codec {
+        Codec { fec: self.sender.fec }
+    }
+
+    fn overhead(&self) -> u16 {
+        self.overhead
+    }
+
+    fn given(&self) -> bool {
+        false
+    }
+
+    fn sender(&self) -> Result<Sender, StarError> {
+        Sender::new(self.sender.clone()).map_err(in_words)
+    }
+
+    fn receivers(&self, count: u32, seed: u64, engines: bool) -> star::Receivers<Norm> {
+        let group = self.sender.group;
+        let unicast = self.sender.unicast;
+        let of = move |n| ReceiverConfig { seed, unicast, ..ReceiverConfig::new(receiver_node(n), group) };
+        // Who overhears whom is known of engines alone.
+        if engines || !unicast {
+            return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(in_words)));
+        }
+        star::Receivers::Population(Box::new(move |first| {
+            Population::new(&of(first), count).map_err(in_words)
+        }))
+    }
+
+    fn memory(&self, groups: &[Receivers], _links: &Links, _engines: bool) -> u64 {
+        let segments = self.sender.size.div_ceil(u64::from(self.sender.segment_size).max(1)).max(1);
+        let receivers: u64 = groups.iter().map(|group| u64::from(group.receivers)).sum();
+        receivers.saturating_mul(ENGINE + segments / 8)
+    }
+}
+
+fn in_words(error: impl std::error::Error) -> StarError {
+    StarError::Engine(error.to_string())
+}
+
+/// The node that receiver `n` is: its address.
+pub fn receiver_node(n: u32) -> NodeId {
+    node(receiver_address(n).ip())
+}
+
+fn node(address: IpAddr) -> NodeId {
+    match address {
+        IpAddr::V4(address) => NodeId(address.to_bits()),
+        // Nobody has such an address in a world.
+        IpAddr::V6(_) => NodeId::NONE,
+    }
+}
+
+/// An object of `size` octets with the simulator's addresses, which the first `named` receivers are to acknowledge.
+fn sent(size: u64, info: Vec<u8>, named: u32) -> Sent {
+    Sent {
+        node: node(hub_address()),
+        instance: 1,
+        object: 0,
+        size,
+        info,
+        source: SocketAddr::new(hub_address(), PORT),
+        group: SocketAddr::from(([224, 1, 2, 3], PORT)),
+        ackers: (0..named).map(receiver_node).collect(),
+    }
+}
+
+/// A transfer as `sender` makes it, to so many receivers over the link that `document` is alone. Addresses and
+/// identities are the simulator's own.
+///
+/// # Errors
+/// The first thing that is wrong with the link.
+pub fn over(
+    document: &Document,
+    sender: &SenderConfig,
+    receivers: u32,
+    time_limit: Span,
+) -> Result<Scenario, DocumentError> {
+    let named = if sender.ackers.is_empty() { 0 } else { receivers };
+    let Sent { node, source, group, ackers, .. } = sent(sender.size, Vec::new(), named);
+    let overhead = sender.pace.overhead;
+    let sender = SenderConfig { node, source, group, ackers, ..sender.clone() };
+    Scenario::over_link(document, TransferSpec::Norm(Transfer { sender, overhead }), receivers, time_limit)
+}
+
+/// The settings of `table`: `[protocol]` of a scenario, or of the plan of a sender, which may be `given` a rate.
+///
+/// # Errors
+/// The first thing that is wrong, and where.
+pub fn read(table: &mut Reader<'_>, given: Option<farcast_core::BitRate>) -> Result<Settings, DocumentError> {
+    let rate = match given {
+        // Who gives one sends at it, whatever the table says; but that must be sound.
+        Some(rate) => table.rate_or("rate", rate).map(|_| rate)?,
+        None => table.rate("rate")?,
+    };
+    let base = Settings::new(rate);
+    let segment_size = table.optional_bytes("segment_size")?;
+    let Ok(segment_size) = segment_size.map(|Bytes(size)| u16::try_from(size)).transpose() else {
+        return Err(table.refuse("segment_size", "it is larger than any packet", "at most 65000 B"));
+    };
+    Ok(Settings {
+        segment_size,
+        block_len: table.optional_integer("block_size", 1..=254)?,
+        parity: parity(table, "parity")?,
+        ahead: parity(table, "parity_ahead")?,
+        loss: table.probability_or("expected_loss", Probability::ZERO)?,
+        receivers: table.optional_integer("group_size", 1..=u32::MAX)?,
+        round_trip: table.span_or("round_trip", base.round_trip)?,
+        backoff: table.optional_integer("backoff", 0..=15)?,
+        unicast: table.choice_or("answers", &[("group", false), ("sender", true)], base.unicast)?,
+        robust: table.integer_or("robust", 1..=1000, base.robust)?,
+        burst: table.bytes_or("burst", Bytes(base.burst))?.0,
+        time_limit: table.span_or("transfer_limit", base.time_limit)?,
+        ..base
+    })
+}
+
+fn parity(table: &mut Reader<'_>, key: &'static str) -> Result<Parity, DocumentError> {
+    let symbols = table.integer_or_word(key, 0..=254, "auto", None)?;
+    Ok(symbols.map_or(Parity::Auto, Parity::Symbols))
+}
+
+/// Shows what `config` has where `table` says nothing: what follows from the rest.
+fn show(table: &mut Reader<'_>, config: &SenderConfig) -> Result<(), DocumentError> {
+    table.bytes_or("segment_size", Bytes(config.segment_size.into()))?;
+    table.integer_or("block_size", 1..=254, config.block_len)?;
+    table.integer_or("backoff", 0..=15, config.backoff)?;
+    Ok(())
+}
+
+/// The settings of a plan: a document with a table `protocol`, at the rate that is `given`, if one is.
+///
+/// # Errors
+/// The first thing that is wrong, and where.
+pub fn plan(document: &Document, given: Option<farcast_core::BitRate>) -> Result<Settings, DocumentError> {
+    let mut top = document.root();
+    let mut table = top.table("protocol")?;
+    table.choice("name", &[("norm", ())])?;
+    let settings = read(&mut table, given)?;
+    table.finish()?;
+    top.finish()?;
+    Ok(settings)
+}

@@ -1,0 +1,114 @@
+//! The protocols by which a scenario's transfer may go: a line of the table here, and a module each.
+
+use std::fmt::Debug;
+
+use farcast_delivery::Protocol;
+use farcast_scenario::receivers::Group as Receivers;
+use farcast_scenario::{DocumentError, Links, Reader};
+
+use super::{Scenario, mftp, norm};
+use crate::star::{self, StarConfig, StarError};
+
+/// A transfer, as its protocol reads it from `[protocol]`.
+pub(super) trait Transfer: Clone + Debug + Sized {
+    /// By what it goes.
+    type Protocol: Protocol<Message: Send>;
+
+    /// Reads `table`, which is `[protocol]` of the scenario `top`, for these groups.
+    fn read(
+        table: Reader<'_>,
+        top: &Reader<'_>,
+        groups: &[Receivers],
+        links: &Links,
+    ) -> Result<Self, DocumentError>;
+
+    /// Its messages as bytes.
+    fn codec(&self) -> <Self::Protocol as Protocol>::Codec;
+
+    /// Octets of a datagram on the links besides its `wire_len`.
+    fn overhead(&self) -> u16;
+
+    /// Whether receivers know of it when it opens.
+    fn given(&self) -> bool;
+
+    /// The engine that sends.
+    fn sender(&self) -> Result<<Self::Protocol as Protocol>::Sender, StarError>;
+
+    /// So many receivers, whose random waits follow from `seed`; with `engines`, one engine each.
+    fn receivers(&self, count: u32, seed: u64, engines: bool) -> star::Receivers<Self::Protocol>;
+
+    /// About how much memory its two sides take at their peak, in octets.
+    fn memory(&self, groups: &[Receivers], links: &Links, engines: bool) -> u64;
+}
+
+/// Something to be done with a world, whatever protocol its transfer goes by.
+pub trait Task {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn on<P: Protocol>(self, world: StarConfig<P>, codec: P::Codec) -> Self::Output;
+}
+
+macro_rules! protocols {
+    ($($variant:ident: $module:ident = $name:literal),+ $(,)?) => {
+        /// What `name` in `[protocol]` may be; the first where it says nothing.
+        pub const NAMES: &[&str] = &[$($name),+];
+
+        /// The transfer of a scenario.
+        #[derive(Clone, Debug)]
+        #[expect(clippy::large_enum_variant, reason = "a scenario has one")]
+        pub(super) enum TransferSpec {
+            $($variant($module::Transfer)),+
+        }
+
+        /// By what a transfer goes.
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        enum By {
+            $($variant),+
+        }
+
+        impl TransferSpec {
+            /// Reads `[protocol]` for these groups.
+            pub(super) fn read(
+                top: &mut Reader<'_>,
+                groups: &[Receivers],
+                links: &Links,
+            ) -> Result<Self, DocumentError> {
+                let mut table = top.table("protocol")?;
+                let all = [$(($name, By::$variant)),+];
+                match table.choice_or("name", &all, all[0].1)? {
+                    $(By::$variant => Ok(Self::$variant(Transfer::read(table, top, groups, links)?))),+
+                }
+            }
+
+            /// About how much memory its two sides take at their peak, in octets.
+            pub(super) fn memory(&self, groups: &[Receivers], links: &Links, engines: bool) -> u64 {
+                match self {
+                    $(Self::$variant(transfer) => transfer.memory(groups, links, engines)),+
+                }
+            }
+        }
+
+        impl Scenario {
+            /// Does `task` with the world of replication number `replication`, whose random numbers follow from `seed`.
+            ///
+            /// # Errors
+            /// A setting that cannot work.
+            pub fn visit<T: Task>(&self, seed: u64, replication: u64, task: T) -> Result<T::Output, StarError> {
+                match &self.transfer {
+                    // Without a transfer there is no message that a protocol would have to speak.
+                    None => Ok(task.on(self.star(seed, replication)?, farcast_mftp::Codec)),
+                    $(Some(TransferSpec::$variant(transfer)) => {
+                        Ok(task.on(self.world(Some(transfer), seed, replication)?, transfer.codec()))
+                    })+
+                }
+            }
+        }
+    };
+}
+
+protocols! {
+    Mftp: mftp = "mftp",
+    Norm: norm = "norm",
+}

@@ -1,0 +1,79 @@
+//! The protocols that `send` and `receive` speak: a line here, and a module in each of the two.
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, ValueEnum};
+
+/// By which protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub(crate) enum Speaks {
+    /// MFTP: receivers register, and the sender knows of each what it has.
+    #[default]
+    Mftp,
+    /// NORM (RFC 5740): nobody registers; what is lost is asked for and repaired by coding. With farcast, and with all
+    /// that speak NORM.
+    Norm,
+}
+
+impl Speaks {
+    /// The heading of the options that are its own.
+    const fn heading(self) -> &'static str {
+        match self {
+            Self::Mftp => "MFTP",
+            Self::Norm => "NORM",
+        }
+    }
+
+    /// Its name on the command line.
+    fn name(self) -> String {
+        self.heading().to_lowercase()
+    }
+
+    /// What is wrong with the options in `given` to `command`, if one of them is another protocol's.
+    pub(crate) fn check(self, command: &Command, given: &ArgMatches) -> Result<(), String> {
+        for other in Self::value_variants().iter().filter(|other| **other != self) {
+            let own = command.get_arguments().filter(|arg| arg.get_help_heading() == Some(other.heading()));
+            for arg in own {
+                let said = given.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+                if let (true, Some(option)) = (said, arg.get_long()) {
+                    let (own, other) = (self.name(), other.name());
+                    return Err(format!("--{option} goes with --protocol {other}, and this is {own}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::args::Cli;
+
+    #[test]
+    fn each_protocol_has_a_scenario_and_options_of_its_own() {
+        let mut cli = Cli::command();
+        cli.build();
+        let send = cli.find_subcommand("send").unwrap();
+        for speaks in Speaks::value_variants() {
+            assert!(farcast_sim::scenario::NAMES.contains(&speaks.name().as_str()), "{speaks:?}");
+            let own = |arg: &&clap::Arg| arg.get_help_heading() == Some(speaks.heading());
+            assert!(send.get_arguments().any(|arg| own(&arg)), "{speaks:?}");
+        }
+    }
+
+    #[test]
+    fn an_option_of_another_protocol_is_refused() {
+        let read = |words: &[&str]| {
+            let send = ["farcast", "send", "file", "--to", "239.1.1.1", "--rate", "1 Mbit/s"];
+            Cli::read(send.iter().chain(words).map(Into::into)).map_err(|error| error.to_string())
+        };
+        assert!(read(&["--protocol", "norm", "--backoff", "2", "--parity", "8"]).is_ok());
+        assert!(read(&["--dtu-size", "1 kB"]).is_ok());
+        let wrong = read(&["--protocol", "norm", "--dtu-size", "1 kB"]).unwrap_err();
+        assert!(wrong.contains("--dtu-size goes with --protocol mftp, and this is norm"), "{wrong}");
+        let wrong = read(&["--backoff", "2"]).unwrap_err();
+        assert!(wrong.contains("--backoff goes with --protocol norm, and this is mftp"), "{wrong}");
+    }
+}

@@ -1,0 +1,102 @@
+//! `farcast receive` by NORM.
+
+use clap::{Args, ValueEnum};
+use farcast_files::shown_name;
+use farcast_norm::{Codec, Fec, Norm, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
+use serde_json::{Value, json};
+
+use super::{Face, Heard, Report, Told, brought, kept, own_address, receive};
+use crate::args::ReceiveArgs;
+use crate::{Exit, Failure, node};
+
+/// How NORM behaves.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "NORM")]
+pub(crate) struct NormArgs {
+    /// Whom to answer: the group, so that who hears it need not ask for the same, or the sender alone, where others
+    /// would not hear it [default: the group, if it is one that anybody may send to].
+    #[arg(long, value_enum, value_name = "WHOM")]
+    pub(crate) answers: Option<Answers>,
+    /// Never say anything: receive what comes, as over a one-way link.
+    #[arg(long)]
+    pub(crate) silent: bool,
+}
+
+/// Whom a receiver answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Answers {
+    /// The group.
+    Group,
+    /// The sender alone.
+    Sender,
+}
+
+pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
+    let heard = Heard::of(args)?;
+    let config = configure(args, &heard)?;
+    let seed = config.seed;
+    // What comes says itself how it is coded.
+    let codec = Codec { fec: Fec::ReedSolomon8 };
+    receive(args, (&heard, true, seed), (&codec, NormFace), |_| Receiver::new(config))
+}
+
+fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverConfig, Failure> {
+    let node = match &args.name {
+        Some(name) => node::of_name(name)?,
+        None => node::of_address(own_address(args, heard.from)),
+    };
+    // To a group of one source, only that one can send.
+    let any_source = heard.from.ip().is_multicast() && heard.source.is_none();
+    let mut config = ReceiverConfig::new(node, heard.from);
+    config.unicast = match args.norm.answers {
+        Some(Answers::Group) if !any_source => {
+            return Err(Failure::usage("--answers group needs a group that anybody may send to"));
+        }
+        Some(whom) => whom == Answers::Sender,
+        None => !any_source,
+    };
+    config.silent = args.norm.silent;
+    config.seed = args.seed.unwrap_or(u64::from(node.0));
+    Ok(config)
+}
+
+/// What is told of a reception by NORM.
+struct NormFace;
+
+impl Face for NormFace {
+    type Protocol = Norm;
+
+    fn told(&self, _event: &ReceiverEvent, _own: &str) -> Option<Told> {
+        None
+    }
+
+    fn outcome(&self, report: &Report<Self>) -> String {
+        let name = shown_name(&report.offer.name);
+        if let Some(error) = &report.error {
+            return error.to_string();
+        }
+        match end(report) {
+            ReceiverOutcome::Complete(_) => {
+                let doubt = "; nothing vouches for its content but the protocol";
+                format!("{name} complete: {}{doubt}", brought(report))
+            }
+            ReceiverOutcome::Lost => {
+                format!("{name}: the sender has ended or fallen silent; {}", kept(report, " for its return"))
+            }
+            ReceiverOutcome::Stopped => format!("{name}: stopped; {}", kept(report, " for the next try")),
+        }
+    }
+
+    fn figures(&self, report: &Report<Self>, _receiver: &Receiver) -> Value {
+        let path = report.plain.as_ref().map(|file| file.path.as_str());
+        json!({ "path": path, "vouched": report.vouched })
+    }
+}
+
+/// How it ended.
+fn end(report: &Report<NormFace>) -> ReceiverOutcome {
+    match report.end {
+        ReceiverEvent::Ended(outcome) => outcome,
+        _ => ReceiverOutcome::Stopped,
+    }
+}

@@ -1,0 +1,311 @@
+//! Sending by a protocol that has no view of its own: progress, events, and what is said at the end.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use farcast_core::engine::Engine;
+use farcast_core::{Span, Time};
+use farcast_delivery::{Phase, Protocol, RoundProgress, SenderEngine, Words};
+use farcast_files::Outgoing;
+use farcast_net::SendOptions;
+use serde_json::{Value, json};
+
+use crate::args::SendArgs;
+use crate::output::Output;
+use crate::progress::{MOST_LINES, Progress, rate, size, time_left};
+use crate::table::{Align, Table};
+use crate::{Exit, Failure};
+
+use super::socket_options;
+
+/// Between reports of progress for programs.
+const REPORT_EVERY: Span = Span::from_secs(1);
+
+pub(super) type Event<P> = <<P as Protocol>::Sender as Engine>::Event;
+pub(super) type Report<P> = farcast_net::SendReport<<P as Protocol>::Sender>;
+type Notice<'a, P> = farcast_net::SendNotice<'a, Event<P>>;
+
+/// What a protocol tells of a transfer besides what all have in common.
+pub(super) trait Face {
+    /// Which protocol.
+    type Protocol: Protocol;
+
+    /// An event, if it is worth telling.
+    fn told(&mut self, now: Time, event: &Event<Self::Protocol>) -> Option<Told>;
+
+    /// How those stand who are known.
+    fn receivers(&self) -> Vec<Receiver>;
+
+    /// How it ended.
+    fn verdict(&self, end: &Event<Self::Protocol>) -> Verdict;
+
+    /// What only this protocol reports in the end.
+    fn figures(&self, sender: &<Self::Protocol as Protocol>::Sender) -> Value;
+}
+
+/// An event, in words and for programs.
+pub(super) struct Told {
+    pub(super) line: Option<String>,
+    pub(super) kind: &'static str,
+    pub(super) fields: Value,
+}
+
+/// A receiver that is known.
+pub(super) struct Receiver {
+    pub(super) label: String,
+    pub(super) state: &'static str,
+    /// Since when it has everything.
+    pub(super) complete: Option<Time>,
+}
+
+/// How a transfer ended.
+pub(super) struct Verdict {
+    /// In a word, for programs.
+    pub(super) word: &'static str,
+    pub(super) exit: Exit,
+    /// In a sentence; a failure's is its error.
+    pub(super) sentence: Option<String>,
+}
+
+/// What is sent.
+pub(super) struct Delivery {
+    pub(super) to: SocketAddr,
+    /// What it is called.
+    pub(super) name: String,
+    pub(super) objects: Vec<Outgoing>,
+    /// How far ahead of the clock datagrams may leave together.
+    pub(super) burst: Span,
+    pub(super) time_limit: Span,
+}
+
+/// Sends it by the engine that `make` makes for our address, and says how it went.
+pub(super) fn deliver<F: Face, E: std::error::Error + Send + Sync + 'static>(
+    args: &SendArgs,
+    delivery: Delivery,
+    (codec, face): (&<F::Protocol as Protocol>::Codec, &mut F),
+    make: impl FnOnce(SocketAddr) -> Result<<F::Protocol as Protocol>::Sender, E>,
+    stop: &AtomicBool,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let Delivery { to, name, objects, burst, time_limit } = delivery;
+    let octets: u64 = objects.iter().map(|object| object.manifest().content_len()).sum();
+    let mut view = View {
+        output,
+        progress: None,
+        face,
+        began: None,
+        name,
+        octets,
+        next_report: Time::ZERO,
+        end: Time::ZERO + time_limit,
+        late: false,
+    };
+    let options = SendOptions { to, socket: socket_options(&args.socket), burst };
+    let start = AtomicBool::new(false);
+    let mut observer =
+        |now: Time, sender: &<F::Protocol as Protocol>::Sender, notice: &Notice<'_, F::Protocol>| {
+            view.observe(now, sender, notice);
+            if view.late {
+                stop.store(true, Ordering::Relaxed);
+            }
+        };
+    let report =
+        farcast_net::send::<F::Protocol, E>(objects, codec, &options, make, (&start, stop), &mut observer);
+    view.close(&report.map_err(Failure::of_net)?)
+}
+
+/// What the person at the sender sees.
+struct View<'a, F: Face> {
+    output: &'a mut Output,
+    progress: Option<Progress>,
+    face: &'a mut F,
+    began: Option<Time>,
+    name: String,
+    octets: u64,
+    next_report: Time,
+    /// When it has taken too long.
+    end: Time,
+    late: bool,
+}
+
+impl<F: Face> View<'_, F> {
+    const WORDS: Words = <F::Protocol as Protocol>::WORDS;
+
+    fn observe(
+        &mut self,
+        now: Time,
+        sender: &<F::Protocol as Protocol>::Sender,
+        notice: &Notice<'_, F::Protocol>,
+    ) {
+        match notice {
+            farcast_net::SendNotice::Event(event) => {
+                if self.began.is_none() && sender.phase() == Phase::Sending {
+                    self.began = Some(now);
+                }
+                if let Some(told) = self.face.told(now, event) {
+                    self.tell(told);
+                }
+            }
+            farcast_net::SendNotice::Tick => {
+                self.late |= now >= self.end;
+                self.tick(now, sender);
+            }
+            farcast_net::SendNotice::Waiting { why } => self.tell(Told {
+                line: Some(format!("waiting: {why}")),
+                kind: "waiting",
+                fields: json!({ "reason": why.to_string() }),
+            }),
+            farcast_net::SendNotice::Back => self.tell(Told {
+                line: Some("going on: the way out is back".into()),
+                kind: "back",
+                fields: json!({}),
+            }),
+            farcast_net::SendNotice::Moved { address } => self.tell(Told {
+                line: Some(format!("our address has changed: sending from {address} from now on")),
+                kind: "moved",
+                fields: json!({ "address": address.to_string() }),
+            }),
+            farcast_net::SendNotice::Fragmenting => self.tell(Told {
+                line: Some(
+                    "the way out has become narrower than the datagrams: from now on they leave in fragments, of which \
+                     none may be lost; smaller segments avoid that"
+                        .into(),
+                ),
+                kind: "fragmenting",
+                fields: json!({}),
+            }),
+        }
+    }
+
+    fn tell(&mut self, told: Told) {
+        if let Some(line) = told.line {
+            match &self.progress {
+                Some(progress) => progress.line(self.output, &line),
+                None => self.output.line(&line),
+            }
+        }
+        self.output.event(told.kind, told.fields);
+    }
+
+    fn tick(&mut self, now: Time, sender: &<F::Protocol as Protocol>::Sender) {
+        let progress = self.progress.get_or_insert_with(|| Progress::new(self.output));
+        let RoundProgress { round, sent, segments } = sender.progress();
+        let (sent, total) = (u64::from(sent), u64::from(segments));
+        let elapsed = self.began.map_or(Span::ZERO, |began| now.since(began));
+        let round_word = Self::WORDS.round.one;
+        let (prefix, message, done) = match sender.phase() {
+            Phase::Sending => {
+                let mut message = format!("{sent} of {total} {}", Self::WORDS.segment.after(total));
+                if round == 1 {
+                    message += &time_left(sent, total, elapsed);
+                }
+                (format!("{round_word} {round}"), message, (sent, total))
+            }
+            Phase::Waiting => (format!("{round_word} {round}"), "waiting for answers".into(), (1, 1)),
+            Phase::Completing | Phase::Ended => ("closing".into(), String::new(), (1, 1)),
+            _ => ("announcing".into(), String::new(), (0, 1)),
+        };
+        let shown = progress.shows_lines();
+        let lines = if shown { receiver_lines(&self.face.receivers()) } else { Vec::new() };
+        progress.update(self.output, now, (&prefix, &message), done, &lines);
+        if now >= self.next_report {
+            self.next_report = now + REPORT_EVERY;
+            let fields = json!({
+                "phase": sender.phase().word(), "elapsed_s": elapsed.as_secs_f64(),
+                "round": round, "segments_sent_in_round": sent, "segments_in_round": total,
+            });
+            self.output.event("progress", fields);
+        }
+    }
+
+    fn close(mut self, report: &Report<F::Protocol>) -> Result<Exit, Failure> {
+        if let Some(mut progress) = self.progress.take() {
+            progress.clear();
+        }
+        let mut verdict = self.face.verdict(&report.end);
+        if let Some(error) = &report.error {
+            verdict = Verdict { word: "aborted", exit: Exit::Failed, sentence: Some(error.to_string()) };
+        } else if self.late {
+            let sentence = Some("the transfer took longer than --time-limit".into());
+            verdict = Verdict { word: "time_limit", exit: Exit::Failed, sentence };
+        }
+        let fields = self.summary(report, &verdict);
+        self.output.event("summary", fields);
+        self.output.result(&self.table(report));
+        let Verdict { exit, sentence, .. } = verdict;
+        match sentence {
+            Some(sentence) if exit != Exit::Done => Err(Failure { sentence, exit }),
+            Some(sentence) => {
+                self.output.result(&format!("\n{sentence}"));
+                Ok(exit)
+            }
+            None => Ok(exit),
+        }
+    }
+
+    fn summary(&self, report: &Report<F::Protocol>, verdict: &Verdict) -> Value {
+        let receivers = self.face.receivers();
+        let receivers = receivers.iter().map(|one| {
+            json!({
+                "receiver": one.label, "state": one.state, "complete": one.complete.is_some(),
+                "time_s": one.complete.map(Time::as_secs_f64),
+            })
+        });
+        let mut fields = json!({
+            "product": self.name,
+            "outcome": verdict.word,
+            "error": report.error.as_ref().map(ToString::to_string),
+            "exit_code": verdict.exit as u8,
+            "size_bytes": self.octets,
+            "time_s": report.duration.as_secs_f64(),
+            "data_time_s": report.data_duration.as_secs_f64(),
+            "wire_bytes": report.sent.octets,
+            "wire_bytes_over_size": report.sent.octets as f64 / self.octets.max(1) as f64,
+            "datagrams": report.sent.datagrams,
+            "heard_bytes": report.heard,
+            "malformed_datagrams": report.malformed,
+            "receivers": receivers.collect::<Vec<Value>>(),
+        });
+        if let (Value::Object(fields), Value::Object(own)) = (&mut fields, self.face.figures(&report.sender))
+        {
+            fields.extend(own);
+        }
+        fields
+    }
+
+    fn table(&self, report: &Report<F::Protocol>) -> String {
+        let mut text = String::new();
+        let receivers = self.face.receivers();
+        if !receivers.is_empty() {
+            let mut table =
+                Table::new(&[("receiver", Align::Left), ("state", Align::Left), ("time", Align::Right)]);
+            for one in receivers {
+                let time = one.complete.map_or_else(|| "-".into(), |at| at.since(Time::ZERO).to_string());
+                table.row([one.label, one.state.into(), time]);
+            }
+            text = table.render() + "\n\n";
+        }
+        let rounds = u64::from(report.sender.progress().round);
+        let overhead = report.sent.octets as f64 / self.octets.max(1) as f64;
+        text + &format!(
+            "{} in {} ({} of data), {rounds} {}, {} on the wire, {overhead:.3} times the size, {}",
+            size(self.octets),
+            report.duration,
+            report.data_duration,
+            Self::WORDS.round.after(rounds),
+            size(report.sent.octets),
+            rate(self.octets, report.duration),
+        )
+    }
+}
+
+/// A line for each receiver, as far as there is room.
+fn receiver_lines(receivers: &[Receiver]) -> Vec<String> {
+    let line = |one: &Receiver| format!("  {:<24} {}", one.label, one.state);
+    let mut lines: Vec<String> = receivers.iter().take(MOST_LINES).map(line).collect();
+    let more = receivers.len().saturating_sub(MOST_LINES);
+    if let (Some(last), true) = (lines.last_mut(), more > 0) {
+        *last = format!("  and {} more", more + 1);
+    }
+    lines
+}

@@ -1,0 +1,43 @@
+//! What a command would take over a link, without sending anything.
+
+use farcast_files::Outgoing;
+use farcast_lab::shipped;
+use farcast_mftp::figures::PASSES;
+use farcast_mftp::{Product, SenderConfig, Settings};
+use farcast_sim::scenario::Scenario;
+
+use super::settings::configuration;
+use super::{Destination, early, product_name};
+use crate::args::SendArgs;
+use crate::output::Output;
+use crate::send::predict::{Predicted, predict as predicted};
+use crate::state::Known;
+use crate::{Exit, Failure};
+
+const HOW_MANY: &str = "--predict has to know how many receive: list them with --receivers, or give their number with --wait-for";
+
+/// Says what `args` would take over `link`.
+pub(super) fn predict(
+    args: &SendArgs,
+    (to, settings): (Destination, &Settings),
+    outgoing: &Outgoing,
+    link: &str,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let receivers = match (args.group.receivers.len(), settings.wait_for) {
+        (0, Some(receivers)) => receivers,
+        (0, None) => return Err(Failure::usage(HOW_MANY)),
+        (listed, _) => u32::try_from(listed).unwrap_or(u32::MAX),
+    };
+    let name = product_name(args);
+    let early_data = early(args, &Known::load(to.private), &name);
+    let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name };
+    let list = outgoing.manifest().head_len();
+    let config = configuration(args, (to, settings), list, product, to.private);
+    let config = SenderConfig { early_data, ..config };
+    let document = shipped::open(link).map_err(Failure::wrong)?;
+    let scenario = Scenario::over(&document, config, receivers);
+    let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;
+    let octets = outgoing.manifest().content_len();
+    predicted(args, &Predicted { scenario, link, receivers, octets, rounds: PASSES }, output)
+}

@@ -1,0 +1,364 @@
+//! `farcast send` by NORM.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use clap::{Args, ValueEnum};
+use farcast_core::{Probability, Time};
+use farcast_files::Outgoing;
+use farcast_lab::shipped;
+use farcast_norm::settings::{Parity, Sent, Way};
+use farcast_norm::{Codec, NodeId, Norm, Sender, SenderConfig, SenderEvent, SenderOutcome, Settings};
+use farcast_sim::scenario::norm as scenario;
+use serde_json::{Value, json};
+
+use super::delivery::{Delivery, Face, Receiver, Told, Verdict, deliver};
+use super::predict::{Predicted, predict};
+use super::turn::Turn;
+use super::{await_network, burst, destination, product_name, socket_options};
+use crate::args::{RateArg, SendArgs};
+use crate::node;
+use crate::output::Output;
+use crate::progress::size;
+use crate::{Exit, Failure};
+
+/// How NORM behaves.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "NORM")]
+pub(crate) struct NormArgs {
+    /// Octets of a segment [default: what fits 1500 bytes with all headers].
+    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(4..=65_000))]
+    pub(crate) segment_size: Option<u16>,
+    /// Parity symbols that leave with each block before anybody has asked, or "auto": as many as what is expected to be
+    /// lost asks for [default: auto].
+    #[arg(long, value_name = "N|auto", value_parser = ahead)]
+    pub(crate) parity_ahead: Option<Parity>,
+    /// What part of the datagrams receivers are expected to lose [default: 0 %].
+    #[arg(long, value_name = "PART")]
+    pub(crate) expected_loss: Option<Probability>,
+    /// How many receivers there are, where they are not named: they wait the longer before they ask, the more they are
+    /// [default: as many as named, or 10000].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) group_size: Option<u32>,
+    /// Over how many round trips of the group receivers spread what they ask for, 0 to 15 [default: by their number].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=15))]
+    pub(crate) backoff: Option<u8>,
+    /// Whom receivers answer, for --predict: the group, or the sender alone. They decide [default: group].
+    #[arg(long, value_enum, value_name = "WHOM")]
+    pub(crate) answers: Option<Answers>,
+    /// How often the end is said, and named receivers are asked whether they have it [default: 20].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) robust: Option<u32>,
+    /// The sender's own node id, 1 to 4294967294 [default: from its address].
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u32).range(1..=0xFFFF_FFFE))]
+    pub(crate) node: Option<u32>,
+}
+
+/// Whom receivers answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Answers {
+    /// The group, so that who hears it need not ask for the same.
+    Group,
+    /// The sender alone.
+    Sender,
+}
+
+fn ahead(text: &str) -> Result<Parity, String> {
+    match text {
+        "auto" => Ok(Parity::Auto),
+        number => {
+            let symbols = number.parse().ok().filter(|symbols| *symbols <= 254);
+            symbols.map(Parity::Symbols).ok_or_else(|| "it must be \"auto\", or a number up to 254".into())
+        }
+    }
+}
+
+const NO_RATE: &str = "--rate is missing: give what the slowest link on the way carries, such as --rate \"20 Mbit/s\" \
+    for a satellite carrier of 20 Mbit/s (everything above it is lost in its queue)";
+const HOW_MANY: &str = "--predict has to know how many receive: list them with --receivers, or give their number with --group-size";
+
+pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
+    let settings = settings(args)?;
+    let to = destination(args)?;
+    let named = named(&args.group.receivers)?;
+    let mut output = Output::new(&args.output)?;
+    let mut outgoing = scan(args, &mut output)?;
+    if let Some(link) = &args.protocol.predict {
+        return predict_over(args, (to, &settings), (&outgoing, &named), link, &mut output);
+    }
+    let stop = crate::interrupt::interrupted()?;
+    await_network(args, (to, settings.time_limit), &mut output, &stop)?;
+    let (_lock, waited) = Turn::new(args, to).lock(&mut output, &stop)?;
+    if waited {
+        // What has changed meanwhile is sent as it is now.
+        outgoing = scan(args, &mut output)?;
+    }
+    let name = product_name(args);
+    let whom = match named.len() {
+        0 => "whoever listens".to_owned(),
+        n => format!("{n} named receivers"),
+    };
+    let octets = outgoing.manifest().content_len();
+    output.line(&format!("sending {name} ({}) by NORM to {to}, for {whom}", size(octets)));
+    let config = {
+        let sent = sent(args, &outgoing, &named, (to, to));
+        configuration(args, &settings, sent)
+    };
+    // The code is the same wherever it is sent from.
+    let codec = Codec { fec: config.fec };
+    let make = |source: SocketAddr| {
+        let sent = sent(args, &outgoing.clone(), &named, (source, to));
+        Sender::new(configuration(args, &settings, sent))
+    };
+    let delivery = Delivery {
+        to,
+        name,
+        objects: vec![outgoing.clone()],
+        burst: burst(Some(settings.rate), settings.burst),
+        time_limit: settings.time_limit,
+    };
+    let mut face = NormFace::new(&named);
+    deliver(args, delivery, (&codec, &mut face), make, &stop, &mut output)
+}
+
+/// The one file that is sent.
+fn scan(args: &SendArgs, output: &mut Output) -> Result<Outgoing, Failure> {
+    let [path] = args.paths.as_slice() else {
+        return Err(Failure::usage("with --protocol norm, one file is sent at a time"));
+    };
+    super::scan(output, |progress| Outgoing::plain(path, progress))
+}
+
+/// The settings that `args` ask for: options before a plan before defaults.
+fn settings(args: &SendArgs) -> Result<Settings, Failure> {
+    let rate = match args.rate {
+        Some(RateArg::Max) => {
+            return Err(Failure::usage(
+                "--rate max is MFTP's, where receivers set the pace: by NORM give a rate, as in --rate \"20 Mbit/s\"",
+            ));
+        }
+        Some(RateArg::Rate(rate)) => Some(rate),
+        None => None,
+    };
+    let mut settings = match (&args.protocol.plan, rate) {
+        (Some(path), rate) => {
+            let document = shipped::file(path).map_err(Failure::wrong)?;
+            scenario::plan(&document, rate).map_err(|error| Failure::usage(error.to_string()))?
+        }
+        (None, Some(rate)) => Settings::new(rate),
+        (None, None) => return Err(Failure::usage(NO_RATE)),
+    };
+    let (norm, protocol) = (&args.norm, &args.protocol);
+    settings.segment_size = norm.segment_size.or(settings.segment_size);
+    if let Some(block) = protocol.block_size {
+        let block = u16::try_from(block).ok().filter(|block| *block <= 254);
+        settings.block_len =
+            Some(block.ok_or_else(|| Failure::usage("--block-size is at most 254 by NORM"))?);
+    }
+    set(&mut settings.parity, protocol.parity.map(parity).transpose()?);
+    set(&mut settings.ahead, norm.parity_ahead);
+    set(&mut settings.loss, norm.expected_loss);
+    settings.receivers = norm.group_size.or(settings.receivers);
+    set(&mut settings.round_trip, protocol.rtt);
+    settings.backoff = norm.backoff.or(settings.backoff);
+    set(&mut settings.unicast, norm.answers.map(|whom| whom == Answers::Sender));
+    set(&mut settings.robust, norm.robust);
+    set(&mut settings.burst, protocol.burst.map(|burst| burst.0));
+    set(&mut settings.time_limit, protocol.time_limit);
+    Ok(settings)
+}
+
+fn set<T>(setting: &mut T, chosen: Option<T>) {
+    if let Some(chosen) = chosen {
+        *setting = chosen;
+    }
+}
+
+/// `--parity`, which all protocols share.
+fn parity(chosen: farcast_mftp::settings::Parity) -> Result<Parity, Failure> {
+    use farcast_mftp::settings::Parity as Chosen;
+    match chosen {
+        Chosen::Auto => Ok(Parity::Auto),
+        Chosen::Symbols(symbols) => match u16::try_from(symbols).ok().filter(|symbols| *symbols <= 254) {
+            Some(symbols) => Ok(Parity::Symbols(symbols)),
+            None => Err(Failure::usage("--parity is at most 254 by NORM")),
+        },
+    }
+}
+
+/// The nodes of `--receivers`, with what the user calls them.
+fn named(receivers: &[String]) -> Result<BTreeMap<NodeId, String>, Failure> {
+    let mut nodes = BTreeMap::new();
+    for name in receivers {
+        if let Some(other) = nodes.insert(node::of_name(name)?, name.clone()) {
+            return Err(Failure::usage(format!("--receivers: {other} and {name} are the same node")));
+        }
+    }
+    Ok(nodes)
+}
+
+/// What is sent from `source` to `to`.
+fn sent(
+    args: &SendArgs,
+    outgoing: &Outgoing,
+    named: &BTreeMap<NodeId, String>,
+    (source, to): (SocketAddr, SocketAddr),
+) -> Sent {
+    // The same for the same file, so that receivers know it again, and another for any other.
+    let [a, b, c, d, ..] = *outgoing.id().as_bytes();
+    Sent {
+        node: args.norm.node.map_or_else(|| node::of_sender(source.ip()), NodeId),
+        instance: u16::from_be_bytes([a, b]),
+        object: u16::from_be_bytes([c, d]),
+        size: outgoing.size(),
+        info: product_name(args).into_bytes(),
+        source,
+        group: to,
+        ackers: named.keys().copied().collect(),
+    }
+}
+
+fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConfig {
+    let mtu = farcast_net::path_mtu(sent.group, &socket_options(&args.socket)).ok().flatten();
+    let way = Way { headers: if sent.group.is_ipv6() { 48 } else { 28 }, mtu, granule: 1 };
+    settings.sender(sent, way)
+}
+
+fn predict_over(
+    args: &SendArgs,
+    (to, settings): (SocketAddr, &Settings),
+    (outgoing, named): (&Outgoing, &BTreeMap<NodeId, String>),
+    link: &str,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let receivers = match (named.len(), settings.receivers) {
+        (0, Some(receivers)) => receivers,
+        (0, None) => return Err(Failure::usage(HOW_MANY)),
+        (named, _) => u32::try_from(named).unwrap_or(u32::MAX),
+    };
+    let config = configuration(args, settings, sent(args, outgoing, named, (to, to)));
+    let document = shipped::open(link).map_err(Failure::wrong)?;
+    let scenario = scenario::over(&document, &config, receivers, settings.time_limit);
+    let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;
+    let octets = outgoing.manifest().content_len();
+    predict(args, &Predicted { scenario, link, receivers, octets, rounds: "rounds" }, output)
+}
+
+/// What is told of a transfer by NORM.
+struct NormFace {
+    receivers: BTreeMap<NodeId, Named>,
+}
+
+/// A receiver that is to acknowledge.
+struct Named {
+    label: String,
+    acknowledged: Option<Time>,
+    lost: bool,
+}
+
+impl NormFace {
+    fn new(named: &BTreeMap<NodeId, String>) -> Self {
+        let fresh = |label: &String| Named { label: label.clone(), acknowledged: None, lost: false };
+        Self { receivers: named.iter().map(|(&node, label)| (node, fresh(label))).collect() }
+    }
+
+    fn label(&self, node: NodeId) -> String {
+        self.receivers.get(&node).map_or_else(|| node.to_string(), |one| one.label.clone())
+    }
+
+    /// Who has not acknowledged.
+    fn lacking(&self) -> Vec<&str> {
+        let lacking = self.receivers.values().filter(|one| one.acknowledged.is_none());
+        lacking.map(|one| one.label.as_str()).collect()
+    }
+}
+
+impl Face for NormFace {
+    type Protocol = Norm;
+
+    fn told(&mut self, now: Time, event: &SenderEvent) -> Option<Told> {
+        let (line, kind, fields) = match *event {
+            SenderEvent::Started { ackers } => (None, "started", json!({ "named_receivers": ackers })),
+            SenderEvent::Round { round, segments } => {
+                (None, "round", json!({ "round": round, "segments": segments }))
+            }
+            SenderEvent::Acknowledged(node) => {
+                if let Some(one) = self.receivers.get_mut(&node) {
+                    one.acknowledged = Some(now);
+                }
+                let label = self.label(node);
+                (Some(format!("has it: {label}")), "done", json!({ "receiver": label }))
+            }
+            SenderEvent::Lost(node) => {
+                if let Some(one) = self.receivers.get_mut(&node) {
+                    one.lost = true;
+                }
+                let label = self.label(node);
+                (Some(format!("does not acknowledge: {label}")), "lost", json!({ "receiver": label }))
+            }
+            SenderEvent::Delivered => (None, "delivered", json!({})),
+            SenderEvent::Ended(outcome) => (None, "ended", json!({ "outcome": word(outcome) })),
+        };
+        Some(Told { line, kind, fields })
+    }
+
+    fn receivers(&self) -> Vec<Receiver> {
+        let state = |one: &Named| match one.acknowledged {
+            Some(_) => "has it",
+            None if one.lost => "did not acknowledge",
+            None => "is to acknowledge",
+        };
+        let told = |one: &Named| Receiver {
+            label: one.label.clone(),
+            state: state(one),
+            complete: one.acknowledged,
+        };
+        self.receivers.values().map(told).collect()
+    }
+
+    fn verdict(&self, end: &SenderEvent) -> Verdict {
+        let &SenderEvent::Ended(outcome) = end else {
+            return Verdict { word: "aborted", exit: Exit::Failed, sentence: Some("it did not end".into()) };
+        };
+        let (exit, sentence) = match outcome {
+            SenderOutcome::Acknowledged => (Exit::Done, None),
+            SenderOutcome::Unknown => (
+                Exit::Done,
+                Some("sent; nobody was named, so who has it is not known (--receivers has receivers acknowledge)".into()),
+            ),
+            SenderOutcome::Incomplete { .. } => (
+                Exit::Incomplete,
+                Some(format!(
+                    "not every receiver is known to have it: {} did not acknowledge; check that they listen with \
+                     --protocol norm under these names",
+                    self.lacking().join(", ")
+                )),
+            ),
+            SenderOutcome::Aborted => {
+                (Exit::Failed, Some("stopped; receivers keep what they have for the next try".into()))
+            }
+        };
+        Verdict { word: word(outcome), exit, sentence }
+    }
+
+    fn figures(&self, sender: &Sender) -> Value {
+        let rejects = sender.rejects().iter();
+        let rejects: Vec<Value> =
+            rejects.map(|(reason, n)| json!({ "reason": reason.to_string(), "count": n })).collect();
+        json!({
+            "rounds": sender.sent_per_round().len(),
+            "segments_per_round": sender.sent_per_round(),
+            "round_trip_s": sender.grtt().as_secs_f64(),
+            "rejected_messages": rejects,
+        })
+    }
+}
+
+fn word(outcome: SenderOutcome) -> &'static str {
+    match outcome {
+        SenderOutcome::Acknowledged => "acknowledged",
+        SenderOutcome::Unknown => "unknown",
+        SenderOutcome::Incomplete { .. } => "incomplete",
+        SenderOutcome::Aborted => "aborted",
+    }
+}
