@@ -23,6 +23,7 @@ pub mod population;
 pub mod receiver;
 mod seam;
 pub mod sender;
+pub mod settings;
 pub mod wire;
 
 pub use config::{Counted, Object, ReceiverConfig, SenderConfig};
@@ -34,3 +35,4 @@ pub use population::Population;
 pub use receiver::Receiver;
 pub use seam::{Codec, Mdp};
 pub use sender::Sender;
+pub use settings::{Preset, Settings};

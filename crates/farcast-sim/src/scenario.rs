@@ -14,6 +14,7 @@
 
 mod ftp;
 mod memory;
+pub mod mdp;
 pub mod mftp;
 pub mod norm;
 mod tcp;

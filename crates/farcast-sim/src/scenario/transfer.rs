@@ -6,7 +6,7 @@ use farcast_delivery::Protocol;
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{DocumentError, Links, Reader};
 
-use super::{Scenario, mftp, norm};
+use super::{Scenario, mdp, mftp, norm};
 use crate::star::{self, StarConfig, StarError};
 
 /// A transfer, as its protocol reads it from `[protocol]`.
@@ -111,4 +111,5 @@ macro_rules! protocols {
 protocols! {
     Mftp: mftp = "mftp",
     Norm: norm = "norm",
+    Mdp: mdp = "mdp",
 }
