@@ -309,7 +309,9 @@ impl Mask {
     /// The numbers in it, from the lowest.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let octets = (0u32..).step_by(8).zip(&self.0);
-        octets.flat_map(|(first, octet)| (0..8).filter(move |n| octet & (0x80 >> n) != 0).map(move |n| first + n))
+        octets.flat_map(|(first, octet)| {
+            (0..8).filter(move |n| octet & (0x80 >> n) != 0).map(move |n| first + n)
+        })
     }
 }
 

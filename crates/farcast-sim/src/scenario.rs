@@ -13,8 +13,8 @@
 //! | `link.stages` | further stages in a row, by `name` |
 
 mod ftp;
-mod memory;
 pub mod mdp;
+mod memory;
 pub mod mftp;
 pub mod norm;
 mod tcp;

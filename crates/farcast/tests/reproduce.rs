@@ -353,8 +353,7 @@ fn published_means_of_ftp_are_those_of_the_table() {
         let item = row["item"].as_str().unwrap();
         item.starts_with("client's") || item.starts_with("transfers")
     };
-    let published: Vec<_> =
-        space().iter().filter(of_ftp).filter(|row| !row["published"].is_null()).collect();
+    let published: Vec<_> = space().iter().filter(of_ftp).filter(|row| !row["published"].is_null()).collect();
     assert_eq!(published.len(), 6 + 2, "{published:?}");
 }
 

@@ -58,10 +58,7 @@ struct File {
 }
 
 /// 1 MB is 1000 times 1024 octets: the report's own 97.6 % of the channel follows from it (Conclusions).
-const FILES: [File; 2] = [
-    File { name: "100K", octets: 102_400, title: "a file of 100 KB" },
-    LARGE,
-];
+const FILES: [File; 2] = [File { name: "100K", octets: 102_400, title: "a file of 100 KB" }, LARGE];
 
 const LARGE: File = File { name: "1M", octets: 1_024_000, title: "a file of 1 MB" };
 

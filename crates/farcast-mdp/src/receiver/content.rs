@@ -41,9 +41,10 @@ impl Receiver {
         let Some(one) = objects.get_mut(&data.about.object) else { return Err(Reject::Unexpected) };
         let new = match data.parity_run() {
             Some(symbols) => {
-                let (new, more) = store_parity(one, data.block, symbols, most.saturating_sub(*memory), |event| {
-                    self.events.push_back(event);
-                })?;
+                let (new, more) =
+                    store_parity(one, data.block, symbols, most.saturating_sub(*memory), |event| {
+                        self.events.push_back(event);
+                    })?;
                 *memory += more;
                 new
             }
@@ -94,7 +95,9 @@ impl Receiver {
 /// Keeps what is new of a run of segments; how many these are.
 fn store_source(one: &mut Incoming, data: &Data, mut tell: impl FnMut(ReceiverEvent)) -> u32 {
     let geometry = one.known.map(|known| known.geometry);
-    let Some(run) = geometry.and_then(|geometry| geometry.segments_of(data.block, data.symbols)) else { return 0 };
+    let Some(run) = geometry.and_then(|geometry| geometry.segments_of(data.block, data.symbols)) else {
+        return 0;
+    };
     let mut new = 0;
     while let Some(segments) = one.have.next_gap_in(run) {
         one.have.insert_run(segments);

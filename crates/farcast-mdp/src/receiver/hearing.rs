@@ -229,7 +229,8 @@ impl Receiver {
         session.loss.probed();
         let asked = probe.wildcard || probe.nodes.contains(&self.config.node);
         if asked && !self.config.silent {
-            let hold = Span::from_secs(probe.hold.seconds.into()) + Span::from_micros(probe.hold.micros.into());
+            let hold =
+                Span::from_secs(probe.hold.seconds.into()) + Span::from_micros(probe.hold.micros.into());
             let spread = hold.min(HOLD).as_secs_f64() * self.random.unit();
             self.timers.set(Timer::Answer, now + Span::from_secs_f64(spread));
         }

@@ -220,8 +220,7 @@ impl Receiver {
 
     /// It leaves everything.
     pub fn stop(&mut self) {
-        let all: Vec<u32> =
-            self.session.iter().flat_map(|session| session.objects.keys().copied()).collect();
+        let all: Vec<u32> = self.session.iter().flat_map(|session| session.objects.keys().copied()).collect();
         for object in all {
             if !self.complete(object) {
                 self.end(object, ReceiverOutcome::Stopped);

@@ -116,7 +116,8 @@ impl Outgoing {
         let run = run.clip(run.first(), first + self.parity.0)?;
         let repair = !self.unasked.contains(run.first());
         // What goes along unasked and what was asked for are not one run.
-        let end = if repair { self.unasked.next_set(run.first()) } else { self.unasked.next_clear(run.first()) };
+        let end =
+            if repair { self.unasked.next_set(run.first()) } else { self.unasked.next_clear(run.first()) };
         let run = run.clip(run.first(), end.unwrap_or(u32::MAX))?;
         let symbols = Run::new(self.geometry.block_len(block) + run.first() - first, run.count())?;
         Some(Next { block, symbols, parity: true, repair })
@@ -183,7 +184,11 @@ impl Outgoing {
     fn block_at(&self, offset: u32) -> Result<u32, Reject> {
         let len = self.geometry.block_size() * u32::from(self.geometry.segment_size());
         let block = offset / len;
-        if offset.is_multiple_of(len) && block < self.geometry.blocks() { Ok(block) } else { Err(Reject::OutOfRange) }
+        if offset.is_multiple_of(len) && block < self.geometry.blocks() {
+            Ok(block)
+        } else {
+            Err(Reject::OutOfRange)
+        }
     }
 
     /// Whether all of `request` is there to be asked for.
@@ -256,16 +261,20 @@ impl Outgoing {
         let fresh = self.parity.0 - u32::from(self.used[block as usize]);
         if !need.whole && need.erasures <= fresh {
             // What is still to be sent of it counts too: it was asked for by another, or goes along unasked.
-            let due = Run::new(block * self.parity.0, self.parity.0).map_or(0, |run| self.symbols.count_in(run));
+            let due =
+                Run::new(block * self.parity.0, self.parity.0).map_or(0, |run| self.symbols.count_in(run));
             self.use_parity(block, need.erasures.saturating_sub(due));
             return;
         }
         let (first, len) = (self.geometry.first_of(block), self.geometry.block_len(block));
-        if need.whole && let Some(run) = Run::new(first, len).and_then(|run| run.clip(first, self.frontier)) {
+        if need.whole
+            && let Some(run) = Run::new(first, len).and_then(|run| run.clip(first, self.frontier))
+        {
             self.source.insert_run(run);
             self.low.0 = self.low.0.min(first);
         }
-        let symbols = (0..u8::MAX.into()).filter(|&n: &u32| need.symbols[n as usize / 64] & (1 << (n % 64)) != 0);
+        let symbols =
+            (0..u8::MAX.into()).filter(|&n: &u32| need.symbols[n as usize / 64] & (1 << (n % 64)) != 0);
         for symbol in symbols {
             if let Some(parity) = symbol.checked_sub(len) {
                 let at = block * self.parity.0 + parity;

@@ -17,8 +17,7 @@ fn three(ackers: u32) -> SenderConfig {
 #[test]
 fn everyone_who_is_named_has_everything_when_the_sender_says_so() {
     for seed in 0..20 {
-        let session =
-            Session::new("named", Setup::plain(seed), three(4), 4, Link::lossy(ms(100), 0.1)).run();
+        let session = Session::new("named", Setup::plain(seed), three(4), 4, Link::lossy(ms(100), 0.1)).run();
         assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged), "{}", session.net.context());
         let told = session.told.borrow();
         let delivered = told.iter().find(|(_, event)| *event == SenderEvent::Delivered).expect("delivered").0;
@@ -63,8 +62,7 @@ fn a_receiver_that_lacks_a_segment_does_not_acknowledge() {
 
 #[test]
 fn without_names_the_sender_says_that_it_does_not_know() {
-    let mut session =
-        Session::new("unnamed", Setup::plain(2), three(0), 3, Link::lossy(ms(50), 0.05)).run();
+    let mut session = Session::new("unnamed", Setup::plain(2), three(0), 3, Link::lossy(ms(50), 0.05)).run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Unknown));
     session.assert_received(3);
     let log = session.net.take_log();

@@ -4,3 +4,4 @@ mod alone;
 mod common;
 mod completion;
 mod laws;
+mod rules;

@@ -29,10 +29,11 @@ const FILES: [(&str, &str); 4] = [
 
 /// The order of Table 1, by sizes.
 const ORDER: [&str; 64] = [
-    "100K", "1M", "100K", "10M", "100K", "10M", "100K", "10M", "10M", "100K", "1M", "10K", "10M", "1M", "1M", "10K",
-    "10K", "1M", "10M", "1M", "10K", "100K", "100K", "100K", "1M", "100K", "100K", "1M", "10K", "10K", "10M", "10M",
-    "10K", "10M", "10K", "10K", "10K", "100K", "10K", "10K", "10M", "1M", "1M", "10M", "100K", "100K", "10K", "100K",
-    "10M", "1M", "1M", "10K", "1M", "100K", "10M", "1M", "1M", "10K", "1M", "10K", "100K", "10M", "10M", "10M",
+    "100K", "1M", "100K", "10M", "100K", "10M", "100K", "10M", "10M", "100K", "1M", "10K", "10M", "1M", "1M",
+    "10K", "10K", "1M", "10M", "1M", "10K", "100K", "100K", "100K", "1M", "100K", "100K", "1M", "10K", "10K",
+    "10M", "10M", "10K", "10M", "10K", "10K", "10K", "100K", "10K", "10K", "10M", "1M", "1M", "10M", "100K",
+    "100K", "10K", "100K", "10M", "1M", "1M", "10K", "1M", "100K", "10M", "1M", "1M", "10K", "1M", "10K",
+    "100K", "10M", "10M", "10M",
 ];
 
 const WHOLE_SECONDS: &str = "without errors nothing is drawn but escapes: a mean agrees within 1 %, or within what 16 clocks \
@@ -67,7 +68,12 @@ pub(super) fn rows(
     for (reading, item, share, most) in [
         (Reading::A, "MDP, reading A, s", "MDP, reading A, throughput (10), %", u64::MAX),
         // Without errors it differs little from A, and with them it is only shown how far off it is.
-        (Reading::B, "MDP, reading B, s", "MDP, reading B, throughput (10), %", (runner.replications() / 8).max(2)),
+        (
+            Reading::B,
+            "MDP, reading B, s",
+            "MDP, reading B, throughput (10), %",
+            (runner.replications() / 8).max(2),
+        ),
     ] {
         let mut all = Vec::new();
         for (ber, errors) in CHANNELS {
@@ -212,7 +218,8 @@ fn arithmetic(rows: &mut Vec<Row>) -> Result<(), StudyError> {
     let Some((mdp, ftp)) = runs else { return Ok(()) };
     let TukeyHsd { mean_square, q, difference } = tukey_hsd(&[&mdp, &ftp], 0.95)?;
     let squares: f64 = mdp.iter().chain(&ftp).map(|time| time * time).sum();
-    let of_sums = [&mdp, &ftp].map(|runs| runs.iter().sum::<f64>().powi(2)).iter().sum::<f64>() / mdp.len() as f64;
+    let of_sums =
+        [&mdp, &ftp].map(|runs| runs.iter().sum::<f64>().powi(2)).iter().sum::<f64>() / mdp.len() as f64;
     let means = Summary::of(&differences(&mdp, &ftp))?.mean;
     let numbers = [
         ("T of (6), s^2", 2262.721, squares, 3),

@@ -41,7 +41,8 @@ fn answer(requests: &[Request]) -> Vec<(u32, u32, u32, bool, bool)> {
 
 #[test]
 fn blocks_follow_one_another_and_a_short_segment_stands_alone() {
-    let expected = [(0, 0, 4, false, false), (1, 0, 4, false, false), (2, 0, 1, false, false), (2, 1, 1, false, false)];
+    let expected =
+        [(0, 0, 4, false, false), (1, 0, 4, false, false), (2, 0, 1, false, false), (2, 1, 1, false, false)];
     assert_eq!(drain(&mut outgoing(0)), expected);
 }
 
@@ -54,7 +55,10 @@ fn each_block_is_followed_by_the_parity_that_goes_unasked() {
 
 #[test]
 fn a_block_ends_with_the_last_that_leaves_for_the_first_time() {
-    for (auto, ends) in [(0, [true, true, false, true].to_vec()), (1, [false, true, false, true, false, false, true].to_vec())] {
+    for (auto, ends) in [
+        (0, [true, true, false, true].to_vec()),
+        (1, [false, true, false, true, false, false, true].to_vec()),
+    ] {
         let (mut one, mut ended) = (outgoing(auto), Vec::new());
         while let Some(next) = one.next() {
             ended.push(one.sent(&next, next.symbols.count()));
@@ -71,7 +75,10 @@ fn a_block_ends_with_the_last_that_leaves_for_the_first_time() {
 fn the_worst_need_of_a_block_decides() {
     assert_eq!(answer(&[lacks(1, 1, &[4])]), [(1, 4, 1, true, true)]);
     assert_eq!(answer(&[lacks(1, 1, &[4]), lacks(1, 2, &[4, 5])]), [(1, 4, 2, true, true)]);
-    assert_eq!(answer(&[lacks(1, 1, &[4]), lacks(0, 1, &[4])]), [(0, 4, 1, true, true), (1, 4, 1, true, true)]);
+    assert_eq!(
+        answer(&[lacks(1, 1, &[4]), lacks(0, 1, &[4])]),
+        [(0, 4, 1, true, true), (1, 4, 1, true, true)]
+    );
 }
 
 #[test]
@@ -85,7 +92,11 @@ fn parity_that_was_sent_is_not_sent_again_while_there_is_fresh() {
     };
     assert_eq!(ask(2, &[4, 5]), [(0, 4, 2, true, true)]);
     assert_eq!(ask(1, &[4]), [(0, 6, 1, true, true)], "fresh, and not the one of the mask");
-    assert_eq!(ask(2, &[3, 5]), [(0, 3, 1, false, true), (0, 5, 1, true, true)], "used up: what was asked for");
+    assert_eq!(
+        ask(2, &[3, 5]),
+        [(0, 3, 1, false, true), (0, 5, 1, true, true)],
+        "used up: what was asked for"
+    );
 }
 
 #[test]
@@ -108,7 +119,11 @@ fn what_has_not_left_is_not_repaired() {
     assert_eq!(one.note(&lacks(0, 1, &[4]), 1), 0, "behind a position, nothing before");
     assert_eq!(one.note(&Request::Object, 0), 1 + 4);
     one.commit();
-    assert_eq!(drain(&mut one)[..2], [(0, 0, 2, false, true), (0, 2, 2, false, false)], "two are not one run");
+    assert_eq!(
+        drain(&mut one)[..2],
+        [(0, 0, 2, false, true), (0, 2, 2, false, false)],
+        "two are not one run"
+    );
 }
 
 #[test]

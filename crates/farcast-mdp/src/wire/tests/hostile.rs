@@ -41,8 +41,12 @@ fn each_field_is_refused_by_its_reason() {
     assert_eq!(with("DATA", 16, 0), Some(DecodeError::Block));
     assert_eq!(with("DATA", 23, 0xE9), Some(DecodeError::Offset(1001)), "no segment begins there");
     assert_eq!(with("DATA", 20, 1), Some(DecodeError::Offset(0x0100_03E8)), "past the end");
-    assert_eq!(with("DATA", 18, 0x94), Some(DecodeError::Payload(998)), "a runt that is none");
-    assert_eq!(with("DATA that is a runt", 18, 0x90), Some(DecodeError::Offset(2000)), "502 octets are no segment");
+    assert_eq!(with("DATA", 18, 0x94), Some(DecodeError::Offset(1000)), "a runt of segments of 21,845");
+    assert_eq!(
+        with("DATA that is a runt", 18, 0x90),
+        Some(DecodeError::Offset(2000)),
+        "502 octets are no segment"
+    );
     assert_eq!(with("DATA that is a runt", 24, 0), Some(DecodeError::Offset(2000)), "segments of 232");
     assert_eq!(with("PARITY of a full block", 24, 1), Some(DecodeError::Symbol(1)), "a segment");
     assert_eq!(with("PARITY of a full block", 24, 3), Some(DecodeError::Symbol(3)), "more than there is");

@@ -35,8 +35,11 @@ fn nodes() -> impl Strategy<Value = Vec<NodeId>> {
 fn nacks() -> impl Strategy<Value = Vec<ObjectNack>> {
     let mask = || some_octets().prop_map(Mask);
     let request = prop_oneof![
-        (any::<u8>(), any::<u32>(), mask())
-            .prop_map(|(erasures, offset, mask)| Request::Segments { erasures, offset, mask }),
+        (any::<u8>(), any::<u32>(), mask()).prop_map(|(erasures, offset, mask)| Request::Segments {
+            erasures,
+            offset,
+            mask
+        }),
         (any::<u32>(), mask()).prop_map(|(offset, mask)| Request::Blocks { offset, mask }),
         Just(Request::Info),
         Just(Request::Object),
@@ -82,7 +85,8 @@ fn said() -> impl Strategy<Value = FromSender> {
         let segment_size = data.segment_size.max(content.len() as u16);
         FromSender::Info(Info { about: data.about, segment_size, content })
     });
-    let probe = (any::<bool>(), any::<[u8; 2]>(), [stamp(), stamp()], any::<[u16; 2]>(), any::<u32>(), nodes());
+    let probe =
+        (any::<bool>(), any::<[u8; 2]>(), [stamp(), stamp()], any::<[u16; 2]>(), any::<u32>(), nodes());
     prop_oneof![
         4 => data().prop_map(FromSender::Data),
         1 => info,
@@ -106,9 +110,8 @@ fn message() -> impl Strategy<Value = Message> {
     ];
     let receiver = (any::<u32>(), maybe(stamp()), any::<u16>(), any::<u8>(), answer);
     let body = prop_oneof![
-        (any::<u16>(), any::<u8>(), said()).prop_map(|(sequence, grtt, said)| {
-            Body::Sender(Head { sequence, grtt: Rtt(grtt) }, said)
-        }),
+        (any::<u16>(), any::<u8>(), said())
+            .prop_map(|(sequence, grtt, said)| { Body::Sender(Head { sequence, grtt: Rtt(grtt) }, said) }),
         receiver.prop_map(|(server, response, loss, probe, answer)| {
             let response = response.filter(|stamp| (stamp.seconds, stamp.micros) != (0, 0));
             Body::Receiver(FromReceiver { server: NodeId(server), response, loss, probe, answer })

@@ -33,7 +33,15 @@ fn receiver(answer: Answer) -> Message {
 
 fn data(block: u32, symbol: u32, parity: bool, len: u16, ends_block: bool) -> Message {
     let symbols = Run::one(symbol);
-    sender(FromSender::Data(Data { about: ABOUT, block, symbols, parity, segment_size: 1000, len, ends_block }))
+    sender(FromSender::Data(Data {
+        about: ABOUT,
+        block,
+        symbols,
+        parity,
+        segment_size: 1000,
+        len,
+        ends_block,
+    }))
 }
 
 /// Name, message, its header in hex, and octets of payload.
@@ -65,7 +73,12 @@ pub(super) fn all() -> Vec<(&'static str, Message, &'static str, usize)> {
             "0209 0a000003 0102 00000007 000009c4 02 01 90 9d 03e8 6e616d65",
             0,
         ),
-        ("DATA", data(0, 1, false, 1000, true), "0309 0a000003 0102 00000007 000009c4 02 01 92 9d 000003e8", 1000),
+        (
+            "DATA",
+            data(0, 1, false, 1000, true),
+            "0309 0a000003 0102 00000007 000009c4 02 01 92 9d 000003e8",
+            1000,
+        ),
         (
             "DATA that is a runt",
             data(1, 0, false, 500, false),
@@ -127,7 +140,12 @@ pub(super) fn all() -> Vec<(&'static str, Message, &'static str, usize)> {
             "0709 00000009 0a000003 00000001 00000002 8000 05 01 00000007",
             0,
         ),
-        ("ACK of a probe", receiver(Answer::Probe), "0709 00000009 0a000003 00000001 00000002 8000 05 02 00000000", 0),
+        (
+            "ACK of a probe",
+            receiver(Answer::Probe),
+            "0709 00000009 0a000003 00000001 00000002 8000 05 02 00000000",
+            0,
+        ),
     ]
 }
 
@@ -135,8 +153,10 @@ pub(super) fn all() -> Vec<(&'static str, Message, &'static str, usize)> {
 pub(super) fn octets(hex: &str, payload: usize) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
     let text = core::str::from_utf8(&digits).expect("digits");
-    let mut octets: Vec<u8> =
-        (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("hex")).collect();
+    let mut octets: Vec<u8> = (0..text.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("hex"))
+        .collect();
     octets.resize(octets.len() + payload, 0x55);
     octets
 }

@@ -8,7 +8,11 @@ fn table_1_has_16_files_of_each_size() {
     for (name, _) in FILES {
         assert_eq!(ORDER.iter().filter(|of| **of == name).count(), 16, "{name}");
         for (ber, _) in CHANNELS {
-            assert_eq!(published_runs(RUNS, name, ber, FRAME).map(|runs| runs.len()), Some(16), "{name} {ber}");
+            assert_eq!(
+                published_runs(RUNS, name, ber, FRAME).map(|runs| runs.len()),
+                Some(16),
+                "{name} {ber}"
+            );
         }
     }
 }
