@@ -76,8 +76,8 @@ pub struct SenderConfig {
 }
 
 impl SenderConfig {
-    /// Objects at `rate` to `group`, all else as usual: segments of 1,024 octets in blocks of 20 with 20 parity symbols,
-    /// which is the draft's example, and a first round trip of half a second (both are our choice).
+    /// Objects at `rate` to `group`, all else as usual: segments of 1,024 octets in blocks of 20 with 20 parity
+    /// symbols, which is the draft's example, and a first round trip of half a second (both are our choice).
     pub fn new(
         node: NodeId,
         objects: Vec<Object>,

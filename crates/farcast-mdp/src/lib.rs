@@ -2,8 +2,9 @@
 //!
 //! Sources: draft-macker-rmt-mdp-00 (J. Macker and B. Adamson, 1999), cited by section, and where they differ the
 //! layout of the toolkit's later packets (protocol version 9), as traffic analysers know it. What neither says is our
-//! choice, and is marked so. No running peer is known, so that nothing but consistency can be tested. What MDP and NORM,
-//! which grew out of it, have in common is NORM's: quantised round trips, node ids, time stamps and random waits.
+//! choice, and is marked so. No running peer is known, so that nothing but consistency can be tested. What MDP and
+//! NORM, which grew out of it, have in common is NORM's: quantised round trips, node ids, time stamps and random
+//! waits.
 //!
 //! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]).
 //! * [`Message`] is what engines speak; [`wire`] turns it into bytes and back.

@@ -47,8 +47,9 @@ pub enum Counts {
     Packet,
 }
 
-/// How the toolkit was used in the report of 2003 on a space link, which leaves open what its 88,000 bit/s counted, how long
-/// segments were and how many octets a megabyte has. Two readings fit what it prints of a line without errors.
+/// How the toolkit was used in the report of 2003 on a space link, which leaves open what its 88,000 bit/s counted,
+/// how long segments were and how many octets a megabyte has. Two readings fit what it prints of a line without
+/// errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Preset {
     /// Payload alone counts, the longest packets have 1,500 octets (parity of 1,447), 1 MB is 2^20 octets.

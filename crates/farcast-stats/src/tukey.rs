@@ -44,8 +44,8 @@ pub fn tukey_hsd(samples: &[&[f64]], level: f64) -> Result<TukeyHsd, StatsError>
     Ok(TukeyHsd { mean_square, q, difference: q * (mean_square / n as f64).sqrt() })
 }
 
-/// The quantile of the studentised range of `groups` means, 2 or more, with `freedom` degrees of freedom, 2 or more: below
-/// it the range lies with the probability `level`. To about six digits.
+/// The quantile of the studentised range of `groups` means, 2 or more, with `freedom` degrees of freedom, 2 or more:
+/// below it the range lies with the probability `level`. To about six digits.
 ///
 /// # Errors
 /// There are too few groups or degrees of freedom; a level that is none.

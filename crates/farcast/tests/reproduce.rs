@@ -357,8 +357,8 @@ fn published_means_of_ftp_are_those_of_the_table() {
     assert_eq!(published.len(), 6 + 2, "{published:?}");
 }
 
-/// The means of 16 runs as the report's Table 4 prints them, but for two: its runs of 10 KB without errors come to 1.0 and
-/// not 1.0625, and of 100 KB to 9.625 and not 9.6; and the gap that is known, 10 MB at 1e-6.
+/// The means of 16 runs as the report's Table 4 prints them, but for two: its runs of 10 KB without errors come to
+/// 1.0 and not 1.0625, and of 100 KB to 9.625 and not 9.6; and the gap that is known, 10 MB at 1e-6.
 #[test]
 fn published_means_of_mdp_are_those_of_the_table() {
     let columns = ["BER 0", "BER 1e-6", "BER 1e-5", "BER 1e-4"];

@@ -36,8 +36,8 @@ const NO_RUNS: &str = "the report as we have it prints no such runs";
 const CLIENT_ONLY: &str = "the report has the client's clock only";
 const FIGURE: &str = "the report has it in a figure only";
 
-/// What else the simulator of the link can do, tried with 1 MB at a bit error rate of 1e-5 and frames of 1500: what it is
-/// called, and what it sets.
+/// What else the simulator of the link can do, tried with 1 MB at a bit error rate of 1e-5 and frames of 1500: what
+/// it is called, and what it sets.
 const FURTHER: [(&str, &[&str]); 3] = [
     ("BER 1e-5, way back of 2400 bit/s", &["link.stages.serial.return.rate=\"2400 bit/s\""]),
     (

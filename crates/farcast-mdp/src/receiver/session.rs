@@ -279,8 +279,8 @@ impl Incoming {
 }
 
 impl Session {
-    /// Up to which block of `object`, which is `one`, what lacks may be asked for: what the sender has passed, and is not
-    /// before again.
+    /// Up to which block of `object`, which is `one`, what lacks may be asked for: what the sender has passed, and is
+    /// not before again.
     pub(super) fn asked_up_to(&self, object: u32, one: &Incoming) -> u32 {
         match object.cmp(&self.position.0) {
             core::cmp::Ordering::Less => u32::MAX,
@@ -289,7 +289,8 @@ impl Session {
         }
     }
 
-    /// How many symbols of `data` may come at once: what comes of a new block, completes one or ends it has consequences.
+    /// How many symbols of `data` may come at once: what comes of a new block, completes one or ends it has
+    /// consequences.
     pub(super) fn prefix(&self, data: &Data) -> NonZeroU32 {
         let count = data.symbols.count();
         let most = match self.objects.get(&data.about.object) {
@@ -306,8 +307,8 @@ impl Session {
         NonZeroU32::new(most.min(count)).unwrap_or(NonZeroU32::MIN)
     }
 
-    /// The runs of symbols that would make up for what `block` of `one` lacks: parity first, that which has not come, in
-    /// order; and if that is not enough, the last of the segments that are missing (draft §4.3).
+    /// The runs of symbols that would make up for what `block` of `one` lacks: parity first, that which has not come,
+    /// in order; and if that is not enough, the last of the segments that are missing (draft §4.3).
     pub(super) fn wanted(one: &Incoming, block: u32) -> Vec<Run> {
         let Some(Known { about, geometry }) = &one.known else { return Vec::new() };
         let (len, mut lacks) = (geometry.block_len(block), one.lacks(block));

@@ -113,8 +113,8 @@ fn in_words(error: impl std::error::Error) -> StarError {
 }
 
 impl Scenario {
-    /// The world of replication number `replication`, whose random numbers follow from `seed`; `None` if its transfer does
-    /// not go by MDP. For studies that look at objects, which no other protocol has several of.
+    /// The world of replication number `replication`, whose random numbers follow from `seed`; `None` if its transfer
+    /// does not go by MDP. For studies that look at objects, which no other protocol has several of.
     ///
     /// # Errors
     /// A setting that cannot work.

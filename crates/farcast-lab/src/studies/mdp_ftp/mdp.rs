@@ -1,5 +1,5 @@
-//! The report's transfers by MDP: its 64 files in one session, in two readings of what it leaves open; its comparison with
-//! FTP; and what else the simulator of the link can do.
+//! The report's transfers by MDP: its 64 files in one session, in two readings of what it leaves open; its comparison
+//! with FTP; and what else the simulator of the link can do.
 
 use farcast_stats::{Summary, TukeyHsd, tukey_hsd};
 
@@ -36,17 +36,17 @@ const ORDER: [&str; 64] = [
     "100K", "10M", "10M", "10M",
 ];
 
-const WHOLE_SECONDS: &str = "without errors nothing is drawn but escapes: a mean agrees within 1 %, or within what 16 clocks \
-                             of whole seconds leave open, 0.27 s";
-const ONE_VECTOR: &str = "all files of a session meet one vector of errors, so that the mean of its 16 runs counts as one \
-                          run: it agrees if it lies in the 95 % prediction interval for one more session";
+const WHOLE_SECONDS: &str = "without errors nothing is drawn but escapes: a mean agrees within 1 %, or within what 16 \
+                             clocks of whole seconds leave open, 0.27 s";
+const ONE_VECTOR: &str = "all files of a session meet one vector of errors, so that the mean of its 16 runs counts as \
+                          one run: it agrees if it lies in the 95 % prediction interval for one more session";
 const NOT_ALL: &str = "not all our files arrive, so there is no mean";
 const NO_RUNS: &str = "the report has no such runs";
 const SHARE: &str = "without errors nothing is drawn but escapes: a share agrees within 1 %";
-const PAIRED: &str = "a difference agrees if both it and the published one, of runs in pairs, are significant with the same \
-                      sign, or neither is (95 %)";
-const ARITHMETIC: &str = "the report's numbers by its equations (4) to (7), computed from its own runs: one agrees if it \
-                          rounds to the printed one";
+const PAIRED: &str = "a difference agrees if both it and the published one, of runs in pairs, are significant with the \
+                      same sign, or neither is (95 %)";
+const ARITHMETIC: &str = "the report's numbers by its equations (4) to (7), computed from its own runs: one agrees if \
+                          it rounds to the printed one";
 
 /// How far means of 16 whole seconds lie from that of the times: at most 0.125 for one standard deviation, where half
 /// of them are a second longer; times Student's t of 15 degrees of freedom.
