@@ -74,6 +74,16 @@ impl Geometry {
         Ok(Self { partition: Some(Partition::new(uniform.segments, block_size)), ..uniform })
     }
 
+    /// An object of no bytes, which has neither segments nor blocks, where a protocol knows such: what its segments and
+    /// blocks would be.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new) for these two.
+    pub fn empty(segment_size: u32, block_size: u32) -> Result<Self, GeometryError> {
+        let one = Self::new(1, segment_size, block_size)?;
+        Ok(Self { size: 0, segments: 0, partition: Some(Partition::NONE), ..one })
+    }
+
     /// The object's size in bytes.
     pub const fn size(&self) -> u64 {
         self.size
@@ -99,12 +109,12 @@ impl Geometry {
         }
     }
 
-    /// Segments of the object, at least 1.
+    /// Segments of the object, at least 1 but of an [`empty`](Self::empty) one.
     pub const fn segments(&self) -> u32 {
         self.segments
     }
 
-    /// Blocks of the object, at least 1.
+    /// Blocks of the object, at least 1 but of an [`empty`](Self::empty) one.
     pub const fn blocks(&self) -> u32 {
         match &self.partition {
             Some(partition) => partition.blocks(),
@@ -185,6 +195,16 @@ mod tests {
         // A code is announced for more than a small object has.
         assert_eq!(Geometry::partitioned(1000, 512, 16).expect("valid").code_size(), 16);
         assert_eq!(Geometry::new(1000, 512, 16).expect("valid").code_size(), 2);
+    }
+
+    #[test]
+    fn nothing_has_no_blocks() {
+        let g = Geometry::empty(512, 16).expect("valid");
+        assert_eq!((g.size(), g.segments(), g.blocks(), g.code_size()), (0, 0, 0, 16));
+        assert_eq!((g.block_len(0), g.first_of(0), g.block_run(0)), (0, 0, None));
+        assert_eq!(g.segments_of(0, Run::one(0)), None);
+        assert_eq!(Geometry::empty(0, 16), Err(GeometryError::SegmentSize(0)));
+        assert_eq!(Geometry::empty(512, 0), Err(GeometryError::BlockSize(0)));
     }
 
     #[test]

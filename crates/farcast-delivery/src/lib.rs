@@ -52,6 +52,7 @@ mod population;
 mod protocol;
 mod receiver;
 mod sender;
+mod vouched;
 mod words;
 
 pub use codec::{Codec, Packet, Transport};
@@ -65,4 +66,5 @@ pub use population::{Channel, Feedback, FeedbackCounts, Population, TimedFeedbac
 pub use protocol::{Merged, Protocol};
 pub use receiver::{Answer, Cause, Decline, Offer, Outcome, Received, ReceiverEngine, Request};
 pub use sender::{Ahead, Asked, Milestone, NakFate, Phase, RoundProgress, Routes, SenderEngine};
+pub use vouched::Vouched;
 pub use words::{Noun, Words};

@@ -15,6 +15,9 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
+    /// Of nothing.
+    pub(crate) const NONE: Self = Self { small: 1, larger: 0, blocks: 0 };
+
     /// Of `segments` in blocks of at most `most`, both at least 1.
     pub(crate) const fn new(segments: u32, most: u32) -> Self {
         let blocks = segments.div_ceil(most);

@@ -9,6 +9,7 @@ use farcast_core::{Bitmap, Run, Time};
 
 use crate::geometry::Geometry;
 use crate::object::ObjectId;
+use crate::vouched::Vouched;
 
 /// What a sender offers.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,6 +30,8 @@ pub struct Offer {
     /// name and the size it says that an object is the one of which an earlier run has left something; absent where
     /// nothing does.
     pub serial: Option<u64>,
+    /// What its sender vouches for, where there is no manifest; it may become known with the name only.
+    pub vouched: Option<Vouched>,
     /// How it is cut.
     pub geometry: Geometry,
     /// Parity symbols that a block may have.
@@ -69,7 +72,13 @@ pub enum Cause {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request<'a> {
     /// Look what is there of it, and answer with [`Answer::Open`], [`Answer::OpenEarlier`] or [`Answer::Declined`].
+    ///
+    /// Content may be there to be stored before the answer: it is stored behind what opening does, and what is lost by
+    /// a refusal was not wanted.
     Open(&'a Offer),
+    /// What is said of an object came behind its content: this offer takes the place of the one that was opened, from
+    /// which it differs in its name alone.
+    Rename(&'a Offer),
     /// Store these segments, which are counted through the object.
     Store {
         /// The object.

@@ -13,7 +13,7 @@ use crate::beneath::{mtime_of, open_source, size_of};
 use crate::descriptors::Descriptors;
 use crate::layout::{Geometry, Layout};
 use crate::transfer::read_all;
-use crate::{Manifest, ProductId, SourceError};
+use crate::{Entry, Manifest, ProductId, SourceError};
 
 mod scan;
 
@@ -126,6 +126,38 @@ impl Outgoing {
     /// As of [`scan`](Self::scan).
     pub fn plain(path: impl AsRef<Path>, progress: impl FnMut(Progress)) -> Result<Self, SourceError> {
         Self::scanned(&[path], false, progress)
+    }
+
+    /// The content of each regular file in `paths` and below them, alone and without a head, in the order of their
+    /// paths: what [`scan`](Self::scan) makes one product of, for protocols that deliver several objects. And what was
+    /// found but is not sent.
+    ///
+    /// # Errors
+    /// As of [`scan`](Self::scan); [`SourceError::Empty`] also where there are only directories.
+    pub fn each<P: AsRef<Path>>(
+        paths: &[P],
+        progress: impl FnMut(Progress),
+    ) -> Result<(Vec<Self>, Vec<Skipped>), SourceError> {
+        let mut found = scan::Found::default();
+        for path in paths {
+            found.argument(path.as_ref())?;
+        }
+        let mut skipped = core::mem::take(&mut found.skipped);
+        skipped.sort_by(|a, b| a.path.cmp(&b.path));
+        let (manifest, sources) = found.hash(progress)?;
+        let files = manifest.entries().iter().filter(|entry| entry.is_file());
+        let all = files.zip(sources).map(|(entry, source)| Self::alone(entry.clone(), source));
+        let all: Vec<Self> = all.collect::<Result<_, _>>()?;
+        if all.is_empty() { Err(SourceError::Empty) } else { Ok((all, skipped)) }
+    }
+
+    /// One file without a head.
+    fn alone(entry: Entry, source: Source) -> Result<Self, SourceError> {
+        let manifest = Manifest::new(vec![entry])?;
+        let (id, layout) = (ProductId::of_head(&manifest.head()), Layout::of_content(&manifest));
+        let content =
+            Content { manifest, id, head: Vec::new(), layout, sources: vec![source], skipped: Vec::new() };
+        Ok(Self { content: Arc::new(content), open: Descriptors::default() })
     }
 
     fn scanned<P: AsRef<Path>>(

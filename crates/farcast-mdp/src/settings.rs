@@ -79,7 +79,7 @@ pub struct Way {
     /// Octets of UDP and IP headers.
     pub headers: u16,
     /// The longest packet.
-    pub mtu: Option<u16>,
+    pub mtu: Option<u32>,
 }
 
 /// Octets of the longest header before a segment or symbol: that of a runt.
@@ -121,7 +121,8 @@ impl Settings {
     pub fn sender(&self, sent: Sent, way: Way) -> SenderConfig {
         let Sent { node, source, group, objects, ackers } = sent;
         let base = SenderConfig::new(node, objects, source, group, self.rate);
-        let most = way.mtu.map_or(u16::MAX, |mtu| mtu.saturating_sub(way.headers + HEADER));
+        let room = |mtu: u32| mtu.saturating_sub(u32::from(way.headers) + u32::from(HEADER));
+        let most = way.mtu.map(room).and_then(|room| u16::try_from(room).ok()).unwrap_or(u16::MAX);
         SenderConfig {
             gap: self.gap,
             segment_size: self.segment_size.unwrap_or(base.segment_size.min(most)),

@@ -92,6 +92,7 @@ impl Pool {
 
 enum Job {
     Open { reception: u64, opening: Opening },
+    Rename(Box<Offer>),
     Steps(Arena),
     Compare(ObjectId),
     Finish(ObjectId),
@@ -123,8 +124,10 @@ pub struct FileInfo {
 pub struct PlainFile {
     /// Its name below the receiving directory.
     pub path: String,
-    /// BLAKE3 of what was written: to be compared with what the sender's user says, for nothing else vouches for it.
+    /// BLAKE3 of what was written: where nothing vouches for it, to be compared with what the sender's user says.
     pub digest: [u8; 32],
+    /// Whether its sender vouches for that.
+    pub vouched: bool,
 }
 
 /// What the store answers.
@@ -256,6 +259,10 @@ impl Store {
 
     pub(crate) fn open(&self, reception: u64, opening: Opening) {
         self.send(Job::Open { reception, opening });
+    }
+
+    pub(crate) fn rename(&self, offer: Box<Offer>) {
+        self.send(Job::Rename(offer));
     }
 
     pub(crate) fn compare(&self, object: ObjectId) {

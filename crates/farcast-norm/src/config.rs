@@ -1,21 +1,48 @@
 //! Settings of the two engines, checked when an engine is made.
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use farcast_core::{BitRate, Span};
-use farcast_delivery::{Geometry, MAX_SEGMENTS, RatePace};
+use farcast_delivery::{Geometry, GeometryError, MAX_SEGMENTS, RatePace, Vouched};
 
 use crate::error::ConfigError;
 use crate::message::{Fec, Fti, FtiStyle, NodeId};
 use crate::quantise::GroupSize;
 use crate::timing::ROBUST;
 
-/// The longest round trip that a sender believes.
+/// The longest round trip that is believed.
 const GRTT_MOST: Span = Span::from_secs(10);
 
+/// What is sent as one object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Object {
+    /// What it is.
+    pub kind: Kind,
+    /// Octets of it, below 2^48.
+    pub size: u64,
+    /// What is said of it, at most a segment: of a file its name. Empty: nothing, and no INFO leaves but that of an
+    /// object of no octets, which is nothing else.
+    pub info: Vec<u8>,
+    /// What receivers that are farcast are told besides, in INFO.
+    pub vouched: Option<Vouched>,
+}
+
+/// What an object is (RFC 5740 §4.2.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A file.
+    File,
+    /// Octets that no file is made of.
+    Data,
+}
+
+/// The most objects of a list: half of what their numbers can tell apart.
+pub const MOST_OBJECTS: usize = 1 << 15;
+
 /// What a sender sends, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SenderConfig {
     /// Who it is.
     pub node: NodeId,
@@ -25,12 +52,8 @@ pub struct SenderConfig {
     pub source: SocketAddr,
     /// The group that it sends to.
     pub group: SocketAddr,
-    /// The object's number.
-    pub object: u16,
-    /// Octets of the object.
-    pub size: u64,
-    /// What is said of it, at most a segment: of a file its name. Empty: nothing.
-    pub info: Vec<u8>,
+    /// What is sent, one after the other: 1 to [`MOST_OBJECTS`]. On the wire they have the numbers of this list.
+    pub objects: Vec<Object>,
     /// Octets of a segment.
     pub segment_size: u16,
     /// Segments of a block, at most.
@@ -58,12 +81,14 @@ pub struct SenderConfig {
     pub unicast: bool,
     /// How often what must arrive is said.
     pub robust: u32,
-    /// Who must have the object before the sender says that it is delivered; nobody: it cannot know.
+    /// Who must have all objects before the sender says that they are delivered; nobody: it cannot know.
     pub ackers: Vec<NodeId>,
+    /// Whether they are asked after each object, too, and not only in the end.
+    pub watermarks: bool,
 }
 
 impl SenderConfig {
-    /// An object of `size` octets at `rate` to `group`, all else as usual: segments of 1,400 octets, blocks of 64 with
+    /// A file of `size` octets, of which nothing is said, at `rate` to `group`, all else as usual: segments of 1,400 octets, blocks of 64 with
     /// 16 parity symbols, RFC 5740's round trip of half a second and group of 10,000.
     pub fn new(node: NodeId, size: u64, source: SocketAddr, group: SocketAddr, rate: BitRate) -> Self {
         let overhead = if group.is_ipv4() { 28 } else { 48 };
@@ -72,9 +97,7 @@ impl SenderConfig {
             instance: 1,
             source,
             group,
-            object: 0,
-            size,
-            info: Vec::new(),
+            objects: vec![Object { kind: Kind::File, size, info: Vec::new(), vouched: None }],
             segment_size: 1400,
             block_len: 64,
             parity: 16,
@@ -89,33 +112,21 @@ impl SenderConfig {
             unicast: false,
             robust: ROBUST,
             ackers: Vec::new(),
+            watermarks: false,
         }
     }
 
-    /// How the object is cut, if everything can be as it is asked for.
-    pub(crate) fn check(&self) -> Result<Geometry, ConfigError> {
+    /// How the objects are cut, if everything can be as it is asked for.
+    pub(crate) fn check(&self) -> Result<Vec<Geometry>, ConfigError> {
         let (block, parity) = (self.block_len, self.parity);
-        let geometry = Geometry::partitioned(self.size, self.segment_size.into(), block.into())?;
-        if self.size >> 48 != 0 {
-            return Err(ConfigError::Size(self.size));
-        }
         let most = (1u32 << self.fec.symbol_bits()) - 1;
         if u32::from(block) + u32::from(parity) > most {
             return Err(ConfigError::Code { block, parity, fec: self.fec.id(), most });
         }
-        let blocks = geometry.blocks();
-        let numbered = u64::from(blocks - 1) >> self.fec.block_bits() == 0;
-        if !numbered || u64::from(blocks) * u64::from(parity) > u64::from(MAX_SEGMENTS) {
-            return Err(ConfigError::Blocks(blocks));
-        }
         if self.auto_parity > parity {
             return Err(ConfigError::AutoParity { auto: self.auto_parity, parity });
         }
-        let room = usize::from(self.segment_size);
-        if self.info.len() > room {
-            return Err(ConfigError::Info(self.info.len()));
-        }
-        if self.ackers.len() * 4 > room {
+        if self.ackers.len() * 4 > usize::from(self.segment_size) {
             return Err(ConfigError::Ackers(self.ackers.len()));
         }
         self.check_nodes()?;
@@ -124,10 +135,30 @@ impl SenderConfig {
             ("the robustness factor", self.robust > 0),
             ("the round trip", !self.grtt.is_zero() && self.grtt <= self.grtt_most),
         ];
-        match ranges.into_iter().find(|(_, right)| !right) {
-            Some((what, _)) => Err(ConfigError::Range(what)),
-            None => Ok(geometry),
+        if let Some((what, _)) = ranges.into_iter().find(|(_, right)| !right) {
+            return Err(ConfigError::Range(what));
         }
+        if !(1..=MOST_OBJECTS).contains(&self.objects.len()) {
+            return Err(ConfigError::Objects(self.objects.len()));
+        }
+        self.objects.iter().map(|object| self.cut(object)).collect()
+    }
+
+    /// How `object` is cut, if it can be.
+    fn cut(&self, object: &Object) -> Result<Geometry, ConfigError> {
+        if object.size >> 48 != 0 {
+            return Err(ConfigError::Size(object.size));
+        }
+        if object.info.len() > usize::from(self.segment_size) {
+            return Err(ConfigError::Info(object.info.len()));
+        }
+        let geometry = geometry(object.size, self.segment_size, self.block_len)?;
+        let blocks = geometry.blocks();
+        let numbered = u64::from(blocks.saturating_sub(1)) >> self.fec.block_bits() == 0;
+        if !numbered || u64::from(blocks) * u64::from(self.parity) > u64::from(MAX_SEGMENTS) {
+            return Err(ConfigError::Blocks(blocks));
+        }
+        Ok(geometry)
     }
 
     fn check_nodes(&self) -> Result<(), ConfigError> {
@@ -139,15 +170,35 @@ impl SenderConfig {
         nobody.or(twice).map_or(Ok(()), |node| Err(ConfigError::Node(node)))
     }
 
-    /// What receivers are told of how the object is cut.
-    pub(crate) fn transmission(&self) -> Fti {
+    /// What receivers are told of how an object of `size` octets is cut.
+    pub(crate) fn transmission(&self, size: u64) -> Fti {
         let last = match self.fti {
             FtiStyle::MaxN if self.fec != Fec::SmallBlock => self.block_len + self.parity,
             _ => self.parity,
         };
-        let (size, segment_size, max_block_len) = (self.size, self.segment_size, self.block_len);
+        let (segment_size, max_block_len) = (self.segment_size, self.block_len);
         Fti { size, segment_size, max_block_len, last, instance: 0, group: 1 }
     }
+}
+
+/// How an object of `size` octets is cut (RFC 5052 §9.1); one of none is not.
+pub(crate) fn geometry(size: u64, segment_size: u16, block_len: u16) -> Result<Geometry, GeometryError> {
+    let (segment_size, block_len) = (segment_size.into(), block_len.into());
+    if size == 0 {
+        Geometry::empty(segment_size, block_len)
+    } else {
+        Geometry::partitioned(size, segment_size, block_len)
+    }
+}
+
+/// What of a sender's objects is received that began before it was heard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sync {
+    /// All of them, as far as the sender can repair them: who is to acknowledge must have everything.
+    #[default]
+    All,
+    /// The one that is heard first, from its beginning, and those behind it, as NRL's library does.
+    Current,
 }
 
 /// How a receiver receives.
@@ -161,8 +212,12 @@ pub struct ReceiverConfig {
     pub unicast: bool,
     /// Whether it never says anything.
     pub silent: bool,
+    /// What it receives of a sender that it has not heard from the beginning.
+    pub sync: Sync,
     /// How the number of parity symbols is said.
     pub fti: FtiStyle,
+    /// The greatest round trip of a group that it believes a sender.
+    pub grtt_most: Span,
     /// How often silence is forgiven.
     pub robust: u32,
     /// Octets of the largest object that it takes.
@@ -181,7 +236,9 @@ impl ReceiverConfig {
             group,
             unicast: false,
             silent: false,
+            sync: Sync::All,
             fti: FtiStyle::Parity,
+            grtt_most: GRTT_MOST,
             robust: ROBUST,
             largest: (1 << 48) - 1,
             parity_memory: 64 << 20,

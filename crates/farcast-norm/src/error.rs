@@ -29,6 +29,9 @@ pub enum ConfigError {
     /// There are more blocks, or parity symbols, than can be numbered.
     #[error("{0} blocks are too many: choose larger ones")]
     Blocks(u32),
+    /// There is nothing to be sent, or more than can be numbered.
+    #[error("{0} objects: there must be 1 to 32768")]
+    Objects(usize),
     /// More parity is to be sent unasked than there is.
     #[error("{auto} parity symbols of each block are to be sent at once, and there are {parity}")]
     AutoParity {

@@ -1,7 +1,9 @@
 //! What the engines tell.
 
+use alloc::vec::Vec;
+
 use farcast_core::{Run, Time};
-use farcast_delivery::Offer;
+use farcast_delivery::{ObjectId, Offer};
 
 use crate::message::NodeId;
 
@@ -20,11 +22,18 @@ pub enum SenderEvent {
         /// Segments and symbols that it then has to send.
         segments: u32,
     },
-    /// A named receiver has the object.
+    /// A named receiver has all objects up to this one, of which it is not the last.
+    Reached {
+        /// Which receiver.
+        node: NodeId,
+        /// Up to which object.
+        object: ObjectId,
+    },
+    /// A named receiver has everything.
     Acknowledged(NodeId),
-    /// A named receiver has not said that it has the object, however often it was asked.
+    /// A named receiver has not said that it has everything, however often it was asked.
     Lost(NodeId),
-    /// All named receivers have the object.
+    /// All named receivers have everything.
     Delivered,
     /// It is over.
     Ended(SenderOutcome),
@@ -33,7 +42,7 @@ pub enum SenderEvent {
 /// How it ended for a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SenderOutcome {
-    /// Every named receiver has the object.
+    /// Every named receiver has everything.
     Acknowledged,
     /// Everything was sent, and what was asked for; nobody was named, so who has it is not known.
     Unknown,
@@ -51,8 +60,12 @@ pub enum SenderOutcome {
 pub enum ReceiverEvent {
     /// An object is there to be had.
     Offered(Offer),
+    /// What is said of an object that was offered before is known now.
+    Named(Offer),
     /// Store these segments of the message at hand.
     Store {
+        /// The object.
+        object: ObjectId,
         /// Counted through the object.
         segments: Run,
         /// Where in the message they begin.
@@ -60,6 +73,8 @@ pub enum ReceiverEvent {
     },
     /// Keep these parity symbols of the message at hand.
     StoreParity {
+        /// The object.
+        object: ObjectId,
         /// The block.
         block: u32,
         /// Its symbols.
@@ -69,13 +84,22 @@ pub enum ReceiverEvent {
     },
     /// A block can be rebuilt.
     Decode {
+        /// The object.
+        object: ObjectId,
         /// Which.
         block: u32,
     },
-    /// Everything is there.
-    Complete,
-    /// It is over.
-    Ended(ReceiverOutcome),
+    /// Everything of an object is there.
+    Complete(ObjectId),
+    /// It is over with an object.
+    Ended(ObjectId, ReceiverOutcome),
+    /// A sender's application says something (CMD(APPLICATION)).
+    Command {
+        /// Which sender's.
+        sender: NodeId,
+        /// What.
+        content: Vec<u8>,
+    },
 }
 
 /// How it ended for a receiver.

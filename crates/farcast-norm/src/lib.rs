@@ -22,13 +22,14 @@ pub mod message;
 pub mod population;
 pub mod quantise;
 pub mod receiver;
+mod requests;
 mod seam;
 pub mod sender;
 pub mod settings;
 pub mod timing;
 pub mod wire;
 
-pub use config::{ReceiverConfig, SenderConfig};
+pub use config::{Kind, MOST_OBJECTS, Object, ReceiverConfig, SenderConfig, Sync};
 pub use error::ConfigError;
 pub use event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
 pub use message::{Body, Fec, FtiStyle, Message, NodeId};

@@ -5,7 +5,7 @@ use core::fmt;
 use core::num::NonZeroU32;
 
 use farcast_core::{Run, Span, Time};
-use farcast_delivery::Geometry;
+use farcast_delivery::{Geometry, Vouched};
 
 use crate::quantise::{GroupSize, Loss, Rate, Rtt};
 use crate::wire;
@@ -255,7 +255,7 @@ impl Fti {
 
     /// How the object is cut (RFC 5052 §9.1); `None` if it cannot be.
     pub fn geometry(&self) -> Option<Geometry> {
-        Geometry::partitioned(self.size, self.segment_size.into(), self.max_block_len.into()).ok()
+        crate::config::geometry(self.size, self.segment_size, self.max_block_len).ok()
     }
 }
 
@@ -319,6 +319,8 @@ pub struct Info {
     pub object: u16,
     /// How it is cut.
     pub fti: Option<Fti>,
+    /// What a sender of farcast vouches for; others say nothing of this, and pass over it.
+    pub vouched: Option<Vouched>,
     /// At most a segment.
     pub content: Vec<u8>,
 }

@@ -51,11 +51,11 @@ impl Population {
         let Some(receiver) = self.receivers.get_mut(n as usize) else { return };
         while let Some(event) = receiver.poll_event() {
             match event {
-                ReceiverEvent::Offered(offer) => receiver.accept(Bitmap::new(offer.geometry.segments())),
-                ReceiverEvent::Decode { block } => receiver.decoded(block, true),
-                ReceiverEvent::Complete => {
+                ReceiverEvent::Offered(offer) => receiver.accept(offer.object, &Bitmap::new(0)),
+                ReceiverEvent::Decode { object, block } => receiver.decoded(object, block, true),
+                ReceiverEvent::Complete(object) => {
                     self.completed[n as usize] = now;
-                    receiver.verified(now);
+                    receiver.verified(now, object);
                 }
                 _ => {}
             }

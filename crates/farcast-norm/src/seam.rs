@@ -64,12 +64,13 @@ impl farcast_delivery::Codec for Codec {
 impl Delivery for Message {
     fn content(&self) -> Content {
         let Some(data) = self.data() else { return Content::None };
-        let (block, symbols) = (data.block, data.symbols);
+        // Numbers on the wire are those of the list that is sent.
+        let (object, block, symbols) = (ObjectId::new(data.object.into()), data.block, data.symbols);
         // Where the message does not say where parity begins, it comes from somebody else, who sent it already.
         let parity = data.source_symbols().and_then(|len| symbols.first().checked_sub(len));
         match parity.and_then(|first| Run::new(first, symbols.count())) {
-            Some(symbols) => Content::Parity { object: ObjectId::FIRST, block, symbols },
-            None => Content::Source { object: ObjectId::FIRST, block, segments: symbols },
+            Some(symbols) => Content::Parity { object, block, symbols },
+            None => Content::Source { object, block, segments: symbols },
         }
     }
 
@@ -156,11 +157,11 @@ impl SenderEngine for Sender {
     }
 
     fn geometry(&self, object: ObjectId) -> Option<&Geometry> {
-        (object == ObjectId::FIRST).then(|| Self::geometry(self))
+        Self::geometry(self, object)
     }
 
     fn parity_symbols(&self, object: ObjectId) -> u32 {
-        if object == ObjectId::FIRST { self.config().parity.into() } else { 0 }
+        Self::geometry(self, object).map_or(0, |_| self.config().parity.into())
     }
 
     fn phase(&self) -> Phase {
@@ -187,6 +188,7 @@ impl SenderEngine for Sender {
         Some(match *event {
             SenderEvent::Started { ackers } => Milestone::Began { receivers: ackers },
             SenderEvent::Round { round, segments } => Milestone::Round { round, segments },
+            SenderEvent::Reached { .. } => return None,
             SenderEvent::Acknowledged(_) => Milestone::Done,
             SenderEvent::Lost(_) => Milestone::Left,
             SenderEvent::Delivered => Milestone::Delivered,
@@ -204,33 +206,33 @@ impl ReceiverEngine for Receiver {
     fn request(event: &ReceiverEvent) -> Option<Request<'_>> {
         Some(match *event {
             ReceiverEvent::Offered(ref offer) => Request::Open(offer),
-            ReceiverEvent::Store { segments, offset } => {
-                Request::Store { object: ObjectId::FIRST, segments, offset }
+            ReceiverEvent::Named(ref offer) => Request::Rename(offer),
+            ReceiverEvent::Store { object, segments, offset } => Request::Store { object, segments, offset },
+            ReceiverEvent::StoreParity { object, block, symbols, offset } => {
+                Request::Parity { object, block, symbols, offset }
             }
-            ReceiverEvent::StoreParity { block, symbols, offset } => {
-                Request::Parity { object: ObjectId::FIRST, block, symbols, offset }
-            }
-            ReceiverEvent::Decode { block } => Request::Decode { object: ObjectId::FIRST, block },
-            ReceiverEvent::Complete => Request::Verify(ObjectId::FIRST),
-            ReceiverEvent::Ended(outcome) => {
+            ReceiverEvent::Decode { object, block } => Request::Decode { object, block },
+            ReceiverEvent::Complete(object) => Request::Verify(object),
+            ReceiverEvent::Ended(object, outcome) => {
                 let outcome = match outcome {
                     ReceiverOutcome::Complete(at) => Outcome::Complete(at),
                     ReceiverOutcome::Lost => Outcome::Lost,
                     ReceiverOutcome::Stopped => Outcome::Failed,
                 };
-                Request::Ended(ObjectId::FIRST, outcome)
+                Request::Ended(object, outcome)
             }
+            ReceiverEvent::Command { .. } => return None,
         })
     }
 
-    fn answer(&mut self, now: Time, _object: ObjectId, answer: Answer) {
+    fn answer(&mut self, now: Time, object: ObjectId, answer: Answer) {
         match answer {
-            Answer::Open(held) | Answer::OpenEarlier(held, _) => self.accept(held),
-            Answer::Declined(_) | Answer::Failed(..) => Self::stop(self),
-            Answer::Held(held) | Answer::Compared(held) => self.held(&held),
-            Answer::Lost(segments) => self.lost(segments),
-            Answer::Decoded { block, rebuilt } => self.decoded(block, rebuilt),
-            Answer::Verified => self.verified(now),
+            Answer::Open(held) | Answer::OpenEarlier(held, _) => self.accept(object, &held),
+            Answer::Declined(_) | Answer::Failed(..) => self.decline(object),
+            Answer::Held(held) | Answer::Compared(held) => self.held(object, &held),
+            Answer::Lost(segments) => self.lost(object, segments),
+            Answer::Decoded { block, rebuilt } => self.decoded(object, block, rebuilt),
+            Answer::Verified => self.verified(now, object),
             Answer::ListIs(_) | Answer::Listed => {}
         }
     }
@@ -245,16 +247,16 @@ impl ReceiverEngine for Receiver {
         Self::is_busy(self)
     }
 
-    fn have(&self, _object: ObjectId) -> Option<&Bitmap> {
-        Self::have(self)
+    fn have(&self, object: ObjectId) -> Option<&Bitmap> {
+        Self::have(self, object)
     }
 
-    fn received(&self, _object: ObjectId) -> Received {
-        Self::received(self)
+    fn received(&self, object: ObjectId) -> Received {
+        Self::received(self, object)
     }
 
     fn naks(&self) -> u64 {
-        Self::received(self).naks
+        Self::naks(self)
     }
 
     fn rejects(&self) -> &RejectCounts {

@@ -12,6 +12,8 @@ pub(crate) enum Speaks {
     /// NORM (RFC 5740): nobody registers; what is lost is asked for and repaired by coding. With farcast, and with all
     /// that speak NORM.
     Norm,
+    /// MDP version 2 (draft-macker-rmt-mdp), from which NORM grew: the same in its own words.
+    Mdp,
 }
 
 impl Speaks {
@@ -20,6 +22,7 @@ impl Speaks {
         match self {
             Self::Mftp => "MFTP",
             Self::Norm => "NORM",
+            Self::Mdp => "MDP",
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! What all protocols share stands here; each has a module of its own, which [`run`] chooses.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitStatus;
@@ -25,6 +26,7 @@ use crate::send::socket_options;
 use crate::{Exit, Failure, outputs};
 
 mod files;
+mod mdp;
 mod mftp;
 mod norm;
 
@@ -43,6 +45,7 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     match args.speaks {
         Speaks::Mftp => mftp::run(args),
         Speaks::Norm => norm::run(args),
+        Speaks::Mdp => mdp::run(args),
     }
 }
 
@@ -50,6 +53,9 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
 trait Face {
     /// Which protocol.
     type Protocol: Protocol;
+
+    /// Whether a transmission has several objects, all of which `--once` waits for.
+    const SEVERAL: bool;
 
     /// An event of its own, if it is worth telling to the receiver that is called `own`.
     fn told(&self, event: &Event<Self>, own: &str) -> Option<Told>
@@ -99,6 +105,7 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
             overwrite: if args.keep_existing { Overwrite::Keep } else { Overwrite::Overwrite },
             hidden: args.hidden,
             quota: args.quota.quota(),
+            vouched_only: true,
         },
         plain,
         socket,
@@ -114,8 +121,8 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
         args,
         face,
         from: heard.from,
-        files: Files::default(),
-        joined: None,
+        joined: BTreeMap::new(),
+        lacking: BTreeMap::new(),
         hook: args.on_complete.as_deref().map(Hook::new),
         next_report: Time::ZERO,
         hook_failed: false,
@@ -129,6 +136,10 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
             Err(Failure { sentence: view.face.outcome(&report), exit: Exit::Failed })
         }
         None => nothing(args),
+        Some(_) if args.once && !view.lacking.is_empty() => {
+            let sentence = view.lacking.into_values().next().unwrap_or_default();
+            Err(Failure { sentence, exit: Exit::Failed })
+        }
         // It has been said why.
         Some(_) if args.once && view.hook_failed => Ok(Exit::Failed),
         _ => Ok(Exit::Done),
@@ -183,8 +194,10 @@ struct View<'a, F> {
     face: F,
     /// The group that is listened to.
     from: SocketAddr,
-    files: Files,
-    joined: Option<Joined>,
+    /// The objects that are under way.
+    joined: BTreeMap<ObjectId, Joined>,
+    /// The objects of several that have ended and are not complete, by their names, and why.
+    lacking: BTreeMap<Vec<u8>, String>,
     hook: Option<Hook>,
     next_report: Time,
     /// Whether `--on-complete` failed.
@@ -192,12 +205,11 @@ struct View<'a, F> {
 }
 
 struct Joined {
-    object: ObjectId,
+    files: Files,
     at: Time,
     held: u32,
     dtu_size: u64,
     name: String,
-    sender: String,
     losses: Losses,
 }
 
@@ -267,19 +279,20 @@ impl<F: Face> View<'_, F> {
                         "size_bytes": geometry.size(), "segments": total, "segments_held": held,
                     }),
                 );
-                self.files = Files::default();
-                self.joined = Some(Joined {
-                    object: offer.object,
+                let joined = Joined {
+                    files: Files::default(),
                     at: now,
                     held: *held,
                     dtu_size: geometry.segment_size().into(),
                     name: shown_name(&offer.name),
-                    sender: offer.sender.to_string(),
                     losses: Losses::default(),
-                });
+                };
+                self.joined.insert(offer.object, joined);
             }
-            farcast_net::ReceiveNotice::Files { files, .. } => {
-                self.files = Files { list: Arc::clone(files), done: 0 };
+            farcast_net::ReceiveNotice::Files { object, files } => {
+                if let Some(joined) = self.joined.get_mut(object) {
+                    joined.files = Files { list: Arc::clone(files), done: 0 };
+                }
                 if self.output.is_for_programs() {
                     let one = |file: &FileInfo| json!({ "path": file.path, "size_bytes": file.size });
                     let list: Vec<Value> = files.iter().map(one).collect();
@@ -290,7 +303,7 @@ impl<F: Face> View<'_, F> {
                 self.say(&format!("compared with what is here: {found} segments need not come"));
                 self.output.event("compared", json!({ "segments": found }));
             }
-            farcast_net::ReceiveNotice::FileDone { path, .. } => self.file_done(path),
+            farcast_net::ReceiveNotice::FileDone { object, path } => self.file_done(*object, path),
             farcast_net::ReceiveNotice::Damaged { path, segments, .. } => {
                 let what = path.unwrap_or("the list of files");
                 self.say(&format!("arrived damaged: {what}; {segments} segments are asked for again"));
@@ -315,8 +328,10 @@ impl<F: Face> View<'_, F> {
         self.args.name.clone().unwrap_or_else(|| own_address(self.args, self.from).to_string())
     }
 
-    fn file_done(&mut self, path: &str) {
-        self.files.done += 1;
+    fn file_done(&mut self, object: ObjectId, path: &str) {
+        if let Some(joined) = self.joined.get_mut(&object) {
+            joined.files.done += 1;
+        }
         // There may be a million of them.
         if self.output.is_for_people() {
             self.say(&format!("complete: {path}"));
@@ -342,8 +357,12 @@ impl<F: Face> View<'_, F> {
     }
 
     fn tick(&mut self, now: Time, receiver: &Engine_<F>) {
-        let Some(joined) = &mut self.joined else { return };
-        let Some(have) = receiver.have(joined.object) else { return };
+        if self.joined.len() > 1 {
+            return self.tick_of_several(now, receiver);
+        }
+        let Some(mut entry) = self.joined.first_entry() else { return };
+        let (object, joined) = (*entry.key(), entry.get_mut());
+        let Some(have) = receiver.have(object) else { return };
         let total = u64::from(have.len());
         if total == 0 {
             return;
@@ -352,7 +371,7 @@ impl<F: Face> View<'_, F> {
         let elapsed = now.since(joined.at);
         let count = u64::from(have.count());
         let fresh = count.saturating_sub(joined.held.into());
-        let came = receiver.received(joined.object);
+        let came = receiver.received(object);
         let lost = joined.losses.count(&came);
         let message = format!(
             "{}, {}, loss {}{}",
@@ -361,7 +380,8 @@ impl<F: Face> View<'_, F> {
             percent(lost, came.segments + lost),
             time_left(fresh, total - (count - fresh), elapsed)
         );
-        let lines = if progress.shows_lines() { self.files.lines(have, joined.dtu_size) } else { Vec::new() };
+        let lines =
+            if progress.shows_lines() { joined.files.lines(have, joined.dtu_size) } else { Vec::new() };
         progress.update(&self.output, now, ("receiving", &message), (count, total), &lines);
         if now >= self.next_report {
             self.next_report = now + REPORT_EVERY;
@@ -374,6 +394,33 @@ impl<F: Face> View<'_, F> {
                     "duplicates": came.duplicates,
                     "naks": came.naks,
                     "naked_dtus": came.asked,
+                }),
+            );
+        }
+    }
+
+    /// The same where several objects are under way: all of them together.
+    fn tick_of_several(&mut self, now: Time, receiver: &Engine_<F>) {
+        let (mut count, mut total, mut came) = (0, 0, Received::default());
+        for &object in self.joined.keys() {
+            let Some(have) = receiver.have(object) else { continue };
+            count += u64::from(have.count());
+            total += u64::from(have.len());
+            let one = receiver.received(object);
+            came.duplicates += one.duplicates;
+            came.naks += one.naks;
+            came.asked += one.asked;
+        }
+        let progress = self.progress.get_or_insert_with(|| Progress::new(&self.output));
+        let message = format!("{} files under way", self.joined.len());
+        progress.update(&self.output, now, ("receiving", &message), (count, total), &[]);
+        if now >= self.next_report {
+            self.next_report = now + REPORT_EVERY;
+            self.output.event(
+                "progress",
+                json!({
+                    "objects": self.joined.len(), "segments_have": count, "segments": total,
+                    "duplicates": came.duplicates, "naks": came.naks, "naked_dtus": came.asked,
                 }),
             );
         }
@@ -419,19 +466,22 @@ impl<F: Face> View<'_, F> {
         self.output.event("summary", fields);
         let outcome = self.face.outcome(report);
         self.output.line(&outcome);
+        self.joined.remove(&report.offer.object);
         if report.is_complete() {
-            self.on_complete();
+            self.lacking.remove(&report.offer.name);
+            self.on_complete(report);
+        } else if F::SEVERAL {
+            self.lacking.insert(report.offer.name.clone(), outcome);
         }
-        self.joined = None;
     }
 
     /// Has the user's command run; the product stays complete, whatever comes of it.
-    fn on_complete(&mut self) {
-        let (Some(hook), Some(joined)) = (&mut self.hook, &self.joined) else { return };
+    fn on_complete(&mut self, report: &Report<F>) {
+        let Some(hook) = &mut self.hook else { return };
         hook.run([
             ("FARCAST_DIR", self.args.into.clone().into()),
-            ("FARCAST_PRODUCT", joined.name.clone().into()),
-            ("FARCAST_SENDER", joined.sender.clone().into()),
+            ("FARCAST_PRODUCT", shown_name(&report.offer.name).into()),
+            ("FARCAST_SENDER", report.offer.sender.to_string().into()),
         ]);
     }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use farcast_core::{BitRate, Span};
-use farcast_files::{Outgoing, Progress as Hashed, SourceError};
+use farcast_files::{Progress as Hashed, Skipped, SourceError};
 use farcast_net::{NetError, SocketOptions};
 use serde_json::json;
 
@@ -21,11 +21,13 @@ use crate::protocols::Speaks;
 use crate::{Exit, Failure, outputs};
 
 mod delivery;
+mod mdp;
 mod mftp;
 mod norm;
 mod predict;
 mod turn;
 
+pub(crate) use mdp::MdpArgs;
 pub(crate) use norm::NormArgs;
 
 /// How far ahead of the clock datagrams may leave together, at most.
@@ -38,6 +40,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     match args.speaks {
         Speaks::Mftp => mftp::run(args),
         Speaks::Norm => norm::run(args),
+        Speaks::Mdp => mdp::run(args),
     }
 }
 
@@ -77,27 +80,30 @@ fn lock_name(args: &SendArgs, to: SocketAddr) -> String {
 }
 
 /// Looks at what is sent, and hashes it, with what does so.
-fn scan(
+fn hashed<T>(
     output: &mut Output,
-    scan: impl FnOnce(&mut dyn FnMut(Hashed)) -> Result<Outgoing, SourceError>,
-) -> Result<Outgoing, Failure> {
+    scan: impl FnOnce(&mut dyn FnMut(Hashed)) -> Result<T, SourceError>,
+) -> Result<T, Failure> {
     let mut progress = Progress::new(output);
     let clock = farcast_net::Clock::start();
-    let outgoing = scan(&mut |p| {
+    let found = scan(&mut |p| {
         let message = format!("{} of {}", size(p.hashed), size(p.total));
         progress.update(output, clock.now(), ("hashing", &message), (p.hashed, p.total), &[]);
     });
     progress.clear();
-    let outgoing = outgoing.map_err(|error| {
+    found.map_err(|error| {
         let exit = if matches!(error, SourceError::Changed { .. }) { Exit::Failed } else { Exit::Usage };
         Failure { sentence: error.to_string(), exit }
-    })?;
-    for skipped in outgoing.skipped() {
+    })
+}
+
+/// Says what was found and is not sent.
+fn tell_skipped(skipped: &[Skipped], output: &mut Output) {
+    for skipped in skipped {
         output.line(&format!("not sent: {} ({})", shown(&skipped.path), skipped.reason));
         output
             .event("skipped", json!({ "path": shown(&skipped.path), "reason": skipped.reason.to_string() }));
     }
-    Ok(outgoing)
 }
 
 fn shown(path: &Path) -> String {

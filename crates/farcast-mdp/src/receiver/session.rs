@@ -172,6 +172,7 @@ impl Incoming {
             id: None,
             // Numbers begin anew with each start of a sender, and nothing tells one start from another.
             serial: None,
+            vouched: None,
             geometry,
             parity_symbols: about.nparity.into(),
             overwrite: true,

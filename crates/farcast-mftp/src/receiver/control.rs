@@ -120,6 +120,7 @@ impl Terms {
             id: m.product_id,
             // A transmission has one product.
             serial: Some(0),
+            vouched: None,
             geometry,
             parity_symbols: parity_symbols(m),
             overwrite: m.options.overwrite,

@@ -71,6 +71,7 @@ pub(super) struct Counts {
 /// What the store is to do behind everything that it was handed.
 pub(super) enum Due {
     Open(u64, Box<Offer>),
+    Rename(Box<Offer>),
     Compare(ObjectId),
     Finish(ObjectId),
     Close(ObjectId),
@@ -160,15 +161,26 @@ impl<'a, P: Protocol> Driver<'a, P> {
 
     /// Tells the store what became due while its buffer was being filled.
     pub(super) fn tell_store(&mut self) {
-        if !self.due.is_empty() {
+        let mut due = std::mem::take(&mut self.due);
+        // What came of an object together with its offer lies in the buffer: it is opened before. Where something else
+        // is to be done first, the object's number may be that of one before it, which ends with that.
+        let opens = due.iter().take_while(|due| matches!(due, Due::Open(..))).count();
+        let rest = due.split_off(opens);
+        self.tell(due);
+        if opens > 0 || !rest.is_empty() {
             self.hand_over();
         }
-        for due in std::mem::take(&mut self.due) {
+        self.tell(rest);
+    }
+
+    fn tell(&self, due: Vec<Due>) {
+        for due in due {
             match due {
                 Due::Open(reception, offer) => {
                     let (dir, options) = (self.options.into.clone(), self.options.files);
                     self.store.open(reception, Opening { offer, dir, options });
                 }
+                Due::Rename(offer) => self.store.rename(offer),
                 Due::Compare(object) => self.store.compare(object),
                 Due::Finish(object) => self.store.finish(object),
                 Due::Close(object) => self.store.close(object),
@@ -261,6 +273,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
                 // Behind everything that is still to be stored.
                 Some(Request::Verify(object)) => self.due.push(Due::Finish(object)),
                 Some(Request::Open(offer)) => self.offered(offer),
+                Some(Request::Rename(offer)) => self.renamed(offer),
                 Some(Request::Ended(object, outcome)) => self.ended(object, outcome, &event),
                 None => {}
             }

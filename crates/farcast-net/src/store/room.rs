@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use farcast_core::{Bitmap, Span, Time};
-use farcast_delivery::ObjectId;
+use farcast_delivery::{ObjectId, Offer};
 use farcast_files::StoreError;
 
 use super::product::Product;
@@ -70,6 +70,18 @@ impl NoRoom {
     /// Something else waits too.
     pub(super) fn add(&mut self, retry: Retry) {
         self.retries.push_back(retry);
+    }
+
+    /// What waits to be opened is called otherwise.
+    pub(super) fn rename(&mut self, offer: Box<Offer>) {
+        let object = offer.object;
+        let openings = self.retries.iter_mut().filter_map(|retry| match retry {
+            Retry::Open { opening, .. } => Some(opening),
+            Retry::Steps { .. } => None,
+        });
+        if let Some(opening) = openings.into_iter().find(|opening| opening.offer.object == object) {
+            opening.offer = offer;
+        }
     }
 
     /// Notes what is dropped.

@@ -9,11 +9,11 @@ use std::time::{Duration, SystemTime};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 use farcast_core::{Bitmap, Span};
-use farcast_delivery::ObjectId;
+use farcast_delivery::{ObjectId, Offer};
 use farcast_files::{Quota, StoreError, partials};
 
 use super::decoding::Decoding;
-use super::product::Product;
+use super::product::{Product, vouched};
 use super::room::{NoRoom, Retry};
 use super::{ARENAS, Arena, Job, Opening, Pool, Reply, Step};
 use crate::clock::Clock;
@@ -168,6 +168,7 @@ impl Worker {
                     self.failed_or_full(error, Retry::Open { opening, answer });
                 }
             }
+            Job::Rename(offer) => self.rename(offer),
             Job::Steps(arena) => match &mut self.no_room {
                 Some(no_room) => {
                     no_room.drop_steps(&arena, &self.products);
@@ -194,6 +195,21 @@ impl Worker {
         product.opened(&opening.offer, &mut self.decoding);
         self.products.insert(opening.offer.object, product);
         Ok(())
+    }
+
+    /// An object is called otherwise than when it was opened, or has yet to be.
+    fn rename(&mut self, offer: Box<Offer>) {
+        let object = offer.object;
+        if let Some(product) = self.products.get_mut(&object) {
+            let renamed = product.incoming.rename(&offer.name, vouched(&offer));
+            let happenings = product.incoming.take_happenings();
+            product.tell(happenings, &mut self.decoding);
+            if let Err(error) = renamed {
+                self.fail(object, error.into());
+            }
+        } else if let Some(no_room) = &mut self.no_room {
+            no_room.rename(offer);
+        }
     }
 
     /// Does the steps of `arena` from number `from` on. An object whose steps fail is given up, unless there is only no
@@ -300,10 +316,11 @@ impl Worker {
             }
             return;
         }
-        // What lacks something was asked for before the engine knew of it; it has been told, and will ask again.
-        if self.products.get(&object).is_some_and(|product| !product.lacks())
-            && let Some(product) = self.products.remove(&object)
-        {
+        // What lacks something was asked for before the engine knew of it: it is told, and will ask again.
+        if let Some(product) = self.products.get(&object).filter(|product| product.lacks()) {
+            let gaps = product.incoming.held().iter_gaps().collect();
+            product.answer.send(Reply::Lost(gaps));
+        } else if let Some(product) = self.products.remove(&object) {
             product.finish();
         }
     }

@@ -1,106 +1,226 @@
-//! What comes of the object: segments, symbols, and when it is whole.
+//! What comes of objects: segments, symbols, what is said of them, and when they are whole.
 
-use farcast_core::engine::Reject;
-use farcast_core::{Bitmap, Run, Time};
+use alloc::vec::Vec;
 
-use crate::event::ReceiverEvent;
-use crate::message::Data;
+use farcast_core::engine::{Arrival, Reject};
+use farcast_core::{Span, Time};
+use farcast_delivery::ObjectId;
 
-use super::Receiver;
-use super::session::State;
+use super::numbers::Numbers;
+use super::object::{Object, Said, State};
+use super::remote::Timer;
+use super::{MOST_OBJECTS, Receiver};
+use crate::event::{ReceiverEvent, ReceiverOutcome};
+use crate::message::{Data, Info, Terms};
+
+/// How long an object is kept of which nothing comes, where there is no room for another.
+const IDLE: Span = Span::from_secs(30);
 
 impl Receiver {
-    pub(super) fn data(&mut self, now: Time, data: &Data) -> Result<(), Reject> {
-        let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
-        session.check(data)?;
-        let before = session.position.0;
-        session.position = (data.block, data.symbols.last());
-        session.reached = session.reached.max(data.block);
-        let result = match session.state {
-            State::Unnamed | State::Opening => Err(Reject::Unexpected),
-            State::Complete(_) | State::Verifying => Err(Reject::Duplicate),
-            State::Receiving => self.store(data),
+    pub(super) fn data(
+        &mut self,
+        now: Time,
+        from: &Arrival,
+        (at, terms): (usize, Terms),
+        data: &Data,
+    ) -> Result<(), Reject> {
+        let Data { object: number, flags, fec, fti, .. } = *data;
+        let said = Said { number, flags, fec, fti, info: None };
+        let (number, fresh) = self.object_of(now, from, (at, terms), said)?;
+        let remote = &mut self.remotes[at];
+        if let Some(object) = remote.objects.get(&number) {
+            object.check(data)?;
+        }
+        let before = remote.position;
+        remote.position = (number, data.block);
+        let result = match fresh {
+            Ok(_) => self.store((at, number), now, data),
+            Err(reason) => Err(reason),
         };
-        if data.block > before {
-            if let Some(session) = &mut self.session {
-                session.advance();
-            }
-            self.consider(now);
+        if (number, data.block) > before || fresh == Ok(true) {
+            let remote = &mut self.remotes[at];
+            remote.objects.range_mut(..=number).for_each(|(_, object)| object.advance());
+            self.consider(now, at);
         }
         result
     }
 
-    fn store(&mut self, data: &Data) -> Result<(), Reject> {
-        let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
-        let parity = session.parity_of(data);
-        let new = match parity {
-            Some(symbols) => self.store_parity(data.block, symbols)?,
-            None => self.store_source(data),
-        };
-        self.received.duplicates += u64::from(data.symbols.count() - new);
-        if new == 0 {
-            return Err(Reject::Duplicate);
+    pub(super) fn info(
+        &mut self,
+        now: Time,
+        from: &Arrival,
+        (at, terms): (usize, Terms),
+        info: &Info,
+    ) -> Result<(), Reject> {
+        let Info { object: number, flags, fec, fti, .. } = *info;
+        let said = Said { number, flags, fec, fti, info: Some(info) };
+        let (number, fresh) = self.object_of(now, from, (at, terms), said)?;
+        if !fresh? {
+            return self.name((at, number), info);
         }
-        self.check_decodable(data.block);
-        self.check_complete();
+        // A repair of what is said of an object says little of where its sender is.
+        if (number, 0) > self.remotes[at].position {
+            self.remotes[at].position = (number, 0);
+            self.consider(now, at);
+        }
         Ok(())
     }
 
-    fn store_source(&mut self, data: &Data) -> u32 {
-        let Some(session) = &mut self.session else { return 0 };
-        let Some(run) = session.geometry.segments_of(data.block, data.symbols) else { return 0 };
-        let mut new = 0;
-        while let Some(segments) = session.have.next_gap_in(run) {
-            session.have.insert_run(segments);
-            new += segments.count();
-            let offset = segments.first() - run.first();
-            self.events.push_back(ReceiverEvent::Store { segments, offset });
-        }
-        self.received.segments += u64::from(new);
-        new
+    /// What is said of an object that was begun without it.
+    fn name(&mut self, (at, number): (usize, u32), info: &Info) -> Result<(), Reject> {
+        let remote = &mut self.remotes[at];
+        let object =
+            remote.objects.get_mut(&number).filter(|object| !object.named).ok_or(Reject::Duplicate)?;
+        object.named = true;
+        let offer = object.offer(&remote.key, remote.group.ip(), Some(info));
+        self.events.push_back(ReceiverEvent::Named(offer));
+        self.check_complete((at, number));
+        Ok(())
     }
 
-    fn store_parity(&mut self, block: u32, symbols: Run) -> Result<u32, Reject> {
-        let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
-        if session.lacks(block) == 0 {
-            return Ok(0);
+    /// The object that `said` is about, begun if it is not at hand: its number, and whether it was begun now, or why
+    /// it is not received.
+    fn object_of(
+        &mut self,
+        now: Time,
+        from: &Arrival,
+        (at, terms): (usize, Terms),
+        said: Said<'_>,
+    ) -> Result<(u32, Result<bool, Reject>), Reject> {
+        let known = match &self.remotes[at].numbers {
+            Some(numbers) => Some(numbers.of(said.number).ok_or(Reject::Unexpected)?),
+            None => None,
+        };
+        if let Some(number) = known {
+            let remote = &self.remotes[at];
+            let through = remote.numbers.as_ref().is_some_and(|n| n.knows(number) && !n.is_unheard(number));
+            if remote.objects.contains_key(&number) {
+                self.note_sender(now, from, (at, terms));
+                return Ok((number, Ok(false)));
+            }
+            if through {
+                self.note_sender(now, from, (at, terms));
+                return Ok((number, Err(Reject::Duplicate)));
+            }
         }
-        let count = session.held.get(&block).map(Bitmap::count);
-        let before = count.map_or(0, |count| session.memory_of(block, count));
-        // As much as the run may bring.
-        let most = session.memory_of(block, count.unwrap_or(0) + symbols.count()) - before;
-        if session.memory + most > self.config.parity_memory {
-            return Err(Reject::Limit);
+        let object = Object::new(ObjectId::new(self.next_object), said, &self.config, now)?;
+        self.note_sender(now, from, (at, terms));
+        let number = self.know(at, said.number).ok_or(Reject::OutOfRange)?;
+        let remote = &mut self.remotes[at];
+        (remote.fec, remote.segment_size) = (object.fec, object.fti.segment_size);
+        if self.slots() == 0 && !self.make_room(now) {
+            // It is asked for when there is room; until then the sender is only followed.
+            return Ok((number, Err(Reject::Limit)));
         }
-        let held = session.held.entry(block).or_insert_with(|| Bitmap::new(session.parity));
-        let mut new = 0;
-        for symbol in symbols.segments().filter(|&symbol| held.insert(symbol)) {
-            new += 1;
-            let (symbols, offset) = (Run::one(symbol), symbol - symbols.first());
-            self.events.push_back(ReceiverEvent::StoreParity { block, symbols, offset });
+        self.next_object = self.next_object.wrapping_add(1);
+        let remote = &mut self.remotes[at];
+        let offer = object.offer(&remote.key, remote.group.ip(), said.info);
+        self.events.push_back(ReceiverEvent::Offered(offer));
+        if let Some(numbers) = &mut remote.numbers {
+            numbers.take(number);
         }
-        let after = held.count();
-        session.memory += session.memory_of(block, after) - before;
-        self.received.parity += u64::from(new);
-        Ok(new)
+        remote.objects.insert(number, object);
+        Ok((number, Ok(true)))
+    }
+
+    /// Knows of object `id`, and of all before it: its number.
+    pub(super) fn know(&mut self, at: usize, id: u16) -> Option<u32> {
+        let sync = self.config.sync;
+        let remote = &mut self.remotes[at];
+        let numbers = remote.numbers.get_or_insert_with(|| Numbers::new(id, sync));
+        let number = numbers.of(id)?;
+        if let Some(lost) = numbers.reach(number) {
+            remote.note_failed(lost);
+            let low = lost + 1;
+            let old: Vec<u32> = remote.objects.range(..low).map(|(&number, _)| number).collect();
+            for number in old {
+                self.end((at, number), ReceiverOutcome::Lost);
+            }
+        }
+        Some(number)
+    }
+
+    /// How many more objects may be begun.
+    pub(super) fn slots(&self) -> u32 {
+        let busy: usize = self.remotes.iter().map(|remote| remote.objects.len()).sum();
+        MOST_OBJECTS.saturating_sub(busy) as u32
+    }
+
+    /// Gives up the object of which nothing has come for longest, if nothing ever has; whether there was one.
+    fn make_room(&mut self, now: Time) -> bool {
+        let objects = self.remotes.iter().enumerate().flat_map(|(at, remote)| {
+            remote.objects.iter().map(move |(&number, object)| (object.since, at, number, object))
+        });
+        let bare = objects.filter(|(since, _, _, object)| object.is_bare() && now.since(*since) >= IDLE);
+        let Some((_, at, number, _)) = bare.min_by_key(|&(since, at, number, _)| (since, at, number)) else {
+            return false;
+        };
+        self.give_up((at, number));
+        true
+    }
+
+    /// Leaves an object that may be begun again.
+    pub(super) fn give_up(&mut self, (at, number): (usize, u32)) {
+        self.end((at, number), ReceiverOutcome::Lost);
+        if let Some(numbers) = &mut self.remotes[at].numbers {
+            numbers.give_back(number);
+        }
+    }
+
+    /// The sender has said something about its objects, under these terms.
+    pub(super) fn note_sender(&mut self, now: Time, from: &Arrival, (at, terms): (usize, Terms)) {
+        let (robust, most) = (self.config.robust, self.config.grtt_most);
+        let remote = &mut self.remotes[at];
+        (remote.terms, remote.silences, remote.gone) = (terms, 0, false);
+        (remote.group, remote.grtt) = (from.destination, terms.grtt.span().min(most));
+        let silence = remote.silence(robust);
+        remote.timers.set(Timer::Inactivity, now + silence);
+    }
+
+    fn store(&mut self, (at, number): (usize, u32), now: Time, data: &Data) -> Result<(), Reject> {
+        let room = self.parity_room();
+        let Some(object) = self.remotes[at].objects.get_mut(&number) else { return Err(Reject::Unexpected) };
+        if !object.is_receiving() {
+            return Err(Reject::Duplicate);
+        }
+        let new = match object.parity_of(data) {
+            Some(symbols) => object.store_parity(data.block, symbols, room, &mut self.events)?,
+            None => object.store_source(data, &mut self.events),
+        };
+        object.received.duplicates += u64::from(data.symbols.count() - new);
+        if new == 0 {
+            return Err(Reject::Duplicate);
+        }
+        object.since = now;
+        self.check_decodable((at, number), data.block);
+        self.check_complete((at, number));
+        Ok(())
+    }
+
+    /// Octets of parity that may be kept besides.
+    fn parity_room(&self) -> u64 {
+        let objects = self.remotes.iter().flat_map(|remote| remote.objects.values());
+        self.config.parity_memory.saturating_sub(objects.map(|object| object.memory).sum())
     }
 
     /// Has the owner rebuild `block` once there is enough of it.
-    pub(super) fn check_decodable(&mut self, block: u32) {
-        let Some(session) = &mut self.session else { return };
-        if session.missing_in(block) == 0 {
-            session.forget_parity(block);
-        } else if session.lacks(block) == 0 && session.decoding.insert(block) {
-            self.events.push_back(ReceiverEvent::Decode { block });
+    pub(super) fn check_decodable(&mut self, (at, number): (usize, u32), block: u32) {
+        let Some(object) = self.remotes[at].objects.get_mut(&number) else { return };
+        if object.missing_in(block) == 0 {
+            object.forget_parity(block);
+        } else if object.lacks(block) == 0 && object.decoding.insert(block) {
+            self.events.push_back(ReceiverEvent::Decode { object: object.id, block });
         }
     }
 
-    pub(super) fn check_complete(&mut self) {
-        if let Some(session) = self.session.as_mut().filter(|session| session.is_receiving())
-            && session.have.is_full()
+    pub(super) fn check_complete(&mut self, (at, number): (usize, u32)) {
+        if let Some(object) = self.remotes[at].objects.get_mut(&number)
+            && object.state == State::Receiving
+            && object.named
+            && object.have.is_full()
         {
-            session.state = State::Verifying;
-            self.events.push_back(ReceiverEvent::Complete);
+            object.state = State::Verifying;
+            self.events.push_back(ReceiverEvent::Complete(object.id));
         }
     }
 }

@@ -1,252 +1,242 @@
-//! What a sender says, and what other receivers do.
+//! What senders say, and what other receivers do.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 
-use farcast_core::engine::{Arrival, Reject};
-use farcast_core::{Bitmap, Span, Time};
-use farcast_delivery::Received;
+use farcast_core::engine::{Arrival, Message as _, Reject};
+use farcast_core::{Span, Time};
 
-use crate::event::ReceiverEvent;
-use crate::message::{
-    Answer, Body, Fec, Flags, FromReceiver, FromSender, Fti, Info, Message, Point, Probe, Request, Terms,
-};
+use super::numbers::Numbers;
+use super::remote::{Key, Remote, Timer};
+use super::{MOST_REMOTES, Receiver};
+use crate::event::{ReceiverEvent, ReceiverOutcome};
+use crate::message::{Answer, Body, FromReceiver, FromSender, Message, Point, Probe, Terms};
 
-use super::session::{Key, Session, State};
-use super::{Due, Probed, Receiver, Timer, silence};
+/// The first kind of acknowledgement that an application decides on (RFC 5740 §4.2.3.6).
+const APPLICATIONS: u8 = 16;
+
+/// For how long nothing must come from where a sender was for it to be heard from elsewhere.
+const MOVES: Span = Span::from_millis(500);
 
 impl Receiver {
     pub(super) fn hear(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         match &message.body {
             Body::Sender(terms, said) if message.source.is_somebody() => {
-                let key =
-                    Key { source: from.source, sender: message.source, instance: terms.instance, object: 0 };
-                self.hear_sender(now, from, (key, *terms), said)
+                let key = Key { source: from.source, node: message.source, instance: terms.instance };
+                let at = self.remote(now, from, (key, *terms), said)?;
+                let octets = message.wire_len(0) as u64 * u64::from(message.segments().get());
+                self.remotes[at].earn(octets);
+                self.remotes[at].last_heard = now;
+                self.hear_sender(now, from, (at, *terms), said)
             }
             Body::Receiver(said) if message.source != self.config.node => self.hear_other(said),
             _ => Err(Reject::Collision),
         }
     }
 
-    fn hear_sender(
+    /// The sender of `key`, made known if `said` can be a beginning.
+    fn remote(
         &mut self,
         now: Time,
         from: &Arrival,
         (key, terms): (Key, Terms),
         said: &FromSender,
-    ) -> Result<(), Reject> {
-        match said {
-            FromSender::Data(data) => {
-                let key = Key { object: data.object, ..key };
-                let open = (data.flags, data.fec, data.fti);
-                self.begin_if_new(from, (key, terms), open)?;
-                self.note_sender(now, terms);
-                self.data(now, data)
-            }
-            FromSender::Info(info) => {
-                let key = Key { object: info.object, ..key };
-                let open = (info.flags, info.fec, info.fti);
-                self.begin_if_new(from, (key, terms), open)?;
-                self.note_sender(now, terms);
-                self.info(info)
-            }
-            FromSender::Flush { point, ackers } => {
-                let key = Key { object: point.object, ..key };
-                self.flush(now, (key, terms), point, ackers.contains(&self.config.node))
-            }
-            FromSender::Probe(probe) => self.probe(now, (key, terms), probe),
-            FromSender::Eot => {
-                self.of_session(&key)?;
-                self.gone();
-                Ok(())
-            }
-            FromSender::Squelch { point, invalid } => {
-                let session = self.of_session(&key)?;
-                // Object numbers go round.
-                let passed = session.key.object.wrapping_sub(point.object).cast_signed() < 0;
-                if passed || invalid.contains(&session.key.object) {
-                    self.gone();
-                    return Ok(());
-                }
-                Err(Reject::Unexpected)
-            }
-            FromSender::RepairAdv { requests, .. } => {
-                self.of_session(&key)?;
-                self.overhear(requests);
-                Ok(())
-            }
-            FromSender::AckReq { .. } | FromSender::Application(_) => Err(Reject::Unexpected),
+    ) -> Result<usize, Reject> {
+        if let Some(at) = self.remotes.iter().position(|remote| remote.key == key) {
+            return Ok(at);
         }
-    }
-
-    /// The session, if it is with the sender of `key`, whichever object that names.
-    fn of_session(&mut self, key: &Key) -> Result<&mut Session, Reject> {
-        let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
-        if (Key { object: session.key.object, ..*key }) == session.key {
-            Ok(session)
-        } else {
-            Err(Reject::OtherSession)
+        let begins = matches!(
+            said,
+            FromSender::Data(_) | FromSender::Info(_) | FromSender::Flush { .. } | FromSender::Probe(_)
+        );
+        if !begins {
+            return Err(Reject::OtherSession);
         }
-    }
-
-    /// Makes sure that the object of `key` is the one at hand.
-    fn begin_if_new(
-        &mut self,
-        from: &Arrival,
-        (key, terms): (Key, Terms),
-        (flags, fec, fti): (Flags, Fec, Option<Fti>),
-    ) -> Result<(), Reject> {
-        if self.through.iter().any(|(through, _)| *through == key) {
-            return Err(Reject::Duplicate);
-        }
-        if let Some(session) = &self.session {
-            if session.key == key {
-                return Ok(());
-            }
-            let restarted = (session.key.source, session.key.sender) == (key.source, key.sender)
-                && session.key.instance != key.instance;
-            if !restarted {
+        // A node is known by its id. One that speaks from elsewhere has moved, or was killed and started again to send
+        // the same, unless it is still heard from where it was: then it is another, of the same id.
+        let same = |remote: &Remote| (remote.key.node, remote.key.instance) == (key.node, key.instance);
+        if let Some(at) = self.remotes.iter().position(|remote| same(remote) && !remote.gone) {
+            let remote = &mut self.remotes[at];
+            if now.since(remote.last_heard) < MOVES {
                 return Err(Reject::OtherSession);
             }
+            remote.key.source = key.source;
+            return Ok(at);
         }
-        let session = self.begin(from, (key, terms), (flags, fec, fti))?;
-        if self.session.is_some() {
-            self.gone();
+        if self.remotes.len() == MOST_REMOTES {
+            // The one that has said nothing for longest, of those that have nothing to say.
+            let idle = self.remotes.iter().enumerate().filter(|(_, remote)| remote.objects.is_empty());
+            let oldest = idle.min_by_key(|(at, remote)| (!remote.gone, remote.last_heard, *at));
+            let (at, _) = oldest.ok_or(Reject::Limit)?;
+            self.remotes.remove(at);
         }
-        let named = !flags.has(Flags::INFO);
-        self.session = Some(session);
-        self.received = Received::default();
-        if named {
-            self.offer(None);
+        // A sender that was started anew has forgotten what it was about.
+        let former = |remote: &Remote| (remote.key.source, remote.key.node) == (key.source, key.node);
+        for at in 0..self.remotes.len() {
+            if former(&self.remotes[at]) {
+                self.gone(at);
+            }
         }
-        Ok(())
+        self.remotes.push(Remote::new(key, from.destination, terms, now));
+        Ok(self.remotes.len() - 1)
     }
 
-    fn begin(
-        &self,
+    fn hear_sender(
+        &mut self,
+        now: Time,
         from: &Arrival,
-        (key, terms): (Key, Terms),
-        (flags, fec, fti): (Flags, Fec, Option<Fti>),
-    ) -> Result<Session, Reject> {
-        if flags.has(Flags::STREAM) {
-            return Err(Reject::Unexpected);
-        }
-        let fti = fti.ok_or(Reject::Unexpected)?;
-        let geometry = fti.geometry().ok_or(Reject::OutOfRange)?;
-        let parity = fti.parity_symbols(fec, self.config.fti);
-        let symbols = u32::from(fti.max_block_len) + u32::from(parity);
-        // One symbol in a datagram is all that is spoken.
-        if symbols > 1 << fec.symbol_bits() || fti.group > 1 {
-            return Err(Reject::OutOfRange);
-        }
-        if fti.size > self.config.largest {
-            return Err(Reject::Limit);
-        }
-        Ok(Session {
-            key,
-            group: from.destination,
-            terms,
-            state: State::Unnamed,
-            fec,
-            fti,
-            geometry,
-            parity: parity.into(),
-            have: Bitmap::default(),
-            held: BTreeMap::new(),
-            memory: 0,
-            decoding: BTreeSet::new(),
-            position: (0, 0),
-            reached: 0,
-            silences: 0,
-            low: 0,
-        })
-    }
-
-    fn offer(&mut self, info: Option<&[u8]>) {
-        if let Some(session) = &mut self.session {
-            session.state = State::Opening;
-            self.events.push_back(ReceiverEvent::Offered(session.offer(info)));
-        }
-    }
-
-    /// The sender of the object at hand has said something, under these terms.
-    fn note_sender(&mut self, now: Time, terms: Terms) {
-        if let Some(session) = &mut self.session {
-            session.terms = terms;
-            session.silences = 0;
-            let silence = silence(terms, self.config.robust);
-            self.timers.set(Timer::Inactivity, now + silence);
-        }
-    }
-
-    fn info(&mut self, info: &Info) -> Result<(), Reject> {
-        match &self.session {
-            Some(session) if session.state == State::Unnamed => {
-                self.offer(Some(&info.content));
+        (at, terms): (usize, Terms),
+        said: &FromSender,
+    ) -> Result<(), Reject> {
+        match said {
+            FromSender::Data(data) => self.data(now, from, (at, terms), data),
+            FromSender::Info(info) => self.info(now, from, (at, terms), info),
+            FromSender::Flush { point, ackers } => {
+                let named = ackers.contains(&self.config.node);
+                self.flush(now, from, (at, terms), (point, named))
+            }
+            FromSender::Probe(probe) => {
+                self.probe(now, from, (at, terms), probe);
                 Ok(())
             }
-            _ => Err(Reject::Duplicate),
+            FromSender::Eot if self.remotes[at].is_busy() => {
+                self.gone(at);
+                Ok(())
+            }
+            FromSender::Squelch { point, invalid } => self.squelch(at, point, invalid),
+            FromSender::RepairAdv { requests, .. } => {
+                let remote = &mut self.remotes[at];
+                if remote.timers.is_set(Timer::Backoff) {
+                    remote.overhear(requests);
+                }
+                Ok(())
+            }
+            FromSender::AckReq { kind, id, ackers } => {
+                if *kind < APPLICATIONS {
+                    return Err(Reject::OutOfRange);
+                }
+                if ackers.contains(&self.config.node) {
+                    // What is behind the header would be the application's.
+                    let answer = Answer::Ack { kind: *kind, id: *id, content: Vec::new() };
+                    self.acknowledge(now, at, answer);
+                }
+                Ok(())
+            }
+            FromSender::Application(content) => {
+                let (sender, content) = (self.remotes[at].key.node, content.clone());
+                self.events.push_back(ReceiverEvent::Command { sender, content });
+                Ok(())
+            }
+            FromSender::Eot => Err(Reject::Unexpected),
         }
     }
 
     fn flush(
         &mut self,
         now: Time,
-        (key, terms): (Key, Terms),
-        point: &Point,
-        named: bool,
+        from: &Arrival,
+        (at, terms): (usize, Terms),
+        (point, named): (&Point, bool),
     ) -> Result<(), Reject> {
-        let done = self.through.iter().any(|&(through, there)| through == key && there);
-        let complete = match &self.session {
-            Some(session) if session.key == key => matches!(session.state, State::Complete(_)),
-            _ if done => true,
-            Some(_) => return Err(Reject::OtherSession),
-            None => return Err(Reject::Unexpected),
-        };
-        if let Some(session) = self.session.as_mut().filter(|session| session.key == key) {
-            let block = point.symbol.block;
-            if block >= session.geometry.blocks() {
-                return Err(Reject::OutOfRange);
-            }
-            session.position = (block + 1, 0);
-            session.reached = session.reached.max(block + 1);
-            self.note_sender(now, terms);
-            self.consider(now);
+        let number = self.know(at, point.object).ok_or(Reject::Unexpected)?;
+        let block = point.symbol.block;
+        let remote = &mut self.remotes[at];
+        // Of an object without blocks the last is none, whatever stands there.
+        let blocks = remote.objects.get(&number).map_or(0, |object| object.geometry.blocks());
+        if blocks > 0 && block >= blocks {
+            return Err(Reject::OutOfRange);
         }
-        if complete && named && !self.config.silent && !self.timers.is_set(Timer::Ack) {
-            self.due =
-                Some(Due { to: key.source, sender: key.sender, instance: key.instance, point: *point });
-            // RFC 5740 §5.5.3: over one round trip.
-            let spread = Span::from_secs_f64(terms.grtt.span().as_secs_f64() * self.random.unit());
-            self.timers.set(Timer::Ack, now + spread);
+        if remote.segment_size == 0 {
+            remote.fec = point.fec;
+        }
+        // Whoever has left, and has nothing left to give, is not waited for again because it repeats itself.
+        if !remote.gone || remote.is_lacking() {
+            self.note_sender(now, from, (at, terms));
+            let remote = &mut self.remotes[at];
+            remote.position = (number, block.saturating_add(1));
+            remote.objects.range_mut(..=number).for_each(|(_, object)| object.advance());
+            self.consider(now, at);
+        }
+        if named {
+            self.remotes[at].owed = Some((number, *point));
+            self.pay(now, at);
         }
         Ok(())
     }
 
-    fn probe(&mut self, now: Time, (key, terms): (Key, Terms), probe: &Probe) -> Result<(), Reject> {
-        if self.session.is_some() {
-            self.of_session(&key)?;
-            self.note_sender(now, terms);
+    /// Acknowledges what a flush has asked for, if it is there.
+    pub(super) fn pay(&mut self, now: Time, at: usize) {
+        let remote = &mut self.remotes[at];
+        let Some((number, point)) = remote.owed else { return };
+        if remote.has_up_to(number) {
+            remote.owed = None;
+            self.acknowledge(now, at, Answer::Flushed { id: 0, point });
         }
-        let Key { sender, instance, .. } = key;
-        self.probed = Some(Probed { sender, instance, sent: probe.sent, at: now });
+    }
+
+    /// Says `answer` by and by (RFC 5740 §5.5.3: over one round trip).
+    fn acknowledge(&mut self, now: Time, at: usize, answer: Answer) {
+        if self.config.silent {
+            return;
+        }
+        let remote = &mut self.remotes[at];
+        if !remote.timers.is_set(Timer::Ack) {
+            let spread = Span::from_secs_f64(remote.grtt.as_secs_f64() * self.random.unit());
+            remote.timers.set(Timer::Ack, now + spread);
+        }
+        remote.ack = Some(answer);
+    }
+
+    fn probe(&mut self, now: Time, from: &Arrival, (at, terms): (usize, Terms), probe: &Probe) {
+        self.remotes[at].probed = Some((probe.sent, now));
+        if self.remotes[at].numbers.is_some() && !self.remotes[at].gone {
+            self.note_sender(now, from, (at, terms));
+        }
+    }
+
+    /// Objects before `point`, and those that are listed, cannot be had any more.
+    fn squelch(&mut self, at: usize, point: &Point, invalid: &[u16]) -> Result<(), Reject> {
+        let remote = &mut self.remotes[at];
+        let numbers = remote.numbers.as_mut().ok_or(Reject::Unexpected)?;
+        let from = numbers.of(point.object).unwrap_or(0);
+        let listed: BTreeSet<u32> = invalid.iter().filter_map(|&id| numbers.of(id)).collect();
+        let mut gone: Vec<u32> = remote
+            .objects
+            .keys()
+            .copied()
+            .filter(|&number| number < from || listed.contains(&number))
+            .collect();
+        // What was sent before this one listened was never its.
+        let mut failed = None;
+        for number in listed {
+            if numbers.is_unheard(number) {
+                numbers.take(number);
+                failed = failed.or((!Numbers::was_missed(number)).then_some(number));
+            }
+        }
+        failed = numbers.let_go(from).or(failed);
+        if let Some(number) = failed {
+            remote.note_failed(number);
+        }
+        gone.sort_unstable();
+        for number in gone {
+            self.remotes[at].note_failed(number);
+            self.end((at, number), ReceiverOutcome::Lost);
+        }
         Ok(())
     }
 
     fn hear_other(&mut self, said: &FromReceiver) -> Result<(), Reject> {
-        let session = self.session.as_ref().ok_or(Reject::Unexpected)?;
-        if (said.sender, said.instance) != (session.key.sender, session.key.instance) {
-            return Err(Reject::OtherSession);
+        let of = |remote: &Remote| (remote.key.node, remote.key.instance) == (said.sender, said.instance);
+        let mut known = false;
+        for remote in self.remotes.iter_mut().filter(|remote| of(remote)) {
+            known = true;
+            if let Answer::Nack(requests) = &said.answer
+                && remote.timers.is_set(Timer::Backoff)
+            {
+                remote.overhear(requests);
+            }
         }
-        if let Answer::Nack(requests) = &said.answer {
-            self.overhear(requests);
-        }
-        Ok(())
-    }
-
-    /// What others have asked for need not be asked for again.
-    fn overhear(&mut self, requests: &[Request]) {
-        if let (Some(session), true) = (&self.session, self.timers.is_set(Timer::Backoff)) {
-            session.overhear(&mut self.heard, requests);
-        }
+        if known { Ok(()) } else { Err(Reject::OtherSession) }
     }
 }

@@ -1,79 +1,55 @@
-//! The receiver: one object after the other, and what it lacks asked for (RFC 5740 §5.2, §5.3).
+//! The receiver: senders' objects, several at once, and what it lacks of them asked for (RFC 5740 §5.2, §5.3).
 
 mod content;
+mod heard;
 mod hearing;
 mod nack;
-mod session;
+mod numbers;
+mod object;
+mod remote;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::net::SocketAddr;
 use core::num::NonZeroU32;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
 use farcast_core::random::RandomStream;
-use farcast_core::{Bitmap, Run, Span, Time, Timers, timers};
-use farcast_delivery::Received;
+use farcast_core::{Bitmap, Run, Time};
+use farcast_delivery::{ObjectId, Received};
 
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Answer, Body, FromReceiver, Message, NodeId, Point, Stamp, Terms};
+use crate::message::{Answer, Body, FromReceiver, Message, Terms};
 use crate::timing::random_backoff;
 
-use nack::Heard;
-use session::{Key, Session, State};
+use heard::Heard;
+use object::{Object, State};
+use remote::{Remote, Timer};
 
-timers! {
-    /// The receiver's timers.
-    enum Timer {
-        /// What it asks for may be said.
-        Backoff = "back-off",
-        /// What it asked for has had time to come.
-        Holdoff = "hold-off",
-        /// An acknowledgement.
-        Ack = "acknowledge",
-        /// Nothing was heard of the sender for long.
-        Inactivity = "inactivity",
-    }
-}
-
-/// How many objects that are through are remembered: a sender that still sends one is not to begin it anew.
+/// The most objects that are under way at once, of all senders.
+pub const MOST_OBJECTS: usize = 32;
+/// The most senders that are known at once.
+const MOST_REMOTES: usize = 32;
+/// Of so many objects that are over what came of them is still known.
 const REMEMBERED: usize = 64;
+/// Octets of a request for repair, or an acknowledgement, without what it asks for: the common header, the receiver's
+/// own, and room for an extension.
+const HEADER: u64 = 24 + 12;
 
-/// An acknowledgement that is due.
-#[derive(Clone, Debug)]
-struct Due {
-    to: SocketAddr,
-    sender: NodeId,
-    instance: u16,
-    point: Point,
-}
-
-/// The last probe: whose, its time, and when it came.
-#[derive(Clone, Copy, Debug)]
-struct Probed {
-    sender: NodeId,
-    instance: u16,
-    sent: Stamp,
-    at: Time,
-}
-
-/// Receives objects, one at a time.
+/// Receives objects.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
-    session: Option<Session>,
-    /// Objects that are through, and whether they are there.
-    through: VecDeque<(Key, bool)>,
-    heard: Heard,
-    probed: Option<Probed>,
-    due: Option<Due>,
-    timers: Timers<Timer>,
+    remotes: Vec<Remote>,
+    /// The next object's id.
+    next_object: u32,
+    /// What came of objects that are over.
+    over: VecDeque<(ObjectId, Received)>,
     random: RandomStream,
     sequence: u16,
     outbox: VecDeque<Transmit<Message>>,
-    received: Received,
+    naks: u64,
     rejects: RejectCounts,
     events: VecDeque<ReceiverEvent>,
 }
@@ -88,202 +64,257 @@ impl Receiver {
         Ok(Self {
             random: RandomStream::derive(config.seed, &[u64::from(config.node.0)]),
             config,
-            session: None,
-            through: VecDeque::new(),
-            heard: Heard::default(),
-            probed: None,
-            due: None,
-            timers: Timers::default(),
+            remotes: Vec::new(),
+            next_object: 0,
+            over: VecDeque::new(),
             sequence: 0,
             outbox: VecDeque::new(),
-            received: Received::default(),
+            naks: 0,
             rejects: RejectCounts::default(),
             events: VecDeque::new(),
         })
     }
 
-    /// Whether an object is at hand.
+    /// Whether an object is at hand, or a sender that may still ask.
     pub fn is_busy(&self) -> bool {
-        self.session.is_some()
+        self.remotes.iter().any(Remote::is_busy)
     }
 
-    /// The segments that are there of the object at hand.
-    pub fn have(&self) -> Option<&Bitmap> {
-        let session = self.session.as_ref()?;
-        (!matches!(session.state, State::Unnamed | State::Opening)).then_some(&session.have)
+    /// The segments that are there of `object`, while it is at hand.
+    pub fn have(&self, object: ObjectId) -> Option<&Bitmap> {
+        let (at, number) = self.find(object)?;
+        self.remotes[at].objects.get(&number).map(|object| &object.have)
     }
 
-    /// What has come.
-    pub fn received(&self) -> Received {
-        self.received
+    /// What has come of `object`, which is at hand, or was one of the last that were.
+    pub fn received(&self, object: ObjectId) -> Received {
+        let at_hand = self.find(object).and_then(|(at, number)| self.remotes[at].objects.get(&number));
+        let over = || self.over.iter().rev().find(|(over, _)| *over == object).map(|&(_, received)| received);
+        at_hand.map(|object| object.received).or_else(over).unwrap_or_default()
+    }
+
+    /// Requests for repair that were sent.
+    pub fn naks(&self) -> u64 {
+        self.naks
     }
 
     /// Messages turned down, by reason.
     pub fn rejects(&self) -> &RejectCounts {
         &self.rejects
     }
+
+    /// Where `object` is at hand: the sender's place, and its number.
+    fn find(&self, object: ObjectId) -> Option<(usize, u32)> {
+        self.remotes.iter().enumerate().find_map(|(at, remote)| {
+            let found = remote.objects.iter().find(|(_, found)| found.id == object);
+            found.map(|(&number, _)| (at, number))
+        })
+    }
+
+    fn object_mut(&mut self, (at, number): (usize, u32)) -> Option<&mut Object> {
+        self.remotes.get_mut(at)?.objects.get_mut(&number)
+    }
 }
 
 /// What the owner answers.
 impl Receiver {
-    /// It takes the object, and has these segments; a bitmap of another length counts as empty.
-    pub fn accept(&mut self, held: Bitmap) {
-        if let Some(session) = self.session.as_mut().filter(|session| session.state == State::Opening) {
-            let segments = session.geometry.segments();
-            session.have = if held.len() == segments { held } else { Bitmap::new(segments) };
-            session.state = State::Receiving;
-            self.check_complete();
+    /// It takes `object`, and has these segments; a bitmap of another length counts as empty.
+    pub fn accept(&mut self, object: ObjectId, held: &Bitmap) {
+        let Some(place) = self.find(object) else { return };
+        if let Some(object) = self.object_mut(place).filter(|object| object.state == State::Opening) {
+            object.state = State::Receiving;
+            self.hold(place, held);
         }
     }
 
-    /// It has these segments besides.
-    pub fn held(&mut self, held: &Bitmap) {
-        if let Some(session) = self.session.as_mut().filter(|session| session.is_receiving()) {
-            session.have.union(held);
-            let begun: Vec<u32> = session.held.keys().copied().collect();
-            for block in begun {
-                self.check_decodable(block);
-            }
-            self.check_complete();
+    /// It has these segments of `object` besides.
+    pub fn held(&mut self, object: ObjectId, held: &Bitmap) {
+        if let Some(place) = self.find(object) {
+            self.hold(place, held);
         }
     }
 
-    /// These segments have to come again.
-    pub fn lost(&mut self, segments: Run) {
-        if let Some(session) = &mut self.session
-            && matches!(session.state, State::Receiving | State::Verifying)
-        {
-            session.have.remove_run(segments);
-            session.low = session.low.min(segments.first());
-            if !session.have.is_full() {
-                session.state = State::Receiving;
-            }
+    fn hold(&mut self, place: (usize, u32), held: &Bitmap) {
+        let Some(object) = self.object_mut(place).filter(|object| object.is_receiving()) else { return };
+        object.have.union(held);
+        let begun: Vec<u32> = object.held.keys().copied().collect();
+        for block in begun {
+            self.check_decodable(place, block);
+        }
+        self.check_complete(place);
+    }
+
+    /// These segments of `object` have to come again.
+    pub fn lost(&mut self, object: ObjectId, segments: Run) {
+        let Some(object) = self.find(object).and_then(|place| self.object_mut(place)) else { return };
+        object.have.remove_run(segments);
+        object.low = object.low.min(segments.first());
+        if object.state == State::Verifying && !object.have.is_full() {
+            object.state = State::Receiving;
         }
     }
 
-    /// A block was rebuilt, or could not be. Either way its parity is used up.
-    pub fn decoded(&mut self, block: u32, rebuilt: bool) {
-        let Some(session) = &mut self.session else { return };
-        if !session.decoding.remove(&block) {
+    /// A block of `object` was rebuilt, or could not be. Either way its parity is used up.
+    pub fn decoded(&mut self, object: ObjectId, block: u32, rebuilt: bool) {
+        let Some(place) = self.find(object) else { return };
+        let Some(object) = self.object_mut(place).filter(|object| object.decoding.contains(&block)) else {
             return;
-        }
-        session.forget_parity(block);
-        if let (true, Some(run)) = (rebuilt, session.geometry.block_run(block)) {
-            session.have.insert_run(run);
-            self.check_complete();
-        }
-    }
-
-    /// Everything is verified and has its final name. The sender may still ask.
-    pub fn verified(&mut self, now: Time) {
-        if let Some(session) = self.session.as_mut().filter(|session| session.state == State::Verifying) {
-            session.state = State::Complete(now);
-            self.timers.stop(Timer::Backoff);
+        };
+        object.decoding.remove(&block);
+        object.forget_parity(block);
+        if let (true, Some(run)) = (rebuilt, object.geometry.block_run(block)) {
+            object.have.insert_run(run);
+            self.check_complete(place);
         }
     }
 
-    /// It does not want the object, or cannot keep it.
+    /// All of `object` is verified and has its final name.
+    pub fn verified(&mut self, now: Time, object: ObjectId) {
+        let Some((at, number)) = self.find(object) else { return };
+        let verifying = |object: &mut Object| object.state == State::Verifying;
+        if self.object_mut((at, number)).is_some_and(verifying) {
+            self.end((at, number), ReceiverOutcome::Complete(now));
+            self.pay(now, at);
+            self.look_whether_through(at);
+        }
+    }
+
+    /// It does not want `object`, or cannot keep it.
+    pub fn decline(&mut self, object: ObjectId) {
+        if let Some((at, number)) = self.find(object) {
+            self.remotes[at].note_failed(number);
+            self.end((at, number), ReceiverOutcome::Stopped);
+        }
+    }
+
+    /// Leaves everything.
     pub fn stop(&mut self) {
-        match self.session.as_ref().map(|session| session.state) {
-            Some(State::Complete(at)) => self.end(ReceiverOutcome::Complete(at)),
-            Some(_) => self.end(ReceiverOutcome::Stopped),
-            None => {}
+        for at in 0..self.remotes.len() {
+            while let Some((&number, _)) = self.remotes[at].objects.first_key_value() {
+                self.remotes[at].note_failed(number);
+                self.end((at, number), ReceiverOutcome::Stopped);
+            }
+            self.gone(at);
         }
     }
 
-    /// The sender has gone.
-    fn gone(&mut self) {
-        match self.session.as_ref().map(|session| session.state) {
-            Some(State::Complete(at)) => self.end(ReceiverOutcome::Complete(at)),
-            // What the owner says of it still counts.
-            Some(State::Verifying) | None => {}
-            Some(_) => self.end(ReceiverOutcome::Lost),
+    /// The sender has left, or is silent. What the owner verifies still counts, and what has all that can come is whole
+    /// without its name.
+    fn gone(&mut self, at: usize) {
+        let numbers: Vec<u32> = self.remotes[at].objects.keys().copied().collect();
+        for number in numbers {
+            if let Some(object) = self.object_mut((at, number)).filter(|object| !object.named) {
+                object.named = true;
+                self.check_complete((at, number));
+            }
+            if self.object_mut((at, number)).is_some_and(|object| object.is_receiving()) {
+                self.give_up((at, number));
+            }
         }
-    }
-
-    fn end(&mut self, outcome: ReceiverOutcome) {
-        let Some(session) = self.session.take() else { return };
-        if self.through.len() == REMEMBERED {
-            self.through.pop_front();
-        }
-        self.through.push_back((session.key, matches!(outcome, ReceiverOutcome::Complete(_))));
+        let remote = &mut self.remotes[at];
+        remote.gone = true;
         for timer in [Timer::Backoff, Timer::Holdoff, Timer::Inactivity] {
-            self.timers.stop(timer);
+            remote.timers.stop(timer);
         }
-        self.events.push_back(ReceiverEvent::Ended(outcome));
     }
-}
 
-/// How long nothing must be heard of a sender until something is wrong (RFC 5740 §5.3).
-fn silence(terms: Terms, robust: u32) -> Span {
-    (terms.grtt.span() * 2 * u64::from(robust)).max(Span::from_secs(1))
+    fn end(&mut self, (at, number): (usize, u32), outcome: ReceiverOutcome) {
+        let Some(object) = self.remotes[at].objects.remove(&number) else { return };
+        if self.over.len() == REMEMBERED {
+            self.over.pop_front();
+        }
+        self.over.push_back((object.id, object.received));
+        self.events.push_back(ReceiverEvent::Ended(object.id, outcome));
+    }
+
+    /// Where nothing lacks any more, nothing is to be asked for.
+    fn look_whether_through(&mut self, at: usize) {
+        if !self.remotes[at].is_lacking() {
+            self.remotes[at].timers.stop(Timer::Backoff);
+        }
+    }
 }
 
 /// What it says.
 impl Receiver {
     /// Begins to wait to ask for what lacks, unless it waits already or has just asked.
-    fn consider(&mut self, now: Time) {
-        let Some(session) = &self.session else { return };
-        let waits = self.timers.is_set(Timer::Backoff) || self.timers.is_set(Timer::Holdoff);
-        if self.config.silent || waits || session.first_need().is_none() {
+    fn consider(&mut self, now: Time, at: usize) {
+        let slots = self.slots();
+        let remote = &mut self.remotes[at];
+        let waits = remote.timers.is_set(Timer::Backoff) || remote.timers.is_set(Timer::Holdoff);
+        if self.config.silent || waits || !remote.has_need(slots) {
             return;
         }
-        self.heard = Heard::default();
-        let Terms { grtt, backoff, group, .. } = session.terms;
-        let most = grtt.span() * u64::from(backoff);
-        self.timers.set(Timer::Backoff, now + random_backoff(most, group, &mut self.random));
+        remote.heard = Heard::default();
+        let Terms { backoff, group, .. } = remote.terms;
+        let most = remote.grtt * u64::from(backoff);
+        remote.timers.set(Timer::Backoff, now + random_backoff(most, group, &mut self.random));
     }
 
     /// Asks for what lacks, unless the sender has gone back to it or others have asked.
-    fn ask(&mut self, now: Time) {
-        let Some(session) = &self.session else { return };
-        if session.first_need().is_none() {
+    fn ask(&mut self, now: Time, at: usize) {
+        let slots = self.slots();
+        let remote = &mut self.remotes[at];
+        if !remote.has_need(slots) {
             return;
         }
-        let Terms { grtt, backoff, .. } = session.terms;
-        self.timers.set(Timer::Holdoff, now + grtt.span() * (u64::from(backoff) + 2));
-        if session.is_covered(&self.heard) {
+        let wait = remote.grtt * (u64::from(remote.terms.backoff) + 2);
+        remote.timers.set(Timer::Holdoff, now + wait);
+        if remote.is_covered(slots) {
             return;
         }
-        let (requests, asked) = session.requests();
-        let Key { source, sender, instance, .. } = session.key;
-        self.received.naks += 1;
-        self.received.asked += asked;
-        self.say(now, source, (sender, instance), Answer::Nack(requests));
+        let room = remote.credit.saturating_sub(HEADER);
+        let need = remote.need(slots, usize::try_from(room).unwrap_or(usize::MAX));
+        if need.requests.is_empty() {
+            return;
+        }
+        self.naks += 1;
+        for (number, asked) in need.asked {
+            if let Some(object) = remote.objects.get_mut(&number) {
+                object.received.naks += u64::from(asked > 0);
+                object.received.asked += asked;
+            }
+        }
+        self.say(now, at, Answer::Nack(need.requests));
     }
 
-    fn say(&mut self, now: Time, source: SocketAddr, (sender, instance): (NodeId, u16), answer: Answer) {
-        let probed = self.probed.filter(|probed| (probed.sender, probed.instance) == (sender, instance));
-        let response = probed.map(|probed| probed.sent.later(now.since(probed.at)));
+    /// Says something to a sender, unless that has not said enough itself to be answered.
+    fn say(&mut self, now: Time, at: usize, answer: Answer) {
+        let remote = &mut self.remotes[at];
+        let response = remote.probed.map(|(sent, at)| sent.later(now.since(at)));
+        let (sender, instance) = (remote.key.node, remote.key.instance);
         let said = FromReceiver { sender, instance, response, feedback: None, answer };
         let message =
             Message { source: self.config.node, sequence: self.sequence, body: Body::Receiver(said) };
+        let Some(credit) = remote.credit.checked_sub(message.wire_len(0) as u64) else { return };
+        remote.credit = credit;
         self.sequence = self.sequence.wrapping_add(1);
-        let to = if self.config.unicast { source } else { self.config.group };
+        let to = if self.config.unicast { remote.key.source } else { self.config.group };
         self.outbox.push_back(Transmit::new(message, to));
     }
 
-    fn silent(&mut self, now: Time) {
-        let Some(session) = &mut self.session else { return };
-        session.silences += 1;
-        if session.silences > self.config.robust || matches!(session.state, State::Complete(_)) {
-            self.gone();
+    fn silent(&mut self, now: Time, at: usize) {
+        let robust = self.config.robust;
+        let remote = &mut self.remotes[at];
+        remote.silences += 1;
+        if remote.silences > robust || !remote.is_lacking() {
+            return self.gone(at);
         }
-        let Some(session) = &self.session else { return };
-        self.timers.set(Timer::Inactivity, now + silence(session.terms, self.config.robust));
-        self.consider(now);
+        let silence = remote.silence(robust);
+        remote.timers.set(Timer::Inactivity, now + silence);
+        self.consider(now, at);
     }
 
-    fn on(&mut self, now: Time, timer: Timer) {
+    fn on(&mut self, now: Time, at: usize, timer: Timer) {
         match timer {
-            Timer::Backoff => self.ask(now),
+            Timer::Backoff => self.ask(now, at),
             Timer::Holdoff => {}
             Timer::Ack => {
-                if let Some(Due { to, sender, instance, point }) = self.due.take() {
-                    self.say(now, to, (sender, instance), Answer::Flushed { id: 0, point });
+                if let Some(answer) = self.remotes[at].ack.take() {
+                    self.say(now, at, answer);
                 }
             }
-            Timer::Inactivity => self.silent(now),
+            Timer::Inactivity => self.silent(now, at),
         }
     }
 }
@@ -298,8 +329,10 @@ impl Engine for Receiver {
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        while let Some(timer) = self.timers.expire(now) {
-            self.on(now, timer);
+        for at in 0..self.remotes.len() {
+            while let Some(timer) = self.remotes[at].timers.expire(now) {
+                self.on(now, at, timer);
+            }
         }
     }
 
@@ -308,7 +341,7 @@ impl Engine for Receiver {
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        self.timers.next()
+        self.remotes.iter().filter_map(|remote| remote.timers.next()).min_by_key(|deadline| deadline.at)
     }
 
     fn poll_event(&mut self) -> Option<ReceiverEvent> {
@@ -320,10 +353,15 @@ impl Engine for Receiver {
     }
 
     fn prefix(&self, message: &Message) -> NonZeroU32 {
-        match (message.data(), &self.session) {
-            (Some(data), Some(session)) => session.prefix(data),
-            (Some(_), None) => NonZeroU32::MIN,
-            (None, _) => message.segments(),
+        let Some(data) = message.data() else { return message.segments() };
+        let Body::Sender(terms, _) = &message.body else { return NonZeroU32::MIN };
+        // Whose it is when two senders have one number shows only with where it comes from.
+        let of =
+            |remote: &&Remote| (remote.key.node, remote.key.instance) == (message.source, terms.instance);
+        let mut found = self.remotes.iter().filter(of);
+        match (found.next(), found.next()) {
+            (Some(remote), None) => remote.prefix(data),
+            _ => NonZeroU32::MIN,
         }
     }
 }

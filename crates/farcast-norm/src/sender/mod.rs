@@ -1,7 +1,10 @@
-//! The sender: an object at a steady rate, repaired as receivers ask (RFC 5740 §5.1, §5.4, §5.5).
+//! The sender: objects at a steady rate, repaired as receivers ask (RFC 5740 §5.1, §5.4, §5.5).
 
 mod asked;
 mod grtt;
+mod hearing;
+mod objects;
+mod parts;
 mod schedule;
 
 use alloc::collections::VecDeque;
@@ -10,20 +13,19 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
 use farcast_core::{Run, Span, Time, Timers, timers};
-use farcast_delivery::{Geometry, NakFate, Pacer, Phase, RoundProgress};
+use farcast_delivery::{Geometry, ObjectId, Pacer, Phase, RoundProgress};
 
 use crate::config::SenderConfig;
 use crate::error::ConfigError;
 use crate::event::{SenderEvent, SenderOutcome};
-use crate::message::{
-    Answer, Body, Data, Fec, Flags, FromReceiver, FromSender, Fti, Info, Message, NodeId, Point, Probe,
-    Request, Stamp, Symbol, Terms,
-};
+use crate::message::{Body, Data, Flags, FromSender, Info, Message, Probe, Stamp, Terms};
 use crate::quantise::Rtt;
 
 use asked::Asked;
 use grtt::Grtt;
-use schedule::Schedule;
+use hearing::Acker;
+use objects::{Item, Objects};
+use schedule::Next;
 
 timers! {
     /// The sender's timers.
@@ -36,31 +38,41 @@ timers! {
         Holdoff = "hold-off",
         /// The next flush, or the end.
         Flush = "flush",
+        /// Who is named may be asked again for what it has so far.
+        Watermark = "watermark",
+        /// It may be said again what was asked for.
+        Advertise = "advertise",
+        /// It may be said again what cannot be had.
+        Squelch = "squelch",
     }
 }
 
 /// How many rounds are counted one by one; what is sent in later ones counts to the last of these.
 const ROUNDS: usize = 4096;
 
-/// Sends one object.
+/// Sends objects.
 #[derive(Debug)]
 pub struct Sender {
+    /// But for the objects, which are in their place.
     config: SenderConfig,
-    geometry: Geometry,
+    objects: Objects,
     phase: Phase,
     timers: Timers<Timer>,
     pacer: Pacer,
-    schedule: Schedule,
     asked: Asked,
     grtt: Grtt,
     sequence: u16,
     probes: u16,
-    /// The block that was sent last, and what came after it is on its way.
-    position: u32,
+    /// The object and the block that were sent last, and what came after is on its way.
+    position: (u32, u32),
     /// Flushes said since anything was sent.
     flushes: u32,
-    /// Who has not acknowledged.
-    waiting: Vec<NodeId>,
+    /// Who is to acknowledge.
+    ackers: Vec<Acker>,
+    /// Up to which object, and how often, they were asked while more was to be sent.
+    watermark: (u32, u32),
+    /// Something was asked for by unicast since it was said what was.
+    unheard: bool,
     /// What leaves before anything else.
     outbox: VecDeque<FromSender>,
     /// How it ends as soon as that has left.
@@ -78,21 +90,23 @@ impl Sender {
     ///
     /// # Errors
     /// What of it cannot be.
-    pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
-        let geometry = config.check()?;
+    pub fn new(mut config: SenderConfig) -> Result<Self, ConfigError> {
+        let geometries = config.check()?;
+        let objects = Objects::new(&mut config, geometries);
         Ok(Self {
-            geometry,
             phase: Phase::Idle,
             timers: Timers::default(),
             pacer: Pacer::new(Some(config.pace)),
-            schedule: Schedule::new(geometry, config.parity, config.auto_parity),
-            asked: Asked::new(geometry, config.parity, config.object, config.fec),
+            asked: Asked::new(objects.count(), config.parity),
+            objects,
             grtt: Grtt::new(config.grtt, config.grtt_most),
             sequence: 0,
             probes: 0,
-            position: 0,
+            position: (0, 0),
             flushes: 0,
-            waiting: config.ackers.clone(),
+            ackers: config.ackers.iter().map(|&node| Acker { node, has: 0 }).collect(),
+            watermark: (0, 0),
+            unheard: false,
             outbox: VecDeque::new(),
             ending: None,
             rounds: Vec::new(),
@@ -104,14 +118,14 @@ impl Sender {
         })
     }
 
-    /// Its settings.
+    /// Its settings, without the objects.
     pub fn config(&self) -> &SenderConfig {
         &self.config
     }
 
-    /// How the object is cut.
-    pub fn geometry(&self) -> &Geometry {
-        &self.geometry
+    /// How `object` is cut; `None` of one that it does not send.
+    pub fn geometry(&self, object: ObjectId) -> Option<&Geometry> {
+        self.objects.get(object.get()).map(|outgoing| &outgoing.geometry)
     }
 
     /// Where it stands.
@@ -151,12 +165,9 @@ impl Sender {
         }
         self.phase = Phase::Sending;
         self.pacer.begin(now);
-        self.events.push_back(SenderEvent::Started { ackers: self.waiting.len() as u32 });
+        self.events.push_back(SenderEvent::Started { ackers: self.ackers.len() as u32 });
         self.begin_round();
         self.probe(now);
-        if !self.config.info.is_empty() {
-            self.outbox.push_back(self.info(Flags::default()));
-        }
     }
 
     /// Gives up.
@@ -175,7 +186,7 @@ impl Sender {
         if self.rounds.len() < ROUNDS {
             self.rounds.push(0);
         }
-        let (round, segments) = (self.progress.round.saturating_add(1), self.schedule.len());
+        let (round, segments) = (self.progress.round.saturating_add(1), self.objects.len());
         self.progress = RoundProgress { round, sent: 0, segments };
         self.events.push_back(SenderEvent::Round { round, segments });
     }
@@ -216,117 +227,14 @@ impl Sender {
         self.outbox.push_back(FromSender::Probe(probe));
         self.timers.set(Timer::Probe, now + interval);
     }
-
-    /// What every message about the object says of it.
-    fn flags(&self) -> Flags {
-        let info = if self.config.info.is_empty() { Flags::default() } else { Flags::INFO };
-        Flags::FILE.with(info)
-    }
-
-    fn info(&self, more: Flags) -> FromSender {
-        let SenderConfig { fec, object, .. } = self.config;
-        let (flags, fti) = (self.flags().with(more), Some(self.config.transmission()));
-        FromSender::Info(Info { flags, fec, object, fti, content: self.config.info.clone() })
-    }
-
-    /// Symbol `symbol` of `block`, as payload ids say it.
-    fn symbol(&self, block: u32, symbol: u32) -> Symbol {
-        let small = self.config.fec == Fec::SmallBlock;
-        let block_len = small.then(|| self.geometry.block_len(block) as u16);
-        Symbol { block, block_len, symbol: symbol as u16 }
-    }
-
-    /// The object's last segment.
-    fn last(&self) -> Point {
-        let block = self.geometry.blocks() - 1;
-        let symbol = self.symbol(block, self.geometry.block_len(block) - 1);
-        Point { fec: self.config.fec, object: self.config.object, symbol }
-    }
 }
 
-/// What is heard.
+/// What is said.
 impl Sender {
-    fn hear(&mut self, now: Time, message: &Message) -> Result<(), Reject> {
-        let Body::Receiver(said) = &message.body else { return Err(Reject::Unexpected) };
-        if said.sender != self.config.node || said.instance != self.config.instance {
-            return Err(Reject::OtherSession);
-        }
-        if !message.source.is_somebody() || message.source == self.config.node {
-            return Err(Reject::Collision);
-        }
-        if !matches!(self.phase, Phase::Sending | Phase::Waiting) {
-            return Err(Reject::Unexpected);
-        }
-        match &said.answer {
-            Answer::Nack(requests) => self.nack(now, requests)?,
-            Answer::Flushed { point, .. } => self.flushed(message.source, point)?,
-            Answer::Ack { .. } => {}
-        }
-        self.measure(now, said);
-        Ok(())
-    }
-
-    /// What an answer says of the round trip, where it answers one of our probes.
-    fn measure(&mut self, now: Time, said: &FromReceiver) {
-        if let Some(trip) = said.response.and_then(|response| Stamp::of(now).since(response)) {
-            self.grtt.sample(trip);
-        }
-    }
-
-    fn nack(&mut self, now: Time, requests: &[Request]) -> Result<(), Reject> {
-        // Until what was asked for last has had time to arrive, only what comes behind it is news (RFC 5740 §5.4.1).
-        let held = self.timers.is_set(Timer::Holdoff);
-        let count = self.asked.note(requests, if held { self.position + 1 } else { 0 })?;
-        let fate = if count > 0 { NakFate::Used } else { NakFate::Known };
-        self.last_asked = Some(farcast_delivery::Asked { round: self.progress.round, count: 1, fate });
-        if count == 0 {
-            return Ok(());
-        }
-        if held {
-            if self.asked.commit(&mut self.schedule) {
-                self.resume(now);
-            }
-        } else if !self.timers.is_set(Timer::Aggregate) {
-            let grtt = self.advertised().span();
-            let backoff = u64::from(self.config.backoff);
-            // Receivers that do not wait have said it all.
-            let wait = if backoff == 0 { Span::ZERO } else { grtt * (backoff + 1) };
-            self.timers.set(Timer::Aggregate, now + wait);
-        }
-        Ok(())
-    }
-
-    fn flushed(&mut self, node: NodeId, point: &Point) -> Result<(), Reject> {
-        if *point != self.last() {
-            return Err(Reject::OutOfRange);
-        }
-        if !self.config.ackers.contains(&node) {
-            return Err(Reject::Stranger);
-        }
-        let before = self.waiting.len();
-        self.waiting.retain(|&waiting| waiting != node);
-        if self.waiting.len() == before {
-            return Err(Reject::Duplicate);
-        }
-        self.events.push_back(SenderEvent::Acknowledged(node));
-        if self.waiting.is_empty() {
-            self.events.push_back(SenderEvent::Delivered);
-            if self.phase == Phase::Waiting && self.asked.is_empty() {
-                self.end(SenderOutcome::Acknowledged);
-            }
-        }
-        Ok(())
-    }
-
     /// What was asked for is sent.
     fn repair(&mut self, now: Time) {
-        let info = self.asked.take_info() && !self.config.info.is_empty();
-        if info {
-            self.outbox.push_back(self.info(Flags::REPAIR));
-            self.flushes = 0;
-        }
         self.timers.set(Timer::Holdoff, now + self.advertised().span());
-        if self.asked.commit(&mut self.schedule) {
+        if self.asked.commit(&mut self.objects) {
             self.resume(now);
         } else if self.phase == Phase::Waiting && !self.timers.is_set(Timer::Flush) {
             // The end was put off while this was gathered.
@@ -344,15 +252,11 @@ impl Sender {
         self.timers.stop(Timer::Flush);
         self.begin_round();
     }
-}
 
-/// What is said.
-impl Sender {
     /// Everything has been sent: receivers are to say what they miss, and those who are named that they have it.
     fn flush(&mut self, now: Time) {
         self.phase = Phase::Waiting;
-        let delivered = !self.config.ackers.is_empty() && self.waiting.is_empty();
-        if self.flushes >= self.config.robust || delivered {
+        if self.flushes >= self.config.robust || self.is_acknowledged() {
             // What is being gathered is still sent.
             if self.asked.is_empty() {
                 self.conclude();
@@ -360,21 +264,40 @@ impl Sender {
             return;
         }
         self.flushes += 1;
-        let (point, ackers) = (self.last(), self.waiting.clone());
-        self.outbox.push_back(FromSender::Flush { point, ackers });
+        self.outbox.push_back(self.flush_up_to(self.objects.count()));
         self.timers.set(Timer::Flush, now + self.advertised().span() * 2);
     }
 
+    /// The flush of the first `objects` objects, which all who have not acknowledged them are to acknowledge.
+    fn flush_up_to(&self, objects: u32) -> FromSender {
+        FromSender::Flush { point: self.objects.last(objects - 1), ackers: self.lacking(objects).collect() }
+    }
+
+    /// Asks who is named for what was sent whole so far, where that has not been asked for in vain
+    /// (RFC 5740 §4.2.3.1); whether there was anything to ask.
+    fn mark(&mut self, now: Time) -> bool {
+        let passed = self.objects.passed();
+        if !self.config.watermarks || self.timers.is_set(Timer::Watermark) || self.objects.is_empty() {
+            return false;
+        }
+        let asked = if self.watermark.0 == passed { self.watermark.1 } else { 0 };
+        if passed == 0 || asked >= self.config.robust || self.lacking(passed).next().is_none() {
+            return false;
+        }
+        self.watermark = (passed, asked + 1);
+        self.outbox.push_back(self.flush_up_to(passed));
+        self.timers.set(Timer::Watermark, now + self.advertised().span() * 2);
+        true
+    }
+
     fn conclude(&mut self) {
-        let lacking = self.waiting.len() as u32;
-        let outcome = match (self.config.ackers.is_empty(), lacking) {
+        let lost: Vec<_> = self.lacking(self.objects.count()).collect();
+        let outcome = match (self.ackers.is_empty(), lost.len() as u32) {
             (true, _) => SenderOutcome::Unknown,
             (false, 0) => SenderOutcome::Acknowledged,
             (false, lacking) => SenderOutcome::Incomplete { lacking },
         };
-        for &node in &self.waiting {
-            self.events.push_back(SenderEvent::Lost(node));
-        }
+        self.events.extend(lost.into_iter().map(SenderEvent::Lost));
         self.end(outcome);
     }
 
@@ -391,48 +314,75 @@ impl Sender {
         Transmit::new(message, self.config.group)
     }
 
-    /// The next run of symbols, as much of it as leaves before `until`.
-    fn data(&mut self, until: Time) -> Option<Transmit<Message>> {
-        let next = self.schedule.next()?;
-        let len = self.geometry.segment_size();
-        let SenderConfig { fec, object, .. } = self.config;
-        let fti: Option<Fti> = Some(self.config.transmission());
-        let block_len = self.symbol(next.block, 0).block_len;
-        let mut flags = self.flags();
+    /// What is next, and of symbols as many as leave before `until`.
+    fn content(&mut self, now: Time, until: Time) -> Option<Transmit<Message>> {
+        let item = self.objects.next()?;
+        self.flushes = 0;
+        match item {
+            Item::Info(object, again) => {
+                let said = self.info(object, again)?;
+                self.objects.sent(&item, 1);
+                Some(self.say(now, said))
+            }
+            Item::Data(object, next) => {
+                self.pacer.settle(now);
+                let (message, count, spacing) = self.data(object, &next, until)?;
+                self.objects.sent(&item, count);
+                self.position = (object, next.block);
+                self.progress.sent += count;
+                if let Some(round) = self.rounds.last_mut() {
+                    *round += u64::from(count);
+                }
+                Some(Transmit::new(message, self.config.group).spaced(spacing))
+            }
+        }
+    }
+
+    fn info(&self, object: u32, again: bool) -> Option<FromSender> {
+        let outgoing = self.objects.get(object)?;
+        let flags = if again { outgoing.flags.with(Flags::REPAIR) } else { outgoing.flags };
+        let (fec, object, fti) = (self.config.fec, object as u16, Some(outgoing.fti));
+        let (vouched, content) = (outgoing.vouched, outgoing.info.clone());
+        Some(FromSender::Info(Info { flags, fec, object, fti, vouched, content }))
+    }
+
+    /// As many symbols of `next` as leave before `until`: the message, how many they are, and their spacing.
+    fn data(&mut self, object: u32, next: &Next, until: Time) -> Option<(Message, u32, Span)> {
+        let outgoing = self.objects.get(object)?;
+        let (geometry, block) = (outgoing.geometry, next.block);
+        let len = geometry.segment_size();
+        let mut flags = outgoing.flags;
         for (is, flag) in [(next.repair, Flags::REPAIR), (next.explicit, Flags::EXPLICIT)] {
             flags = if is { flags.with(flag) } else { flags };
         }
-        let block = next.block;
+        let (fec, fti) = (self.config.fec, Some(outgoing.fti));
+        let point = self.objects.point(object, block, 0);
+        let (object, block_len) = (point.object, point.symbol.block_len);
         let data = |symbols, len, last_len| {
             FromSender::Data(Data { flags, fec, object, block, block_len, symbols, fti, len, last_len })
         };
-        let source = next.symbols.first() < self.geometry.block_len(block);
+        let source = next.symbols.first() < geometry.block_len(block);
         let message = self.message(data(next.symbols, len, len), 0);
         let header = message.wire_len(0) - usize::from(len);
         let spacing = self.pacer.span(header + usize::from(len));
         let count = self.pacer.departures_before(until, spacing).min(next.symbols.count());
         let symbols = Run::new(next.symbols.first(), count)?;
-        let last_len = match self.geometry.segments_of(block, symbols) {
-            Some(segments) if source => self.geometry.payload_len(segments.last()),
+        let last_len = match geometry.segments_of(block, symbols) {
+            Some(segments) if source => geometry.payload_len(segments.last()),
             _ => len,
         };
-        self.schedule.sent(&next, count);
         self.pacer.charge(spacing * u64::from(count - 1));
         self.pacer.charge(self.pacer.span(header + usize::from(last_len)));
-        (self.position, self.flushes) = (block, 0);
-        self.progress.sent += count;
-        if let Some(round) = self.rounds.last_mut() {
-            *round += u64::from(count);
-        }
         let message = self.message(data(symbols, if count == 1 { last_len } else { len }, last_len), count);
-        Some(Transmit::new(message, self.config.group).spaced(spacing))
+        Some((message, count, spacing))
     }
 
     fn on(&mut self, now: Time, timer: Timer) {
         match timer {
             Timer::Probe => self.probe(now),
             Timer::Aggregate => self.repair(now),
-            Timer::Holdoff => {}
+            Timer::Advertise => self.advertise(now),
+            Timer::Holdoff | Timer::Watermark | Timer::Squelch => {}
             Timer::Flush => self.flush(now),
         }
     }
@@ -442,9 +392,9 @@ impl Engine for Sender {
     type Message = Message;
     type Event = SenderEvent;
 
-    fn handle(&mut self, now: Time, _from: &Arrival, message: &Message) -> Result<(), Reject> {
+    fn handle(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         self.last_asked = None;
-        let result = self.hear(now, message);
+        let result = self.hear(now, from, message);
         self.rejects.note(result)
     }
 
@@ -461,16 +411,16 @@ impl Engine for Sender {
         if self.phase != Phase::Sending || now < self.pacer.next() {
             return None;
         }
-        if self.schedule.is_empty() {
+        if self.objects.is_empty() {
             self.flushes = 0;
             self.flush(now);
-            let said = self.outbox.pop_front()?;
-            return Some(self.say(now, said));
+        } else if !self.mark(now) {
+            // What a timer makes of it comes between.
+            let own = self.timers.next().map_or(Time::NEVER, |deadline| deadline.at);
+            return self.content(now, until.min(own));
         }
-        self.pacer.settle(now);
-        // What a timer makes of it comes between.
-        let own = self.timers.next().map_or(Time::NEVER, |deadline| deadline.at);
-        self.data(until.min(own))
+        let said = self.outbox.pop_front()?;
+        Some(self.say(now, said))
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {

@@ -148,6 +148,16 @@ impl Schedule {
         self.geometry.first_of(block) < self.frontier
     }
 
+    /// Sends all segments again that have left. Whether that is anything new.
+    pub(super) fn again(&mut self) -> bool {
+        let before = self.len();
+        if let Some(run) = Run::new(0, self.frontier) {
+            self.source.insert_run(run);
+            self.low.0 = 0;
+        }
+        self.len() > before
+    }
+
     /// Sends what somebody lacks of `block`: as many parity symbols as the worst needs, if so many have never been
     /// sent; else what was asked for. `source` and `parity` are counted through the object. Whether that is anything
     /// new.
@@ -189,7 +199,7 @@ impl Schedule {
 }
 
 /// The runs of `set` in `first .. end`.
-fn runs_in(set: &Bitmap, first: u32, end: u32) -> impl Iterator<Item = Run> + '_ {
+pub(super) fn runs_in(set: &Bitmap, first: u32, end: u32) -> impl Iterator<Item = Run> + '_ {
     let run = move |from: u32| set.next_run(from).and_then(|run| run.clip(first, end));
     core::iter::successors(run(first), move |before| run(before.end()))
 }

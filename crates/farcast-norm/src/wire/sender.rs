@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use farcast_core::Run;
 
-use super::extension::{put_feedback, put_rate};
+use super::extension::{put_feedback, put_rate, put_vouched};
 use super::fec::{self, put_fti, put_symbol};
 use super::octets::{Reader, Sink};
 use super::{DecodeError, Parts, kind, receiver};
@@ -50,6 +50,7 @@ pub(super) fn encode<S: Sink>(terms: Terms, said: &FromSender, segment: u32, out
             out.put(&[info.flags.0, info.fec.id()]);
             out.u16(info.object);
             put_fti(info.fec, info.fti.as_ref(), out);
+            put_vouched(info.vouched.as_ref(), out);
             header_and(out, |out| out.put(&info.content))
         }
         said => encode_command(said, out),
@@ -157,7 +158,7 @@ fn decode_info(mut reader: Reader<'_>, parts: &Parts<'_>) -> Result<Info, Decode
     let (flags, id, object) = (Flags(reader.u8()?), reader.u8()?, reader.u16()?);
     let found = parts.extensions(&reader)?;
     let (fec, fti) = fec::with_fti(id, found.fti, parts.field_bits)?;
-    Ok(Info { flags, fec, object, fti, content: parts.content().into() })
+    Ok(Info { flags, fec, object, fti, vouched: found.vouched, content: parts.content().into() })
 }
 
 fn decode_command(mut reader: Reader<'_>, parts: &Parts<'_>) -> Result<FromSender, DecodeError> {

@@ -1,35 +1,42 @@
-//! A driver of NORM's engines that knows no files of ours: an object is octets in memory, as a foreign peer sends and
-//! stores them.
+//! A driver of NORM's engines that knows no files of ours.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
+use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine, Message as _};
 use farcast_core::random::RandomStream;
-use farcast_core::{Bitmap, Time};
-use farcast_delivery::{Codec as _, Content, Delivery as _, Geometry};
-use farcast_fec::{ParitySymbol, PointSet, ReedSolomon};
-use farcast_norm::{Codec, Fec, Message};
+use farcast_delivery::{Codec as _, Content, Delivery as _, ObjectId};
+use farcast_norm::{
+    Codec, Fec, Message, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, Sender, SenderConfig,
+    SenderEvent, SenderOutcome,
+};
 use socket2::{Domain, Protocol, Socket, Type};
 
-const CODEC: Codec = Codec { fec: Fec::ReedSolomon8 };
+use crate::object::Object;
 
-/// Where a host hears the group, and where it speaks from.
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Where a host hears the group, and where it speaks from and hears what is for it alone.
 pub(crate) struct Place {
     pub(crate) group: SocketAddr,
     hears: UdpSocket,
     speaks: UdpSocket,
+    codec: Codec,
     began: Instant,
-    /// What it loses of DATA that it hears or says.
+    /// What it loses of all that it hears and says.
     loss: f64,
     random: RandomStream,
 }
 
+type Objects = BTreeMap<ObjectId, Object>;
+
 impl Place {
     /// On the loopback interface.
-    pub(crate) fn new(port: u16, loss: f64, seed: u64) -> Self {
+    pub(crate) fn new(port: u16, fec: Fec, loss: f64, seed: u64) -> Self {
         let address = Ipv4Addr::new(239, 255, 57, 40);
         let hears = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).unwrap();
         hears.set_reuse_address(true).unwrap();
@@ -39,9 +46,16 @@ impl Place {
         let speaks = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).unwrap();
         speaks.set_multicast_if_v4(&Ipv4Addr::LOCALHOST).unwrap();
         speaks.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
-        let random = RandomStream::derive(seed, &[]);
-        let group = SocketAddr::from((address, port));
-        Self { group, hears: hears.into(), speaks: speaks.into(), began: Instant::now(), loss, random }
+        speaks.set_nonblocking(true).unwrap();
+        Self {
+            group: SocketAddr::from((address, port)),
+            hears: hears.into(),
+            speaks: speaks.into(),
+            codec: Codec { fec },
+            began: Instant::now(),
+            loss,
+            random: RandomStream::derive(seed, &[]),
+        }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -52,32 +66,93 @@ impl Place {
         Time::from_nanos(self.began.elapsed().as_nanos() as u64)
     }
 
-    fn loses(&mut self, message: &Message) -> bool {
-        message.data().is_some() && self.random.chance(self.loss)
+    /// Sends `contents`, one as each of the objects of `config`; how that ended, and the engine.
+    pub(crate) fn send(&mut self, config: SenderConfig, contents: &[&[u8]]) -> (SenderOutcome, Sender) {
+        let (parity, fec) = (config.parity.into(), config.fec);
+        let mut sender = Sender::new(config).unwrap();
+        let mut objects = Objects::new();
+        for (number, &content) in (0..).map(ObjectId::new).zip(contents) {
+            let geometry = *sender.geometry(number).unwrap();
+            objects.insert(number, Object::new(content.to_vec(), geometry, parity, fec));
+        }
+        sender.open(Time::ZERO);
+        let mut outcome = None;
+        let owner = |_: &mut Sender, _: &mut Objects, _, event, _: &[u8]| {
+            if let SenderEvent::Ended(how) = event {
+                outcome = Some(how);
+            }
+        };
+        self.drive(&mut sender, &mut objects, owner, |sender| {
+            sender.phase() == farcast_delivery::Phase::Ended
+        });
+        (outcome.unwrap(), sender)
     }
 
-    /// Drives `engine` until `over`, with what it sends of `object`, and hands its events and their datagrams to
+    /// Receives until `over` says that that was all, given the number of complete objects; what has come, by name.
+    pub(crate) fn receive(
+        &mut self,
+        config: ReceiverConfig,
+        mut over: impl FnMut(usize) -> bool,
+    ) -> (BTreeMap<String, Vec<u8>>, Receiver) {
+        let fec = self.codec.fec;
+        let mut receiver = Receiver::new(config).unwrap();
+        let mut names = BTreeMap::new();
+        let mut objects = Objects::new();
+        let complete = std::cell::RefCell::new(BTreeMap::new());
+        let owner = |engine: &mut Receiver, objects: &mut Objects, now, event, payload: &[u8]| match event {
+            ReceiverEvent::Offered(offer) => {
+                objects
+                    .insert(offer.object, Object::new(Vec::new(), offer.geometry, offer.parity_symbols, fec));
+                engine.accept(offer.object, &farcast_core::Bitmap::new(0));
+                names.insert(offer.object, String::from_utf8(offer.name).unwrap());
+            }
+            ReceiverEvent::Named(offer) => {
+                names.insert(offer.object, String::from_utf8(offer.name).unwrap());
+            }
+            ReceiverEvent::Store { object, segments, .. } => {
+                objects.get_mut(&object).unwrap().store(segments.first(), payload);
+            }
+            ReceiverEvent::StoreParity { object, block, symbols, .. } => {
+                objects.get_mut(&object).unwrap().keep(block, symbols.first(), payload);
+            }
+            ReceiverEvent::Decode { object, block } => {
+                let have = engine.have(object).unwrap().clone();
+                objects.get_mut(&object).unwrap().rebuild(block, &have);
+                engine.decoded(object, block, true);
+            }
+            ReceiverEvent::Complete(object) => engine.verified(now, object),
+            ReceiverEvent::Ended(object, outcome) => {
+                assert!(matches!(outcome, ReceiverOutcome::Complete(_)), "{outcome:?}");
+                let content = objects.remove(&object).unwrap().content().to_vec();
+                complete.borrow_mut().insert(names.remove(&object).unwrap(), content);
+            }
+            ReceiverEvent::Command { .. } => {}
+        };
+        self.drive(&mut receiver, &mut objects, owner, |_| over(complete.borrow().len()));
+        (complete.into_inner(), receiver)
+    }
+
+    /// Drives `engine` until `over`, with what it sends of `objects`, and hands its events and their datagrams to
     /// `owner`.
-    pub(crate) fn drive<E: Engine<Message = Message>>(
+    fn drive<E: Engine<Message = Message>>(
         &mut self,
         engine: &mut E,
-        object: &mut Object,
-        mut owner: impl FnMut(&mut E, &mut Object, Time, E::Event, &[u8]) -> bool,
+        objects: &mut Objects,
+        mut owner: impl FnMut(&mut E, &mut Objects, Time, E::Event, &[u8]),
+        mut over: impl FnMut(&E) -> bool,
     ) {
         let mut buffer = vec![0; 65_536];
-        let deadline = Instant::now() + Duration::from_mins(1);
+        let deadline = Instant::now() + PATIENCE;
         let mut heard = 0..0;
-        loop {
+        while !over(engine) {
             let now = self.now();
             engine.handle_timeout(now);
             loop {
                 while let Some(event) = engine.poll_event() {
-                    if owner(engine, object, now, event, &buffer[heard.clone()]) {
-                        return;
-                    }
+                    owner(engine, objects, now, event, &buffer[heard.clone()]);
                 }
                 let Some(transmit) = engine.poll_transmit(now, now) else { break };
-                self.send(&transmit.message, transmit.destination, object);
+                self.say(&transmit.message, transmit.destination, objects);
             }
             assert!(Instant::now() < deadline, "a minute is enough");
             let next = engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
@@ -85,22 +160,22 @@ impl Place {
         }
     }
 
-    fn send(&mut self, message: &Message, to: SocketAddr, object: &mut Object) {
+    fn say(&mut self, message: &Message, to: SocketAddr, objects: &Objects) {
         for segment in 0..message.segments().get() {
             let mut datagram = Vec::new();
-            CODEC.encode(message, segment, &mut datagram);
+            self.codec.encode(message, segment, &mut datagram);
             match message.content() {
                 Content::None => {}
-                Content::Source { block, segments, .. } => {
-                    assert_eq!(datagram.len(), CODEC.header_len());
-                    datagram.extend(object.segment(block, segments.first() + segment));
+                Content::Source { object, block, segments } => {
+                    assert_eq!(datagram.len(), self.codec.header_len());
+                    datagram.extend(objects[&object].segment(block, segments.first() + segment));
                 }
-                Content::Parity { block, symbols, .. } => {
-                    datagram.extend(object.parity(block, symbols.first() + segment));
+                Content::Parity { object, block, symbols } => {
+                    datagram.extend(objects[&object].parity(block, symbols.first() + segment));
                 }
             }
             assert_eq!(datagram.len(), message.wire_len(segment));
-            if !self.loses(message) {
+            if !self.random.chance(self.loss) {
                 self.speaks.send_to(&datagram, to).unwrap();
             }
         }
@@ -113,81 +188,21 @@ impl Place {
         buffer: &mut [u8],
         next: Time,
     ) -> core::ops::Range<usize> {
-        let wait = next.since(self.now()).as_nanos().clamp(1000, 50_000_000);
+        // Short enough for what comes to the other socket meanwhile.
+        let wait = next.since(self.now()).as_nanos().clamp(1000, 2_000_000);
         self.hears.set_read_timeout(Some(Duration::from_nanos(wait))).unwrap();
-        let (len, source) = match self.hears.recv_from(buffer) {
+        let own = self.address();
+        let alone = self.speaks.recv_from(buffer).map(|heard| (heard, own));
+        let heard = alone.or_else(|_| self.hears.recv_from(buffer).map(|heard| (heard, self.group)));
+        let ((len, source), to) = match heard {
             Ok(heard) => heard,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return 0..0,
             Err(error) => panic!("{error}"),
         };
-        let packet = CODEC.decode(&buffer[..len]).expect("what the library says is NORM");
-        if source != self.address() && !self.loses(&packet.message) {
-            let _ = engine.handle(self.now(), &Arrival::new(source, self.group), &packet.message);
+        let packet = self.codec.decode(&buffer[..len]).expect("what the library says is NORM");
+        if source != own && !self.random.chance(self.loss) {
+            let _ = engine.handle(self.now(), &Arrival::new(source, to), &packet.message);
         }
         packet.payload
-    }
-}
-
-/// An object in memory, and its code.
-pub(crate) struct Object {
-    pub(crate) octets: Vec<u8>,
-    geometry: Geometry,
-    code: ReedSolomon,
-    /// Parity that has come, by block.
-    held: BTreeMap<u32, BTreeMap<u32, Vec<u8>>>,
-}
-
-impl Object {
-    pub(crate) fn new(mut octets: Vec<u8>, geometry: Geometry, parity: u32) -> Self {
-        let len = usize::from(geometry.segment_size());
-        let symbols = geometry.code_size() as usize;
-        let code = ReedSolomon::new(PointSet::Rizzo, symbols, parity as usize, len).unwrap();
-        octets.resize(geometry.segments() as usize * len, 0);
-        Self { octets, geometry, code, held: BTreeMap::new() }
-    }
-
-    /// The octets of `block`, padded.
-    fn block(&self, block: u32) -> core::ops::Range<usize> {
-        let (run, len) = (self.geometry.block_run(block).unwrap(), usize::from(self.geometry.segment_size()));
-        run.first() as usize * len..run.end() as usize * len
-    }
-
-    fn segment(&self, block: u32, segment: u32) -> &[u8] {
-        let number = self.geometry.first_of(block) + segment;
-        let at = number as usize * usize::from(self.geometry.segment_size());
-        &self.octets[at..at + usize::from(self.geometry.payload_len(number))]
-    }
-
-    fn parity(&self, block: u32, symbol: u32) -> Vec<u8> {
-        let mut parity = vec![0; usize::from(self.geometry.segment_size())];
-        self.code.encode(&self.octets[self.block(block)], symbol as usize, &mut parity).unwrap();
-        parity
-    }
-
-    pub(crate) fn store(&mut self, segment: u32, payload: &[u8]) {
-        let at = segment as usize * usize::from(self.geometry.segment_size());
-        self.octets[at..at + payload.len()].copy_from_slice(payload);
-    }
-
-    pub(crate) fn keep(&mut self, block: u32, symbol: u32, payload: &[u8]) {
-        self.held.entry(block).or_default().insert(symbol, payload.to_vec());
-    }
-
-    /// Rebuilds `block`, of which there is what `have` says.
-    pub(crate) fn rebuild(&mut self, block: u32, have: &Bitmap) {
-        let run = self.geometry.block_run(block).unwrap();
-        let lacking = run.segments().filter(|&segment| !have.contains(segment));
-        let missing: Vec<usize> = lacking.map(|segment| (segment - run.first()) as usize).collect();
-        let held = self.held.remove(&block).unwrap_or_default();
-        let symbol = |(&index, bytes)| ParitySymbol { index: index as usize, bytes };
-        let symbols: Vec<ParitySymbol<'_>> =
-            held.iter().map(|(index, bytes)| symbol((index, bytes.as_slice()))).collect();
-        let range = self.block(block);
-        self.code.decode(&mut self.octets[range], &missing, &symbols).unwrap();
-    }
-
-    /// The object without padding.
-    pub(crate) fn content(&self) -> &[u8] {
-        &self.octets[..self.geometry.size() as usize]
     }
 }

@@ -6,154 +6,235 @@
 )]
 
 mod driver;
+mod object;
+mod peer;
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::thread;
 
 use farcast_core::random::RandomStream;
-use farcast_core::{BitRate, Bitmap};
-use farcast_norm::{
-    NodeId, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig, SenderEvent, SenderOutcome,
+use farcast_core::{BitRate, Span};
+use farcast_delivery::Vouched;
+use farcast_norm::{Fec, Kind, NodeId, Object, ReceiverConfig, SenderConfig, SenderOutcome};
+
+use driver::Place;
+use peer::Running;
+
+/// A way of sending.
+#[derive(Clone, Debug)]
+struct Case {
+    receivers: u32,
+    sizes: &'static [usize],
+    fec: Fec,
+    block: u16,
+    parity: u16,
+    auto: u16,
+    /// What each end loses of what it hears and says.
+    loss: f64,
+    unicast: bool,
+}
+
+/// 215 segments of 1400 octets, in blocks of 54 and 53.
+const CASE: Case = Case {
+    receivers: 1,
+    sizes: &[300_000],
+    fec: Fec::ReedSolomon8,
+    block: 64,
+    parity: 16,
+    auto: 0,
+    loss: 0.03,
+    unicast: false,
 };
 
-use driver::{Object, Place};
-
-/// Octets of what is sent: 215 segments of 1400 octets, in blocks of 54 and 53.
-const SIZE: usize = 300_000;
-const LOSS: f64 = 0.05;
-
-/// The library as a program, compiled into `dir`.
-fn peer(dir: &Path) -> PathBuf {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/norm_peer.c");
-    let header = Path::new("/usr/include/normApi.h");
-    assert!(header.exists(), "this test needs the Debian package libnorm-dev; run scripts/setup");
-    let program = dir.join("norm_peer");
-    let compiled = Command::new("c++")
-        .args(["-x", "c++", "-O1", "-o"])
-        .arg(&program)
-        .args([source, "-lnorm"])
-        .output()
-        .unwrap();
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    program
-}
-
-/// A running program, which ends with the test.
-struct Running(Child);
-
-impl Running {
-    fn start(program: &Path, words: &[&str]) -> Self {
-        let mut command = Command::new(program);
-        Self(command.args(words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap())
-    }
-
-    /// The next line that it prints.
-    fn line(lines: &mut impl BufRead) -> String {
-        let mut line = String::new();
-        lines.read_line(&mut line).unwrap();
-        line.trim().into()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 fn noise(len: usize) -> Vec<u8> {
-    let mut random = RandomStream::derive(40, &[]);
+    let mut random = RandomStream::derive(len as u64, &[]);
     (0..len).map(|_| random.bits() as u8).collect()
 }
 
 /// A port that no other test of this machine uses now.
-fn port(offset: u16) -> u16 {
-    20_000 + (std::process::id() % 20_000) as u16 + offset
+fn port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    20_000 + (std::process::id() % 2000) as u16 * 10 + NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// What is sent, by name.
+fn contents(case: &Case) -> BTreeMap<String, Vec<u8>> {
+    case.sizes.iter().enumerate().map(|(at, &size)| (format!("{at}-{size}.bin"), noise(size))).collect()
+}
+
+impl Case {
+    /// We send, the library receives; how many rounds that takes.
+    fn library_receives(&self) -> u32 {
+        let dir = tempfile::tempdir().unwrap();
+        let port = port();
+        let mut place = Place::new(port, self.fec, self.loss, 1);
+        let percent = self.loss * 100.0;
+        let receivers: Vec<(Running, _)> = (0..self.receivers)
+            .map(|n| {
+                let into = dir.path().join(n.to_string());
+                fs::create_dir(&into).unwrap();
+                let words = [format!("unicast={}", u8::from(self.unicast)), format!("rxloss={percent}")];
+                let place =
+                    ["receive", &place.group.ip().to_string(), &port.to_string(), "lo", &(n + 2).to_string()]
+                        .map(String::from);
+                let words = place.into_iter().chain([into.to_str().unwrap().into()]).chain(words);
+                let mut receiver = Running::start(words);
+                assert_eq!(receiver.line(), "listening");
+                (receiver, into)
+            })
+            .collect();
+        let contents = contents(self);
+        let rate = BitRate::from_bps(8_000_000).unwrap();
+        let mut config = SenderConfig::new(NodeId(1), 1, place.address(), place.group, rate);
+        // Data and files by turns.
+        let object = |(at, (name, content)): (usize, (&String, &Vec<u8>))| Object {
+            kind: if at % 2 == 0 { Kind::File } else { Kind::Data },
+            size: content.len() as u64,
+            info: name.as_bytes().to_vec(),
+            // The library passes over what it does not know.
+            vouched: Some(Vouched { digest: [7; 32], mode: 0o644, mtime_ns: 1 }),
+        };
+        config.objects = contents.iter().enumerate().map(object).collect();
+        (config.fec, config.block_len) = (self.fec, self.block);
+        (config.parity, config.auto_parity) = (self.parity, self.auto);
+        config.grtt = Span::from_millis(50);
+        config.watermarks = true;
+        config.ackers = (0..self.receivers).map(|n| NodeId(n + 2)).collect();
+        let octets: Vec<&[u8]> = contents.values().map(Vec::as_slice).collect();
+        let (outcome, sender) = place.send(config, &octets);
+        assert_eq!(outcome, SenderOutcome::Acknowledged, "{self:?}");
+        for (mut receiver, into) in receivers {
+            let mut complete: Vec<String> = (0..contents.len()).map(|_| receiver.line()).collect();
+            complete.sort();
+            let expected: Vec<String> = contents.keys().map(|name| format!("complete {name}")).collect();
+            assert_eq!(complete, expected, "{self:?}");
+            for (name, content) in &contents {
+                assert!(fs::read(into.join(name)).unwrap() == *content, "{self:?}: {name}");
+            }
+        }
+        sender.progress().round
+    }
+
+    /// The library sends, we receive; how many requests that takes.
+    fn library_sends(&self) -> u64 {
+        let dir = tempfile::tempdir().unwrap();
+        let port = port();
+        let contents = contents(self);
+        let places: Vec<Place> =
+            (0..self.receivers).map(|n| Place::new(port, self.fec, self.loss, 10 + u64::from(n))).collect();
+        let group = places[0].group;
+        let fec = if self.fec == Fec::ReedSolomon8 { 0 } else { self.fec.id() };
+        let mut words: Vec<String> = [
+            "send".into(),
+            group.ip().to_string(),
+            port.to_string(),
+            "lo".into(),
+            self.receivers.to_string(),
+        ]
+        .into();
+        words.push(format!("fec={fec}"));
+        words.extend([format!("block={}", self.block), format!("parity={}", self.parity)]);
+        words.extend([format!("auto={}", self.auto), format!("rxloss={}", self.loss * 100.0)]);
+        for (at, (name, content)) in contents.iter().enumerate() {
+            let path = dir.path().join(name);
+            fs::write(&path, content).unwrap();
+            words.push(format!("{}={}", ["file", "data"][at % 2], path.to_str().unwrap()));
+        }
+        let mut sender = Running::start(words);
+        // One of no octets is never acknowledged to the library's satisfaction.
+        let known = *self.sizes.last().unwrap() > 0;
+        let done = std::sync::Mutex::new(false);
+        let complete = AtomicU16::new(0);
+        let mut naks = 0;
+        thread::scope(|scope| {
+            let receivers: Vec<_> = (0..)
+                .zip(places)
+                .map(|(n, mut place)| {
+                    let (case, done, complete, expected) = (self, &done, &complete, &contents);
+                    scope.spawn(move || {
+                        let config = ReceiverConfig {
+                            unicast: case.unicast,
+                            seed: u64::from(n),
+                            ..ReceiverConfig::new(NodeId(n + 2), group)
+                        };
+                        let mut counted = false;
+                        let (received, engine) = place.receive(config, |objects| {
+                            if objects == expected.len() && !std::mem::replace(&mut counted, true) {
+                                complete.fetch_add(1, Ordering::Relaxed);
+                            }
+                            *done.lock().unwrap()
+                        });
+                        assert!(received == *expected, "{case:?}: {:?}", received.keys());
+                        engine.naks()
+                    })
+                })
+                .collect();
+            if known {
+                // Until it has heard the acknowledgements, and is gone.
+                assert_eq!(sender.line(), "acknowledged", "{self:?}");
+            } else {
+                while complete.load(Ordering::Relaxed) < self.receivers as u16 {
+                    assert!(receivers.iter().all(|receiver| !receiver.is_finished()), "{self:?}");
+                    thread::sleep(std::time::Duration::from_millis(5));
+                }
+            }
+            *done.lock().unwrap() = true;
+            naks = receivers.into_iter().map(|receiver| receiver.join().unwrap()).sum();
+        });
+        naks
+    }
+}
+
+/// Every case in both directions, all at once: they mostly wait.
+fn both_ways(cases: impl IntoIterator<Item = Case>) {
+    thread::scope(|scope| {
+        for case in cases {
+            let other = case.clone();
+            scope.spawn(move || case.library_receives());
+            scope.spawn(move || other.library_sends());
+        }
+    });
 }
 
 #[test]
-fn libnorm_receives_what_we_send() {
-    let dir = tempfile::tempdir().unwrap();
-    let (program, port) = (peer(dir.path()), port(0));
-    let mut place = Place::new(port, LOSS, 1);
-    let into = dir.path().join("inbox");
-    fs::create_dir(&into).unwrap();
-    let group = place.group.ip().to_string();
-    let words = ["receive", &group, &port.to_string(), "lo", "2", into.to_str().unwrap(), "got.bin"];
-    let mut receiver = Running::start(&program, &words);
-    let mut lines = BufReader::new(receiver.0.stdout.take().unwrap());
-    assert_eq!(Running::line(&mut lines), "listening");
-
-    let content = noise(SIZE);
-    let rate = BitRate::from_bps(4_000_000).unwrap();
-    let mut config = SenderConfig::new(NodeId(1), SIZE as u64, place.address(), place.group, rate);
-    config.info = b"got.bin".to_vec();
-    config.grtt = farcast_core::Span::from_millis(50);
-    config.ackers = vec![NodeId(2)];
-    let mut sender = Sender::new(config).unwrap();
-    let mut object = Object::new(content.clone(), *sender.geometry(), 16);
-    sender.open(farcast_core::Time::ZERO);
-    let mut outcome = None;
-    place.drive(&mut sender, &mut object, |_, _, _, event, _| {
-        if let SenderEvent::Ended(how) = event {
-            outcome = Some(how);
-        }
-        outcome.is_some()
-    });
-    assert_eq!(outcome, Some(SenderOutcome::Acknowledged));
-    assert!(sender.sent_per_round().len() > 1, "with losses it takes more than a round");
-    assert_eq!(Running::line(&mut lines), "complete");
-    assert!(fs::read(into.join("got.bin")).unwrap() == content);
+fn with_losses_it_takes_requests_and_more_than_a_round() {
+    assert!(CASE.library_receives() > 1);
+    assert!(CASE.library_sends() > 0);
 }
 
 #[test]
-fn we_receive_what_libnorm_sends() {
-    let dir = tempfile::tempdir().unwrap();
-    let (program, port) = (peer(dir.path()), port(1));
-    let mut place = Place::new(port, LOSS, 2);
-    let content = noise(SIZE);
-    let file = dir.path().join("sent.bin");
-    fs::write(&file, &content).unwrap();
-    let group = place.group.ip().to_string();
-    let mut receiver = Receiver::new(ReceiverConfig::new(NodeId(2), place.group)).unwrap();
-    let words = ["send", &group, &port.to_string(), "lo", "4e6", file.to_str().unwrap(), "1"];
-    let mut sender = Running::start(&program, &words);
+fn to_one_and_to_three() {
+    both_ways([1, 3].map(|receivers| Case { sizes: &[1_000_000], receivers, ..CASE }));
+}
 
-    // How it is cut is known with the offer.
-    let mut object: Option<Object> = None;
-    let mut none = Object::new(vec![0], farcast_delivery::Geometry::new(1, 1, 1).unwrap(), 1);
-    let mut complete = false;
-    place.drive(&mut receiver, &mut none, |engine, _, now, event, payload| {
-        match event {
-            ReceiverEvent::Offered(offer) => {
-                assert_eq!(offer.name, b"sent.bin");
-                object = Some(Object::new(Vec::new(), offer.geometry, offer.parity_symbols));
-                engine.accept(Bitmap::new(offer.geometry.segments()));
-            }
-            ReceiverEvent::Store { segments, .. } => {
-                object.as_mut().unwrap().store(segments.first(), payload);
-            }
-            ReceiverEvent::StoreParity { block, symbols, .. } => {
-                object.as_mut().unwrap().keep(block, symbols.first(), payload);
-            }
-            ReceiverEvent::Decode { block } => {
-                let have = engine.have().unwrap().clone();
-                object.as_mut().unwrap().rebuild(block, &have);
-                engine.decoded(block, true);
-            }
-            ReceiverEvent::Complete => {
-                complete = true;
-                engine.verified(now);
-            }
-            ReceiverEvent::Ended(_) => return true,
-        }
-        // Until the sender has heard the acknowledgement, and is gone.
-        complete && sender.0.try_wait().unwrap().is_some()
-    });
-    assert!(object.unwrap().content() == content);
-    assert!(receiver.received().naks > 0, "with losses it has to ask");
-    assert!(sender.0.wait().unwrap().success(), "it has the acknowledgement");
+#[test]
+fn several_objects_and_such_of_few_octets() {
+    let several = Case { sizes: &[0, 1, 50_000, 1400, 1399, 100_000], receivers: 3, ..CASE };
+    let single = [&[0][..], &[1]].map(|sizes| Case { sizes, ..CASE });
+    both_ways([several].into_iter().chain(single));
+}
+
+#[test]
+fn a_fifth_is_lost_at_both_ends() {
+    let parity = [(16, 0), (16, 8), (0, 0)];
+    both_ways(parity.map(|(parity, auto)| Case {
+        sizes: &[100_000, 20_000],
+        loss: 0.2,
+        parity,
+        auto,
+        ..CASE
+    }));
+}
+
+#[test]
+fn answers_come_by_unicast() {
+    both_ways([Case { unicast: true, receivers: 3, ..CASE }]);
+}
+
+#[test]
+fn the_other_codes() {
+    let codes = [(Fec::SmallBlock, 64, 16), (Fec::ReedSolomon(8), 64, 16), (Fec::ReedSolomon(16), 300, 40)];
+    both_ways(codes.map(|(fec, block, parity)| Case { fec, block, parity, sizes: &[500_000], ..CASE }));
 }

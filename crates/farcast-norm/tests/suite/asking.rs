@@ -46,11 +46,11 @@ impl Station {
         let _ = self.engine.handle(self.now, &Arrival::new(source, group()), message);
         while let Some(event) = self.engine.poll_event() {
             match event {
-                ReceiverEvent::Offered(offer) => self.engine.accept(Bitmap::new(offer.geometry.segments())),
-                ReceiverEvent::Decode { block } => self.engine.decoded(block, true),
-                ReceiverEvent::Complete => match self.damage.take() {
-                    Some(run) => self.engine.lost(run),
-                    None => self.engine.verified(self.now),
+                ReceiverEvent::Offered(offer) => self.engine.accept(offer.object, &Bitmap::new(0)),
+                ReceiverEvent::Decode { object, block } => self.engine.decoded(object, block, true),
+                ReceiverEvent::Complete(object) => match self.damage.take() {
+                    Some(run) => self.engine.lost(object, run),
+                    None => self.engine.verified(self.now, object),
                 },
                 _ => {}
             }

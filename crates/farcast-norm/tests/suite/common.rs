@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use farcast_core::random::RandomStream;
-use farcast_core::{BitRate, Bitmap, Message as _, Run, Span, Time};
+use farcast_core::{BitRate, Bitmap, Message as _, Span, Time};
+use farcast_delivery::ObjectId;
 use farcast_norm::message::{Answer, Data, FromSender};
 use farcast_norm::{
     Body, Message, NodeId, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, Sender, SenderConfig,
@@ -44,7 +45,7 @@ pub(crate) fn sender(segments: u32, ackers: u32) -> SenderConfig {
     let size = u64::from(segments) * u64::from(SEGMENT) - 1;
     let mut config = SenderConfig::new(NodeId(1), size, server(), group(), rate);
     (config.segment_size, config.block_len, config.parity) = (SEGMENT, 10, 4);
-    config.info = b"file".to_vec();
+    config.objects[0].info = b"file".to_vec();
     config.ackers = (0..ackers).map(node).collect();
     config
 }
@@ -64,7 +65,7 @@ impl Client {
     pub(crate) fn outcome(&self) -> Option<ReceiverOutcome> {
         let told = self.told.borrow();
         told.iter().find_map(|(_, event)| match event {
-            ReceiverEvent::Ended(outcome) => Some(*outcome),
+            ReceiverEvent::Ended(_, outcome) => Some(*outcome),
             _ => None,
         })
     }
@@ -73,14 +74,32 @@ impl Client {
         matches!(self.outcome(), Some(ReceiverOutcome::Complete(_)))
     }
 
-    /// The segments that it was told to store.
-    pub(crate) fn stored(&self) -> Vec<u32> {
+    /// The names of the objects that are complete, in the order in which they became so.
+    pub(crate) fn complete(&self) -> Vec<String> {
         let told = self.told.borrow();
-        let runs = told.iter().filter_map(|(_, event)| match event {
-            ReceiverEvent::Store { segments, .. } => Some(*segments),
+        let named = |object| {
+            told.iter().rev().find_map(|(_, event)| match event {
+                ReceiverEvent::Offered(offer) | ReceiverEvent::Named(offer) if offer.object == object => {
+                    Some(String::from_utf8_lossy(&offer.name).into_owned())
+                }
+                _ => None,
+            })
+        };
+        let complete = told.iter().filter_map(|(_, event)| match event {
+            ReceiverEvent::Ended(object, ReceiverOutcome::Complete(_)) => Some(*object),
             _ => None,
         });
-        runs.flat_map(Run::segments).collect()
+        complete.map(|object| named(object).expect("offered")).collect()
+    }
+
+    /// The segments that it was told to store, with their objects.
+    pub(crate) fn stored(&self) -> Vec<(ObjectId, u32)> {
+        let told = self.told.borrow();
+        let runs = told.iter().filter_map(|(_, event)| match event {
+            ReceiverEvent::Store { object, segments, .. } => Some((*object, *segments)),
+            _ => None,
+        });
+        runs.flat_map(|(object, run)| run.segments().map(move |segment| (object, segment))).collect()
     }
 }
 
@@ -90,6 +109,8 @@ pub(crate) struct Session {
     pub(crate) sender: Handle<Sender>,
     pub(crate) told: Rc<RefCell<Vec<(Time, SenderEvent)>>>,
     pub(crate) clients: Vec<Client>,
+    /// How many objects are sent.
+    objects: usize,
 }
 
 impl Session {
@@ -98,6 +119,7 @@ impl Session {
         let mut net = Network::new(name, setup);
         net.links(link);
         net.corrupt_with(damage);
+        let objects = config.objects.len();
         let told = Rc::new(RefCell::new(Vec::new()));
         let mine = told.clone();
         let host = Host::new(Sender::new(config).expect("valid"), move |_: &mut Sender, now, event| {
@@ -105,7 +127,7 @@ impl Session {
         });
         let sender = net.add(server(), &[group().ip()], host);
         net.at(Time::ZERO, sender, |engine: &mut Sender, now| engine.open(now));
-        Self { net, sender, told, clients: Vec::new() }
+        Self { net, sender, told, clients: Vec::new(), objects }
     }
 
     /// The same with `receivers` receivers as usual.
@@ -124,9 +146,9 @@ impl Session {
         let host =
             Host::new(Receiver::new(config).expect("valid"), move |engine: &mut Receiver, now, event| {
                 match &event {
-                    ReceiverEvent::Offered(offer) => engine.accept(Bitmap::new(offer.geometry.segments())),
-                    ReceiverEvent::Decode { block } => engine.decoded(*block, true),
-                    ReceiverEvent::Complete => engine.verified(now),
+                    ReceiverEvent::Offered(offer) => engine.accept(offer.object, &Bitmap::new(0)),
+                    ReceiverEvent::Decode { object, block } => engine.decoded(*object, *block, true),
+                    ReceiverEvent::Complete(object) => engine.verified(now, *object),
                     _ => {}
                 }
                 mine.borrow_mut().push((now, event));
@@ -153,12 +175,13 @@ impl Session {
         })
     }
 
-    /// Asserts that each receiver has the object, and stored no segment twice.
+    /// Asserts that each receiver has all objects, and stored no segment twice.
     pub(crate) fn assert_received(&self) {
         let context = self.net.context();
         for client in &self.clients {
             let outcome = client.outcome();
-            assert!(client.is_complete(), "{context} {:?}: {outcome:?}", client.handle);
+            let complete = client.complete();
+            assert_eq!(complete.len(), self.objects, "{context} {:?}: {outcome:?}", client.handle);
             let mut stored = client.stored();
             let all = stored.len();
             stored.sort_unstable();

@@ -17,7 +17,7 @@ fn everyone_who_is_named_has_the_object_when_the_sender_says_so() {
         let delivered = told.iter().find(|(_, event)| *event == SenderEvent::Delivered).expect("delivered").0;
         for client in &session.clients {
             let complete = client.told.borrow().iter().find_map(|(at, event)| match event {
-                farcast_norm::ReceiverEvent::Complete => Some(*at),
+                farcast_norm::ReceiverEvent::Complete(_) => Some(*at),
                 _ => None,
             });
             assert!(complete.is_some_and(|at| at < delivered), "{}", session.net.context());

@@ -1,8 +1,10 @@
 //! NORM's engines, one file for each behaviour.
 
 mod asking;
+mod commands;
 mod common;
 mod completion;
 mod hostile;
 mod laws;
 mod repair;
+mod several;

@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use farcast_core::units::Bytes;
 use farcast_core::{Probability, Span};
 use farcast_norm::settings::{Parity, Sent, Way};
-use farcast_norm::{Codec, NodeId, Population, Receiver, ReceiverConfig, Sender, SenderConfig, Settings};
+use farcast_norm::{
+    Codec, Kind, NodeId, Object, Population, Receiver, ReceiverConfig, Sender, SenderConfig, Settings,
+};
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
@@ -85,7 +87,7 @@ impl transfer::Transfer for Transfer {
     }
 
     fn memory(&self, groups: &[Receivers], _links: &Links, _engines: bool) -> u64 {
-        let segments = self.sender.size.div_ceil(u64::from(self.sender.segment_size).max(1)).max(1);
+        let segments = size(&self.sender).div_ceil(u64::from(self.sender.segment_size).max(1)).max(1);
         let receivers: u64 = groups.iter().map(|group| u64::from(group.receivers)).sum();
         receivers.saturating_mul(ENGINE + segments / 8)
     }
@@ -93,6 +95,11 @@ impl transfer::Transfer for Transfer {
 
 fn in_words(error: impl std::error::Error) -> StarError {
     StarError::Engine(error.to_string())
+}
+
+/// Octets of all objects.
+fn size(sender: &SenderConfig) -> u64 {
+    sender.objects.iter().map(|object| object.size).sum()
 }
 
 /// The node that receiver `n` is: its address.
@@ -113,9 +120,7 @@ fn sent(size: u64, info: Vec<u8>, named: u32) -> Sent {
     Sent {
         node: node(hub_address()),
         instance: 1,
-        object: 0,
-        size,
-        info,
+        objects: vec![Object { kind: Kind::File, size, info, vouched: None }],
         source: SocketAddr::new(hub_address(), PORT),
         group: SocketAddr::from(([224, 1, 2, 3], PORT)),
         ackers: (0..named).map(receiver_node).collect(),
@@ -134,10 +139,18 @@ pub fn over(
     time_limit: Span,
 ) -> Result<Scenario, DocumentError> {
     let named = if sender.ackers.is_empty() { 0 } else { receivers };
-    let Sent { node, source, group, ackers, .. } = sent(sender.size, Vec::new(), named);
+    let Sent { node, source, group, ackers, .. } = sent(0, Vec::new(), named);
     let overhead = sender.pace.overhead;
     let sender = SenderConfig { node, source, group, ackers, ..sender.clone() };
     Scenario::over_link(document, TransferSpec::Norm(Transfer { sender, overhead }), receivers, time_limit)
+}
+
+/// The sender's settings, if there is a transfer by NORM.
+pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
+    match &scenario.transfer {
+        Some(TransferSpec::Norm(transfer)) => Some(&transfer.sender),
+        _ => None,
+    }
 }
 
 /// The settings of `table`: `[protocol]` of a scenario, or of the plan of a sender, which may be `given` a rate.

@@ -45,6 +45,8 @@ struct MftpFace;
 impl Face for MftpFace {
     type Protocol = Mftp;
 
+    const SEVERAL: bool = false;
+
     fn told(&self, event: &ReceiverEvent, own: &str) -> Option<Told> {
         let (line, kind, fields) = match event {
             ReceiverEvent::Pass { pass } => (None, "pass", json!({ "pass": pass })),

@@ -195,7 +195,9 @@ fn check(args: &SendArgs, to: Destination, settings: &Settings) -> Result<(), Fa
 }
 
 fn scan(args: &SendArgs, output: &mut Output) -> Result<Outgoing, Failure> {
-    super::scan(output, |progress| Outgoing::scan(&args.paths, progress))
+    let outgoing = super::hashed(output, |progress| Outgoing::scan(&args.paths, progress))?;
+    super::tell_skipped(outgoing.skipped(), output);
+    Ok(outgoing)
 }
 
 /// For how long data may leave before anybody has registered: where receivers are there most likely, and had no older

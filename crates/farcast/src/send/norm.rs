@@ -5,10 +5,14 @@ use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
 use farcast_core::{Probability, Time};
-use farcast_files::Outgoing;
+use farcast_delivery::Vouched;
+use farcast_files::{Entry, EntryKind, Outgoing};
 use farcast_lab::shipped;
 use farcast_norm::settings::{Parity, Sent, Way};
-use farcast_norm::{Codec, NodeId, Norm, Sender, SenderConfig, SenderEvent, SenderOutcome, Settings};
+use farcast_norm::{
+    Codec, Kind, MOST_OBJECTS, NodeId, Norm, Object, Sender, SenderConfig, SenderEvent, SenderOutcome,
+    Settings,
+};
 use farcast_sim::scenario::norm as scenario;
 use serde_json::{Value, json};
 
@@ -73,7 +77,7 @@ fn ahead(text: &str) -> Result<Parity, String> {
     }
 }
 
-const NO_RATE: &str = "--rate is missing: give what the slowest link on the way carries, such as --rate \"20 Mbit/s\" \
+pub(super) const NO_RATE: &str = "--rate is missing: give what the slowest link on the way carries, such as --rate \"20 Mbit/s\" \
     for a satellite carrier of 20 Mbit/s (everything above it is lost in its queue)";
 const HOW_MANY: &str = "--predict has to know how many receive: list them with --receivers, or give their number with --group-size";
 
@@ -98,22 +102,24 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         0 => "whoever listens".to_owned(),
         n => format!("{n} named receivers"),
     };
-    let octets = outgoing.manifest().content_len();
-    output.line(&format!("sending {name} ({}) by NORM to {to}, for {whom}", size(octets)));
+    let what = if outgoing.len() == 1 { "1 file".to_owned() } else { format!("{} files", outgoing.len()) };
+    let what = format!("{name} ({what}, {})", size(octets(&outgoing)));
+    output.line(&format!("sending {what} by NORM to {to}, for {whom}"));
     let config = {
         let sent = sent(args, &outgoing, &named, (to, to));
         configuration(args, &settings, sent)
     };
     // The code is the same wherever it is sent from.
     let codec = Codec { fec: config.fec };
+    let files = outgoing.clone();
     let make = |source: SocketAddr| {
-        let sent = sent(args, &outgoing.clone(), &named, (source, to));
+        let sent = sent(args, &files, &named, (source, to));
         Sender::new(configuration(args, &settings, sent))
     };
     let delivery = Delivery {
         to,
         name,
-        objects: vec![outgoing.clone()],
+        objects: outgoing,
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: settings.time_limit,
     };
@@ -121,12 +127,19 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     deliver(args, delivery, (&codec, &mut face), make, &stop, &mut output)
 }
 
-/// The one file that is sent.
-fn scan(args: &SendArgs, output: &mut Output) -> Result<Outgoing, Failure> {
-    let [path] = args.paths.as_slice() else {
-        return Err(Failure::usage("with --protocol norm, one file is sent at a time"));
-    };
-    super::scan(output, |progress| Outgoing::plain(path, progress))
+/// The files that are sent, an object each.
+pub(super) fn scan(args: &SendArgs, output: &mut Output) -> Result<Vec<Outgoing>, Failure> {
+    let mut skipped = Vec::new();
+    let files = super::hashed(output, |progress| {
+        let (files, left_out) = Outgoing::each(&args.paths, progress)?;
+        skipped = left_out;
+        Ok(files)
+    })?;
+    super::tell_skipped(&skipped, output);
+    if files.len() > MOST_OBJECTS {
+        return Err(Failure::usage(format!("{} files: at most {MOST_OBJECTS} at a time", files.len())));
+    }
+    Ok(files)
 }
 
 /// The settings that `args` ask for: options before a plan before defaults.
@@ -168,7 +181,7 @@ fn settings(args: &SendArgs) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-fn set<T>(setting: &mut T, chosen: Option<T>) {
+pub(super) fn set<T>(setting: &mut T, chosen: Option<T>) {
     if let Some(chosen) = chosen {
         *setting = chosen;
     }
@@ -187,7 +200,7 @@ fn parity(chosen: farcast_mftp::settings::Parity) -> Result<Parity, Failure> {
 }
 
 /// The nodes of `--receivers`, with what the user calls them.
-fn named(receivers: &[String]) -> Result<BTreeMap<NodeId, String>, Failure> {
+pub(super) fn named(receivers: &[String]) -> Result<BTreeMap<NodeId, String>, Failure> {
     let mut nodes = BTreeMap::new();
     for name in receivers {
         if let Some(other) = nodes.insert(node::of_name(name)?, name.clone()) {
@@ -200,22 +213,50 @@ fn named(receivers: &[String]) -> Result<BTreeMap<NodeId, String>, Failure> {
 /// What is sent from `source` to `to`.
 fn sent(
     args: &SendArgs,
-    outgoing: &Outgoing,
+    outgoing: &[Outgoing],
     named: &BTreeMap<NodeId, String>,
     (source, to): (SocketAddr, SocketAddr),
 ) -> Sent {
-    // The same for the same file, so that receivers know it again, and another for any other.
-    let [a, b, c, d, ..] = *outgoing.id().as_bytes();
     Sent {
         node: args.norm.node.map_or_else(|| node::of_sender(source.ip()), NodeId),
-        instance: u16::from_be_bytes([a, b]),
-        object: u16::from_be_bytes([c, d]),
-        size: outgoing.size(),
-        info: product_name(args).into_bytes(),
+        instance: instance(outgoing),
+        objects: outgoing
+            .iter()
+            .flat_map(|one| one.manifest().entries())
+            .map(|one| object(args, one))
+            .collect(),
         source,
         group: to,
         ackers: named.keys().copied().collect(),
     }
+}
+
+/// The same number for the same files, so that receivers know again what they have, and another for any others.
+fn instance(outgoing: &[Outgoing]) -> u16 {
+    let mut hasher = blake3::Hasher::new();
+    for one in outgoing {
+        hasher.update(one.id().as_bytes());
+    }
+    let [a, b, ..] = *hasher.finalize().as_bytes();
+    u16::from_be_bytes([a, b])
+}
+
+/// What receivers are told of a file: its path, or where it is alone the name that the user gave it.
+fn object(args: &SendArgs, entry: &Entry) -> Object {
+    let (size, vouched) = match entry.kind {
+        EntryKind::File { size, digest } => {
+            (size, Some(Vouched { digest, mode: entry.mode, mtime_ns: entry.mtime_ns }))
+        }
+        EntryKind::Directory => (0, None),
+    };
+    let alone = args.paths.len() == 1 && !entry.path.contains(&b'/');
+    let name = args.name.as_ref().filter(|_| alone);
+    let info = name.map_or_else(|| entry.path.clone(), |name| name.clone().into_bytes());
+    Object { kind: Kind::File, size, info, vouched }
+}
+
+pub(super) fn octets(outgoing: &[Outgoing]) -> u64 {
+    outgoing.iter().map(|one| one.manifest().content_len()).sum()
 }
 
 fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConfig {
@@ -227,7 +268,7 @@ fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConf
 fn predict_over(
     args: &SendArgs,
     (to, settings): (SocketAddr, &Settings),
-    (outgoing, named): (&Outgoing, &BTreeMap<NodeId, String>),
+    (outgoing, named): (&[Outgoing], &BTreeMap<NodeId, String>),
     link: &str,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
@@ -240,7 +281,7 @@ fn predict_over(
     let document = shipped::open(link).map_err(Failure::wrong)?;
     let scenario = scenario::over(&document, &config, receivers, settings.time_limit);
     let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;
-    let octets = outgoing.manifest().content_len();
+    let octets = octets(outgoing);
     predict(args, &Predicted { scenario, link, receivers, octets, rounds: "rounds" }, output)
 }
 
@@ -281,6 +322,10 @@ impl Face for NormFace {
             SenderEvent::Started { ackers } => (None, "started", json!({ "named_receivers": ackers })),
             SenderEvent::Round { round, segments } => {
                 (None, "round", json!({ "round": round, "segments": segments }))
+            }
+            SenderEvent::Reached { node, object } => {
+                let label = self.label(node);
+                (None, "reached", json!({ "receiver": label, "object": object.get() }))
             }
             SenderEvent::Acknowledged(node) => {
                 if let Some(one) = self.receivers.get_mut(&node) {
@@ -360,5 +405,77 @@ fn word(outcome: SenderOutcome) -> &'static str {
         SenderOutcome::Unknown => "unknown",
         SenderOutcome::Incomplete { .. } => "incomplete",
         SenderOutcome::Aborted => "aborted",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcast_scenario::document::Document;
+    use farcast_sim::scenario::Scenario;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    /// What `farcast send` with these arguments sends 1 MB with.
+    fn real(args: &[&str]) -> SenderConfig {
+        let fixed = ["farcast", "send", "file", "--protocol", "norm", "--to", "239.255.54.2:6003"];
+        let words = fixed.iter().chain(&["--interface", "lo"]).chain(args);
+        let cli = Cli::read(words.map(Into::into)).unwrap();
+        let Command::Send(args) = cli.command else { panic!("send") };
+        let named = named(&args.group.receivers).unwrap();
+        let to = SocketAddr::from(([239, 255, 54, 2], 6003));
+        let sent = Sent {
+            objects: vec![Object {
+                kind: Kind::File,
+                size: 1_000_000,
+                info: b"file".to_vec(),
+                vouched: None,
+            }],
+            ..sent(&args, &[], &named, (SocketAddr::from(([10, 0, 0, 1], 6003)), to))
+        };
+        configuration(&args, &settings(&args).unwrap(), sent)
+    }
+
+    /// What a scenario with these lines in its `[protocol]` sends it with.
+    fn simulated(lines: &str) -> SenderConfig {
+        let text = format!("receivers = 3\n[protocol]\nname = \"norm\"\nfile = \"1 MB\"\n{lines}");
+        let scenario = Scenario::read(&Document::parse("test.toml", &text).unwrap()).unwrap();
+        scenario::sender(&scenario).unwrap().clone()
+    }
+
+    /// The same but for who they are, which is the simulator's own.
+    #[track_caller]
+    fn assert_equal(mut real: SenderConfig, simulated: &SenderConfig) {
+        assert_eq!(real.ackers.len(), simulated.ackers.len());
+        real.ackers.clone_from(&simulated.ackers);
+        (real.node, real.instance) = (simulated.node, simulated.instance);
+        (real.source, real.group) = (simulated.source, simulated.group);
+        assert_eq!(real, *simulated);
+    }
+
+    #[test]
+    fn a_scenario_at_its_defaults_sends_as_the_command_line_does() {
+        for rate in ["2 Mbit/s", "64 kbit/s", "500 Mbit/s"] {
+            assert_equal(real(&["--rate", rate]), &simulated(&format!("rate = \"{rate}\"")));
+            let named = simulated(&format!("rate = \"{rate}\"\nnamed = true"));
+            assert_equal(real(&["--rate", rate, "--receivers", "1,2,3"]), &named);
+        }
+    }
+
+    #[test]
+    fn options_and_keys_are_the_same_settings() {
+        for (args, lines) in [
+            (&["--parity", "16"][..], "parity = 16"),
+            (&["--parity", "off", "--segment-size", "500"], "parity = 0\nsegment_size = \"500 B\""),
+            (&["--block-size", "100", "--parity-ahead", "3"], "block_size = 100\nparity_ahead = 3"),
+            (&["--expected-loss", "5 %", "--group-size", "50"], "expected_loss = 0.05\ngroup_size = 50"),
+            (&["--backoff", "2", "--robust", "9"], "backoff = 2\nrobust = 9"),
+            (&["--rtt", "3 s", "--burst", "1 MiB"], "round_trip = \"3 s\"\nburst = \"1 MiB\""),
+            (&["--answers", "sender"], "answers = \"sender\""),
+        ] {
+            let keys = simulated(&format!("rate = \"2 Mbit/s\"\n{lines}"));
+            assert_ne!(keys, simulated("rate = \"2 Mbit/s\""), "{lines} changes nothing");
+            assert_equal(real(&[&["--rate", "2 Mbit/s"], args].concat()), &keys);
+        }
     }
 }

@@ -51,6 +51,7 @@ impl Receiver {
                     name: b"carousel".to_vec(),
                     id: Some(id),
                     serial: None,
+                    vouched: None,
                     geometry: geometry.map_err(|_| Reject::OutOfRange)?,
                     parity_symbols: 0,
                     overwrite: true,

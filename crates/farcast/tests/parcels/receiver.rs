@@ -51,6 +51,7 @@ impl Receiver {
                     name: name.clone(),
                     id: None,
                     serial: Some(number.into()),
+                    vouched: None,
                     geometry: geometry.map_err(|_| Reject::OutOfRange)?,
                     parity_symbols: 0,
                     overwrite: false,

@@ -1,9 +1,13 @@
 //! Messages that are not what RFC 5740 says, and the error that each is refused with.
 
+use std::vec;
 use std::vec::Vec;
 
 use super::vectors::{all, get};
 use super::{FIELD_BITS, assert_stable};
+use farcast_delivery::Vouched;
+
+use crate::message::{Body, FromSender};
 use crate::wire::{DecodeError, Packet, decode};
 
 fn read(datagram: &[u8]) -> Result<Packet, DecodeError> {
@@ -105,4 +109,29 @@ fn unknown_extensions_are_skipped_and_broken_ones_refused() {
     let other = &get("data_fec129")[24..40];
     assert_eq!(read(&extended("data_fec5_nofti", other)).err(), Some(DecodeError::ExtensionLength(64)));
     assert_eq!(with("nack_single", 25, 2), Some(DecodeError::ExtensionLength(3)));
+}
+
+#[test]
+fn what_is_vouched_for_is_ours_alone() {
+    let get_info =
+        |extension: &[u8]| read(&extended("info_fec5", extension)).map(|packet| packet.message.body);
+    // Worked out by hand: 12 words, mode 0o640, the mark, the digest, and a second before 1970.
+    let mut extension = vec![112, 12, 0x01, 0xA0, b'f', b'c', b's', b't'];
+    extension.extend(0..32);
+    extension.extend((-1_000_000_000_i64).to_be_bytes());
+    let vouched = |body| match body {
+        Body::Sender(_, FromSender::Info(info)) => info.vouched,
+        other => panic!("{other:?}"),
+    };
+    let digest = core::array::from_fn(|n| n as u8);
+    let said = Vouched { digest, mode: 0o640, mtime_ns: -1_000_000_000 };
+    assert_eq!(get_info(&extension).map(vouched), Ok(Some(said)));
+    assert_eq!(get_info(&[&extension[..], &extension[..]].concat()), Err(DecodeError::Repeated(112)));
+    // Somebody else's of this type, and a mode that no file has.
+    for (at, octet) in [(4, b'F'), (2, 0x0F)] {
+        let mut other = extension.clone();
+        other[at] = octet;
+        assert_eq!(get_info(&other).map(vouched), Ok(None));
+    }
+    assert_eq!(get_info(&[112, 1, 0, 0]).map(vouched), Ok(None));
 }

@@ -4,6 +4,7 @@ use core::num::NonZeroU32;
 use std::vec::Vec;
 
 use farcast_core::{Message as _, Run};
+use farcast_delivery::Vouched;
 use proptest::collection::vec as list;
 use proptest::option::of as maybe;
 use proptest::prelude::*;
@@ -117,7 +118,9 @@ fn data() -> impl Strategy<Value = Data> {
 }
 
 fn said() -> impl Strategy<Value = FromSender> {
-    let info = (any::<u8>(), cut(), any::<u16>(), octets());
+    let vouched = (any::<[u8; 32]>(), 0..=0o777u16, any::<i64>());
+    let vouched = maybe(vouched.prop_map(|(digest, mode, mtime_ns)| Vouched { digest, mode, mtime_ns }));
+    let info = (any::<u8>(), cut(), any::<u16>(), vouched, octets());
     let probed = (any::<u32>(), any::<[u8; 2]>(), rate());
     let probed = probed.prop_map(|(node, [flags, rtt], rate)| ProbedNode {
         node: NodeId(node),
@@ -128,8 +131,8 @@ fn said() -> impl Strategy<Value = FromSender> {
     let probe = (any::<u8>(), any::<u16>(), stamp(), maybe(rate()), list(probed, 0..9));
     prop_oneof![
         4 => data().prop_map(FromSender::Data),
-        1 => info.prop_map(|(flags, (fec, fti), object, content)| {
-            FromSender::Info(Info { flags: Flags(flags), fec, object, fti, content })
+        1 => info.prop_map(|(flags, (fec, fti), object, vouched, content)| {
+            FromSender::Info(Info { flags: Flags(flags), fec, object, fti, vouched, content })
         }),
         1 => (point(), nodes()).prop_map(|(point, ackers)| FromSender::Flush { point, ackers }),
         1 => Just(FromSender::Eot),

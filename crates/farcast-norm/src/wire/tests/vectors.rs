@@ -96,7 +96,14 @@ fn data() -> Vec<Vector> {
     let stream = |symbol_number, len| symbol(0x20, Fec::ReedSolomon8, symbol_number, Some(stream_fti()), len);
     let info = |flags, fti, content: &[u8]| {
         let (flags, content) = (Flags(flags), content.to_vec());
-        FromSender::Info(Info { flags, fec: Fec::ReedSolomon8, object: 0, fti: Some(fti), content })
+        FromSender::Info(Info {
+            flags,
+            fec: Fec::ReedSolomon8,
+            object: 0,
+            fti: Some(fti),
+            vouched: None,
+            content,
+        })
     };
     vec![
         vector!(

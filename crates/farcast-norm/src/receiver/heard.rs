@@ -1,0 +1,123 @@
+//! What others have asked for, which need not be asked for again (RFC 5740 §5.3).
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::object::Object;
+use super::remote::Remote;
+use crate::message::{Form, Level, Point, Request};
+
+/// How many blocks, and runs of blocks and objects, that others have asked for are remembered. Of what is beyond, we ask
+/// ourselves.
+const REMEMBERED: usize = 4096;
+
+/// What is known while a receiver waits to ask.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Heard {
+    /// By object and block, how many symbols that we lack somebody else has asked for in one request, at most.
+    of_block: BTreeMap<(u32, u32), u32>,
+    /// Runs of blocks that somebody else has asked for whole: the object, the first and the last.
+    blocks: Vec<(u32, u32, u32)>,
+    /// Runs of objects that somebody else has asked for whole, and of whom what is said of them.
+    objects: Vec<(u32, u32)>,
+    infos: Vec<(u32, u32)>,
+}
+
+impl Heard {
+    /// Whether others have asked for at least `lacks` symbols of `block`.
+    pub(super) fn covers_block(&self, (object, block): (u32, u32), lacks: u32) -> bool {
+        self.of_block.get(&(object, block)).is_some_and(|&count| count >= lacks)
+            || self.blocks.iter().any(|&(of, first, last)| of == object && (first..=last).contains(&block))
+            || self.covers_object(object)
+    }
+
+    /// Whether others have asked for all of `object`.
+    pub(super) fn covers_object(&self, object: u32) -> bool {
+        self.objects.iter().any(|&(first, last)| (first..=last).contains(&object))
+    }
+
+    /// Whether others have asked for what is said of `object`.
+    pub(super) fn covers_info(&self, object: u32) -> bool {
+        let covers = |&(first, last): &(u32, u32)| (first..=last).contains(&object);
+        self.infos.iter().any(covers) || self.covers_object(object)
+    }
+}
+
+fn remember<T>(list: &mut Vec<T>, one: T) {
+    if list.len() < REMEMBERED {
+        list.push(one);
+    }
+}
+
+impl Remote {
+    /// Notes what somebody else asks for.
+    pub(super) fn overhear(&mut self, requests: &[Request]) {
+        let mut heard = core::mem::take(&mut self.heard);
+        let mut of_block = BTreeMap::new();
+        for request in requests {
+            let step = if request.form == Form::Ranges { 2 } else { 1 };
+            for pair in request.points.chunks_exact(step) {
+                self.overhear_pair(&mut of_block, &mut heard, request, (&pair[0], &pair[step - 1]));
+            }
+        }
+        let room = REMEMBERED.saturating_sub(heard.of_block.len());
+        for (block, count) in of_block.into_iter().take(room) {
+            let most = heard.of_block.entry(block).or_insert(0u32);
+            *most = (*most).max(count);
+        }
+        self.heard = heard;
+    }
+
+    fn overhear_pair(
+        &self,
+        of_block: &mut BTreeMap<(u32, u32), u32>,
+        heard: &mut Heard,
+        request: &Request,
+        (first, last): (&Point, &Point),
+    ) {
+        let Some(numbers) = &self.numbers else { return };
+        let (Some(number), Some(last_number)) = (numbers.of(first.object), numbers.of(last.object)) else {
+            return;
+        };
+        let level = request.level;
+        if level.has(Level::INFO) {
+            remember(&mut heard.infos, (number, last_number));
+        }
+        if level.has(Level::OBJECT) {
+            return remember(&mut heard.objects, (number, last_number));
+        }
+        let (block, end) = (first.symbol.block, last.symbol.block);
+        if number != last_number || first.fec != self.fec {
+            return;
+        }
+        if level.has(Level::BLOCK) {
+            return remember(&mut heard.blocks, (number, block, end));
+        }
+        let Some(object) = self.objects.get(&number).filter(|_| level.has(Level::SEGMENT)) else { return };
+        let (low, high) = (u32::from(first.symbol.symbol), u32::from(last.symbol.symbol));
+        if block != end || block >= self.passed_of(number) || object.lacks(block) == 0 || high < low {
+            return;
+        }
+        let useful = if request.form == Form::Erasures { low } else { object.useful(block, (low, high)) };
+        let count = of_block.entry((number, block)).or_insert(0);
+        *count = count.saturating_add(useful);
+    }
+}
+
+impl Object {
+    /// How many of the symbols from `low` to `high` of `block` exist and have not come.
+    fn useful(&self, block: u32, (low, high): (u32, u32)) -> u32 {
+        let most = self.geometry.block_len(block) + self.parity;
+        (low..=high.min(most)).filter(|&symbol| self.is_useful(block, symbol)).count() as u32
+    }
+
+    fn is_useful(&self, block: u32, symbol: u32) -> bool {
+        let len = self.geometry.block_len(block);
+        match symbol.checked_sub(len) {
+            None => !self.have.contains(self.geometry.first_of(block) + symbol),
+            Some(parity) => {
+                parity < self.parity && self.held.get(&block).is_none_or(|held| !held.contains(parity))
+            }
+        }
+    }
+}

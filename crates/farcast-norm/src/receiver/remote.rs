@@ -1,0 +1,166 @@
+//! A sender as a receiver knows it.
+
+use alloc::collections::BTreeMap;
+use core::net::SocketAddr;
+use core::num::NonZeroU32;
+
+use farcast_core::{Run, Span, Time, Timers, timers};
+
+use super::heard::Heard;
+use super::numbers::Numbers;
+use super::object::Object;
+use crate::message::{Answer, Data, Fec, NodeId, Point, Stamp, Terms};
+
+timers! {
+    /// A receiver's timers, for each sender.
+    pub(super) enum Timer {
+        /// What it asks for may be said.
+        Backoff = "back-off",
+        /// What it asked for has had time to come.
+        Holdoff = "hold-off",
+        /// An acknowledgement.
+        Ack = "acknowledge",
+        /// Nothing was heard of the sender for long.
+        Inactivity = "inactivity",
+    }
+}
+
+/// Which sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Key {
+    pub(super) source: SocketAddr,
+    pub(super) node: NodeId,
+    pub(super) instance: u16,
+}
+
+/// A place in what a sender sends: an object, and a block of it; all before is passed.
+pub(super) type Position = (u32, u32);
+
+/// For each octet that a sender says, so many may be said because of it.
+const ANSWERS: u64 = 3;
+/// So much may be saved up.
+const MOST_CREDIT: u64 = 1 << 16;
+
+#[derive(Clone, Debug)]
+pub(super) struct Remote {
+    pub(super) key: Key,
+    /// The group that it was heard on.
+    pub(super) group: SocketAddr,
+    pub(super) terms: Terms,
+    /// The group's greatest round trip, as far as that is believed.
+    pub(super) grtt: Span,
+    /// Of what objects it has spoken, once it has.
+    pub(super) numbers: Option<Numbers>,
+    /// The objects that are being received, by number.
+    pub(super) objects: BTreeMap<u32, Object>,
+    /// The lowest object that is over and not complete: what it is to acknowledge lies before.
+    pub(super) failed: Option<u32>,
+    /// Where it is.
+    pub(super) position: Position,
+    /// How its symbols are numbered, and octets of a segment, as it said last.
+    pub(super) fec: Fec,
+    pub(super) segment_size: u16,
+    /// What others have asked for since the back-off began.
+    pub(super) heard: Heard,
+    /// Its time of the last probe, and when that came.
+    pub(super) probed: Option<(Stamp, Time)>,
+    /// The acknowledgement that is due.
+    pub(super) ack: Option<Answer>,
+    /// Up to which object, and the place, it is to acknowledge as soon as it can.
+    pub(super) owed: Option<(u32, Point)>,
+    /// How often nothing was heard for long.
+    pub(super) silences: u32,
+    pub(super) last_heard: Time,
+    /// It has left, or has been silent for too long.
+    pub(super) gone: bool,
+    /// Octets that may be said because of what it has said.
+    pub(super) credit: u64,
+    pub(super) timers: Timers<Timer>,
+}
+
+impl Remote {
+    pub(super) fn new(key: Key, group: SocketAddr, terms: Terms, now: Time) -> Self {
+        Self {
+            key,
+            group,
+            terms,
+            grtt: terms.grtt.span(),
+            numbers: None,
+            objects: BTreeMap::new(),
+            failed: None,
+            position: (0, 0),
+            fec: Fec::ReedSolomon8,
+            segment_size: 0,
+            heard: Heard::default(),
+            probed: None,
+            ack: None,
+            owed: None,
+            silences: 0,
+            last_heard: now,
+            gone: false,
+            credit: 0,
+            timers: Timers::default(),
+        }
+    }
+
+    /// Whether it sends something that is received.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.objects.is_empty() || !self.gone && self.numbers.is_some()
+    }
+
+    /// How long nothing must be heard until something is wrong (RFC 5740 §5.3).
+    pub(super) fn silence(&self, robust: u32) -> Span {
+        (self.grtt * 2 * u64::from(robust)).max(Span::from_secs(1))
+    }
+
+    /// It has said `octets`.
+    pub(super) fn earn(&mut self, octets: u64) {
+        self.credit = self.credit.saturating_add(octets.saturating_mul(ANSWERS)).min(MOST_CREDIT);
+    }
+
+    /// Whether anything that it has spoken of, and that is wanted, is not there.
+    pub(super) fn is_lacking(&self) -> bool {
+        !self.objects.is_empty()
+            || self.numbers.as_ref().is_some_and(|n| n.unheard(u32::MAX).next().is_some())
+    }
+
+    /// Whether everything up to `number` is there.
+    pub(super) fn has_up_to(&self, number: u32) -> bool {
+        let Some(numbers) = &self.numbers else { return false };
+        let known = number < numbers.next() && numbers.unheard(number + 1).next().is_none();
+        let over = self.objects.range(..=number).next().is_none();
+        known && over && self.failed.is_none_or(|failed| failed > number)
+    }
+
+    /// It is over with object `number`, which is not there.
+    pub(super) fn note_failed(&mut self, number: u32) {
+        self.failed = Some(self.failed.map_or(number, |failed| failed.min(number)));
+    }
+
+    /// Of the blocks of object `number`, how many it has passed and is not before again: what lacks of them may be
+    /// asked for.
+    pub(super) fn passed_of(&self, number: u32) -> u32 {
+        match number.cmp(&self.position.0) {
+            core::cmp::Ordering::Less => u32::MAX,
+            core::cmp::Ordering::Equal => self.position.1,
+            core::cmp::Ordering::Greater => 0,
+        }
+    }
+
+    /// Runs of objects of which nothing has come although they were passed.
+    pub(super) fn unheard(&self) -> impl Iterator<Item = Run> + '_ {
+        let (number, block) = self.position;
+        let end = number.saturating_add(u32::from(block > 0));
+        self.numbers.iter().flat_map(move |numbers| numbers.unheard(end))
+    }
+
+    /// How many symbols of `data` may come at once: what comes of a new block, or completes one, has consequences.
+    pub(super) fn prefix(&self, data: &Data) -> NonZeroU32 {
+        let number = self.numbers.as_ref().and_then(|numbers| numbers.of(data.object));
+        let object = number.and_then(|number| self.objects.get(&number));
+        match (number, object) {
+            (Some(number), Some(object)) if (number, data.block) == self.position => object.prefix(data),
+            _ => NonZeroU32::MIN,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What a sender hears of its receivers (RFC 5740 §5.4).
+
+use farcast_core::engine::{Arrival, Reject};
+use farcast_core::{Span, Time};
+use farcast_delivery::{NakFate, ObjectId, Phase};
+
+use super::parts::{Check, Parts};
+use super::{Sender, Timer};
+use crate::event::{SenderEvent, SenderOutcome};
+use crate::message::{Answer, Body, FromReceiver, FromSender, Message, NodeId, Point, Request, Stamp};
+
+/// A receiver that is to acknowledge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Acker {
+    pub(super) node: NodeId,
+    /// How many objects from the first it has acknowledged.
+    pub(super) has: u32,
+}
+
+impl Sender {
+    pub(super) fn hear(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        let Body::Receiver(said) = &message.body else { return Err(Reject::Unexpected) };
+        if said.sender != self.config.node || said.instance != self.config.instance {
+            return Err(Reject::OtherSession);
+        }
+        if !message.source.is_somebody() || message.source == self.config.node {
+            return Err(Reject::Collision);
+        }
+        if !matches!(self.phase, Phase::Sending | Phase::Waiting) {
+            return Err(Reject::Unexpected);
+        }
+        match &said.answer {
+            Answer::Nack(requests) => {
+                // What comes to the sender alone, others have not heard.
+                let alone = self.config.unicast || from.destination == self.config.source;
+                self.nack(now, requests, alone)?;
+            }
+            Answer::Flushed { point, .. } => self.flushed(message.source, point)?,
+            Answer::Ack { .. } => {}
+        }
+        self.measure(now, said);
+        Ok(())
+    }
+
+    /// What an answer says of the round trip, where it answers one of our probes.
+    fn measure(&mut self, now: Time, said: &FromReceiver) {
+        if let Some(trip) = said.response.and_then(|response| Stamp::of(now).since(response)) {
+            self.grtt.sample(trip);
+        }
+    }
+
+    fn nack(&mut self, now: Time, requests: &[Request], alone: bool) -> Result<(), Reject> {
+        let parity = self.config.parity.into();
+        let parts = Check { objects: &self.objects, fec: self.config.fec, parity }.parts(requests)?;
+        // Until what was asked for last has had time to arrive, only what comes behind it is news (RFC 5740 §5.4.1).
+        let held = self.timers.is_set(Timer::Holdoff);
+        let from = if held { (self.position.0, self.position.1 + 1) } else { (0, 0) };
+        let count = self.asked.note(&parts, &self.objects, from);
+        self.squelch(now, &parts);
+        let fate = if count > 0 { NakFate::Used } else { NakFate::Known };
+        self.last_asked = Some(farcast_delivery::Asked { round: self.progress.round, count: 1, fate });
+        if count == 0 {
+            return Ok(());
+        }
+        if held {
+            if self.asked.commit(&mut self.objects) {
+                self.resume(now);
+            }
+            return Ok(());
+        }
+        if !self.timers.is_set(Timer::Aggregate) {
+            let grtt = self.advertised().span();
+            let backoff = u64::from(self.config.backoff);
+            // Receivers that do not wait have said it all.
+            let wait = if backoff == 0 { Span::ZERO } else { grtt * (backoff + 1) };
+            self.timers.set(Timer::Aggregate, now + wait);
+        }
+        // Receivers that do not wait cannot be kept from asking, nor one that is alone.
+        if alone && self.config.backoff > 0 {
+            self.unheard = true;
+            if !self.timers.is_set(Timer::Advertise) {
+                self.advertise(now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that objects that were asked for cannot be had, at most once in two round trips (RFC 5740 §5.4.3).
+    fn squelch(&mut self, now: Time, parts: &Parts) {
+        if parts.gone.is_empty() || self.timers.is_set(Timer::Squelch) {
+            return;
+        }
+        let room = usize::from(self.config.segment_size) / 2;
+        let invalid = parts.gone.iter().copied().take(room).collect();
+        self.outbox.push_back(FromSender::Squelch { point: self.objects.point(0, 0, 0), invalid });
+        self.timers.set(Timer::Squelch, now + self.advertised().span() * 2);
+    }
+
+    /// Tells everybody what was asked for by unicast, so that others need not ask (RFC 5740 §4.2.3.5); at most once in
+    /// a round trip.
+    pub(super) fn advertise(&mut self, now: Time) {
+        if !core::mem::take(&mut self.unheard) || self.asked.is_empty() {
+            return;
+        }
+        let (requests, cut) = self.asked.advertise(&self.objects, self.config.segment_size.into());
+        self.outbox.push_back(FromSender::RepairAdv { flags: u8::from(cut), feedback: None, requests });
+        self.timers.set(Timer::Advertise, now + self.advertised().span());
+    }
+
+    fn flushed(&mut self, node: NodeId, point: &Point) -> Result<(), Reject> {
+        let object = self.objects.index(point.object).ok_or(Reject::OutOfRange)?;
+        // DEVIATION: NRL's library says the longest block's length there (FEC Encoding ID 129), whichever it is.
+        let place = |point: &Point| (point.fec, point.symbol.block, point.symbol.symbol);
+        if place(point) != place(&self.objects.last(object)) {
+            return Err(Reject::OutOfRange);
+        }
+        if object >= self.objects.passed() {
+            return Err(Reject::Unexpected);
+        }
+        let acker = self.ackers.iter_mut().find(|acker| acker.node == node).ok_or(Reject::Stranger)?;
+        if acker.has > object {
+            return Err(Reject::Duplicate);
+        }
+        acker.has = object + 1;
+        if acker.has < self.objects.count() {
+            self.events.push_back(SenderEvent::Reached { node, object: ObjectId::new(object) });
+            return Ok(());
+        }
+        self.events.push_back(SenderEvent::Acknowledged(node));
+        if self.is_acknowledged() {
+            self.events.push_back(SenderEvent::Delivered);
+            if self.phase == Phase::Waiting && self.asked.is_empty() {
+                self.end(SenderOutcome::Acknowledged);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether everybody who was named has acknowledged everything.
+    pub(super) fn is_acknowledged(&self) -> bool {
+        !self.ackers.is_empty() && self.lacking(self.objects.count()).next().is_none()
+    }
+
+    /// Who has not acknowledged the first `objects` objects.
+    pub(super) fn lacking(&self, objects: u32) -> impl Iterator<Item = NodeId> + '_ {
+        self.ackers.iter().filter(move |acker| acker.has < objects).map(|acker| acker.node)
+    }
+}

@@ -1,0 +1,126 @@
+//! Requests for repair, taken apart and checked.
+
+use alloc::vec::Vec;
+
+use farcast_core::Run;
+use farcast_core::engine::Reject;
+
+use super::objects::Objects;
+use crate::message::{Fec, Form, Level, Point, Request};
+
+/// How many numbers of objects that cannot be had are remembered.
+const GONE: usize = 64;
+
+/// A part of a request; objects are counted in the sender's list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    /// What is said of objects.
+    Info(Run),
+    /// Whole objects.
+    Objects(Run),
+    /// Blocks of an object, as they stand.
+    Blocks(u32, Run),
+    /// Symbols of a block of an object.
+    Symbols((u32, u32), Run),
+    /// So many of a block, whichever.
+    Erasures((u32, u32), u32),
+}
+
+/// What a message asks for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Parts {
+    pub(super) parts: Vec<Part>,
+    /// Numbers of objects that the sender does not have.
+    pub(super) gone: Vec<u16>,
+}
+
+/// Of what requests are checked against.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Check<'a> {
+    pub(super) objects: &'a Objects,
+    pub(super) fec: Fec,
+    /// Parity symbols of a block.
+    pub(super) parity: u32,
+}
+
+impl Check<'_> {
+    /// The parts of `requests`.
+    ///
+    /// # Errors
+    /// If any of it is of an object that there is, and is not there to be asked for.
+    pub(super) fn parts(self, requests: &[Request]) -> Result<Parts, Reject> {
+        let mut parts = Parts::default();
+        for request in requests {
+            // Points in pairs, of which items have the same twice.
+            let step = if request.form == Form::Ranges { 2 } else { 1 };
+            for points in request.points.chunks_exact(step) {
+                self.pair(request, (&points[0], &points[step - 1]), &mut parts)?;
+            }
+        }
+        Ok(parts)
+    }
+
+    fn pair(self, request: &Request, (first, last): (&Point, &Point), to: &mut Parts) -> Result<(), Reject> {
+        if [first, last].iter().any(|point| point.fec != self.fec) {
+            return Err(Reject::OutOfRange);
+        }
+        let level = request.level;
+        let Some(objects) = self.objects_of((first.object, last.object), to)? else { return Ok(()) };
+        if level.has(Level::INFO) {
+            to.parts.push(Part::Info(objects));
+        }
+        if level.has(Level::OBJECT) {
+            to.parts.push(Part::Objects(objects));
+            return Ok(());
+        }
+        if !level.has(Level::BLOCK) && !level.has(Level::SEGMENT) {
+            return Ok(());
+        }
+        if first.object != last.object {
+            return Err(Reject::OutOfRange);
+        }
+        to.parts.push(self.within(request, objects.first(), (first, last))?);
+        Ok(())
+    }
+
+    /// The objects of these numbers that there are.
+    fn objects_of(self, (first, last): (u16, u16), to: &mut Parts) -> Result<Option<Run>, Reject> {
+        let (first, last, all) = (u32::from(first), u32::from(last), self.objects.count());
+        if last < first {
+            return Err(Reject::OutOfRange);
+        }
+        // All that are not there begin behind the last.
+        if last >= all {
+            let missing = first.max(all)..=last;
+            let room = GONE - to.gone.len();
+            to.gone.extend(missing.take(room).map(|id| id as u16));
+        }
+        Ok(Run::new(first, (last + 1).min(all).saturating_sub(first)))
+    }
+
+    /// What is asked for within `object`.
+    fn within(self, request: &Request, object: u32, (first, last): (&Point, &Point)) -> Result<Part, Reject> {
+        let geometry = self.objects.get(object).ok_or(Reject::OutOfRange)?.geometry;
+        let (block, end) = (first.symbol.block, last.symbol.block);
+        if request.level.has(Level::BLOCK) {
+            let blocks = end.checked_sub(block).filter(|_| end < geometry.blocks());
+            let blocks = blocks.and_then(|more| Run::new(block, more + 1)).ok_or(Reject::OutOfRange)?;
+            return Ok(Part::Blocks(object, blocks));
+        }
+        let most = geometry.block_len(block) + self.parity;
+        if block != end || block >= geometry.blocks() {
+            return Err(Reject::OutOfRange);
+        }
+        let (low, high) = (u32::from(first.symbol.symbol), u32::from(last.symbol.symbol));
+        if request.form == Form::Erasures {
+            return if low <= most {
+                Ok(Part::Erasures((object, block), low))
+            } else {
+                Err(Reject::OutOfRange)
+            };
+        }
+        let symbols = high.checked_sub(low).and_then(|more| Run::new(low, more + 1));
+        let symbols = symbols.filter(|symbols| symbols.end() <= most).ok_or(Reject::OutOfRange)?;
+        Ok(Part::Symbols((object, block), symbols))
+    }
+}
