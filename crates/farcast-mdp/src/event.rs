@@ -1,5 +1,7 @@
 //! What the engines tell.
 
+use alloc::boxed::Box;
+
 use farcast_core::{Run, Time};
 use farcast_delivery::{ObjectId, Offer};
 use farcast_norm::NodeId;
@@ -51,7 +53,7 @@ pub enum SenderOutcome {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReceiverEvent {
     /// An object is there to be had.
-    Offered(Offer),
+    Offered(Box<Offer>),
     /// Store these segments of the message at hand.
     Store {
         /// Of which object.

@@ -134,7 +134,9 @@ impl Receiver {
             // What lies so far behind is given up (draft §4.2).
             let all: alloc::vec::Vec<u32> = session.objects.keys().copied().collect();
             (session.sync, session.next) = (object, object);
-            all.into_iter().for_each(|behind| self.lose(behind));
+            for behind in all {
+                self.lose(behind);
+            }
         }
         while let Some(session) = self.session.as_mut().filter(|session| session.next <= object) {
             session.objects.insert(session.next, Incoming::new(self.next_id));
@@ -180,7 +182,7 @@ impl Receiver {
         if named && open < OPEN {
             let offer = one.offer(&session.key, session.group, info.unwrap_or_default());
             one.state = State::Opening;
-            self.events.extend(offer.map(ReceiverEvent::Offered));
+            self.events.extend(offer.map(|offer| ReceiverEvent::Offered(alloc::boxed::Box::new(offer))));
         }
         Ok(())
     }
@@ -269,7 +271,9 @@ impl Receiver {
         let Some(session) = &mut self.session else { return };
         session.left = true;
         let all: alloc::vec::Vec<u32> = session.objects.keys().copied().collect();
-        all.into_iter().for_each(|object| self.lose(object));
+        for object in all {
+            self.lose(object);
+        }
     }
 }
 

@@ -209,7 +209,9 @@ impl List {
                 (Request::Blocks { offset, mask }, count)
             } else {
                 let mut mask = Mask::new(u32::from(about.ndata) + u32::from(about.nparity));
-                Session::wanted(one, block).into_iter().for_each(|run| mask.insert(run));
+                for run in Session::wanted(one, block) {
+                    mask.insert(run);
+                }
                 // A block has 255 symbols at most.
                 (Request::Segments { erasures: lacks as u8, offset, mask }, lacks)
             };

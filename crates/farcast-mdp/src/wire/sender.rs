@@ -65,11 +65,15 @@ pub(super) fn encode<S: Sink>(head: Head, said: &FromSender, segment: u32, out: 
         }
         FromSender::Squelch { sync, invalid } => {
             out.u32(*sync);
-            invalid.iter().for_each(|object| out.u32(*object));
+            for object in invalid {
+                out.u32(*object);
+            }
         }
         FromSender::AckReq { object, nodes } => {
             out.u32(*object);
-            nodes.iter().for_each(|node| out.u32(node.0));
+            for node in nodes {
+                out.u32(node.0);
+            }
         }
         FromSender::Probe(probe) => {
             out.put(&[if probe.wildcard { WILDCARD } else { 0 }, probe.sequence]);
@@ -79,7 +83,9 @@ pub(super) fn encode<S: Sink>(head: Head, said: &FromSender, segment: u32, out: 
             out.u32(probe.rate);
             out.u8(probe.rtt.0);
             out.u16(probe.loss);
-            probe.nodes.iter().for_each(|node| out.u32(node.0));
+            for node in &probe.nodes {
+                out.u32(node.0);
+            }
         }
         FromSender::NackAdv(nacks) => put_nacks(nacks, out),
         FromSender::Info(_) | FromSender::Data(_) => {}

@@ -99,7 +99,7 @@ fn silent_receivers_complete_by_parity_that_nobody_asked_for() {
             session.add(n, ReceiverConfig { silent: true, ..receiver(n) });
         }
         let mut session = session.run();
-        complete += session.clients.iter().map(|client| client.complete()).sum::<usize>();
+        complete += session.clients.iter().map(crate::common::Client::complete).sum::<usize>();
         let log = session.net.take_log();
         assert!(log.departures.iter().all(|departure| departure.from == 0), "they say nothing");
         let symbols: u32 = data(&log).iter().map(|(_, data)| data.symbols.count()).sum();

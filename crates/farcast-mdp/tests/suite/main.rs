@@ -1,4 +1,5 @@
 //! MDP's engines, one file for each behaviour.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod alone;
 mod common;

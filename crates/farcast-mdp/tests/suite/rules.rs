@@ -184,8 +184,8 @@ fn numbers_that_jump_take_no_memory() {
     for object in [0, 200, 5000, 4_000_000_000, u32::MAX - 1] {
         one.opens(about(object, Flags::FILE));
     }
-    let last = symbols(about(u32::MAX, Flags::FILE), 0, Run::one(0), false);
-    assert_eq!(one.hears(Time::ZERO, &last), Err(Reject::OutOfRange), "there is none behind it");
+    let none = symbols(about(u32::MAX, Flags::FILE), 0, Run::one(0), false);
+    assert_eq!(one.hears(Time::ZERO, &none), Err(Reject::OutOfRange), "there is none behind it");
     let lost = one.1.iter().filter(|event| matches!(event, ReceiverEvent::Ended(..))).count();
     assert_eq!(lost, 4, "{:?}", one.1);
 }
@@ -274,7 +274,7 @@ fn a_request_for_nothing_is_squelched_and_no_flood_makes_it_say_more() {
     assert_eq!(one.handle(now, &from_receiver(), &nack(1, vec![lacks(0, 1)])), Err(Reject::Collision));
 }
 
-/// Receivers that answer the sender alone learn from NACK_ADV what others have asked for.
+/// Receivers that answer the sender alone learn from `NACK_ADV` what others have asked for.
 #[test]
 fn what_is_asked_for_by_unicast_is_told_to_the_group() {
     let mut asked = [0, 0];
@@ -312,7 +312,7 @@ fn objects_keep_their_distance() {
     session.assert_received(2);
     let log = session.net.take_log();
     let of = |object| data(&log).into_iter().filter(move |(_, data)| data.about.object == object);
-    let last = of(0).filter(|(_, data)| !data.about.flags.has(Flags::REPAIR)).last().unwrap().0;
+    let last = of(0).filter(|(_, data)| !data.about.flags.has(Flags::REPAIR)).next_back().unwrap().0;
     let gap = of(1).next().unwrap().0.since(last);
     assert!(gap >= Span::from_secs(30) && gap < Span::from_secs(31), "{gap}");
 }

@@ -22,7 +22,9 @@ fn drain(one: &mut Outgoing) -> Vec<(u32, u32, u32, bool, bool)> {
 
 fn lacks(block: u32, erasures: u8, which: &[u32]) -> Request {
     let mut mask = Mask::new(7);
-    which.iter().for_each(|&symbol| mask.insert(Run::one(symbol)));
+    for &symbol in which {
+        mask.insert(Run::one(symbol));
+    }
     Request::Segments { erasures, offset: block * 400, mask }
 }
 
@@ -105,7 +107,7 @@ fn who_lacks_a_whole_block_or_object_gets_it() {
     mask.insert(symbols(0, 2));
     let whole = Request::Blocks { offset: 400, mask };
     let blocks = [(1, 0, 4, false, true), (2, 0, 1, false, true), (2, 1, 1, false, true)];
-    assert_eq!(answer(&[whole.clone()]), blocks);
+    assert_eq!(answer(core::slice::from_ref(&whole)), blocks);
     assert_eq!(answer(&[whole, lacks(1, 1, &[0])])[0], (1, 0, 4, false, true));
     assert_eq!(answer(&[Request::Object])[0], (0, 0, 4, false, true));
 }

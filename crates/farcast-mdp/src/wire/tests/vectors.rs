@@ -45,6 +45,7 @@ fn data(block: u32, symbol: u32, parity: bool, len: u16, ends_block: bool) -> Me
 }
 
 /// Name, message, its header in hex, and octets of payload.
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn all() -> Vec<(&'static str, Message, &'static str, usize)> {
     let nacks = vec![ObjectNack {
         object: 7,
