@@ -312,7 +312,7 @@ fn objects_keep_their_distance() {
     session.assert_received(2);
     let log = session.net.take_log();
     let of = |object| data(&log).into_iter().filter(move |(_, data)| data.about.object == object);
-    let last = of(0).filter(|(_, data)| !data.about.flags.has(Flags::REPAIR)).next_back().unwrap().0;
+    let last = of(0).rfind(|(_, data)| !data.about.flags.has(Flags::REPAIR)).unwrap().0;
     let gap = of(1).next().unwrap().0.since(last);
     assert!(gap >= Span::from_secs(30) && gap < Span::from_secs(31), "{gap}");
 }
