@@ -81,7 +81,6 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// The first that `one` gives; [`StudyError::Interrupted`].
-    #[expect(clippy::disallowed_methods, reason = "replications are spread over cores here")]
     pub(crate) fn map<T: Send>(
         &self,
         most: u64,
