@@ -36,14 +36,13 @@ pub trait Codec {
         Transport::Udp
     }
 
-    /// Octets of the header of a datagram with content; the same for all of them.
+    /// Octets of the header of most datagrams with content.
     fn header_len(&self) -> usize;
 
     /// Octets of a datagram with `payload` octets of content, padding included.
     fn datagram_len(&self, payload: usize) -> usize;
 
-    /// Appends datagram `segment` (from 0) of `message` to `out`: of one with content its header, which is
-    /// [`header_len`](Self::header_len) octets long.
+    /// Appends datagram `segment` (from 0) of `message` to `out`: of one with content its header.
     fn encode(&self, message: &Self::Message, segment: u32, out: &mut Vec<u8>);
 
     /// The last step over a whole datagram, its content and padding in place: what depends on all of it, such as a

@@ -79,7 +79,7 @@ fn names(all: impl Iterator<Item = Shipped>) -> String {
 }
 
 /// Name, what it is, and text.
-const SCENARIOS: [(&str, &str, &str); 6] = [
+const SCENARIOS: [(&str, &str, &str); 7] = [
     (
         "mftp-bgan",
         "MFTP to 20 receivers over BGAN: the study of Status Retry Timers",
@@ -94,6 +94,11 @@ const SCENARIOS: [(&str, &str, &str); 6] = [
         "sgls",
         "64 files by FTP over serial lines with PPP: the space-to-ground link simulator",
         include_str!("../../../scenarios/sgls.toml"),
+    ),
+    (
+        "sgls-mdp",
+        "the same files by MDP over the same lines",
+        include_str!("../../../scenarios/sgls-mdp.toml"),
     ),
     (
         "iridium",

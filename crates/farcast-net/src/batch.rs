@@ -260,7 +260,9 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         envelope: Envelope,
     ) -> Result<(), NetError> {
         let source = sources.get_mut(object.get() as usize).ok_or(NetError::UnknownObject(object))?;
-        let stride = self.codec.datagram_len(usize::from(source.geometry.segment_size()));
+        // Some headers may be longer than that of most segments.
+        let most = self.codec.datagram_len(usize::from(source.geometry.segment_size()));
+        let stride = most.max(message.wire_len(0));
         // Where the kernel takes no batch, it is one for the reading of files alone.
         let most = match endpoint.batch() {
             1 => BATCH_BYTES / stride,
@@ -301,7 +303,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             rest = behind;
             self.header.clear();
             self.codec.encode(message, segment, &mut self.header);
-            let (header, body) = datagram.split_at_mut(self.codec.header_len());
+            let (header, body) = datagram.split_at_mut(self.header.len());
             header.copy_from_slice(&self.header);
             let (slot, padding) = body.split_at_mut(payload);
             padding.fill(0);

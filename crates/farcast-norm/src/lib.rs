@@ -27,7 +27,7 @@ mod requests;
 mod seam;
 pub mod sender;
 pub mod settings;
-mod timing;
+pub mod timing;
 pub mod wire;
 
 pub use config::{Kind, MOST_OBJECTS, Object, Pacing, ReceiverConfig, SenderConfig, Sync};

@@ -10,7 +10,7 @@ use crate::quantise::GroupSize;
 pub const ROBUST: u32 = 20;
 
 /// A wait of up to `most`, exponentially more often late than early: of `group` receivers that wait so, few come first.
-pub(crate) fn random_backoff(most: Span, group: GroupSize, random: &mut RandomStream) -> Span {
+pub fn random_backoff(most: Span, group: GroupSize, random: &mut RandomStream) -> Span {
     let lambda = libm::log(group.receivers() as f64) + 1.0;
     let part = libm::log(random.unit() * libm::expm1(lambda) + 1.0) / lambda;
     Span::from_secs_f64(most.as_secs_f64() * part)

@@ -13,6 +13,7 @@
 //! | `link.stages` | further stages in a row, by `name` |
 
 mod ftp;
+pub mod mdp;
 mod memory;
 pub mod mftp;
 pub mod norm;

@@ -7,7 +7,8 @@
 //!   [`StoppingRule`].
 //! * *Does a published number agree with ours?* [`prediction_half_width`] for a mean, [`binomial_range`] and
 //!   [`predictive_binomial_range`] for a count, [`multinomial_p_value`] for a table of counts, [`ks_two_sample`] for
-//!   two samples, [`chi_square_exponential`] for times between events of a Poisson process.
+//!   two samples, [`chi_square_exponential`] for times between events of a Poisson process. [`tukey_hsd`] says by what
+//!   means of several samples have to differ.
 #![forbid(unsafe_code)]
 
 mod binomial;
@@ -19,6 +20,7 @@ mod quantile;
 mod special;
 mod stopping;
 mod summary;
+mod tukey;
 
 pub use binomial::{COUNT_LIMIT, Interval, binomial_interval, binomial_range, predictive_binomial_range};
 pub use chi_square::{ChiSquareTest, chi_square_exponential};
@@ -28,3 +30,4 @@ pub use multinomial::{CATEGORY_LIMIT, OUTCOME_LIMIT, multinomial_log_likelihood,
 pub use quantile::{Quantiles, quantile};
 pub use stopping::{Precision, StoppingRule};
 pub use summary::{Accumulator, Summary, VALUE_LIMIT, prediction_half_width};
+pub use tukey::{TukeyHsd, studentized_range_quantile, tukey_hsd};

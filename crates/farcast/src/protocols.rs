@@ -12,6 +12,8 @@ pub(crate) enum Speaks {
     /// NORM (RFC 5740): nobody registers; what is lost is asked for and repaired by coding. With farcast, and with all
     /// that speak NORM.
     Norm,
+    /// MDP version 2 (draft-macker-rmt-mdp), from which NORM grew: the same in its own words.
+    Mdp,
     /// One way: receivers cannot answer, and nobody can tell who has received it. Symbols of a large code, of which any
     /// do.
     OneWay,
@@ -23,6 +25,7 @@ impl Speaks {
         match self {
             Self::Mftp => "MFTP",
             Self::Norm => "NORM",
+            Self::Mdp => "MDP",
             Self::OneWay => "One-way",
         }
     }

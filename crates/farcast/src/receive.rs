@@ -26,6 +26,7 @@ use crate::send::socket_options;
 use crate::{Exit, Failure, outputs};
 
 mod files;
+mod mdp;
 mod mftp;
 mod norm;
 mod one_way;
@@ -46,6 +47,7 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     match args.speaks() {
         Speaks::Mftp => mftp::run(args),
         Speaks::Norm => norm::run(args),
+        Speaks::Mdp => mdp::run(args),
         Speaks::OneWay => one_way::run(args),
     }
 }

@@ -21,12 +21,14 @@ use crate::protocols::Speaks;
 use crate::{Exit, Failure, outputs};
 
 mod delivery;
+mod mdp;
 mod mftp;
 mod norm;
 mod one_way;
 mod predict;
 mod turn;
 
+pub(crate) use mdp::MdpArgs;
 pub(crate) use norm::NormArgs;
 pub(crate) use one_way::OneWayArgs;
 
@@ -40,6 +42,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     match args.speaks() {
         Speaks::Mftp => mftp::run(args),
         Speaks::Norm => norm::run(args),
+        Speaks::Mdp => mdp::run(args),
         Speaks::OneWay => one_way::run(args),
     }
 }

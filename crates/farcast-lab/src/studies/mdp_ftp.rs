@@ -1,8 +1,11 @@
 //! Muddasani and Horan, "Assessment of the Multicast Dissemination Protocol for Constrained Satellite Channels"
-//! (NMSU-ECE-03-002, 2003): the transfers by FTP.
+//! (NMSU-ECE-03-002, 2003): the transfers by FTP, and in [`mdp`] those by MDP.
 //!
 //! Each replication is one session with one file, for the report speaks of single-attempt trials. What it leaves open
 //! is fixed once for all settings; only the file, the errors of the vector and the frame change.
+
+mod mdp;
+mod session;
 
 use farcast_sim::outcome::{FlowCounts, Measure, Replication};
 use farcast_sim::scenario::Scenario;
@@ -14,8 +17,8 @@ use crate::study::{Judged, Row, Rule, Runner, Study, StudyError, Verdict, rules}
 pub(super) const STUDY: Study = Study {
     name: "mdp-ftp",
     citation: "S. Muddasani and S. Horan, Assessment of the Multicast Dissemination Protocol for Constrained \
-               Satellite Channels (NMSU-ECE-03-002, 2003): its transfers by FTP",
-    settings: (FILES.len() * CHANNELS.len()) as u64,
+               Satellite Channels (NMSU-ECE-03-002, 2003)",
+    settings: (FILES.len() * CHANNELS.len() + FURTHER.len()) as u64 + mdp::SETTINGS,
     replications: (64, 8),
     columns: super::PUBLISHED,
     needs: super::nothing,
@@ -33,6 +36,20 @@ const NO_RUNS: &str = "the report as we have it prints no such runs";
 const CLIENT_ONLY: &str = "the report has the client's clock only";
 const FIGURE: &str = "the report has it in a figure only";
 
+/// What else the simulator of the link can do, tried with 1 MB at a bit error rate of 1e-5 and frames of 1500: what
+/// it is called, and what it sets.
+const FURTHER: [(&str, &[&str]); 3] = [
+    ("BER 1e-5, way back of 2400 bit/s", &["link.stages.serial.return.rate=\"2400 bit/s\""]),
+    (
+        "BER 1e-5, 5 s each way",
+        &["link.stages.serial.forward.delay=\"5 s\"", "link.stages.serial.return.delay=\"5 s\""],
+    ),
+    (
+        "BER 1e-5, cut off for 60 s",
+        &["link.stages.serial.forward.start=\"30 s\"", "link.stages.serial.forward.length=\"60 s\""],
+    ),
+];
+
 /// A file: its name in the table of runs, its size in octets, and what it is called here.
 struct File {
     name: &'static str,
@@ -41,10 +58,9 @@ struct File {
 }
 
 /// 1 MB is 1000 times 1024 octets: the report's own 97.6 % of the channel follows from it (Conclusions).
-const FILES: [File; 2] = [
-    File { name: "100K", octets: 102_400, title: "a file of 100 KB" },
-    File { name: "1M", octets: 1_024_000, title: "a file of 1 MB" },
-];
+const FILES: [File; 2] = [File { name: "100K", octets: 102_400, title: "a file of 100 KB" }, LARGE];
+
+const LARGE: File = File { name: "1M", octets: 1_024_000, title: "a file of 1 MB" };
 
 /// A channel and the frame on it.
 struct Channel {
@@ -110,9 +126,9 @@ const fn device_queue(frame: u32) -> u32 {
 }
 
 fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
-    let mut rows = Vec::new();
+    let (mut rows, mut ftp) = (Vec::new(), Vec::new());
     for file in &FILES {
-        let cells = CHANNELS.iter().map(|channel| Cell::simulate(runner, file, channel));
+        let cells = CHANNELS.iter().map(|channel| Cell::simulate(runner, file, channel, &[]));
         let cells = cells.collect::<Result<Vec<_>, _>>()?;
         let columns = || CHANNELS.iter().map(Channel::column).zip(&cells);
         let items: [(&str, usize, Item<'_>); 6] = [
@@ -129,7 +145,17 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
                 rows.extend(judge(cell)?.map(|judged| Row::new(STUDY.name, place, decimals, judged)));
             }
         }
+        if file.name == LARGE.name {
+            for (column, extra) in FURTHER {
+                let cell = Cell::simulate(runner, file, &CHANNELS[4], extra)?;
+                let place = ("client's clock, s", file.title, column);
+                let judged = cell.client()?.or(cell.median()?);
+                rows.extend(judged.map(|judged| Row::new(STUDY.name, place, 2, judged)));
+            }
+        }
+        ftp.push((file.name, cells));
     }
+    mdp::rows(runner, &ftp, &mut rows)?;
     Ok(rows)
 }
 
@@ -159,16 +185,25 @@ struct Transfer {
 
 impl<'a> Cell<'a> {
     /// As `farcast simulate sgls --set traffic.files.files=.. --set link.stages.serial.forward.vector_errors=..`.
-    fn simulate(runner: &Runner<'_>, file: &'a File, channel: &'a Channel) -> Result<Self, StudyError> {
+    fn simulate(
+        runner: &Runner<'_>,
+        file: &'a File,
+        channel: &'a Channel,
+        extra: &[&str],
+    ) -> Result<Self, StudyError> {
         let mut document = shipped::document("sgls")?;
         for setting in settings(file, channel) {
             document.set(&setting)?;
+        }
+        for setting in extra {
+            document.set(setting)?;
         }
         let replications = runner.run(&Scenario::read(&document)?)?;
         let transfers = replications.iter().map(transfer).collect::<Option<_>>().ok_or_else(|| {
             StudyError::Internal(format!("{}: a replication has no file", STUDY.name).into())
         })?;
-        Ok(Self { file, channel, published: published(file, channel), transfers })
+        let published = published(file, channel).filter(|_| extra.is_empty());
+        Ok(Self { file, channel, published, transfers })
     }
 
     /// Of all transfers; `None` if one did not end.
@@ -263,10 +298,15 @@ fn transfer(replication: &Replication) -> Option<Transfer> {
 
 /// The mean of the published runs, and how many there are.
 fn published(file: &File, channel: &Channel) -> Option<(f64, u64)> {
-    let here = format!("{},{},{},", file.name, channel.ber, channel.frame);
-    let runs = RUNS.lines().find_map(|line| line.strip_prefix(&here))?;
-    let runs: Vec<f64> = runs.split(',').map(str::parse).collect::<Result<_, _>>().ok()?;
+    let runs = published_runs(RUNS, file.name, channel.ber, channel.frame)?;
     Some((Summary::of(&runs).ok()?.mean, runs.len() as u64))
+}
+
+/// The runs of a table, in the order of their files.
+fn published_runs(table: &str, file: &str, ber: &str, frame: u32) -> Option<Vec<f64>> {
+    let here = format!("{file},{ber},{frame},");
+    let runs = table.lines().find_map(|line| line.strip_prefix(&here))?;
+    runs.split(',').map(str::parse).collect::<Result<_, _>>().ok()
 }
 
 fn within_3_percent(published: f64, ours: &Summary) -> Judged {

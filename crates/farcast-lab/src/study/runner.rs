@@ -2,16 +2,21 @@
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use farcast_core::Span;
 use farcast_sim::outcome::Replication;
 use farcast_sim::replicate::{HowMany, Plan, Standing, run as replicate};
 use farcast_sim::scenario::Scenario;
+use farcast_sim::star::Pulse;
 
 use super::{Options, Study, StudyError};
 use crate::Progress;
+
+/// Between two looks at how replications stand.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Runs the replications of one setting after the other.
 pub(crate) struct Runner<'a> {
@@ -29,7 +34,7 @@ pub(crate) struct Runner<'a> {
 impl<'a> Runner<'a> {
     /// A runner of all settings of `study`.
     #[expect(clippy::disallowed_methods, reason = "somebody waits in real time")]
-    pub(super) fn new(
+    pub(crate) fn new(
         study: &Study,
         options: &'a Options<'a>,
         progress: &'a mut dyn FnMut(Progress),
@@ -67,6 +72,58 @@ impl<'a> Runner<'a> {
         self.done.set(before + self.replications);
         if replications.len() as u64 == wanted {
             return Ok(replications);
+        }
+        Err(StudyError::Interrupted { study: self.study })
+    }
+
+    /// What `one` makes of the index of each replication, in order: as many as there are of a setting, but at most
+    /// `most`. It gives nothing back once its pulse has stopped.
+    ///
+    /// # Errors
+    /// The first that `one` gives; [`StudyError::Interrupted`].
+    pub(crate) fn map<T: Send>(
+        &self,
+        most: u64,
+        one: impl Fn(u64, &Pulse) -> Result<Option<T>, StudyError> + Sync,
+    ) -> Result<Vec<T>, StudyError> {
+        let wanted = self.replications.min(most);
+        let (before, total) = (self.done.get(), self.total);
+        let (next, pulse) = (AtomicU64::new(0), Pulse::default());
+        let mut results: Vec<(u64, Result<Option<T>, StudyError>)> = Vec::new();
+        std::thread::scope(|scope| {
+            let (sender, finished) = mpsc::channel();
+            for _ in 0..(self.plan.threads as u64).clamp(1, wanted.max(1)) {
+                let (sender, next, pulse, one) = (sender.clone(), &next, &pulse, &one);
+                scope.spawn(move || {
+                    while !pulse.is_stopped() {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        // Nobody may be waiting for it any more.
+                        if index >= wanted || sender.send((index, one(index, pulse))).is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            loop {
+                match finished.recv_timeout(LOOK) {
+                    Ok(result) => results.push(result),
+                    Err(RecvTimeoutError::Disconnected) => break,
+                    Err(RecvTimeoutError::Timeout) => {}
+                }
+                let done = before + results.len() as u64;
+                self.tell(Progress::Replications { elapsed: self.elapsed(), done, total });
+                if self.interrupted().load(Ordering::Relaxed) {
+                    pulse.stop();
+                }
+            }
+        });
+        self.done.set(before + self.replications);
+        results.sort_unstable_by_key(|(index, _)| *index);
+        let results = results.into_iter().filter_map(|(_, result)| result.transpose());
+        let results = results.collect::<Result<Vec<T>, StudyError>>()?;
+        if results.len() as u64 == wanted {
+            return Ok(results);
         }
         Err(StudyError::Interrupted { study: self.study })
     }

@@ -11,7 +11,7 @@ use farcast_mftp::settings::Parity;
 use super::{OutputArgs, RateArg, SocketArgs};
 use crate::host::Endpoint;
 use crate::protocols::Speaks;
-use crate::send::{NormArgs, OneWayArgs};
+use crate::send::{MdpArgs, NormArgs, OneWayArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct SendArgs {
@@ -39,6 +39,8 @@ pub(crate) struct SendArgs {
     pub(crate) protocol: ProtocolArgs,
     #[command(flatten)]
     pub(crate) norm: NormArgs,
+    #[command(flatten)]
+    pub(crate) mdp: MdpArgs,
     /// Announce on this group instead, and send only data to --to.
     #[arg(help_heading = "MFTP", long, value_name = "GROUP[:PORT]")]
     pub(crate) announce: Option<Endpoint>,

@@ -84,7 +84,7 @@ fn ahead(text: &str) -> Result<Parity, String> {
     }
 }
 
-const NO_RATE: &str = "--rate is missing: give what the slowest link on the way carries, such as --rate \"20 Mbit/s\" \
+pub(super) const NO_RATE: &str = "--rate is missing: give what the slowest link on the way carries, such as --rate \"20 Mbit/s\" \
     for a satellite carrier of 20 Mbit/s (everything above it is lost in its queue)";
 const HOW_MANY: &str = "--predict has to know how many receive: list them with --receivers, or give their number with --group-size";
 
@@ -135,7 +135,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
 }
 
 /// The files that are sent, an object each.
-fn scan(args: &SendArgs, output: &mut Output) -> Result<Vec<Outgoing>, Failure> {
+pub(super) fn scan(args: &SendArgs, output: &mut Output) -> Result<Vec<Outgoing>, Failure> {
     let mut skipped = Vec::new();
     let files = super::hashed(output, |progress| {
         let (files, left_out) = Outgoing::each(&args.paths, progress)?;
@@ -144,10 +144,7 @@ fn scan(args: &SendArgs, output: &mut Output) -> Result<Vec<Outgoing>, Failure> 
     })?;
     super::tell_skipped(&skipped, output);
     if files.len() > MOST_OBJECTS {
-        return Err(Failure::usage(format!(
-            "{} files: by NORM at most {MOST_OBJECTS} at a time",
-            files.len()
-        )));
+        return Err(Failure::usage(format!("{} files: at most {MOST_OBJECTS} at a time", files.len())));
     }
     Ok(files)
 }
@@ -196,7 +193,7 @@ fn settings(args: &SendArgs) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-fn set<T>(setting: &mut T, chosen: Option<T>) {
+pub(super) fn set<T>(setting: &mut T, chosen: Option<T>) {
     if let Some(chosen) = chosen {
         *setting = chosen;
     }
@@ -215,7 +212,7 @@ fn parity(chosen: farcast_mftp::settings::Parity) -> Result<Parity, Failure> {
 }
 
 /// The nodes of `--receivers`, with what the user calls them.
-fn named(receivers: &[String]) -> Result<BTreeMap<NodeId, String>, Failure> {
+pub(super) fn named(receivers: &[String]) -> Result<BTreeMap<NodeId, String>, Failure> {
     let mut nodes = BTreeMap::new();
     for name in receivers {
         if let Some(other) = nodes.insert(node::of_name(name)?, name.clone()) {
@@ -270,7 +267,7 @@ fn object(args: &SendArgs, entry: &Entry) -> Object {
     Object { kind: Kind::File, size, info, vouched }
 }
 
-fn octets(outgoing: &[Outgoing]) -> u64 {
+pub(super) fn octets(outgoing: &[Outgoing]) -> u64 {
     outgoing.iter().map(|one| one.manifest().content_len()).sum()
 }
 

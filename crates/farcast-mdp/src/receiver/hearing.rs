@@ -1,0 +1,283 @@
+//! What a sender says, and what other receivers do.
+
+use alloc::collections::{BTreeMap, VecDeque};
+
+use farcast_core::engine::{Arrival, Message as _, Reject};
+use farcast_core::{Span, Time};
+
+use super::session::{Incoming, Key, Known, Loss, Probed, Session, State};
+use super::{OPEN, Receiver, Timer, WINDOW, silence};
+use crate::event::{ReceiverEvent, ReceiverOutcome};
+use crate::message::{About, Answer, Body, Flags, FromReceiver, FromSender, Head, Message, Probe};
+
+/// A segment's octets before any is known: what NACKs are cut to.
+const SEGMENT: u16 = 512;
+
+/// The longest time over which answers to a probe are spread.
+const HOLD: Span = Span::from_secs(60);
+
+impl Receiver {
+    pub(super) fn hear(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        match &message.body {
+            Body::Sender(head, said) if message.source.is_somebody() => {
+                let key = Key { source: from.source, sender: message.source };
+                self.note_sender(from, key, said)?;
+                if let Some(session) = &mut self.session {
+                    (session.grtt, session.left) = (head.grtt, false);
+                    session.loss.came(head.sequence, message.segments().get());
+                    self.timers.set(Timer::Inactivity, now + silence(head.grtt, self.config.robust));
+                }
+                self.hear_sender(now, *head, said)
+            }
+            Body::Receiver(said) if message.source != self.config.node => self.hear_other(said),
+            _ => Err(Reject::Collision),
+        }
+    }
+
+    /// Makes sure that the sender is the one at hand.
+    fn note_sender(&mut self, from: &Arrival, key: Key, said: &FromSender) -> Result<(), Reject> {
+        if let Some(session) = &mut self.session {
+            let begins_anew = match said {
+                // After silence, what was heard of is somebody else's.
+                FromSender::Info(info) => {
+                    session.left && begins(&info.about) && info.about.object < session.next
+                }
+                _ => false,
+            };
+            if session.key == key && !begins_anew {
+                session.silences = 0;
+                return Ok(());
+            }
+            if self.is_busy() {
+                return Err(Reject::OtherSession);
+            }
+        }
+        let about = match said {
+            FromSender::Info(info) if begins(&info.about) => &info.about,
+            FromSender::Data(data) if !data.parity && data.block == 0 && begins(&data.about) => &data.about,
+            _ if self.session.is_some() => return Err(Reject::OtherSession),
+            _ => return Err(Reject::Unexpected),
+        };
+        self.session = Some(Session {
+            key,
+            group: from.destination,
+            grtt: farcast_norm::quantise::Rtt::of(Span::from_millis(500)),
+            segment_size: SEGMENT,
+            objects: BTreeMap::new(),
+            sync: about.object,
+            next: about.object,
+            position: (about.object, 0),
+            probed: None,
+            silences: 0,
+            done: VecDeque::new(),
+            memory: 0,
+            loss: Loss::default(),
+            left: false,
+        });
+        Ok(())
+    }
+
+    fn hear_sender(&mut self, now: Time, head: Head, said: &FromSender) -> Result<(), Reject> {
+        match said {
+            FromSender::Info(info) => {
+                self.learn(&info.about, info.segment_size, Some(&info.content))?;
+                let Some(session) = &mut self.session else { return Ok(()) };
+                let before = session.position;
+                session.position = (info.about.object, 0);
+                if session.position > before {
+                    self.consider(now);
+                }
+                Ok(())
+            }
+            FromSender::Data(data) => {
+                self.learn(&data.about, data.segment_size, None)?;
+                self.data(now, data)
+            }
+            FromSender::Flush { eot, object } => {
+                self.passed(now, *object)?;
+                if *eot {
+                    self.gone();
+                }
+                Ok(())
+            }
+            FromSender::Squelch { sync, invalid } => {
+                let Some(session) = &self.session else { return Err(Reject::Unexpected) };
+                let gone = |object: &u32| object < sync || invalid.contains(object);
+                let gone: alloc::vec::Vec<u32> = session.objects.keys().copied().filter(gone).collect();
+                for object in gone {
+                    self.lose(object);
+                }
+                Ok(())
+            }
+            FromSender::AckReq { object, nodes } => self.acknowledge(now, head, *object, nodes),
+            FromSender::Probe(probe) => {
+                self.probe(now, probe);
+                Ok(())
+            }
+            FromSender::NackAdv(nacks) => {
+                self.overhear(nacks);
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes sure that `object` is known to be there.
+    fn enter(&mut self, object: u32) -> Result<(), Reject> {
+        let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
+        if object < session.sync {
+            return Err(Reject::Unexpected);
+        }
+        if object == u32::MAX {
+            return Err(Reject::OutOfRange);
+        }
+        if object.saturating_sub(session.next) > WINDOW {
+            // What lies so far behind is given up (draft §4.2).
+            let all: alloc::vec::Vec<u32> = session.objects.keys().copied().collect();
+            (session.sync, session.next) = (object, object);
+            for behind in all {
+                self.lose(behind);
+            }
+        }
+        while let Some(session) = self.session.as_mut().filter(|session| session.next <= object) {
+            session.objects.insert(session.next, Incoming::new(self.next_id));
+            session.next += 1;
+            self.next_id = farcast_delivery::ObjectId::new(self.next_id.get().wrapping_add(1));
+            if session.objects.len() > WINDOW as usize
+                && let Some(&lowest) = session.objects.keys().next()
+            {
+                self.lose(lowest);
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns of an object how it is cut, and with `info` what it is called.
+    fn learn(&mut self, about: &About, segment_size: u16, info: Option<&[u8]>) -> Result<(), Reject> {
+        self.enter(about.object)?;
+        let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
+        let open = session.objects.values().filter(|one| one.is_open()).count();
+        let Some(one) = session.objects.get_mut(&about.object) else { return Err(Reject::Duplicate) };
+        match one.state {
+            State::Unknown => {
+                let geometry = about.geometry(segment_size).ok_or(Reject::OutOfRange)?;
+                if about.flags.has(Flags::UNRELIABLE) {
+                    return Err(Reject::Unexpected);
+                }
+                if u32::from(about.ndata) + u32::from(about.nparity) > 255 {
+                    return Err(Reject::OutOfRange);
+                }
+                if u64::from(about.size) > self.config.largest || open >= OPEN {
+                    return Err(Reject::Limit);
+                }
+                let about = About { flags: about.flags.without(Flags::REPAIR), ..*about };
+                one.known = Some(Known { about, geometry });
+                one.state = State::Unnamed;
+                session.segment_size = segment_size;
+            }
+            State::Unnamed => {}
+            _ if info.is_some() => return Err(Reject::Duplicate),
+            _ => return Ok(()),
+        }
+        let named = info.is_some() || !about.flags.has(Flags::INFO);
+        if named && open < OPEN {
+            let offer = one.offer(&session.key, session.group, info.unwrap_or_default());
+            one.state = State::Opening;
+            self.events.extend(offer.map(|offer| ReceiverEvent::Offered(alloc::boxed::Box::new(offer))));
+        }
+        Ok(())
+    }
+
+    /// The sender has sent all of `object` and what lies before it.
+    fn passed(&mut self, now: Time, object: u32) -> Result<(), Reject> {
+        self.enter(object)?;
+        if let Some(session) = &mut self.session {
+            session.position = (object + 1, 0);
+        }
+        self.consider(now);
+        Ok(())
+    }
+
+    fn acknowledge(
+        &mut self,
+        now: Time,
+        head: Head,
+        object: u32,
+        nodes: &[farcast_norm::NodeId],
+    ) -> Result<(), Reject> {
+        let Some(session) = &self.session else { return Err(Reject::Unexpected) };
+        let there = match session.objects.get(&object) {
+            Some(one) => matches!(one.state, State::Complete(_)),
+            None => session.done.iter().any(|done| done.object == object && done.at.is_some()),
+        };
+        if !there {
+            return self.passed(now, object);
+        }
+        if !self.config.silent && nodes.contains(&self.config.node) && self.due.len() < WINDOW as usize {
+            if !self.due.contains(&object) {
+                self.due.push(object);
+            }
+            if !self.timers.is_set(Timer::Ack) {
+                // Over one round trip (draft §4.7).
+                let spread = head.grtt.span().as_secs_f64() * self.random.unit();
+                self.timers.set(Timer::Ack, now + Span::from_secs_f64(spread));
+            }
+        }
+        Ok(())
+    }
+
+    fn probe(&mut self, now: Time, probe: &Probe) {
+        let Some(session) = &mut self.session else { return };
+        session.probed = Some(Probed { sequence: probe.sequence, sent: probe.sent, at: now });
+        session.loss.probed();
+        let asked = probe.wildcard || probe.nodes.contains(&self.config.node);
+        if asked && !self.config.silent {
+            let hold =
+                Span::from_secs(probe.hold.seconds.into()) + Span::from_micros(probe.hold.micros.into());
+            let spread = hold.min(HOLD).as_secs_f64() * self.random.unit();
+            self.timers.set(Timer::Answer, now + Span::from_secs_f64(spread));
+        }
+    }
+
+    fn hear_other(&mut self, said: &FromReceiver) -> Result<(), Reject> {
+        let session = self.session.as_ref().ok_or(Reject::Unexpected)?;
+        if said.server != session.key.sender {
+            return Err(Reject::OtherSession);
+        }
+        if let Answer::Nack(nacks) = &said.answer {
+            self.overhear(nacks);
+        }
+        Ok(())
+    }
+
+    /// What others have asked for need not be asked for again.
+    fn overhear(&mut self, nacks: &[crate::message::ObjectNack]) {
+        if let (Some(session), true) = (&self.session, self.timers.is_set(Timer::Backoff)) {
+            session.overhear(&mut self.heard, nacks);
+        }
+    }
+
+    /// `object` cannot be had any more.
+    fn lose(&mut self, object: u32) {
+        match self.session.as_ref().and_then(|session| session.objects.get(&object)).map(|one| one.state) {
+            Some(State::Complete(at)) => self.end(object, ReceiverOutcome::Complete(at)),
+            // What the owner says of it still counts.
+            Some(State::Verifying) | None => {}
+            Some(_) => self.end(object, ReceiverOutcome::Lost),
+        }
+    }
+
+    /// The sender has gone.
+    pub(super) fn gone(&mut self) {
+        let Some(session) = &mut self.session else { return };
+        session.left = true;
+        let all: alloc::vec::Vec<u32> = session.objects.keys().copied().collect();
+        for object in all {
+            self.lose(object);
+        }
+    }
+}
+
+/// Whether a sender may be begun with here: with what it sends for the first time.
+fn begins(about: &About) -> bool {
+    !about.flags.has(Flags::REPAIR)
+}

@@ -1,0 +1,375 @@
+//! The receiver: the objects of one sender, and what it lacks of them asked for (draft §4.2, §4.3).
+
+mod content;
+mod hearing;
+mod nack;
+mod session;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
+
+use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
+use farcast_core::random::RandomStream;
+use farcast_core::{Bitmap, Run, Span, Time, Timers, timers};
+use farcast_delivery::{ObjectId, Received};
+use farcast_norm::quantise::Rtt;
+use farcast_norm::timing::random_backoff;
+
+use crate::config::ReceiverConfig;
+use crate::error::ConfigError;
+use crate::event::{ReceiverEvent, ReceiverOutcome};
+use crate::message::{Answer, Body, FromReceiver, Message};
+
+use nack::Heard;
+use session::{Done, Session, State};
+
+timers! {
+    /// The receiver's timers.
+    enum Timer {
+        /// What it asks for may be said.
+        Backoff = "back-off",
+        /// What it asked for has had time to come.
+        Holdoff = "hold-off",
+        /// Acknowledgements.
+        Ack = "acknowledge",
+        /// The answer to a probe.
+        Answer = "answer a probe",
+        /// Nothing was heard of the sender for long.
+        Inactivity = "inactivity",
+    }
+}
+
+/// How many round trips a receiver waits before it asks, at most, and how many after it has asked (draft §4.3).
+const BACKOFF: u64 = 1;
+const HOLDOFF: u64 = 4;
+
+/// Objects that may be at hand of a sender, of which nothing is known perhaps but that they exist.
+const WINDOW: u32 = 256;
+
+/// Objects that an owner has in hand at once.
+const OPEN: usize = 32;
+
+/// Objects that are complete and wait for the sender to ask whether they are.
+const COMPLETE: usize = 8;
+
+/// How many objects that are through are remembered.
+const REMEMBERED: usize = 256;
+
+/// Receives the objects of a sender, one sender at a time.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    config: ReceiverConfig,
+    session: Option<Session>,
+    /// What the next object is known by.
+    next_id: ObjectId,
+    heard: Heard,
+    /// Objects to acknowledge.
+    due: Vec<u32>,
+    timers: Timers<Timer>,
+    random: RandomStream,
+    outbox: VecDeque<Transmit<Message>>,
+    naks: u64,
+    rejects: RejectCounts,
+    events: VecDeque<ReceiverEvent>,
+}
+
+impl Receiver {
+    /// A receiver with these settings.
+    ///
+    /// # Errors
+    /// What of them cannot be.
+    pub fn new(config: ReceiverConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            random: RandomStream::derive(config.seed, &[u64::from(config.node.0)]),
+            config,
+            session: None,
+            next_id: ObjectId::FIRST,
+            heard: Heard::default(),
+            due: Vec::new(),
+            timers: Timers::default(),
+            outbox: VecDeque::new(),
+            naks: 0,
+            rejects: RejectCounts::default(),
+            events: VecDeque::new(),
+        })
+    }
+
+    /// Whether any object is at hand.
+    pub fn is_busy(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| !session.objects.is_empty())
+    }
+
+    /// The segments that are there of an object at hand.
+    pub fn have(&self, id: ObjectId) -> Option<&Bitmap> {
+        let one = self.session.as_ref()?.objects.values().find(|one| one.id == id)?;
+        (!matches!(one.state, State::Unknown | State::Unnamed | State::Opening)).then_some(&one.have)
+    }
+
+    /// What has come of an object.
+    pub fn received(&self, id: ObjectId) -> Received {
+        let Some(session) = &self.session else { return Received::default() };
+        let at_hand = session.objects.values().find(|one| one.id == id).map(|one| one.received);
+        let done = || session.done.iter().find(|done| done.id == id).map(|done| done.received);
+        at_hand.or_else(done).unwrap_or_default()
+    }
+
+    /// The objects of the sender that are through or complete, as it numbers them, and since when each is there: `None`
+    /// of one that was given up. Of those that are through, the last 256.
+    pub fn objects(&self) -> impl Iterator<Item = (u32, Option<Time>)> + '_ {
+        let complete = |(&object, one): (&u32, &session::Incoming)| match one.state {
+            State::Complete(at) => Some((object, Some(at))),
+            _ => None,
+        };
+        let session = self.session.iter();
+        session.flat_map(move |session| {
+            let done = session.done.iter().map(|done| (done.object, done.at));
+            done.chain(session.objects.iter().filter_map(complete))
+        })
+    }
+
+    /// Requests for repair that were sent.
+    pub fn naks(&self) -> u64 {
+        self.naks
+    }
+
+    /// Messages turned down, by reason.
+    pub fn rejects(&self) -> &RejectCounts {
+        &self.rejects
+    }
+}
+
+/// What the owner answers.
+impl Receiver {
+    /// It takes the object, and has these segments; a bitmap of another length counts as empty.
+    pub fn accept(&mut self, id: ObjectId, held: Bitmap) {
+        if let Some(one) = self.object(id).filter(|one| one.state == State::Opening) {
+            let segments = one.known.map_or(0, |known| known.geometry.segments());
+            one.have = if held.len() == segments { held } else { Bitmap::new(segments) };
+            one.state = State::Receiving;
+            self.check_complete(id);
+        }
+    }
+
+    /// It has these segments besides.
+    pub fn held(&mut self, id: ObjectId, held: &Bitmap) {
+        if let Some(one) = self.object(id).filter(|one| one.is_receiving()) {
+            one.have.union(held);
+            let begun: Vec<u32> = one.held.keys().copied().collect();
+            for block in begun {
+                self.check_decodable(id, block);
+            }
+            self.check_complete(id);
+        }
+    }
+
+    /// These segments have to come again.
+    pub fn lost(&mut self, id: ObjectId, segments: Run) {
+        if let Some(one) = self.object(id)
+            && matches!(one.state, State::Receiving | State::Verifying)
+        {
+            one.have.remove_run(segments);
+            one.low = one.low.min(segments.first());
+            if !one.have.is_full() {
+                one.state = State::Receiving;
+            }
+        }
+    }
+
+    /// A block was rebuilt, or could not be. Either way its parity is used up.
+    pub fn decoded(&mut self, id: ObjectId, block: u32, rebuilt: bool) {
+        let Some(one) = self.object(id) else { return };
+        if !one.decoding.remove(&block) {
+            return;
+        }
+        let freed = one.forget_parity(block);
+        let run = one.known.and_then(|known| known.geometry.block_run(block));
+        if let (true, Some(run)) = (rebuilt, run) {
+            one.have.insert_run(run);
+        }
+        if let Some(session) = &mut self.session {
+            session.memory -= freed;
+        }
+        self.check_complete(id);
+    }
+
+    /// Everything is verified and has its final name. The sender may still ask.
+    pub fn verified(&mut self, now: Time, id: ObjectId) {
+        let Some(one) = self.object(id).filter(|one| one.state == State::Verifying) else { return };
+        one.state = State::Complete(now);
+        let Some(session) = &self.session else { return };
+        let complete = session.objects.iter().filter(|(_, one)| matches!(one.state, State::Complete(_)));
+        let complete: Vec<u32> = complete.map(|(&object, _)| object).collect();
+        // Nobody asks a silent one, and a sender that has left asks nobody.
+        let keep = if session.left || self.config.silent { 0 } else { COMPLETE };
+        let over = complete.len().saturating_sub(keep);
+        for &object in &complete[..over] {
+            self.complete(object);
+        }
+    }
+
+    /// It does not want the object, or cannot keep it.
+    pub fn decline(&mut self, id: ObjectId) {
+        let objects = self.session.iter().flat_map(|session| &session.objects);
+        let found = objects.filter(|(_, one)| one.id == id).map(|(&object, _)| object).next();
+        if let Some(object) = found {
+            self.end(object, ReceiverOutcome::Stopped);
+        }
+    }
+
+    /// It leaves everything.
+    pub fn stop(&mut self) {
+        let all: Vec<u32> = self.session.iter().flat_map(|session| session.objects.keys().copied()).collect();
+        for object in all {
+            if !self.complete(object) {
+                self.end(object, ReceiverOutcome::Stopped);
+            }
+        }
+    }
+
+    /// It is over with `object` if that is complete; whether it is.
+    fn complete(&mut self, object: u32) -> bool {
+        let one = self.session.as_ref().and_then(|session| session.objects.get(&object));
+        let Some(State::Complete(at)) = one.map(|one| one.state) else { return false };
+        self.end(object, ReceiverOutcome::Complete(at));
+        true
+    }
+
+    fn end(&mut self, object: u32, outcome: ReceiverOutcome) {
+        let Some(session) = &mut self.session else { return };
+        let Some(one) = session.objects.remove(&object) else { return };
+        session.memory -= one.memory();
+        if session.done.len() == REMEMBERED {
+            session.done.pop_front();
+        }
+        let at = if let ReceiverOutcome::Complete(at) = outcome { Some(at) } else { None };
+        session.done.push_back(Done { object, id: one.id, at, received: one.received });
+        // Of what was never offered its owner knows nothing.
+        if !matches!(one.state, State::Unknown | State::Unnamed) {
+            self.events.push_back(ReceiverEvent::Ended(one.id, outcome));
+        }
+    }
+}
+
+/// How long nothing must be heard of a sender until something is wrong (draft §4.3).
+fn silence(grtt: Rtt, robust: u32) -> Span {
+    (grtt.span() * 2 * u64::from(robust)).max(Span::from_secs(1))
+}
+
+/// What it says.
+impl Receiver {
+    /// Begins to wait to ask for what lacks, unless it waits already or has just asked.
+    fn consider(&mut self, now: Time) {
+        let Some(session) = &self.session else { return };
+        let waits = self.timers.is_set(Timer::Backoff) || self.timers.is_set(Timer::Holdoff);
+        if self.config.silent || waits || !session.has_need() {
+            return;
+        }
+        self.heard = Heard::default();
+        let most = session.grtt.span() * BACKOFF;
+        let wait = random_backoff(most, self.config.receivers, &mut self.random);
+        self.timers.set(Timer::Backoff, now + wait);
+    }
+
+    /// Asks for what lacks, unless the sender has gone back to it or others have asked.
+    fn ask(&mut self, now: Time) {
+        let Some(session) = &mut self.session else { return };
+        if !session.has_need() {
+            return;
+        }
+        self.timers.set(Timer::Holdoff, now + session.grtt.span() * HOLDOFF);
+        if session.is_covered(&self.heard) {
+            return;
+        }
+        let (nacks, asked) = session.requests();
+        let first = nacks.first().and_then(|nack| session.objects.get_mut(&nack.object));
+        if let Some(one) = first {
+            one.received.naks += 1;
+            one.received.asked += asked;
+        }
+        self.naks += 1;
+        self.say(now, Answer::Nack(nacks));
+    }
+
+    fn say(&mut self, now: Time, answer: Answer) {
+        let Some(session) = &self.session else { return };
+        let response = session.probed.map(|probed| probed.sent.later(now.since(probed.at)));
+        let said = FromReceiver {
+            server: session.key.sender,
+            response,
+            loss: session.loss.estimate,
+            probe: session.probed.map_or(0, |probed| probed.sequence),
+            answer,
+        };
+        let to = if self.config.unicast { session.key.source } else { self.config.group };
+        let message = Message { source: self.config.node, body: Body::Receiver(said) };
+        self.outbox.push_back(Transmit::new(message, to));
+    }
+
+    fn silent(&mut self, now: Time) {
+        let Some(session) = &mut self.session else { return };
+        session.silences += 1;
+        let complete = session.objects.values().all(|one| matches!(one.state, State::Complete(_)));
+        if complete || session.silences > self.config.robust {
+            self.gone();
+            return;
+        }
+        self.timers.set(Timer::Inactivity, now + silence(session.grtt, self.config.robust));
+        self.consider(now);
+    }
+
+    fn on(&mut self, now: Time, timer: Timer) {
+        match timer {
+            Timer::Backoff => self.ask(now),
+            Timer::Holdoff => {}
+            Timer::Ack => {
+                for object in core::mem::take(&mut self.due) {
+                    self.say(now, Answer::Object(object));
+                }
+            }
+            Timer::Answer => self.say(now, Answer::Probe),
+            Timer::Inactivity => self.silent(now),
+        }
+    }
+}
+
+impl Engine for Receiver {
+    type Message = Message;
+    type Event = ReceiverEvent;
+
+    fn handle(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        let result = self.hear(now, from, message);
+        self.rejects.note(result)
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        while let Some(timer) = self.timers.expire(now) {
+            self.on(now, timer);
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Time, _until: Time) -> Option<Transmit<Message>> {
+        self.outbox.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        self.timers.next()
+    }
+
+    fn poll_event(&mut self) -> Option<ReceiverEvent> {
+        self.events.pop_front()
+    }
+
+    fn settled_until(&self) -> Time {
+        Time::ZERO
+    }
+
+    fn prefix(&self, message: &Message) -> NonZeroU32 {
+        match (message.data(), &self.session) {
+            (Some(data), Some(session)) => session.prefix(data),
+            (Some(_), None) => NonZeroU32::MIN,
+            (None, _) => message.segments(),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! What a receiver asks for, and what others have asked for (draft §4.3).
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use farcast_core::Run;
+
+use super::session::{Incoming, Known, Session, State};
+use crate::message::{Mask, ObjectNack, Request};
+use crate::wire::{NACK_HEADER, request_len};
+
+/// How many blocks, runs of blocks and objects that others have asked for are remembered. Of what is beyond, we ask
+/// ourselves.
+const REMEMBERED: usize = 4096;
+
+/// What is known while a receiver waits to ask.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Heard {
+    /// By object and block, how many symbols that we lack somebody else has asked for in one request, at most.
+    of_block: BTreeMap<(u32, u32), u32>,
+    /// Blocks that somebody else has asked for whole: an object, the first and the last.
+    whole: Vec<(u32, u32, u32)>,
+    info: BTreeSet<u32>,
+}
+
+impl Heard {
+    /// Whether others have asked for at least `lacks` symbols of `block`.
+    fn covers(&self, object: u32, block: u32, lacks: u32) -> bool {
+        self.of_block.get(&(object, block)).is_some_and(|&count| count >= lacks)
+            || self.whole.iter().any(|&(of, first, last)| of == object && (first..=last).contains(&block))
+    }
+
+    fn covers_object(&self, object: u32) -> bool {
+        self.whole.contains(&(object, 0, u32::MAX))
+    }
+
+    fn note_whole(&mut self, blocks: (u32, u32, u32)) {
+        if self.whole.len() < REMEMBERED {
+            self.whole.push(blocks);
+        }
+    }
+}
+
+/// What is needed of an object.
+enum Need {
+    Object,
+    Info,
+    /// The first block that lacks symbols, and up to where it is looked for.
+    Blocks(u32, u32),
+}
+
+impl Session {
+    /// What is needed of each object, in order.
+    fn needs(&self) -> impl Iterator<Item = (u32, &Incoming, Need)> {
+        let passed = self.objects.range(..=self.position.0);
+        passed.filter_map(|(&object, one)| {
+            let need = match one.state {
+                // Of what is only now being sent, everything may yet come.
+                State::Unknown if object < self.position.0 => Need::Object,
+                State::Unnamed => Need::Info,
+                State::Receiving => {
+                    let end = self.asked_up_to(object, one);
+                    Need::Blocks(one.next_need(0, end)?, end)
+                }
+                _ => return None,
+            };
+            Some((object, one, need))
+        })
+    }
+
+    /// Whether the sender has passed anything without its having come.
+    pub(super) fn has_need(&self) -> bool {
+        self.needs().next().is_some()
+    }
+
+    /// Whether others have asked for all that we would.
+    pub(super) fn is_covered(&self, heard: &Heard) -> bool {
+        self.needs().all(|(object, one, need)| match need {
+            Need::Object => heard.covers_object(object),
+            Need::Info => heard.info.contains(&object),
+            Need::Blocks(first, end) => {
+                let mut next = Some(first);
+                while let Some(block) = next {
+                    if !heard.covers(object, block, one.lacks(block)) {
+                        return false;
+                    }
+                    next = one.next_need(block + 1, end);
+                }
+                true
+            }
+        })
+    }
+
+    /// What lacks, in order, as far as it fits a segment (our choice, as the draft's other lists); and how many symbols
+    /// that is.
+    pub(super) fn requests(&self) -> (Vec<ObjectNack>, u64) {
+        let mut list = List { nacks: Vec::new(), room: self.segment_size.into() };
+        let mut asked = 0;
+        for (object, one, need) in self.needs() {
+            let fits = match need {
+                Need::Object => list.add(object, Request::Object),
+                Need::Info => list.add(object, Request::Info),
+                Need::Blocks(first, end) => list.add_blocks(object, one, (first, end), &mut asked),
+            };
+            if !fits {
+                break;
+            }
+        }
+        (list.nacks, asked)
+    }
+
+    /// Notes what somebody else asks for.
+    pub(super) fn overhear(&self, heard: &mut Heard, nacks: &[ObjectNack]) {
+        for ObjectNack { object, requests } in nacks {
+            let Some(one) = self.objects.get(object) else { continue };
+            for request in requests {
+                overhear_request(heard, *object, one, request);
+            }
+        }
+    }
+}
+
+fn overhear_request(heard: &mut Heard, object: u32, one: &Incoming, request: &Request) {
+    match request {
+        Request::Object => {
+            heard.note_whole((object, 0, u32::MAX));
+            heard.info.insert(object);
+        }
+        Request::Info => _ = heard.info.insert(object),
+        Request::Blocks { offset, mask } => {
+            let Some(first) = block_at(one, *offset) else { return };
+            for n in mask.iter().take(REMEMBERED) {
+                heard.note_whole((object, first + n, first + n));
+            }
+        }
+        Request::Segments { erasures, offset, mask } => {
+            let Some(block) = block_at(one, *offset) else { return };
+            // Which of them are sent is the sender's choice: those that would not help us do not count.
+            let useful = mask.iter().filter(|&symbol| is_useful(one, block, symbol)).count() as u32;
+            if heard.of_block.len() < REMEMBERED || heard.of_block.contains_key(&(object, block)) {
+                let most = heard.of_block.entry((object, block)).or_insert(0);
+                *most = (*most).max(useful.min((*erasures).into()));
+            }
+        }
+    }
+}
+
+/// The block of `one` that begins at `offset`.
+fn block_at(one: &Incoming, offset: u32) -> Option<u32> {
+    let Known { geometry, .. } = one.known.as_ref()?;
+    let len = geometry.block_size() * u32::from(geometry.segment_size());
+    let block = offset / len;
+    (offset.is_multiple_of(len) && block < geometry.blocks()).then_some(block)
+}
+
+/// Whether `symbol` of `block` exists and has not come.
+fn is_useful(one: &Incoming, block: u32, symbol: u32) -> bool {
+    let Some(Known { about, geometry }) = &one.known else { return false };
+    match symbol.checked_sub(geometry.block_len(block)) {
+        None => !one.have.contains(geometry.first_of(block) + symbol),
+        Some(parity) => {
+            parity < about.nparity.into() && one.held.get(&block).is_none_or(|held| !held.contains(parity))
+        }
+    }
+}
+
+/// Requests that fit a segment.
+struct List {
+    nacks: Vec<ObjectNack>,
+    room: usize,
+}
+
+impl List {
+    /// Adds a request; whether there was room.
+    fn add(&mut self, object: u32, request: Request) -> bool {
+        let same = self.nacks.last().is_some_and(|last| last.object == object);
+        let len = request_len(&request) + if same { 0 } else { NACK_HEADER };
+        // A segment may be too small for anything; a request that goes nowhere is worse than one that is too long.
+        if len > self.room && !self.nacks.is_empty() {
+            return false;
+        }
+        self.room = self.room.saturating_sub(len);
+        match self.nacks.last_mut().filter(|_| same) {
+            Some(last) => last.requests.push(request),
+            None => self.nacks.push(ObjectNack { object, requests: alloc::vec![request] }),
+        }
+        true
+    }
+
+    /// Adds what lacks of the blocks in `first .. end`, of which the first lacks something; whether there was room.
+    fn add_blocks(&mut self, object: u32, one: &Incoming, (first, end): (u32, u32), asked: &mut u64) -> bool {
+        let Some(Known { about, geometry }) = &one.known else { return true };
+        let block_octets = geometry.block_size() * u32::from(geometry.segment_size());
+        let nothing = |block| one.lacks(block) == geometry.block_len(block) && !one.held.contains_key(&block);
+        let mut next = Some(first);
+        while let Some(block) = next {
+            let offset = block * block_octets;
+            let lacks = one.lacks(block);
+            let mut last = block;
+            let (request, count) = if nothing(block) {
+                // Blocks of which nothing has come follow one another after an outage.
+                let most = block.saturating_add(8 * self.room as u32).min(end.min(geometry.blocks()));
+                while last + 1 < most && nothing(last + 1) {
+                    last += 1;
+                }
+                let mut mask = Mask::new(last + 1 - block);
+                mask.insert(Run::new(0, last + 1 - block).unwrap_or(Run::one(0)));
+                let count = geometry.first_of(last + 1) - geometry.first_of(block);
+                (Request::Blocks { offset, mask }, count)
+            } else {
+                let mut mask = Mask::new(u32::from(about.ndata) + u32::from(about.nparity));
+                for run in Session::wanted(one, block) {
+                    mask.insert(run);
+                }
+                // A block has 255 symbols at most.
+                (Request::Segments { erasures: lacks as u8, offset, mask }, lacks)
+            };
+            if !self.add(object, request) {
+                return false;
+            }
+            *asked += u64::from(count);
+            next = one.next_need(last + 1, end);
+        }
+        true
+    }
+}

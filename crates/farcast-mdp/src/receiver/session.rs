@@ -1,0 +1,336 @@
+//! A sender that is being heard, and its objects.
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use core::num::NonZeroU32;
+
+use farcast_core::engine::Reject;
+use farcast_core::{Bitmap, Run, Time};
+use farcast_delivery::{Geometry, ObjectId, Offer, Received};
+use farcast_norm::NodeId;
+use farcast_norm::message::Stamp;
+use farcast_norm::quantise::Rtt;
+
+use crate::message::{About, Data};
+
+/// How far an object has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// Nothing but its number is known.
+    Unknown,
+    /// Not offered: what is said of it has not come.
+    Unnamed,
+    /// Offered, not answered.
+    Opening,
+    /// Receiving.
+    Receiving,
+    /// Everything is there; the owner verifies it.
+    Verifying,
+    /// Everything is there since.
+    Complete(Time),
+}
+
+/// Which sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Key {
+    pub(super) source: SocketAddr,
+    pub(super) sender: NodeId,
+}
+
+/// The last probe: its number, its time, and when it came.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Probed {
+    pub(super) sequence: u8,
+    pub(super) sent: Stamp,
+    pub(super) at: Time,
+}
+
+/// How an object is known and cut.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) about: About,
+    pub(super) geometry: Geometry,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Incoming {
+    /// What its owner knows it by.
+    pub(super) id: ObjectId,
+    pub(super) state: State,
+    pub(super) known: Option<Known>,
+    pub(super) have: Bitmap,
+    /// Parity that is there, by block; and blocks that are being rebuilt.
+    pub(super) held: BTreeMap<u32, Bitmap>,
+    pub(super) decoding: BTreeSet<u32>,
+    /// The sender has been behind all blocks before this one: what lacks of them is to be asked for.
+    pub(super) reached: u32,
+    /// All segments before this one are there.
+    pub(super) low: u32,
+    pub(super) received: Received,
+}
+
+/// An object that is through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Done {
+    pub(super) object: u32,
+    pub(super) id: ObjectId,
+    /// Since when it is there; `None` if it was given up.
+    pub(super) at: Option<Time>,
+    pub(super) received: Received,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Session {
+    pub(super) key: Key,
+    pub(super) group: SocketAddr,
+    pub(super) grtt: Rtt,
+    /// Octets of a segment, once something has said it.
+    pub(super) segment_size: u16,
+    /// Objects that are at hand: those that were heard of and are not through.
+    pub(super) objects: BTreeMap<u32, Incoming>,
+    /// The first object that is heard of, and one past the last.
+    pub(super) sync: u32,
+    pub(super) next: u32,
+    /// Where the sender is: an object and a block. It has passed what lies before that.
+    pub(super) position: (u32, u32),
+    pub(super) probed: Option<Probed>,
+    /// How often nothing was heard for long.
+    pub(super) silences: u32,
+    pub(super) done: VecDeque<Done>,
+    /// Octets of parity and of blocks that are gathered.
+    pub(super) memory: u64,
+    pub(super) loss: Loss,
+    /// It has said that it leaves, or was not heard for too long.
+    pub(super) left: bool,
+}
+
+/// What part of a sender's packets is lost, counted from probe to probe.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Loss {
+    next: Option<u16>,
+    came: u32,
+    lost: u32,
+    pub(super) estimate: u16,
+}
+
+impl Loss {
+    /// Packets `sequence ..` came, so many.
+    pub(super) fn came(&mut self, sequence: u16, count: u32) {
+        let ahead = self.next.map_or(0, |next| sequence.wrapping_sub(next));
+        // What comes late was counted as lost.
+        if ahead < 1 << 15 {
+            self.lost = self.lost.saturating_add(ahead.into());
+            self.next = Some(sequence.wrapping_add(count as u16));
+        }
+        self.came = self.came.saturating_add(count);
+    }
+
+    /// A probe came.
+    pub(super) fn probed(&mut self) {
+        let all = u64::from(self.came) + u64::from(self.lost);
+        self.estimate = (u64::from(self.lost) * u64::from(u16::MAX)).checked_div(all).unwrap_or(0) as u16;
+        (self.came, self.lost) = (0, 0);
+    }
+}
+
+/// Octets that a block's parity takes besides its symbols, about.
+const BOOKKEEPING: u64 = 128;
+
+impl Incoming {
+    pub(super) fn new(id: ObjectId) -> Self {
+        Self {
+            id,
+            state: State::Unknown,
+            known: None,
+            have: Bitmap::default(),
+            held: BTreeMap::new(),
+            decoding: BTreeSet::new(),
+            reached: 0,
+            low: 0,
+            received: Received::default(),
+        }
+    }
+
+    pub(super) fn is_receiving(&self) -> bool {
+        self.state == State::Receiving
+    }
+
+    /// Whether its owner has it in hand.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.state, State::Opening | State::Receiving | State::Verifying)
+    }
+
+    pub(super) fn offer(&self, session: &Key, group: SocketAddr, name: &[u8]) -> Option<Offer> {
+        let Known { about, geometry } = self.known?;
+        Some(Offer {
+            object: self.id,
+            sender: session.source,
+            session: session.sender.0,
+            group: group.ip(),
+            name: name.into(),
+            id: None,
+            // Numbers begin anew with each start of a sender, and nothing tells one start from another.
+            serial: None,
+            vouched: None,
+            geometry,
+            parity_symbols: about.nparity.into(),
+            overwrite: true,
+            rate_bps: u32::MAX,
+        })
+    }
+
+    /// Whether `data` is of this object as it is cut.
+    pub(super) fn check(&self, data: &Data) -> Result<(), Reject> {
+        let Some(Known { about, geometry }) = &self.known else { return Err(Reject::Unexpected) };
+        if !data.about.is_same(about) || data.segment_size != geometry.segment_size() {
+            return Err(Reject::Inconsistent);
+        }
+        let len = geometry.block_len(data.block);
+        let (low, high) = if data.parity { (len, len + u32::from(about.nparity)) } else { (0, len) };
+        if len == 0 || data.symbols.first() < low || data.symbols.end() > high {
+            return Err(Reject::OutOfRange);
+        }
+        let full = data.segment_size;
+        let len = match geometry.segments_of(data.block, data.symbols).filter(|_| !data.parity) {
+            // A short one stands alone.
+            Some(segments) if segments.count() == 1 => geometry.payload_len(segments.first()),
+            Some(segments) if geometry.payload_len(segments.last()) < full => 0,
+            _ => full,
+        };
+        if data.len == len { Ok(()) } else { Err(Reject::Inconsistent) }
+    }
+
+    pub(super) fn missing_in(&self, block: u32) -> u32 {
+        let run = self.known.and_then(|known| known.geometry.block_run(block));
+        run.map_or(0, |run| run.count() - self.have.count_in(run))
+    }
+
+    /// How many symbols of `block` have yet to come.
+    pub(super) fn lacks(&self, block: u32) -> u32 {
+        if self.decoding.contains(&block) {
+            return 0;
+        }
+        self.missing_in(block).saturating_sub(self.held.get(&block).map_or(0, Bitmap::count))
+    }
+
+    /// The first block in `from .. end` that lacks symbols.
+    pub(super) fn next_need(&self, from: u32, end: u32) -> Option<u32> {
+        let geometry = &self.known.as_ref()?.geometry;
+        let end = end.min(geometry.blocks());
+        let mut block = from.max(geometry.block_of(self.low));
+        while block < end {
+            block = geometry.block_of(self.have.next_clear(geometry.first_of(block))?);
+            if block < end && self.lacks(block) > 0 {
+                return Some(block);
+            }
+            block += 1;
+        }
+        None
+    }
+
+    /// Looks how far everything is there, so that nobody looks there again.
+    pub(super) fn advance(&mut self) {
+        if self.is_receiving() {
+            self.low = self.have.next_clear(self.low).unwrap_or(self.low);
+        }
+    }
+
+    /// Octets that are kept for a block with `symbols` parity symbols, by the owner, who gathers it, and here.
+    pub(super) fn memory_of(&self, block: u32, symbols: u32) -> u64 {
+        let Some(Known { about, geometry }) = &self.known else { return 0 };
+        let count = geometry.block_len(block) + symbols;
+        let here = BOOKKEEPING + u64::from(about.nparity.div_ceil(8));
+        u64::from(count) * u64::from(geometry.segment_size()) + here
+    }
+
+    /// Forgets the parity of `block`; how many octets that frees.
+    pub(super) fn forget_parity(&mut self, block: u32) -> u64 {
+        match self.held.remove(&block) {
+            Some(held) => self.memory_of(block, held.count()),
+            None => 0,
+        }
+    }
+
+    /// Octets that are kept for all of its blocks.
+    pub(super) fn memory(&self) -> u64 {
+        self.held.iter().map(|(&block, held)| self.memory_of(block, held.count())).sum()
+    }
+
+    /// How many symbols of `data` there are up to that which completes its block; `None` if none of them does.
+    fn until_whole(&self, data: &Data) -> Option<u32> {
+        let geometry = &self.known.as_ref()?.geometry;
+        let mut left = self.lacks(data.block);
+        if left == 0 {
+            return None;
+        }
+        let (map, run) = match data.parity_run() {
+            Some(run) => (self.held.get(&data.block), run),
+            None => (Some(&self.have), geometry.segments_of(data.block, data.symbols)?),
+        };
+        let Some(map) = map else { return Some(left) };
+        for gap in map.gaps_in(run) {
+            if gap.count() >= left {
+                return Some(gap.first() + left - run.first());
+            }
+            left -= gap.count();
+        }
+        None
+    }
+}
+
+impl Session {
+    /// Up to which block of `object`, which is `one`, what lacks may be asked for: what the sender has passed, and is
+    /// not before again.
+    pub(super) fn asked_up_to(&self, object: u32, one: &Incoming) -> u32 {
+        match object.cmp(&self.position.0) {
+            core::cmp::Ordering::Less => u32::MAX,
+            core::cmp::Ordering::Equal => one.reached.min(self.position.1),
+            core::cmp::Ordering::Greater => 0,
+        }
+    }
+
+    /// How many symbols of `data` may come at once: what comes of a new block, completes one or ends it has
+    /// consequences.
+    pub(super) fn prefix(&self, data: &Data) -> NonZeroU32 {
+        let count = data.symbols.count();
+        let most = match self.objects.get(&data.about.object) {
+            Some(one)
+                if one.is_receiving()
+                    && (data.about.object, data.block) == self.position
+                    && one.check(data).is_ok() =>
+            {
+                let before_end = if data.ends_block { count - 1 } else { count };
+                one.until_whole(data).unwrap_or(count).min(before_end)
+            }
+            _ => 1,
+        };
+        NonZeroU32::new(most.min(count)).unwrap_or(NonZeroU32::MIN)
+    }
+
+    /// The runs of symbols that would make up for what `block` of `one` lacks: parity first, that which has not come,
+    /// in order; and if that is not enough, the last of the segments that are missing (draft §4.3).
+    pub(super) fn wanted(one: &Incoming, block: u32) -> Vec<Run> {
+        let Some(Known { about, geometry }) = &one.known else { return Vec::new() };
+        let (len, mut lacks) = (geometry.block_len(block), one.lacks(block));
+        let none = Bitmap::new(about.nparity.into());
+        let held = one.held.get(&block).unwrap_or(&none);
+        let mut parity = Vec::new();
+        for gap in held.iter_gaps() {
+            let Some(run) = Run::new(len + gap.first(), gap.count().min(lacks)) else { break };
+            lacks -= run.count();
+            parity.push(run);
+        }
+        let Some(segments) = geometry.block_run(block) else { return parity };
+        // As many are passed over as parity makes up for.
+        let mut spared = one.missing_in(block) - lacks;
+        let mut wanted = Vec::new();
+        for gap in one.have.gaps_in(segments) {
+            let skip = spared.min(gap.count());
+            spared -= skip;
+            wanted.extend(Run::new(gap.first() + skip - segments.first(), gap.count() - skip));
+        }
+        wanted.extend(parity);
+        wanted
+    }
+}

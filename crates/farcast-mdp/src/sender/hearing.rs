@@ -1,0 +1,189 @@
+//! What receivers say (draft §4.4, §4.5, §4.7).
+
+use alloc::vec::Vec;
+
+use farcast_core::Time;
+use farcast_core::engine::Reject;
+use farcast_delivery::{NakFate, Phase};
+use farcast_norm::NodeId;
+use farcast_norm::message::Stamp;
+
+use super::{Sender, Timer};
+use crate::event::{SenderEvent, SenderOutcome};
+use crate::message::{Answer, Body, Flags, FromReceiver, FromSender, Message, ObjectNack};
+use crate::wire;
+
+impl Sender {
+    pub(super) fn hear(&mut self, now: Time, message: &Message) -> Result<(), Reject> {
+        let Body::Receiver(said) = &message.body else { return Err(Reject::Unexpected) };
+        if said.server != self.config.node {
+            return Err(Reject::OtherSession);
+        }
+        if !message.source.is_somebody() || message.source == self.config.node {
+            return Err(Reject::Collision);
+        }
+        if !matches!(self.phase, Phase::Sending | Phase::Waiting) {
+            return Err(Reject::Unexpected);
+        }
+        match &said.answer {
+            Answer::Nack(nacks) => self.nack(now, nacks)?,
+            Answer::Object(object) => self.acknowledged(message.source, *object)?,
+            Answer::Probe => {}
+        }
+        self.measure(now, said);
+        Ok(())
+    }
+
+    /// What an answer says of the round trip, where it answers one of our probes.
+    fn measure(&mut self, now: Time, said: &FromReceiver) {
+        if let Some(trip) = said.response.and_then(|response| Stamp::of(now).since(response)) {
+            self.grtt.sample(trip);
+        }
+    }
+
+    fn nack(&mut self, now: Time, nacks: &[ObjectNack]) -> Result<(), Reject> {
+        // All of it is right, or nothing is taken. What has not begun, or never was, is said not to be there.
+        let (there, gone): (Vec<_>, Vec<_>) =
+            nacks.iter().partition(|nack| (nack.object as usize) < self.begun.len());
+        for nack in &there {
+            let one = &self.begun[nack.object as usize];
+            nack.requests.iter().try_for_each(|request| one.check(request))?;
+        }
+        if there.is_empty() && gone.is_empty() {
+            return Err(Reject::Inconsistent);
+        }
+        self.squelch(now, &gone);
+        let mut count = 0u32;
+        for nack in &there {
+            // While repairs are under way, what lies behind them is news.
+            let (object, block) = self.position;
+            let from = match nack.object.cmp(&object) {
+                _ if !self.repairing => 0,
+                core::cmp::Ordering::Less => u32::MAX,
+                core::cmp::Ordering::Equal => block + 1,
+                core::cmp::Ordering::Greater => 0,
+            };
+            let one = &mut self.begun[nack.object as usize];
+            for request in &nack.requests {
+                count = count.saturating_add(one.note(request, from));
+            }
+            if one.is_asked() {
+                self.asked.insert(nack.object);
+            }
+        }
+        self.repair_info(now);
+        let fate = if count > 0 { NakFate::Used } else { NakFate::Known };
+        self.last_asked = Some(farcast_delivery::Asked { round: self.progress.round, count: 1, fate });
+        if count == 0 {
+            return Ok(());
+        }
+        if self.repairing {
+            self.commit();
+        } else if !self.timers.is_set(Timer::Aggregate) {
+            self.timers.set(Timer::Aggregate, now + self.advertised().span() * 2);
+        }
+        self.advertise(now, &there);
+        Ok(())
+    }
+
+    /// INFO is said again at once, but once in two round trips: without it nobody can begin.
+    fn repair_info(&mut self, now: Time) {
+        let held = self.timers.is_set(Timer::Info);
+        for &object in &self.asked {
+            let there = !self.config.objects[object as usize].info.is_empty();
+            // Where it is on its way, whoever lacks it after that asks again.
+            if self.begun[object as usize].take_info() && there && !held {
+                let info = self.info(object, Flags::REPAIR);
+                self.outbox.push_back(info);
+                self.flushes = 0;
+                self.timers.set(Timer::Info, now + self.advertised().span() * 2);
+            }
+        }
+        let begun = &self.begun;
+        self.asked.retain(|&object| begun[object as usize].is_asked());
+    }
+
+    /// Says which objects cannot be had, as far as a segment holds them, once in two round trips.
+    fn squelch(&mut self, now: Time, gone: &[&ObjectNack]) {
+        if gone.is_empty() || self.timers.is_set(Timer::Squelch) {
+            return;
+        }
+        let room = usize::from(self.config.segment_size) / 4;
+        let mut invalid: Vec<u32> = gone.iter().map(|nack| nack.object).take(room).collect();
+        invalid.sort_unstable();
+        invalid.dedup();
+        self.outbox.push_back(FromSender::Squelch { sync: 0, invalid });
+        self.timers.set(Timer::Squelch, now + self.advertised().span() * 2);
+    }
+
+    /// Tells a group whose members answer the sender alone what one of them has asked for, so that the others need
+    /// not; once in a round trip.
+    fn advertise(&mut self, now: Time, nacks: &[&ObjectNack]) {
+        let wanted = self.config.unicast && self.config.group.ip().is_multicast();
+        if !wanted || self.timers.is_set(Timer::Advertise) {
+            return;
+        }
+        let mut room = usize::from(self.config.segment_size);
+        let fits = |nack: &&&ObjectNack| {
+            let len = wire::nack_len(nack);
+            let fits = len <= room;
+            room = room.saturating_sub(len);
+            fits
+        };
+        let told: Vec<ObjectNack> = nacks.iter().take_while(fits).map(|&nack| nack.clone()).collect();
+        if !told.is_empty() {
+            self.outbox.push_back(FromSender::NackAdv(told));
+            self.timers.set(Timer::Advertise, now + self.advertised().span());
+        }
+    }
+
+    fn acknowledged(&mut self, node: NodeId, object: u32) -> Result<(), Reject> {
+        let Some(one) = self.begun.get_mut(object as usize) else { return Err(Reject::OutOfRange) };
+        if !self.config.ackers.contains(&node) {
+            return Err(Reject::Stranger);
+        }
+        let before = one.waiting.len();
+        one.waiting.retain(|&waiting| waiting != node);
+        if one.waiting.len() == before {
+            return Err(Reject::Duplicate);
+        }
+        if let Some(at) = self.lacking.iter().position(|(lacking, _)| *lacking == node) {
+            self.lacking[at].1 -= 1;
+            if self.lacking[at].1 == 0 {
+                self.lacking.remove(at);
+                self.events.push_back(SenderEvent::Acknowledged(node));
+            }
+        }
+        if self.lacking.is_empty() {
+            self.events.push_back(SenderEvent::Delivered);
+            if self.phase == Phase::Waiting && self.asked.is_empty() {
+                self.end(SenderOutcome::Acknowledged);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was gathered is sent.
+    pub(super) fn repair(&mut self, now: Time) {
+        if self.commit() {
+            self.repairing = true;
+            self.go_on(now);
+            self.begin_round();
+        } else if self.phase == Phase::Waiting && !self.timers.is_set(Timer::Flush) {
+            // The end was put off while this was gathered.
+            self.flush(now);
+        }
+    }
+
+    /// Puts what was asked for among what is to be sent. Whether any of it is new.
+    fn commit(&mut self) -> bool {
+        let mut new = false;
+        while let Some(object) = self.asked.pop_first() {
+            if self.begun[object as usize].commit() {
+                new = true;
+                self.low = self.low.min(object as usize);
+            }
+        }
+        new
+    }
+}

@@ -1,0 +1,475 @@
+//! The sender: objects at a steady rate, repaired as receivers ask (draft §4.1, §4.4, §4.5, §4.7).
+
+mod grtt;
+mod hearing;
+mod outgoing;
+
+use alloc::collections::{BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
+use farcast_core::{Span, Time, Timers, timers};
+use farcast_delivery::{Geometry, Pacer, Phase, RatePace, RoundProgress};
+use farcast_norm::NodeId;
+use farcast_norm::message::Stamp;
+use farcast_norm::quantise::Rtt;
+
+use crate::config::{Counted, GRTT_RANGE, SenderConfig};
+use crate::error::ConfigError;
+use crate::event::{SenderEvent, SenderOutcome};
+use crate::message::{About, Body, Data, Flags, FromSender, Head, Info, Message, Probe};
+
+use grtt::Grtt;
+use outgoing::{Next, Outgoing};
+
+timers! {
+    /// The sender's timers.
+    enum Timer {
+        /// The next probe of round trips.
+        Probe = "probe",
+        /// What receivers ask for has been gathered.
+        Aggregate = "aggregate",
+        /// INFO may be said again.
+        Info = "INFO again",
+        /// What cannot be had may be said again.
+        Squelch = "squelch again",
+        /// What was asked for by unicast may be told again.
+        Advertise = "advertise again",
+        /// The next flush, or the end.
+        Flush = "flush",
+        /// The next object begins.
+        Gap = "next object",
+    }
+}
+
+/// How many rounds are counted one by one; what is sent in later ones counts to the last of these.
+const ROUNDS: usize = 4096;
+
+/// Of how many objects a flush asks for acknowledgements.
+const ASKED_AT_ONCE: usize = 8;
+
+/// Sends objects, one after the other.
+#[derive(Debug)]
+pub struct Sender {
+    config: SenderConfig,
+    /// How each object is cut.
+    geometries: Vec<Geometry>,
+    /// Objects that have begun.
+    begun: Vec<Outgoing>,
+    phase: Phase,
+    timers: Timers<Timer>,
+    pacer: Pacer,
+    grtt: Grtt,
+    sequence: u16,
+    probes: u8,
+    /// The object and the block that were sent last.
+    position: (u32, u32),
+    /// What was asked for is being sent: only what is asked for behind the position is added to it.
+    repairing: bool,
+    /// Objects before this one have nothing to be sent.
+    low: usize,
+    /// Flushes said since anything was sent.
+    flushes: u32,
+    /// Objects of which something was asked for that is not yet to be sent.
+    asked: BTreeSet<u32>,
+    /// Named receivers that have not acknowledged every object, and how many they lack.
+    lacking: Vec<(NodeId, usize)>,
+    /// What leaves before anything else.
+    outbox: VecDeque<FromSender>,
+    /// How it ends as soon as that has left.
+    ending: Option<SenderOutcome>,
+    /// Segments and symbols sent in each round.
+    rounds: Vec<u64>,
+    progress: RoundProgress,
+    last_asked: Option<farcast_delivery::Asked>,
+    rejects: RejectCounts,
+    events: VecDeque<SenderEvent>,
+}
+
+impl Sender {
+    /// A sender of what `config` says.
+    ///
+    /// # Errors
+    /// What of it cannot be.
+    pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
+        let geometries = config.check()?;
+        let overhead = if let Counted::Packet(overhead) = config.counted { overhead } else { 0 };
+        let pace = RatePace { rate: config.rate, overhead, credit: config.credit, granule: 1 };
+        Ok(Self {
+            geometries,
+            begun: Vec::new(),
+            phase: Phase::Idle,
+            timers: Timers::default(),
+            pacer: Pacer::new(Some(pace)),
+            grtt: Grtt::new(config.grtt),
+            sequence: 0,
+            probes: 0,
+            position: (0, 0),
+            repairing: false,
+            low: 0,
+            flushes: 0,
+            asked: BTreeSet::new(),
+            lacking: config.ackers.iter().map(|&node| (node, config.objects.len())).collect(),
+            outbox: VecDeque::new(),
+            ending: None,
+            rounds: Vec::new(),
+            progress: RoundProgress::default(),
+            last_asked: None,
+            rejects: RejectCounts::default(),
+            events: VecDeque::new(),
+            config,
+        })
+    }
+
+    /// Its settings.
+    pub fn config(&self) -> &SenderConfig {
+        &self.config
+    }
+
+    /// How object `object` is cut, which objects are counted by from 0.
+    pub fn geometry(&self, object: u32) -> Option<&Geometry> {
+        self.geometries.get(object as usize)
+    }
+
+    /// Where it stands.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// How far the round at hand has come.
+    pub fn progress(&self) -> RoundProgress {
+        self.progress
+    }
+
+    /// Segments and symbols sent in each round.
+    pub fn sent_per_round(&self) -> &[u64] {
+        &self.rounds
+    }
+
+    /// What the message handled last asked for, if it asked for repair.
+    pub fn asked(&self) -> Option<farcast_delivery::Asked> {
+        self.last_asked
+    }
+
+    /// Messages turned down, by reason.
+    pub fn rejects(&self) -> &RejectCounts {
+        &self.rejects
+    }
+
+    /// The group's greatest round trip, as far as it knows.
+    pub fn grtt(&self) -> Span {
+        self.grtt.estimate()
+    }
+
+    /// Begins at `now`.
+    pub fn open(&mut self, now: Time) {
+        if self.phase != Phase::Idle {
+            return;
+        }
+        self.phase = Phase::Sending;
+        self.pacer.begin(now);
+        self.events.push_back(SenderEvent::Started { ackers: self.lacking.len() as u32 });
+        self.probe(now);
+        self.begin_object();
+        self.begin_round();
+    }
+
+    /// Gives up.
+    pub fn abort(&mut self) {
+        if self.ending.is_none() && self.phase != Phase::Ended {
+            self.end(SenderOutcome::Aborted);
+        }
+    }
+
+    /// Sends from `source` from now on.
+    pub fn moved(&mut self, source: SocketAddr) {
+        self.config.source = source;
+    }
+
+    /// The next object's turn has come.
+    fn begin_object(&mut self) {
+        let object = self.begun.len();
+        let Some(geometry) = self.geometries.get(object) else { return };
+        let SenderConfig { parity, auto_parity, ackers, .. } = &self.config;
+        self.begun.push(Outgoing::new(*geometry, *parity, *auto_parity, ackers.clone()));
+        self.events.push_back(SenderEvent::Object(object as u32));
+        if !self.config.objects[object].info.is_empty() {
+            self.outbox.push_back(self.info(object as u32, Flags::default()));
+        }
+        self.progress.segments = self.progress.segments.saturating_add(geometry.segments());
+    }
+
+    fn begin_round(&mut self) {
+        if self.rounds.len() < ROUNDS {
+            self.rounds.push(0);
+        }
+        let segments = self.begun.iter().map(Outgoing::len).fold(0, u32::saturating_add);
+        let round = self.progress.round.saturating_add(1);
+        self.progress = RoundProgress { round, sent: 0, segments };
+        self.events.push_back(SenderEvent::Round { round, segments });
+    }
+
+    fn end(&mut self, outcome: SenderOutcome) {
+        self.phase = if outcome == SenderOutcome::Aborted { Phase::Aborting } else { Phase::Completing };
+        self.timers = Timers::default();
+        self.outbox.clear();
+        self.outbox.push_back(FromSender::Flush { eot: true, object: self.last_begun() });
+        self.ending = Some(outcome);
+    }
+
+    /// The object that was begun last.
+    fn last_begun(&self) -> u32 {
+        self.begun.len().saturating_sub(1) as u32
+    }
+
+    /// The round trip that receivers count with: what is on the wire, and no less than a segment takes.
+    fn advertised(&self) -> Rtt {
+        let segment = self.pacer.span(usize::from(self.config.segment_size));
+        Rtt::of(self.grtt.estimate().max(segment).clamp(GRTT_RANGE.0, GRTT_RANGE.1))
+    }
+
+    fn probe(&mut self, now: Time) {
+        let interval = self.grtt.probed();
+        let (sequence, grtt) = (self.probes, self.advertised());
+        self.probes = sequence.wrapping_add(1);
+        let hold = if self.config.wildcard { grtt.span() } else { Span::ZERO };
+        self.outbox.push_back(FromSender::Probe(Probe {
+            wildcard: self.config.wildcard,
+            sequence,
+            sent: Stamp::of(now),
+            hold: Stamp::of(Time::ZERO + hold),
+            segment_size: self.config.segment_size,
+            rate: u32::try_from(self.config.rate.as_bps() / 8).unwrap_or(u32::MAX),
+            rtt: grtt,
+            loss: 0,
+            nodes: Vec::new(),
+        }));
+        self.timers.set(Timer::Probe, now + interval);
+    }
+
+    fn about(&self, object: u32, more: Flags) -> About {
+        let SenderConfig { block_len, parity, objects, .. } = &self.config;
+        let object_of = &objects[object as usize];
+        let info = if object_of.info.is_empty() { Flags::default() } else { Flags::INFO };
+        // It was checked that it fits.
+        let size = object_of.size as u32;
+        About { object, size, ndata: *block_len, nparity: *parity, flags: Flags::FILE.with(info).with(more) }
+    }
+
+    fn info(&self, object: u32, more: Flags) -> FromSender {
+        let (about, content) = (self.about(object, more), self.config.objects[object as usize].info.clone());
+        FromSender::Info(Info { about, segment_size: self.config.segment_size, content })
+    }
+}
+
+/// What is said.
+impl Sender {
+    /// Everything that may be sent has been: receivers are to say what they miss, and those who are named that they
+    /// have it.
+    fn flush(&mut self, now: Time) {
+        self.phase = Phase::Waiting;
+        let last = self.begun.len() == self.geometries.len();
+        let robust = self.config.robust;
+        let named = !self.config.ackers.is_empty();
+        let asked = |one: &Outgoing| one.waiting.is_empty() || one.asks >= robust;
+        let through = if named { self.begun.iter().all(asked) } else { self.flushes >= robust };
+        let delivered = named && last && self.lacking.is_empty();
+        if delivered || (through && self.flushes >= robust) {
+            // What is being gathered is still sent, and the next object comes when its time has come.
+            if last && self.asked.is_empty() {
+                self.conclude();
+            }
+            return;
+        }
+        self.flushes = self.flushes.saturating_add(1);
+        self.outbox.push_back(FromSender::Flush { eot: false, object: self.last_begun() });
+        let waiting = self.begun.iter_mut().enumerate().filter(|(_, one)| !asked(one));
+        for (object, one) in waiting.take(ASKED_AT_ONCE) {
+            one.asks += 1;
+            let nodes = one.waiting.clone();
+            self.outbox.push_back(FromSender::AckReq { object: object as u32, nodes });
+        }
+        self.timers.set(Timer::Flush, now + self.advertised().span() * 2);
+    }
+
+    fn conclude(&mut self) {
+        let lacking = self.lacking.len() as u32;
+        let outcome = match (self.config.ackers.is_empty(), lacking) {
+            (true, _) => SenderOutcome::Unknown,
+            (false, 0) => SenderOutcome::Acknowledged,
+            (false, lacking) => SenderOutcome::Incomplete { lacking },
+        };
+        for &(node, _) in &self.lacking {
+            self.events.push_back(SenderEvent::Lost(node));
+        }
+        self.end(outcome);
+    }
+
+    /// The time that `message` takes of the rate.
+    fn span(&self, message: &Message) -> Span {
+        match (self.config.counted, message.data()) {
+            (Counted::Payload, None) => Span::ZERO,
+            (Counted::Payload, Some(data)) => self.pacer.span(data.len.into()),
+            (Counted::Message | Counted::Packet(_), _) => self.pacer.span(message.wire_len(0)),
+        }
+    }
+
+    /// A message of `count` datagrams.
+    fn message(&mut self, said: FromSender, count: u32) -> Message {
+        let head = Head { sequence: self.sequence, grtt: self.advertised() };
+        self.sequence = self.sequence.wrapping_add(count as u16);
+        Message { source: self.config.node, body: Body::Sender(head, said) }
+    }
+
+    fn say(&mut self, now: Time, said: FromSender) -> Transmit<Message> {
+        let message = self.message(said, 1);
+        self.pacer.settle(now);
+        self.pacer.charge(self.span(&message));
+        if self.outbox.is_empty()
+            && let Some(outcome) = self.ending.take()
+        {
+            self.phase = Phase::Ended;
+            self.events.push_back(SenderEvent::Ended(outcome));
+        }
+        Transmit::new(message, self.config.group)
+    }
+
+    /// What is next, of the lowest object that has anything.
+    fn next(&mut self) -> Option<(usize, Next)> {
+        while let Some(one) = self.begun.get_mut(self.low) {
+            if let Some(next) = one.next() {
+                return Some((self.low, next));
+            }
+            self.low += 1;
+        }
+        None
+    }
+
+    /// The next run of symbols, as much of it as leaves before `until`.
+    fn data(&mut self, until: Time, (object, next): (usize, Next)) -> Option<Transmit<Message>> {
+        let geometry = &self.geometries[object];
+        let segment_size = geometry.segment_size();
+        let first = geometry.segments_of(next.block, next.symbols).filter(|_| !next.parity);
+        let len = first.map_or(segment_size, |segments| geometry.payload_len(segments.first()));
+        let repair = if next.repair { Flags::REPAIR } else { Flags::default() };
+        let mut data = Data {
+            about: self.about(object as u32, repair),
+            block: next.block,
+            symbols: next.symbols,
+            parity: next.parity,
+            segment_size,
+            len,
+            ends_block: false,
+        };
+        let message = self.message(FromSender::Data(data.clone()), 0);
+        let spacing = self.span(&message);
+        let count = self.pacer.departures_before(until, spacing).min(next.symbols.count());
+        data.symbols = farcast_core::Run::new(next.symbols.first(), count)?;
+        data.ends_block = self.begun[object].sent(&next, count);
+        self.pacer.charge(spacing * u64::from(count));
+        (self.position, self.flushes) = ((object as u32, next.block), 0);
+        self.begun[object].asks = 0;
+        self.repairing &= next.repair;
+        self.progress.sent = self.progress.sent.saturating_add(count);
+        if let Some(round) = self.rounds.last_mut() {
+            *round += u64::from(count);
+        }
+        let message = self.message(FromSender::Data(data), count);
+        Some(Transmit::new(message, self.config.group).spaced(spacing))
+    }
+
+    /// Nothing is to be sent of what has begun.
+    fn idle(&mut self, now: Time) {
+        self.repairing = false;
+        let more = self.begun.len() < self.geometries.len();
+        if more && self.config.gap.is_zero() {
+            self.begin_object();
+            return;
+        }
+        if more && !self.timers.is_set(Timer::Gap) && self.begun.last().is_some_and(Outgoing::is_through) {
+            self.timers.set(Timer::Gap, now + self.config.gap);
+        }
+        self.flushes = 0;
+        self.flush(now);
+    }
+
+    fn on(&mut self, now: Time, timer: Timer) {
+        match timer {
+            Timer::Probe => self.probe(now),
+            Timer::Aggregate => self.repair(now),
+            Timer::Flush => self.flush(now),
+            Timer::Gap => {
+                self.begin_object();
+                self.go_on(now);
+            }
+            Timer::Info | Timer::Squelch | Timer::Advertise => {}
+        }
+    }
+
+    /// There is something to send again.
+    fn go_on(&mut self, now: Time) {
+        if self.phase == Phase::Waiting {
+            // Time in which there was nothing to send is not made up for.
+            self.pacer.begin(now);
+        }
+        self.phase = Phase::Sending;
+        self.timers.stop(Timer::Flush);
+    }
+}
+
+impl Engine for Sender {
+    type Message = Message;
+    type Event = SenderEvent;
+
+    fn handle(&mut self, now: Time, _from: &Arrival, message: &Message) -> Result<(), Reject> {
+        self.last_asked = None;
+        let result = self.hear(now, message);
+        self.rejects.note(result)
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        while let Some(timer) = self.timers.expire(now) {
+            self.on(now, timer);
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time, until: Time) -> Option<Transmit<Message>> {
+        loop {
+            if let Some(said) = self.outbox.pop_front() {
+                return Some(self.say(now, said));
+            }
+            if self.phase != Phase::Sending || now < self.pacer.next() {
+                return None;
+            }
+            let Some(next) = self.next() else {
+                // Another object, or a flush; then the phase is another.
+                self.idle(now);
+                continue;
+            };
+            self.pacer.settle(now);
+            // What a timer makes of it comes between.
+            let own = self.timers.next().map_or(Time::NEVER, |deadline| deadline.at);
+            return self.data(until.min(own), next);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        let timer = self.timers.next();
+        let pace = Deadline { at: self.pacer.next(), timer: "pace" };
+        match timer {
+            _ if self.phase != Phase::Sending => timer,
+            Some(timer) if timer.at <= pace.at => Some(timer),
+            _ => Some(pace),
+        }
+    }
+
+    fn poll_event(&mut self) -> Option<SenderEvent> {
+        self.events.pop_front()
+    }
+
+    fn settled_until(&self) -> Time {
+        // A request may make it go back at any time.
+        Time::ZERO
+    }
+}

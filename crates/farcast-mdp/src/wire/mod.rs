@@ -1,0 +1,144 @@
+//! MDP on the wire: messages to bytes and back (draft §3.3). All integers are big-endian and nothing is aligned.
+//!
+//! [`decode`] checks everything that it uses and allocates nothing by a length that a message claims: lists are as long
+//! as the octets that are there. Payload stays in the datagram; [`Packet::payload`] says where.
+
+mod octets;
+mod receiver;
+mod sender;
+
+#[cfg(test)]
+mod tests;
+
+use alloc::vec::Vec;
+
+use farcast_norm::NodeId;
+use farcast_norm::message::Stamp;
+
+use crate::message::{Body, Message};
+use octets::{Counter, Reader, Sink};
+pub(crate) use receiver::{NACK_HEADER, nack_len, request_len};
+
+/// The protocol's version: that of the toolkit's last packets.
+pub const VERSION: u8 = 9;
+
+/// Octets of the header of a datagram with a full segment.
+pub const DATA_HEADER: usize = 24;
+
+/// A decoded datagram: the message (DATA and PARITY are runs of one), and where in the datagram its payload is.
+pub type Packet = farcast_delivery::Packet<Message>;
+
+/// Why a datagram is not an MDP message.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// It ends before something in it does.
+    #[error("message is cut short")]
+    Truncated,
+    /// Its version is another.
+    #[error("version {0} is not 9")]
+    Version(u8),
+    /// Its type is not one that says something: REPORT only tells how somebody is.
+    #[error("unknown message type {0}")]
+    Type(u8),
+    /// A command is not one of draft §3.3.
+    #[error("unknown command {0}")]
+    Command(u8),
+    /// An acknowledgement is not one of draft §3.3.
+    #[error("unknown acknowledgement {0}")]
+    Ack(u8),
+    /// A repair request is not one of draft §3.3.
+    #[error("unknown repair request {0}")]
+    Request(u8),
+    /// Its payload is not what the object has there.
+    #[error("a payload of {0} octets")]
+    Payload(usize),
+    /// An offset is not where a segment or block begins, or past the object's end.
+    #[error("nothing begins at offset {0}")]
+    Offset(u32),
+    /// A symbol cannot have this number in its block.
+    #[error("{0} is no symbol")]
+    Symbol(u8),
+    /// A block has no segments.
+    #[error("blocks without segments")]
+    Block,
+    /// The requests for an object are not as long as they say.
+    #[error("{0} octets of repair requests")]
+    RequestLength(u16),
+    /// A list ends within an entry.
+    #[error("a list of {0} octets")]
+    ListLength(usize),
+}
+
+/// Message types.
+mod kind {
+    pub(super) const INFO: u8 = 2;
+    pub(super) const DATA: u8 = 3;
+    pub(super) const PARITY: u8 = 4;
+    pub(super) const CMD: u8 = 5;
+    pub(super) const NACK: u8 = 6;
+    pub(super) const ACK: u8 = 7;
+}
+
+/// Reads one datagram.
+///
+/// # Errors
+/// What is wrong with it; nothing has been allocated beyond what the datagram itself holds.
+pub fn decode(datagram: &[u8]) -> Result<Packet, DecodeError> {
+    let mut reader = Reader(datagram);
+    let (kind, version) = (reader.u8()?, reader.u8()?);
+    if version != VERSION {
+        return Err(DecodeError::Version(version));
+    }
+    let source = NodeId(reader.u32()?);
+    let (body, payload_len) = match kind {
+        kind::INFO => (sender::info(reader)?, 0),
+        kind::DATA | kind::PARITY => sender::data(kind == kind::PARITY, reader)?,
+        kind::CMD => (sender::command(reader)?, 0),
+        kind::NACK | kind::ACK => (Body::Receiver(receiver::decode(kind, reader)?), 0),
+        other => return Err(DecodeError::Type(other)),
+    };
+    let payload = datagram.len() - payload_len..datagram.len();
+    Ok(Packet { message: Message { source, body }, payload })
+}
+
+/// Appends a message, or datagram `segment` (from 0) of a run as far as its payload, to `out`.
+pub fn encode(message: &Message, segment: u32, out: &mut Vec<u8>) {
+    write(message, segment, out);
+}
+
+/// The length in octets of datagram `segment` of `message`, payload included.
+pub fn encoded_len(message: &Message, segment: u32) -> usize {
+    let mut counter = Counter(0);
+    write(message, segment, &mut counter);
+    counter.0 + message.data().map_or(0, |data| data.len.into())
+}
+
+fn write<S: Sink>(message: &Message, segment: u32, out: &mut S) {
+    out.u8(match &message.body {
+        Body::Sender(_, said) => sender::kind_of(said),
+        Body::Receiver(said) => receiver::kind_of(said),
+    });
+    out.u8(VERSION);
+    out.u32(message.source.0);
+    match &message.body {
+        Body::Sender(head, said) => sender::encode(*head, said, segment, out),
+        Body::Receiver(said) => receiver::encode(said, out),
+    }
+}
+
+fn put_stamp<S: Sink>(stamp: Stamp, out: &mut S) {
+    out.u32(stamp.seconds);
+    out.u32(stamp.micros);
+}
+
+fn stamp(reader: &mut Reader<'_>) -> Result<Stamp, DecodeError> {
+    Ok(Stamp { seconds: reader.u32()?, micros: reader.u32()? })
+}
+
+/// What is left as numbers of 32 bits.
+fn numbers(reader: &mut Reader<'_>) -> Result<Vec<u32>, DecodeError> {
+    let octets = reader.take(reader.rest().len())?;
+    let (numbers, []) = octets.as_chunks::<4>() else { return Err(DecodeError::ListLength(octets.len())) };
+    Ok(numbers.iter().map(|number| u32::from_be_bytes(*number)).collect())
+}

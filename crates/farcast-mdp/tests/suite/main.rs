@@ -1,0 +1,8 @@
+//! MDP's engines, one file for each behaviour.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod alone;
+mod common;
+mod completion;
+mod laws;
+mod rules;

@@ -1,0 +1,175 @@
+//! MDP in a scenario: what `[protocol]` says of it, and the engines that it makes.
+
+use std::net::SocketAddr;
+
+use farcast_core::Span;
+use farcast_core::units::Bytes;
+use farcast_mdp::settings::{Counts, Sent, Way};
+use farcast_mdp::{
+    Codec, Object, Population, Preset, Receiver, ReceiverConfig, Sender, SenderConfig, Settings,
+};
+use farcast_scenario::receivers::Group as Receivers;
+use farcast_scenario::{DocumentError, Links, Reader};
+
+use super::Scenario;
+use super::norm::receiver_node;
+use super::transfer::{self, TransferSpec};
+use crate::star::{self, StarConfig, StarError, hub_address, receiver_address};
+
+pub use farcast_mdp::Mdp;
+
+/// An engine, without what it has received.
+const ENGINE: u64 = 2048;
+
+/// The multicast transfer.
+#[derive(Clone, Debug)]
+pub(super) struct Transfer {
+    sender: SenderConfig,
+    settings: Settings,
+    overhead: u16,
+}
+
+impl transfer::Transfer for Transfer {
+    type Protocol = Mdp;
+
+    fn read(
+        mut table: Reader<'_>,
+        top: &Reader<'_>,
+        groups: &[Receivers],
+        links: &Links,
+    ) -> Result<Self, DocumentError> {
+        let sizes = sizes(&mut table)?;
+        let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(28))?;
+        let Ok(overhead) = u16::try_from(overhead) else {
+            return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
+        };
+        let settings = read(&mut table)?;
+        let total: u32 = groups.iter().map(|group| group.receivers).sum();
+        let named = if table.flag_or("named", false)? { total } else { 0 };
+        // Between two hosts there is no group.
+        let alone = table.choice_or("to", &[("group", false), ("receiver", true)], false)?;
+        if alone && total != 1 {
+            return Err(table.refuse("to", "which of them?", "one receiver, or to = \"group\""));
+        }
+        let port = receiver_address(0).port();
+        let group = SocketAddr::from(([224, 1, 2, 3], port));
+        let sent = Sent {
+            node: farcast_mdp::NodeId(0x0A00_0001),
+            source: SocketAddr::new(hub_address(), port),
+            group: if alone { receiver_address(0) } else { group },
+            objects: sizes.into_iter().map(|size| Object { size, info: b"file".to_vec() }).collect(),
+            ackers: (0..named).map(receiver_node).collect(),
+        };
+        let sender = settings.sender(sent, Way { headers: overhead, mtu: None });
+        table.bytes_or("segment_size", Bytes(sender.segment_size.into()))?;
+        if let Err(error) = Sender::new(sender.clone()) {
+            return Err(table.refuse("files", error.to_string(), "settings that a transfer can have"));
+        }
+        table.finish()?;
+        super::check_marks(top, groups, links)?;
+        Ok(Self { sender, settings, overhead })
+    }
+
+    fn codec(&self) -> Codec {
+        Codec
+    }
+
+    fn overhead(&self) -> u16 {
+        self.overhead
+    }
+
+    fn given(&self) -> bool {
+        false
+    }
+
+    fn sender(&self) -> Result<Sender, StarError> {
+        Sender::new(self.sender.clone()).map_err(in_words)
+    }
+
+    fn receivers(&self, count: u32, seed: u64, engines: bool) -> star::Receivers<Mdp> {
+        let (settings, group) = (self.settings.clone(), self.sender.group);
+        let of = move |n| settings.receiver(receiver_node(n), group, seed);
+        // Who overhears whom is known of engines alone.
+        if engines || !self.sender.unicast {
+            return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(in_words)));
+        }
+        star::Receivers::Population(Box::new(move |first| {
+            let config: ReceiverConfig = of(first);
+            Population::new(&config, count).map_err(in_words)
+        }))
+    }
+
+    fn memory(&self, groups: &[Receivers], _links: &Links, _engines: bool) -> u64 {
+        let sizes = self.sender.objects.iter().map(|object| object.size);
+        // Objects that are through are forgotten.
+        let segments = sizes.max().unwrap_or(0).div_ceil(u64::from(self.sender.segment_size).max(1));
+        let receivers: u64 = groups.iter().map(|group| u64::from(group.receivers)).sum();
+        receivers.saturating_mul(ENGINE + segments / 4)
+    }
+}
+
+fn in_words(error: impl std::error::Error) -> StarError {
+    StarError::Engine(error.to_string())
+}
+
+impl Scenario {
+    /// The world of replication number `replication`, whose random numbers follow from `seed`; `None` if its transfer
+    /// does not go by MDP. For studies that look at objects, which no other protocol has several of.
+    ///
+    /// # Errors
+    /// A setting that cannot work.
+    pub fn mdp(&self, seed: u64, replication: u64) -> Option<Result<StarConfig<Mdp>, StarError>> {
+        match &self.transfer {
+            Some(TransferSpec::Mdp(transfer)) => Some(self.world(Some(transfer), seed, replication)),
+            _ => None,
+        }
+    }
+}
+
+/// The objects' lengths: `file`, or several in `files`.
+fn sizes(table: &mut Reader<'_>) -> Result<Vec<u64>, DocumentError> {
+    match table.optional_list_of_bytes("files")? {
+        None => Ok(vec![table.bytes("file")?.0]),
+        Some(_) if table.holds("file") => Err(table.refuse("file", "files says all sizes", "one of the two")),
+        Some(files) => Ok(files.into_iter().map(|Bytes(size)| size).collect()),
+    }
+}
+
+/// The settings of `table`: `[protocol]` of a scenario.
+///
+/// # Errors
+/// The first thing that is wrong, and where.
+pub fn read(table: &mut Reader<'_>) -> Result<Settings, DocumentError> {
+    let presets = [
+        ("none", None),
+        ("space_link_a", Some(Preset::SpaceLinkA)),
+        ("space_link_b", Some(Preset::SpaceLinkB)),
+    ];
+    let base = match table.choice_or("preset", &presets, None)? {
+        Some(preset) => Settings::preset(preset),
+        None => Settings::new(table.rate("rate")?),
+    };
+    let rate = table.rate_or("rate", base.rate)?;
+    let segment_size = table.optional_bytes("segment_size")?;
+    let Ok(segment_size) = segment_size.map(|Bytes(size)| u16::try_from(size)).transpose() else {
+        return Err(table.refuse("segment_size", "it is larger than any packet", "at most 65000 B"));
+    };
+    let counts = [("payload", Counts::Payload), ("message", Counts::Message), ("packet", Counts::Packet)];
+    let gap = table.span_or("gap", base.gap)?;
+    if gap > Span::from_secs(7 * 24 * 3600) {
+        return Err(table.refuse("gap", "nobody waits so long", "at most a week"));
+    }
+    Ok(Settings {
+        rate,
+        counts: table.choice_or("counts", &counts, base.counts)?,
+        segment_size: segment_size.or(base.segment_size),
+        block_len: table.integer_or("block_size", 1..=254, base.block_len)?,
+        parity: table.integer_or("parity", 0..=254, base.parity)?,
+        auto_parity: table.integer_or("parity_ahead", 0..=254, base.auto_parity)?,
+        round_trip: table.span_or("round_trip", base.round_trip)?,
+        receivers: table.integer_or("group_size", 1..=u32::MAX, base.receivers)?,
+        unicast: table.choice_or("answers", &[("group", false), ("sender", true)], base.unicast)?,
+        robust: table.integer_or("robust", 1..=1000, base.robust)?,
+        gap,
+    })
+}
