@@ -18,7 +18,9 @@ const RATE: u8 = 128;
 /// somebody else's of this type, the length and the mark say. Whoever does not know it passes over it by its length, as
 /// RFC 5740 §4.1 has everybody do.
 ///
-///     | 112 | 12 | mode | mark (4) | BLAKE3 of the content (32) | modification time, signed ns since 1970 (8) |
+/// ```text
+/// | 112 | 12 | mode | mark (4) | BLAKE3 of the content (32) | modification time, signed ns since 1970 (8) |
+/// ```
 const VOUCHED: u8 = 112;
 const VOUCHED_WORDS: u8 = 12;
 const MARK: [u8; 4] = *b"fcst";
