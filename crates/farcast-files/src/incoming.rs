@@ -30,7 +30,7 @@ mod verify;
 pub use checkpoint::Checkpoint;
 
 pub(crate) use delivery::{Delivery, partial_path};
-pub use plain::PlainObject;
+pub use plain::{PlainObject, Vouched};
 
 pub(crate) use open::manifest_in;
 pub(crate) use state::{STATE_FILES, StateDir, path_of, read_journal, usage_in};
@@ -73,6 +73,9 @@ pub struct Options {
     /// Whether names with a leading dot are received; otherwise such a product is refused with
     /// [`StoreError::HiddenName`]. They are what programs read unasked: `.ssh`, `.profile`, `.git`.
     pub hidden: bool,
+    /// Whether of objects without a manifest only those are kept for a later run for which their sender vouches. What
+    /// others tell theirs by may be the same for another content, and nothing would show that the two were mixed.
+    pub vouched_only: bool,
 }
 
 /// What [`Incoming::store`] made happen.
@@ -104,8 +107,18 @@ pub enum Happening {
     PlainDone {
         /// Its name below the directory.
         name: Vec<u8>,
-        /// BLAKE3 of what was written. Nothing vouches for that.
+        /// BLAKE3 of what was written.
         digest: [u8; 32],
+        /// Whether that is what its sender vouches for; else nothing does.
+        vouched: bool,
+    },
+    /// An object without a manifest was complete, and not what its sender vouches for: these segments have to be
+    /// received again.
+    PlainDamaged {
+        /// The name that it would have.
+        name: Vec<u8>,
+        /// The segments.
+        lost: Run,
     },
     /// Something was complete and wrong: these segments are not held after all, and have to be received again.
     Damaged {
@@ -243,6 +256,11 @@ impl Incoming {
     /// What the product contains, once that is known.
     pub fn manifest(&self) -> Option<&Manifest> {
         self.delivery.as_ref().map(|delivery| &delivery.manifest)
+    }
+
+    /// Whether it is an object without a manifest.
+    pub fn is_plain(&self) -> bool {
+        self.plain.is_some()
     }
 
     /// Whether the head is there and has the product's id, whatever is in it.

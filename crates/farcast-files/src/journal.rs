@@ -2,7 +2,8 @@
 //!
 //! All integers are big-endian: magic "FCJ2", product id (32 bytes), product size (u64), segment length (u32), stage
 //! (u8: 0 spooling, 1 placed, 2 an object without a manifest, followed by the length of its final name (u8) and that
-//! name), segments held and files finished (each a map), BLAKE3 of all that precedes (32 bytes).
+//! name, 3 the same with what its sender vouches for behind it: BLAKE3 (32 bytes), mode (u16), modification time (i64,
+//! ns since 1970)), segments held and files finished (each a map), BLAKE3 of all that precedes (32 bytes).
 //!
 //! A map is its length in bits (u32), its form (u8), and, whichever is shorter:
 //!
@@ -14,8 +15,8 @@
 use farcast_core::{Bitmap, Run};
 use thiserror::Error;
 
-use crate::ProductId;
 use crate::manifest::MAX_ENTRIES;
+use crate::{ProductId, Vouched};
 
 const MAGIC: [u8; 4] = *b"FCJ2";
 const DIGEST_LEN: usize = 32;
@@ -48,6 +49,8 @@ pub enum Stage {
     Plain {
         /// Its final name, at most 255 bytes.
         name: Vec<u8>,
+        /// What its sender vouches for.
+        vouched: Option<Vouched>,
     },
 }
 
@@ -86,9 +89,14 @@ impl Journal {
         match &self.stage {
             Stage::Spooling => out.push(0),
             Stage::Placed => out.push(1),
-            Stage::Plain { name } => {
-                out.extend_from_slice(&[2, name.len() as u8]);
+            Stage::Plain { name, vouched } => {
+                out.extend_from_slice(&[if vouched.is_some() { 3 } else { 2 }, name.len() as u8]);
                 out.extend_from_slice(name);
+                if let Some(Vouched { digest, mode, mtime_ns }) = vouched {
+                    out.extend_from_slice(digest);
+                    out.extend_from_slice(&mode.to_be_bytes());
+                    out.extend_from_slice(&mtime_ns.to_be_bytes());
+                }
             }
         }
         for map in [&self.held, &self.finished] {
@@ -119,9 +127,10 @@ impl Journal {
         let stage = match array(rest)? {
             [0] => Stage::Spooling,
             [1] => Stage::Placed,
-            [2] => {
+            [kind @ (2 | 3)] => {
                 let [len] = array(rest)?;
-                Stage::Plain { name: take(rest, len.into())?.to_vec() }
+                let name = take(rest, len.into())?.to_vec();
+                Stage::Plain { name, vouched: if kind == 3 { Some(vouched(rest)?) } else { None } }
             }
             [_] => return Err(JournalError::BadField { field: "stage" }),
         };
@@ -134,6 +143,14 @@ impl Journal {
         }
         Ok(Self { id, product_size, segment_len, stage, held, finished })
     }
+}
+
+fn vouched(rest: &mut &[u8]) -> Result<Vouched, JournalError> {
+    let (digest, mode) = (array(rest)?, u16::from_be_bytes(array(rest)?));
+    if mode > 0o777 {
+        return Err(JournalError::BadField { field: "mode" });
+    }
+    Ok(Vouched { digest, mode, mtime_ns: i64::from_be_bytes(array(rest)?) })
 }
 
 fn array<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], JournalError> {

@@ -83,7 +83,7 @@ mod tree;
 
 pub use error::{SourceError, StoreError, UnsafeReason};
 pub use id::ProductId;
-pub use incoming::{Checkpoint, Durability, Happening, Incoming, Options, Overwrite, PlainObject};
+pub use incoming::{Checkpoint, Durability, Happening, Incoming, Options, Overwrite, PlainObject, Vouched};
 pub use manifest::{Entry, EntryKind, Manifest, ManifestError};
 pub use name::{safe_name, shown_name};
 pub use outgoing::{Outgoing, Progress, SkipReason, Skipped};

@@ -175,7 +175,7 @@ fn examine(root: &Arc<Root>, one: &Known) -> Result<Partial, StoreError> {
         name.unwrap_or_default().to_vec()
     });
     let plain = match journal.as_ref().map(|journal| &journal.stage) {
-        Some(Stage::Plain { name }) => Some(name.clone()),
+        Some(Stage::Plain { name, .. }) => Some(name.clone()),
         _ => None,
     };
     let since_1970 = core::time::Duration::from_nanos(one.last_ns.max(0).cast_unsigned());

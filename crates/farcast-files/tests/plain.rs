@@ -11,14 +11,22 @@ use std::time::{Duration, SystemTime};
 
 use common::{noise, shuffle};
 use farcast_files::{
-    Happening, Incoming, Options, Outgoing, Overwrite, PlainObject, Quota, StoreError, partials, safe_name,
+    Happening, Incoming, Options, Outgoing, Overwrite, PlainObject, Quota, StoreError, Vouched, partials,
+    safe_name,
 };
 
 const SEGMENT: u32 = 1000;
 
 fn object<'a>(name: &'a [u8], content: &[u8]) -> PlainObject<'a> {
     let since = SystemTime::now() - Duration::from_hours(1);
-    PlainObject { name, size: content.len() as u64, origin: Some(b"here, 7"), since, overwrite: true }
+    PlainObject {
+        name,
+        size: content.len() as u64,
+        vouched: None,
+        origin: Some(b"here, 7"),
+        since,
+        overwrite: true,
+    }
 }
 
 fn try_open(dir: &Path, object: &PlainObject<'_>, options: Options) -> Result<Incoming, StoreError> {
@@ -59,7 +67,7 @@ fn it_gets_its_name_when_every_segment_is_there_and_its_digest_is_told() {
         assert_eq!(store(&mut incoming, &content, order), []);
         assert!(!incoming.is_complete() && !dir.path().join("some.bin").exists());
         let digest = *blake3::hash(&content).as_bytes();
-        let done = Happening::PlainDone { name: b"some.bin".to_vec(), digest };
+        let done = Happening::PlainDone { name: b"some.bin".to_vec(), digest, vouched: false };
         assert_eq!(store(&mut incoming, &content, [last]), [done]);
         assert!(incoming.is_complete());
         incoming.finish().unwrap();
@@ -175,7 +183,6 @@ fn after_a_crash_the_same_object_goes_on_and_no_other_does() {
     };
     let same = object(b"name", &content);
     assert_eq!(held(same), 4);
-    assert_eq!(held(PlainObject { name: b"other", ..same }), 0);
     assert_eq!(held(PlainObject { size: 9999, ..same }), 0);
     assert_eq!(held(PlainObject { origin: Some(b"here, 8"), ..same }), 0);
     assert_eq!(held(PlainObject { origin: None, ..same }), 0);
@@ -188,7 +195,7 @@ fn after_a_crash_the_same_object_goes_on_and_no_other_does() {
     let rest: Vec<&[u8]> = content.chunks(1500).skip(2).collect();
     let done = incoming.store(2, &rest).unwrap();
     let digest = *blake3::hash(&content).as_bytes();
-    assert_eq!(done, [Happening::PlainDone { name: b"name".to_vec(), digest }]);
+    assert_eq!(done, [Happening::PlainDone { name: b"name".to_vec(), digest, vouched: false }]);
     incoming.finish().unwrap();
     assert_eq!(fs::read(dir.path().join("name")).unwrap(), content);
     assert_eq!(names(dir.path()), ["name"]);
@@ -260,4 +267,96 @@ fn a_sender_can_leave_the_head_out() {
     let mut slices = slots.each_mut().map(|slot| IoSliceMut::new(slot));
     assert_eq!(outgoing.read_segments(2000, &mut slices).unwrap(), 3000);
     assert_eq!(slots.concat(), content[2000..]);
+}
+
+const ONLY: fn() -> Options = || Options { vouched_only: true, ..Options::default() };
+
+fn vouched(content: &[u8]) -> Option<Vouched> {
+    let digest = *blake3::hash(content).as_bytes();
+    Some(Vouched { digest, mode: 0o751, mtime_ns: -1_500_000_000 })
+}
+
+#[test]
+fn what_is_vouched_for_has_its_mode_and_time_and_nothing_else_gets_the_name() {
+    use std::os::unix::fs::MetadataExt as _;
+    let (dir, content) = (tempfile::tempdir().unwrap(), noise(1, 300_000));
+    let object = PlainObject { vouched: vouched(&content), ..object(b"name", &content) };
+    let mut incoming = open(dir.path(), &object);
+    // Twice something else comes, and all of it is to come again.
+    let other = noise(2, 300_000);
+    for _ in 0..2 {
+        let all = store(&mut incoming, &other, 0..count(&other));
+        let [Happening::PlainDamaged { name, lost }] = &all[..] else { panic!("{all:?}") };
+        assert_eq!((name.as_slice(), lost.first(), lost.count()), (&b"name"[..], 0, 300));
+        assert!(incoming.held().is_empty() && !dir.path().join("name").exists());
+    }
+    let done = store(&mut incoming, &content, 0..count(&content));
+    let digest = *blake3::hash(&content).as_bytes();
+    assert_eq!(done, [Happening::PlainDone { name: b"name".to_vec(), digest, vouched: true }]);
+    incoming.finish().unwrap();
+    let stat = fs::metadata(dir.path().join("name")).unwrap();
+    assert_eq!((stat.mtime(), stat.mtime_nsec()), (-2, 500_000_000));
+    assert_eq!(stat.mode() & 0o700, 0o700);
+    assert!(fs::read(dir.path().join("name")).unwrap() == content);
+    assert_eq!(names(dir.path()), ["name"]);
+}
+
+#[test]
+fn what_is_wrong_each_time_is_given_up() {
+    let (dir, content) = (tempfile::tempdir().unwrap(), noise(1, 2500));
+    let mut incoming =
+        open(dir.path(), &PlainObject { vouched: vouched(b"else"), ..object(b"name", &content) });
+    for _ in 0..2 {
+        store(&mut incoming, &content, 0..3);
+    }
+    store(&mut incoming, &content, 0..2);
+    let last = incoming.store(2, &[&content[2000..]]);
+    assert!(matches!(last, Err(StoreError::DigestMismatch { .. })), "{last:?}");
+    assert!(!dir.path().join("name").exists());
+}
+
+#[test]
+fn an_empty_one_is_complete_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let incoming = open(dir.path(), &PlainObject { vouched: vouched(b""), ..object(b"name", b"") });
+    incoming.finish().unwrap();
+    assert_eq!(fs::read(dir.path().join("name")).unwrap(), b"");
+    assert_eq!(names(dir.path()), ["name"]);
+}
+
+#[test]
+fn only_what_is_vouched_for_is_kept_and_only_for_the_same_content() {
+    let content = noise(1, 10_000);
+    let unknown = object(b"name", &content);
+    let known = PlainObject { vouched: vouched(&content), ..unknown };
+    let begin = |object: &PlainObject<'_>| {
+        let dir = tempfile::tempdir().unwrap();
+        let mut incoming = try_open(dir.path(), object, ONLY()).unwrap();
+        store(&mut incoming, &content, 0..6);
+        (dir, incoming)
+    };
+    let (dir, incoming) = begin(&unknown);
+    assert!(!incoming.is_worth_keeping() && !incoming.abandon().unwrap());
+    assert_eq!(try_open(dir.path(), &unknown, ONLY()).unwrap().held().count(), 0);
+    // It was named only later.
+    let (dir, mut incoming) = begin(&unknown);
+    incoming.rename(b"name", vouched(&content)).unwrap();
+    assert!(incoming.abandon().unwrap());
+    let mut again = try_open(dir.path(), &unknown, ONLY()).unwrap();
+    assert_eq!(again.held().count(), 6);
+    again.rename(b"name", vouched(&content)).unwrap();
+    assert_eq!((again.held().count(), again.take_happenings()), (6, vec![]));
+    again.abandon().unwrap();
+    // Somebody says that it is something else, or says nothing.
+    for other in [vouched(b"else"), None] {
+        let mut incoming = try_open(dir.path(), &unknown, ONLY()).unwrap();
+        assert_eq!(incoming.held().count(), 6);
+        incoming.rename(b"name", other).unwrap();
+        assert!(incoming.held().is_empty(), "{other:?}");
+        assert!(matches!(incoming.take_happenings()[..], [Happening::Dropped { .. }]));
+        drop(incoming);
+    }
+    let changed = PlainObject { vouched: vouched(b"else"), ..known };
+    assert_eq!(try_open(dir.path(), &known, ONLY()).unwrap().held().count(), 6);
+    assert_eq!(try_open(dir.path(), &changed, ONLY()).unwrap().held().count(), 0);
 }

@@ -126,8 +126,10 @@ pub struct FileInfo {
 pub struct PlainFile {
     /// Its name below the receiving directory.
     pub path: String,
-    /// BLAKE3 of what was written: to be compared with what the sender's user says, for nothing else vouches for it.
+    /// BLAKE3 of what was written: where nothing vouches for it, to be compared with what the sender's user says.
     pub digest: [u8; 32],
+    /// Whether its sender vouches for that.
+    pub vouched: bool,
 }
 
 /// What the store answers.

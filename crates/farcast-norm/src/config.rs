@@ -42,7 +42,7 @@ pub enum Kind {
 pub const MOST_OBJECTS: usize = 1 << 15;
 
 /// What a sender sends, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SenderConfig {
     /// Who it is.
     pub node: NodeId,

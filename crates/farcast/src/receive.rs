@@ -103,6 +103,7 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
             overwrite: if args.keep_existing { Overwrite::Keep } else { Overwrite::Overwrite },
             hidden: args.hidden,
             quota: args.quota.quota(),
+            vouched_only: true,
         },
         plain,
         socket,
@@ -377,7 +378,8 @@ impl<F: Face> View<'_, F> {
             percent(lost, came.segments + lost),
             time_left(fresh, total - (count - fresh), elapsed)
         );
-        let lines = if progress.shows_lines() { joined.files.lines(have, joined.dtu_size) } else { Vec::new() };
+        let lines =
+            if progress.shows_lines() { joined.files.lines(have, joined.dtu_size) } else { Vec::new() };
         progress.update(&self.output, now, ("receiving", &message), (count, total), &lines);
         if now >= self.next_report {
             self.next_report = now + REPORT_EVERY;

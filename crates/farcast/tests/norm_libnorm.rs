@@ -176,7 +176,8 @@ impl Stage {
         }
         let seconds = began.elapsed().as_secs_f64();
         for n in self.case.nodes() {
-            common::assert_same(&self.file, &self.into(n).join("sent.bin"));
+            let got = std::fs::read(self.into(n).join("sent.bin")).unwrap();
+            assert!(got == std::fs::read(&self.file).unwrap(), "host {n} has other octets");
         }
         seconds
     }

@@ -111,7 +111,7 @@ impl Incoming {
     /// Takes no time that matters: syncing and writing is done by [`Checkpoint::run`].
     pub fn checkpoint(&mut self) -> Option<Checkpoint> {
         // What a later run will not go on with need not be known to it.
-        if self.plain.as_ref().is_some_and(|plain| !plain.resumes) {
+        if self.plain.as_ref().is_some_and(|plain| !plain.resumes(self.options)) {
             return None;
         }
         let written = self.gate.written();
@@ -151,7 +151,7 @@ impl Incoming {
 
     fn stage(&self) -> Stage {
         match (&self.plain, &self.delivery) {
-            (Some(plain), _) => Stage::Plain { name: plain.name.clone() },
+            (Some(plain), _) => Stage::Plain { name: plain.name.clone(), vouched: plain.vouched },
             (None, Some(_)) => Stage::Placed,
             (None, None) => Stage::Spooling,
         }

@@ -169,7 +169,11 @@ pub(super) fn unless_not_ours(result: SystemResult<()>) -> SystemResult<()> {
 }
 
 pub(super) fn times_of(entry: &Entry) -> Timestamps {
-    let whole = entry.mtime_ns.div_euclid(1_000_000_000);
-    let rest = entry.mtime_ns.rem_euclid(1_000_000_000);
+    times_at(entry.mtime_ns)
+}
+
+/// This time of modification, in nanoseconds since 1970.
+pub(super) fn times_at(mtime_ns: i64) -> Timestamps {
+    let (whole, rest) = (mtime_ns.div_euclid(1_000_000_000), mtime_ns.rem_euclid(1_000_000_000));
     Timestamps { last_access: OMIT, last_modification: Timespec { tv_sec: whole, tv_nsec: rest } }
 }

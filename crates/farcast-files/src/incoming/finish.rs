@@ -50,7 +50,7 @@ impl Incoming {
     /// would be known again.
     pub fn is_worth_keeping(&self) -> bool {
         if let Some(plain) = &self.plain {
-            return plain.resumes && !plain.done && !self.held.is_empty();
+            return plain.resumes(self.options) && !plain.done && !self.held.is_empty();
         }
         self.delivery.as_ref().is_some_and(|delivery| {
             let head = self.geometry.touching(&(0..delivery.layout.head_len()));

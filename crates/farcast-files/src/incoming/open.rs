@@ -43,7 +43,7 @@ pub(super) fn open(
     let state = StateDir::find(&root, id)?;
     let ours = |journal: &Journal| {
         let kind = matches!(journal.stage, Stage::Plain { .. }) == plain.is_some();
-        kind && journal.id == id && journal.product_size == product_size
+        kind && journal.id == id && journal.product_size == product_size && vouches_alike(what, journal)
     };
     let fresh_enough = |spool: &OwnedFd| match what {
         What::Product(..) => true,
@@ -89,6 +89,10 @@ pub(super) fn open(
         gate: Arc::new(Gate::default()),
     };
     if let Some(journal) = journal {
+        if let (Some(plain), Stage::Plain { vouched, .. }) = (&mut incoming.plain, &journal.stage) {
+            // Until its sender has said it again, or something else.
+            plain.vouched = plain.vouched.or(*vouched);
+        }
         incoming.resume(&journal)?;
     }
     incoming.check_plain_room()?;
@@ -102,6 +106,16 @@ pub(super) enum What<'a> {
     Product(ProductId, u64),
     /// An object without a manifest.
     Plain(&'a PlainObject<'a>),
+}
+
+/// Whether what was vouched for in an earlier run is what is now, as far as that is known.
+fn vouches_alike(what: What<'_>, journal: &Journal) -> bool {
+    let (What::Plain(object), Stage::Plain { vouched, .. }) = (what, &journal.stage) else { return true };
+    match (object.vouched, vouched) {
+        (Some(now), Some(then)) => now.digest == then.digest,
+        (Some(_), None) => false,
+        (None, _) => true,
+    }
 }
 
 impl Incoming {

@@ -7,9 +7,10 @@ use core::ops::Range;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::SystemTime;
 
+use farcast_core::Run;
 use rustix::fs::{self, Mode};
 
-use super::complete::kept_mode;
+use super::complete::{kept_mode, times_at};
 use super::{Happening, Incoming, Options, Overwrite};
 use crate::beneath::{Root, umask};
 use crate::name::safe_name;
@@ -20,13 +21,26 @@ use crate::{ProductId, StoreError};
 /// What separates the hashes made here from all others.
 const CONTEXT: &[u8] = b"farcast: an object without a manifest";
 
+/// What a sender says of a file that it sends without a manifest, and vouches for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Vouched {
+    /// BLAKE3 of the content.
+    pub digest: [u8; 32],
+    /// Permission bits, at most `0o777`.
+    pub mode: u16,
+    /// Modification time in nanoseconds since 1970-01-01 UTC.
+    pub mtime_ns: i64,
+}
+
 /// An object without a manifest, as its sender describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainObject<'a> {
     /// What it is called: any octets, and none if it has no name. The file is called alike, as far as that is safe.
     pub name: &'a [u8],
-    /// Bytes, at least one.
+    /// Bytes.
     pub size: u64,
+    /// What the sender vouches for, if it does; it may become known [later](Incoming::rename).
+    pub vouched: Option<Vouched>,
     /// What no other object has: of two of the same origin and size, the content is the same. Without it what an earlier
     /// run has left is never gone on with, for it may be of something else.
     pub origin: Option<&'a [u8]>,
@@ -61,10 +75,14 @@ impl PlainObject<'_> {
 pub(super) struct Plain {
     /// The final name, one that is safe.
     pub(super) name: Vec<u8>,
-    /// Whether a later run may go on with what is there.
-    pub(super) resumes: bool,
+    /// Whether what a sender tells it by says that it is the same.
+    known: bool,
+    /// What the sender vouches for, or vouched for in an earlier run.
+    pub(super) vouched: Option<Vouched>,
     replaces: bool,
     tree: Tree,
+    /// How often it was complete and wrong.
+    damages: u32,
     /// It has its final name.
     pub(super) done: bool,
 }
@@ -74,13 +92,20 @@ impl Plain {
     pub(super) fn new(root: &Root, object: &PlainObject<'_>, options: Options) -> Result<Self, StoreError> {
         let plain = Self {
             name: safe_name(object.name, options.hidden, &object.key().tag()),
-            resumes: object.origin.is_some(),
+            known: object.origin.is_some(),
+            vouched: object.vouched,
             replaces: object.overwrite && options.overwrite == Overwrite::Overwrite,
             tree: Tree::new(object.size, false),
+            damages: 0,
             done: false,
         };
         plain.check_name(root)?;
         Ok(plain)
+    }
+
+    /// Whether a later run may go on with what is there.
+    pub(super) fn resumes(&self, options: Options) -> bool {
+        self.known && (self.vouched.is_some() || !options.vouched_only)
     }
 
     fn check_name(&self, root: &Root) -> Result<(), StoreError> {
@@ -93,16 +118,24 @@ impl Plain {
 }
 
 impl Incoming {
-    /// An object without a manifest that has not got its final name is called `name` after all.
+    /// An object without a manifest that has not got its final name is called `name` after all, and its sender vouches
+    /// for this. What an earlier run has left of something else that was vouched for is to be received again.
     ///
     /// # Errors
     /// If something of that name is there that is not to be replaced, or cannot be examined.
-    pub fn rename(&mut self, name: &[u8]) -> Result<(), StoreError> {
+    pub fn rename(&mut self, name: &[u8], vouched: Option<Vouched>) -> Result<(), StoreError> {
         let tag = self.id.tag();
         let Some(plain) = self.plain.as_mut().filter(|plain| !plain.done) else { return Ok(()) };
         plain.name = safe_name(name, self.options.hidden, &tag);
+        let digest = |vouched: Option<Vouched>| vouched.map(|vouched| vouched.digest);
+        let other = plain.vouched.is_some() && digest(plain.vouched) != digest(vouched);
+        plain.vouched = vouched;
         self.changed = true;
-        plain.check_name(&self.root)
+        plain.check_name(&self.root)?;
+        if other && let Some(lost) = self.doubt_plain() {
+            self.happenings.push(Happening::Dropped { lost });
+        }
+        Ok(())
     }
 
     /// Notes that `bytes` of an object without a manifest have been written and are held: hashes what is complete.
@@ -127,27 +160,34 @@ impl Incoming {
 
     /// Gives an object without a manifest its final name, if every segment is there.
     pub(super) fn complete_plain(&mut self) -> Result<(), StoreError> {
-        let Some(plain) = self.plain.take() else { return Ok(()) };
-        if !self.held.is_full() {
+        let Some(mut plain) = self.plain.take() else { return Ok(()) };
+        if !self.held.is_full() || plain.done {
             self.plain = Some(plain);
             return Ok(());
         }
-        let named = if plain.done { Ok(None) } else { self.name_plain(&plain) };
-        let done = plain.done || matches!(named, Ok(Some(_)));
+        let named = self.name_plain(&mut plain);
+        plain.done = matches!(named, Ok(Some(_)));
         // Where all is to come again, nothing that was hashed counts.
-        let tree = if self.held.is_full() { plain.tree } else { Tree::new(self.geometry.size, false) };
-        let name = plain.name.clone();
-        self.plain = Some(Plain { tree, done, ..plain });
+        if !self.held.is_full() {
+            plain.tree = Tree::new(self.geometry.size, false);
+        }
+        let (name, vouched) = (plain.name.clone(), plain.vouched.is_some());
+        self.plain = Some(plain);
         if let Some(digest) = named? {
             self.room.give_up(self.geometry.size, 1);
-            self.happenings.push(Happening::PlainDone { name, digest });
+            self.happenings.push(Happening::PlainDone { name, digest, vouched });
         }
         Ok(())
     }
 
-    /// The digest of what now has its final name.
-    fn name_plain(&mut self, plain: &Plain) -> Result<Option<[u8; 32]>, StoreError> {
-        let (path, name) = (self.state.spool_path(), &plain.name);
+    /// The digest of what now has its final name; `None` if it is not what its sender vouches for, and all of it is to
+    /// come again.
+    fn name_plain(&mut self, plain: &mut Plain) -> Result<Option<[u8; 32]>, StoreError> {
+        let path = self.state.spool_path();
+        if self.geometry.size == 0 {
+            // Nothing came that would have made room for it.
+            self.begin()?;
+        }
         let Some(spool) = &self.spool else { return Ok(None) };
         let mut scratch = core::mem::take(&mut self.scratch);
         let digest = plain.tree.value(0, &mut scratch, |group, buffer: &mut Vec<u8>| {
@@ -157,14 +197,24 @@ impl Incoming {
         });
         self.scratch = scratch;
         let digest = digest.map_err(|errno| self.root.error(&path, "read", errno, 0))?;
+        if plain.vouched.is_some_and(|vouched| vouched.digest != digest) {
+            return self.damaged_plain(plain).map(|()| None);
+        }
+        let Some(spool) = &self.spool else { return Ok(None) };
+        let name = &plain.name;
         let there = self.root.regular(name).map_err(|errno| self.root.error(name, "examine", errno, 0))?;
-        let mode = there.map_or(Mode::from_raw_mode(0o666) & !umask(), |stat| kept_mode(&stat));
+        let mode = there.map_or_else(|| new_mode(plain.vouched), |stat| kept_mode(&stat));
         fs::fchmod(spool, mode).map_err(|errno| self.root.error(&path, "complete", errno, 0))?;
+        if let Some(vouched) = &plain.vouched {
+            let set = fs::futimens(spool, &times_at(vouched.mtime_ns));
+            set.map_err(|errno| self.root.error(&path, "set the time of", errno, 0))?;
+        }
         if self.syncs()
             && let Err(errno) = fs::fdatasync(spool)
         {
             // The kernel may have dropped what it could not write, and says so only once.
-            self.doubt_plain();
+            let lost = self.doubt_plain();
+            self.happenings.extend(lost.map(|lost| Happening::Dropped { lost }));
             return Err(self.root.error(&path, "complete", errno, self.geometry.size));
         }
         let renamed = self.root.rename(&path, name, plain.replaces);
@@ -176,13 +226,35 @@ impl Incoming {
         Ok(Some(digest))
     }
 
+    /// It is complete, and not what its sender vouches for: all of it is to come again, but not for ever.
+    fn damaged_plain(&mut self, plain: &mut Plain) -> Result<(), StoreError> {
+        plain.damages += 1;
+        let lost = self.doubt_plain();
+        let name = plain.name.clone();
+        let Some(lost) = lost.filter(|_| plain.damages < MOST_DAMAGES) else {
+            return Err(StoreError::DigestMismatch { path: self.root.full(&name) });
+        };
+        self.happenings.push(Happening::PlainDamaged { name, lost });
+        Ok(())
+    }
+
     /// Nothing of it can be relied on: all of it is to be received again.
-    fn doubt_plain(&mut self) {
+    fn doubt_plain(&mut self) -> Option<Run> {
         let all = self.held.iter_runs().next();
         self.held.clear();
         self.spool_space = crate::transfer::Space::Unknown;
         self.room.give_up(self.geometry.size, 0);
         self.changed = true;
-        self.happenings.extend(all.map(|lost| Happening::Dropped { lost }));
+        all
     }
+}
+
+/// How often an object may be complete and wrong.
+const MOST_DAMAGES: u32 = 3;
+
+/// The mode of a file that was not there: what the umask leaves of the sender's, and its owner may read it.
+fn new_mode(vouched: Option<Vouched>) -> Mode {
+    let wanted = Mode::from_raw_mode(vouched.map_or(0o666, |vouched| vouched.mode.into()));
+    let given = wanted & !umask();
+    if vouched.is_some() { given | (wanted & Mode::RWXU) | Mode::RUSR } else { given }
 }

@@ -40,10 +40,18 @@ fn a_large_product_that_came_in_order_takes_few_bytes() {
 
 #[test]
 fn an_object_without_a_manifest_has_its_name_behind_the_stage() {
-    let plain = Journal { stage: Stage::Plain { name: b"na".to_vec() }, ..journal(65, &[(3, 60)], 0) };
+    let plain =
+        Journal { stage: Stage::Plain { name: b"na".to_vec(), vouched: None }, ..journal(65, &[(3, 60)], 0) };
     let bytes = plain.encode();
     assert_eq!(bytes[48..56], [2, 2, b'n', b'a', 0, 0, 0, 65]);
     assert_eq!(Journal::decode(&bytes), Ok(plain));
+    let said = Vouched { digest: [9; 32], mode: 0o640, mtime_ns: -2 };
+    let stage = Stage::Plain { name: b"na".to_vec(), vouched: Some(said) };
+    let vouched = Journal { stage, ..journal(65, &[(3, 60)], 0) };
+    let bytes = vouched.encode();
+    assert_eq!(bytes[48..53], [3, 2, b'n', b'a', 9]);
+    assert_eq!(bytes[84..98], [1, 0xA0, 255, 255, 255, 255, 255, 255, 255, 254, 0, 0, 0, 65]);
+    assert_eq!(Journal::decode(&bytes), Ok(vouched));
 }
 
 #[test]
@@ -67,7 +75,7 @@ fn sealed_nonsense_is_told() {
         Journal::decode(&sealed(&body))
     };
     let held = JournalError::BadField { field: "map of segments" };
-    assert_eq!(changed(48, 3), Err(JournalError::BadField { field: "stage" }));
+    assert_eq!(changed(48, 4), Err(JournalError::BadField { field: "stage" }));
     assert_eq!(changed(47, 0), Err(held), "segments of no bytes");
     // Another length, an unknown form, the other form, fewer bytes, no run, a run past the end.
     for (at, to) in [(49, 0xff), (52, 66), (53, 2), (53, WORDS), (57, 1), (59, 0), (59, 63)] {

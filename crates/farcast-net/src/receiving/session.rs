@@ -46,9 +46,10 @@ impl Session {
     }
 
     /// Whether part of it would be gone on with another time.
-    fn is_kept(&self, have: u32) -> bool {
+    fn is_kept(&self, have: u32, vouched_only: bool) -> bool {
         if self.offer.id.is_none() {
-            return have > 0 && self.offer.serial.is_some();
+            let known = self.offer.serial.is_some() && (self.offer.vouched.is_some() || !vouched_only);
+            return have > 0 && known;
         }
         let segment_size = u64::from(self.offer.geometry.segment_size());
         let in_files = |first: &FileInfo| u64::from(have) > first.start.div_ceil(segment_size);
@@ -127,6 +128,7 @@ impl<P: Protocol> Driver<'_, P> {
             Reply::Manifest { newly_held, files } => self.listed(object, &newly_held, &files),
             Reply::Plain(file) => {
                 session.plain = Some(file.clone());
+                session.vouched |= file.vouched;
                 self.notice(&ReceiveNotice::FileDone { object, path: &file.path });
             }
             Reply::FilesDone(numbers) => {
@@ -243,7 +245,7 @@ impl<P: Protocol> Driver<'_, P> {
         let report = ReceiveReport {
             outcome,
             end: event.clone(),
-            kept: session.is_kept(have),
+            kept: session.is_kept(have, self.options.files.vouched_only),
             error: session.error,
             vouched: session.vouched,
             plain: session.plain,

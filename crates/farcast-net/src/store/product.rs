@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-use farcast_core::Bitmap;
+use farcast_core::{Bitmap, Run};
 use farcast_delivery::{ObjectId, Offer};
 use farcast_files::{
-    Checkpoint, EntryKind, Happening, Incoming, Manifest, PlainObject, ProductId, StoreError, shown_name,
+    Checkpoint, EntryKind, Happening, Incoming, Manifest, PlainObject, ProductId, StoreError, Vouched,
+    shown_name,
 };
 
 use super::decoding::Decoding;
@@ -42,7 +43,7 @@ impl Product {
         let incoming = if let Some(id) = offer.id {
             Incoming::open(dir, ProductId::from_bytes(id), geometry.size(), segment_len, *options)?
         } else {
-            let origin = origin(offer);
+            let origin = origin(offer, options.vouched_only);
             Incoming::open_plain(dir, &plain(offer, origin.as_deref()), segment_len, *options)?
         };
         // Where the announced numbers are beyond our code, it is better to say so than to lose the repairs.
@@ -134,26 +135,42 @@ impl Product {
                     self.answer.send(Reply::Manifest { newly_held, files });
                 }
                 Happening::FileDone { index } => done.extend(self.files.binary_search(&index)),
-                Happening::PlainDone { name, digest } => {
-                    self.answer.send(Reply::Plain(PlainFile { path: shown_name(&name), digest }));
+                Happening::PlainDone { name, digest, vouched } => {
+                    let file = PlainFile { path: shown_name(&name), digest, vouched };
+                    self.answer.send(Reply::Plain(file));
+                }
+                Happening::PlainDamaged { name, lost } => {
+                    self.spoil(lost, decoding);
+                    self.answer.send(Reply::Damaged { path: Some(shown_name(&name)), lost });
                 }
                 Happening::Damaged { index, lost } => {
-                    if let Some(parity) = &mut self.parity {
-                        parity.forget(lost);
-                        decoding.spoil(self.object, parity.geometry(), lost);
-                    }
+                    self.spoil(lost, decoding);
                     let entries = self.incoming.manifest().map_or(&[][..], Manifest::entries);
                     let path = index.and_then(|index| entries.get(index));
                     let path = path.map(|entry| shown_name(&entry.path));
                     self.answer.send(Reply::Damaged { path, lost });
                 }
                 Happening::ListLength { segments } => self.answer.send(Reply::ListLength(segments)),
-                Happening::Dropped { lost } => self.answer.send(Reply::Lost(vec![lost])),
+                Happening::Dropped { lost } => {
+                    if self.incoming.is_plain() {
+                        // It was of something else.
+                        self.spoil(lost, decoding);
+                    }
+                    self.answer.send(Reply::Lost(vec![lost]));
+                }
                 _ => {}
             }
         }
         if !done.is_empty() {
             self.answer.send(Reply::FilesDone(done));
+        }
+    }
+
+    /// What is being rebuilt from these segments would be wrong too.
+    fn spoil(&mut self, lost: Run, decoding: &mut Decoding) {
+        if let Some(parity) = &mut self.parity {
+            parity.forget(lost);
+            decoding.spoil(self.object, parity.geometry(), lost);
         }
     }
 
@@ -189,8 +206,11 @@ impl Product {
 }
 
 /// What a sender tells an object without a manifest by.
-fn origin(offer: &Offer) -> Option<Vec<u8>> {
-    offer.serial.map(|serial| format!("{} {} {serial}", offer.sender, offer.session).into_bytes())
+fn origin(offer: &Offer, vouched_only: bool) -> Option<Vec<u8>> {
+    let (serial, session) = (offer.serial?, offer.session);
+    // What is vouched for is the same wherever it comes from: a sender that is started again has another port.
+    let sender = if vouched_only { String::new() } else { offer.sender.to_string() };
+    Some(format!("{sender} {session} {serial}").into_bytes())
 }
 
 #[expect(clippy::disallowed_methods, reason = "the driver knows what time it is")]
@@ -199,10 +219,17 @@ fn plain<'a>(offer: &'a Offer, origin: Option<&'a [u8]>) -> PlainObject<'a> {
     PlainObject {
         name: &offer.name,
         size: offer.geometry.size(),
+        vouched: vouched(offer),
         origin,
         since: now.checked_sub(KNOWN_FOR).unwrap_or(now),
         overwrite: offer.overwrite,
     }
+}
+
+/// What its sender vouches for.
+pub(super) fn vouched(offer: &Offer) -> Option<Vouched> {
+    let said = offer.vouched?;
+    Some(Vouched { digest: said.digest, mode: said.mode, mtime_ns: said.mtime_ns })
 }
 
 /// The files of `manifest`.

@@ -13,7 +13,7 @@ use farcast_delivery::{ObjectId, Offer};
 use farcast_files::{Quota, StoreError, partials};
 
 use super::decoding::Decoding;
-use super::product::Product;
+use super::product::{Product, vouched};
 use super::room::{NoRoom, Retry};
 use super::{ARENAS, Arena, Job, Opening, Pool, Reply, Step};
 use crate::clock::Clock;
@@ -201,7 +201,10 @@ impl Worker {
     fn rename(&mut self, offer: Box<Offer>) {
         let object = offer.object;
         if let Some(product) = self.products.get_mut(&object) {
-            if let Err(error) = product.incoming.rename(&offer.name) {
+            let renamed = product.incoming.rename(&offer.name, vouched(&offer));
+            let happenings = product.incoming.take_happenings();
+            product.tell(happenings, &mut self.decoding);
+            if let Err(error) = renamed {
                 self.fail(object, error.into());
             }
         } else if let Some(no_room) = &mut self.no_room {

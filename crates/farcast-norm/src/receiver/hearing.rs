@@ -15,6 +15,9 @@ use crate::message::{Answer, Body, FromReceiver, FromSender, Message, Point, Pro
 /// The first kind of acknowledgement that an application decides on (RFC 5740 §4.2.3.6).
 const APPLICATIONS: u8 = 16;
 
+/// For how long nothing must come from where a sender was for it to be heard from elsewhere.
+const MOVES: Span = Span::from_millis(500);
+
 impl Receiver {
     pub(super) fn hear(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         match &message.body {
@@ -48,6 +51,17 @@ impl Receiver {
         );
         if !begins {
             return Err(Reject::OtherSession);
+        }
+        // A node is known by its id. One that speaks from elsewhere has moved, or was killed and started again to send
+        // the same, unless it is still heard from where it was: then it is another, of the same id.
+        let same = |remote: &Remote| (remote.key.node, remote.key.instance) == (key.node, key.instance);
+        if let Some(at) = self.remotes.iter().position(|remote| same(remote) && !remote.gone) {
+            let remote = &mut self.remotes[at];
+            if now.since(remote.last_heard) < MOVES {
+                return Err(Reject::OtherSession);
+            }
+            remote.key.source = key.source;
+            return Ok(at);
         }
         if self.remotes.len() == MOST_REMOTES {
             // The one that has said nothing for longest, of those that have nothing to say.

@@ -19,13 +19,15 @@ pub(super) struct Grtt {
     /// The last sample of each receiver that is named; `None` where others have answered too: then nobody knows whose
     /// is the longest.
     named: Option<Vec<Span>>,
+    /// Whether the estimate is one, and not what was assumed.
+    measured: bool,
 }
 
 impl Grtt {
     /// `named`: how many receivers are known by their names, 0 where there may be others.
     pub(super) fn new(estimate: Span, most: Span, named: usize) -> Self {
         let named = (named > 0).then(|| alloc::vec![Span::ZERO; named]);
-        Self { estimate, most, peak: Span::ZERO, interval: Span::ZERO, named }
+        Self { estimate, most, peak: Span::ZERO, interval: Span::ZERO, named, measured: false }
     }
 
     pub(super) fn estimate(&self) -> Span {
@@ -45,6 +47,7 @@ impl Grtt {
                 }
                 if named.iter().all(|sample| !sample.is_zero()) {
                     self.estimate = named.iter().copied().max().unwrap_or(trip);
+                    self.measured = true;
                 }
             }
             (_, None) => self.named = None,
@@ -53,9 +56,14 @@ impl Grtt {
     }
 
     /// A probe leaves: shorter round trips than thought are believed by and by. How long until the next probe.
+    ///
+    /// DEVIATION: what was only assumed gives way at once to what is measured. At a tenth for each probe, of which there
+    /// are fewer and fewer, half a second on a local network lasts longer than most transfers.
     pub(super) fn probed(&mut self) -> Span {
-        if !self.peak.is_zero() && self.peak < self.estimate {
-            self.estimate = (self.estimate * 9 / 10).max(self.peak);
+        if !self.peak.is_zero() {
+            let least = if self.measured { self.estimate * 9 / 10 } else { Span::ZERO };
+            self.estimate = least.max(self.peak);
+            self.measured = true;
         }
         self.peak = Span::ZERO;
         self.interval = (self.interval * 2).clamp(self.estimate, LONGEST_INTERVAL);
@@ -66,6 +74,20 @@ impl Grtt {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_assumed_gives_way_to_what_is_measured() {
+        let ms = Span::from_millis;
+        let mut grtt = Grtt::new(ms(500), ms(2000), 0);
+        grtt.probed();
+        assert_eq!(grtt.estimate(), ms(500), "nobody has answered");
+        grtt.sample(ms(20), None);
+        assert_eq!(grtt.estimate(), ms(500), "others may be further away");
+        grtt.probed();
+        assert_eq!(grtt.estimate(), ms(20));
+        grtt.sample(ms(700), None);
+        assert_eq!(grtt.estimate(), ms(700));
+    }
 
     #[test]
     fn it_rises_at_once_and_falls_slowly() {

@@ -66,7 +66,7 @@ fn contents(case: &Case) -> BTreeMap<String, Vec<u8>> {
 
 impl Case {
     /// We send, the library receives; how many rounds that takes.
-    fn to_library(&self) -> u32 {
+    fn library_receives(&self) -> u32 {
         let dir = tempfile::tempdir().unwrap();
         let port = port();
         let mut place = Place::new(port, self.fec, self.loss, 1);
@@ -93,7 +93,7 @@ impl Case {
             kind: if at % 2 == 0 { Kind::File } else { Kind::Data },
             size: content.len() as u64,
             info: name.as_bytes().to_vec(),
-            // It passes over what it does not know.
+            // The library passes over what it does not know.
             vouched: Some(Vouched { digest: [7; 32], mode: 0o644, mtime_ns: 1 }),
         };
         config.objects = contents.iter().enumerate().map(object).collect();
@@ -118,7 +118,7 @@ impl Case {
     }
 
     /// The library sends, we receive; how many requests that takes.
-    fn from_library(&self) -> u64 {
+    fn library_sends(&self) -> u64 {
         let dir = tempfile::tempdir().unwrap();
         let port = port();
         let contents = contents(self);
@@ -192,16 +192,16 @@ fn both_ways(cases: impl IntoIterator<Item = Case>) {
     thread::scope(|scope| {
         for case in cases {
             let other = case.clone();
-            scope.spawn(move || case.to_library());
-            scope.spawn(move || other.from_library());
+            scope.spawn(move || case.library_receives());
+            scope.spawn(move || other.library_sends());
         }
     });
 }
 
 #[test]
 fn with_losses_it_takes_requests_and_more_than_a_round() {
-    assert!(CASE.to_library() > 1);
-    assert!(CASE.from_library() > 0);
+    assert!(CASE.library_receives() > 1);
+    assert!(CASE.library_sends() > 0);
 }
 
 #[test]

@@ -109,23 +109,123 @@ fn what_cannot_be_had_is_said_so_now_and_then() {
     assert_eq!(squelches.iter().map(|(step, ..)| *step).collect::<Vec<_>>(), [0, 22, 44]);
 }
 
-/// A receiver at which a block of object 0 has come.
-fn begun() -> Receiver {
+/// What a sender of four blocks of ten says in so many milliseconds, datagram by datagram.
+fn words(milliseconds: u64) -> Vec<(Time, Message)> {
     let mut session = Session::new("words", Setup::plain(1), sender(40, 0), 1, Link::clean(ms(10)));
-    session.net.run_until(Time::ZERO + ms(300));
+    session.net.run_until(Time::ZERO + ms(milliseconds));
     let log = session.net.take_log();
-    let mut engine = Receiver::new(receiver(0)).expect("valid");
-    for departure in log.departures.into_iter().filter(|departure| departure.from == 0) {
-        let (message, _) = farcast_core::Message::split(departure.message, core::num::NonZeroU32::MIN);
-        let _ = engine.handle(departure.at, &Arrival::new(server(), group()), &message);
+    let mine = log.departures.into_iter().filter(|departure| departure.from == 0);
+    let one = core::num::NonZeroU32::MIN;
+    mine.map(|departure| (departure.at, farcast_core::Message::split(departure.message, one).0)).collect()
+}
+
+/// Lets `engine` hear `words`; whether all of an object is there that its owner has yet to verify.
+fn listen(engine: &mut Receiver, words: impl IntoIterator<Item = (Time, Message)>) -> bool {
+    let mut complete = false;
+    for (at, message) in words {
+        let _ = engine.handle(at, &Arrival::new(server(), group()), &message);
         while let Some(event) = engine.poll_event() {
-            if let ReceiverEvent::Offered(offer) = event {
-                engine.accept(offer.object, &farcast_core::Bitmap::new(0));
+            match event {
+                ReceiverEvent::Offered(offer) => {
+                    engine.accept(offer.object, &farcast_core::Bitmap::new(0));
+                }
+                ReceiverEvent::Complete(_) => complete = true,
+                _ => {}
             }
         }
     }
+    complete
+}
+
+/// A receiver at which a block of object 0 has come.
+fn begun() -> Receiver {
+    let mut engine = Receiver::new(receiver(0)).expect("valid");
+    listen(&mut engine, words(300));
     assert!(engine.is_busy());
     engine
+}
+
+#[test]
+fn who_is_asked_to_acknowledge_does_so_as_soon_as_it_can() {
+    let mut engine = Receiver::new(receiver(0)).expect("valid");
+    let content = words(390)
+        .into_iter()
+        .filter(|(_, message)| !matches!(said(message), Some(FromSender::Flush { .. })));
+    assert!(listen(&mut engine, content), "all has come");
+    let now = Time::ZERO + ms(400);
+    let flush = FromSender::Flush { point: point(0, 3, 9), ackers: vec![node(0)] };
+    assert_eq!(hear(&mut engine, now, flush), Ok(()));
+    assert_eq!(says(&mut engine, now), [], "not while its owner verifies");
+    engine.verified(now + ms(2000), farcast_delivery::ObjectId::FIRST);
+    let said = says(&mut engine, now + ms(2000));
+    let answer = Answer::Flushed { id: 0, point: point(0, 3, 9) };
+    assert_eq!(said.iter().map(|said| &said.answer).collect::<Vec<_>>(), [&answer]);
+}
+
+#[test]
+fn a_sender_that_says_little_is_told_little() {
+    let config = SenderConfig { parity: 0, block_len: 60, ..sender(600, 0) };
+    let mut session = Session::new("words", Setup::plain(1), config, 0, Link::clean(ms(10)));
+    session.net.run_until(Time::ZERO + ms(5000));
+    let one = core::num::NonZeroU32::MIN;
+    let words = session.net.take_log().departures.into_iter();
+    let words = words.map(|departure| (departure.at, farcast_core::Message::split(departure.message, one).0));
+    let mut engine = Receiver::new(receiver(0)).expect("valid");
+    // Every other segment is missing, so what it lacks takes long to say.
+    let half = words.filter(|(_, message)| message.data().is_none_or(|data| data.symbols.first() % 2 == 0));
+    listen(&mut engine, half);
+    let (mut heard, mut told, mut longest) = (0, 0, 0);
+    for n in 0..500 {
+        let now = Time::ZERO + Span::from_secs(10 + 2 * n);
+        let flush = FromSender::Flush { point: point(0, 9, 59), ackers: vec![] };
+        heard += farcast_core::Message::wire_len(&from_sender(flush.clone()), 0);
+        assert_eq!(hear(&mut engine, now, flush), Ok(()));
+        engine.handle_timeout(now + Span::from_secs(1));
+        while let Some(transmit) = engine.poll_transmit(now, now) {
+            let octets = farcast_core::Message::wire_len(&transmit.message, 0);
+            (told, longest) = (told + octets, longest.max(octets));
+        }
+        engine.handle_timeout(now + ms(1999));
+    }
+    assert!(longest > 900, "{longest} octets");
+    // What its content was worth, and three for each.
+    assert!(told <= (1 << 16) + 3 * heard && told > 1 << 16, "{told} for {heard}");
+}
+
+#[test]
+fn nobody_acknowledges_what_has_not_been_sent() {
+    let object = |_| farcast_norm::Object {
+        kind: farcast_norm::Kind::File,
+        size: 50_000,
+        info: Vec::new(),
+        vouched: None,
+    };
+    let objects = (0..2).map(object).collect();
+    let mut engine = Sender::new(SenderConfig { objects, ..sender(1, 1) }).expect("valid");
+    engine.open(Time::ZERO);
+    let ack = |object, block, symbol| {
+        let answer = Answer::Flushed { id: 0, point: point(object, block, symbol) };
+        let said = FromReceiver { sender: NodeId(1), instance: 1, response: None, feedback: None, answer };
+        Message { source: node(0), sequence: 0, body: Body::Receiver(said) }
+    };
+    let from = Arrival::new(receiver_address(0), group());
+    // 50 segments of 8 ms each.
+    let mut at = Time::ZERO;
+    for (until, object, expected) in [
+        (ms(300), 0, Err(Reject::Unexpected)),
+        (ms(600), 0, Ok(())),
+        (ms(600), 0, Err(Reject::Duplicate)),
+        (ms(600), 1, Err(Reject::Unexpected)),
+        (ms(600), 2, Err(Reject::OutOfRange)),
+    ] {
+        while at < Time::ZERO + until {
+            engine.handle_timeout(at);
+            while engine.poll_transmit(at, at).is_some() {}
+            at += ms(1);
+        }
+        assert_eq!(engine.handle(at, &from, &ack(object, 4, 9)), expected, "{until} {object}");
+        assert_eq!(engine.handle(at, &from, &ack(object, 4, 8)), Err(Reject::OutOfRange));
+    }
 }
 
 fn ends(engine: &mut Receiver) -> Vec<ReceiverOutcome> {

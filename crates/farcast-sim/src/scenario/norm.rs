@@ -145,6 +145,14 @@ pub fn over(
     Scenario::over_link(document, TransferSpec::Norm(Transfer { sender, overhead }), receivers, time_limit)
 }
 
+/// The sender's settings, if there is a transfer by NORM.
+pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
+    match &scenario.transfer {
+        Some(TransferSpec::Norm(transfer)) => Some(&transfer.sender),
+        _ => None,
+    }
+}
+
 /// The settings of `table`: `[protocol]` of a scenario, or of the plan of a sender, which may be `given` a rate.
 ///
 /// # Errors

@@ -79,8 +79,11 @@ impl Face for NormFace {
         }
         match end(report) {
             ReceiverOutcome::Complete(_) => {
-                let doubt = "; nothing vouches for its content but the protocol";
-                format!("{name} complete: {}{doubt}", brought(report))
+                if report.vouched {
+                    return format!("{name} complete and verified: {}", brought(report));
+                }
+                let doubt = "nothing vouches for its content but the protocol";
+                format!("{name} complete: {}; {doubt}", brought(report))
             }
             ReceiverOutcome::Lost => {
                 format!("{name}: the sender has ended or fallen silent; {}", kept(report, " for its return"))
@@ -91,7 +94,8 @@ impl Face for NormFace {
 
     fn figures(&self, report: &Report<Self>, _receiver: &Receiver) -> Value {
         let path = report.plain.as_ref().map(|file| file.path.as_str());
-        json!({ "path": path, "vouched": report.vouched })
+        let digest = report.plain.as_ref().map(|file| blake3::Hash::from_bytes(file.digest).to_string());
+        json!({ "path": path, "vouched": report.vouched, "digest": digest })
     }
 }
 

@@ -137,7 +137,10 @@ fn scan(args: &SendArgs, output: &mut Output) -> Result<Vec<Outgoing>, Failure> 
     })?;
     super::tell_skipped(&skipped, output);
     if files.len() > MOST_OBJECTS {
-        return Err(Failure::usage(format!("{} files: by NORM at most {MOST_OBJECTS} at a time", files.len())));
+        return Err(Failure::usage(format!(
+            "{} files: by NORM at most {MOST_OBJECTS} at a time",
+            files.len()
+        )));
     }
     Ok(files)
 }
@@ -220,7 +223,11 @@ fn sent(
     Sent {
         node: args.norm.node.map_or_else(|| node::of_sender(source.ip()), NodeId),
         instance: instance(outgoing),
-        objects: outgoing.iter().flat_map(|one| one.manifest().entries()).map(|one| object(args, one)).collect(),
+        objects: outgoing
+            .iter()
+            .flat_map(|one| one.manifest().entries())
+            .map(|one| object(args, one))
+            .collect(),
         source,
         group: to,
         ackers: named.keys().copied().collect(),
@@ -401,5 +408,77 @@ fn word(outcome: SenderOutcome) -> &'static str {
         SenderOutcome::Unknown => "unknown",
         SenderOutcome::Incomplete { .. } => "incomplete",
         SenderOutcome::Aborted => "aborted",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcast_scenario::document::Document;
+    use farcast_sim::scenario::Scenario;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    /// What `farcast send` with these arguments sends 1 MB with.
+    fn real(args: &[&str]) -> SenderConfig {
+        let fixed = ["farcast", "send", "file", "--protocol", "norm", "--to", "239.255.54.2:6003"];
+        let words = fixed.iter().chain(&["--interface", "lo"]).chain(args);
+        let cli = Cli::read(words.map(Into::into)).unwrap();
+        let Command::Send(args) = cli.command else { panic!("send") };
+        let named = named(&args.group.receivers).unwrap();
+        let to = SocketAddr::from(([239, 255, 54, 2], 6003));
+        let sent = Sent {
+            objects: vec![Object {
+                kind: Kind::File,
+                size: 1_000_000,
+                info: b"file".to_vec(),
+                vouched: None,
+            }],
+            ..sent(&args, &[], &named, (SocketAddr::from(([10, 0, 0, 1], 6003)), to))
+        };
+        configuration(&args, &settings(&args).unwrap(), sent)
+    }
+
+    /// What a scenario with these lines in its `[protocol]` sends it with.
+    fn simulated(lines: &str) -> SenderConfig {
+        let text = format!("receivers = 3\n[protocol]\nname = \"norm\"\nfile = \"1 MB\"\n{lines}");
+        let scenario = Scenario::read(&Document::parse("test.toml", &text).unwrap()).unwrap();
+        scenario::sender(&scenario).unwrap().clone()
+    }
+
+    /// The same but for who they are, which is the simulator's own.
+    #[track_caller]
+    fn assert_equal(mut real: SenderConfig, simulated: &SenderConfig) {
+        assert_eq!(real.ackers.len(), simulated.ackers.len());
+        real.ackers.clone_from(&simulated.ackers);
+        (real.node, real.instance) = (simulated.node, simulated.instance);
+        (real.source, real.group) = (simulated.source, simulated.group);
+        assert_eq!(real, *simulated);
+    }
+
+    #[test]
+    fn a_scenario_at_its_defaults_sends_as_the_command_line_does() {
+        for rate in ["2 Mbit/s", "64 kbit/s", "500 Mbit/s"] {
+            assert_equal(real(&["--rate", rate]), &simulated(&format!("rate = \"{rate}\"")));
+            let named = simulated(&format!("rate = \"{rate}\"\nnamed = true"));
+            assert_equal(real(&["--rate", rate, "--receivers", "1,2,3"]), &named);
+        }
+    }
+
+    #[test]
+    fn options_and_keys_are_the_same_settings() {
+        for (args, lines) in [
+            (&["--parity", "16"][..], "parity = 16"),
+            (&["--parity", "off", "--segment-size", "500"], "parity = 0\nsegment_size = \"500 B\""),
+            (&["--block-size", "100", "--parity-ahead", "3"], "block_size = 100\nparity_ahead = 3"),
+            (&["--expected-loss", "5 %", "--group-size", "50"], "expected_loss = 0.05\ngroup_size = 50"),
+            (&["--backoff", "2", "--robust", "9"], "backoff = 2\nrobust = 9"),
+            (&["--rtt", "3 s", "--burst", "1 MiB"], "round_trip = \"3 s\"\nburst = \"1 MiB\""),
+            (&["--answers", "sender"], "answers = \"sender\""),
+        ] {
+            let keys = simulated(&format!("rate = \"2 Mbit/s\"\n{lines}"));
+            assert_ne!(keys, simulated("rate = \"2 Mbit/s\""), "{lines} changes nothing");
+            assert_equal(real(&[&["--rate", "2 Mbit/s"], args].concat()), &keys);
+        }
     }
 }
