@@ -1,5 +1,6 @@
 //! What a receiver's engine asks of its owner, and what that answers.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
@@ -32,7 +33,7 @@ pub struct Offer {
     /// nothing does.
     pub serial: Option<u64>,
     /// What its sender vouches for, where there is no manifest; it may become known with the name only.
-    pub vouched: Option<Vouched>,
+    pub vouched: Option<Box<Vouched>>,
     /// How it is cut.
     pub geometry: Geometry,
     /// Parity symbols that a block may have.

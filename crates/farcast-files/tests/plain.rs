@@ -271,16 +271,16 @@ fn a_sender_can_leave_the_head_out() {
 
 const ONLY: fn() -> Options = || Options { vouched_only: true, ..Options::default() };
 
-fn vouched(content: &[u8]) -> Option<Vouched> {
+fn vouched(content: &[u8]) -> Vouched {
     let digest = *blake3::hash(content).as_bytes();
-    Some(Vouched { digest, mode: 0o751, mtime_ns: -1_500_000_000 })
+    Vouched { digest, mode: 0o751, mtime_ns: -1_500_000_000 }
 }
 
 #[test]
 fn what_is_vouched_for_has_its_mode_and_time_and_nothing_else_gets_the_name() {
     use std::os::unix::fs::MetadataExt as _;
     let (dir, content) = (tempfile::tempdir().unwrap(), noise(1, 300_000));
-    let object = PlainObject { vouched: vouched(&content), ..object(b"name", &content) };
+    let object = PlainObject { vouched: Some(vouched(&content)), ..object(b"name", &content) };
     let mut incoming = open(dir.path(), &object);
     // Twice something else comes, and all of it is to come again.
     let other = noise(2, 300_000);
@@ -305,7 +305,7 @@ fn what_is_vouched_for_has_its_mode_and_time_and_nothing_else_gets_the_name() {
 fn what_is_wrong_each_time_is_given_up() {
     let (dir, content) = (tempfile::tempdir().unwrap(), noise(1, 2500));
     let mut incoming =
-        open(dir.path(), &PlainObject { vouched: vouched(b"else"), ..object(b"name", &content) });
+        open(dir.path(), &PlainObject { vouched: Some(vouched(b"else")), ..object(b"name", &content) });
     for _ in 0..2 {
         store(&mut incoming, &content, 0..3);
     }
@@ -318,7 +318,7 @@ fn what_is_wrong_each_time_is_given_up() {
 #[test]
 fn an_empty_one_is_complete_at_once() {
     let dir = tempfile::tempdir().unwrap();
-    let incoming = open(dir.path(), &PlainObject { vouched: vouched(b""), ..object(b"name", b"") });
+    let incoming = open(dir.path(), &PlainObject { vouched: Some(vouched(b"")), ..object(b"name", b"") });
     incoming.finish().unwrap();
     assert_eq!(fs::read(dir.path().join("name")).unwrap(), b"");
     assert_eq!(names(dir.path()), ["name"]);
@@ -328,7 +328,7 @@ fn an_empty_one_is_complete_at_once() {
 fn only_what_is_vouched_for_is_kept_and_only_for_the_same_content() {
     let content = noise(1, 10_000);
     let unknown = object(b"name", &content);
-    let known = PlainObject { vouched: vouched(&content), ..unknown };
+    let known = PlainObject { vouched: Some(vouched(&content)), ..unknown };
     let begin = |object: &PlainObject<'_>| {
         let dir = tempfile::tempdir().unwrap();
         let mut incoming = try_open(dir.path(), object, ONLY()).unwrap();
@@ -340,15 +340,15 @@ fn only_what_is_vouched_for_is_kept_and_only_for_the_same_content() {
     assert_eq!(try_open(dir.path(), &unknown, ONLY()).unwrap().held().count(), 0);
     // It was named only later.
     let (dir, mut incoming) = begin(&unknown);
-    incoming.rename(b"name", vouched(&content)).unwrap();
+    incoming.rename(b"name", Some(vouched(&content))).unwrap();
     assert!(incoming.abandon().unwrap());
     let mut again = try_open(dir.path(), &unknown, ONLY()).unwrap();
     assert_eq!(again.held().count(), 6);
-    again.rename(b"name", vouched(&content)).unwrap();
+    again.rename(b"name", Some(vouched(&content))).unwrap();
     assert_eq!((again.held().count(), again.take_happenings()), (6, vec![]));
     again.abandon().unwrap();
     // Somebody says that it is something else, or says nothing.
-    for other in [vouched(b"else"), None] {
+    for other in [Some(vouched(b"else")), None] {
         let mut incoming = try_open(dir.path(), &unknown, ONLY()).unwrap();
         assert_eq!(incoming.held().count(), 6);
         incoming.rename(b"name", other).unwrap();
@@ -356,7 +356,7 @@ fn only_what_is_vouched_for_is_kept_and_only_for_the_same_content() {
         assert!(matches!(incoming.take_happenings()[..], [Happening::Dropped { .. }]));
         drop(incoming);
     }
-    let changed = PlainObject { vouched: vouched(b"else"), ..known };
+    let changed = PlainObject { vouched: Some(vouched(b"else")), ..known };
     assert_eq!(try_open(dir.path(), &known, ONLY()).unwrap().held().count(), 6);
     assert_eq!(try_open(dir.path(), &changed, ONLY()).unwrap().held().count(), 0);
 }

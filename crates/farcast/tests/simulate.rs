@@ -396,7 +396,7 @@ fn the_shipped_connection_is_what_ns_2_measures() {
     assert_eq!(told, Some(lines.lines().count().to_string().as_str()), "{said}{}", ended.story());
     assert!(lines.lines().count() > 100, "{lines}");
     let said = sentence(&["tcp-geo", "-n", "1", "--timeline", "no.html"]);
-    assert!(said.contains("a timeline is drawn of a transfer with MFTP"), "{said}");
+    assert!(said.contains("a timeline is drawn of a multicast transfer"), "{said}");
 }
 
 #[test]

@@ -228,7 +228,7 @@ fn plain<'a>(offer: &'a Offer, origin: Option<&'a [u8]>) -> PlainObject<'a> {
 
 /// What its sender vouches for.
 pub(super) fn vouched(offer: &Offer) -> Option<Vouched> {
-    let said = offer.vouched?;
+    let said = offer.vouched.as_deref()?;
     Some(Vouched { digest: said.digest, mode: said.mode, mtime_ns: said.mtime_ns })
 }
 

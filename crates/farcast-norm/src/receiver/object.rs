@@ -1,5 +1,6 @@
 //! An object that is being received.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
 use core::net::IpAddr;
@@ -135,7 +136,7 @@ impl Object {
             serial: Some(u64::from(node.0) << 32 | u64::from(session)),
             geometry: self.geometry,
             parity_symbols: self.parity,
-            vouched: info.and_then(|info| info.vouched),
+            vouched: info.and_then(|info| info.vouched).map(Box::new),
             overwrite: true,
             rate_bps: u32::MAX,
         }
