@@ -20,7 +20,7 @@ lint:
 bench:
 	@scripts/setup bench
 	@benches/run
-	@benches/run --no-build --quick --tables defaults,changing,resend,cpu
+	@benches/run --no-build --quick --tables defaults,changing,resend,cpu,norm
 
 # The drawn tests of all crates with draws that nobody has seen (CASES of them).
 draws:

@@ -24,6 +24,10 @@ LATE = 5.0  # ms of lateness at the 99th percentile that a measurement over the 
 NORM_HEADER = Path("/usr/include/normApi.h")
 
 
+# What a sender by MFTP says besides, and what it is called here.
+OF_MFTP = {"passes": "passes", "dtus_per_pass": "dtus_per_pass", "naks": "naks", "round_trip": "round_trip_s"}
+
+
 class Failed(Exception):
     """A measurement that did not come about, and why."""
 
@@ -98,11 +102,9 @@ class Transfers:
             "goodput": size * 8 / summary["time_s"] / 1e6,
             "time": summary["time_s"],
             "data_time": summary["data_time_s"],
-            "passes": summary["passes"],
             "overhead": summary["wire_bytes_over_size"],
-            "dtus_per_pass": summary["dtus_per_pass"],
-            "naks": summary["naks"],
-            "round_trip": summary["round_trip_s"],
+            # MFTP's alone.
+            **{name: summary[key] for name, key in OF_MFTP.items() if key in summary},
             "stayed": codes.count(None),
             "sender_events": sender.lines(),
             "receiver_events": [process.lines() for process in receivers],

@@ -114,8 +114,8 @@ impl BlockCode {
     }
 
     /// Upper bound, in bytes, of the memory for symbols that one call allocates beside the caller's buffers: 0
-    /// where it makes single symbols; of the others the number of symbols rounded up to a power of two (after the lesser of
-    /// `k` and `p` was), times their length rounded up to 64 bytes.
+    /// where it makes single symbols; of the others the number of symbols rounded up to a power of two (after the
+    /// lesser of `k` and `p` was), times their length rounded up to 64 bytes.
     ///
     /// The announced numbers alone can make this 4 GiB: compare it with a budget before accepting an object.
     pub fn working_memory(&self) -> usize {

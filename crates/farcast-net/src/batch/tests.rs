@@ -196,7 +196,8 @@ fn what_leaves_otherwise_is_another_batch() {
     let listener = Endpoint::listener(any, None, &options, Transport::Udp).expect("loopback is there");
     let endpoint = Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there");
     let group = listener.local();
-    let sources = vec![Source { outgoing, symbols: (0, ErasureCode::BySize), of_all: 0, parity: None, geometry }];
+    let sources =
+        vec![Source { outgoing, symbols: (0, ErasureCode::BySize), of_all: 0, parity: None, geometry }];
     let mut out = Outlet::new(endpoint, sources, group).expect("nothing is coded");
     let mut batch = Batch::new(&Summed);
     let mut push = |first, ttl| {

@@ -1,8 +1,8 @@
 //! How much parity leaves with a block before anybody has asked for it.
 //!
-//! What receivers ask for is a block's greatest need and no more, so waiting for it costs the fewest octets. Of the last
-//! blocks it costs time: a request for them, its answer, and until then an idle link. So these take with them what blocks
-//! before have needed, as far as that is known, and somewhat more: they are as many draws again.
+//! What receivers ask for is a block's greatest need and no more, so waiting for it costs the fewest octets. Of the
+//! last blocks it costs time: a request for them, its answer, and until then an idle link. So these take with them what
+//! blocks before have needed, as far as that is known, and somewhat more: they are as many draws again.
 
 /// The fewest segments of a block that tells anything about others: of shorter ones a single loss is a large part.
 const TELLING: u32 = 16;

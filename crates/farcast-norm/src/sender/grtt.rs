@@ -16,18 +16,18 @@ pub(super) struct Grtt {
     peak: Span,
     /// Until the next probe.
     interval: Span,
-    /// Whether the estimate is one, and not what was assumed.
-    measured: bool,
     /// The last sample of each receiver that is named; `None` where others have answered too: then nobody knows whose
     /// is the longest.
     named: Option<Vec<Span>>,
+    /// Whether the estimate is one, and not what was assumed.
+    measured: bool,
 }
 
 impl Grtt {
     /// `named`: how many receivers are known by their names, 0 where there may be others.
     pub(super) fn new(estimate: Span, most: Span, named: usize) -> Self {
         let named = (named > 0).then(|| alloc::vec![Span::ZERO; named]);
-        Self { estimate, most, peak: Span::ZERO, interval: Span::ZERO, measured: false, named }
+        Self { estimate, most, peak: Span::ZERO, interval: Span::ZERO, named, measured: false }
     }
 
     pub(super) fn estimate(&self) -> Span {

@@ -53,6 +53,9 @@ timers! {
 /// How many rounds are counted one by one; what is sent in later ones counts to the last of these.
 const ROUNDS: usize = 4096;
 
+/// The most between flushes that named receivers do not answer, where two round trips are not more.
+const UNHURRIED: Span = Span::from_millis(250);
+
 /// Sends objects.
 #[derive(Debug)]
 pub struct Sender {
@@ -261,9 +264,15 @@ impl Sender {
             }
             return;
         }
+        // On a local network twenty round trips pass while a host looks elsewhere: whoever is named gets longer.
+        let often = self.advertised().span() * 2;
+        let wait = match self.ackers.is_empty() {
+            true => often,
+            false => (often * (1 << self.flushes.min(10))).min(often.max(UNHURRIED)),
+        };
         self.flushes += 1;
         self.outbox.push_back(self.flush_up_to(self.objects.count()));
-        self.timers.set(Timer::Flush, now + self.advertised().span() * 2);
+        self.timers.set(Timer::Flush, now + wait);
     }
 
     /// The flush of the first `objects` objects, which all who have not acknowledged them are to acknowledge.

@@ -192,11 +192,13 @@ impl Objects {
         let outgoing = &mut self.list[object as usize];
         let segments = outgoing.block_len(block);
         let schedule = &mut outgoing.schedule;
+        // Any so many symbols besides what went before would do.
+        let need = erasures.map(|erasures| schedule.used(block) + erasures);
         if !schedule.has_begun(block) || !schedule.repair(block, erasures, source, parity) {
             return false;
         }
-        if erasures.is_some() {
-            self.ahead.note(schedule.used(block), segments);
+        if let Some(need) = need {
+            self.ahead.note(need, segments);
         }
         self.note_due(object)
     }

@@ -1,5 +1,6 @@
 //! NORM's engines, one file for each behaviour.
 
+mod ahead;
 mod asking;
 mod bottleneck;
 mod commands;
