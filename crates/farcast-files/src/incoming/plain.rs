@@ -41,8 +41,8 @@ pub struct PlainObject<'a> {
     pub size: u64,
     /// What the sender vouches for, if it does; it may become known [later](Incoming::rename).
     pub vouched: Option<Vouched>,
-    /// What no other object has: of two of the same origin and size, the content is the same. Without it what an earlier
-    /// run has left is never gone on with, for it may be of something else.
+    /// What no other object has: of two of the same origin and size, the content is the same. Without it what an
+    /// earlier run has left is never gone on with, for it may be of something else.
     pub origin: Option<&'a [u8]>,
     /// What was last written before this is not gone on with either: the numbers of a sender come round.
     pub since: SystemTime,

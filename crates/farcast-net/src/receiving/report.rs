@@ -20,8 +20,8 @@ pub struct ReceiveReport<E> {
     pub error: Option<NetError>,
     /// From joining to completion, or to the end.
     pub duration: Span,
-    /// Whether its list of files has come and has the digest that was announced; of an object without a manifest, whether
-    /// it is what its sender vouches for.
+    /// Whether its list of files has come and has the digest that was announced; of an object without a manifest,
+    /// whether it is what its sender vouches for.
     pub vouched: bool,
     /// Of an object without a manifest: what became of it, once it was complete.
     pub plain: Option<PlainFile>,
