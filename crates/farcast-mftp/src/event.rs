@@ -100,7 +100,6 @@ pub enum SenderOutcome {
 
 /// What a [`Receiver`](crate::Receiver) tells. `Store`, `StoreParity`, `Decode`, `Compare`, `Complete` and `Offered`
 /// ask for an answer.
-#[expect(clippy::large_enum_variant, reason = "few are queued at once, and an offer is told once")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReceiverEvent {
     /// Answer with [`accept`](crate::Receiver::accept) or [`decline`](crate::Receiver::decline).

@@ -71,7 +71,7 @@ fn what_is_asked_by_unicast_is_told_to_all_who_then_need_not_ask() {
         let repairs = data(&log).iter().filter(|(_, data)| data.symbols.first() >= 10).count();
         assert_eq!(repairs, 2, "for all of them");
     }
-    assert!(asked[0] * 2 < asked[1] && asked[1] == 60, "{asked:?}");
+    assert!(asked[0] < 30 && asked[1] >= 60, "{asked:?}");
 }
 
 #[test]
