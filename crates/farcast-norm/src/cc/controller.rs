@@ -143,8 +143,8 @@ impl NormCc {
 
     /// Halves the rate for each stretch in which nothing was sent: what the way carries then is not known.
     ///
-    /// DEVIATION: RFC 5740 §5.5.2 halves it for each round trip. A sender pauses after each round of repairs for several
-    /// round trips of the group, to hear what still lacks, and would crawl through the next; so it does as TCP, which
+    /// DEVIATION: RFC 5740 §5.5.2 halves it for each round trip. A sender pauses after each round of repairs for
+    /// several round trips of the group, to hear what still lacks, and would crawl through the next; so it does as TCP, which
     /// validates its window for each time-out (RFC 2861).
     fn decay(&mut self, now: Time) {
         let Some(since) = self.idle else { return };

@@ -237,8 +237,8 @@ impl History {
         weighted.fold((0.0, 0.0), |(sum, weights), (value, weight)| (sum + value, weights + weight))
     }
 
-    /// The part of messages that begin a loss event (RFC 5348 §5.4): the inverse of the mean interval, with the open one
-    /// where that makes it longer. 0 before the first.
+    /// The part of messages that begin a loss event (RFC 5348 §5.4): the inverse of the mean interval, with the open
+    /// one where that makes it longer. 0 before the first.
     pub(super) fn loss(&self) -> f64 {
         let (Some(event), Some(highest)) = (self.event, self.highest) else { return 0.0 };
         let open = (highest.number - event.number).max(0) as f64;

@@ -40,8 +40,8 @@ pub(crate) fn controlled(segments: u32, ackers: u32) -> SenderConfig {
 }
 
 /// Segments per second at which TCP would send (RFC 5348 §3.1), where each segment is lost with probability `loss` and
-/// the round trip is `trip`. What is lost within a round trip of another loss belongs to its event: of 1 / loss segments
-/// and those of a round trip, one begins an event.
+/// the round trip is `trip`. What is lost within a round trip of another loss belongs to its event: of 1 / loss
+/// segments and those of a round trip, one begins an event.
 fn tcp(loss: f64, trip: Span) -> f64 {
     // The sender tells receivers their round trips in steps.
     let trip = Rtt::of(trip).span().as_secs_f64();
