@@ -101,6 +101,14 @@ fn descriptions_come_often_and_take_little() {
 }
 
 #[test]
+fn who_is_there_hears_what_comes_before_it_comes() {
+    let config = sender(300, 128);
+    let lead = config.lead;
+    let before = described(&everything(config)).into_iter().filter(|(at, _)| *at < Time::ZERO + lead).count();
+    assert_eq!(before, 10, "with a fifth of them lost, one in ten million hears none");
+}
+
+#[test]
 fn who_comes_late_hears_the_head_soon() {
     let mut config =
         SenderConfig { duration: Duration::For(Span::from_secs(3)), head: 3, ..sender(3000, 3000) };
