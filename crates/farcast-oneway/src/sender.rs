@@ -11,9 +11,10 @@ use farcast_delivery::{Geometry, Pacer, Phase, RoundProgress};
 use crate::config::{ConfigError, Duration, SenderConfig};
 use crate::message::{Description, Kind, Message, Symbols};
 
-/// Symbols of a block that leave one after the other, before those of the next, at most: what one call to the kernel
-/// takes of Ethernet's datagrams.
-const STRIPE: u32 = 44;
+/// Symbols of a block that leave one after the other, before those of the next, at most. More would save calls that read
+/// the file; but a burst of losses that is shorter than all stripes together hits some blocks and not others, by whole
+/// stripes, and the worst block decides when a receiver has everything.
+const STRIPE: u32 = 4;
 /// A stripe is at most one of so many parts of a block: a receiver that lacks one symbol of the last block waits for all
 /// others' stripes.
 const STRIPES: u32 = 128;
