@@ -11,9 +11,10 @@ use farcast_delivery::{Geometry, Pacer, Phase, RoundProgress};
 use crate::config::{ConfigError, Duration, SenderConfig};
 use crate::message::{Description, Kind, Message, Symbols};
 
-/// Symbols of a block that leave one after the other, before those of the next, at most: what one call to the kernel
-/// takes of Ethernet's datagrams.
-const STRIPE: u32 = 44;
+/// Symbols of a block that leave one after the other, before those of the next, at most. More would save calls that read
+/// the file; but a burst of losses that is shorter than all stripes together hits some blocks and not others, by whole
+/// stripes, and the worst block decides when a receiver has everything.
+const STRIPE: u32 = 4;
 /// A stripe is at most one of so many parts of a block: a receiver that lacks one symbol of the last block waits for all
 /// others' stripes.
 const STRIPES: u32 = 128;
@@ -21,6 +22,8 @@ const STRIPES: u32 = 128;
 const DESCRIBE_EVERY: Span = Span::from_millis(250);
 /// Descriptions, and the head, take at most one of so many octets each.
 const SHARE: u64 = 500;
+/// So many times within the lead, and then at most so much of the rate: whoever hears none of these misses what follows.
+const LEADS: u64 = 10;
 /// How often it is said that nothing follows, and how far apart.
 const GOODBYES: u32 = 3;
 const BETWEEN_GOODBYES: Span = Span::from_millis(100);
@@ -74,6 +77,7 @@ pub struct Sender {
     end_at: Time,
     describe_at: Time,
     describe_every: Span,
+    lead_every: Span,
     /// When the next segment of the head is due, and which it is.
     head_at: Time,
     head_every: Span,
@@ -101,6 +105,7 @@ impl Sender {
             end_at: Time::NEVER,
             describe_at: Time::ZERO,
             describe_every: Span::ZERO,
+            lead_every: Span::ZERO,
             head_at: Time::NEVER,
             head_every: Span::ZERO,
             head: 0,
@@ -111,7 +116,9 @@ impl Sender {
             config,
         };
         let description = Message::Description(sender.description());
-        sender.describe_every = DESCRIBE_EVERY.max(sender.pacer.span(description.wire_len(0)) * SHARE);
+        let span = sender.pacer.span(description.wire_len(0));
+        sender.describe_every = DESCRIBE_EVERY.max(span * SHARE);
+        sender.lead_every = Span::from_nanos(sender.config.lead.as_nanos() / LEADS).max(span * LEADS);
         let segments = u64::from(sender.head_len()).max(1);
         let each = Span::from_nanos(DESCRIBE_EVERY.as_nanos() / segments);
         sender.head_every = each.max(sender.symbol_span() * SHARE);
@@ -351,7 +358,8 @@ impl Engine for Sender {
             match phase {
                 Phase::Completing | Phase::Aborting => return self.say_goodbye(),
                 _ if at >= self.describe_at => {
-                    self.describe_at = at + self.describe_every;
+                    let leads = at < self.data_at;
+                    self.describe_at = at + if leads { self.lead_every } else { self.describe_every };
                     return Some(self.describe(Span::ZERO));
                 }
                 Phase::Announcing if at < self.data_at => {

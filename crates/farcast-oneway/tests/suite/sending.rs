@@ -49,7 +49,7 @@ fn whatever_leaves_in_a_row_is_of_all_blocks_alike() {
             }
             let (least, most) = (of.iter().min().expect("blocks"), of.iter().max().expect("blocks"));
             // A stripe more, and a segment less of the short ones.
-            assert!(most - least <= 44 + 2, "{of:?} of {row}");
+            assert!(most - least <= 4 + 2, "{of:?} of {row}");
         }
     }
 }
@@ -98,6 +98,14 @@ fn descriptions_come_often_and_take_little() {
         }
         assert!(rate < 1_000_000_000 || again > 40, "the head comes again");
     }
+}
+
+#[test]
+fn who_is_there_hears_what_comes_before_it_comes() {
+    let config = sender(300, 128);
+    let lead = config.lead;
+    let before = described(&everything(config)).into_iter().filter(|(at, _)| *at < Time::ZERO + lead).count();
+    assert_eq!(before, 10, "with a fifth of them lost, one in ten million hears none");
 }
 
 #[test]
