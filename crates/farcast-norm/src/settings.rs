@@ -25,14 +25,6 @@ const HEADERS: u32 = 32;
 const WIDE_HEADERS: u32 = 36;
 /// Symbols of a block that the code over GF(2^8) has room for.
 const SYMBOLS: u32 = 255;
-/// Symbols of a block over GF(2^16). Of longer blocks the receiver that lost most lost less in proportion: with 5 %
-/// lost at 16 receivers, a twelfth of 212 segments has to be repaired, and a fourteenth of 500. NRL's library takes
-/// seconds to make and to use codes of twice as many.
-const WIDE_SYMBOLS: u32 = 580;
-/// The loss up to which blocks are that long: where more is lost, the parity would be the most of them.
-const WIDE_LOSS: f64 = 0.25;
-/// Blocks that symbols of 16 bits leave room to number.
-const WIDE_BLOCKS: u64 = 1 << 16;
 /// The loss for which blocks are cut where less is expected.
 const LEAST_LOSS: f64 = 0.1;
 /// The loss beyond which no parity is made ready.
@@ -159,27 +151,16 @@ impl Settings {
         config
     }
 
-    /// Whether blocks are long ones: where nobody has chosen how long they are, and there is more than one of them.
-    fn is_wide(&self, config: &SenderConfig, way: Way) -> bool {
-        let segment = self.segment_size.unwrap_or_else(|| segment_size(way, WIDE_HEADERS));
-        let largest = config.objects.iter().map(|object| object.size).max().unwrap_or(0);
-        let segments = largest.div_ceil(u64::from(segment.max(1)));
-        let chosen = self.block_len.is_some() || self.parity != Parity::Auto;
-        let blocks = segments / u64::from(WIDE_SYMBOLS / 2) + 1;
-        !chosen
-            && segment % 2 == 0
-            && self.loss.get() <= WIDE_LOSS
-            && (u64::from(2 * SYMBOLS)..).contains(&segments)
-            && blocks <= WIDE_BLOCKS
-    }
-
     /// How much of a block is parity, and how much of that is sent unasked.
     fn code(&self, config: &mut SenderConfig, receivers: u32, way: Way) {
         let loss = self.loss.get();
-        let (fec, symbols, headers) = if self.is_wide(config, way) {
-            (Fec::ReedSolomon(16), WIDE_SYMBOLS, WIDE_HEADERS)
-        } else {
-            (Fec::ReedSolomon8, SYMBOLS, HEADERS)
+        // Of longer blocks the receiver that lost most lost less in proportion: with 5 % lost at 16 receivers, a
+        // twelfth of 212 segments has to be repaired, and a fourteenth of 500. But NRL's library does not keep up with
+        // codes over GF(2^16), so they are for who asks for them.
+        let long = self.block_len.map(u32::from).filter(|&block| block >= SYMBOLS);
+        let (fec, symbols, headers) = match long {
+            Some(block) => (Fec::ReedSolomon(16), block + block / 5, WIDE_HEADERS),
+            None => (Fec::ReedSolomon8, SYMBOLS, HEADERS),
         };
         config.fec = fec;
         config.segment_size = self.segment_size.unwrap_or_else(|| segment_size(way, headers));
@@ -188,8 +169,9 @@ impl Settings {
             (Parity::Symbols(symbols), _) => symbols.into(),
             (Parity::Auto, None) => enough(),
             (Parity::Auto, Some(block)) => {
-                let share = u64::from(enough()) * u64::from(block) / u64::from(SYMBOLS - enough());
-                u32::try_from(share).unwrap_or(SYMBOLS).max(1).min(SYMBOLS.saturating_sub(block.into()))
+                let enough = enough().min(symbols - 1);
+                let share = u64::from(enough) * u64::from(block) / u64::from(symbols - enough);
+                u32::try_from(share).unwrap_or(symbols).max(1).min(symbols.saturating_sub(block.into()))
             }
         };
         let room = symbols.saturating_sub(parity).max(1);
