@@ -25,14 +25,6 @@ const HEADERS: u32 = 32;
 const WIDE_HEADERS: u32 = 36;
 /// Symbols of a block that the code over GF(2^8) has room for.
 const SYMBOLS: u32 = 255;
-/// Symbols of a block over GF(2^16). Of longer blocks the receiver that lost most lost less in proportion: with 5 %
-/// lost at 16 receivers, a twelfth of 212 segments has to be repaired, and a fourteenth of 500. NRL's library takes
-/// seconds to make and to use codes of twice as many.
-const WIDE_SYMBOLS: u32 = 580;
-/// The loss up to which blocks are that long: where more is lost, the parity would be the most of them.
-const WIDE_LOSS: f64 = 0.25;
-/// Blocks that symbols of 16 bits leave room to number.
-const WIDE_BLOCKS: u64 = 1 << 16;
 /// The loss for which blocks are cut where less is expected.
 const LEAST_LOSS: f64 = 0.1;
 /// The loss beyond which no parity is made ready.
@@ -181,20 +173,6 @@ impl Settings {
         config
     }
 
-    /// Whether blocks are long ones: where nobody has chosen how long they are, and there is more than one of them.
-    fn is_wide(&self, config: &SenderConfig, way: Way) -> bool {
-        let segment = self.segment_size.unwrap_or_else(|| segment_size(way, WIDE_HEADERS));
-        let largest = config.objects.iter().map(|object| object.size).max().unwrap_or(0);
-        let segments = largest.div_ceil(u64::from(segment.max(1)));
-        let chosen = self.block_len.is_some() || self.parity != Parity::Auto;
-        let blocks = segments / u64::from(WIDE_SYMBOLS / 2) + 1;
-        !chosen
-            && segment % 2 == 0
-            && self.loss.get() <= WIDE_LOSS
-            && (u64::from(2 * SYMBOLS)..).contains(&segments)
-            && blocks <= WIDE_BLOCKS
-    }
-
     /// The least rate where none is chosen.
     fn part(&self) -> BitRate {
         BitRate::from_bps(self.rate.as_bps().div_ceil(LEAST_PART)).unwrap_or(self.rate)
@@ -205,12 +183,12 @@ impl Settings {
     /// Blocks that the code over GF(2^8) has no room for have the one over GF(2^16). The longer a block, the less
     /// what the unluckiest of many receivers loses of it lies above the mean: at 5 %, of 1,000 receivers one loses a
     /// ninth of a block of 200 segments, and a twelfth of one of 700. But a block is rebuilt when all of it is there,
-    /// and its rebuilding takes time that grows with its square.
+    /// and its rebuilding takes time that grows with its square: NRL's library does not keep up, so only who asks for them
+    /// has them.
     fn code(&self, config: &mut SenderConfig, receivers: u32, way: Way) {
         let loss = self.loss.get();
         let reckoned = (loss * 1.5).clamp(LEAST_LOSS, MOST_LOSS);
-        let symbols = if self.is_wide(config, way) { WIDE_SYMBOLS } else { SYMBOLS };
-        let enough = || sufficient(symbols, reckoned, 1, SUFFICES);
+        let enough = || sufficient(SYMBOLS, reckoned, 1, SUFFICES);
         let parity = match (self.parity, self.block_len) {
             (Parity::Symbols(symbols), _) => symbols.into(),
             (Parity::Auto, None) => enough(),
@@ -224,7 +202,7 @@ impl Settings {
                 u32::try_from(share).unwrap_or(SYMBOLS).max(1).min(SYMBOLS.saturating_sub(block.into()))
             }
         };
-        let room = symbols.saturating_sub(parity).max(1);
+        let room = SYMBOLS.saturating_sub(parity).max(1);
         config.parity = u16::try_from(parity).unwrap_or(u16::MAX);
         config.block_len = self.block_len.unwrap_or(room.try_into().unwrap_or(1));
         let is_wide = u32::from(config.block_len) + u32::from(config.parity) > SYMBOLS;
@@ -375,8 +353,7 @@ mod tests {
             settings.code(&mut config, 1000, Way { headers: 28, mtu: None, granule: 1 });
             (config.fec, config.block_len, config.parity, config.auto_parity)
         };
-        assert_eq!(settings(None, 0.05).0, Fec::ReedSolomon(16), "of 715 segments");
-        assert_eq!(settings(None, 0.3).0, Fec::ReedSolomon8);
+        assert_eq!(settings(None, 0.05).0, Fec::ReedSolomon8);
         assert_eq!(settings(Some(200), 0.05).0, Fec::ReedSolomon8);
         let (fec, block, parity, ahead) = settings(Some(715), 0.05);
         assert_eq!((fec, block), (Fec::ReedSolomon(16), 715));
