@@ -3,8 +3,8 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use farcast_core::{Span, Time};
 use farcast_core::engine::{Arrival, Message as _, Reject};
+use farcast_core::{Span, Time};
 
 use super::numbers::Numbers;
 use super::remote::{Key, Remote, Timer};
