@@ -194,8 +194,8 @@ impl Settings {
             (Parity::Auto, None) => enough(),
             (Parity::Auto, Some(block)) if u32::from(block) >= SYMBOLS => {
                 // As many as are lost of the block and of the parity itself.
-                let lost = f64::from(block) * reckoned / (1.0 - reckoned);
-                (lost + 4.0 * libm::sqrt(lost)) as u32
+                let mean = f64::from(block) * reckoned / (1.0 - reckoned);
+                (mean + 4.0 * libm::sqrt(mean)) as u32
             }
             (Parity::Auto, Some(block)) => {
                 let share = u64::from(enough()) * u64::from(block) / u64::from(SYMBOLS - enough());

@@ -62,8 +62,8 @@ fn twenty_thousand_receivers_cost_little_more_than_their_unluckiest() {
 }
 
 #[test]
-fn who_answers_the_sender_alone_asks_for_everything_itself() {
+fn what_is_asked_of_the_sender_alone_is_told_to_all() {
     let (complete, _, nacks) = simulate(20_000, 0.01, |config| config.unicast = true);
-    // Nearly everybody loses something of 715 segments.
-    assert!(complete == 20_000 && nacks > 15_000, "{complete} {nacks}");
+    // Nearly everybody loses something of 715 segments; who hears the sender repeat it need not ask.
+    assert!(complete == 20_000 && (100..5000).contains(&nacks), "{complete} {nacks}");
 }

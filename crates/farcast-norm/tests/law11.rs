@@ -56,6 +56,7 @@ impl Losses for Fate {
 }
 
 /// One drawn session.
+#[expect(clippy::struct_excessive_bools, reason = "they are settings, each independent of the others")]
 #[derive(Clone, Copy, Debug)]
 struct Case {
     seed: u64,

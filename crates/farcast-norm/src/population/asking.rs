@@ -239,14 +239,12 @@ impl Population {
         else {
             return;
         };
-        match self.waiting.acks.iter_mut().find(|&&mut (_, other, _)| other == receiver) {
-            Some(due) => due.2 = point,
-            None => {
-                let grtt = grtt(terms, &self.config);
-                let spread = self.waits.acknowledgement(self.node(receiver), now, grtt);
-                self.waiting.acks.push((now + spread, receiver, point));
-            }
+        if let Some(due) = self.waiting.acks.iter_mut().find(|due| due.1 == receiver) {
+            due.2 = point;
+            return;
         }
+        let spread = self.waits.acknowledgement(self.node(receiver), now, grtt(terms, &self.config));
+        self.waiting.acks.push((now + spread, receiver, point));
     }
 }
 
