@@ -228,8 +228,8 @@ fn segment_size(way: Way, headers: u32) -> u16 {
 }
 
 /// Over how many greatest round trips so many receivers spread what they ask for: a few may all ask without harm, and
-/// each round trip of waiting delays the last of them thrice, as the sender gathers for as long. RFC 5740 §5.3 has 4 for
-/// groups of any size.
+/// each round trip of waiting delays the last of them thrice, as the sender gathers for as long. RFC 5740 §5.3 has 4
+/// for groups of any size.
 fn backoff(receivers: Option<u32>) -> u8 {
     match receivers {
         Some(0..=32) => 0,

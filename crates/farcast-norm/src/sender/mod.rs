@@ -266,9 +266,11 @@ impl Sender {
         }
         // On a local network twenty round trips pass while a host looks elsewhere: whoever is named gets longer.
         let often = self.advertised().span() * 2;
-        let hurried = self.ackers.is_empty();
-        let wait =
-            if hurried { often } else { (often * (1 << self.flushes.min(10))).min(often.max(UNHURRIED)) };
+        let wait = if self.ackers.is_empty() {
+            often
+        } else {
+            (often * (1 << self.flushes.min(10))).min(often.max(UNHURRIED))
+        };
         self.flushes += 1;
         self.outbox.push_back(self.flush_up_to(self.objects.count()));
         self.timers.set(Timer::Flush, now + wait);
