@@ -119,8 +119,10 @@ fn a_receiver_killed_midway_goes_on() {
     other.succeed();
     let sent = sender.succeed().summary();
     place.assert_received(&file, &["ant", "bee"]);
-    assert!(got["segments_held_before"].as_u64().unwrap() > 0, "nothing was kept: {got}");
-    assert!(segments_sent(&sent) < 2_084 * 8 / 5, "{sent}");
+    let held = got["segments_held_before"].as_u64().unwrap();
+    assert!(held > 0, "nothing was kept: {got}");
+    // All of it once, what was not kept again, and what the losses cost.
+    assert!(segments_sent(&sent) < 2_084 + (2_084 - held) + 2_084 / 5, "{held} kept: {sent}");
 }
 
 #[test]

@@ -66,6 +66,7 @@ fn the_scenarios_that_ship_say_what_their_queues_hold() {
         include_str!("../../../../scenarios/inmarsat.toml"),
         include_str!("../../../../scenarios/iridium.toml"),
         include_str!("../../../../scenarios/sgls.toml"),
+        include_str!("../../../../scenarios/sgls-mdp.toml"),
         include_str!("../../../../scenarios/tcp-geo.toml"),
         include_str!("../../../../scenarios/umts.toml"),
     ];
