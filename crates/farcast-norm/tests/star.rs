@@ -1,6 +1,10 @@
 //! NORM in the simulated world, which knows the seam and no protocol.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod star {
+    mod tshark;
+}
+
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_link::losses::{Bernoulli, NoLoss};
@@ -18,12 +22,22 @@ fn world(unicast: bool, population: bool, cut: Cut, seed: u64) -> StarConfig<Nor
 
 /// The same, at a rate that `pacing` decides.
 fn paced(pacing: Pacing, unicast: bool, population: bool, cut: Cut, seed: u64) -> StarConfig<Norm> {
+    around(SenderConfig { unicast, pacing, ..sender() }, population, cut, seed)
+}
+
+/// What is sent, for all to acknowledge.
+fn sender() -> SenderConfig {
     let (source, group) = ("10.0.0.1:6003".parse().unwrap(), "239.255.57.40:6003".parse().unwrap());
     let rate = BitRate::from_bps(1_000_000).unwrap();
     let mut config = SenderConfig::new(NodeId(1), 200_000, source, group, rate);
     (config.segment_size, config.block_len, config.parity) = (1000, 20, 5);
-    (config.unicast, config.pacing) = (unicast, pacing);
     config.ackers = (0..RECEIVERS).map(|n| NodeId(n + 2)).collect();
+    config
+}
+
+/// The world around a sender.
+fn around(config: SenderConfig, population: bool, cut: Cut, seed: u64) -> StarConfig<Norm> {
+    let SenderConfig { group, unicast, .. } = config;
     let receiver = move |n| ReceiverConfig { seed, unicast, ..ReceiverConfig::new(NodeId(n + 2), group) };
     let kind = if population {
         Receivers::Population(Box::new(move |_| Ok(Population::new(&receiver(0), RECEIVERS).unwrap())))
