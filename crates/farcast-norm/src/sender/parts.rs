@@ -29,7 +29,7 @@ pub(super) enum Part {
 /// What a message asks for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Parts {
-    pub(super) parts: Vec<Part>,
+    pub(super) asked: Vec<Part>,
     /// Numbers of objects that the sender does not have.
     pub(super) gone: Vec<u16>,
     /// Something else was asked for, of objects of which requests are not heard any more.
@@ -71,10 +71,10 @@ impl Check<'_> {
         let spent = self.objects.spent();
         to.is_cut |= spent.count_in(objects) > 0;
         if level.has(Level::INFO) {
-            to.parts.extend(spent.gaps_in(objects).map(Part::Info));
+            to.asked.extend(spent.gaps_in(objects).map(Part::Info));
         }
         if level.has(Level::OBJECT) {
-            to.parts.extend(spent.gaps_in(objects).map(Part::Objects));
+            to.asked.extend(spent.gaps_in(objects).map(Part::Objects));
             return Ok(());
         }
         if !level.has(Level::BLOCK) && !level.has(Level::SEGMENT) {
@@ -85,7 +85,7 @@ impl Check<'_> {
         }
         let part = self.within(request, objects.first(), (first, last))?;
         if !spent.contains(objects.first()) {
-            to.parts.push(part);
+            to.asked.push(part);
         }
         Ok(())
     }

@@ -111,8 +111,8 @@ fn of_another_object_requests_are_heard_as_before() {
     let again = again(&mut session, 2);
     let (least, most) = bounds(10);
     assert!((least..=most).contains(&sum(&again[0])), "{} of {least} to {most}", sum(&again[0]));
-    let last = |object: usize| again[object].last().expect("repairs").0;
-    assert!(last(1) > last(0) + Span::from_secs(100), "{:?} {:?}", last(0), last(1));
+    let until = |object: usize| again[object].last().expect("repairs").0;
+    assert!(until(1) > until(0) + Span::from_secs(100), "{:?} {:?}", until(0), until(1));
 }
 
 #[test]
