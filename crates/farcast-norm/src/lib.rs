@@ -23,6 +23,7 @@ pub mod message;
 pub mod population;
 pub mod quantise;
 pub mod receiver;
+pub mod repairs;
 mod requests;
 mod seam;
 pub mod sender;

@@ -53,6 +53,12 @@ impl Sender {
             return Err(Reject::Inconsistent);
         }
         self.squelch(now, &gone);
+        let (spent, there): (Vec<_>, Vec<_>) =
+            there.into_iter().partition(|nack| self.begun[nack.object as usize].repairs.are_spent());
+        if !spent.is_empty() {
+            // What else it says, of other objects and round trips, is heard.
+            let _ = self.rejects.note::<()>(Err(Reject::Limit));
+        }
         let mut count = 0u32;
         for nack in &there {
             // While repairs are under way, what lies behind them is news.
@@ -95,6 +101,7 @@ impl Sender {
             if self.begun[object as usize].take_info() && there && !held {
                 let info = self.info(object, Flags::REPAIR);
                 self.outbox.push_back(info);
+                self.begun[object as usize].repairs.note(1);
                 self.flushes = 0;
                 self.timers.set(Timer::Info, now + self.advertised().span() * 2);
             }

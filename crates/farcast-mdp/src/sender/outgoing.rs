@@ -8,6 +8,7 @@ use farcast_core::engine::Reject;
 use farcast_core::{Bitmap, Run};
 use farcast_delivery::Geometry;
 use farcast_norm::NodeId;
+use farcast_norm::repairs::Repairs;
 
 use crate::message::Request;
 
@@ -52,6 +53,8 @@ pub(super) struct Outgoing {
     unasked: Bitmap,
     asked: BTreeMap<u32, Need>,
     info_asked: bool,
+    /// What of it was sent again.
+    pub(super) repairs: Repairs,
     /// Who has not acknowledged, and how often they were asked.
     pub(super) waiting: Vec<NodeId>,
     pub(super) asks: u32,
@@ -72,6 +75,7 @@ impl Outgoing {
             unasked: Bitmap::new(if auto > 0 { symbols } else { 0 }),
             asked: BTreeMap::new(),
             info_asked: false,
+            repairs: Repairs::of(geometry.segments()),
             waiting,
             asks: 0,
         }
@@ -125,6 +129,9 @@ impl Outgoing {
 
     /// The first `count` of what was next have left. Whether they end their block, as it leaves for the first time.
     pub(super) fn sent(&mut self, next: &Next, count: u32) -> bool {
+        if next.repair {
+            self.repairs.note(count);
+        }
         let (block, len) = (next.block, self.geometry.block_len(next.block));
         let first = next.symbols.first();
         if next.parity {

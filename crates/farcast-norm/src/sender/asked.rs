@@ -58,7 +58,7 @@ impl Asked {
         let first = from.0 + u32::from(from.1 > 0);
         // What one receiver asks for of a block, in all: any so many symbols will do.
         let (mut of_block, mut sum) = (BTreeMap::new(), 0u32);
-        for part in &parts.parts {
+        for part in &parts.asked {
             let count = match *part {
                 Part::Info(run) => objects.clip(run, first).map_or(0, |run| {
                     self.info.insert_run(run);

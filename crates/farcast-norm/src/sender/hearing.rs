@@ -56,6 +56,10 @@ impl Sender {
     fn nack(&mut self, now: Time, requests: &[Request], alone: bool) -> Result<(), Reject> {
         let parity = self.config.parity.into();
         let parts = Check { objects: &self.objects, fec: self.config.fec, parity }.parts(requests)?;
+        if parts.is_cut {
+            // What else it says, of other objects, round trips and losses, is heard.
+            let _ = self.rejects.note::<()>(Err(Reject::Limit));
+        }
         // Until what was asked for last has had time to arrive, only what comes behind it is news (RFC 5740 §5.4.1).
         let held = self.timers.is_set(Timer::Holdoff);
         let from = if held { (self.position.0, self.position.1 + 1) } else { (0, 0) };

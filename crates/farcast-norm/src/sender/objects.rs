@@ -9,6 +9,7 @@ use super::ahead::Ahead;
 use super::schedule::{Next, Schedule};
 use crate::config::{Kind, Object, SenderConfig};
 use crate::message::{Fec, Flags, Fti, Point};
+use crate::repairs::Repairs;
 use crate::requests::point;
 
 /// An object that is sent.
@@ -26,6 +27,8 @@ pub(super) struct Outgoing {
     /// Whether that is to be said, and whether it was said before.
     info_due: bool,
     info_said: bool,
+    /// What of it was sent again.
+    repairs: Repairs,
 }
 
 impl Outgoing {
@@ -45,6 +48,7 @@ impl Outgoing {
             vouched: object.vouched,
             info_due: has_info,
             info_said: false,
+            repairs: Repairs::of(geometry.segments()),
         }
     }
 
@@ -76,6 +80,8 @@ pub(super) struct Objects {
     due: Bitmap,
     /// How many from the first have been sent whole once.
     passed: u32,
+    /// Of which so much was sent again that requests are not heard any more.
+    spent: Bitmap,
     ahead: Ahead,
 }
 
@@ -88,8 +94,9 @@ impl Objects {
             .zip(geometries)
             .map(|(object, geometry)| Outgoing::new(object, geometry, config))
             .collect();
-        let due = Bitmap::full(list.len() as u32);
-        Self { list, fec: config.fec, due, passed: 0, ahead: Ahead::new(config.auto_parity, config.parity) }
+        let (due, spent) = (Bitmap::full(list.len() as u32), Bitmap::new(list.len() as u32));
+        let ahead = Ahead::new(config.auto_parity, config.parity);
+        Self { list, fec: config.fec, due, passed: 0, spent, ahead }
     }
 
     pub(super) fn get(&self, object: u32) -> Option<&Outgoing> {
@@ -104,6 +111,11 @@ impl Objects {
     /// How many from the first have been sent whole once.
     pub(super) fn passed(&self) -> u32 {
         self.passed
+    }
+
+    /// Of which so much was sent again that requests are not heard any more.
+    pub(super) fn spent(&self) -> &Bitmap {
+        &self.spent
     }
 
     /// Which of them has this number on the wire.
@@ -147,9 +159,21 @@ impl Objects {
     pub(super) fn sent(&mut self, item: &Item, count: u32) {
         let (Item::Info(object, _) | Item::Data(object, _)) = *item;
         let outgoing = &mut self.list[object as usize];
-        match item {
-            Item::Info(..) => (outgoing.info_due, outgoing.info_said) = (false, true),
-            Item::Data(_, next) => outgoing.schedule.sent(next, count),
+        let again = match item {
+            Item::Info(_, again) => {
+                (outgoing.info_due, outgoing.info_said) = (false, true);
+                *again
+            }
+            Item::Data(_, next) => {
+                outgoing.schedule.sent(next, count);
+                next.repair
+            }
+        };
+        if again {
+            outgoing.repairs.note(count);
+            if outgoing.repairs.are_spent() {
+                self.spent.insert(object);
+            }
         }
         if outgoing.is_idle() {
             self.due.remove(object);

@@ -29,9 +29,11 @@ pub(super) enum Part {
 /// What a message asks for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Parts {
-    pub(super) parts: Vec<Part>,
+    pub(super) asked: Vec<Part>,
     /// Numbers of objects that the sender does not have.
     pub(super) gone: Vec<u16>,
+    /// Something else was asked for, of objects of which requests are not heard any more.
+    pub(super) is_cut: bool,
 }
 
 /// Of what requests are checked against.
@@ -66,11 +68,13 @@ impl Check<'_> {
         }
         let level = request.level;
         let Some(objects) = self.objects_of((first.object, last.object), to)? else { return Ok(()) };
+        let spent = self.objects.spent();
+        to.is_cut |= spent.count_in(objects) > 0;
         if level.has(Level::INFO) {
-            to.parts.push(Part::Info(objects));
+            to.asked.extend(spent.gaps_in(objects).map(Part::Info));
         }
         if level.has(Level::OBJECT) {
-            to.parts.push(Part::Objects(objects));
+            to.asked.extend(spent.gaps_in(objects).map(Part::Objects));
             return Ok(());
         }
         if !level.has(Level::BLOCK) && !level.has(Level::SEGMENT) {
@@ -79,7 +83,10 @@ impl Check<'_> {
         if first.object != last.object {
             return Err(Reject::OutOfRange);
         }
-        to.parts.push(self.within(request, objects.first(), (first, last))?);
+        let part = self.within(request, objects.first(), (first, last))?;
+        if !spent.contains(objects.first()) {
+            to.asked.push(part);
+        }
         Ok(())
     }
 

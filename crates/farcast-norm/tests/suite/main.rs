@@ -3,6 +3,7 @@
 mod ahead;
 mod asking;
 mod bottleneck;
+mod bounds;
 mod commands;
 mod common;
 mod completion;

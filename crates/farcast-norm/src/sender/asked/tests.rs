@@ -162,7 +162,7 @@ fn objects_that_there_are_not_are_told_apart() {
     let check = Check { objects: &objects, fec: FEC, parity: 2 };
     let points = [point(1, (0, 0)), point(5, (0, 0))].to_vec();
     let parts = check.parts(&[Request { form: Form::Ranges, level: Level::OBJECT, points }]).expect("valid");
-    assert_eq!(parts.parts, [Part::Objects(Run::new(1, 2).expect("a run"))]);
+    assert_eq!(parts.asked, [Part::Objects(Run::new(1, 2).expect("a run"))]);
     assert_eq!(parts.gone, [3, 4, 5]);
     let everything = [point(0, (0, 0)), point(u16::MAX, (0, 0))].to_vec();
     let all = Request { form: Form::Ranges, level: Level::OBJECT, points: everything };
