@@ -5,4 +5,5 @@ mod alone;
 mod common;
 mod completion;
 mod laws;
+mod naming;
 mod rules;
