@@ -54,6 +54,8 @@ pub enum SenderOutcome {
 pub enum ReceiverEvent {
     /// An object is there to be had.
     Offered(Box<Offer>),
+    /// What is said of an object came behind its content: it has this name.
+    Named(Box<Offer>),
     /// Store these segments of the message at hand.
     Store {
         /// Of which object.

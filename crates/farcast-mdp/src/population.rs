@@ -58,7 +58,7 @@ impl Population {
                 ReceiverEvent::Offered(offer) => {
                     self.open[n as usize] += 1;
                     self.completed[n as usize] = Time::NEVER;
-                    receiver.accept(offer.object, Bitmap::new(offer.geometry.segments()));
+                    receiver.accept(offer.object, &Bitmap::new(offer.geometry.segments()));
                 }
                 ReceiverEvent::Decode { object, block } => receiver.decoded(object, block, true),
                 ReceiverEvent::Complete(object) => {

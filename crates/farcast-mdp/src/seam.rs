@@ -204,6 +204,7 @@ impl ReceiverEngine for Receiver {
     fn request(event: &ReceiverEvent) -> Option<Request<'_>> {
         Some(match *event {
             ReceiverEvent::Offered(ref offer) => Request::Open(offer),
+            ReceiverEvent::Named(ref offer) => Request::Rename(offer),
             ReceiverEvent::Store { object, segments, offset } => Request::Store { object, segments, offset },
             ReceiverEvent::StoreParity { object, block, symbols, offset } => {
                 Request::Parity { object, block, symbols, offset }
@@ -223,7 +224,7 @@ impl ReceiverEngine for Receiver {
 
     fn answer(&mut self, now: Time, object: ObjectId, answer: Answer) {
         match answer {
-            Answer::Open(held) | Answer::OpenEarlier(held, _) => self.accept(object, held),
+            Answer::Open(held) | Answer::OpenEarlier(held, _) => self.accept(object, &held),
             Answer::Declined(_) | Answer::Failed(..) => self.decline(object),
             Answer::Held(held) | Answer::Compared(held) => self.held(object, &held),
             Answer::Lost(segments) => self.lost(object, segments),

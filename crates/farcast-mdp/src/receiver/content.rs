@@ -10,8 +10,8 @@ use crate::event::ReceiverEvent;
 use crate::message::Data;
 
 impl Receiver {
-    /// Symbols of an object that is at hand.
-    pub(super) fn data(&mut self, now: Time, data: &Data) -> Result<(), Reject> {
+    /// Symbols of an object that is at hand; `fresh`: since now.
+    pub(super) fn data(&mut self, now: Time, data: &Data, fresh: bool) -> Result<(), Reject> {
         let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
         let (object, before) = (data.about.object, session.position);
         let Some(one) = session.objects.get_mut(&object) else { return Err(Reject::Duplicate) };
@@ -19,13 +19,12 @@ impl Receiver {
         let block = if data.ends_block { data.block + 1 } else { data.block };
         one.reached = one.reached.max(block);
         session.position = (object, block);
-        let unnamed = one.state == State::Unnamed;
         let result = match one.state {
-            State::Unknown | State::Unnamed | State::Opening => Err(Reject::Unexpected),
+            State::Unknown => Err(Reject::Unexpected),
             State::Complete(_) | State::Verifying => Err(Reject::Duplicate),
-            State::Receiving => self.store(data),
+            State::Opening | State::Receiving => self.store(data),
         };
-        if (object, block) > before || unnamed {
+        if (object, block) > before || fresh {
             if let Some(one) = self.session.as_mut().and_then(|session| session.objects.get_mut(&object)) {
                 one.advance();
             }
@@ -83,7 +82,9 @@ impl Receiver {
     }
 
     pub(super) fn check_complete(&mut self, id: ObjectId) {
-        if let Some(one) = self.object(id).filter(|one| one.is_receiving())
+        if let Some(one) = self.object(id)
+            && one.state == State::Receiving
+            && one.named
             && one.have.is_full()
         {
             one.state = State::Verifying;

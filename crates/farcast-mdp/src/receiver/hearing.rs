@@ -1,9 +1,10 @@
 //! What a sender says, and what other receivers do.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 
 use farcast_core::engine::{Arrival, Message as _, Reject};
-use farcast_core::{Span, Time};
+use farcast_core::{Bitmap, Span, Time};
 
 use super::session::{Incoming, Key, Known, Loss, Probed, Session, State};
 use super::{OPEN, Receiver, Timer, WINDOW, silence};
@@ -82,16 +83,16 @@ impl Receiver {
             FromSender::Info(info) => {
                 self.learn(&info.about, info.segment_size, Some(&info.content))?;
                 let Some(session) = &mut self.session else { return Ok(()) };
-                let before = session.position;
-                session.position = (info.about.object, 0);
-                if session.position > before {
+                // A repair of what is said of an object says little of where its sender is.
+                if (info.about.object, 0) > session.position {
+                    session.position = (info.about.object, 0);
                     self.consider(now);
                 }
                 Ok(())
             }
             FromSender::Data(data) => {
-                self.learn(&data.about, data.segment_size, None)?;
-                self.data(now, data)
+                let fresh = self.learn(&data.about, data.segment_size, None)?;
+                self.data(now, data, fresh)
             }
             FromSender::Flush { eot, object } => {
                 self.passed(now, *object)?;
@@ -151,8 +152,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// Learns of an object how it is cut, and with `info` what it is called.
-    fn learn(&mut self, about: &About, segment_size: u16, info: Option<&[u8]>) -> Result<(), Reject> {
+    /// Learns of an object how it is cut, and with `info` what it is called. Whether it is offered only now.
+    fn learn(&mut self, about: &About, segment_size: u16, info: Option<&[u8]>) -> Result<bool, Reject> {
         self.enter(about.object)?;
         let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
         let open = session.objects.values().filter(|one| one.is_open()).count();
@@ -171,19 +172,36 @@ impl Receiver {
                 }
                 let about = About { flags: about.flags.without(Flags::REPAIR), ..*about };
                 one.known = Some(Known { about, geometry });
-                one.state = State::Unnamed;
+                one.have = Bitmap::new(geometry.segments());
+                one.named = info.is_some() || !about.flags.has(Flags::INFO);
+                one.state = State::Opening;
                 session.segment_size = segment_size;
+                let offer = one.offer(&session.key, session.group, about.object, info);
+                self.events.extend(offer.map(|offer| ReceiverEvent::Offered(Box::new(offer))));
+                Ok(true)
             }
-            State::Unnamed => {}
-            _ if info.is_some() => return Err(Reject::Duplicate),
-            _ => return Ok(()),
+            _ => match info {
+                Some(name) => self.name(about, segment_size, name).map(|()| false),
+                None => Ok(false),
+            },
         }
-        let named = info.is_some() || !about.flags.has(Flags::INFO);
-        if named && open < OPEN {
-            let offer = one.offer(&session.key, session.group, info.unwrap_or_default());
-            one.state = State::Opening;
-            self.events.extend(offer.map(|offer| ReceiverEvent::Offered(alloc::boxed::Box::new(offer))));
+    }
+
+    /// What is said of an object that was begun without it.
+    fn name(&mut self, about: &About, segment_size: u16, name: &[u8]) -> Result<(), Reject> {
+        let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
+        let one = session.objects.get_mut(&about.object).filter(|one| !one.named);
+        let one = one.ok_or(Reject::Duplicate)?;
+        let same =
+            |known: &Known| known.about.is_same(about) && known.geometry.segment_size() == segment_size;
+        if !one.known.as_ref().is_some_and(same) {
+            return Err(Reject::Inconsistent);
         }
+        one.named = true;
+        let offer = one.offer(&session.key, session.group, about.object, Some(name));
+        let id = one.id;
+        self.events.extend(offer.map(|offer| ReceiverEvent::Named(Box::new(offer))));
+        self.check_complete(id);
         Ok(())
     }
 
@@ -266,12 +284,18 @@ impl Receiver {
         }
     }
 
-    /// The sender has gone.
+    /// The sender has gone. What has all that can come is whole without its name.
     pub(super) fn gone(&mut self) {
         let Some(session) = &mut self.session else { return };
         session.left = true;
         let all: alloc::vec::Vec<u32> = session.objects.keys().copied().collect();
         for object in all {
+            let unnamed = self.session.as_mut().and_then(|session| session.objects.get_mut(&object));
+            if let Some(one) = unnamed.filter(|one| one.known.is_some() && !one.named) {
+                one.named = true;
+                let id = one.id;
+                self.check_complete(id);
+            }
             self.lose(object);
         }
     }

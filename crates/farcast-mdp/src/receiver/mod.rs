@@ -104,7 +104,7 @@ impl Receiver {
     /// The segments that are there of an object at hand.
     pub fn have(&self, id: ObjectId) -> Option<&Bitmap> {
         let one = self.session.as_ref()?.objects.values().find(|one| one.id == id)?;
-        (!matches!(one.state, State::Unknown | State::Unnamed | State::Opening)).then_some(&one.have)
+        (one.state != State::Unknown).then_some(&one.have)
     }
 
     /// What has come of an object.
@@ -143,12 +143,12 @@ impl Receiver {
 /// What the owner answers.
 impl Receiver {
     /// It takes the object, and has these segments; a bitmap of another length counts as empty.
-    pub fn accept(&mut self, id: ObjectId, held: Bitmap) {
+    pub fn accept(&mut self, id: ObjectId, held: &Bitmap) {
         if let Some(one) = self.object(id).filter(|one| one.state == State::Opening) {
-            let segments = one.known.map_or(0, |known| known.geometry.segments());
-            one.have = if held.len() == segments { held } else { Bitmap::new(segments) };
             one.state = State::Receiving;
-            self.check_complete(id);
+            let none = Bitmap::default();
+            let held = if held.len() == one.have.len() { held } else { &none };
+            self.held(id, held);
         }
     }
 
@@ -167,11 +167,11 @@ impl Receiver {
     /// These segments have to come again.
     pub fn lost(&mut self, id: ObjectId, segments: Run) {
         if let Some(one) = self.object(id)
-            && matches!(one.state, State::Receiving | State::Verifying)
+            && matches!(one.state, State::Opening | State::Receiving | State::Verifying)
         {
             one.have.remove_run(segments);
             one.low = one.low.min(segments.first());
-            if !one.have.is_full() {
+            if one.state == State::Verifying && !one.have.is_full() {
                 one.state = State::Receiving;
             }
         }
@@ -246,7 +246,7 @@ impl Receiver {
         let at = if let ReceiverOutcome::Complete(at) = outcome { Some(at) } else { None };
         session.done.push_back(Done { object, id: one.id, at, received: one.received });
         // Of what was never offered its owner knows nothing.
-        if !matches!(one.state, State::Unknown | State::Unnamed) {
+        if one.state != State::Unknown {
             self.events.push_back(ReceiverEvent::Ended(one.id, outcome));
         }
     }

@@ -44,9 +44,11 @@ impl Heard {
 /// What is needed of an object.
 enum Need {
     Object,
-    Info,
-    /// The first block that lacks symbols, and up to where it is looked for.
-    Blocks(u32, u32),
+    Parts {
+        info: bool,
+        /// The first block that lacks symbols, and up to where it is looked for.
+        blocks: Option<(u32, u32)>,
+    },
 }
 
 impl Session {
@@ -57,10 +59,13 @@ impl Session {
             let need = match one.state {
                 // Of what is only now being sent, everything may yet come.
                 State::Unknown if object < self.position.0 => Need::Object,
-                State::Unnamed => Need::Info,
-                State::Receiving => {
+                State::Opening | State::Receiving => {
                     let end = self.asked_up_to(object, one);
-                    Need::Blocks(one.next_need(0, end)?, end)
+                    let blocks = one.next_need(0, end).map(|first| (first, end));
+                    if one.named && blocks.is_none() {
+                        return None;
+                    }
+                    Need::Parts { info: !one.named, blocks }
                 }
                 _ => return None,
             };
@@ -77,9 +82,9 @@ impl Session {
     pub(super) fn is_covered(&self, heard: &Heard) -> bool {
         self.needs().all(|(object, one, need)| match need {
             Need::Object => heard.covers_object(object),
-            Need::Info => heard.info.contains(&object),
-            Need::Blocks(first, end) => {
-                let mut next = Some(first);
+            Need::Parts { info, .. } if info && !heard.info.contains(&object) => false,
+            Need::Parts { blocks, .. } => {
+                let (mut next, end) = (blocks.map(|(first, _)| first), blocks.map_or(0, |(_, end)| end));
                 while let Some(block) = next {
                     if !heard.covers(object, block, one.lacks(block)) {
                         return false;
@@ -99,8 +104,11 @@ impl Session {
         for (object, one, need) in self.needs() {
             let fits = match need {
                 Need::Object => list.add(object, Request::Object),
-                Need::Info => list.add(object, Request::Info),
-                Need::Blocks(first, end) => list.add_blocks(object, one, (first, end), &mut asked),
+                // What is said of it stands before all else.
+                Need::Parts { info, blocks } => {
+                    (!info || list.add(object, Request::Info))
+                        && blocks.is_none_or(|blocks| list.add_blocks(object, one, blocks, &mut asked))
+                }
             };
             if !fits {
                 break;

@@ -1,6 +1,7 @@
 //! A sender that is being heard, and its objects.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::format;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::num::NonZeroU32;
@@ -19,9 +20,7 @@ use crate::message::{About, Data};
 pub(super) enum State {
     /// Nothing but its number is known.
     Unknown,
-    /// Not offered: what is said of it has not come.
-    Unnamed,
-    /// Offered, not answered.
+    /// Offered, not answered. What comes is stored behind what the owner does first.
     Opening,
     /// Receiving.
     Receiving,
@@ -59,6 +58,8 @@ pub(super) struct Incoming {
     pub(super) id: ObjectId,
     pub(super) state: State,
     pub(super) known: Option<Known>,
+    /// Whether all is known that is said of it.
+    pub(super) named: bool,
     pub(super) have: Bitmap,
     /// Parity that is there, by block; and blocks that are being rebuilt.
     pub(super) held: BTreeMap<u32, Bitmap>,
@@ -143,6 +144,7 @@ impl Incoming {
             id,
             state: State::Unknown,
             known: None,
+            named: false,
             have: Bitmap::default(),
             held: BTreeMap::new(),
             decoding: BTreeSet::new(),
@@ -152,8 +154,9 @@ impl Incoming {
         }
     }
 
+    /// Whether what comes of it is stored.
     pub(super) fn is_receiving(&self) -> bool {
-        self.state == State::Receiving
+        matches!(self.state, State::Opening | State::Receiving)
     }
 
     /// Whether its owner has it in hand.
@@ -161,14 +164,22 @@ impl Incoming {
         matches!(self.state, State::Opening | State::Receiving | State::Verifying)
     }
 
-    pub(super) fn offer(&self, session: &Key, group: SocketAddr, name: &[u8]) -> Option<Offer> {
+    /// What its owner is told of `object`, which this is. Where nothing is said of it, or not yet, it is called by its
+    /// numbers.
+    pub(super) fn offer(
+        &self,
+        session: &Key,
+        group: SocketAddr,
+        object: u32,
+        info: Option<&[u8]>,
+    ) -> Option<Offer> {
         let Known { about, geometry } = self.known?;
         Some(Offer {
             object: self.id,
             sender: session.source,
             session: session.sender.0,
             group: group.ip(),
-            name: name.into(),
+            name: info.map_or_else(|| format!("mdp-{}-{object}", session.sender).into_bytes(), Vec::from),
             id: None,
             // Numbers begin anew with each start of a sender, and nothing tells one start from another.
             serial: None,

@@ -132,7 +132,7 @@ impl Session {
             Host::new(Receiver::new(config).expect("valid"), move |engine: &mut Receiver, now, event| {
                 match &event {
                     ReceiverEvent::Offered(offer) => {
-                        engine.accept(offer.object, Bitmap::new(offer.geometry.segments()));
+                        engine.accept(offer.object, &Bitmap::new(offer.geometry.segments()));
                     }
                     ReceiverEvent::Decode { object, block } => engine.decoded(*object, *block, true),
                     ReceiverEvent::Complete(object) => engine.verified(now, *object),

@@ -105,8 +105,8 @@ fn silent_receivers_complete_by_parity_that_nobody_asked_for() {
         let symbols: u32 = data(&log).iter().map(|(_, data)| data.symbols.count()).sum();
         assert_eq!(symbols, 60 + 6 * 4);
     }
-    // A block of 10 with 4 parity symbols fails with probability 0.0004; the first INFO is lost in one of twenty.
-    assert!((36..=40).contains(&complete), "{complete} of 40");
+    // A block of 10 with 4 parity symbols fails with probability 0.0004; who lost INFO has all but a name.
+    assert!((39..=40).contains(&complete), "{complete} of 40");
 }
 
 #[test]

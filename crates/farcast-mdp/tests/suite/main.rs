@@ -6,4 +6,5 @@ mod bounds;
 mod common;
 mod completion;
 mod laws;
+mod naming;
 mod rules;
