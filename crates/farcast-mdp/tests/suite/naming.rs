@@ -1,9 +1,9 @@
 //! What is said of an object may come behind its content, or never.
 
 use farcast_core::engine::Reject;
-use farcast_core::{Run, Span, Time};
+use farcast_core::{BitRate, Run, Span, Time};
 use farcast_mdp::message::{About, Flags, FromSender, Info, ObjectNack, Request};
-use farcast_mdp::{ReceiverConfig, ReceiverEvent, ReceiverOutcome, SenderOutcome};
+use farcast_mdp::{ReceiverConfig, ReceiverEvent, ReceiverOutcome, SenderConfig, SenderOutcome};
 use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, data, ms, receiver, said, sender, sent};
@@ -97,4 +97,18 @@ fn what_is_whole_when_the_sender_leaves_keeps_its_numbers() {
     let flushing = ms(300) * 2 * 20;
     assert!(left >= Time::ZERO + flushing, "{left:?}: not before nothing more can come");
     assert!(matches!(client.outcomes()[..], [ReceiverOutcome::Complete(_)]), "{told:?}");
+}
+
+/// 715 segments in blocks of 200 to 300 receivers that lose a twentieth, INFO too: of a block the worst of them loses
+/// about 19, which is 4 * 19 symbols of parity, of which some are lost again. Who asked for the content again with the
+/// name would have all of it sent once more.
+#[test]
+fn a_large_group_that_loses_names_costs_what_its_worst_member_lacks() {
+    let rate = BitRate::from_bps(10_000_000).unwrap();
+    let config = SenderConfig { block_len: 200, parity: 54, rate, grtt: ms(500), ..sender(715, 0) };
+    let mut session = Session::new("group", Setup::plain(1), config, 300, Link::lossy(ms(250), 0.05)).run();
+    session.assert_received(1);
+    let log = session.net.take_log();
+    let sent: u32 = data(&log).iter().map(|(_, data)| data.symbols.count()).sum();
+    assert!((715 + 4 * 15..=715 * 6 / 5).contains(&sent), "{sent} symbols");
 }
