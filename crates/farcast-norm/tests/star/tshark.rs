@@ -6,7 +6,7 @@
 use std::process::Command;
 
 use farcast_core::BitRate;
-use farcast_delivery::SenderEngine as _;
+use farcast_delivery::SenderEngine;
 use farcast_norm::message::Fec;
 use farcast_norm::{Codec, Pacing, SenderConfig};
 use farcast_sim::star::{Cut, Star};
@@ -30,7 +30,7 @@ const FIELDS: [&str; 8] = [
 fn traced(config: SenderConfig) -> (Vec<u8>, u64) {
     let codec = Codec { fec: config.fec };
     let world = around(config, false, Cut::Whole, 1);
-    let routes = world.sender.as_ref().map(|sender| sender.routes());
+    let routes = world.sender.as_ref().map(SenderEngine::routes);
     let whole = TraceConfig { payload_octets: u32::MAX, ..TraceConfig::default() };
     let mut trace = Trace::new(Vec::new(), routes, codec, &whole).unwrap();
     let mut star = Star::new(world, Some(&mut trace)).unwrap();
@@ -68,7 +68,9 @@ fn read(name: &str, file: &[u8]) -> Vec<Vec<String>> {
 
 /// What tshark should say of a message of each type (RFC 5740 §4), but for its form: who says it, and to whom.
 fn assert_sound(line: &[String], fec: Fec) {
-    let [version, kind, source, acked, asked, form, scheme, malformed] = line else { panic!("{line:?}") };
+    let [version, kind, source, acknowledged, requested, form, scheme, malformed] = line else {
+        panic!("{line:?}")
+    };
     assert_eq!((version.as_str(), malformed.as_str()), ("1", ""), "{line:?}");
     let is_sender = source == "0.0.0.1";
     let is_receiver = (2..RECEIVERS + 2).any(|n| *source == format!("0.0.0.{n}"));
@@ -78,9 +80,12 @@ fn assert_sound(line: &[String], fec: Fec) {
         // Of the commands, tshark reads a scheme in FLUSH and in REPAIR_ADV alone.
         "3" => is_sender && (scheme.is_empty() || scheme_is_said),
         "4" => {
-            is_receiver && asked == "0.0.0.1" && ["1", "2", "3"].contains(&form.as_str()) && scheme_is_said
+            is_receiver
+                && requested == "0.0.0.1"
+                && ["1", "2", "3"].contains(&form.as_str())
+                && scheme_is_said
         }
-        "5" => is_receiver && acked == "0.0.0.1",
+        "5" => is_receiver && acknowledged == "0.0.0.1",
         _ => false,
     };
     assert!(is_right, "{line:?}");
@@ -97,7 +102,9 @@ fn tshark_reads_it() {
             let (file, packets) = traced(config);
             let lines = read(&name, &file);
             assert_eq!(lines.len() as u64, packets);
-            lines.iter().for_each(|line| assert_sound(line, fec));
+            for line in &lines {
+                assert_sound(line, fec);
+            }
             let of = |kind: &str| lines.iter().filter(|line| line[1] == kind).count();
             // 200 segments and repairs; each receiver acknowledges, and several have asked.
             let [info, data, commands, requests, acks] = ["1", "2", "3", "4", "5"].map(of);
