@@ -2,9 +2,10 @@
 
 use alloc::boxed::Box;
 
-use farcast_core::{Run, Time};
+use farcast_core::Run;
 use farcast_delivery::{ObjectId, Offer};
 use farcast_norm::NodeId;
+pub use farcast_norm::{ReceiverOutcome, SenderOutcome};
 
 /// What a sender tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,22 +32,6 @@ pub enum SenderEvent {
     Delivered,
     /// It is over.
     Ended(SenderOutcome),
-}
-
-/// How it ended for a sender.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SenderOutcome {
-    /// Every named receiver has every object.
-    Acknowledged,
-    /// Everything was sent, and what was asked for; nobody was named, so who has it is not known.
-    Unknown,
-    /// Named receivers have not acknowledged.
-    Incomplete {
-        /// How many.
-        lacking: u32,
-    },
-    /// Its owner gave up.
-    Aborted,
 }
 
 /// What a receiver tells.
@@ -87,15 +72,4 @@ pub enum ReceiverEvent {
     Complete(ObjectId),
     /// It is over with the object.
     Ended(ObjectId, ReceiverOutcome),
-}
-
-/// How it ended for a receiver.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ReceiverOutcome {
-    /// The object is there and verified since this instant.
-    Complete(Time),
-    /// The sender has left, fallen silent, or cannot repair it any more.
-    Lost,
-    /// Its owner did not want it, could not keep it, or gave up.
-    Stopped,
 }

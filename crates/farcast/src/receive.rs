@@ -30,6 +30,7 @@ mod mdp;
 mod mftp;
 mod norm;
 mod one_way;
+mod plain;
 
 pub(crate) use norm::NormArgs;
 pub(crate) use one_way::OneWayArgs;

@@ -23,6 +23,7 @@ use crate::{Exit, Failure, outputs};
 mod delivery;
 mod mdp;
 mod mftp;
+mod named;
 mod norm;
 mod one_way;
 mod predict;

@@ -1,10 +1,9 @@
 //! `farcast receive` by MDP.
 
-use farcast_files::shown_name;
 use farcast_mdp::{Codec, Mdp, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Face, Heard, Report, Told, brought, kept, own_address, receive};
+use super::{Face, Heard, Report, Told, own_address, plain, receive};
 use crate::args::ReceiveArgs;
 use crate::{Exit, Failure, node};
 
@@ -35,29 +34,11 @@ impl Face for MdpFace {
     }
 
     fn outcome(&self, report: &Report<Self>) -> String {
-        let name = shown_name(&report.offer.name);
-        if let Some(error) = &report.error {
-            return error.to_string();
-        }
-        match end(report) {
-            ReceiverOutcome::Complete(_) => {
-                if report.vouched {
-                    return format!("{name} complete and verified: {}", brought(report));
-                }
-                let doubt = "nothing vouches for its content but the protocol";
-                format!("{name} complete: {}; {doubt}", brought(report))
-            }
-            ReceiverOutcome::Lost => {
-                format!("{name}: the sender has ended or fallen silent; {}", kept(report, " for its return"))
-            }
-            ReceiverOutcome::Stopped => format!("{name}: stopped; {}", kept(report, " for the next try")),
-        }
+        plain::outcome(report, end(report))
     }
 
     fn figures(&self, report: &Report<Self>, _receiver: &Receiver) -> Value {
-        let path = report.plain.as_ref().map(|file| file.path.as_str());
-        let digest = report.plain.as_ref().map(|file| blake3::Hash::from_bytes(file.digest).to_string());
-        json!({ "path": path, "vouched": report.vouched, "digest": digest })
+        plain::figures(report)
     }
 }
 

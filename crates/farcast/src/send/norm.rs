@@ -10,13 +10,13 @@ use farcast_files::{Entry, EntryKind, Outgoing};
 use farcast_lab::shipped;
 use farcast_norm::settings::{Parity, RateControl, Sent, Way};
 use farcast_norm::{
-    Codec, Kind, MOST_OBJECTS, NodeId, Norm, Object, Sender, SenderConfig, SenderEvent, SenderOutcome,
-    Settings,
+    Codec, Kind, MOST_OBJECTS, NodeId, Norm, Object, Sender, SenderConfig, SenderEvent, Settings,
 };
 use farcast_sim::scenario::norm as scenario;
 use serde_json::{Value, json};
 
 use super::delivery::{Delivery, Face, Receiver, Told, Verdict, deliver};
+use super::named::{Named, figures, word};
 use super::predict::{Predicted, predict};
 use super::turn::Turn;
 use super::{await_network, burst, destination, product_name, socket_options};
@@ -130,7 +130,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: settings.time_limit,
     };
-    let mut face = NormFace::new(&named);
+    let mut face = NormFace { named: Named::new("norm", &named) };
     deliver(args, delivery, (&codec, &mut face), make, &stop, &mut output)
 }
 
@@ -299,124 +299,39 @@ fn predict_over(
 
 /// What is told of a transfer by NORM.
 struct NormFace {
-    receivers: BTreeMap<NodeId, Named>,
-}
-
-/// A receiver that is to acknowledge.
-struct Named {
-    label: String,
-    acknowledged: Option<Time>,
-    lost: bool,
-}
-
-impl NormFace {
-    fn new(named: &BTreeMap<NodeId, String>) -> Self {
-        let fresh = |label: &String| Named { label: label.clone(), acknowledged: None, lost: false };
-        Self { receivers: named.iter().map(|(&node, label)| (node, fresh(label))).collect() }
-    }
-
-    fn label(&self, node: NodeId) -> String {
-        self.receivers.get(&node).map_or_else(|| node.to_string(), |one| one.label.clone())
-    }
-
-    /// Who has not acknowledged.
-    fn lacking(&self) -> Vec<&str> {
-        let lacking = self.receivers.values().filter(|one| one.acknowledged.is_none());
-        lacking.map(|one| one.label.as_str()).collect()
-    }
+    named: Named,
 }
 
 impl Face for NormFace {
     type Protocol = Norm;
 
     fn told(&mut self, now: Time, event: &SenderEvent) -> Option<Told> {
-        let (line, kind, fields) = match *event {
-            SenderEvent::Started { ackers } => (None, "started", json!({ "named_receivers": ackers })),
+        let (kind, fields) = match *event {
+            SenderEvent::Started { ackers } => ("started", json!({ "named_receivers": ackers })),
             SenderEvent::Round { round, segments } => {
-                (None, "round", json!({ "round": round, "segments": segments }))
+                ("round", json!({ "round": round, "segments": segments }))
             }
             SenderEvent::Reached { node, object } => {
-                let label = self.label(node);
-                (None, "reached", json!({ "receiver": label, "object": object.get() }))
+                ("reached", json!({ "receiver": self.named.label(node), "object": object.get() }))
             }
-            SenderEvent::Acknowledged(node) => {
-                if let Some(one) = self.receivers.get_mut(&node) {
-                    one.acknowledged = Some(now);
-                }
-                let label = self.label(node);
-                (Some(format!("has it: {label}")), "done", json!({ "receiver": label }))
-            }
-            SenderEvent::Lost(node) => {
-                if let Some(one) = self.receivers.get_mut(&node) {
-                    one.lost = true;
-                }
-                let label = self.label(node);
-                (Some(format!("does not acknowledge: {label}")), "lost", json!({ "receiver": label }))
-            }
-            SenderEvent::Delivered => (None, "delivered", json!({})),
-            SenderEvent::Ended(outcome) => (None, "ended", json!({ "outcome": word(outcome) })),
+            SenderEvent::Acknowledged(node) => return Some(self.named.acknowledged(now, node)),
+            SenderEvent::Lost(node) => return Some(self.named.lost(node)),
+            SenderEvent::Delivered => ("delivered", json!({})),
+            SenderEvent::Ended(outcome) => ("ended", json!({ "outcome": word(outcome) })),
         };
-        Some(Told { line, kind, fields })
+        Some(Told { line: None, kind, fields })
     }
 
     fn receivers(&self) -> Vec<Receiver> {
-        let state = |one: &Named| match one.acknowledged {
-            Some(_) => "has it",
-            None if one.lost => "did not acknowledge",
-            None => "is to acknowledge",
-        };
-        let told = |one: &Named| Receiver {
-            label: one.label.clone(),
-            state: state(one),
-            complete: one.acknowledged,
-        };
-        self.receivers.values().map(told).collect()
+        self.named.receivers()
     }
 
     fn verdict(&self, end: &SenderEvent) -> Verdict {
-        let &SenderEvent::Ended(outcome) = end else {
-            return Verdict { word: "aborted", exit: Exit::Failed, sentence: Some("it did not end".into()) };
-        };
-        let (exit, sentence) = match outcome {
-            SenderOutcome::Acknowledged => (Exit::Done, None),
-            SenderOutcome::Unknown => (
-                Exit::Done,
-                Some("sent; nobody was named, so who has it is not known (--receivers has receivers acknowledge)".into()),
-            ),
-            SenderOutcome::Incomplete { .. } => (
-                Exit::Incomplete,
-                Some(format!(
-                    "not every receiver is known to have it: {} did not acknowledge; check that they listen with \
-                     --protocol norm under these names",
-                    self.lacking().join(", ")
-                )),
-            ),
-            SenderOutcome::Aborted => {
-                (Exit::Failed, Some("stopped; receivers keep what they have for the next try".into()))
-            }
-        };
-        Verdict { word: word(outcome), exit, sentence }
+        self.named.verdict(if let SenderEvent::Ended(outcome) = *end { Some(outcome) } else { None })
     }
 
     fn figures(&self, sender: &Sender) -> Value {
-        let rejects = sender.rejects().iter();
-        let rejects: Vec<Value> =
-            rejects.map(|(reason, n)| json!({ "reason": reason.to_string(), "count": n })).collect();
-        json!({
-            "rounds": sender.sent_per_round().len(),
-            "segments_per_round": sender.sent_per_round(),
-            "round_trip_s": sender.grtt().as_secs_f64(),
-            "rejected_messages": rejects,
-        })
-    }
-}
-
-fn word(outcome: SenderOutcome) -> &'static str {
-    match outcome {
-        SenderOutcome::Acknowledged => "acknowledged",
-        SenderOutcome::Unknown => "unknown",
-        SenderOutcome::Incomplete { .. } => "incomplete",
-        SenderOutcome::Aborted => "aborted",
+        figures(sender.sent_per_round(), sender.grtt().as_secs_f64(), sender.rejects())
     }
 }
 

@@ -1,0 +1,118 @@
+//! What is told of receivers that are named and acknowledge, as NORM and MDP have them.
+
+use std::collections::BTreeMap;
+
+use farcast_core::Time;
+use farcast_core::engine::RejectCounts;
+use farcast_norm::{NodeId, SenderOutcome};
+use serde_json::{Value, json};
+
+use super::delivery::{Receiver, Told, Verdict};
+use crate::Exit;
+
+/// Who is to acknowledge, by node.
+pub(super) struct Named {
+    receivers: BTreeMap<NodeId, One>,
+    /// As `--protocol` has it.
+    protocol: &'static str,
+}
+
+struct One {
+    label: String,
+    acknowledged: Option<Time>,
+    lost: bool,
+}
+
+impl Named {
+    pub(super) fn new(protocol: &'static str, named: &BTreeMap<NodeId, String>) -> Self {
+        let fresh = |label: &String| One { label: label.clone(), acknowledged: None, lost: false };
+        Self { receivers: named.iter().map(|(&node, label)| (node, fresh(label))).collect(), protocol }
+    }
+
+    pub(super) fn label(&self, node: NodeId) -> String {
+        self.receivers.get(&node).map_or_else(|| node.to_string(), |one| one.label.clone())
+    }
+
+    /// One has everything since `now`.
+    pub(super) fn acknowledged(&mut self, now: Time, node: NodeId) -> Told {
+        if let Some(one) = self.receivers.get_mut(&node) {
+            one.acknowledged = Some(now);
+        }
+        let label = self.label(node);
+        let line = Some(format!("has it: {label}"));
+        Told { line, kind: "done", fields: json!({ "receiver": label }) }
+    }
+
+    /// One does not answer.
+    pub(super) fn lost(&mut self, node: NodeId) -> Told {
+        if let Some(one) = self.receivers.get_mut(&node) {
+            one.lost = true;
+        }
+        let label = self.label(node);
+        let line = Some(format!("does not acknowledge: {label}"));
+        Told { line, kind: "lost", fields: json!({ "receiver": label }) }
+    }
+
+    /// How they stand.
+    pub(super) fn receivers(&self) -> Vec<Receiver> {
+        let state = |one: &One| match one.acknowledged {
+            Some(_) => "has it",
+            None if one.lost => "did not acknowledge",
+            None => "is to acknowledge",
+        };
+        let told =
+            |one: &One| Receiver { label: one.label.clone(), state: state(one), complete: one.acknowledged };
+        self.receivers.values().map(told).collect()
+    }
+
+    /// How it ended; `None` if it did not.
+    pub(super) fn verdict(&self, outcome: Option<SenderOutcome>) -> Verdict {
+        let Some(outcome) = outcome else {
+            return Verdict { word: "aborted", exit: Exit::Failed, sentence: Some("it did not end".into()) };
+        };
+        let (exit, sentence) = match outcome {
+            SenderOutcome::Acknowledged => (Exit::Done, None),
+            SenderOutcome::Unknown => (
+                Exit::Done,
+                Some("sent; nobody was named, so who has it is not known (--receivers has receivers acknowledge)".into()),
+            ),
+            SenderOutcome::Incomplete { .. } => {
+                let lacking = self.receivers.values().filter(|one| one.acknowledged.is_none());
+                let lacking: Vec<&str> = lacking.map(|one| one.label.as_str()).collect();
+                let sentence = format!(
+                    "not every receiver is known to have it: {} did not acknowledge; check that they listen with \
+                     --protocol {} under these names",
+                    lacking.join(", "),
+                    self.protocol
+                );
+                (Exit::Incomplete, Some(sentence))
+            }
+            SenderOutcome::Aborted => {
+                (Exit::Failed, Some("stopped; receivers keep what they have for the next try".into()))
+            }
+        };
+        Verdict { word: word(outcome), exit, sentence }
+    }
+}
+
+/// An outcome for programs.
+pub(super) fn word(outcome: SenderOutcome) -> &'static str {
+    match outcome {
+        SenderOutcome::Acknowledged => "acknowledged",
+        SenderOutcome::Unknown => "unknown",
+        SenderOutcome::Incomplete { .. } => "incomplete",
+        SenderOutcome::Aborted => "aborted",
+    }
+}
+
+/// What both report in the end.
+pub(super) fn figures(sent_per_round: &[u64], round_trip_s: f64, rejects: &RejectCounts) -> Value {
+    let rejects: Vec<Value> =
+        rejects.iter().map(|(reason, n)| json!({ "reason": reason.to_string(), "count": n })).collect();
+    json!({
+        "rounds": sent_per_round.len(),
+        "segments_per_round": sent_per_round,
+        "round_trip_s": round_trip_s,
+        "rejected_messages": rejects,
+    })
+}
