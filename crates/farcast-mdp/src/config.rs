@@ -4,11 +4,13 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use farcast_core::{BitRate, Span};
-use farcast_delivery::Geometry;
+use farcast_delivery::{Geometry, Vouched};
 use farcast_norm::NodeId;
 use farcast_norm::quantise::GroupSize;
 
 use crate::error::ConfigError;
+use crate::message::geometry;
+use crate::wire::info_len;
 
 /// How often what must arrive is said, and how often silence is forgiven (`FLUSH_ROBUSTNESS_COUNT`; draft §4.1).
 pub const ROBUST: u32 = 20;
@@ -30,14 +32,23 @@ pub enum Counted {
 /// An object to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Object {
-    /// Its octets, 1 to 2^32 - 1.
+    /// Its octets, at most 2^32 - 1. Of one of none INFO is all that there is.
     pub size: u64,
-    /// What is said of it, at most a segment: of a file its name. Empty: nothing.
+    /// What is said of it: of a file its name. Empty: nothing.
     pub info: Vec<u8>,
+    /// What is vouched for, which is said with that. Both together fit a segment.
+    pub vouched: Option<Vouched>,
+}
+
+impl Object {
+    /// Whether anything is said of it.
+    pub(crate) fn has_info(&self) -> bool {
+        !self.info.is_empty() || self.vouched.is_some() || self.size == 0
+    }
 }
 
 /// What a sender sends, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct SenderConfig {
     /// Who it is.
     pub node: NodeId,
@@ -137,10 +148,11 @@ impl SenderConfig {
             if object.size > u64::from(u32::MAX) {
                 return Err(ConfigError::Size(object.size));
             }
-            if object.info.len() > room {
-                return Err(ConfigError::Info(object.info.len()));
+            let info = info_len(&object.info, object.vouched.as_ref());
+            if info > room {
+                return Err(ConfigError::Info(info));
             }
-            Ok(Geometry::new(object.size, self.segment_size.into(), block.into())?)
+            Ok(geometry(object.size, self.segment_size, block)?)
         };
         self.objects.iter().map(cut).collect()
     }
@@ -158,6 +170,17 @@ impl SenderConfig {
 /// The shortest and the longest round trip that is said.
 pub(crate) const GRTT_RANGE: (Span, Span) = (Span::from_millis(1), Span::from_secs(15));
 
+/// With what a receiver begins to hear a sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sync {
+    /// With INFO or a first block that is sent for the first time (draft §4.2).
+    #[default]
+    Beginning,
+    /// With anything of an object: what was sent before is asked for. So who was stopped goes on in the midst of an
+    /// object, and who is asked to acknowledge an object that it has not heard of has it sent.
+    Anywhere,
+}
+
 /// How a receiver receives.
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
@@ -169,6 +192,8 @@ pub struct ReceiverConfig {
     pub unicast: bool,
     /// Whether it never says anything.
     pub silent: bool,
+    /// With what it begins.
+    pub sync: Sync,
     /// How many receivers there may be: they spread their requests accordingly. MDP does not say it on the wire.
     pub receivers: GroupSize,
     /// How often silence is forgiven.
@@ -189,6 +214,7 @@ impl ReceiverConfig {
             group,
             unicast: false,
             silent: false,
+            sync: Sync::Beginning,
             receivers: GroupSize::of(1000),
             robust: ROBUST,
             largest: u64::from(u32::MAX),

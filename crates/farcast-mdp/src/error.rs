@@ -32,7 +32,7 @@ pub enum ConfigError {
         /// In all.
         parity: u8,
     },
-    /// What is said of an object does not fit a segment.
+    /// What is said of an object, and vouched for, does not fit a segment.
     #[error("{0} octets of INFO do not fit a segment")]
     Info(usize),
     /// Those who are to acknowledge do not fit a segment.

@@ -27,7 +27,7 @@ pub mod sender;
 pub mod settings;
 pub mod wire;
 
-pub use config::{Counted, Object, ReceiverConfig, SenderConfig};
+pub use config::{Counted, Object, ReceiverConfig, SenderConfig, Sync};
 pub use error::ConfigError;
 pub use event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
 pub use farcast_norm::NodeId;

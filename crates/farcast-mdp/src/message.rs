@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
 use farcast_core::Run;
-use farcast_delivery::Geometry;
+use farcast_delivery::{Geometry, GeometryError, Vouched};
 use farcast_norm::NodeId;
 use farcast_norm::message::Stamp;
 use farcast_norm::quantise::Rtt;
@@ -127,7 +127,7 @@ pub struct About {
 impl About {
     /// How the object is cut into segments of `segment_size` octets; `None` if it cannot be.
     pub fn geometry(&self, segment_size: u16) -> Option<Geometry> {
-        Geometry::new(self.size.into(), segment_size.into(), self.ndata.into()).ok()
+        geometry(self.size.into(), segment_size, self.ndata).ok()
     }
 
     /// The segments of `block` in the object, at segments of `segment_size` octets, which is not 0.
@@ -146,6 +146,12 @@ impl About {
     }
 }
 
+/// How an object of `size` octets is cut into blocks of at most `ndata` segments; one of none is not.
+pub(crate) fn geometry(size: u64, segment_size: u16, ndata: u8) -> Result<Geometry, GeometryError> {
+    let (segment_size, ndata) = (segment_size.into(), ndata.into());
+    if size == 0 { Geometry::empty(segment_size, ndata) } else { Geometry::new(size, segment_size, ndata) }
+}
+
 /// INFO.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Info {
@@ -153,8 +159,10 @@ pub struct Info {
     pub about: About,
     /// Octets of its segments.
     pub segment_size: u16,
-    /// At most a segment.
+    /// What is said of the object: of a file its name. With what is vouched for at most a segment.
     pub content: Vec<u8>,
+    /// What a sender of farcast vouches for.
+    pub vouched: Option<Vouched>,
 }
 
 /// DATA or PARITY: a run of symbols of one block, on the wire one message each.

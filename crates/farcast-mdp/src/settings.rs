@@ -34,6 +34,10 @@ pub struct Settings {
     pub robust: u32,
     /// How long after the last segment of an object the next one begins.
     pub gap: Span,
+    /// Octets that may leave together, at most.
+    pub burst: u64,
+    /// The transfer is aborted after this long.
+    pub time_limit: Span,
 }
 
 /// What a rate counts.
@@ -100,6 +104,8 @@ impl Settings {
             unicast: false,
             robust: crate::config::ROBUST,
             gap: Span::ZERO,
+            burst: 16 << 10,
+            time_limit: Span::from_secs(24 * 3600),
         }
     }
 
@@ -135,17 +141,22 @@ impl Settings {
                 Counts::Packet => Counted::Packet(way.headers),
             },
             grtt: self.round_trip,
-            unicast: self.unicast,
+            unicast: self.is_unicast(group),
             robust: self.robust,
             ackers,
             ..base
         }
     }
 
+    /// A host is no group that could be answered.
+    fn is_unicast(&self, group: SocketAddr) -> bool {
+        self.unicast || !group.ip().is_multicast()
+    }
+
     /// A receiver's configuration.
     pub fn receiver(&self, node: NodeId, group: SocketAddr, seed: u64) -> ReceiverConfig {
         ReceiverConfig {
-            unicast: self.unicast,
+            unicast: self.is_unicast(group),
             receivers: GroupSize::of(self.receivers.into()),
             robust: self.robust,
             seed,

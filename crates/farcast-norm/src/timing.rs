@@ -56,7 +56,7 @@ const ANSWERS: u64 = 3;
 const MOST_CREDIT: u64 = 1 << 16;
 
 /// The octets that may be said to a sender that has said `octets` more, where `credit` might be before.
-pub(crate) fn earned(credit: u64, octets: u64) -> u64 {
+pub fn earned(credit: u64, octets: u64) -> u64 {
     credit.saturating_add(octets.saturating_mul(ANSWERS)).min(MOST_CREDIT)
 }
 

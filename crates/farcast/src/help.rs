@@ -120,15 +120,15 @@ fn page(command: Command, section: Option<&str>) -> Result<Command, String> {
     }
 }
 
-/// What a section is called: its heading's first word.
-fn section_of(arg: &Arg) -> Option<String> {
-    let heading = arg.get_help_heading()?;
-    heading.split_whitespace().next().map(str::to_lowercase)
+/// What the sections of an option are called: its heading's first word, and that of each of several.
+fn sections_of(arg: &Arg) -> impl Iterator<Item = String> + '_ {
+    let headings = arg.get_help_heading().into_iter().flat_map(|heading| heading.split(" and "));
+    headings.filter_map(|heading| heading.split_whitespace().next().map(str::to_lowercase))
 }
 
 fn sections(command: &Command) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    for section in command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(section_of) {
+    for section in command.get_arguments().filter(|arg| !arg.is_hide_set()).flat_map(sections_of) {
         if !all.contains(&section) {
             all.push(section);
         }
@@ -155,7 +155,7 @@ fn whole(command: Command, page: Option<&Page>) -> Command {
 fn only(command: Command, section: &str) -> Command {
     command
         .mut_args(|arg| {
-            let hidden = arg.is_hide_set() || section_of(&arg).is_none_or(|one| one != section);
+            let hidden = arg.is_hide_set() || sections_of(&arg).all(|one| one != section);
             arg.hide(hidden)
         })
         .help_template("{all-args}")
@@ -181,7 +181,7 @@ mod tests {
                 assert!(command.get_arguments().any(|arg| arg.get_id() == name), "{} {name}", page.command);
             }
             for arg in command.get_arguments().filter(|arg| !arg.is_hide_set() && arg.get_id() != "help") {
-                let shown = page.main.contains(&arg.get_id().as_str()) || section_of(arg).is_some();
+                let shown = page.main.contains(&arg.get_id().as_str()) || sections_of(arg).next().is_some();
                 assert!(shown, "{} {}: nobody finds it", page.command, arg.get_id());
             }
         }

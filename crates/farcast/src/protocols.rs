@@ -19,27 +19,30 @@ pub(crate) enum Speaks {
     OneWay,
 }
 
+/// The heading of options that NORM and MDP have alike.
+pub(crate) const NORM_AND_MDP: &str = "NORM and MDP";
+
 impl Speaks {
-    /// The heading of the options that are its own.
-    const fn heading(self) -> &'static str {
+    /// The headings of the options that are its own: those of it alone, and those that it shares with another.
+    const fn headings(self) -> &'static [&'static str] {
         match self {
-            Self::Mftp => "MFTP",
-            Self::Norm => "NORM",
-            Self::Mdp => "MDP",
-            Self::OneWay => "One-way",
+            Self::Mftp => &["MFTP"],
+            Self::Norm => &["NORM", NORM_AND_MDP],
+            Self::Mdp => &["MDP", NORM_AND_MDP],
+            Self::OneWay => &["One-way"],
         }
     }
 
     /// Its name on the command line.
     fn name(self) -> String {
-        self.heading().to_lowercase()
+        self.headings()[0].to_lowercase()
     }
 
     /// What is wrong with the options in `given` to `command`, if one of them is another protocol's.
     pub(crate) fn check(self, command: &Command, given: &ArgMatches) -> Result<(), String> {
-        for other in Self::value_variants().iter().filter(|other| **other != self) {
-            let own = command.get_arguments().filter(|arg| arg.get_help_heading() == Some(other.heading()));
-            for arg in own {
+        for other in Self::value_variants() {
+            let others = |heading| other.headings().contains(&heading) && !self.headings().contains(&heading);
+            for arg in command.get_arguments().filter(|arg| arg.get_help_heading().is_some_and(others)) {
                 let said = given.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
                 if let (true, Some(option)) = (said, arg.get_long()) {
                     let (own, other) = (self.name(), other.name());
@@ -65,8 +68,10 @@ mod tests {
         let send = cli.find_subcommand("send").unwrap();
         for speaks in Speaks::value_variants() {
             assert!(farcast_sim::scenario::NAMES.contains(&speaks.name().as_str()), "{speaks:?}");
-            let own = |arg: &&clap::Arg| arg.get_help_heading() == Some(speaks.heading());
-            assert!(send.get_arguments().any(|arg| own(&arg)), "{speaks:?}");
+            for heading in speaks.headings() {
+                let own = |arg: &clap::Arg| arg.get_help_heading() == Some(heading);
+                assert!(send.get_arguments().any(own), "{speaks:?} {heading}");
+            }
         }
     }
 
@@ -77,9 +82,14 @@ mod tests {
             Cli::read(send.iter().chain(words).map(Into::into)).map_err(|error| error.to_string())
         };
         assert!(read(&["--protocol", "norm", "--backoff", "2", "--parity", "8"]).is_ok());
+        assert!(read(&["--protocol", "mdp", "--robust", "2", "--counts", "payload"]).is_ok());
         assert!(read(&["--dtu-size", "1 kB"]).is_ok());
         let wrong = read(&["--protocol", "norm", "--dtu-size", "1 kB"]).unwrap_err();
         assert!(wrong.contains("--dtu-size goes with --protocol mftp, and this is norm"), "{wrong}");
+        let wrong = read(&["--protocol", "mdp", "--backoff", "2"]).unwrap_err();
+        assert!(wrong.contains("--backoff goes with --protocol norm, and this is mdp"), "{wrong}");
+        let wrong = read(&["--robust", "2"]).unwrap_err();
+        assert!(wrong.contains("--robust goes with --protocol norm, and this is mftp"), "{wrong}");
         let wrong = read(&["--backoff", "2"]).unwrap_err();
         assert!(wrong.contains("--backoff goes with --protocol norm, and this is mftp"), "{wrong}");
     }

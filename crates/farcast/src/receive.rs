@@ -28,11 +28,13 @@ use crate::{Exit, Failure, outputs};
 mod files;
 mod mdp;
 mod mftp;
+mod nack;
 mod norm;
 mod one_way;
 mod plain;
 
-pub(crate) use norm::NormArgs;
+pub(crate) use mdp::MdpArgs;
+pub(crate) use nack::NackArgs;
 pub(crate) use one_way::OneWayArgs;
 
 use files::Files;

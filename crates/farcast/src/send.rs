@@ -23,6 +23,7 @@ use crate::{Exit, Failure, outputs};
 mod delivery;
 mod mdp;
 mod mftp;
+mod nack;
 mod named;
 mod norm;
 mod one_way;
@@ -30,6 +31,7 @@ mod predict;
 mod turn;
 
 pub(crate) use mdp::MdpArgs;
+pub(crate) use nack::NackArgs;
 pub(crate) use norm::NormArgs;
 pub(crate) use one_way::OneWayArgs;
 

@@ -5,11 +5,14 @@ use alloc::collections::{BTreeMap, VecDeque};
 
 use farcast_core::engine::{Arrival, Message as _, Reject};
 use farcast_core::{Bitmap, Span, Time};
+use farcast_delivery::ObjectId;
+use farcast_norm::timing::earned;
 
 use super::session::{Incoming, Key, Known, Loss, Probed, Session, State};
 use super::{OPEN, Receiver, Timer, WINDOW, silence};
+use crate::config::Sync;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{About, Answer, Body, Flags, FromReceiver, FromSender, Head, Message, Probe};
+use crate::message::{About, Answer, Body, Flags, FromReceiver, FromSender, Head, Info, Message, Probe};
 
 /// A segment's octets before any is known: what NACKs are cut to.
 const SEGMENT: u16 = 512;
@@ -17,15 +20,21 @@ const SEGMENT: u16 = 512;
 /// The longest time over which answers to a probe are spread.
 const HOLD: Span = Span::from_secs(60);
 
+/// For how long nothing must come from where a sender was for it to be heard from elsewhere.
+const MOVES: Span = Span::from_millis(500);
+
 impl Receiver {
     pub(super) fn hear(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         match &message.body {
             Body::Sender(head, said) if message.source.is_somebody() => {
                 let key = Key { source: from.source, sender: message.source };
-                self.note_sender(from, key, said)?;
+                self.note_sender(now, from, key, said)?;
                 if let Some(session) = &mut self.session {
-                    (session.grtt, session.left) = (head.grtt, false);
-                    session.loss.came(head.sequence, message.segments().get());
+                    (session.grtt, session.left, session.last_heard) = (head.grtt, false, now);
+                    let count = message.segments().get();
+                    session.loss.came(head.sequence, count);
+                    let octets = message.wire_len(0) as u64 * u64::from(count);
+                    session.credit = earned(session.credit, octets);
                     self.timers.set(Timer::Inactivity, now + silence(head.grtt, self.config.robust));
                 }
                 self.hear_sender(now, *head, said)
@@ -36,7 +45,8 @@ impl Receiver {
     }
 
     /// Makes sure that the sender is the one at hand.
-    fn note_sender(&mut self, from: &Arrival, key: Key, said: &FromSender) -> Result<(), Reject> {
+    fn note_sender(&mut self, now: Time, from: &Arrival, key: Key, said: &FromSender) -> Result<(), Reject> {
+        let begins_with = self.begins_with(said);
         if let Some(session) = &mut self.session {
             let begins_anew = match said {
                 // After silence, what was heard of is somebody else's.
@@ -49,15 +59,20 @@ impl Receiver {
                 session.silences = 0;
                 return Ok(());
             }
+            // A node is known by its id. One that speaks from elsewhere was started again, unless it is still heard
+            // from where it was: then it is another, of the same id.
+            let moved = session.key.sender == key.sender && now.since(session.last_heard) >= MOVES;
+            if moved && begins_with.is_some() {
+                self.gone();
+            }
+            // What the owner verifies still counts.
             if self.is_busy() {
                 return Err(Reject::OtherSession);
             }
         }
-        let about = match said {
-            FromSender::Info(info) if begins(&info.about) => &info.about,
-            FromSender::Data(data) if !data.parity && data.block == 0 && begins(&data.about) => &data.about,
-            _ if self.session.is_some() => return Err(Reject::OtherSession),
-            _ => return Err(Reject::Unexpected),
+        let Some((object, late)) = begins_with else {
+            let known = self.session.is_some();
+            return Err(if known { Reject::OtherSession } else { Reject::Unexpected });
         };
         self.session = Some(Session {
             key,
@@ -65,27 +80,48 @@ impl Receiver {
             grtt: farcast_norm::quantise::Rtt::of(Span::from_millis(500)),
             segment_size: SEGMENT,
             objects: BTreeMap::new(),
-            sync: about.object,
-            next: about.object,
-            position: (about.object, 0),
+            sync: object,
+            next: object,
+            position: (object, 0),
             probed: None,
             silences: 0,
             done: VecDeque::new(),
             memory: 0,
             loss: Loss::default(),
             left: false,
+            late,
+            put_off: false,
+            last_heard: now,
+            credit: 0,
         });
         Ok(())
+    }
+
+    /// The object with which a sender may be begun with here, and whether that is in the midst of something.
+    fn begins_with(&self, said: &FromSender) -> Option<(u32, bool)> {
+        let (object, begins) = match said {
+            FromSender::Info(info) => (info.about.object, begins(&info.about)),
+            FromSender::Data(data) => {
+                (data.about.object, !data.parity && data.block == 0 && begins(&data.about))
+            }
+            FromSender::Flush { eot: false, object } => (*object, false),
+            _ => return None,
+        };
+        (begins || self.config.sync == Sync::Anywhere).then_some((object, !begins))
     }
 
     fn hear_sender(&mut self, now: Time, head: Head, said: &FromSender) -> Result<(), Reject> {
         match said {
             FromSender::Info(info) => {
-                self.learn(&info.about, info.segment_size, Some(&info.content))?;
+                let fresh = self.learn(&info.about, info.segment_size, Some(info))?;
                 let Some(session) = &mut self.session else { return Ok(()) };
                 // A repair of what is said of an object says little of where its sender is.
                 if (info.about.object, 0) > session.position {
                     session.position = (info.about.object, 0);
+                    self.consider(now);
+                } else if fresh && session.late {
+                    // What was asked for so that the rest may be.
+                    self.timers.stop(Timer::Holdoff);
                     self.consider(now);
                 }
                 Ok(())
@@ -126,7 +162,7 @@ impl Receiver {
     fn enter(&mut self, object: u32) -> Result<(), Reject> {
         let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
         if object < session.sync {
-            return Err(Reject::Unexpected);
+            return if session.objects.contains_key(&object) { Ok(()) } else { Err(Reject::Unexpected) };
         }
         if object == u32::MAX {
             return Err(Reject::OutOfRange);
@@ -140,9 +176,8 @@ impl Receiver {
             }
         }
         while let Some(session) = self.session.as_mut().filter(|session| session.next <= object) {
-            session.objects.insert(session.next, Incoming::new(self.next_id));
+            session.objects.insert(session.next, Incoming::new(next_id(&mut self.next_id)));
             session.next += 1;
-            self.next_id = farcast_delivery::ObjectId::new(self.next_id.get().wrapping_add(1));
             if session.objects.len() > WINDOW as usize
                 && let Some(&lowest) = session.objects.keys().next()
             {
@@ -153,7 +188,7 @@ impl Receiver {
     }
 
     /// Learns of an object how it is cut, and with `info` what it is called. Whether it is offered only now.
-    fn learn(&mut self, about: &About, segment_size: u16, info: Option<&[u8]>) -> Result<bool, Reject> {
+    fn learn(&mut self, about: &About, segment_size: u16, info: Option<&Info>) -> Result<bool, Reject> {
         self.enter(about.object)?;
         let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
         let open = session.objects.values().filter(|one| one.is_open()).count();
@@ -181,14 +216,14 @@ impl Receiver {
                 Ok(true)
             }
             _ => match info {
-                Some(name) => self.name(about, segment_size, name).map(|()| false),
+                Some(info) => self.name(about, segment_size, info).map(|()| false),
                 None => Ok(false),
             },
         }
     }
 
     /// What is said of an object that was begun without it.
-    fn name(&mut self, about: &About, segment_size: u16, name: &[u8]) -> Result<(), Reject> {
+    fn name(&mut self, about: &About, segment_size: u16, info: &Info) -> Result<(), Reject> {
         let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
         let one = session.objects.get_mut(&about.object).filter(|one| !one.named);
         let one = one.ok_or(Reject::Duplicate)?;
@@ -198,7 +233,7 @@ impl Receiver {
             return Err(Reject::Inconsistent);
         }
         one.named = true;
-        let offer = one.offer(&session.key, session.group, about.object, Some(name));
+        let offer = one.offer(&session.key, session.group, about.object, Some(info));
         let id = one.id;
         self.events.extend(offer.map(|offer| ReceiverEvent::Named(Box::new(offer))));
         self.check_complete(id);
@@ -227,10 +262,15 @@ impl Receiver {
             Some(one) => matches!(one.state, State::Complete(_)),
             None => session.done.iter().any(|done| done.object == object && done.at.is_some()),
         };
+        let named = nodes.contains(&self.config.node);
         if !there {
+            if named && self.recall(object) {
+                self.consider(now);
+                return Ok(());
+            }
             return self.passed(now, object);
         }
-        if !self.config.silent && nodes.contains(&self.config.node) && self.due.len() < WINDOW as usize {
+        if !self.config.silent && named && self.due.len() < WINDOW as usize {
             if !self.due.contains(&object) {
                 self.due.push(object);
             }
@@ -241,6 +281,21 @@ impl Receiver {
             }
         }
         Ok(())
+    }
+
+    /// Takes up an object that was sent before the sender was heard, and that is to be acknowledged. Whether it is one.
+    fn recall(&mut self, object: u32) -> bool {
+        let Some(session) = self.session.as_mut().filter(|session| object < session.sync) else {
+            return false;
+        };
+        let fits = self.config.sync == Sync::Anywhere && session.objects.len() < WINDOW as usize;
+        if fits
+            && !session.objects.contains_key(&object)
+            && session.done.iter().all(|done| done.object != object)
+        {
+            session.objects.insert(object, Incoming::new(next_id(&mut self.next_id)));
+        }
+        fits
     }
 
     fn probe(&mut self, now: Time, probe: &Probe) {
@@ -299,6 +354,11 @@ impl Receiver {
             self.lose(object);
         }
     }
+}
+
+/// What an object is known by, which is not `next` any more then.
+fn next_id(next: &mut ObjectId) -> ObjectId {
+    core::mem::replace(next, ObjectId::new(next.get().wrapping_add(1)))
 }
 
 /// Whether a sender may be begun with here: with what it sends for the first time.

@@ -19,7 +19,8 @@ use farcast_norm::timing::random_backoff;
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Answer, Body, FromReceiver, Message};
+use crate::message::{Answer, Body, FromReceiver, Message, Request};
+use crate::wire;
 
 use nack::Heard;
 use session::{Done, Session, State};
@@ -152,6 +153,13 @@ impl Receiver {
         }
     }
 
+    /// Asks for what was not asked for before the owner had answered.
+    pub(crate) fn resume(&mut self, now: Time) {
+        if self.session.as_mut().is_some_and(|session| core::mem::take(&mut session.put_off)) {
+            self.consider(now);
+        }
+    }
+
     /// It has these segments besides.
     pub fn held(&mut self, id: ObjectId, held: &Bitmap) {
         if let Some(one) = self.object(id).filter(|one| one.is_receiving()) {
@@ -275,14 +283,21 @@ impl Receiver {
     /// Asks for what lacks, unless the sender has gone back to it or others have asked.
     fn ask(&mut self, now: Time) {
         let Some(session) = &mut self.session else { return };
-        if !session.has_need() {
+        if !session.may_ask() {
+            session.put_off = session.has_need();
             return;
         }
         self.timers.set(Timer::Holdoff, now + session.grtt.span() * HOLDOFF);
         if session.is_covered(&self.heard) {
             return;
         }
-        let (nacks, asked) = session.requests();
+        let room = session.credit.saturating_sub(wire::FROM_RECEIVER as u64);
+        let (nacks, asked) = session.requests(usize::try_from(room).unwrap_or(usize::MAX));
+        for nack in nacks.iter().filter(|nack| nack.requests.contains(&Request::Info)) {
+            if let Some(one) = session.objects.get_mut(&nack.object) {
+                one.info_asked += 1;
+            }
+        }
         let first = nacks.first().and_then(|nack| session.objects.get_mut(&nack.object));
         if let Some(one) = first {
             one.received.naks += 1;
@@ -292,8 +307,9 @@ impl Receiver {
         self.say(now, Answer::Nack(nacks));
     }
 
+    /// Says something to the sender, unless that has not said enough itself to be answered.
     fn say(&mut self, now: Time, answer: Answer) {
-        let Some(session) = &self.session else { return };
+        let Some(session) = &mut self.session else { return };
         let response = session.probed.map(|probed| probed.sent.later(now.since(probed.at)));
         let said = FromReceiver {
             server: session.key.sender,
@@ -304,6 +320,8 @@ impl Receiver {
         };
         let to = if self.config.unicast { session.key.source } else { self.config.group };
         let message = Message { source: self.config.node, body: Body::Receiver(said) };
+        let Some(credit) = session.credit.checked_sub(message.wire_len(0) as u64) else { return };
+        session.credit = credit;
         self.outbox.push_back(Transmit::new(message, to));
     }
 

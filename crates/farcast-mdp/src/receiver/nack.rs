@@ -6,12 +6,20 @@ use alloc::vec::Vec;
 use farcast_core::Run;
 
 use super::session::{Incoming, Known, Session, State};
+use crate::config::ROBUST;
 use crate::message::{Mask, ObjectNack, Request};
 use crate::wire::{NACK_HEADER, request_len};
 
 /// How many blocks, runs of blocks and objects that others have asked for are remembered. Of what is beyond, we ask
 /// ourselves.
 const REMEMBERED: usize = 4096;
+
+/// How often what is said of an object is asked for: who then still lacks it goes on without, and acknowledges nothing.
+const INFO_ASKED: u32 = ROBUST;
+
+/// How often it is asked for before the object itself is, where the sender was first heard in the midst of something: with
+/// it the owner finds what it has kept.
+const INFO_FIRST: u32 = 3;
 
 /// What is known while a receiver waits to ask.
 #[derive(Clone, Debug, Default)]
@@ -58,14 +66,18 @@ impl Session {
         passed.filter_map(|(&object, one)| {
             let need = match one.state {
                 // Of what is only now being sent, everything may yet come.
-                State::Unknown if object < self.position.0 => Need::Object,
+                State::Unknown if object < self.position.0 => {
+                    let info = self.late && one.info_asked < INFO_FIRST;
+                    if info { Need::Parts { info, blocks: None } } else { Need::Object }
+                }
                 State::Opening | State::Receiving => {
                     let end = self.asked_up_to(object, one);
                     let blocks = one.next_need(0, end).map(|first| (first, end));
-                    if one.named && blocks.is_none() {
+                    let info = !one.named && one.info_asked < INFO_ASKED;
+                    if !info && blocks.is_none() {
                         return None;
                     }
-                    Need::Parts { info: !one.named, blocks }
+                    Need::Parts { info, blocks }
                 }
                 _ => return None,
             };
@@ -73,14 +85,24 @@ impl Session {
         })
     }
 
+    /// What may be asked for: of what its owner has not answered for, more may be there than has come.
+    fn asks(&self) -> impl Iterator<Item = (u32, &Incoming, Need)> {
+        self.needs().filter(|(_, one, _)| one.state != State::Opening)
+    }
+
     /// Whether the sender has passed anything without its having come.
     pub(super) fn has_need(&self) -> bool {
         self.needs().next().is_some()
     }
 
+    /// Whether any of that may be asked for.
+    pub(super) fn may_ask(&self) -> bool {
+        self.asks().next().is_some()
+    }
+
     /// Whether others have asked for all that we would.
     pub(super) fn is_covered(&self, heard: &Heard) -> bool {
-        self.needs().all(|(object, one, need)| match need {
+        self.asks().all(|(object, one, need)| match need {
             Need::Object => heard.covers_object(object),
             Need::Parts { info, .. } if info && !heard.info.contains(&object) => false,
             Need::Parts { blocks, .. } => {
@@ -96,12 +118,12 @@ impl Session {
         })
     }
 
-    /// What lacks, in order, as far as it fits a segment (our choice, as the draft's other lists); and how many symbols
-    /// that is.
-    pub(super) fn requests(&self) -> (Vec<ObjectNack>, u64) {
-        let mut list = List { nacks: Vec::new(), room: self.segment_size.into() };
+    /// What lacks, in order, as far as it fits a segment (our choice, as the draft's other lists) and `room` octets; and
+    /// how many symbols that is.
+    pub(super) fn requests(&self, room: usize) -> (Vec<ObjectNack>, u64) {
+        let mut list = List { nacks: Vec::new(), room: room.min(self.segment_size.into()) };
         let mut asked = 0;
-        for (object, one, need) in self.needs() {
+        for (object, one, need) in self.asks() {
             let fits = match need {
                 Need::Object => list.add(object, Request::Object),
                 // What is said of it stands before all else.

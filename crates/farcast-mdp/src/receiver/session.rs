@@ -1,5 +1,6 @@
 //! A sender that is being heard, and its objects.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
 use alloc::vec::Vec;
@@ -13,7 +14,7 @@ use farcast_norm::NodeId;
 use farcast_norm::message::Stamp;
 use farcast_norm::quantise::Rtt;
 
-use crate::message::{About, Data};
+use crate::message::{About, Data, Flags, Info};
 
 /// How far an object has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +61,8 @@ pub(super) struct Incoming {
     pub(super) known: Option<Known>,
     /// Whether all is known that is said of it.
     pub(super) named: bool,
+    /// How often that was asked for.
+    pub(super) info_asked: u32,
     pub(super) have: Bitmap,
     /// Parity that is there, by block; and blocks that are being rebuilt.
     pub(super) held: BTreeMap<u32, Bitmap>,
@@ -104,6 +107,13 @@ pub(super) struct Session {
     pub(super) loss: Loss,
     /// It has said that it leaves, or was not heard for too long.
     pub(super) left: bool,
+    /// It was first heard in the midst of something, of which more may be kept from before than has come.
+    pub(super) late: bool,
+    /// What lacks was not asked for, because the owner has not said what is kept.
+    pub(super) put_off: bool,
+    pub(super) last_heard: Time,
+    /// Octets that may be said because of what it has said.
+    pub(super) credit: u64,
 }
 
 /// What part of a sender's packets is lost, counted from probe to probe.
@@ -145,6 +155,7 @@ impl Incoming {
             state: State::Unknown,
             known: None,
             named: false,
+            info_asked: 0,
             have: Bitmap::default(),
             held: BTreeMap::new(),
             decoding: BTreeSet::new(),
@@ -171,19 +182,26 @@ impl Incoming {
         session: &Key,
         group: SocketAddr,
         object: u32,
-        info: Option<&[u8]>,
+        info: Option<&Info>,
     ) -> Option<Offer> {
         let Known { about, geometry } = self.known?;
+        let vouched = info.and_then(|info| info.vouched);
+        let unknown = info.is_none() && about.flags.has(Flags::INFO);
         Some(Offer {
             object: self.id,
             sender: session.source,
             session: session.sender.0,
             group: group.ip(),
-            name: info.map_or_else(|| format!("mdp-{}-{object}", session.sender).into_bytes(), Vec::from),
+            name: info.map_or_else(
+                || format!("mdp-{}-{object}", session.sender).into_bytes(),
+                |info| info.content.clone(),
+            ),
             id: None,
-            // Numbers begin anew with each start of a sender, and nothing tells one start from another.
-            serial: None,
-            vouched: None,
+            // Numbers begin anew with each start of a sender: that an object is the one of before, its digest says, or
+            // may yet say.
+            serial: (vouched.is_some() || unknown)
+                .then_some(u64::from(session.sender.0) << 32 | u64::from(object)),
+            vouched: vouched.map(Box::new),
             geometry,
             parity_symbols: about.nparity.into(),
             overwrite: true,

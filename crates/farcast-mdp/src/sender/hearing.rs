@@ -96,13 +96,14 @@ impl Sender {
     fn repair_info(&mut self, now: Time) {
         let held = self.timers.is_set(Timer::Info);
         for &object in &self.asked {
-            let there = !self.config.objects[object as usize].info.is_empty();
+            let there = self.config.objects[object as usize].has_info();
             // Where it is on its way, whoever lacks it after that asks again.
             if self.begun[object as usize].take_info() && there && !held {
                 let info = self.info(object, Flags::REPAIR);
                 self.outbox.push_back(info);
-                self.begun[object as usize].repairs.note(1);
-                self.flushes = 0;
+                let one = &mut self.begun[object as usize];
+                one.repairs.note(1);
+                (one.asks, self.flushes) = (0, 0);
                 self.timers.set(Timer::Info, now + self.advertised().span() * 2);
             }
         }

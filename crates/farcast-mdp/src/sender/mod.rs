@@ -194,7 +194,7 @@ impl Sender {
         let SenderConfig { parity, auto_parity, ackers, .. } = &self.config;
         self.begun.push(Outgoing::new(*geometry, *parity, *auto_parity, ackers.clone()));
         self.events.push_back(SenderEvent::Object(object as u32));
-        if !self.config.objects[object].info.is_empty() {
+        if self.config.objects[object].has_info() {
             self.outbox.push_back(self.info(object as u32, Flags::default()));
         }
         self.progress.segments = self.progress.segments.saturating_add(geometry.segments());
@@ -251,15 +251,16 @@ impl Sender {
     fn about(&self, object: u32, more: Flags) -> About {
         let SenderConfig { block_len, parity, objects, .. } = &self.config;
         let object_of = &objects[object as usize];
-        let info = if object_of.info.is_empty() { Flags::default() } else { Flags::INFO };
+        let info = if object_of.has_info() { Flags::INFO } else { Flags::default() };
         // It was checked that it fits.
         let size = object_of.size as u32;
         About { object, size, ndata: *block_len, nparity: *parity, flags: Flags::FILE.with(info).with(more) }
     }
 
     fn info(&self, object: u32, more: Flags) -> FromSender {
-        let (about, content) = (self.about(object, more), self.config.objects[object as usize].info.clone());
-        FromSender::Info(Info { about, segment_size: self.config.segment_size, content })
+        let (about, said) = (self.about(object, more), &self.config.objects[object as usize]);
+        let (content, vouched) = (said.info.clone(), said.vouched);
+        FromSender::Info(Info { about, segment_size: self.config.segment_size, content, vouched })
     }
 }
 

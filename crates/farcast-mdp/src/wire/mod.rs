@@ -6,6 +6,7 @@
 mod octets;
 mod receiver;
 mod sender;
+mod vouched;
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +18,8 @@ use farcast_norm::message::Stamp;
 
 use crate::message::{Body, Message};
 use octets::{Counter, Reader, Sink};
-pub(crate) use receiver::{NACK_HEADER, nack_len, request_len};
+pub(crate) use receiver::{FROM_RECEIVER, NACK_HEADER, nack_len, request_len};
+pub(crate) use vouched::info_len;
 
 /// The protocol's version: that of the toolkit's last packets.
 pub const VERSION: u8 = 9;

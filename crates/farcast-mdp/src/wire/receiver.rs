@@ -9,6 +9,9 @@ use super::octets::{Reader, Sink};
 use super::{DecodeError, kind, put_stamp, stamp};
 use crate::message::{Answer, FromReceiver, Mask, ObjectNack, Request};
 
+/// Octets of a receiver's message without what it asks for or acknowledges.
+pub(crate) const FROM_RECEIVER: usize = 21;
+
 /// Acknowledgements.
 mod ack {
     pub(super) const OBJECT: u8 = 1;

@@ -8,6 +8,7 @@ use farcast_norm::quantise::Rtt;
 
 use super::octets::{Reader, Sink};
 use super::receiver::{nacks, put_nacks};
+use super::vouched::{put_vouched, split};
 use super::{DecodeError, kind, numbers, put_stamp, stamp};
 use crate::message::{About, Body, Data, Flags, FromSender, Head, Info, Probe};
 
@@ -47,7 +48,8 @@ pub(super) fn encode<S: Sink>(head: Head, said: &FromSender, segment: u32, out: 
         FromSender::Info(info) => {
             put_about(head, &info.about, Flags::default(), out);
             out.u16(info.segment_size);
-            return out.put(&info.content);
+            out.put(&info.content);
+            return put_vouched(info.vouched.as_ref(), out);
         }
         FromSender::Data(data) => return put_data(head, data, segment, out),
         FromSender::Flush { .. } => flavor::FLUSH,
@@ -128,7 +130,9 @@ pub(super) fn info(mut reader: Reader<'_>) -> Result<Body, DecodeError> {
     if content.len() > usize::from(segment_size) {
         return Err(DecodeError::Payload(content.len()));
     }
-    Ok(Body::Sender(head, FromSender::Info(Info { about, segment_size, content: content.into() })))
+    let (content, vouched) = split(content);
+    let info = Info { about, segment_size, content: content.into(), vouched };
+    Ok(Body::Sender(head, FromSender::Info(info)))
 }
 
 /// DATA or PARITY, and how many octets of payload end the datagram.

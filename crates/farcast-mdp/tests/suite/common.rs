@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use farcast_core::random::RandomStream;
-use farcast_core::{BitRate, Bitmap, Message as _, Span, Time};
+use farcast_core::{BitRate, Bitmap, Message as _, Run, Span, Time};
 use farcast_delivery::ObjectId;
 use farcast_mdp::message::{Answer, Data, FromSender};
 use farcast_mdp::{
@@ -40,7 +40,8 @@ pub(crate) const fn node(n: u32) -> NodeId {
 
 /// An object of `segments` segments, the last of them short.
 pub(crate) fn object(segments: u32) -> Object {
-    Object { size: u64::from(segments) * u64::from(SEGMENT) - 1, info: b"file".to_vec() }
+    let size = u64::from(segments) * u64::from(SEGMENT) - 1;
+    Object { size, info: b"file".to_vec(), vouched: None }
 }
 
 /// One object in blocks of at most 10 segments with 4 parity symbols, at 1 Mbit/s; `ackers` are the first receivers.
@@ -126,13 +127,22 @@ impl Session {
 
     /// Adds receiver `n`, whose owner takes everything.
     pub(crate) fn add(&mut self, n: u32, config: ReceiverConfig) -> Client {
+        self.add_kept(n, config, 0)
+    }
+
+    /// The same with an owner that has kept the first `kept` segments of each object.
+    pub(crate) fn add_kept(&mut self, n: u32, config: ReceiverConfig, kept: u32) -> Client {
         let told = Rc::new(RefCell::new(Vec::new()));
         let mine = told.clone();
         let host =
             Host::new(Receiver::new(config).expect("valid"), move |engine: &mut Receiver, now, event| {
                 match &event {
                     ReceiverEvent::Offered(offer) => {
-                        engine.accept(offer.object, &Bitmap::new(offer.geometry.segments()));
+                        let mut held = Bitmap::new(offer.geometry.segments());
+                        if let Some(run) = Run::new(0, kept.min(held.len())) {
+                            held.insert_run(run);
+                        }
+                        engine.accept(offer.object, &held);
                     }
                     ReceiverEvent::Decode { object, block } => engine.decoded(*object, *block, true),
                     ReceiverEvent::Complete(object) => engine.verified(now, *object),

@@ -7,4 +7,5 @@ mod common;
 mod completion;
 mod laws;
 mod naming;
+mod resuming;
 mod rules;

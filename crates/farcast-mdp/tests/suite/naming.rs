@@ -10,7 +10,7 @@ use crate::common::{Session, data, ms, receiver, said, sender, sent};
 use crate::rules::{Alone, about, says, symbols};
 
 fn info(about: About) -> FromSender {
-    FromSender::Info(Info { about, segment_size: 1000, content: b"name".to_vec() })
+    FromSender::Info(Info { about, segment_size: 1000, content: b"name".to_vec(), vouched: None })
 }
 
 /// The names that its owner was told.

@@ -46,7 +46,7 @@ impl Alone {
     /// The object's INFO, and its owner's answer.
     fn opens(&mut self, about: About) {
         let about = About { flags: about.flags.with(Flags::INFO), ..about };
-        let info = Info { about, segment_size: 1000, content: b"name".to_vec() };
+        let info = Info { about, segment_size: 1000, content: b"name".to_vec(), vouched: None };
         self.hears(Time::ZERO, &says(FromSender::Info(info))).unwrap();
     }
 

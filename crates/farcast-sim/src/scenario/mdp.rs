@@ -2,14 +2,14 @@
 
 use std::net::SocketAddr;
 
-use farcast_core::Span;
 use farcast_core::units::Bytes;
+use farcast_core::{BitRate, Span};
 use farcast_mdp::settings::{Counts, Sent, Way};
 use farcast_mdp::{
     Codec, Object, Population, Preset, Receiver, ReceiverConfig, Sender, SenderConfig, Settings,
 };
 use farcast_scenario::receivers::Group as Receivers;
-use farcast_scenario::{DocumentError, Links, Reader};
+use farcast_scenario::{Document, DocumentError, Links, Reader};
 
 use super::Scenario;
 use super::norm::receiver_node;
@@ -43,7 +43,7 @@ impl transfer::Transfer for Transfer {
         let Ok(overhead) = u16::try_from(overhead) else {
             return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
         };
-        let settings = read(&mut table)?;
+        let settings = read(&mut table, None)?;
         let total: u32 = groups.iter().map(|group| group.receivers).sum();
         let named = if table.flag_or("named", false)? { total } else { 0 };
         // Between two hosts there is no group.
@@ -51,16 +51,9 @@ impl transfer::Transfer for Transfer {
         if alone && total != 1 {
             return Err(table.refuse("to", "which of them?", "one receiver, or to = \"group\""));
         }
-        let port = receiver_address(0).port();
-        let group = SocketAddr::from(([224, 1, 2, 3], port));
-        let sent = Sent {
-            node: farcast_mdp::NodeId(0x0A00_0001),
-            source: SocketAddr::new(hub_address(), port),
-            group: if alone { receiver_address(0) } else { group },
-            objects: sizes.into_iter().map(|size| Object { size, info: b"file".to_vec() }).collect(),
-            ackers: (0..named).map(receiver_node).collect(),
-        };
-        let sender = settings.sender(sent, Way { headers: overhead, mtu: None });
+        let object = |size| Object { size, info: b"file".to_vec(), vouched: None };
+        let objects = sizes.into_iter().map(object).collect();
+        let sender = settings.sender(sent(objects, alone, named), Way { headers: overhead, mtu: None });
         table.bytes_or("segment_size", Bytes(sender.segment_size.into()))?;
         if let Err(error) = Sender::new(sender.clone()) {
             return Err(table.refuse("files", error.to_string(), "settings that a transfer can have"));
@@ -108,6 +101,48 @@ impl transfer::Transfer for Transfer {
     }
 }
 
+/// Objects with the simulator's addresses, to a group or to the one receiver, which the first `named` receivers are to
+/// acknowledge.
+fn sent(objects: Vec<Object>, alone: bool, named: u32) -> Sent {
+    let port = receiver_address(0).port();
+    let group = SocketAddr::from(([224, 1, 2, 3], port));
+    Sent {
+        node: farcast_mdp::NodeId(0x0A00_0001),
+        source: SocketAddr::new(hub_address(), port),
+        group: if alone { receiver_address(0) } else { group },
+        objects,
+        ackers: (0..named).map(receiver_node).collect(),
+    }
+}
+
+/// A transfer as `sender` makes it, which has `settings`, to so many receivers over the link that `document` is alone.
+/// Addresses and identities are the simulator's own.
+///
+/// # Errors
+/// The first thing that is wrong with the link.
+pub fn over(
+    document: &Document,
+    (settings, sender): (&Settings, &SenderConfig),
+    receivers: u32,
+    time_limit: Span,
+) -> Result<Scenario, DocumentError> {
+    let named = if sender.ackers.is_empty() { 0 } else { receivers };
+    let alone = !sender.group.ip().is_multicast();
+    let overhead = if sender.group.is_ipv4() { 28 } else { 48 };
+    let Sent { node, source, group, ackers, .. } = sent(Vec::new(), alone, named);
+    let sender = SenderConfig { node, source, group, ackers, ..sender.clone() };
+    let transfer = Transfer { sender, settings: settings.clone(), overhead };
+    Scenario::over_link(document, TransferSpec::Mdp(transfer), receivers, time_limit)
+}
+
+/// The sender's settings, if there is a transfer by MDP.
+pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
+    match &scenario.transfer {
+        Some(TransferSpec::Mdp(transfer)) => Some(&transfer.sender),
+        _ => None,
+    }
+}
+
 fn in_words(error: impl std::error::Error) -> StarError {
     StarError::Engine(error.to_string())
 }
@@ -135,21 +170,24 @@ fn sizes(table: &mut Reader<'_>) -> Result<Vec<u64>, DocumentError> {
     }
 }
 
-/// The settings of `table`: `[protocol]` of a scenario.
+/// The settings of `table`: `[protocol]` of a scenario, or of the plan of a sender, which may be `given` a rate.
 ///
 /// # Errors
 /// The first thing that is wrong, and where.
-pub fn read(table: &mut Reader<'_>) -> Result<Settings, DocumentError> {
+pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, DocumentError> {
     let presets = [
         ("none", None),
         ("space_link_a", Some(Preset::SpaceLinkA)),
         ("space_link_b", Some(Preset::SpaceLinkB)),
     ];
-    let base = match table.choice_or("preset", &presets, None)? {
-        Some(preset) => Settings::preset(preset),
-        None => Settings::new(table.rate("rate")?),
+    let base = match (table.choice_or("preset", &presets, None)?, given) {
+        (Some(preset), _) => Settings::preset(preset),
+        (None, Some(rate)) => Settings::new(rate),
+        (None, None) => Settings::new(table.rate("rate")?),
     };
-    let rate = table.rate_or("rate", base.rate)?;
+    // Who gives a rate sends at it, whatever the table says; but that must be sound.
+    let said = table.rate_or("rate", base.rate)?;
+    let rate = given.unwrap_or(said);
     let segment_size = table.optional_bytes("segment_size")?;
     let Ok(segment_size) = segment_size.map(|Bytes(size)| u16::try_from(size)).transpose() else {
         return Err(table.refuse("segment_size", "it is larger than any packet", "at most 65000 B"));
@@ -171,5 +209,21 @@ pub fn read(table: &mut Reader<'_>) -> Result<Settings, DocumentError> {
         unicast: table.choice_or("answers", &[("group", false), ("sender", true)], base.unicast)?,
         robust: table.integer_or("robust", 1..=1000, base.robust)?,
         gap,
+        burst: table.bytes_or("burst", Bytes(base.burst))?.0,
+        time_limit: table.span_or("transfer_limit", base.time_limit)?,
     })
+}
+
+/// The settings of a plan: a document with a table `protocol`, at the rate that is `given`, if one is.
+///
+/// # Errors
+/// The first thing that is wrong, and where.
+pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, DocumentError> {
+    let mut top = document.root();
+    let mut table = top.table("protocol")?;
+    table.choice("name", &[("mdp", ())])?;
+    let settings = read(&mut table, given)?;
+    table.finish()?;
+    top.finish()?;
+    Ok(settings)
 }

@@ -9,7 +9,7 @@ use super::{OutputArgs, SocketArgs};
 use crate::host::{Accepted, Endpoint, Host};
 use crate::partials::QuotaArgs;
 use crate::protocols::Speaks;
-use crate::receive::{NormArgs, OneWayArgs};
+use crate::receive::{MdpArgs, NackArgs, OneWayArgs};
 
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags of the command line")]
@@ -65,7 +65,9 @@ pub(crate) struct ReceiveArgs {
     #[arg(help_heading = "Trials", long)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
-    pub(crate) norm: NormArgs,
+    pub(crate) nack: NackArgs,
+    #[command(flatten)]
+    pub(crate) mdp: MdpArgs,
     #[command(flatten)]
     pub(crate) one_way: OneWayArgs,
     #[command(flatten)]

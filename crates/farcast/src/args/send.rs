@@ -11,7 +11,7 @@ use farcast_mftp::settings::Parity;
 use super::{OutputArgs, RateArg, SocketArgs};
 use crate::host::Endpoint;
 use crate::protocols::Speaks;
-use crate::send::{MdpArgs, NormArgs, OneWayArgs};
+use crate::send::{MdpArgs, NackArgs, NormArgs, OneWayArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct SendArgs {
@@ -37,6 +37,8 @@ pub(crate) struct SendArgs {
     pub(crate) one_way: OneWayArgs,
     #[command(flatten)]
     pub(crate) protocol: ProtocolArgs,
+    #[command(flatten)]
+    pub(crate) nack: NackArgs,
     #[command(flatten)]
     pub(crate) norm: NormArgs,
     #[command(flatten)]

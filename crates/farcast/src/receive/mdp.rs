@@ -1,24 +1,43 @@
 //! `farcast receive` by MDP.
 
-use farcast_mdp::{Codec, Mdp, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
+use clap::Args;
+use farcast_mdp::{Codec, Mdp, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, Sync};
+use farcast_norm::quantise::GroupSize;
 use serde_json::Value;
 
-use super::{Face, Heard, Report, Told, own_address, plain, receive};
+use super::nack::{own_node, unicast};
+use super::{Face, Heard, Report, Told, plain, receive};
 use crate::args::ReceiveArgs;
-use crate::{Exit, Failure, node};
+use crate::{Exit, Failure};
+
+/// How MDP behaves.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "MDP")]
+pub(crate) struct MdpArgs {
+    /// How many receivers there are, which MDP does not say: each waits the longer before it asks, the more they are
+    /// [default: 1000].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    group_size: Option<u32>,
+}
 
 pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     let heard = Heard::of(args)?;
-    let node = match &args.name {
-        Some(name) => node::of_name(name)?,
-        None => node::of_address(own_address(args, heard.from)),
-    };
-    let mut config = ReceiverConfig::new(node, heard.from);
-    // To a group of one source, only that one can send; and a host is no group.
-    config.unicast = !heard.from.ip().is_multicast() || heard.source.is_some();
-    config.seed = args.seed.unwrap_or(u64::from(node.0));
+    let config = configure(args, &heard)?;
     let seed = config.seed;
     receive(args, (&heard, true, seed), (&Codec, MdpFace), |_| Receiver::new(config))
+}
+
+fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverConfig, Failure> {
+    let mut config = ReceiverConfig::new(own_node(args, heard)?, heard.from);
+    config.unicast = unicast(args, heard)?;
+    config.silent = args.nack.silent;
+    // Who was stopped goes on, and who is asked whether it has everything has it.
+    config.sync = Sync::Anywhere;
+    if let Some(receivers) = args.mdp.group_size {
+        config.receivers = GroupSize::of(receivers.into());
+    }
+    config.seed = args.seed.unwrap_or(u64::from(config.node.0));
+    Ok(config)
 }
 
 /// What is told of a reception by MDP.

@@ -1,34 +1,12 @@
 //! `farcast receive` by NORM.
 
-use clap::{Args, ValueEnum};
 use farcast_norm::{Codec, Fec, Norm, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
 use serde_json::Value;
 
-use super::{Face, Heard, Report, Told, own_address, plain, receive};
+use super::nack::{own_node, unicast};
+use super::{Face, Heard, Report, Told, plain, receive};
 use crate::args::ReceiveArgs;
-use crate::{Exit, Failure, node};
-
-/// How NORM behaves.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "NORM")]
-pub(crate) struct NormArgs {
-    /// Whom to answer: the group, so that who hears it need not ask for the same, or the sender alone, where others
-    /// would not hear it [default: the group, if it is one that anybody may send to].
-    #[arg(long, value_enum, value_name = "WHOM")]
-    pub(crate) answers: Option<Answers>,
-    /// Never say anything: receive what comes, as over a one-way link.
-    #[arg(long)]
-    pub(crate) silent: bool,
-}
-
-/// Whom a receiver answers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Answers {
-    /// The group.
-    Group,
-    /// The sender alone.
-    Sender,
-}
+use crate::{Exit, Failure};
 
 pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     let heard = Heard::of(args)?;
@@ -40,22 +18,10 @@ pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
 }
 
 fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverConfig, Failure> {
-    let node = match &args.name {
-        Some(name) => node::of_name(name)?,
-        None => node::of_address(own_address(args, heard.from)),
-    };
-    // To a group of one source, only that one can send.
-    let any_source = heard.from.ip().is_multicast() && heard.source.is_none();
-    let mut config = ReceiverConfig::new(node, heard.from);
-    config.unicast = match args.norm.answers {
-        Some(Answers::Group) if !any_source => {
-            return Err(Failure::usage("--answers group needs a group that anybody may send to"));
-        }
-        Some(whom) => whom == Answers::Sender,
-        None => !any_source,
-    };
-    config.silent = args.norm.silent;
-    config.seed = args.seed.unwrap_or(u64::from(node.0));
+    let mut config = ReceiverConfig::new(own_node(args, heard)?, heard.from);
+    config.unicast = unicast(args, heard)?;
+    config.silent = args.nack.silent;
+    config.seed = args.seed.unwrap_or(u64::from(config.node.0));
     Ok(config)
 }
 

@@ -5,20 +5,23 @@ use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
 use farcast_core::{Span, Time};
-use farcast_files::Outgoing;
+use farcast_files::{Entry, Outgoing};
+use farcast_lab::shipped;
 use farcast_mdp::settings::{Counts, Sent, Way};
 use farcast_mdp::{Codec, Mdp, NodeId, Object, Sender, SenderConfig, SenderEvent, Settings};
+use farcast_mftp::settings::Parity;
+use farcast_norm::settings::Parity as Ahead;
+use farcast_sim::scenario::mdp as scenario;
 use serde_json::{Value, json};
 
 use super::delivery::{Delivery, Face, Receiver, Told, Verdict, deliver};
+use super::nack::{announce, base, how_many, named, octets, said_of, scan, set};
 use super::named::{Named, figures, word};
-use super::norm::{NO_RATE, named, octets, scan, set};
+use super::predict::{Predicted, predict};
 use super::turn::Turn;
 use super::{await_network, burst, destination, product_name, socket_options};
-use crate::args::{RateArg, SendArgs};
-use crate::node;
+use crate::args::SendArgs;
 use crate::output::Output;
-use crate::progress::size;
 use crate::{Exit, Failure};
 
 /// How MDP behaves.
@@ -31,6 +34,10 @@ pub(crate) struct MdpArgs {
     /// What --rate counts [default: packet].
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) counts: Option<Counted>,
+    /// Says of a file its name and nothing else, for receivers that are not farcast and take what stands behind the name
+    /// for part of it: then nothing vouches for files, and what is stopped begins anew.
+    #[arg(long)]
+    pub(crate) names_alone: bool,
 }
 
 /// What a rate counts.
@@ -44,71 +51,55 @@ pub(crate) enum Counted {
     Packet,
 }
 
-/// Octets that leave in one burst, where it is not said.
-const BURST: u64 = 16 << 10;
-
-/// How long a transfer may take, where it is not said.
-const TIME_LIMIT: Span = Span::from_secs(24 * 3600);
-
 pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let settings = settings(args)?;
     let to = destination(args)?;
     let named = named(&args.group.receivers)?;
-    let limit = args.protocol.time_limit.unwrap_or(TIME_LIMIT);
     let mut output = Output::new(&args.output)?;
     let mut outgoing = scan(args, &mut output)?;
+    if let Some(link) = &args.protocol.predict {
+        return predict_over(args, (to, &settings), (&outgoing, &named), link, &mut output);
+    }
     let stop = crate::interrupt::interrupted()?;
-    await_network(args, (to, limit), &mut output, &stop)?;
+    await_network(args, (to, settings.time_limit), &mut output, &stop)?;
     let (_lock, waited) = Turn::new(args, to).lock(&mut output, &stop)?;
     if waited {
         // What has changed meanwhile is sent as it is now.
         outgoing = scan(args, &mut output)?;
     }
     let name = product_name(args);
-    let whom = match named.len() {
-        0 => "whoever listens".to_owned(),
-        n => format!("{n} named receivers"),
-    };
-    let what = size(octets(&outgoing));
-    output.line(&format!("sending {name} ({what}) by MDP to {to}, for {whom}"));
+    announce(&mut output, &name, &outgoing, ("MDP", to, named.len()));
     let files = outgoing.clone();
-    let make = |source: SocketAddr| Sender::new(configuration(args, &settings, &files, &named, (source, to)));
+    let make = |source: SocketAddr| {
+        Sender::new(configuration(args, &settings, sent(args, &files, &named, (source, to))))
+    };
     let delivery = Delivery {
         to,
         name,
         objects: outgoing,
-        burst: burst(Some(settings.rate), args.protocol.burst.map_or(BURST, |burst| burst.0)),
-        time_limit: limit,
+        burst: burst(Some(settings.rate), settings.burst),
+        time_limit: settings.time_limit,
     };
     let mut face = MdpFace { named: Named::new("mdp", &named) };
     deliver(args, delivery, (&Codec, &mut face), make, &stop, &mut output)
 }
 
-/// The settings that `args` ask for.
+/// The settings that `args` ask for: options before a plan before defaults.
 fn settings(args: &SendArgs) -> Result<Settings, Failure> {
-    let (mdp, protocol) = (&args.mdp, &args.protocol);
-    if protocol.plan.is_some() || protocol.predict.is_some() {
-        return Err(Failure::usage(
-            "--plan and --predict are not there for MDP: simulate a scenario instead",
-        ));
-    }
-    let mut settings = match args.rate {
-        Some(RateArg::Max) => {
-            return Err(Failure::usage(
-                "--rate max is MFTP's, where receivers set the pace: by MDP give a rate, as in --rate \"20 Mbit/s\"",
-            ));
-        }
-        Some(RateArg::Rate(rate)) => Settings::new(rate),
-        None => return Err(Failure::usage(NO_RATE)),
-    };
-    let symbols = |what: &str, number: u32| {
-        u8::try_from(number).map_err(|_| Failure::usage(format!("--{what} is at most 254 by MDP")))
-    };
+    let mut settings = base(args, "MDP", scenario::plan, Settings::new)?;
+    let (mdp, nack, protocol) = (&args.mdp, &args.nack, &args.protocol);
+    settings.segment_size = nack.segment_size.or(settings.segment_size);
     set(&mut settings.block_len, protocol.block_size.map(|block| symbols("block-size", block)).transpose()?);
-    if let Some(farcast_mftp::settings::Parity::Symbols(parity)) = protocol.parity {
+    if let Some(Parity::Symbols(parity)) = protocol.parity {
         settings.parity = symbols("parity", parity)?;
     }
+    if let Some(Ahead::Symbols(ahead)) = nack.parity_ahead {
+        settings.auto_parity = symbols("parity-ahead", ahead.into())?;
+    }
+    set(&mut settings.receivers, nack.group_size);
     set(&mut settings.round_trip, protocol.rtt);
+    set(&mut settings.unicast, nack.unicast());
+    set(&mut settings.robust, nack.robust);
     set(&mut settings.gap, mdp.gap);
     let counts = |counted| match counted {
         Counted::Payload => Counts::Payload,
@@ -116,33 +107,60 @@ fn settings(args: &SendArgs) -> Result<Settings, Failure> {
         Counted::Packet => Counts::Packet,
     };
     set(&mut settings.counts, mdp.counts.map(counts));
+    set(&mut settings.burst, protocol.burst.map(|burst| burst.0));
+    set(&mut settings.time_limit, protocol.time_limit);
     Ok(settings)
 }
 
+/// A number of symbols, of which a block has 255 at most.
+fn symbols(what: &str, number: u32) -> Result<u8, Failure> {
+    let fits = u8::try_from(number).ok().filter(|number| *number < u8::MAX);
+    fits.ok_or_else(|| Failure::usage(format!("--{what} is at most 254 by MDP")))
+}
+
 /// What is sent from `source` to `to`.
-fn configuration(
+fn sent(
     args: &SendArgs,
-    settings: &Settings,
     outgoing: &[Outgoing],
     named: &BTreeMap<NodeId, String>,
     (source, to): (SocketAddr, SocketAddr),
-) -> SenderConfig {
-    let object = |entry: &farcast_files::Entry| {
-        let size = if let farcast_files::EntryKind::File { size, .. } = entry.kind { size } else { 0 };
-        // One file may have the name that the user gave it.
-        let alone = args.paths.len() == 1 && !entry.path.contains(&b'/');
-        let name = args.name.as_ref().filter(|_| alone);
-        Object { size, info: name.map_or_else(|| entry.path.clone(), |name| name.clone().into_bytes()) }
+) -> Sent {
+    let object = |entry: &Entry| {
+        let (size, info, vouched) = said_of(args, entry);
+        Object { size, info, vouched: vouched.filter(|_| !args.mdp.names_alone) }
     };
-    let sent = Sent {
-        node: node::of_sender(source.ip()),
+    Sent {
+        node: args.nack.node(source),
         source,
         group: to,
         objects: outgoing.iter().flat_map(|one| one.manifest().entries()).map(object).collect(),
         ackers: named.keys().copied().collect(),
-    };
-    let mtu = farcast_net::path_mtu(to, &socket_options(&args.socket)).ok().flatten();
-    settings.sender(sent, Way { headers: if to.is_ipv6() { 48 } else { 28 }, mtu })
+    }
+}
+
+fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConfig {
+    let mtu = farcast_net::path_mtu(sent.group, &socket_options(&args.socket)).ok().flatten();
+    let headers = if sent.group.is_ipv6() { 48 } else { 28 };
+    settings.sender(sent, Way { headers, mtu })
+}
+
+fn predict_over(
+    args: &SendArgs,
+    (to, settings): (SocketAddr, &Settings),
+    (outgoing, named): (&[Outgoing], &BTreeMap<NodeId, String>),
+    link: &str,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let said = args.nack.group_size.or(args.protocol.plan.as_ref().map(|_| settings.receivers));
+    let receivers = how_many(named, said)?;
+    let config = configuration(args, settings, sent(args, outgoing, named, (to, to)));
+    // What cannot be sent is not predicted.
+    Sender::new(config.clone()).map_err(|error| Failure::usage(error.to_string()))?;
+    let document = shipped::open(link).map_err(Failure::wrong)?;
+    let scenario = scenario::over(&document, (settings, &config), receivers, settings.time_limit);
+    let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;
+    let octets = octets(outgoing);
+    predict(args, &Predicted { scenario, link, receivers, octets, rounds: "rounds" }, output)
 }
 
 /// What is told of a transfer by MDP.
@@ -178,5 +196,70 @@ impl Face for MdpFace {
 
     fn figures(&self, sender: &Sender) -> Value {
         figures(sender.sent_per_round(), sender.grtt().as_secs_f64(), sender.rejects())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcast_scenario::document::Document;
+    use farcast_sim::scenario::Scenario;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    /// What `farcast send` with these arguments sends 1 MB with.
+    fn real(args: &[&str]) -> SenderConfig {
+        let fixed = ["farcast", "send", "file", "--protocol", "mdp", "--to", "239.255.54.2:5402"];
+        let words = fixed.iter().chain(&["--interface", "lo"]).chain(args);
+        let cli = Cli::read(words.map(Into::into)).unwrap();
+        let Command::Send(args) = cli.command else { panic!("send") };
+        let named = named(&args.group.receivers).unwrap();
+        let to = SocketAddr::from(([239, 255, 54, 2], 5402));
+        let sent = Sent {
+            objects: vec![Object { size: 1_000_000, info: b"file".to_vec(), vouched: None }],
+            ..sent(&args, &[], &named, (SocketAddr::from(([10, 0, 0, 1], 5402)), to))
+        };
+        configuration(&args, &settings(&args).unwrap(), sent)
+    }
+
+    /// What a scenario with these lines in its `[protocol]` sends it with.
+    fn simulated(lines: &str) -> SenderConfig {
+        let text = format!("receivers = 3\n[protocol]\nname = \"mdp\"\nfile = \"1 MB\"\n{lines}");
+        let scenario = Scenario::read(&Document::parse("test.toml", &text).unwrap()).unwrap();
+        scenario::sender(&scenario).unwrap().clone()
+    }
+
+    /// The same but for who they are, which is the simulator's own.
+    #[track_caller]
+    fn assert_equal(mut real: SenderConfig, simulated: &SenderConfig) {
+        assert_eq!(real.ackers.len(), simulated.ackers.len());
+        real.ackers.clone_from(&simulated.ackers);
+        (real.node, real.source, real.group) = (simulated.node, simulated.source, simulated.group);
+        assert_eq!(real, *simulated);
+    }
+
+    #[test]
+    fn a_scenario_at_its_defaults_sends_as_the_command_line_does() {
+        for rate in ["2 Mbit/s", "64 kbit/s"] {
+            assert_equal(real(&["--rate", rate]), &simulated(&format!("rate = \"{rate}\"")));
+            let named = simulated(&format!("rate = \"{rate}\"\nnamed = true"));
+            assert_equal(real(&["--rate", rate, "--receivers", "1,2,3"]), &named);
+        }
+    }
+
+    #[test]
+    fn options_and_keys_are_the_same_settings() {
+        for (args, lines) in [
+            (&["--parity", "16"][..], "parity = 16"),
+            (&["--parity", "off", "--segment-size", "500"], "parity = 0\nsegment_size = \"500 B\""),
+            (&["--block-size", "100", "--parity-ahead", "3"], "block_size = 100\nparity_ahead = 3"),
+            (&["--rtt", "3 s", "--robust", "9"], "round_trip = \"3 s\"\nrobust = 9"),
+            (&["--answers", "sender", "--gap", "2 s"], "answers = \"sender\"\ngap = \"2 s\""),
+            (&["--counts", "payload"], "counts = \"payload\""),
+        ] {
+            let keys = simulated(&format!("rate = \"2 Mbit/s\"\n{lines}"));
+            assert_ne!(keys, simulated("rate = \"2 Mbit/s\""), "{lines} changes nothing");
+            assert_equal(real(&[&["--rate", "2 Mbit/s"], args].concat()), &keys);
+        }
     }
 }

@@ -3,27 +3,23 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use farcast_core::{BitRate, Probability, Time};
-use farcast_delivery::Vouched;
-use farcast_files::{Entry, EntryKind, Outgoing};
+use farcast_files::{Entry, Outgoing};
 use farcast_lab::shipped;
 use farcast_norm::settings::{Parity, RateControl, Sent, Way};
-use farcast_norm::{
-    Codec, Kind, MOST_OBJECTS, NodeId, Norm, Object, Sender, SenderConfig, SenderEvent, Settings,
-};
+use farcast_norm::{Codec, Kind, NodeId, Norm, Object, Sender, SenderConfig, SenderEvent, Settings};
 use farcast_sim::scenario::norm as scenario;
 use serde_json::{Value, json};
 
 use super::delivery::{Delivery, Face, Receiver, Told, Verdict, deliver};
+use super::nack::{announce, base, how_many, named, octets, said_of, scan, set};
 use super::named::{Named, figures, word};
 use super::predict::{Predicted, predict};
 use super::turn::Turn;
 use super::{await_network, burst, destination, product_name, socket_options};
-use crate::args::{RateArg, SendArgs};
-use crate::node;
+use crate::args::SendArgs;
 use crate::output::Output;
-use crate::progress::size;
 use crate::{Exit, Failure};
 
 /// How NORM behaves.
@@ -37,56 +33,13 @@ pub(crate) struct NormArgs {
     /// With --cc, how slow nobody makes it [default: a thousandth of --rate].
     #[arg(long, value_name = "RATE", requires = "cc")]
     pub(crate) least_rate: Option<BitRate>,
-    /// Octets of a segment [default: what fits 1500 bytes with all headers].
-    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(4..=65_000))]
-    pub(crate) segment_size: Option<u16>,
-    /// Parity symbols that leave with each block before anybody has asked, or "auto": as many as what is expected to be
-    /// lost asks for [default: auto].
-    #[arg(long, value_name = "N|auto", value_parser = ahead)]
-    pub(crate) parity_ahead: Option<Parity>,
     /// What part of the datagrams receivers are expected to lose [default: 0 %].
     #[arg(long, value_name = "PART")]
     pub(crate) expected_loss: Option<Probability>,
-    /// How many receivers there are, where they are not named: they wait the longer before they ask, the more they are
-    /// [default: as many as named, or 10000].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) group_size: Option<u32>,
     /// Over how many round trips of the group receivers spread what they ask for, 0 to 15 [default: by their number].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=15))]
     pub(crate) backoff: Option<u8>,
-    /// Whom receivers answer, for --predict: the group, or the sender alone. They decide [default: group].
-    #[arg(long, value_enum, value_name = "WHOM")]
-    pub(crate) answers: Option<Answers>,
-    /// How often the end is said, and named receivers are asked whether they have it [default: 20].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) robust: Option<u32>,
-    /// The sender's own node id, 1 to 4294967294 [default: from its address].
-    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u32).range(1..=0xFFFF_FFFE))]
-    pub(crate) node: Option<u32>,
 }
-
-/// Whom receivers answer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Answers {
-    /// The group, so that who hears it need not ask for the same.
-    Group,
-    /// The sender alone.
-    Sender,
-}
-
-fn ahead(text: &str) -> Result<Parity, String> {
-    match text {
-        "auto" => Ok(Parity::Auto),
-        number => {
-            let symbols = number.parse().ok().filter(|symbols| *symbols <= 254);
-            symbols.map(Parity::Symbols).ok_or_else(|| "it must be \"auto\", or a number up to 254".into())
-        }
-    }
-}
-
-pub(super) const NO_RATE: &str = "--rate is missing: give what the slowest link on the way carries, such as --rate \"20 Mbit/s\" \
-    for a satellite carrier of 20 Mbit/s (everything above it is lost in its queue)";
-const HOW_MANY: &str = "--predict has to know how many receive: list them with --receivers, or give their number with --group-size";
 
 pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let settings = settings(args)?;
@@ -105,13 +58,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         outgoing = scan(args, &mut output)?;
     }
     let name = product_name(args);
-    let whom = match named.len() {
-        0 => "whoever listens".to_owned(),
-        n => format!("{n} named receivers"),
-    };
-    let what = if outgoing.len() == 1 { "1 file".to_owned() } else { format!("{} files", outgoing.len()) };
-    let what = format!("{name} ({what}, {})", size(octets(&outgoing)));
-    output.line(&format!("sending {what} by NORM to {to}, for {whom}"));
+    announce(&mut output, &name, &outgoing, ("NORM", to, named.len()));
     let config = {
         let sent = sent(args, &outgoing, &named, (to, to));
         configuration(args, &settings, sent)
@@ -134,69 +81,33 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     deliver(args, delivery, (&codec, &mut face), make, &stop, &mut output)
 }
 
-/// The files that are sent, an object each.
-pub(super) fn scan(args: &SendArgs, output: &mut Output) -> Result<Vec<Outgoing>, Failure> {
-    let mut skipped = Vec::new();
-    let files = super::hashed(output, |progress| {
-        let (files, left_out) = Outgoing::each(&args.paths, progress)?;
-        skipped = left_out;
-        Ok(files)
-    })?;
-    super::tell_skipped(&skipped, output);
-    if files.len() > MOST_OBJECTS {
-        return Err(Failure::usage(format!("{} files: at most {MOST_OBJECTS} at a time", files.len())));
-    }
-    Ok(files)
-}
-
 /// The settings that `args` ask for: options before a plan before defaults.
 fn settings(args: &SendArgs) -> Result<Settings, Failure> {
-    let rate = match args.rate {
-        Some(RateArg::Max) => {
-            return Err(Failure::usage(
-                "--rate max is MFTP's, where receivers set the pace: by NORM give a rate, as in --rate \"20 Mbit/s\"",
-            ));
-        }
-        Some(RateArg::Rate(rate)) => Some(rate),
-        None => None,
-    };
-    let mut settings = match (&args.protocol.plan, rate) {
-        (Some(path), rate) => {
-            let document = shipped::file(path).map_err(Failure::wrong)?;
-            scenario::plan(&document, rate).map_err(|error| Failure::usage(error.to_string()))?
-        }
-        (None, Some(rate)) => Settings::new(rate),
-        (None, None) => return Err(Failure::usage(NO_RATE)),
-    };
+    let mut settings = base(args, "NORM", scenario::plan, Settings::new)?;
+    let nack = &args.nack;
     let (norm, protocol) = (&args.norm, &args.protocol);
     set(&mut settings.control, norm.cc.then_some(RateControl::NormCc));
     settings.least_rate = norm.least_rate.or(settings.least_rate);
     if settings.least_rate.is_some_and(|least| least > settings.rate) {
         return Err(Failure::usage("--least-rate is more than --rate"));
     }
-    settings.segment_size = norm.segment_size.or(settings.segment_size);
+    settings.segment_size = nack.segment_size.or(settings.segment_size);
     if let Some(block) = protocol.block_size {
         let block = u16::try_from(block).ok().filter(|block| *block <= 254);
         settings.block_len =
             Some(block.ok_or_else(|| Failure::usage("--block-size is at most 254 by NORM"))?);
     }
     set(&mut settings.parity, protocol.parity.map(parity).transpose()?);
-    set(&mut settings.ahead, norm.parity_ahead);
+    set(&mut settings.ahead, nack.parity_ahead);
     set(&mut settings.loss, norm.expected_loss);
-    settings.receivers = norm.group_size.or(settings.receivers);
+    settings.receivers = nack.group_size.or(settings.receivers);
     set(&mut settings.round_trip, protocol.rtt);
     settings.backoff = norm.backoff.or(settings.backoff);
-    set(&mut settings.unicast, norm.answers.map(|whom| whom == Answers::Sender));
-    set(&mut settings.robust, norm.robust);
+    set(&mut settings.unicast, nack.unicast());
+    set(&mut settings.robust, nack.robust);
     set(&mut settings.burst, protocol.burst.map(|burst| burst.0));
     set(&mut settings.time_limit, protocol.time_limit);
     Ok(settings)
-}
-
-pub(super) fn set<T>(setting: &mut T, chosen: Option<T>) {
-    if let Some(chosen) = chosen {
-        *setting = chosen;
-    }
 }
 
 /// `--parity`, which all protocols share.
@@ -211,17 +122,6 @@ fn parity(chosen: farcast_mftp::settings::Parity) -> Result<Parity, Failure> {
     }
 }
 
-/// The nodes of `--receivers`, with what the user calls them.
-pub(super) fn named(receivers: &[String]) -> Result<BTreeMap<NodeId, String>, Failure> {
-    let mut nodes = BTreeMap::new();
-    for name in receivers {
-        if let Some(other) = nodes.insert(node::of_name(name)?, name.clone()) {
-            return Err(Failure::usage(format!("--receivers: {other} and {name} are the same node")));
-        }
-    }
-    Ok(nodes)
-}
-
 /// What is sent from `source` to `to`.
 fn sent(
     args: &SendArgs,
@@ -230,7 +130,7 @@ fn sent(
     (source, to): (SocketAddr, SocketAddr),
 ) -> Sent {
     Sent {
-        node: args.norm.node.map_or_else(|| node::of_sender(source.ip()), NodeId),
+        node: args.nack.node(source),
         instance: instance(outgoing),
         objects: outgoing
             .iter()
@@ -253,22 +153,9 @@ fn instance(outgoing: &[Outgoing]) -> u16 {
     u16::from_be_bytes([a, b])
 }
 
-/// What receivers are told of a file: its path, or where it is alone the name that the user gave it.
 fn object(args: &SendArgs, entry: &Entry) -> Object {
-    let (size, vouched) = match entry.kind {
-        EntryKind::File { size, digest } => {
-            (size, Some(Vouched { digest, mode: entry.mode, mtime_ns: entry.mtime_ns }))
-        }
-        EntryKind::Directory => (0, None),
-    };
-    let alone = args.paths.len() == 1 && !entry.path.contains(&b'/');
-    let name = args.name.as_ref().filter(|_| alone);
-    let info = name.map_or_else(|| entry.path.clone(), |name| name.clone().into_bytes());
+    let (size, info, vouched) = said_of(args, entry);
     Object { kind: Kind::File, size, info, vouched }
-}
-
-pub(super) fn octets(outgoing: &[Outgoing]) -> u64 {
-    outgoing.iter().map(|one| one.manifest().content_len()).sum()
 }
 
 fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConfig {
@@ -284,11 +171,7 @@ fn predict_over(
     link: &str,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let receivers = match (named.len(), settings.receivers) {
-        (0, Some(receivers)) => receivers,
-        (0, None) => return Err(Failure::usage(HOW_MANY)),
-        (named, _) => u32::try_from(named).unwrap_or(u32::MAX),
-    };
+    let receivers = how_many(named, settings.receivers)?;
     let config = configuration(args, settings, sent(args, outgoing, named, (to, to)));
     let document = shipped::open(link).map_err(Failure::wrong)?;
     let scenario = scenario::over(&document, &config, receivers, settings.time_limit);

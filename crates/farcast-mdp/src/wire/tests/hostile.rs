@@ -4,6 +4,7 @@ use std::vec::Vec;
 
 use super::assert_stable;
 use super::vectors::{all, octets};
+use crate::message::{Body, FromSender};
 use crate::wire::{DecodeError, decode};
 
 fn get(name: &str) -> Vec<u8> {
@@ -26,11 +27,41 @@ fn what_is_cut_short_is_refused_or_says_less() {
         let whole = octets(hex, payload);
         for len in 0..header {
             assert_stable(&whole[..len]);
-            let lists = ["INFO", "CMD(SQUELCH)", "CMD(ACK_REQ)", "CMD(GRTT_REQ)", "CMD(NACK_ADV)", "NACK"];
+            let lists = [
+                "INFO",
+                "INFO that vouches",
+                "CMD(SQUELCH)",
+                "CMD(ACK_REQ)",
+                "CMD(GRTT_REQ)",
+                "CMD(NACK_ADV)",
+                "NACK",
+            ];
             let error = decode(&whole[..len]).err();
             assert!(error.is_some() || lists.contains(&name), "{name} cut to {len}");
         }
     }
+}
+
+/// What is not said as we say it is a name, as it is for everybody else.
+#[test]
+fn what_does_not_vouch_is_a_name() {
+    let said = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut datagram = get("INFO that vouches");
+        change(&mut datagram);
+        assert_stable(&datagram);
+        let Body::Sender(_, FromSender::Info(info)) = decode(&datagram).expect("INFO").message.body else {
+            panic!("INFO")
+        };
+        (info.content.len(), info.vouched.is_some())
+    };
+    assert_eq!(said(&|_| ()), (4, true));
+    assert_eq!(said(&|info| info[26] = b'.'), (51, false), "no end of a name");
+    assert_eq!(said(&|info| info[30] = b'T'), (51, false), "another mark");
+    assert_eq!(said(&|info| info[31] = 2), (51, false), "a mode that no file has");
+    assert_eq!(said(&|info| info.push(0)), (52, false), "longer");
+    assert_eq!(said(&|info| info.truncate(72)), (50, false), "shorter");
+    // Of an object without a name.
+    assert_eq!(said(&|info| _ = info.drain(22..26)), (0, true));
 }
 
 #[test]

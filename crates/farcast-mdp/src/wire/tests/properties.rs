@@ -4,7 +4,7 @@ use core::num::NonZeroU32;
 use std::vec::Vec;
 
 use farcast_core::{Message as _, Run};
-use farcast_delivery::Delivery as _;
+use farcast_delivery::{Delivery as _, Vouched};
 use farcast_norm::NodeId;
 use farcast_norm::message::Stamp;
 use farcast_norm::quantise::Rtt;
@@ -18,7 +18,7 @@ use crate::message::{
     About, Answer, Body, Data, Flags, FromReceiver, FromSender, Head, Info, Mask, Message, ObjectNack, Probe,
     Request,
 };
-use crate::wire::{decode, encode, encoded_len};
+use crate::wire::{decode, encode, encoded_len, info_len};
 
 fn some_octets() -> impl Strategy<Value = Vec<u8>> {
     list(any::<u8>(), 0..60)
@@ -81,9 +81,11 @@ fn data() -> impl Strategy<Value = Data> {
 }
 
 fn said() -> impl Strategy<Value = FromSender> {
-    let info = (data(), some_octets()).prop_map(|(data, content)| {
-        let segment_size = data.segment_size.max(content.len() as u16);
-        FromSender::Info(Info { about: data.about, segment_size, content })
+    let vouched = (any::<[u8; 32]>(), 0..=0o777u16, any::<i64>());
+    let vouched = vouched.prop_map(|(digest, mode, mtime_ns)| Vouched { digest, mode, mtime_ns });
+    let info = (data(), some_octets(), maybe(vouched)).prop_map(|(data, content, vouched)| {
+        let segment_size = data.segment_size.max(info_len(&content, vouched.as_ref()) as u16);
+        FromSender::Info(Info { about: data.about, segment_size, content, vouched })
     });
     let probe =
         (any::<bool>(), any::<[u8; 2]>(), [stamp(), stamp()], any::<[u16; 2]>(), any::<u32>(), nodes());

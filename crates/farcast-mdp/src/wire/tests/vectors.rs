@@ -4,6 +4,7 @@ use std::vec;
 use std::vec::Vec;
 
 use farcast_core::Run;
+use farcast_delivery::Vouched;
 use farcast_norm::NodeId;
 use farcast_norm::message::Stamp;
 use farcast_norm::quantise::Rtt;
@@ -44,6 +45,11 @@ fn data(block: u32, symbol: u32, parity: bool, len: u16, ends_block: bool) -> Me
     }))
 }
 
+fn info(vouched: Option<Vouched>) -> Message {
+    let content = b"name".to_vec();
+    sender(FromSender::Info(Info { about: ABOUT, segment_size: 1000, content, vouched }))
+}
+
 /// Name, message, its header in hex, and octets of payload.
 #[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn all() -> Vec<(&'static str, Message, &'static str, usize)> {
@@ -68,10 +74,12 @@ pub(super) fn all() -> Vec<(&'static str, Message, &'static str, usize)> {
         nodes: vec![NodeId(9)],
     };
     vec![
+        ("INFO", info(None), "0209 0a000003 0102 00000007 000009c4 02 01 90 9d 03e8 6e616d65", 0),
         (
-            "INFO",
-            sender(FromSender::Info(Info { about: ABOUT, segment_size: 1000, content: b"name".to_vec() })),
-            "0209 0a000003 0102 00000007 000009c4 02 01 90 9d 03e8 6e616d65",
+            "INFO that vouches",
+            info(Some(Vouched { digest: [0xd1; 32], mode: 0o644, mtime_ns: -2 })),
+            "0209 0a000003 0102 00000007 000009c4 02 01 90 9d 03e8 6e616d65 00 66637374 01a4 \
+             d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1 fffffffffffffffe",
             0,
         ),
         (
@@ -184,6 +192,7 @@ fn headers_have_the_lengths_of_the_tables() {
     };
     let lengths = [
         ("INFO", 22 + 4),
+        ("INFO that vouches", 22 + 4 + 47),
         ("DATA", 24),
         ("DATA that is a runt", 26),
         ("PARITY of a full block", 25),

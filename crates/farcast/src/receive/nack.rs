@@ -1,0 +1,52 @@
+//! What `receive` has alike by NORM and MDP, where receivers ask for what they lack.
+
+use clap::{Args, ValueEnum};
+use farcast_norm::NodeId;
+
+use super::{Heard, own_address};
+use crate::args::ReceiveArgs;
+use crate::protocols::NORM_AND_MDP;
+use crate::{Failure, node};
+
+/// How both behave.
+#[derive(Args, Debug)]
+#[command(next_help_heading = NORM_AND_MDP)]
+pub(crate) struct NackArgs {
+    /// Whom to answer: the group, so that who hears it need not ask for the same, or the sender alone, where others
+    /// would not hear it [default: the group, if it is one that anybody may send to].
+    #[arg(long, value_enum, value_name = "WHOM")]
+    answers: Option<Answers>,
+    /// Never say anything: receive what comes, as over a one-way link.
+    #[arg(long)]
+    pub(super) silent: bool,
+}
+
+/// Whom a receiver answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Answers {
+    /// The group.
+    Group,
+    /// The sender alone.
+    Sender,
+}
+
+/// Which node receives.
+pub(super) fn own_node(args: &ReceiveArgs, heard: &Heard) -> Result<NodeId, Failure> {
+    match &args.name {
+        Some(name) => node::of_name(name),
+        None => Ok(node::of_address(own_address(args, heard.from))),
+    }
+}
+
+/// Whether it answers the sender alone.
+pub(super) fn unicast(args: &ReceiveArgs, heard: &Heard) -> Result<bool, Failure> {
+    // To a group of one source, only that one can send; and a host is no group.
+    let any_source = heard.from.ip().is_multicast() && heard.source.is_none();
+    match args.nack.answers {
+        Some(Answers::Group) if !any_source => {
+            Err(Failure::usage("--answers group needs a group that anybody may send to"))
+        }
+        Some(whom) => Ok(whom == Answers::Sender),
+        None => Ok(!any_source),
+    }
+}

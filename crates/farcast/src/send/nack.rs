@@ -1,0 +1,180 @@
+//! What `send` has alike by NORM and MDP, where nobody registers and receivers ask for what they lack.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use clap::{Args, ValueEnum};
+use farcast_core::BitRate;
+use farcast_delivery::Vouched;
+use farcast_files::{Entry, EntryKind, Outgoing};
+use farcast_norm::settings::Parity;
+use farcast_norm::{MOST_OBJECTS, NodeId};
+
+use crate::Failure;
+use crate::args::{RateArg, SendArgs};
+use crate::node;
+use crate::output::Output;
+use crate::progress::size;
+use crate::protocols::NORM_AND_MDP;
+
+/// How both behave.
+#[derive(Args, Debug)]
+#[command(next_help_heading = NORM_AND_MDP)]
+pub(crate) struct NackArgs {
+    /// Octets of a segment [default: by NORM what fits 1500 bytes with all headers, by MDP 1024].
+    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(4..=65_000))]
+    pub(super) segment_size: Option<u16>,
+    /// Parity symbols that leave with each block before anybody has asked, or "auto": by NORM as many as what is expected
+    /// to be lost asks for, by MDP none [default: auto].
+    #[arg(long, value_name = "N|auto", value_parser = ahead)]
+    pub(super) parity_ahead: Option<Parity>,
+    /// How many receivers there are, where they are not named: they wait the longer before they ask, the more they are
+    /// [default: as many as named, or 10000; by MDP receivers are told themselves].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) group_size: Option<u32>,
+    /// Whom receivers answer, for --predict: the group, or the sender alone. They decide [default: group].
+    #[arg(long, value_enum, value_name = "WHOM")]
+    answers: Option<Answers>,
+    /// How often the end is said, and named receivers are asked whether they have it [default: 20].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) robust: Option<u32>,
+    /// The sender's own node id, 1 to 4294967294 [default: from its address].
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u32).range(1..=0xFFFF_FFFE))]
+    node: Option<u32>,
+}
+
+/// Whom receivers answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Answers {
+    /// The group, so that who hears it need not ask for the same.
+    Group,
+    /// The sender alone.
+    Sender,
+}
+
+fn ahead(text: &str) -> Result<Parity, String> {
+    match text {
+        "auto" => Ok(Parity::Auto),
+        number => {
+            let symbols = number.parse().ok().filter(|symbols| *symbols <= 254);
+            symbols.map(Parity::Symbols).ok_or_else(|| "it must be \"auto\", or a number up to 254".into())
+        }
+    }
+}
+
+impl NackArgs {
+    /// Whether receivers answer the sender alone, if that was said.
+    pub(super) fn unicast(&self) -> Option<bool> {
+        self.answers.map(|whom| whom == Answers::Sender)
+    }
+
+    /// Who sends from `source`.
+    pub(super) fn node(&self, source: SocketAddr) -> NodeId {
+        self.node.map_or_else(|| node::of_sender(source.ip()), NodeId)
+    }
+}
+
+const NO_RATE: &str = "--rate is missing: give what the slowest link on the way carries, such as --rate \"20 Mbit/s\" \
+    for a satellite carrier of 20 Mbit/s (everything above it is lost in its queue)";
+const HOW_MANY: &str = "--predict has to know how many receive: list them with --receivers, or give their number with --group-size";
+
+/// The settings of a plan, if there is one; else what `new` makes of the rate, without which there are none. `by` is what
+/// the protocol is called.
+pub(super) fn base<S>(
+    args: &SendArgs,
+    by: &str,
+    plan: impl FnOnce(&farcast_scenario::Document, Option<BitRate>) -> Result<S, farcast_scenario::DocumentError>,
+    new: impl FnOnce(BitRate) -> S,
+) -> Result<S, Failure> {
+    let rate = match args.rate {
+        Some(RateArg::Max) => {
+            return Err(Failure::usage(format!(
+                "--rate max is MFTP's, where receivers set the pace: by {by} give a rate, as in --rate \"20 Mbit/s\""
+            )));
+        }
+        Some(RateArg::Rate(rate)) => Some(rate),
+        None => None,
+    };
+    match (&args.protocol.plan, rate) {
+        (Some(path), rate) => {
+            let document = farcast_lab::shipped::file(path).map_err(Failure::wrong)?;
+            plan(&document, rate).map_err(|error| Failure::usage(error.to_string()))
+        }
+        (None, Some(rate)) => Ok(new(rate)),
+        (None, None) => Err(Failure::usage(NO_RATE)),
+    }
+}
+
+pub(super) fn set<T>(setting: &mut T, chosen: Option<T>) {
+    if let Some(chosen) = chosen {
+        *setting = chosen;
+    }
+}
+
+/// How many receive, for a prediction: those who are named, or as many as there are said to be.
+pub(super) fn how_many(named: &BTreeMap<NodeId, String>, said: Option<u32>) -> Result<u32, Failure> {
+    match (named.len(), said) {
+        (0, said) => said.ok_or_else(|| Failure::usage(HOW_MANY)),
+        (named, _) => Ok(u32::try_from(named).unwrap_or(u32::MAX)),
+    }
+}
+
+/// The files that are sent, an object each.
+pub(super) fn scan(args: &SendArgs, output: &mut Output) -> Result<Vec<Outgoing>, Failure> {
+    let mut skipped = Vec::new();
+    let files = super::hashed(output, |progress| {
+        let (files, left_out) = Outgoing::each(&args.paths, progress)?;
+        skipped = left_out;
+        Ok(files)
+    })?;
+    super::tell_skipped(&skipped, output);
+    if files.len() > MOST_OBJECTS {
+        return Err(Failure::usage(format!("{} files: at most {MOST_OBJECTS} at a time", files.len())));
+    }
+    Ok(files)
+}
+
+pub(super) fn octets(outgoing: &[Outgoing]) -> u64 {
+    outgoing.iter().map(|one| one.manifest().content_len()).sum()
+}
+
+/// Says what is sent to whom, and by what.
+pub(super) fn announce(
+    output: &mut Output,
+    name: &str,
+    outgoing: &[Outgoing],
+    (by, to, named): (&str, SocketAddr, usize),
+) {
+    let whom = match named {
+        0 => "whoever listens".to_owned(),
+        n => format!("{n} named receivers"),
+    };
+    let what = if outgoing.len() == 1 { "1 file".to_owned() } else { format!("{} files", outgoing.len()) };
+    let octets = size(octets(outgoing));
+    output.line(&format!("sending {name} ({what}, {octets}) by {by} to {to}, for {whom}"));
+}
+
+/// The nodes of `--receivers`, with what the user calls them.
+pub(super) fn named(receivers: &[String]) -> Result<BTreeMap<NodeId, String>, Failure> {
+    let mut nodes = BTreeMap::new();
+    for name in receivers {
+        if let Some(other) = nodes.insert(node::of_name(name)?, name.clone()) {
+            return Err(Failure::usage(format!("--receivers: {other} and {name} are the same node")));
+        }
+    }
+    Ok(nodes)
+}
+
+/// What receivers are told of a file: its octets, its path (or where it is alone the name that the user gave it), and what
+/// is vouched for.
+pub(super) fn said_of(args: &SendArgs, entry: &Entry) -> (u64, Vec<u8>, Option<Vouched>) {
+    let (size, vouched) = match entry.kind {
+        EntryKind::File { size, digest } => {
+            (size, Some(Vouched { digest, mode: entry.mode, mtime_ns: entry.mtime_ns }))
+        }
+        EntryKind::Directory => (0, None),
+    };
+    let alone = args.paths.len() == 1 && !entry.path.contains(&b'/');
+    let name = args.name.as_ref().filter(|_| alone);
+    (size, name.map_or_else(|| entry.path.clone(), |name| name.clone().into_bytes()), vouched)
+}
