@@ -22,7 +22,10 @@ impl Receiver {
         match &message.body {
             Body::Sender(head, said) if message.source.is_somebody() => {
                 let key = Key { source: from.source, sender: message.source };
-                self.note_sender(from, key, said)?;
+                if let Err(reject) = self.note_sender(from, key, said) {
+                    self.note_early(now, key, said);
+                    return Err(reject);
+                }
                 if let Some(session) = &mut self.session {
                     (session.grtt, session.left) = (head.grtt, false);
                     session.loss.came(head.sequence, message.segments().get());
@@ -32,6 +35,13 @@ impl Receiver {
             }
             Body::Receiver(said) if message.source != self.config.node => self.hear_other(said),
             _ => Err(Reject::Collision),
+        }
+    }
+
+    /// A sender probes before it says anything by which it may be begun with: the time of that counts from then on.
+    fn note_early(&mut self, now: Time, key: Key, said: &FromSender) {
+        if let (None, FromSender::Probe(probe)) = (&self.session, said) {
+            self.early = Some((key, Probed { sequence: probe.sequence, sent: probe.sent, at: now }));
         }
     }
 
@@ -68,7 +78,7 @@ impl Receiver {
             sync: about.object,
             next: about.object,
             position: (about.object, 0),
-            probed: None,
+            probed: self.early.take().filter(|early| early.0 == key).map(|early| early.1),
             silences: 0,
             done: VecDeque::new(),
             memory: 0,
