@@ -56,6 +56,54 @@ fn rows_do_not_depend_on_threads_and_progress_counts_them_all() {
     assert_eq!((timer.published, timer.verdict), (Some(7.845), Verdict::Agrees));
 }
 
+/// What is sent lies above what no code does without, and of a code over the whole file hardly more than headers above.
+#[test]
+fn efficiency_is_seen_beside_what_an_ideal_code_takes() {
+    let (study, stop) = (study::named("efficiency").unwrap(), AtomicBool::new(false));
+    let mut settings = 0;
+    let mut tell = |progress| {
+        if let Progress::Replications { total, .. } = progress {
+            settings = total / 2;
+        }
+    };
+    let rows = study.run(&few(&stop, 2), &mut tell).unwrap();
+    assert_eq!(settings, study.settings());
+    let of = |way: &str| {
+        let ratio = |row: &&Row| row.item.starts_with("octets on the wire") && row.row.starts_with(way);
+        rows.iter()
+            .filter(ratio)
+            .map(|row| (row.item.clone(), row.column.clone(), row.clone()))
+            .collect::<Vec<_>>()
+    };
+    let ideal = of("an ideal code");
+    assert_eq!(ideal.len(), 3 * 6);
+    let least = |row: &Row| {
+        let loss = row.row.split(", ").last().unwrap();
+        let same = |(item, column, ideal): &&(String, String, Row)| {
+            (item, column) == (&row.item, &row.column) && ideal.row.ends_with(loss)
+        };
+        ideal.iter().find(same).unwrap().2.farcast
+    };
+    for (way, count, headers, slack) in [
+        ("MFTP, repetition", 18, 68.0, f64::INFINITY),
+        ("MFTP, automatic parity", 15, 68.0, 1.08),
+        ("MDP", 15, 53.0, 1.10),
+        ("NORM, reactive", 18, 60.0, 1.15),
+        ("NORM, automatic", 18, 60.0, 1.08),
+        ("one way", 18, 40.0, 1.01),
+    ] {
+        let rows = of(way);
+        assert_eq!(rows.len(), count, "{way}");
+        for (.., row) in rows {
+            // Two replications are few: what they lose differs by chance.
+            let least = least(&row) * (1.0 + headers / 1400.0);
+            assert!(row.farcast > 0.985 * least && row.farcast < slack * least, "{least}: {row:?}");
+            let is_judged = row.verdict != Verdict::NotPublished;
+            assert_eq!(is_judged, row.column == "1000 receivers" && way != "MFTP, repetition", "{row:?}");
+        }
+    }
+}
+
 #[test]
 fn a_flag_ends_a_study_without_a_result() {
     let (study, stop) = (study::named("mftp-bgan").unwrap(), AtomicBool::new(false));

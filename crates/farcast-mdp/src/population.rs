@@ -1,8 +1,9 @@
 //! Many receivers for simulations: an engine each, behind one channel.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use core::convert::Infallible;
 use core::num::NonZeroU32;
 
@@ -21,6 +22,9 @@ use crate::receiver::Receiver;
 #[derive(Debug)]
 pub struct Population {
     receivers: Vec<Receiver>,
+    /// When each is to be looked at for what is due, at the latest, and who is next: a timer that moves back is found then.
+    wake: Vec<Time>,
+    queue: BinaryHeap<Reverse<(Time, u32)>>,
     /// Objects that each has taken up and not completed.
     open: Vec<u32>,
     completed: Vec<Time>,
@@ -42,6 +46,8 @@ impl Population {
         };
         Ok(Self {
             receivers: (0..receivers).map(make).collect::<Result<_, _>>()?,
+            wake: vec![Time::NEVER; receivers as usize],
+            queue: BinaryHeap::new(),
             open: vec![0; receivers as usize],
             completed: vec![Time::NEVER; receivers as usize],
             counts: FeedbackCounts::default(),
@@ -79,6 +85,12 @@ impl Population {
             }
             self.said.push_back((now, Feedback::Each { receiver: n, transmit }));
         }
+        let due = receiver.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
+        let wake = &mut self.wake[n as usize];
+        if due < *wake {
+            *wake = due;
+            self.queue.push(Reverse((due, n)));
+        }
     }
 }
 
@@ -106,18 +118,21 @@ impl farcast_delivery::Population for Population {
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        for n in 0..self.receivers.len() as u32 {
-            let receiver = &mut self.receivers[n as usize];
-            if receiver.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
-                receiver.handle_timeout(now);
+        while let Some(&Reverse((at, n))) = self.queue.peek()
+            && at <= now
+        {
+            self.queue.pop();
+            // Unless it has been looked at sooner than that was for.
+            if self.wake[n as usize] == at {
+                self.wake[n as usize] = Time::NEVER;
+                self.receivers[n as usize].handle_timeout(now);
                 self.settle(now, n);
             }
         }
     }
 
     fn poll_timeout(&self) -> Time {
-        let deadlines = self.receivers.iter().filter_map(Receiver::poll_timeout);
-        deadlines.map(|deadline| deadline.at).min().unwrap_or(Time::NEVER)
+        self.queue.peek().map_or(Time::NEVER, |&Reverse((at, _))| at)
     }
 
     fn poll_feedback(&mut self) -> Option<TimedFeedback<Message, Infallible>> {

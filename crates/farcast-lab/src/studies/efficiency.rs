@@ -2,27 +2,30 @@
 //! nobody can do without.
 //!
 //! No paper: the reference is 1/(1 - p), what a receiver that loses a part p of everything must be sent. With many
-//! receivers the worst of them decides, so that even an ideal code needs more.
+//! receivers the worst of them decides, so that even an ideal code needs more: how much is a row of its own.
+
+mod ideal;
 
 use farcast_scenario::Document;
 use farcast_sim::outcome::Replication;
 use farcast_sim::scenario::Scenario;
 use farcast_stats::Summary;
 
+use crate::study::rules::unpublished;
 use crate::study::{Judged, Row, Rule, Runner, Study, StudyError, Verdict};
 
 pub(super) const STUDY: Study = Study {
     name: "efficiency",
     citation: "octets on the wire over octets of the file, by receivers and losses, beside 1/(1 - p)",
-    // Of one way the greatest number is left out.
-    settings: (LOSSES.len() * (WAYS.len() * RECEIVERS.len() - 1)) as u64,
+    // Two ways do without the greatest number; the longer file is sent to one number of receivers.
+    settings: (LOSSES.len() * (WAYS.len() * (RECEIVERS.len() + 1) - 2)) as u64,
     replications: (10, 2),
     columns: ["1/(1 - p)", "farcast"],
     needs: super::nothing,
     reproduce,
 };
 
-/// A file of 1 MB, a link of 10 Mbit/s, 250 ms each way, and losses that are independent of one another.
+/// A link of 10 Mbit/s, 250 ms each way, and losses that are independent of one another.
 const SCENARIO: &str = "\
 receivers = 1
 time_limit = \"4 h\"
@@ -41,6 +44,39 @@ const RECEIVERS: [u32; 5] = [1, 10, 100, 1000, 10_000];
 
 const LOSSES: [f64; 3] = [0.01, 0.05, 0.2];
 
+/// How many receivers something is demanded of.
+const JUDGED: u32 = 1000;
+
+/// A file that is sent.
+struct File {
+    table: &'static str,
+    octets: f64,
+    /// `protocol.file`.
+    size: &'static str,
+    /// Segments of 1,400 octets.
+    segments: u32,
+    /// Segments of the longest block that MFTP has parity for unasked and that divides it evenly.
+    mftp_block: &'static str,
+}
+
+/// To all numbers of receivers.
+const SHORT: File = File {
+    table: "octets on the wire over the file's 1 MB",
+    octets: 1e6,
+    size: "1 MB",
+    segments: 715,
+    mftp_block: "715",
+};
+
+/// To so many as something is demanded of: of a longer file the unluckiest receiver loses less more than the others.
+const LONG: File = File {
+    table: "octets on the wire over the file's 10 MB",
+    octets: 1e7,
+    size: "10 MB",
+    segments: 7143,
+    mftp_block: "1430",
+};
+
 /// A way to repair.
 struct Way {
     name: &'static str,
@@ -48,80 +84,138 @@ struct Way {
     protocol: &'static str,
     /// Whether one symbol repairs many losses.
     is_coded: bool,
-    /// The most receivers of which it is asked: a sender that keeps account of each of its members takes long for more.
+    /// Whether receivers can ask for repair.
+    asks: bool,
+    /// The most receivers of which it is asked: a sender that keeps account of each of its members takes long for more,
+    /// and so do receivers with an engine each.
     most: u32,
 }
 
 /// Each fits 1,400 octets of the file into a datagram, and knows how many receive, and what they lose, where that is
 /// asked for.
-const WAYS: [Way; 4] = [
+const WAYS: [Way; 6] = [
     Way {
         name: "MFTP, repetition",
-        protocol: "name = \"mftp\"\nfile = \"1 MB\"\nrate = \"10 Mbit/s\"\ndtu_size = \"1400 B\"\n\
+        protocol: "name = \"mftp\"\nfile = \"FILE\"\nrate = \"10 Mbit/s\"\ndtu_size = \"1400 B\"\n\
                    group = \"open_unlimited\"\nparity = 0\n",
         is_coded: false,
+        asks: true,
         most: u32::MAX,
     },
     Way {
         name: "MFTP, automatic parity",
-        protocol: "name = \"mftp\"\nfile = \"1 MB\"\nrate = \"10 Mbit/s\"\ndtu_size = \"1400 B\"\n\
-                   group = \"open_limited\"\nblock_size = 715\nparity = \"auto\"\n",
+        protocol: "name = \"mftp\"\nfile = \"FILE\"\nrate = \"10 Mbit/s\"\ndtu_size = \"1400 B\"\n\
+                   group = \"open_limited\"\nblock_size = BLOCK\nparity = \"auto\"\n",
         is_coded: true,
+        asks: true,
+        most: 1000,
+    },
+    Way {
+        name: "MDP",
+        protocol: "name = \"mdp\"\nfile = \"FILE\"\nrate = \"10 Mbit/s\"\nsegment_size = \"1400 B\"\n\
+                   CODE\nanswers = \"sender\"\ngroup_size = RECEIVERS\n",
+        is_coded: true,
+        asks: true,
         most: 1000,
     },
     Way {
         name: "NORM, reactive",
-        protocol: "name = \"norm\"\nfile = \"1 MB\"\nrate = \"10 Mbit/s\"\nsegment_size = \"1400 B\"\n\
-                   block_size = 715\nparity_ahead = 0\nexpected_loss = LOSS\ngroup_size = RECEIVERS\n",
+        protocol: "name = \"norm\"\nfile = \"FILE\"\nrate = \"10 Mbit/s\"\nsegment_size = \"1400 B\"\n\
+                   block_size = SEGMENTS\nparity_ahead = 0\nexpected_loss = LOSS\ngroup_size = RECEIVERS\n",
         is_coded: true,
+        asks: true,
         most: u32::MAX,
     },
     Way {
         name: "NORM, automatic",
-        protocol: "name = \"norm\"\nfile = \"1 MB\"\nrate = \"10 Mbit/s\"\nsegment_size = \"1400 B\"\n\
-                   block_size = 715\nparity_ahead = \"auto\"\nexpected_loss = LOSS\ngroup_size = RECEIVERS\n",
+        protocol: "name = \"norm\"\nfile = \"FILE\"\nrate = \"10 Mbit/s\"\nsegment_size = \"1400 B\"\n\
+                   block_size = SEGMENTS\nparity_ahead = \"auto\"\nexpected_loss = LOSS\ngroup_size = RECEIVERS\n",
         is_coded: true,
+        asks: true,
+        most: u32::MAX,
+    },
+    Way {
+        name: "one way",
+        protocol: "name = \"one-way\"\nfile = \"FILE\"\nrate = \"10 Mbit/s\"\nsymbol_size = \"1400 B\"\n\
+                   repeat = 1\noverhead_percent = 100\n",
+        is_coded: true,
+        asks: false,
         most: u32::MAX,
     },
 ];
 
-/// Octets of the file.
-const FILE: f64 = 1e6;
+/// MDP's code has 255 symbols: as long blocks as leave parity enough for the unluckiest of 1,000.
+const MDP_CODES: [(f64, &str); 3] = [
+    (0.01, "block_size = 239\nparity = 16"),
+    (0.05, "block_size = 220\nparity = 35"),
+    (0.2, "block_size = 179\nparity = 76"),
+];
+
+/// The link's rate, in octets a second, and its delay, in seconds.
+const RATE: f64 = 1.25e6;
+const DELAY: f64 = 0.25;
 
 const CODED: &str = "with codes, 1,000 receivers take at most 10 % more than the limit";
 const UNJUDGED: &str = "the limit is one receiver's; nothing is demanded of these";
+const WITHOUT: &str = "closed form: the unluckiest receiver of a code over the whole file, without headers";
 const NO_LIMIT: &str = "there is no limit to compare with";
 
 fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
-    let (mut ratios, mut requests) = (Vec::new(), Vec::new());
-    for way in &WAYS {
+    let mut requests = Vec::new();
+    let mut tables =
+        [(&SHORT, &RECEIVERS[..]), (&LONG, &[JUDGED])].map(|(file, all)| (file, all, Vec::new()));
+    for (file, all, rows) in &mut tables {
         for loss in LOSSES {
-            for receivers in RECEIVERS.into_iter().filter(|&receivers| receivers <= way.most) {
-                let replications = runner.run(&scenario(way, loss, receivers)?)?;
-                let (row, column) = (format!("{way}, {loss} lost", way = way.name), named(receivers));
-                let ratio = sum_up(&replications, |one| Some(one.forward.octets as f64 / FILE))?;
-                let judged = judge(way, loss, receivers, &ratio);
-                ratios.push(Row::new(STUDY.name, (RATIO, &row, &column), 3, judged));
-                let nacks = sum_up(&replications, nacks)?;
-                let judged = crate::study::rules::unpublished(nacks.mean, nacks.ci95_half_width, NO_LIMIT);
-                requests.push(Row::new(STUDY.name, (NACKS, &row, &column), 1, judged));
+            for &receivers in *all {
+                let (row, column) = (format!("an ideal code, {loss} lost"), named(receivers));
+                let ideal = ideal::symbols(file.segments, loss, receivers) / f64::from(file.segments);
+                let judged = Judged { published: Some(limit(loss)), ..unpublished(ideal, None, WITHOUT) };
+                rows.push(Row::new(STUDY.name, (file.table, &row, &column), 3, judged));
+            }
+        }
+        for way in &WAYS {
+            for loss in LOSSES {
+                for &receivers in all.iter().filter(|&&receivers| receivers <= way.most) {
+                    let replications = runner.run(&scenario(way, file, loss, receivers)?)?;
+                    let (row, column) = (format!("{way}, {loss} lost", way = way.name), named(receivers));
+                    let ratio = sum_up(&replications, |one| Some(octets(way, one)? / file.octets))?;
+                    let judged = judge(way, loss, receivers, &ratio);
+                    rows.push(Row::new(STUDY.name, (file.table, &row, &column), 3, judged));
+                    if way.asks && file.size == SHORT.size {
+                        let nacks = sum_up(&replications, nacks)?;
+                        let judged = unpublished(nacks.mean, nacks.ci95_half_width, NO_LIMIT);
+                        requests.push(Row::new(STUDY.name, (NACKS, &row, &column), 1, judged));
+                    }
+                }
             }
         }
     }
-    ratios.extend(requests);
-    Ok(ratios)
+    Ok(tables.into_iter().flat_map(|(.., rows)| rows).chain(requests).collect())
 }
 
-const RATIO: &str = "octets on the wire over the file's";
 const NACKS: &str = "requests for repair";
 
 fn named(receivers: u32) -> String {
     if receivers == 1 { "1 receiver".to_owned() } else { format!("{receivers} receivers") }
 }
 
-fn scenario(way: &Way, loss: f64, receivers: u32) -> Result<Scenario, StudyError> {
-    let protocol = way.protocol.replace("LOSS", &loss.to_string());
-    let protocol = protocol.replace("RECEIVERS", &receivers.to_string());
+/// What a receiver must be sent that loses a part `loss` of it.
+fn limit(loss: f64) -> f64 {
+    1.0 / (1.0 - loss)
+}
+
+fn scenario(way: &Way, file: &File, loss: f64, receivers: u32) -> Result<Scenario, StudyError> {
+    let code = MDP_CODES.iter().find(|&&(of, _)| loss.total_cmp(&of).is_eq()).map_or("", |&(_, code)| code);
+    let protocol = [
+        ("FILE", file.size),
+        ("BLOCK", file.mftp_block),
+        ("SEGMENTS", &file.segments.to_string()),
+        ("CODE", code),
+        ("LOSS", &loss.to_string()),
+        ("RECEIVERS", &receivers.to_string()),
+    ]
+    .into_iter()
+    .fold(way.protocol.to_owned(), |protocol, (key, value)| protocol.replace(key, value));
     let mut document = Document::parse(STUDY.name, &format!("{SCENARIO}\n[protocol]\n{protocol}"))?;
     document.set(&format!("receivers={receivers}"))?;
     document.set(&format!("link.forward.per={loss}"))?;
@@ -142,6 +236,16 @@ fn sum_up(
     Ok(Summary::of(&numbers)?)
 }
 
+/// Octets that were sent; where the sender cannot know when to end, those up to the one that completes the last receiver,
+/// at the link's rate since the first symbol.
+fn octets(way: &Way, replication: &Replication) -> Option<f64> {
+    if way.asks {
+        return Some(replication.forward.octets as f64);
+    }
+    let begun = replication.transfer.as_ref()?.data_begins_s?;
+    Some((replication.completion_time_s? - begun - DELAY) * RATE)
+}
+
 /// Requests that receivers sent; none of them is lost on its way here.
 fn nacks(replication: &Replication) -> Option<f64> {
     let transfer = replication.transfer.as_ref()?;
@@ -150,8 +254,8 @@ fn nacks(replication: &Replication) -> Option<f64> {
 }
 
 fn judge(way: &Way, loss: f64, receivers: u32, ratio: &Summary) -> Judged {
-    let limit = 1.0 / (1.0 - loss);
-    let is_judged = way.is_coded && receivers == 1000;
+    let limit = limit(loss);
+    let is_judged = way.is_coded && receivers == JUDGED;
     let agrees = ratio.mean <= 1.1 * limit;
     Judged {
         published: Some(limit),

@@ -28,7 +28,10 @@ impl Receiver {
         match &message.body {
             Body::Sender(head, said) if message.source.is_somebody() => {
                 let key = Key { source: from.source, sender: message.source };
-                self.note_sender(now, from, key, said)?;
+                if let Err(reject) = self.note_sender(now, from, key, said) {
+                    self.note_early(now, key, said);
+                    return Err(reject);
+                }
                 if let Some(session) = &mut self.session {
                     (session.grtt, session.left, session.last_heard) = (head.grtt, false, now);
                     let count = message.segments().get();
@@ -41,6 +44,13 @@ impl Receiver {
             }
             Body::Receiver(said) if message.source != self.config.node => self.hear_other(said),
             _ => Err(Reject::Collision),
+        }
+    }
+
+    /// A sender probes before it says anything by which it may be begun with: the time of that counts from then on.
+    fn note_early(&mut self, now: Time, key: Key, said: &FromSender) {
+        if let (None, FromSender::Probe(probe)) = (&self.session, said) {
+            self.early = Some((key, Probed { sequence: probe.sequence, sent: probe.sent, at: now }));
         }
     }
 
@@ -83,7 +93,7 @@ impl Receiver {
             sync: object,
             next: object,
             position: (object, 0),
-            probed: None,
+            probed: self.early.take().filter(|early| early.0 == key).map(|early| early.1),
             silences: 0,
             done: VecDeque::new(),
             memory: 0,

@@ -23,7 +23,7 @@ use crate::message::{Answer, Body, FromReceiver, Message, Request};
 use crate::wire;
 
 use nack::Heard;
-use session::{Done, Session, State};
+use session::{Done, Key, Probed, Session, State};
 
 timers! {
     /// The receiver's timers.
@@ -62,6 +62,8 @@ const REMEMBERED: usize = 256;
 pub struct Receiver {
     config: ReceiverConfig,
     session: Option<Session>,
+    /// The last probe of a sender that has said nothing else yet.
+    early: Option<(Key, Probed)>,
     /// What the next object is known by.
     next_id: ObjectId,
     heard: Heard,
@@ -86,6 +88,7 @@ impl Receiver {
             random: RandomStream::derive(config.seed, &[u64::from(config.node.0)]),
             config,
             session: None,
+            early: None,
             next_id: ObjectId::FIRST,
             heard: Heard::default(),
             due: Vec::new(),

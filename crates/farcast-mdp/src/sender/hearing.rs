@@ -26,12 +26,19 @@ impl Sender {
             return Err(Reject::Unexpected);
         }
         match &said.answer {
-            Answer::Nack(nacks) => self.nack(now, nacks)?,
+            Answer::Nack(nacks) => self.nack(now, nacks, Self::known(now, said))?,
             Answer::Object(object) => self.acknowledged(message.source, *object)?,
             Answer::Probe => {}
         }
         self.measure(now, said);
         Ok(())
+    }
+
+    /// Up to when a receiver knew what had left when it said this, as far as its time stamp tells; where it has heard no
+    /// probe, it is taken to know all.
+    fn known(now: Time, said: &FromReceiver) -> Time {
+        let trip = said.response.and_then(|response| Stamp::of(now).since(response));
+        trip.map_or(Time::NEVER, |trip| now - trip)
     }
 
     /// What an answer says of the round trip, where it answers one of our probes.
@@ -41,7 +48,7 @@ impl Sender {
         }
     }
 
-    fn nack(&mut self, now: Time, nacks: &[ObjectNack]) -> Result<(), Reject> {
+    fn nack(&mut self, now: Time, nacks: &[ObjectNack], known: Time) -> Result<(), Reject> {
         // All of it is right, or nothing is taken. What has not begun, or never was, is said not to be there.
         let (there, gone): (Vec<_>, Vec<_>) =
             nacks.iter().partition(|nack| (nack.object as usize) < self.begun.len());
@@ -71,7 +78,7 @@ impl Sender {
             };
             let one = &mut self.begun[nack.object as usize];
             for request in &nack.requests {
-                count = count.saturating_add(one.note(request, from));
+                count = count.saturating_add(one.note(request, from, known));
             }
             if one.is_asked() {
                 self.asked.insert(nack.object);

@@ -3,6 +3,7 @@
 mod grtt;
 mod hearing;
 mod outgoing;
+mod recent;
 
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -348,7 +349,7 @@ impl Sender {
     }
 
     /// The next run of symbols, as much of it as leaves before `until`.
-    fn data(&mut self, until: Time, (object, next): (usize, Next)) -> Option<Transmit<Message>> {
+    fn data(&mut self, now: Time, until: Time, (object, next): (usize, Next)) -> Option<Transmit<Message>> {
         let geometry = &self.geometries[object];
         let segment_size = geometry.segment_size();
         let first = geometry.segments_of(next.block, next.symbols).filter(|_| !next.parity);
@@ -368,6 +369,7 @@ impl Sender {
         let count = self.pacer.departures_before(until, spacing).min(next.symbols.count());
         data.symbols = farcast_core::Run::new(next.symbols.first(), count)?;
         data.ends_block = self.begun[object].sent(&next, count);
+        self.begun[object].recent.note(next.block, now, spacing, count);
         self.pacer.charge(spacing * u64::from(count));
         (self.position, self.flushes) = ((object as u32, next.block), 0);
         self.begun[object].asks = 0;
@@ -451,7 +453,7 @@ impl Engine for Sender {
             self.pacer.settle(now);
             // What a timer makes of it comes between.
             let own = self.timers.next().map_or(Time::NEVER, |deadline| deadline.at);
-            return self.data(until.min(own), next);
+            return self.data(now, until.min(own), next);
         }
     }
 

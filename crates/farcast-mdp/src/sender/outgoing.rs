@@ -5,11 +5,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use farcast_core::engine::Reject;
-use farcast_core::{Bitmap, Run};
+use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::Geometry;
 use farcast_norm::NodeId;
 use farcast_norm::repairs::Repairs;
 
+use super::recent::Recent;
 use crate::message::Request;
 
 /// What leaves next.
@@ -55,6 +56,8 @@ pub(super) struct Outgoing {
     info_asked: bool,
     /// What of it was sent again.
     pub(super) repairs: Repairs,
+    /// What of it has just left.
+    pub(super) recent: Recent,
     /// Who has not acknowledged, and how often they were asked.
     pub(super) waiting: Vec<NodeId>,
     pub(super) asks: u32,
@@ -76,6 +79,7 @@ impl Outgoing {
             asked: BTreeMap::new(),
             info_asked: false,
             repairs: Repairs::of(geometry.segments()),
+            recent: Recent::default(),
             waiting,
             asks: 0,
         }
@@ -216,22 +220,26 @@ impl Outgoing {
     }
 
     /// Notes what one receiver asks for of blocks from `from` on, which was checked; how many segments and symbols that
-    /// is.
-    pub(super) fn note(&mut self, request: &Request, from: u32) -> u32 {
+    /// is. What has left since `known` it may yet get: it asks again if that was not enough.
+    pub(super) fn note(&mut self, request: &Request, from: u32, known: Time) -> u32 {
         match request {
             Request::Segments { erasures, offset, mask } => match self.block_at(*offset) {
                 Ok(block) if block >= from && self.has_begun(block) => {
+                    let erasures = u32::from(*erasures).saturating_sub(self.recent.since(block, known));
+                    if erasures == 0 {
+                        return 0;
+                    }
                     let need = self.asked.entry(block).or_default();
-                    need.erasures = need.erasures.max((*erasures).into());
+                    need.erasures = need.erasures.max(erasures);
                     for symbol in mask.iter() {
                         need.symbols[symbol as usize / 64] |= 1 << (symbol % 64);
                     }
-                    (*erasures).into()
+                    erasures
                 }
                 _ => 0,
             },
             Request::Blocks { offset, mask } => match self.block_at(*offset) {
-                Ok(first) => mask.iter().map(|n| self.note_whole(first + n, from)).sum(),
+                Ok(first) => mask.iter().map(|n| self.note_whole(first + n, from, known)).sum(),
                 Err(_) => 0,
             },
             Request::Info => {
@@ -240,13 +248,17 @@ impl Outgoing {
             }
             Request::Object => {
                 self.info_asked = true;
-                (0..self.geometry.blocks()).map(|block| self.note_whole(block, from)).sum::<u32>() + 1
+                let blocks = 0..self.geometry.blocks();
+                blocks.map(|block| self.note_whole(block, from, known)).sum::<u32>() + 1
             }
         }
     }
 
-    fn note_whole(&mut self, block: u32, from: u32) -> u32 {
+    fn note_whole(&mut self, block: u32, from: u32, known: Time) -> u32 {
         if block < from || !self.has_begun(block) {
+            return 0;
+        }
+        if self.recent.since(block, known) >= self.geometry.block_len(block) {
             return 0;
         }
         self.asked.entry(block).or_default().whole = true;

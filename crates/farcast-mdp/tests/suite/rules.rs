@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use farcast_core::engine::{Arrival, Engine as _, Reject};
 use farcast_core::{Bitmap, Message as _, Run, Span, Time};
 use farcast_mdp::message::{
-    About, Answer, Data, Flags, FromReceiver, FromSender, Head, Info, Mask, ObjectNack, Request,
+    About, Answer, Data, Flags, FromReceiver, FromSender, Head, Info, Mask, ObjectNack, Probe, Request,
 };
 use farcast_mdp::{
     Body, Message, NodeId, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig, wire,
 };
+use farcast_norm::message::Stamp;
 use farcast_norm::quantise::Rtt;
 use farcast_testkit::{Link, Setup};
 
@@ -189,10 +190,56 @@ fn numbers_that_jump_take_no_memory() {
     assert_eq!(lost, 4, "{:?}", one.1);
 }
 
+/// The sender probes before it says anything by which it can be begun with: that answers for the first request already,
+/// so that what is measured and what is out of date shows from the beginning.
+#[test]
+fn the_probe_before_all_else_is_answered() {
+    let probe = |sequence, seconds| {
+        let (sent, hold) = (Stamp { seconds, micros: 0 }, Stamp { seconds: 0, micros: 0 });
+        let rtt = Rtt(0x88);
+        let nodes = Vec::new();
+        let (wildcard, segment_size, rate, loss) = (false, 1000, 0, 0);
+        says(FromSender::Probe(Probe {
+            wildcard,
+            sequence,
+            sent,
+            hold,
+            segment_size,
+            rate,
+            rtt,
+            loss,
+            nodes,
+        }))
+    };
+    let about = about(0, Flags::FILE.with(Flags::INFO));
+    for stranger in [false, true] {
+        let mut one = Alone::new();
+        assert_eq!(one.hears(Time::ZERO, &probe(7, 100)), Err(Reject::Unexpected));
+        if stranger {
+            let other = Message { source: NodeId(99), ..probe(8, 900) };
+            assert_eq!(one.hears(Time::ZERO, &other), Err(Reject::Unexpected));
+        }
+        one.opens(about);
+        one.hears(Time::ZERO + ms(250), &symbols(about, 1, Run::one(0), false)).unwrap();
+        let deadline = one.0.poll_timeout().unwrap();
+        one.0.handle_timeout(deadline.at);
+        let said = one.0.poll_transmit(deadline.at, deadline.at).unwrap().message;
+        let Body::Receiver(said) = said.body else { panic!() };
+        let expected = Stamp { seconds: 100, micros: 0 }.later(deadline.at.since(Time::ZERO));
+        let answers = if stranger { (None, 0) } else { (Some(expected), 7) };
+        assert_eq!((said.response, said.probe), answers, "another's probe answers for nobody");
+    }
+}
+
 /// A NACK from `node`.
 fn nack(node: u32, nacks: Vec<ObjectNack>) -> Message {
+    nack_of(node, nacks, None)
+}
+
+/// The same of one that has heard what left up to `response`.
+fn nack_of(node: u32, nacks: Vec<ObjectNack>, response: Option<Stamp>) -> Message {
     let answer = Answer::Nack(nacks);
-    let said = FromReceiver { server: NodeId(1), response: None, loss: 0, probe: 0, answer };
+    let said = FromReceiver { server: NodeId(1), response, loss: 0, probe: 0, answer };
     Message { source: NodeId(node), body: Body::Receiver(said) }
 }
 
@@ -251,6 +298,36 @@ fn requests_are_gathered_for_two_round_trips() {
     let gathered = repairs[0].0.since(now);
     let grtt = Rtt::of(ms(300)).span();
     assert!(gathered >= grtt * 2 && gathered < grtt * 2 + ms(20), "{gathered}");
+}
+
+/// What has left since a request was made may be what it asks for: who does not get it asks again.
+#[test]
+fn a_request_does_not_count_what_has_left_since() {
+    // Stamps of long ago make round trips long, which changes nothing here.
+    let (mut one, now) = through(SenderConfig { robust: 1000, ..sender(20, 0) });
+    one.handle(now, &from_receiver(), &nack(2, vec![lacks(0, 1)])).unwrap();
+    let repairs = |heard: &[(Time, FromSender)]| -> Vec<Time> {
+        let data = heard.iter().filter(|(_, said)| matches!(said, FromSender::Data(_)));
+        data.map(|&(at, _)| at).collect()
+    };
+    let left = repairs(&next(&mut one, now, 60));
+    assert_eq!(left.len(), 1);
+    let mut two = lacks(0, 1);
+    two.requests = vec![Request::Segments { erasures: 2, offset: 0, mask: Mask(vec![0, 0x3C]) }];
+    let mut now = now + Span::from_secs(60);
+    // Before the one repair left, behind it, and of somebody who has heard no probe.
+    for (asked, heard, sent) in [
+        (lacks(0, 1), Some(left[0] - ms(1)), 0),
+        (two, Some(left[0] - ms(1)), 1),
+        (lacks(0, 1), Some(Time::NEVER), 1),
+        (lacks(0, 1), None, 1),
+    ] {
+        one.handle(now, &from_receiver(), &nack_of(3, vec![asked], heard.map(|at| Stamp::of(at.min(now)))))
+            .unwrap();
+        let repairs = repairs(&next(&mut one, now, 60));
+        assert_eq!(repairs.len(), sent, "{heard:?}");
+        now = now + Span::from_secs(60);
+    }
 }
 
 /// What was never there is said to be gone, once in two round trips.

@@ -18,8 +18,8 @@ use crate::star::{self, StarConfig, StarError, hub_address, receiver_address};
 
 pub use farcast_mdp::Mdp;
 
-/// An engine, without what it has received.
-const ENGINE: u64 = 2048;
+/// An engine, without what it has received: measured, most of it the list of objects at hand.
+const ENGINE: u64 = 4608;
 
 /// The multicast transfer.
 #[derive(Clone, Debug)]

@@ -7,6 +7,7 @@ mod bearers;
 mod closed_forms;
 mod history;
 mod law11;
+mod mdp;
 mod queues;
 mod scenarios;
 mod trace;

@@ -34,7 +34,7 @@ fn answer(requests: &[Request]) -> Vec<(u32, u32, u32, bool, bool)> {
     drain(&mut one);
     for request in requests {
         one.check(request).expect("all of it is there");
-        one.note(request, 0);
+        one.note(request, 0, Time::NEVER);
     }
     one.commit();
     assert!(one.asked.is_empty());
@@ -66,7 +66,7 @@ fn a_block_ends_with_the_last_that_leaves_for_the_first_time() {
             ended.push(one.sent(&next, next.symbols.count()));
         }
         assert_eq!(ended, ends, "{auto}");
-        one.note(&lacks(0, 1, &[0]), 0);
+        one.note(&lacks(0, 1, &[0]), 0, Time::NEVER);
         one.commit();
         let next = one.next().expect("a repair");
         assert!(!one.sent(&next, 1), "not what is sent again");
@@ -88,7 +88,7 @@ fn parity_that_was_sent_is_not_sent_again_while_there_is_fresh() {
     let mut one = outgoing(0);
     drain(&mut one);
     let mut ask = |erasures, which: &[u32]| {
-        one.note(&lacks(0, erasures, which), 0);
+        one.note(&lacks(0, erasures, which), 0, Time::NEVER);
         one.commit();
         drain(&mut one)
     };
@@ -117,9 +117,9 @@ fn what_has_not_left_is_not_repaired() {
     let mut one = outgoing(0);
     let next = one.next().expect("the first block");
     one.sent(&next, 2);
-    assert_eq!(one.note(&lacks(1, 1, &[0]), 0), 0, "it will come");
-    assert_eq!(one.note(&lacks(0, 1, &[4]), 1), 0, "behind a position, nothing before");
-    assert_eq!(one.note(&Request::Object, 0), 1 + 4);
+    assert_eq!(one.note(&lacks(1, 1, &[0]), 0, Time::NEVER), 0, "it will come");
+    assert_eq!(one.note(&lacks(0, 1, &[4]), 1, Time::NEVER), 0, "behind a position, nothing before");
+    assert_eq!(one.note(&Request::Object, 0, Time::NEVER), 1 + 4);
     one.commit();
     assert_eq!(
         drain(&mut one)[..2],
