@@ -6,17 +6,18 @@
 /// the sum of the probabilities that somebody lacks something after so many.
 pub(super) fn symbols(segments: u32, loss: f64, receivers: u32) -> f64 {
     let kept = f64::from(segments);
-    // That a receiver is complete with exactly `segments`, with one more, and so on, until that is out of question.
-    let mut exactly = vec![(kept * (-loss).ln_1p()).exp()];
+    // That a receiver is complete with exactly `segments`, with one more, and so on, until that is out of question: as
+    // logarithms, for the first are too small for a number.
+    let mut exactly = vec![kept * (-loss).ln_1p()];
     let mut more = 0.0;
-    while let Some(&last) = exactly.last().filter(|&&last| more < kept || last > f64::MIN_POSITIVE) {
+    while let Some(&last) = exactly.last().filter(|&&last| more < kept || last > f64::MIN_POSITIVE.ln()) {
         more += 1.0;
-        exactly.push(last * (kept + more - 1.0) / more * loss);
+        exactly.push(last + ((kept + more - 1.0) / more * loss).ln());
     }
     let mut beyond = 0.0;
     let mut expected = kept;
     for part in exactly[1..].iter().rev() {
-        beyond += part;
+        beyond += part.exp();
         // 1 - (1 - beyond)^receivers; rounding may take the tail past 1.
         expected -= (f64::from(receivers) * (-f64::min(beyond, 1.0 - f64::EPSILON)).ln_1p()).exp_m1();
     }
