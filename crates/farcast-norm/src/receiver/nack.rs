@@ -32,12 +32,12 @@ impl Remote {
     /// Where what lacks at `now` begins; what is said of an object stands with its first block.
     pub(super) fn needs_from(&self, now: Time, slots: u32) -> Option<Position> {
         let unheard = self.unheard().next().filter(|_| slots > 0).map(|run| (run.first(), 0));
-        let of_objects = self.objects.iter().filter(|(_, object)| !object.is_opening(now));
+        let mut of_objects = self.objects.iter().filter(|(_, object)| !object.is_opening(now));
         let first = |(&number, object): (&u32, &Object)| {
             let block = object.need(0, self.passed_of(number));
             block.or(object.needs_name().then_some(0)).map(|block| (number, block))
         };
-        unheard.into_iter().chain(of_objects.filter_map(first).next()).min()
+        unheard.into_iter().chain(of_objects.find_map(first)).min()
     }
 
     /// Whether others have asked for all that we would.

@@ -3,7 +3,7 @@
 use farcast_core::engine::{Arrival, Engine as _};
 use farcast_core::{Bitmap, Run, Span, Time};
 use farcast_delivery::ObjectId;
-use farcast_norm::message::{Answer, Form, FromReceiver, Level, Point, Request, Symbol};
+use farcast_norm::message::{Answer, Form, FromReceiver, FromSender, Level, Point, Request, Symbol};
 use farcast_norm::{Body, Fec, Message, NodeId, Receiver, ReceiverEvent, Sender};
 
 use crate::common::{group, ms, receiver, receiver_address, said, sender, server};
@@ -16,8 +16,7 @@ fn words() -> Vec<Message> {
     loop {
         engine.handle_timeout(now);
         while let Some(transmit) = engine.poll_transmit(now, now + Span::from_nanos(1)) {
-            let flush =
-                matches!(said(&transmit.message), Some(farcast_norm::message::FromSender::Flush { .. }));
+            let flush = matches!(said(&transmit.message), Some(FromSender::Flush { .. }));
             words.push(transmit.message);
             if flush {
                 return words;
@@ -171,6 +170,38 @@ fn it_asks_again_only_after_its_hold_off() {
     station.wait(ms(4000));
     station.hear(&flush);
     assert_eq!(station.wait(ms(3000)).len(), 1);
+}
+
+#[test]
+fn its_hold_off_ends_when_the_sender_has_gone_back() {
+    let words = words();
+    let first = |block| words.iter().find(|message| is(message, block, 0..1)).expect("sent");
+    let flush = words.last().expect("a flush");
+    for (block, asks) in [(1, true), (0, true), (2, false)] {
+        let mut station = lacks_two();
+        assert_eq!(station.wait(ms(3000)).len(), 1);
+        // What lies behind what it asked for says nothing of that.
+        station.hear(first(block));
+        station.hear(flush);
+        assert_eq!(!station.wait(ms(2500)).is_empty(), asks, "back to block {block}");
+    }
+}
+
+#[test]
+fn of_parity_it_asks_for_what_nobody_has_yet() {
+    let mut station = lacks_two();
+    assert_eq!(station.wait(ms(3000)).len(), 1);
+    // Of the two symbols of parity that come, it loses the first.
+    let mut repair = words().into_iter().find(|message| is(message, 1, 0..1)).expect("sent");
+    if let Body::Sender(_, FromSender::Data(data)) = &mut repair.body {
+        data.symbols = Run::one(11);
+    }
+    station.hear(&repair);
+    station.hear(&words().pop().expect("a flush"));
+    let asked = station.wait(ms(3000));
+    let symbols: Vec<u16> =
+        asked.iter().flat_map(|request| request.points.iter().map(|point| point.symbol.symbol)).collect();
+    assert_eq!(symbols, [12]);
 }
 
 #[test]
