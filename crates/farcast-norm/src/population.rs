@@ -305,6 +305,7 @@ impl Population {
         let (named, nameless) = object.nameless.iter().partition(|&&receiver| !self.deaf.contains(receiver));
         object.nameless = nameless;
         self.got = named;
+        self.note_info(now);
         self.complete(now);
     }
 
@@ -465,6 +466,7 @@ impl Population {
             fresh || control.position > before
         });
         if exists {
+            self.note_return(at, block);
             self.store(at, block, symbol);
             self.consider(at, all);
         }

@@ -241,7 +241,7 @@ impl ReceiverEngine for Receiver {
 
     fn answer(&mut self, now: Time, object: ObjectId, answer: Answer) {
         match answer {
-            Answer::Open(held) | Answer::OpenEarlier(held, _) => self.accept(object, &held),
+            Answer::Open(held) | Answer::OpenEarlier(held, _) => self.accept(now, object, &held),
             Answer::Declined(_) | Answer::Failed(..) => self.decline(object),
             Answer::Held(held) | Answer::Compared(held) => self.held(object, &held),
             Answer::Lost(segments) => self.lost(object, segments),

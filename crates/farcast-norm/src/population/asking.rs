@@ -23,6 +23,10 @@ pub(super) struct Waiting {
     /// When each receiver may begin to wait anew: when what it asked for has had time to come. [`Time::NEVER`] while it
     /// waits.
     free_at: Vec<Time>,
+    /// By the first block that they asked for, who may begin anew as soon as the sender is there again; some of them
+    /// may by now. And of each receiver that block.
+    asked: BTreeMap<u32, Vec<u32>>,
+    asked_from: Vec<u32>,
     /// When each of those who wait asks.
     queue: BinaryHeap<Reverse<(Time, u32)>>,
     /// Of those who wait, the ones who have heard somebody ask for INFO, and for the whole object.
@@ -38,6 +42,8 @@ impl Waiting {
     pub(super) fn new(receivers: u32) -> Self {
         Self {
             free_at: alloc::vec![Time::ZERO; receivers as usize],
+            asked: BTreeMap::new(),
+            asked_from: alloc::vec![0; receivers as usize],
             queue: BinaryHeap::new(),
             heard_info: Bitmap::new(receivers),
             heard_all: Bitmap::new(receivers),
@@ -53,6 +59,31 @@ impl Waiting {
     /// Whether `receiver` neither waits nor has just asked.
     fn is_free(&self, now: Time, receiver: u32) -> bool {
         self.free_at[receiver as usize] <= now
+    }
+
+    /// `receiver` has asked for what lacks from block `from` on, which has until `end` to come.
+    fn hold_off(&mut self, receiver: u32, from: u32, end: Time) {
+        self.free_at[receiver as usize] = end;
+        self.asked_from[receiver as usize] = from;
+        self.asked.entry(from).or_default().push(receiver);
+    }
+
+    /// The sender is at block `from` again: those who asked for what begins at `from ..= to`, and are not `deaf`, may
+    /// begin anew.
+    fn note_return(&mut self, at: Time, (from, to): (u32, u32), deaf: &Bitmap) {
+        let Self { free_at, asked, asked_from, .. } = self;
+        for (&block, receivers) in asked.range_mut(from..=to) {
+            receivers.retain(|&receiver| {
+                let free_at = &mut free_at[receiver as usize];
+                let holds = *free_at > at && *free_at != Time::NEVER;
+                let holds = holds && asked_from[receiver as usize] == block;
+                if holds && !deaf.contains(receiver) {
+                    *free_at = at;
+                }
+                holds && deaf.contains(receiver)
+            });
+        }
+        asked.retain(|_, receivers| !receivers.is_empty());
     }
 
     /// `receiver` has everything and need not ask.
@@ -159,6 +190,22 @@ impl Population {
         object.is_nameless(receiver) || object.blocks.next_need(receiver, 0, control.passed()).is_some()
     }
 
+    /// The first block of what `receiver`, which knows this, lacks; what is said of the object stands with the first.
+    fn needs_from(&self, receiver: u32, control: &Control) -> u32 {
+        let object = self.object.as_ref().filter(|_| control.begun);
+        object.and_then(|object| object.blocks.next_need(receiver, 0, control.passed())).unwrap_or(0)
+    }
+
+    /// The sender is at `block` again, as all hear but those who are deaf.
+    pub(super) fn note_return(&mut self, at: Time, block: u32) {
+        self.waiting.note_return(at, (block, u32::MAX), &self.deaf);
+    }
+
+    /// It says again what the object is.
+    pub(super) fn note_info(&mut self, at: Time) {
+        self.waiting.note_return(at, (0, 0), &self.deaf);
+    }
+
     /// Whether others have asked for all that `receiver` would ask for.
     fn is_covered(&self, receiver: u32, control: &Control) -> bool {
         let all = self.waiting.heard_all.contains(receiver);
@@ -197,7 +244,8 @@ impl Population {
         let control = *self.hearing.of(receiver);
         self.waiting.free_at[receiver as usize] = at;
         let Some(terms) = control.terms.filter(|_| self.has_needs(receiver, &control)) else { return };
-        self.waiting.free_at[receiver as usize] = at + holdoff(terms, grtt(terms, &self.config));
+        let from = self.needs_from(receiver, &control);
+        self.waiting.hold_off(receiver, from, at + holdoff(terms, grtt(terms, &self.config)));
         if self.is_covered(receiver, &control) {
             return;
         }

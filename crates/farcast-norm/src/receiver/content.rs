@@ -34,6 +34,7 @@ impl Receiver {
         }
         let before = remote.position;
         remote.position = (number, data.block);
+        remote.note_return(remote.position);
         let result = match fresh {
             Ok(_) => self.store((at, number), now, data),
             Err(reason) => Err(reason),
@@ -56,6 +57,7 @@ impl Receiver {
         let Info { object: number, flags, fec, fti, .. } = *info;
         let said = Said { number, flags, fec, fti, info: Some(info) };
         let (number, fresh) = self.object_of(now, from, (at, terms), said)?;
+        self.remotes[at].note_info(number);
         if !fresh? {
             return self.name((at, number), info);
         }

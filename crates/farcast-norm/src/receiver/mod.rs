@@ -130,11 +130,16 @@ impl Receiver {
 /// What the owner answers.
 impl Receiver {
     /// It takes `object`, and has these segments; a bitmap of another length counts as empty.
-    pub fn accept(&mut self, object: ObjectId, held: &Bitmap) {
+    pub fn accept(&mut self, now: Time, object: ObjectId, held: &Bitmap) {
         let Some(place) = self.find(object) else { return };
-        if let Some(object) = self.object_mut(place).filter(|object| object.state == State::Opening) {
-            object.state = State::Receiving;
-            self.hold(place, held);
+        let Some(object) = self.object_mut(place).filter(|object| object.state == State::Opening) else {
+            return;
+        };
+        object.state = State::Receiving;
+        let missed = core::mem::take(&mut object.missed);
+        self.hold(place, held);
+        if missed {
+            self.consider(now, place.0);
         }
     }
 
@@ -253,8 +258,9 @@ impl Receiver {
     fn consider(&mut self, now: Time, at: usize) {
         let slots = self.slots();
         let remote = &mut self.remotes[at];
+        remote.objects.values_mut().for_each(|object| object.missed |= object.state == State::Opening);
         let waits = remote.timers.is_set(Timer::Backoff) || remote.timers.is_set(Timer::Holdoff);
-        if self.config.silent || waits || !remote.has_need(slots) {
+        if self.config.silent || waits || !remote.has_need(now, slots) {
             return;
         }
         remote.heard = Heard::default();
@@ -266,15 +272,14 @@ impl Receiver {
     fn ask(&mut self, now: Time, at: usize) {
         let slots = self.slots();
         let remote = &mut self.remotes[at];
-        if !remote.has_need(slots) {
-            return;
-        }
+        let Some(from) = remote.needs_from(now, slots) else { return };
+        remote.asked_from = from;
         remote.timers.set(Timer::Holdoff, now + holdoff(remote.terms, remote.grtt));
-        if remote.is_covered(slots) {
+        if remote.is_covered(now, slots) {
             return;
         }
         let room = remote.credit.saturating_sub(HEADER);
-        let need = remote.need(slots, usize::try_from(room).unwrap_or(usize::MAX));
+        let need = remote.need(now, slots, usize::try_from(room).unwrap_or(usize::MAX));
         if need.requests.is_empty() {
             return;
         }

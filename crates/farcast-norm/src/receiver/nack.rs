@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
-use farcast_core::Run;
+use farcast_core::{Run, Time};
 use farcast_delivery::Geometry;
 
 use super::needs::{self, Needs};
 use super::object::Object;
-use super::remote::Remote;
+use super::remote::{Position, Remote};
 use crate::message::{Fec, Level, Point, Request};
 use crate::requests::{List, point};
 
@@ -23,17 +23,31 @@ pub(super) struct Need {
 }
 
 impl Remote {
-    /// Whether it has passed anything that has not come; `slots` more objects could be begun.
-    pub(super) fn has_need(&self, slots: u32) -> bool {
+    /// Whether it has passed anything by `now` that has not come; `slots` more objects could be begun.
+    pub(super) fn has_need(&self, now: Time, slots: u32) -> bool {
         let unheard = slots > 0 && self.unheard().next().is_some();
-        unheard || self.objects.iter().any(|(&number, object)| object.has_need(self.passed_of(number)))
+        unheard || self.objects.iter().any(|(&number, object)| object.has_need(now, self.passed_of(number)))
+    }
+
+    /// Where what lacks at `now` begins; what is said of an object stands with its first block.
+    pub(super) fn needs_from(&self, now: Time, slots: u32) -> Option<Position> {
+        let unheard = self.unheard().next().filter(|_| slots > 0).map(|run| (run.first(), 0));
+        let mut of_objects = self.objects.iter().filter(|(_, object)| !object.is_opening(now));
+        let first = |(&number, object): (&u32, &Object)| {
+            let block = object.need(0, self.passed_of(number));
+            block.or(object.needs_name().then_some(0)).map(|block| (number, block))
+        };
+        unheard.into_iter().chain(of_objects.find_map(first)).min()
     }
 
     /// Whether others have asked for all that we would.
-    pub(super) fn is_covered(&self, slots: u32) -> bool {
+    pub(super) fn is_covered(&self, now: Time, slots: u32) -> bool {
         let mut unheard = self.unheard().flat_map(Run::segments).take(slots as usize);
         unheard.all(|number| self.heard.covers_object(number))
-            && self.objects.iter().all(|(&number, object)| self.covers(number, object))
+            && self
+                .objects
+                .iter()
+                .all(|(&number, object)| object.is_opening(now) || self.covers(number, object))
     }
 
     fn covers(&self, number: u32, object: &Object) -> bool {
@@ -50,13 +64,13 @@ impl Remote {
         true
     }
 
-    /// What lacks, in order, as far as it fits a segment and `room` octets.
-    pub(super) fn need(&self, slots: u32, room: usize) -> Need {
+    /// What lacks at `now`, in order, as far as it fits a segment and `room` octets.
+    pub(super) fn need(&self, now: Time, slots: u32, room: usize) -> Need {
         let segment = if self.segment_size == 0 { ROOM } else { self.segment_size.into() };
         let mut list = List::new(segment.min(room));
         let (mut slots, mut asked) = (slots, Vec::new());
         let mut unheard = self.unheard().peekable();
-        let mut objects = self.objects.iter().peekable();
+        let mut objects = self.objects.iter().filter(|(_, object)| !object.is_opening(now)).peekable();
         loop {
             let next = objects.peek().map_or(u32::MAX, |(number, _)| **number);
             let fits = if let Some(run) = unheard.next_if(|run| run.first() < next) {
@@ -98,8 +112,8 @@ impl Object {
 
     /// Whether its sender has passed anything that has not come; it has passed `end` blocks. What is said of it stands
     /// before all else.
-    fn has_need(&self, end: u32) -> bool {
-        self.needs_name() || self.need(0, end).is_some()
+    fn has_need(&self, now: Time, end: u32) -> bool {
+        !self.is_opening(now) && (self.needs_name() || self.need(0, end).is_some())
     }
 
     /// Lists what lacks of its first `end` blocks: how many symbols that is, and whether there was room.

@@ -48,17 +48,24 @@ fn gaps(needs: &impl Needs, block: u32, symbols: core::ops::Range<u32>) -> Vec<R
     gaps
 }
 
-/// What would make up for what `block` lacks: parity first, that which has not come, in order; and if that is not
-/// enough, the last of the segments that are missing.
+/// What would make up for what `block` lacks: parity first, and if that is not enough, the last of the segments that are
+/// missing.
+///
+/// Of parity, that behind the last that has come: nobody has it yet, so that it is of use to all who hear it asked for,
+/// and it is one run however much of what came before was lost. Then what was lost, in order.
 fn wanted(needs: &impl Needs, block: u32) -> Vec<Run> {
     let (len, mut lacks) = (needs.geometry().block_len(block), needs.lacks(block));
-    let mut of_parity = gaps(needs, block, len..len + needs.parity());
-    of_parity.retain_mut(|gap| {
-        let part = Run::new(gap.first(), gap.count().min(lacks));
-        lacks -= part.map_or(0, Run::count);
-        *gap = part.unwrap_or(*gap);
-        part.is_some()
-    });
+    let end = len + needs.parity();
+    let behind = (len..end).rev().find(|&symbol| needs.holds(block, symbol)).map_or(len, |last| last + 1);
+    let of_parity = gaps(needs, block, behind..end).into_iter().chain(gaps(needs, block, len..behind));
+    let mut of_parity: Vec<Run> = of_parity
+        .map_while(|gap| {
+            let part = Run::new(gap.first(), gap.count().min(lacks));
+            lacks -= part.map_or(0, Run::count);
+            part
+        })
+        .collect();
+    of_parity.sort_unstable_by_key(|gap| gap.first());
     let of_source = gaps(needs, block, 0..len);
     // As many are passed over as parity makes up for.
     let mut spared = of_source.iter().map(|gap| gap.count()).sum::<u32>() - lacks;

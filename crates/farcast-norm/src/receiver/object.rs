@@ -7,7 +7,7 @@ use core::net::IpAddr;
 use core::num::NonZeroU32;
 
 use farcast_core::engine::Reject;
-use farcast_core::{Bitmap, Run, Time};
+use farcast_core::{Bitmap, Run, Span, Time};
 use farcast_delivery::{Geometry, ObjectId, Offer, Received};
 
 use super::remote::Key;
@@ -19,7 +19,8 @@ use crate::requests::point;
 /// How far an object has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// Offered, not answered. What comes is stored behind what the owner does first.
+    /// Offered, not answered. What comes is stored behind what the owner does first, and nothing is asked for: it may
+    /// have kept what was received before it was started again.
     Opening,
     /// Receiving.
     Receiving,
@@ -49,8 +50,11 @@ pub(super) struct Object {
     /// All segments before this one are there.
     pub(super) low: u32,
     pub(super) received: Received,
-    /// When something new of it came last, or when it began.
+    /// When it began, and when something new of it came last.
+    begun: Time,
     pub(super) since: Time,
+    /// There was a moment to ask for what lacks of it while its owner had not answered.
+    pub(super) missed: bool,
 }
 
 /// What a message says of an object.
@@ -63,6 +67,10 @@ pub(super) struct Said<'a> {
     /// What an application says of it, if the message is that.
     pub(super) info: Option<&'a Info>,
 }
+
+/// How long it is waited for an owner. One that takes longer, because there is no room, is not what a sender should end
+/// for: that it asks for too much is better than that it asks for nothing.
+const PATIENCE: Span = Span::from_secs(1);
 
 /// Octets that a block's parity takes besides its symbols, about.
 const BOOKKEEPING: u64 = 128;
@@ -105,13 +113,20 @@ impl Object {
             decoding: BTreeSet::new(),
             low: 0,
             received: Received::default(),
+            begun: now,
             since: now,
+            missed: false,
         })
     }
 
     /// Whether what comes of it is stored.
     pub(super) fn is_receiving(&self) -> bool {
         self.state != State::Verifying
+    }
+
+    /// Whether its owner may have more of it than is known.
+    pub(super) fn is_opening(&self, now: Time) -> bool {
+        self.state == State::Opening && now.since(self.begun) < PATIENCE
     }
 
     /// Whether nothing has come of it.

@@ -61,6 +61,8 @@ pub(super) struct Remote {
     /// How its symbols are numbered, and octets of a segment, as it said last.
     pub(super) fec: Fec,
     pub(super) segment_size: u16,
+    /// Where what it asked for last begins: a sender that is there again has gone back to it.
+    pub(super) asked_from: Position,
     /// What others have asked for since the back-off began.
     pub(super) heard: Heard,
     /// What is known of the congestion on the way, if it asks.
@@ -94,6 +96,7 @@ impl Remote {
             position: (0, 0),
             fec: Fec::ReedSolomon8,
             segment_size: 0,
+            asked_from: (0, 0),
             heard: Heard::default(),
             congestion: None,
             probed: None,
@@ -143,6 +146,21 @@ impl Remote {
             core::cmp::Ordering::Less => u32::MAX,
             core::cmp::Ordering::Equal => self.position.1,
             core::cmp::Ordering::Greater => 0,
+        }
+    }
+
+    /// It is at `position`: where that is no further than what was asked for, it has gone back to that, and what lacks
+    /// once it has passed is asked for anew (RFC 5740 §5.3).
+    pub(super) fn note_return(&mut self, position: Position) {
+        if position <= self.asked_from {
+            self.timers.stop(Timer::Holdoff);
+        }
+    }
+
+    /// It says what object `number` is, which stands before its first block, and moves it nowhere.
+    pub(super) fn note_info(&mut self, number: u32) {
+        if self.asked_from == (number, 0) {
+            self.timers.stop(Timer::Holdoff);
         }
     }
 

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use farcast_core::{Bitmap, Run};
 use farcast_delivery::Geometry;
 
+use super::departures::{OfBlock, Unheard};
 use super::objects::Objects;
 use super::parts::{Part, Parts};
 use super::schedule::runs_in;
@@ -35,8 +36,25 @@ struct Within {
     symbols: Bitmap,
     /// Blocks that somebody asks for as they stand.
     whole: Bitmap,
-    /// By block, how many symbols the worst single request has asked for.
-    erasures: BTreeMap<u32, u32>,
+    /// By block, what the worst single request has asked for.
+    needs: BTreeMap<u32, Need>,
+}
+
+/// What the worst needs of a block.
+#[derive(Clone, Copy, Debug, Default)]
+struct Need {
+    /// How many parity symbols will have been sent when it has enough.
+    enough: u32,
+    /// How many symbols it has asked for.
+    count: u32,
+}
+
+/// What one receiver asks for of a block.
+#[derive(Clone, Debug, Default)]
+struct OneNeeds {
+    symbols: Vec<Run>,
+    /// And so many more, whichever.
+    any: u32,
 }
 
 impl Asked {
@@ -49,50 +67,114 @@ impl Asked {
         self.whole.is_empty() && self.info.is_empty() && self.within.is_empty()
     }
 
-    /// Notes what one receiver asks for, as far as it lies behind `from`, an object and one of its blocks, and has been
-    /// sent. How many symbols, blocks and objects that is.
-    pub(super) fn note(&mut self, parts: &Parts, objects: &Objects, from: (u32, u32)) -> u32 {
+    /// Notes what one receiver asks for, as far as it has been sent, and what it has not heard, which is `unheard`, and
+    /// what is on its way anyhow are not enough. How many symbols, blocks and objects that is.
+    pub(super) fn note(&mut self, parts: &Parts, objects: &Objects, unheard: &Unheard) -> u32 {
         let begun = objects.begun();
-        let behind = |object, block| object < begun && (object, block) >= from;
-        // An object whose beginning lies before is not asked for as a whole.
-        let first = from.0 + u32::from(from.1 > 0);
         // What one receiver asks for of a block, in all: any so many symbols will do.
         let (mut of_block, mut sum) = (BTreeMap::new(), 0u32);
         for part in &parts.asked {
             let count = match *part {
-                Part::Info(run) => objects.clip(run, first).map_or(0, |run| {
-                    self.info.insert_run(run);
-                    run.count()
-                }),
-                Part::Objects(run) => objects.clip(run, first).map_or(0, |run| {
-                    self.whole.insert_run(run);
-                    run.count()
-                }),
-                Part::Blocks(object, blocks) => {
-                    let low = if object == from.0 { from.1 } else { 0 };
-                    let blocks = blocks.clip(low, u32::MAX).filter(|blocks| behind(object, blocks.first()));
-                    let within = blocks.and_then(|blocks| Some((self.within(objects, object)?, blocks)));
-                    within.map_or(0, |(within, blocks)| within.note_blocks(blocks))
+                Part::Info(run) => {
+                    let said = objects.clip(run).into_iter().flat_map(Run::segments);
+                    let said = said.filter(|object| !unheard.infos.contains(object));
+                    said.map(|object| u32::from(self.info.insert(object))).sum()
                 }
-                Part::Symbols((object, block), symbols) if behind(object, block) => {
-                    *of_block.entry((object, block)).or_insert(0u32) += symbols.count();
-                    self.within(objects, object).map_or(0, |within| within.note_symbols(block, symbols))
+                Part::Objects(run) => {
+                    let asked = objects.clip(run).into_iter().flat_map(Run::segments);
+                    asked.map(|object| self.note_object(object, objects, unheard, &mut of_block)).sum()
                 }
-                Part::Erasures((object, block), count) if behind(object, block) => {
-                    *of_block.entry((object, block)).or_insert(0) += count;
-                    self.within(objects, object).map_or(0, |within| within.note_any(block, count))
+                Part::Blocks(object, blocks) if object < begun => {
+                    self.note_blocks((object, blocks), objects, unheard, &mut of_block)
                 }
-                Part::Symbols(..) | Part::Erasures(..) => 0,
+                Part::Symbols((object, block), symbols) if object < begun => {
+                    of_block.entry((object, block)).or_insert_with(OneNeeds::default).symbols.push(symbols);
+                    0
+                }
+                Part::Erasures((object, block), count) if object < begun => {
+                    of_block.entry((object, block)).or_insert_with(OneNeeds::default).any += count;
+                    0
+                }
+                Part::Blocks(..) | Part::Symbols(..) | Part::Erasures(..) => 0,
             };
             sum = sum.saturating_add(count);
         }
-        for ((object, block), count) in of_block {
-            if let Some(within) = self.within.get_mut(&object) {
-                let worst = within.erasures.entry(block).or_insert(0);
-                *worst = (*worst).max(count);
-            }
+        for ((object, block), needs) in of_block {
+            let nothing = OfBlock::default();
+            let unheard = unheard.blocks.get(&(object, block)).unwrap_or(&nothing);
+            sum = sum.saturating_add(self.note_block((object, block), &needs, objects, unheard));
         }
         sum
+    }
+
+    /// Notes that `object` is asked for as it stands; of one that is being sent again, what was not sent again since.
+    fn note_object(
+        &mut self,
+        object: u32,
+        objects: &Objects,
+        unheard: &Unheard,
+        of_block: &mut BTreeMap<(u32, u32), OneNeeds>,
+    ) -> u32 {
+        let mut again = unheard.blocks.range((object, 0)..=(object, u32::MAX));
+        let Some(all) = again.next().and_then(|_| Run::new(0, objects.get(object)?.geometry.blocks())) else {
+            self.whole.insert(object);
+            return 1;
+        };
+        let said = !unheard.infos.contains(&object) && self.info.insert(object);
+        u32::from(said) + self.note_blocks((object, all), objects, unheard, of_block)
+    }
+
+    /// Notes that `blocks` are asked for as they stand; of those that are being sent again, what was not since.
+    fn note_blocks(
+        &mut self,
+        (object, blocks): (u32, Run),
+        objects: &Objects,
+        unheard: &Unheard,
+        of_block: &mut BTreeMap<(u32, u32), OneNeeds>,
+    ) -> u32 {
+        let Some(within) = self.within(objects, object) else { return 0 };
+        let (mut sum, mut from) = (0u32, blocks.first());
+        let again = unheard.blocks.range((object, blocks.first())..(object, blocks.end()));
+        for block in again.map(|(&(_, block), _)| block).chain([blocks.end()]) {
+            let whole = Run::new(from, block - from);
+            sum = sum.saturating_add(whole.map_or(0, |whole| within.note_blocks(whole)));
+            if block < blocks.end()
+                && let Some(all) = Run::new(0, within.geometry.block_len(block))
+            {
+                of_block.entry((object, block)).or_default().symbols.push(all);
+            }
+            from = block + 1;
+        }
+        sum
+    }
+
+    /// Notes what one receiver, which has not heard this, needs of a block; how many symbols that is.
+    fn note_block(
+        &mut self,
+        (object, block): (u32, u32),
+        needs: &OneNeeds,
+        objects: &Objects,
+        unheard: &OfBlock,
+    ) -> u32 {
+        let Some(schedule) = objects.get(object).map(|outgoing| &outgoing.schedule) else { return 0 };
+        let asked: Vec<Run> = needs.symbols.iter().flat_map(|&symbols| unheard.rest(symbols)).collect();
+        let count = asked.iter().fold(needs.any, |sum, run| sum.saturating_add(run.count()));
+        // With so many parity symbols sent, from what it had heard of on, it has enough.
+        let enough = (schedule.left(block) - unheard.fresh).saturating_add(count);
+        if count == 0 || enough <= schedule.used(block) {
+            return 0;
+        }
+        let Some(within) = self.within(objects, object) else { return 0 };
+        for symbols in asked {
+            within.note_symbols(block, symbols);
+        }
+        if needs.any > 0 {
+            // Where parity does not do, any so many segments will not either: nobody said which.
+            within.note_segments(Run::one(block));
+        }
+        let worst = within.needs.entry(block).or_default();
+        (worst.enough, worst.count) = (worst.enough.max(enough), worst.count.max(count));
+        count
     }
 
     fn within(&mut self, objects: &Objects, object: u32) -> Option<&mut Within> {
@@ -112,8 +194,9 @@ impl Asked {
         for (object, within) in core::mem::take(&mut self.within) {
             let mut block = 0;
             while let Some(next) = within.next_block(block) {
-                let erasures = within.erasures.get(&next).copied().filter(|_| !within.whole.contains(next));
-                new |= objects.repair((object, next), erasures, &within.source, &within.symbols);
+                let need = within.needs.get(&next).filter(|_| !within.whole.contains(next));
+                let enough = need.map(|need| need.enough);
+                new |= objects.repair((object, next), enough, &within.source, &within.symbols);
                 block = next + 1;
             }
         }
@@ -140,7 +223,7 @@ impl Within {
     fn new(geometry: Geometry, parity: u32) -> Self {
         let symbols = Bitmap::new(geometry.blocks() * parity);
         let (source, whole) = (Bitmap::new(geometry.segments()), Bitmap::new(geometry.blocks()));
-        Self { geometry, parity, source, symbols, whole, erasures: BTreeMap::new() }
+        Self { geometry, parity, source, symbols, whole, needs: BTreeMap::new() }
     }
 
     /// Notes that `blocks` are asked for; how many segments they have.
@@ -158,14 +241,7 @@ impl Within {
         })
     }
 
-    /// Notes that any `count` of `block` are asked for. Where parity does not do, any so many will not either: nobody
-    /// said which.
-    fn note_any(&mut self, block: u32, count: u32) -> u32 {
-        self.note_segments(Run::one(block));
-        count
-    }
-
-    fn note_symbols(&mut self, block: u32, symbols: Run) -> u32 {
+    fn note_symbols(&mut self, block: u32, symbols: Run) {
         let len = self.geometry.block_len(block);
         if let Some(dtus) = symbols.clip(0, len)
             && let Some(run) = self.geometry.segments_of(block, dtus)
@@ -177,13 +253,12 @@ impl Within {
         {
             self.symbols.insert_run(run);
         }
-        symbols.count()
     }
 
     /// The first block from `block` on of which anything was asked for.
     fn next_block(&self, block: u32) -> Option<u32> {
-        let erasures = self.erasures.range(block..).next().map(|(&block, _)| block);
-        erasures.into_iter().chain(self.whole.next_set(block)).min()
+        let needs = self.needs.range(block..).next().map(|(&block, _)| block);
+        needs.into_iter().chain(self.whole.next_set(block)).min()
     }
 
     /// Lists what was asked for; whether there was room.
@@ -206,7 +281,7 @@ impl Within {
     /// Lists as many symbols of a block as the worst request had: parity that was asked for, and then segments, the
     /// highest first, as receivers choose them.
     fn advertise_symbols(&self, (object, block): (u32, u32), objects: &Objects, list: &mut List) -> bool {
-        let mut left = self.erasures.get(&block).copied().unwrap_or(0);
+        let mut left = self.needs.get(&block).map_or(0, |need| need.count);
         let (len, first) = (self.geometry.block_len(block), block * self.parity);
         let parity = Run::new(first, self.parity)
             .into_iter()

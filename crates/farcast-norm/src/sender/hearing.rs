@@ -12,6 +12,9 @@ use crate::message::{Answer, Body, FromReceiver, FromSender, Message, NodeId, Po
 /// Part of the greatest round trip in which receivers that do not wait have all asked.
 const TOGETHER: u64 = 8;
 
+/// How exactly the time of a probe comes back: it and the time since are each cut to microseconds.
+const STAMPED: Span = Span::from_micros(2);
+
 /// A receiver that is to acknowledge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Acker {
@@ -36,7 +39,7 @@ impl Sender {
             Answer::Nack(requests) => {
                 // What comes to the sender alone, others have not heard.
                 let alone = self.config.unicast || from.destination == self.config.source;
-                self.nack(now, requests, alone)?;
+                self.nack(now, (said.response, requests), alone)?;
             }
             Answer::Flushed { point, .. } => self.flushed(message.source, point)?,
             Answer::Ack { .. } => {}
@@ -53,24 +56,37 @@ impl Sender {
         }
     }
 
-    fn nack(&mut self, now: Time, requests: &[Request], alone: bool) -> Result<(), Reject> {
+    /// Until when whatever left had come to who answers at `now` with this time of a probe, or was lost. Who says
+    /// nothing of it, or lies, is a greatest round trip away.
+    fn heard_by(&self, now: Time, response: Option<Stamp>) -> Time {
+        let (grtt, trip) = (self.advertised().span(), response.and_then(|sent| Stamp::of(now).since(sent)));
+        let trip = trip.map_or(grtt, |trip| trip.min(grtt)).saturating_sub(STAMPED);
+        now - trip
+    }
+
+    fn nack(
+        &mut self,
+        now: Time,
+        (response, requests): (Option<Stamp>, &[Request]),
+        alone: bool,
+    ) -> Result<(), Reject> {
         let parity = self.config.parity.into();
         let parts = Check { objects: &self.objects, fec: self.config.fec, parity }.parts(requests)?;
         if parts.is_cut {
             // What else it says, of other objects, round trips and losses, is heard.
             let _ = self.rejects.note::<()>(Err(Reject::Limit));
         }
-        // Until what was asked for last has had time to arrive, only what comes behind it is news (RFC 5740 §5.4.1).
-        let held = self.timers.is_set(Timer::Holdoff);
-        let from = if held { (self.position.0, self.position.1 + 1) } else { (0, 0) };
-        let count = self.asked.note(&parts, &self.objects, from);
+        // What left since whoever asks had heard, and what is still to leave, is not asked for again.
+        let unheard = self.departures.since(self.heard_by(now, response));
+        let count = self.asked.note(&parts, &self.objects, &unheard);
         self.squelch(now, &parts);
         let fate = if count > 0 { NakFate::Used } else { NakFate::Known };
         self.last_asked = Some(farcast_delivery::Asked { round: self.progress.round, count: 1, fate });
         if count == 0 {
             return Ok(());
         }
-        if held {
+        // What was asked for has been gathered, and this comes besides.
+        if self.timers.is_set(Timer::Holdoff) {
             if self.asked.commit(&mut self.objects) {
                 self.resume(now);
             }

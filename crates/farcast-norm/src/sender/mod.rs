@@ -3,6 +3,7 @@
 mod ahead;
 mod asked;
 mod congestion;
+mod departures;
 mod grtt;
 mod hearing;
 mod objects;
@@ -25,6 +26,7 @@ use crate::quantise::Rtt;
 
 use asked::Asked;
 use congestion::Control;
+use departures::Departures;
 use grtt::Grtt;
 use hearing::Acker;
 use objects::{Item, Objects};
@@ -37,7 +39,7 @@ timers! {
         Probe = "probe",
         /// What receivers ask for has been gathered.
         Aggregate = "aggregate",
-        /// What receivers ask for may be about what has not reached them yet.
+        /// What was asked for has just been gathered: what else is asked for goes with it.
         Holdoff = "hold-off",
         /// The next flush, or the end.
         Flush = "flush",
@@ -70,8 +72,8 @@ pub struct Sender {
     grtt: Grtt,
     sequence: u16,
     probes: u16,
-    /// The object and the block that were sent last, and what came after is on its way.
-    position: (u32, u32),
+    /// What may not have been heard by who asks.
+    departures: Departures,
     /// Flushes said since anything was sent.
     flushes: u32,
     /// Who is to acknowledge.
@@ -111,7 +113,7 @@ impl Sender {
             grtt: Grtt::new(config.grtt, config.grtt_most, config.ackers.len()),
             sequence: 0,
             probes: 0,
-            position: (0, 0),
+            departures: Departures::default(),
             flushes: 0,
             ackers: config.ackers.iter().map(|&node| Acker { node, has: 0 }).collect(),
             watermark: (0, 0),
@@ -330,14 +332,19 @@ impl Sender {
             Item::Info(object, again) => {
                 let said = self.info(object, again)?;
                 self.objects.sent(&item, 1);
+                self.departures.info(now, object);
                 Some(self.say(now, said))
             }
             Item::Data(object, next) => {
                 self.pacer.settle(now);
                 let (message, count, spacing) = self.data(object, &next, until)?;
                 self.objects.protect(object, &next, (count, self.closing(spacing)));
-                self.objects.sent(&item, count);
-                self.position = (object, next.block);
+                let fresh = self.objects.sent(&item, count);
+                if next.repair || fresh > 0 {
+                    let symbols = Run::new(next.symbols.first(), count)?;
+                    self.departures.forget(now - self.config.grtt_most);
+                    self.departures.symbols((now, spacing), (object, next.block), (symbols, fresh));
+                }
                 self.progress.sent += count;
                 if let Some(round) = self.rounds.last_mut() {
                     *round += u64::from(count);

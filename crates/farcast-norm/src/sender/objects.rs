@@ -155,19 +155,16 @@ impl Objects {
         }
     }
 
-    /// What was next has left, of symbols the first `count`.
-    pub(super) fn sent(&mut self, item: &Item, count: u32) {
+    /// What was next has left, of symbols the first `count`. How many of these are parity that had never left before.
+    pub(super) fn sent(&mut self, item: &Item, count: u32) -> u32 {
         let (Item::Info(object, _) | Item::Data(object, _)) = *item;
         let outgoing = &mut self.list[object as usize];
-        let again = match item {
+        let (again, fresh) = match item {
             Item::Info(_, again) => {
                 (outgoing.info_due, outgoing.info_said) = (false, true);
-                *again
+                (*again, 0)
             }
-            Item::Data(_, next) => {
-                outgoing.schedule.sent(next, count);
-                next.repair
-            }
+            Item::Data(_, next) => (next.repair, outgoing.schedule.sent(next, count)),
         };
         if again {
             outgoing.repairs.note(count);
@@ -180,6 +177,7 @@ impl Objects {
             // The lowest goes first, so those before are through.
             self.passed = self.passed.max(object + 1);
         }
+        fresh
     }
 
     /// Those of which anything has left.
@@ -209,20 +207,18 @@ impl Objects {
     pub(super) fn repair(
         &mut self,
         (object, block): (u32, u32),
-        erasures: Option<u32>,
+        symbols: Option<u32>,
         source: &Bitmap,
         parity: &Bitmap,
     ) -> bool {
         let outgoing = &mut self.list[object as usize];
         let segments = outgoing.block_len(block);
         let schedule = &mut outgoing.schedule;
-        // Any so many symbols besides what went before would do.
-        let need = erasures.map(|erasures| schedule.used(block) + erasures);
-        if !schedule.has_begun(block) || !schedule.repair(block, erasures, source, parity) {
+        if !schedule.has_begun(block) || !schedule.repair(block, symbols, source, parity) {
             return false;
         }
-        if let Some(need) = need {
-            self.ahead.note(need, segments);
+        if let Some(symbols) = symbols {
+            self.ahead.note(symbols, segments);
         }
         self.note_due(object)
     }
@@ -246,8 +242,8 @@ impl Objects {
         self.point(object, block, symbol)
     }
 
-    /// Those of `objects` from `from` on that have been begun.
-    pub(super) fn clip(&self, objects: Run, from: u32) -> Option<Run> {
-        objects.clip(from, self.begun())
+    /// Those of `objects` that have been begun.
+    pub(super) fn clip(&self, objects: Run) -> Option<Run> {
+        objects.clip(0, self.begun())
     }
 }

@@ -36,8 +36,9 @@ pub(super) struct Schedule {
     low: (u32, u32),
     /// The first segment that has never been sent.
     frontier: u32,
-    /// By block, how many parity symbols have been sent or are to be.
+    /// By block, how many parity symbols have been sent or are to be, and how many have left.
     used: Vec<u16>,
+    left: Vec<u16>,
     /// Blocks of which exactly what was asked for is to be sent.
     explicit: BTreeSet<u32>,
 }
@@ -55,6 +56,7 @@ impl Schedule {
             low: (0, 0),
             frontier: 0,
             used: vec![0; blocks as usize],
+            left: vec![0; blocks as usize],
             explicit: BTreeSet::new(),
         }
     }
@@ -115,15 +117,19 @@ impl Schedule {
         self.next_ahead = ahead.min(self.parity);
     }
 
-    /// The first `count` of what was next have left.
-    pub(super) fn sent(&mut self, next: &Next, count: u32) {
+    /// The first `count` of what was next have left. How many of them are parity that had never left before.
+    pub(super) fn sent(&mut self, next: &Next, count: u32) -> u32 {
         let (block, len) = (next.block, self.geometry.block_len(next.block));
         let first = next.symbols.first();
+        let mut fresh = 0;
         if first >= len {
             let at = block * self.parity + first - len;
             if let Some(run) = Run::new(at, count) {
                 self.repairs.remove_run(run);
             }
+            let (left, end) = (&mut self.left[block as usize], first - len + count);
+            fresh = end.saturating_sub((*left).into()).min(count);
+            *left = (*left).max(end as u16);
         } else if let Some(run) = Run::new(self.geometry.first_of(block) + first, count) {
             self.source.remove_run(run);
             if !next.repair {
@@ -137,6 +143,7 @@ impl Schedule {
         if self.explicit.contains(&block) && !self.has(block) {
             self.explicit.remove(&block);
         }
+        fresh
     }
 
     /// Whether anything of `block` is to be sent.
@@ -167,6 +174,11 @@ impl Schedule {
         self.used[block as usize].into()
     }
 
+    /// How many parity symbols of `block` have left.
+    pub(super) fn left(&self, block: u32) -> u32 {
+        self.left[block as usize].into()
+    }
+
     /// Whether segments of `block` have left.
     pub(super) fn has_begun(&self, block: u32) -> bool {
         self.geometry.first_of(block) < self.frontier
@@ -182,20 +194,19 @@ impl Schedule {
         self.len() > before
     }
 
-    /// Sends what somebody lacks of `block`: as many parity symbols as the worst needs, if so many have never been
-    /// sent; else what was asked for. `source` and `parity` are counted through the object. Whether that is anything
-    /// new.
+    /// Sends what somebody lacks of `block`: parity until `symbols` of it have been sent, with which the worst has
+    /// enough, if there are so many; else what was asked for. `source` and `parity` are counted through the object.
+    /// Whether that is anything new.
     pub(super) fn repair(
         &mut self,
         block: u32,
-        erasures: Option<u32>,
+        symbols: Option<u32>,
         source: &Bitmap,
         parity: &Bitmap,
     ) -> bool {
         let before = self.len();
-        let fresh = self.parity - u32::from(self.used[block as usize]);
-        if let Some(erasures) = erasures.filter(|&erasures| erasures <= fresh) {
-            self.use_parity(block, erasures);
+        if let Some(symbols) = symbols.filter(|&symbols| symbols <= self.parity) {
+            self.use_parity(block, symbols.saturating_sub(self.used(block)));
             return self.len() > before;
         }
         if let Some(run) = self.geometry.block_run(block) {
@@ -268,16 +279,17 @@ mod tests {
         let (mut source, mut parity) = (Bitmap::new(10), Bitmap::new(6));
         source.insert(5);
         source.insert(9);
-        assert!(schedule.repair(1, Some(1), &source, &parity));
+        assert!(schedule.repair(1, Some(2), &source, &parity));
+        assert!(!schedule.repair(1, Some(2), &source, &parity), "as many are on their way");
         assert_eq!(drain(&mut schedule), [(1, symbols(4, 1), true, false)]);
         // No parity of block 1 is fresh: segment 5, its second, and the symbol 1 that was asked for.
         parity.insert(3);
-        assert!(schedule.repair(1, Some(2), &source, &parity));
-        assert!(!schedule.repair(1, Some(2), &source, &parity), "nothing new");
+        assert!(schedule.repair(1, Some(4), &source, &parity));
+        assert!(!schedule.repair(1, Some(4), &source, &parity), "nothing new");
         let expected = [(1, symbols(1, 1), true, true), (1, symbols(4, 1), true, true)];
         assert_eq!(drain(&mut schedule), expected);
         // Two are lacking, and one is fresh: what was asked for.
-        assert!(schedule.repair(2, Some(2), &source, &parity));
+        assert!(schedule.repair(2, Some(3), &source, &parity));
         assert_eq!(drain(&mut schedule), [(2, symbols(2, 1), true, true)]);
     }
 

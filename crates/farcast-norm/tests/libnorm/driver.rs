@@ -103,7 +103,7 @@ impl Place {
             ReceiverEvent::Offered(offer) => {
                 objects
                     .insert(offer.object, Object::new(Vec::new(), offer.geometry, offer.parity_symbols, fec));
-                engine.accept(offer.object, &farcast_core::Bitmap::new(0));
+                engine.accept(now, offer.object, &farcast_core::Bitmap::new(0));
                 names.insert(offer.object, String::from_utf8(offer.name).unwrap());
             }
             ReceiverEvent::Named(offer) => {

@@ -2,7 +2,8 @@
 
 use farcast_core::engine::{Arrival, Engine as _};
 use farcast_core::{Bitmap, Run, Span, Time};
-use farcast_norm::message::{Answer, Form, FromReceiver, Level, Point, Request, Symbol};
+use farcast_delivery::ObjectId;
+use farcast_norm::message::{Answer, Form, FromReceiver, FromSender, Level, Point, Request, Symbol};
 use farcast_norm::{Body, Fec, Message, NodeId, Receiver, ReceiverEvent, Sender};
 
 use crate::common::{group, ms, receiver, receiver_address, said, sender, server};
@@ -15,8 +16,7 @@ fn words() -> Vec<Message> {
     loop {
         engine.handle_timeout(now);
         while let Some(transmit) = engine.poll_transmit(now, now + Span::from_nanos(1)) {
-            let flush =
-                matches!(said(&transmit.message), Some(farcast_norm::message::FromSender::Flush { .. }));
+            let flush = matches!(said(&transmit.message), Some(FromSender::Flush { .. }));
             words.push(transmit.message);
             if flush {
                 return words;
@@ -32,11 +32,24 @@ struct Station {
     now: Time,
     /// Whether it takes for damaged what is complete, the first time.
     damage: Option<Run>,
+    /// What its owner has, and whether it waits to be told to say so.
+    held: Option<Bitmap>,
+    slow: bool,
+    offered: Option<ObjectId>,
 }
 
 impl Station {
     fn new() -> Self {
-        Self { engine: Receiver::new(receiver(0)).expect("valid"), now: Time::ZERO, damage: None }
+        let engine = Receiver::new(receiver(0)).expect("valid");
+        Self { engine, now: Time::ZERO, damage: None, held: None, slow: false, offered: None }
+    }
+
+    /// The owner says what it has of what was offered.
+    fn answer(&mut self) {
+        if let Some(object) = self.offered.take() {
+            let held = self.held.take().unwrap_or_else(|| Bitmap::new(0));
+            self.engine.accept(self.now, object, &held);
+        }
     }
 
     /// Hears something, from the sender unless it is a receiver's.
@@ -46,7 +59,12 @@ impl Station {
         let _ = self.engine.handle(self.now, &Arrival::new(source, group()), message);
         while let Some(event) = self.engine.poll_event() {
             match event {
-                ReceiverEvent::Offered(offer) => self.engine.accept(offer.object, &Bitmap::new(0)),
+                ReceiverEvent::Offered(offer) => {
+                    self.offered = Some(offer.object);
+                    if !self.slow {
+                        self.answer();
+                    }
+                }
                 ReceiverEvent::Decode { object, block } => self.engine.decoded(object, block, true),
                 ReceiverEvent::Complete(object) => match self.damage.take() {
                     Some(run) => self.engine.lost(object, run),
@@ -155,6 +173,38 @@ fn it_asks_again_only_after_its_hold_off() {
 }
 
 #[test]
+fn its_hold_off_ends_when_the_sender_has_gone_back() {
+    let words = words();
+    let first = |block| words.iter().find(|message| is(message, block, 0..1)).expect("sent");
+    let flush = words.last().expect("a flush");
+    for (block, asks) in [(1, true), (0, true), (2, false)] {
+        let mut station = lacks_two();
+        assert_eq!(station.wait(ms(3000)).len(), 1);
+        // What lies behind what it asked for says nothing of that.
+        station.hear(first(block));
+        station.hear(flush);
+        assert_eq!(!station.wait(ms(2500)).is_empty(), asks, "back to block {block}");
+    }
+}
+
+#[test]
+fn of_parity_it_asks_for_what_nobody_has_yet() {
+    let mut station = lacks_two();
+    assert_eq!(station.wait(ms(3000)).len(), 1);
+    // Of the two symbols of parity that come, it loses the first.
+    let mut repair = words().into_iter().find(|message| is(message, 1, 0..1)).expect("sent");
+    if let Body::Sender(_, FromSender::Data(data)) = &mut repair.body {
+        data.symbols = Run::one(11);
+    }
+    station.hear(&repair);
+    station.hear(&words().pop().expect("a flush"));
+    let asked = station.wait(ms(3000));
+    let symbols: Vec<u16> =
+        asked.iter().flat_map(|request| request.points.iter().map(|point| point.symbol.symbol)).collect();
+    assert_eq!(symbols, [12]);
+}
+
+#[test]
 fn what_is_damaged_is_asked_for_again() {
     let mut station = Station::new();
     station.damage = Run::new(2, 1);
@@ -174,4 +224,53 @@ fn what_is_lost_of_info_is_asked_for_first() {
     }
     let asked = station.wait(ms(3000));
     assert_eq!(asked.iter().map(|request| request.level).collect::<Vec<_>>(), [Level::INFO]);
+}
+
+#[test]
+fn what_the_owner_may_have_is_not_asked_for_before_it_has_answered() {
+    // The first block has passed when it begins to listen, and a receiver that does not wait asks at once.
+    let mut words = words();
+    for message in &mut words {
+        if let Body::Sender(terms, _) = &mut message.body {
+            terms.backoff = 0;
+        }
+    }
+    let second: Vec<&Message> = words.iter().filter(|message| is(message, 1, 0..10)).collect();
+    let third = words.iter().find(|message| is(message, 2, 0..1)).expect("sent");
+    let opened = |station: &mut Station, held: &[Run]| {
+        let mut map = Bitmap::new(40);
+        for &run in held {
+            map.insert_run(run);
+        }
+        station.held = Some(map);
+        station.answer();
+    };
+    let late = || {
+        let mut station = Station::new();
+        station.slow = true;
+        for message in &second[..4] {
+            station.hear(message);
+        }
+        assert_eq!(station.wait(ms(500)), [], "the owner looks what is there");
+        station
+    };
+    // It has all of the first block but two, and the object's name is still to come.
+    let mut station = late();
+    opened(&mut station, &[Run::new(0, 8).expect("a run")]);
+    let asked = station.wait(ms(0));
+    let levels: Vec<Level> = asked.iter().map(|request| request.level).collect();
+    assert_eq!(levels, [Level::INFO, Level::SEGMENT]);
+    let symbols: Vec<_> =
+        asked[1].points.iter().map(|point| (point.symbol.block, point.symbol.symbol)).collect();
+    assert_eq!(symbols, [(0, 10), (0, 11)]);
+    // One that has everything of it asks for the name alone.
+    let mut station = late();
+    opened(&mut station, &[Run::new(0, 10).expect("a run")]);
+    assert_eq!(station.wait(ms(0)).iter().map(|request| request.level).collect::<Vec<_>>(), [Level::INFO]);
+    // An owner that finds no room for long does not keep it from asking.
+    let mut station = late();
+    station.wait(ms(600));
+    station.hear(third);
+    let levels: Vec<Level> = station.wait(ms(0)).iter().map(|request| request.level).collect();
+    assert_eq!(levels[..3], [Level::INFO, Level::BLOCK, Level::SEGMENT]);
 }

@@ -140,7 +140,7 @@ impl World {
         while let Some(event) = receiver.poll_event() {
             match event {
                 ReceiverEvent::Offered(offer) => {
-                    receiver.accept(offer.object, &Bitmap::new(offer.geometry.segments()));
+                    receiver.accept(self.now, offer.object, &Bitmap::new(offer.geometry.segments()));
                 }
                 ReceiverEvent::Decode { object, block } => receiver.decoded(object, block, true),
                 ReceiverEvent::Complete(object) => receiver.verified(self.now, object),

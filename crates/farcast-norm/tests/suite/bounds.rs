@@ -129,7 +129,7 @@ fn who_is_named_and_never_gets_it_is_lost_and_not_served_for_ever() {
 #[test]
 fn half_lost_is_far_from_the_bound() {
     let link = Link::lossy(ms(50), 0.5);
-    let mut session = Session::new("half", Setup::plain(3), sender(600, 5), 5, link).run();
+    let mut session = Session::new("half", Setup::plain(4), sender(600, 5), 5, link).run();
     session.assert_received();
     assert_eq!((session.outcome(), limited(&session)), (Some(SenderOutcome::Acknowledged), 0));
     let sent = sum(&again(&mut session, 1)[0]);

@@ -128,7 +128,7 @@ fn listen(engine: &mut Receiver, words: impl IntoIterator<Item = (Time, Message)
         while let Some(event) = engine.poll_event() {
             match event {
                 ReceiverEvent::Offered(offer) => {
-                    engine.accept(offer.object, &farcast_core::Bitmap::new(0));
+                    engine.accept(at, offer.object, &farcast_core::Bitmap::new(0));
                 }
                 ReceiverEvent::Complete(_) => complete = true,
                 _ => {}

@@ -146,7 +146,7 @@ impl Session {
         let host =
             Host::new(Receiver::new(config).expect("valid"), move |engine: &mut Receiver, now, event| {
                 match &event {
-                    ReceiverEvent::Offered(offer) => engine.accept(offer.object, &Bitmap::new(0)),
+                    ReceiverEvent::Offered(offer) => engine.accept(now, offer.object, &Bitmap::new(0)),
                     ReceiverEvent::Decode { object, block } => engine.decoded(*object, *block, true),
                     ReceiverEvent::Complete(object) => engine.verified(now, *object),
                     _ => {}

@@ -62,7 +62,7 @@ fn a_receiver_stays_small_and_never_panics() {
             let _ = engine.handle(at, &from, &message);
             while let Some(event) = engine.poll_event() {
                 match event {
-                    ReceiverEvent::Offered(offer) => engine.accept(offer.object, &Bitmap::new(0)),
+                    ReceiverEvent::Offered(offer) => engine.accept(at, offer.object, &Bitmap::new(0)),
                     ReceiverEvent::Decode { object, block } => engine.decoded(object, block, seed % 2 == 0),
                     ReceiverEvent::Complete(object) => engine.verified(at, object),
                     _ => {}

@@ -1,12 +1,14 @@
 //! What is asked for, and what is sent for it.
 
+use farcast_core::engine::{Arrival, Engine as _};
 use farcast_core::random::RandomStream;
 use farcast_core::{Span, Time};
-use farcast_norm::message::{Answer, Flags, Form, Level};
-use farcast_norm::{Body, Message, SenderConfig};
+use farcast_delivery::NakFate;
+use farcast_norm::message::{Answer, Flags, Form, FromReceiver, Level, Point, Request, Stamp, Symbol};
+use farcast_norm::{Body, Fec, Message, NodeId, Sender, SenderConfig};
 use farcast_testkit::{Link, Setup};
 
-use crate::common::{Session, data, is_nack, ms, sender, sent};
+use crate::common::{Session, data, group, is_nack, ms, receiver_address, sender, sent};
 
 /// Loses segments of block 1 the first time, each receiver others: `lost(receiver's host number, symbol)`.
 fn lossy(
@@ -138,4 +140,82 @@ fn asked_by_many_few_ask() {
     let (repairs, nacks) = repairs(&mut session);
     assert_eq!(repairs, [(1, 10, false)]);
     assert!(nacks < 25, "{nacks} of 60 asked");
+}
+
+/// Lets `engine` go on until `until`; the parity and the repairs that it sends of block 1.
+fn drive(engine: &mut Sender, from: Time, until: Time) -> Vec<u32> {
+    let (mut now, mut sent) = (from, Vec::new());
+    loop {
+        engine.handle_timeout(now);
+        while let Some(transmit) = engine.poll_transmit(now, now + Span::from_nanos(1)) {
+            let data =
+                transmit.message.data().filter(|data| data.block == 1 && data.flags.has(Flags::REPAIR));
+            sent.extend(data.into_iter().flat_map(|data| data.symbols.segments()));
+        }
+        match engine.poll_timeout() {
+            Some(deadline) if deadline.at <= until => now = deadline.at.max(now),
+            _ => return sent,
+        }
+    }
+}
+
+/// A request of node `from` for these symbols of block 1, by one who had heard what left until `heard`.
+fn nack(from: u32, symbols: &[u16], heard: Option<Time>) -> Message {
+    let point = |&symbol| Point {
+        fec: Fec::ReedSolomon8,
+        object: 0,
+        symbol: Symbol { block: 1, block_len: None, symbol },
+    };
+    let points = symbols.iter().map(point).collect();
+    let answer = Answer::Nack(vec![Request { form: Form::Items, level: Level::SEGMENT, points }]);
+    let (sender, instance, response) = (NodeId(1), 1, heard.map(Stamp::of));
+    let said = FromReceiver { sender, instance, response, feedback: None, answer };
+    Message { source: NodeId(from), sequence: 0, body: Body::Receiver(said) }
+}
+
+#[test]
+fn what_a_request_asks_for_is_read_against_what_had_been_heard() {
+    let at = |n| Time::ZERO + ms(n);
+    let mut engine = Sender::new(sender(40, 0)).expect("valid");
+    engine.open(Time::ZERO);
+    let mut now = at(1000);
+    assert_eq!(drive(&mut engine, Time::ZERO, now), []);
+    let ask = |engine: &mut Sender, now, nack: &Message| {
+        engine.handle(now, &Arrival::new(receiver_address(0), group()), nack).expect("valid");
+        engine.asked().map(|asked| asked.fate)
+    };
+    // One symbol, after it has been gathered what others ask for; it leaves some time in these three seconds.
+    assert_eq!(ask(&mut engine, now, &nack(5, &[10], None)), Some(NakFate::Used));
+    let mut sent = Vec::new();
+    while sent.is_empty() {
+        sent = drive(&mut engine, now, now + ms(1));
+        now += ms(1);
+    }
+    assert_eq!(sent, [10]);
+    let left = now;
+    now += ms(100);
+    // Who had not heard it, or says nothing of that, and lacks one, has enough with it.
+    assert_eq!(ask(&mut engine, now, &nack(6, &[10], Some(left - ms(20)))), Some(NakFate::Known));
+    assert_eq!(ask(&mut engine, now, &nack(7, &[10], None)), Some(NakFate::Known));
+    assert_eq!(drive(&mut engine, now, now + ms(10)), []);
+    // Who lacks two needs one more, and it is sent at once.
+    assert_eq!(ask(&mut engine, now, &nack(8, &[10, 11], Some(left - ms(20)))), Some(NakFate::Used));
+    assert_eq!(drive(&mut engine, now, now + ms(20)), [11]);
+    // Who had heard both and still lacks two gets two, although a round trip has not passed.
+    now += ms(60);
+    let late = nack(9, &[12, 13], Some(now - ms(20)));
+    assert_eq!(ask(&mut engine, now, &late), Some(NakFate::Used));
+    assert_eq!(ask(&mut engine, now, &late), Some(NakFate::Known), "they are on their way");
+    assert_eq!(drive(&mut engine, now, now + ms(40)), [12, 13]);
+    // No parity is left: what is asked for is sent again, but not what was since.
+    now += ms(60);
+    assert_eq!(ask(&mut engine, now, &nack(9, &[3, 12], Some(now - ms(10)))), Some(NakFate::Used));
+    assert_eq!(drive(&mut engine, now, now + ms(40)), [3, 12]);
+    now += ms(50);
+    assert_eq!(ask(&mut engine, now, &nack(5, &[3, 12], Some(now - ms(100)))), Some(NakFate::Known));
+    assert_eq!(ask(&mut engine, now, &nack(5, &[3, 4, 12], Some(now - ms(100)))), Some(NakFate::Used));
+    assert_eq!(drive(&mut engine, now, now + ms(40)), [4]);
+    // A time that cannot be is none.
+    now += ms(50);
+    assert_eq!(ask(&mut engine, now, &nack(6, &[4], Some(now + ms(5000)))), Some(NakFate::Known));
 }

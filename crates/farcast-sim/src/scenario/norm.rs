@@ -20,7 +20,7 @@ pub use farcast_norm::Norm;
 /// An engine, without what it has received.
 const ENGINE: u64 = 2048;
 /// A receiver of a population: its times, what it has said and heard, its place among those who wait.
-const POPULATION: u64 = 72;
+const POPULATION: u64 = 80;
 /// What a receiver of a population takes for a block of which it lacks something.
 const NEED: u64 = 12;
 /// The most segments of a block, and the most parity symbols: together they fit the code over GF(2^16).

@@ -55,9 +55,9 @@ fn drain(objects: &mut Objects) -> Vec<Sent> {
     sent
 }
 
-fn note(asked: &mut Asked, objects: &Objects, nack: &[Request], from: (u32, u32)) -> Result<u32, Reject> {
+fn note(asked: &mut Asked, objects: &Objects, nack: &[Request]) -> Result<u32, Reject> {
     let parts = Check { objects, fec: FEC, parity: 2 }.parts(nack)?;
-    Ok(asked.note(&parts, objects, from))
+    Ok(asked.note(&parts, objects, &Unheard::default()))
 }
 
 /// What is sent for requests of which each came by itself, all objects having been sent.
@@ -65,7 +65,7 @@ fn answer(nacks: &[Vec<Request>]) -> Vec<Sent> {
     let (mut objects, mut asked) = (objects(), Asked::new(3, 2));
     drain(&mut objects);
     for nack in nacks {
-        note(&mut asked, &objects, nack, (0, 0)).expect("all of it is there");
+        note(&mut asked, &objects, nack).expect("all of it is there");
     }
     asked.commit(&mut objects);
     assert!(asked.is_empty());
@@ -142,17 +142,12 @@ fn what_is_not_there_is_refused_whole() {
     ];
     for bad in bad {
         let both = [good.clone(), bad.clone()];
-        assert_eq!(note(&mut asked, &objects, &both, (0, 0)), Err(Reject::OutOfRange), "{bad:?}");
+        assert_eq!(note(&mut asked, &objects, &both), Err(Reject::OutOfRange), "{bad:?}");
         assert!(asked.is_empty());
     }
     let mut other = good.clone();
     other.points[0].fec = Fec::SmallBlock;
-    assert_eq!(note(&mut asked, &objects, &[other], (0, 0)), Err(Reject::OutOfRange));
-    for from in [(1, 1), (2, 0)] {
-        let nothing = note(&mut asked, &objects, core::slice::from_ref(&good), from);
-        assert_eq!(nothing, Ok(0), "of what lies before {from:?}, nothing");
-        assert!(asked.is_empty());
-    }
+    assert_eq!(note(&mut asked, &objects, &[other]), Err(Reject::OutOfRange));
 }
 
 #[test]
@@ -177,13 +172,13 @@ fn what_has_not_been_sent_is_not_asked_for() {
         level: Level::OBJECT,
         points: [point(0, (0, 0)), point(2, (0, 0))].to_vec(),
     };
-    assert_eq!(note(&mut asked, &objects, core::slice::from_ref(&all), (0, 0)), Ok(0));
+    assert_eq!(note(&mut asked, &objects, core::slice::from_ref(&all)), Ok(0));
     // INFO and the first block of the first.
     for _ in 0..2 {
         let item = objects.next().expect("more");
         objects.sent(&item, 4);
     }
-    assert_eq!(note(&mut asked, &objects, &[all], (0, 0)), Ok(1));
+    assert_eq!(note(&mut asked, &objects, &[all]), Ok(1));
     assert!(asked.commit(&mut objects));
     let sent = drain(&mut objects);
     assert_eq!(sent[..3], [(0, None), (0, Some((0, 0, 4))), (0, Some((1, 0, 3)))]);
@@ -205,7 +200,7 @@ fn what_is_advertised_is_what_the_worst_lacks() {
         request(Form::Items, Level::SEGMENT, &[(2, 2), (2, 3), (2, 4)]),
     ];
     for nack in nacks.clone() {
-        note(&mut asked, &objects, &[nack], (0, 0)).expect("valid");
+        note(&mut asked, &objects, &[nack]).expect("valid");
     }
     let (said, cut) = asked.advertise(&objects, 1000);
     let points: Vec<_> = said
