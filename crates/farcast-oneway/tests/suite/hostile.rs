@@ -105,7 +105,8 @@ fn symbols_that_the_object_does_not_have_are_turned_down() {
     let early = symbol(&shape, Kind::Source, 0, 0);
     assert_eq!(engine.handle(Time::ZERO, &server, &early), Err(Reject::Unexpected), "of what?");
     engine.handle(Time::ZERO, &server, &Message::Description(first)).expect("news");
-    assert_eq!(engine.handle(Time::ZERO, &server, &early), Err(Reject::Unexpected), "not yet open");
+    let parity = symbol(&shape, Kind::Parity, 0, 0);
+    assert_eq!(engine.handle(Time::ZERO, &server, &parity), Err(Reject::Unexpected), "what of it is kept?");
     let event = engine.poll_event().expect("offered");
     own(&mut engine, Time::ZERO, &event);
     let mut hear = |from: &Arrival, change: &dyn Fn(&mut Symbols)| {
