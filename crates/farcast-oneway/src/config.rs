@@ -65,7 +65,7 @@ pub enum Duration {
 }
 
 /// What a sender sends, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SenderConfig {
     /// Another number for each time that it is started.
     pub session: u32,

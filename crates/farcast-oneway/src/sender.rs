@@ -228,8 +228,8 @@ impl Sender {
         }
     }
 
-    /// How long it goes on, about: a little less where it is not late.
-    fn left(&self) -> Span {
+    /// How long it goes on, about; a little less where it is not late.
+    pub fn left(&self) -> Span {
         let now = self.pacer.next();
         if !matches!(self.phase, Phase::Announcing | Phase::Sending) {
             return Span::ZERO;

@@ -336,7 +336,9 @@ fn what_comes_before_its_owner_has_looked_is_stored() {
     let mut engine = Receiver::new(ReceiverConfig::default());
     engine.handle(Time::ZERO, &from(), &description(&shape, false)).expect("news");
     hear(&mut engine, &shape, 0..100);
-    assert!(std::iter::from_fn(|| engine.poll_event()).all(|event| !matches!(event, ReceiverEvent::Complete(_))));
+    assert!(
+        std::iter::from_fn(|| engine.poll_event()).all(|event| !matches!(event, ReceiverEvent::Complete(_)))
+    );
     engine.answer(Time::ZERO, OBJECT, Answer::Open(Bitmap::new(100)));
     assert_eq!(engine.poll_event(), Some(ReceiverEvent::Complete(OBJECT)));
 }
