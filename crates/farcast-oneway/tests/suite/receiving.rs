@@ -7,6 +7,7 @@ use farcast_core::{Arrival, Bitmap, Engine as _, Run, Span, Time};
 use farcast_delivery::{Answer, ObjectId, Outcome};
 use farcast_oneway::{
     Description, Duration, Kind, Message, Receiver, ReceiverConfig, ReceiverEvent, SenderConfig, Shape,
+    Symbols,
 };
 use farcast_testkit::{Link, Setup};
 
@@ -198,6 +199,32 @@ fn the_end_waits_for_what_is_being_rebuilt() {
     assert!(matches!(told.last(), Some(ReceiverEvent::Ended(_, Outcome::Complete(_)))), "{told:?}");
     // It is not wanted again.
     assert!(engine.handle(Time::ZERO, &from(), &description(&shape, false)).is_err());
+}
+
+#[test]
+fn of_a_run_only_what_is_new_is_stored_and_counts() {
+    let shape = sender(100, 100).shape;
+    let mut engine = receiver(&shape);
+    let mut hear = |kind, first, count| {
+        let Message::Symbols(one) = symbol(&shape, kind, 0, 0) else { panic!("a symbol") };
+        let run = Run::new(first, count).expect("a run");
+        engine.handle(Time::ZERO, &from(), &Message::Symbols(Symbols { run, ..one })).expect("new");
+        let told = settle(&mut engine, Time::ZERO);
+        let stored = told.iter().map(|event| match *event {
+            ReceiverEvent::Store { segments, offset, .. } => (segments.first(), segments.count(), offset),
+            ReceiverEvent::Parity { symbols, offset, .. } => (symbols.first(), symbols.count(), offset),
+            _ => panic!("{event:?}"),
+        });
+        stored.collect::<Vec<_>>()
+    };
+    for kind in [Kind::Source, Kind::Parity] {
+        assert_eq!(hear(kind, 10, 3), [(10, 3, 0)]);
+        assert_eq!(hear(kind, 20, 1), [(20, 1, 0)]);
+        assert_eq!(hear(kind, 8, 15), [(8, 2, 0), (13, 7, 5), (21, 2, 13)]);
+    }
+    let received = engine.received(OBJECT);
+    assert_eq!((received.segments, received.parity, received.duplicates), (15, 15, 8));
+    assert_eq!((engine.heard(OBJECT), engine.symbols(OBJECT)), (38, Some((30, 100))));
 }
 
 #[test]
