@@ -80,7 +80,7 @@ fn a_population_is_as_many_engines_to_the_nanosecond() {
 /// The chance that of `n` symbols, of which each is lost with chance `p`, at least `k` come.
 fn at_least(n: u32, k: u32, p: f64) -> f64 {
     // From none lost on, each by the one before.
-    let mut term = (1.0 - p).powi(n as i32);
+    let mut term = (1.0 - p).powf(f64::from(n));
     let mut sum = 0.0;
     for lost in 0..=n.saturating_sub(k) {
         sum += term;
