@@ -267,6 +267,40 @@ fn what_was_damaged_comes_again() {
 }
 
 #[test]
+fn what_was_kept_of_a_damaged_block_goes_with_it() {
+    let shape = sender(200, 100).shape;
+    let mut engine = receiver(&shape);
+    hear(&mut engine, &shape, 0..50);
+    for block in 0..2 {
+        for n in 0..10 {
+            engine.handle(Time::ZERO, &from(), &symbol(&shape, Kind::Parity, block, n)).expect("new");
+        }
+    }
+    settle(&mut engine, Time::ZERO);
+    assert_eq!(engine.symbols(OBJECT), Some((70, 200)));
+    engine.answer(Time::ZERO, OBJECT, Answer::Lost(Run::new(10, 2).expect("a run")));
+    assert_eq!(
+        engine.symbols(OBJECT),
+        Some((58, 200)),
+        "its parity may be wrong, too; the other block's is not"
+    );
+}
+
+#[test]
+fn a_block_that_was_found_wrong_while_it_was_rebuilt_is_not_there() {
+    let shape = sender(100, 100).shape;
+    let mut engine = receiver(&shape);
+    hear(&mut engine, &shape, 1..100);
+    engine.handle(Time::ZERO, &from(), &symbol(&shape, Kind::Parity, 0, 7)).expect("new");
+    let asked = std::iter::from_fn(|| engine.poll_event()).last();
+    assert_eq!(asked, Some(ReceiverEvent::Decode { object: OBJECT, block: 0 }));
+    engine.answer(Time::ZERO, OBJECT, Answer::Lost(Run::one(5)));
+    engine.answer(Time::ZERO, OBJECT, Answer::Decoded { block: 0, rebuilt: true });
+    assert_eq!(engine.poll_event(), None);
+    assert_eq!(engine.symbols(OBJECT), Some((98, 100)));
+}
+
+#[test]
 fn a_sender_that_falls_silent_is_waited_for_and_then_put_aside() {
     let shape = sender(100, 100).shape;
     let mut engine = receiver(&shape);
