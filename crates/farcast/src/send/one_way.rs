@@ -257,7 +257,7 @@ mod tests {
             (&["--overhead", "25"][..], "overhead_percent = 25"),
             (&["--repeat", "3", "--symbol-size", "500"], "repeat = 3\nsymbol_size = \"500 B\""),
             (&["--for", "90 s"], "for = \"90 s\""),
-            (&["--burst", "1 MiB"], "burst = \"1 MiB\""),
+            (&["--burst", "1 KiB"], "burst = \"1 KiB\""),
         ] {
             let keys = simulated(&format!("rate = \"2 Mbit/s\"\n{lines}"));
             assert_ne!(keys, simulated("rate = \"2 Mbit/s\""), "{lines} changes nothing");
