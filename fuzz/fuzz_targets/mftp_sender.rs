@@ -19,7 +19,8 @@ enum Step {
 
 fuzz_target!(|input: &[u8]| {
     let mut input = Unstructured::new(input);
-    let Ok((closed, window, fixed, parity)) = <(bool, bool, bool, u8)>::arbitrary(&mut input) else { return };
+    let Ok((closed, window, paced)) = <(bool, bool, bool)>::arbitrary(&mut input) else { return };
+    let Ok((fixed, parity)) = <(bool, u8)>::arbitrary(&mut input) else { return };
     let server = "192.0.2.1:40000".parse().expect("address");
     let group = "239.255.1.1:5402".parse().expect("address");
     let product = Product { id: [7; 32], size: 10_000, name: "p".into() };
@@ -29,7 +30,7 @@ fuzz_target!(|input: &[u8]| {
         config.group = Group::Closed(vec![Invited::new("a"), Invited::new("b"), Invited::new("10.0.0.1")]);
     }
     if window {
-        config.pace = Pace::Window { segments: 40 };
+        config.pace = Pace::Window { segments: 40, paced };
     }
     if fixed {
         config.pass_wait = PassWait::FixedTimer;

@@ -13,8 +13,7 @@ use farcast_link::losses::{Bernoulli, NoLoss};
 use farcast_mftp::message::{
     Abort, Announce, AnnounceOptions, Completion, Data, DataKind, GroupModel, Standing, StatusRequest, StatusType,
 };
-use farcast_mftp::population::Channel;
-use farcast_delivery::Geometry;
+use farcast_delivery::{Channel, Geometry};
 use farcast_mftp::{Body, ClientId, Message, Population, ReceiverConfig, wire};
 use libfuzzer_sys::fuzz_target;
 
@@ -98,6 +97,7 @@ fn announce(step: &Step) -> Option<Announce> {
         backoff_window_ms: (*backoff_ms > 0).then_some((*backoff_ms).into()),
         product_id: None,
         parity_symbols: None,
+        commitment: None,
     })
 }
 
@@ -176,7 +176,7 @@ fuzz_target!(|input: &[u8]| {
                     Channel { losses: &mut losses, overhead: 28, data_only: world.data_only, merged };
                 let from = Arrival { spacing, ..Arrival::new(source, group) };
                 let before = losses_before(&geometry, &whole);
-                let taken = population.handle(now, &from, &whole, Time::NEVER, &mut channel);
+                let taken = population.handle(now, &from, &whole, &mut channel);
                 assert!((1..=whole.segments().get()).contains(&taken), "{taken} of {whole:?}");
                 if let Some(run) = before {
                     run.segments().take(taken as usize).for_each(|segment| sent[segment as usize] = true);

@@ -79,6 +79,12 @@ pub trait Population {
     /// When each receiver had everything; [`Time::NEVER`] for one that has not.
     fn completed(&self) -> &[Time];
 
+    /// How many symbols of each block had been sent when each receiver had everything; 0 for one that has not. Empty where
+    /// that is no measure, because receivers ask for what they lack.
+    fn symbols_needed(&self) -> &[u32] {
+        &[]
+    }
+
     /// What has been said so far.
     fn counts(&self) -> &FeedbackCounts;
 }

@@ -65,7 +65,7 @@ pub enum Duration {
 }
 
 /// What a sender sends, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SenderConfig {
     /// Another number for each time that it is started.
     pub session: u32,
@@ -87,7 +87,8 @@ pub struct SenderConfig {
     pub duration: Duration,
     /// Symbols that a round sends of each block more than it has segments, in per cent; at most 900.
     pub overhead_percent: u32,
-    /// How long the object is described before its first symbol, so that receivers can make ready.
+    /// How long the object is described before its first symbol, so that receivers can make ready: at most so long, and
+    /// no longer than a tenth of a round, or what ten descriptions take.
     pub lead: Span,
     /// Whether receivers replace an object that is there already.
     pub overwrite: bool,
@@ -144,11 +145,16 @@ pub struct ReceiverConfig {
     pub silence: Span,
     /// How long it must have been silent before another transmission of the same object, from anywhere, takes its place.
     pub succession: Span,
+    /// How long it must have been silent, once the end that it told is past, before that is believed: at least so long,
+    /// and longer at a rate at which it is heard less often.
+    pub grace: Span,
 }
 
 impl Default for ReceiverConfig {
     fn default() -> Self {
-        Self { segments: MAX_SEGMENTS, silence: Span::from_secs(60), succession: Span::from_secs(2) }
+        let silence = Span::from_secs(60);
+        let (succession, grace) = (Span::from_secs(2), Span::from_secs(2));
+        Self { segments: MAX_SEGMENTS, silence, succession, grace }
     }
 }
 

@@ -24,6 +24,7 @@ mod receiver;
 mod seam;
 mod sender;
 pub mod settings;
+mod timing;
 pub mod wire;
 
 pub use config::{ConfigError, Duration, ReceiverConfig, SenderConfig, Shape};

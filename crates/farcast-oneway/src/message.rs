@@ -37,6 +37,8 @@ pub struct Description {
     pub parity: u16,
     /// The sender's rate, kbit/s.
     pub rate_kbps: u32,
+    /// How long until nothing follows, in milliseconds, as far as the sender can tell; [`u32::MAX`] for 49 days or more.
+    pub left_ms: u32,
     /// Whether an object that is there already is replaced.
     pub overwrite: bool,
     /// Nothing follows.

@@ -22,7 +22,7 @@ pub struct Population {
     remembers: bool,
     object: Option<Object>,
     completed: Vec<Time>,
-    complete: u32,
+    needed: Vec<u32>,
     counts: FeedbackCounts,
     /// Who loses the datagram at hand.
     lost: Vec<u32>,
@@ -40,6 +40,9 @@ struct Object {
     strangers: Vec<u32>,
     /// How many blocks each receiver lacks.
     lacking: Vec<u32>,
+    /// How many symbols of a block had been sent when it could rebuild the last of those that it can, of any; see
+    /// [`symbols_needed`](farcast_delivery::Population::symbols_needed).
+    rebuilt: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -63,7 +66,7 @@ impl Population {
             remembers,
             object: None,
             completed: vec![Time::NEVER; receivers as usize],
-            complete: 0,
+            needed: vec![0; receivers as usize],
             counts: FeedbackCounts::default(),
             lost: Vec::new(),
         }
@@ -129,15 +132,17 @@ impl Population {
         if sent < len {
             return;
         }
-        let (lacking, completed, complete) = (&mut object.lacking, &mut self.completed, &mut self.complete);
+        let (lacking, completed) = (&mut object.lacking, &mut self.completed);
+        let (rebuilt, needed) = (&mut object.rebuilt, &mut self.needed);
         let missed = &of.missed;
         of.waiting.retain(|&n| {
             let waits = missed[n as usize] + len > sent || strangers.binary_search(&n).is_ok();
             if !waits {
-                lacking[n as usize] -= 1;
-                if lacking[n as usize] == 0 {
-                    completed[n as usize] = now;
-                    *complete += 1;
+                let n = n as usize;
+                lacking[n] -= 1;
+                rebuilt[n] = rebuilt[n].max(symbol + 1);
+                if lacking[n] == 0 {
+                    (completed[n], needed[n]) = (now, rebuilt[n]);
                 }
             }
             waits
@@ -215,6 +220,7 @@ impl Object {
             blocks: (0..geometry.blocks()).map(|_| block()).collect(),
             strangers: (0..receivers).collect(),
             lacking: vec![geometry.blocks(); receivers as usize],
+            rebuilt: vec![0; receivers as usize],
         })
     }
 
@@ -255,6 +261,11 @@ impl farcast_delivery::Population for Population {
 
     fn completed(&self) -> &[Time] {
         &self.completed
+    }
+
+    fn symbols_needed(&self) -> &[u32] {
+        // As long as nothing is sent twice, the symbols of a block have been sent up to the one at hand.
+        &self.needed
     }
 
     fn counts(&self) -> &FeedbackCounts {

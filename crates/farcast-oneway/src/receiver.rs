@@ -229,7 +229,7 @@ impl Receiver {
                 // It was started again: what is there is as good as before.
                 (reception.source, reception.session) = (from.source, described.session);
             }
-            (reception.heard_at, reception.is_over) = (now, described.over);
+            reception.described(now, described);
             self.look(at);
             return Ok(());
         }
@@ -275,7 +275,12 @@ impl Receiver {
 
     /// When the sender of what is at hand has been silent for too long.
     fn silent_at(&self, reception: &Reception) -> Time {
-        if reception.lacks() { reception.heard_at + self.config.silence } else { Time::NEVER }
+        if !reception.lacks() {
+            return Time::NEVER;
+        }
+        // An outage may be long; but once it would have ended, a sender that has not is heard soon.
+        let ended = reception.heard_at.max(reception.ends_at) + self.config.grace.max(reception.silence);
+        ended.min(reception.heard_at + self.config.silence)
     }
 }
 

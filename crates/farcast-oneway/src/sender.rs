@@ -10,6 +10,7 @@ use farcast_delivery::{Geometry, Pacer, Phase, RoundProgress};
 
 use crate::config::{ConfigError, Duration, SenderConfig};
 use crate::message::{Description, Kind, Message, Symbols};
+use crate::timing::{self, DESCRIBE_EVERY, LEADS, SHARE};
 
 /// Symbols of a block that leave one after the other, before those of the next, at most. More would save calls that read
 /// the file; but a burst of losses that is shorter than all stripes together hits some blocks and not others, by whole
@@ -18,12 +19,6 @@ const STRIPE: u32 = 4;
 /// A stripe is at most one of so many parts of a block: a receiver that lacks one symbol of the last block waits for all
 /// others' stripes.
 const STRIPES: u32 = 128;
-/// How often a description is sent, and all of the head, unless that is too much of the rate.
-const DESCRIBE_EVERY: Span = Span::from_millis(250);
-/// Descriptions, and the head, take at most one of so many octets each.
-const SHARE: u64 = 500;
-/// So many times within the lead, and then at most so much of the rate: whoever hears none of these misses what follows.
-const LEADS: u64 = 10;
 /// How often it is said that nothing follows, and how far apart.
 const GOODBYES: u32 = 3;
 const BETWEEN_GOODBYES: Span = Span::from_millis(100);
@@ -77,6 +72,7 @@ pub struct Sender {
     end_at: Time,
     describe_at: Time,
     describe_every: Span,
+    lead: Span,
     lead_every: Span,
     /// When the next segment of the head is due, and which it is.
     head_at: Time,
@@ -105,6 +101,7 @@ impl Sender {
             end_at: Time::NEVER,
             describe_at: Time::ZERO,
             describe_every: Span::ZERO,
+            lead: Span::ZERO,
             lead_every: Span::ZERO,
             head_at: Time::NEVER,
             head_every: Span::ZERO,
@@ -117,8 +114,10 @@ impl Sender {
         };
         let description = Message::Description(sender.description());
         let span = sender.pacer.span(description.wire_len(0));
-        sender.describe_every = DESCRIBE_EVERY.max(span * SHARE);
-        sender.lead_every = Span::from_nanos(sender.config.lead.as_nanos() / LEADS).max(span * LEADS);
+        let round = sender.symbol_span() * u64::from(sender.round_len());
+        sender.describe_every = timing::between_descriptions(span, round);
+        sender.lead = timing::lead(span, round, sender.config.lead);
+        sender.lead_every = Span::from_nanos(sender.lead.as_nanos().div_ceil(LEADS)).max(span);
         let segments = u64::from(sender.head_len()).max(1);
         let each = Span::from_nanos(DESCRIBE_EVERY.as_nanos() / segments);
         sender.head_every = each.max(sender.symbol_span() * SHARE);
@@ -133,7 +132,7 @@ impl Sender {
     /// Begins: describes the object, and sends its symbols from the lead on.
     pub fn open(&mut self, now: Time) {
         self.phase = Phase::Announcing;
-        (self.data_at, self.describe_at) = (now + self.config.lead, now);
+        (self.data_at, self.describe_at) = (now + self.lead, now);
         // What lies between is sent anyway.
         self.head_at = if self.head_len() == 0 { Time::NEVER } else { self.data_at + self.head_every };
         if let Duration::For(span) = self.config.duration {
@@ -222,9 +221,28 @@ impl Sender {
             block: geometry.block_size() as u16,
             parity: config.shape.parity() as u16,
             rate_kbps: u32::try_from(config.pace.rate.as_bps() / 1000).unwrap_or(u32::MAX),
+            left_ms: u32::try_from(self.left().as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX),
             overwrite: config.overwrite,
             over: matches!(self.phase, Phase::Completing | Phase::Aborting),
             name: config.name.clone(),
+        }
+    }
+
+    /// How long it goes on, about; a little less where it is not late.
+    pub fn left(&self) -> Span {
+        let now = self.pacer.next();
+        if !matches!(self.phase, Phase::Announcing | Phase::Sending) {
+            return Span::ZERO;
+        }
+        match self.config.duration {
+            Duration::For(_) => self.end_at.since(now),
+            Duration::Rounds(rounds) => {
+                let all = u64::from(rounds).saturating_mul(self.round_len().into());
+                let symbols = all.saturating_sub(self.sent.iter().sum());
+                let time = self.symbol_span() * symbols;
+                // What descriptions and the head take besides.
+                self.data_at.since(now) + time + time / SHARE * 2
+            }
         }
     }
 
@@ -358,7 +376,7 @@ impl Engine for Sender {
             match phase {
                 Phase::Completing | Phase::Aborting => return self.say_goodbye(),
                 _ if at >= self.describe_at => {
-                    let leads = at < self.data_at;
+                    let leads = at + self.lead_every < self.data_at;
                     self.describe_at = at + if leads { self.lead_every } else { self.describe_every };
                     return Some(self.describe(Span::ZERO));
                 }

@@ -10,12 +10,12 @@
 //! | 4 | the session |
 //! | 4 | the block |
 //!
-//! A description, 60 octets and the name:
+//! A description, 64 octets and the name:
 //!
 //! | octets | what |
 //! |---|---|
 //! | 1 | `0xF0` |
-//! | 1 | the version, 1 |
+//! | 1 | the version, 2 |
 //! | 1 | flags: 1, replace what is there; 2, nothing follows |
 //! | 1 | octets of the name |
 //! | 4 | the session |
@@ -25,6 +25,7 @@
 //! | 2 | parity symbols of a block |
 //! | 2 | 0 |
 //! | 4 | the rate, kbit/s |
+//! | 4 | how long until nothing follows, ms; `0xFFFFFFFF` for 49 days or more |
 //! | 32 | the digest that commits to the object |
 //! | rest | the name |
 
@@ -38,12 +39,12 @@ use crate::message::{Description, Kind, Message, Symbols};
 /// Octets before a symbol.
 pub const HEADER_LEN: usize = 12;
 /// Octets of a description besides the name.
-pub const DESCRIPTION_LEN: usize = 60;
+pub const DESCRIPTION_LEN: usize = 64;
 
 const DESCRIPTION: u8 = 0xF0;
 const SOURCE: u8 = 0xF1;
 const PARITY: u8 = 0xF2;
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const OVERWRITE: u8 = 1;
 const OVER: u8 = 2;
 
@@ -61,7 +62,7 @@ pub enum DecodeError {
     #[error("no message of kind {0:#04x}")]
     Kind(u8),
     /// It is of another version.
-    #[error("version {0}; this is version 1")]
+    #[error("version {0}; this is version 2")]
     Version(u8),
     /// A field has a value that it cannot have.
     #[error("a field that must be 0 is not, or one that must not be is")]
@@ -95,6 +96,7 @@ fn put_description(description: &Description, out: &mut Vec<u8>) {
     out.extend(description.parity.to_be_bytes());
     out.extend([0, 0]);
     out.extend(description.rate_kbps.to_be_bytes());
+    out.extend(description.left_ms.to_be_bytes());
     out.extend(description.id);
     out.extend(&description.name);
 }
@@ -153,7 +155,7 @@ fn description(datagram: &[u8]) -> Result<Description, DecodeError> {
     let octet = |at: usize| rest.get(at).copied().unwrap_or(0);
     let short = |at: usize| u16::from_be_bytes([octet(at), octet(at + 1)]);
     let long = |at: usize| (u64::from(short(at)) << 16) | u64::from(short(at + 2));
-    let (session, size, rate) = (long(0), (long(4) << 32) | long(8), long(20));
+    let (session, size, rate, left) = (long(0), (long(4) << 32) | long(8), long(20), long(24));
     let id = rest.last_chunk().copied().unwrap_or_default();
     let (segment, block, parity) = (short(12), short(14), short(16));
     if flags & !(OVERWRITE | OVER) != 0 || short(18) != 0 || segment == 0 || block == 0 || size == 0 {
@@ -167,6 +169,7 @@ fn description(datagram: &[u8]) -> Result<Description, DecodeError> {
         block,
         parity,
         rate_kbps: rate as u32,
+        left_ms: left as u32,
         overwrite: flags & OVERWRITE != 0,
         over: flags & OVER != 0,
         name: name.to_vec(),

@@ -134,6 +134,92 @@ fn a_directory_for_a_time_to_one_host_that_listens_on() {
     place.assert_received(&dir, &["host2"]);
 }
 
+/// A link that loses so much of what passes to receivers.
+fn link(place: &Place, per: &str) -> String {
+    let path = place.path(&format!("link{per}.toml"));
+    let way = |name: &str, per: &str| {
+        format!("[link.{name}]\nrate = \"20 Mbit/s\"\ndelay = \"250 ms\"\nper = {per}\n")
+    };
+    std::fs::write(&path, way("forward", per) + &way("return", "0.0")).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_prediction_says_who_would_have_it_and_what_to_add() {
+    let place = Place::new();
+    let file = place.file("product.bin", 2_000_000);
+    let (clean, lossy) = (link(&place, "0.0"), link(&place, "0.05"));
+    let predict = |link: &str, args: &[&str]| {
+        let mut command =
+            place.farcast(["send", "--one-way", "--to", &place.group, "--rate", "5 Mbit/s", "--json"]);
+        command.arg(&file).args(["--predict", link, "--replications", "20"]).args(args);
+        place.run("predict", command)
+    };
+    let said = |link: &str, args: &[&str], code: i32| {
+        let ended = predict(link, args);
+        assert_eq!(ended.code, Some(code), "{}", ended.story());
+        let mut said = ended.events()[0].clone();
+        said["time"].take();
+        said
+    };
+    // 2 MB and the list in symbols of 1,460 octets with 40 octets of headers, behind a tenth of a round's descriptions,
+    // at most half a second.
+    let one = said(&clean, &["--overhead", "0"], 0);
+    let time = one["completion_time_s"]["mean"].as_f64().unwrap();
+    assert!((3.7..3.9).contains(&time), "{one}");
+    assert_eq!((&one["complete_share"], &one["sent_over_size"]["mean"]), (&1.0.into(), &1.0.into()), "{one}");
+    let for_shares = |said: &Value| -> Vec<u64> {
+        said["for_shares"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["overhead_percent"].as_u64().unwrap())
+            .collect()
+    };
+    assert_eq!(for_shares(&one), [0; 4]);
+    // One block of 1,370 segments: with n symbols sent, as many as are binomial come. 5.26 % more make that the mean.
+    let none = said(&lossy, &["--overhead", "2"], 3);
+    assert_eq!(none["complete"], 0, "{none}");
+    let added = for_shares(&none);
+    // Of 1,454 symbols 1,381 come in the mean, with a deviation of 8.3: 89 % have enough. Of 1,467 it is 1,394, enough for
+    // 99.6 %, and of 1,480 1,406, for all but one in 10,000.
+    assert_eq!(added, [6, 7, 7, 8], "{none}");
+    let most = said(&lossy, &["--overhead", "8"], 0);
+    assert!(most["complete_share"].as_f64().unwrap() > 0.99, "{most}");
+    // The same command predicts the same, and two rounds do in any case.
+    assert_eq!(most, said(&lossy, &["--overhead", "8"], 0));
+    assert_eq!(said(&lossy, &["--overhead", "0", "--repeat", "2"], 0)["complete_share"], 1.0);
+}
+
+#[test]
+fn a_plan_has_the_keys_of_a_scenario_and_options_go_before_it() {
+    let place = Place::new();
+    let (file, plan) = (place.file("product.bin", 100_000), place.path("plan.toml"));
+    let clean = link(&place, "0.0");
+    let run = |text: &str, args: &[&str]| {
+        std::fs::write(&plan, text).unwrap();
+        let mut command =
+            place.farcast(["send", "--one-way", "--to", &place.group, "--json", "--predict", &clean]);
+        command.arg("--plan").arg(&plan).arg(&file).args(["--replications", "2"]).args(args);
+        place.run("plan", command)
+    };
+    let octets = |text: &str, args: &[&str]| {
+        let ended = run(text, args);
+        assert_eq!(ended.code, Some(0), "{}", ended.story());
+        ended.events()[0]["octets_forward"].as_f64().unwrap() as u64
+    };
+    let one = "[protocol]\nname = \"one-way\"\nrate = \"1 Mbit/s\"\noverhead_percent = 0\n";
+    let three = format!("{one}repeat = 3\n");
+    let (single, thrice) = (octets(one, &[]), octets(&three, &[]));
+    assert!((28..31).contains(&(thrice * 10 / single)), "{single} {thrice}");
+    assert_eq!(octets(&three, &["--repeat", "1"]), single);
+    assert!(octets(one, &["--overhead", "50"]) * 10 > single * 14);
+    let refused = |text: &str, parts: &[&str]| run(text, &[]).assert_failed(2, parts);
+    refused("[protocol]\nname = \"one-way\"\n", &["rate"]);
+    refused("[protocol]\nname = \"norm\"\nrate = \"1 Mbit/s\"\n", &["norm", "one-way"]);
+    refused(&format!("{one}overhed_percent = 3\n"), &["overhed_percent", "overhead_percent"]);
+}
+
 #[test]
 fn what_cannot_be_meant_is_refused() {
     let place = Place::new();

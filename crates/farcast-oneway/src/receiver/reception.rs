@@ -4,16 +4,26 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use core::net::SocketAddr;
 
 use farcast_core::engine::Reject;
-use farcast_core::{Bitmap, Run, Time};
+use farcast_core::{Bitmap, Run, Span, Time};
 use farcast_delivery::{Geometry, ObjectId, Received};
 
 use super::ReceiverEvent;
 use crate::message::{Description, Kind, Symbols};
+use crate::timing;
+use crate::wire::DESCRIPTION_LEN;
+
+/// When the sender of `described`, which was heard `now`, ends.
+fn ends_at(now: Time, described: &Description) -> Time {
+    match described.left_ms {
+        u32::MAX => Time::NEVER,
+        left => now + Span::from_millis(left.into()),
+    }
+}
 
 /// Where it stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Its owner looks what is there.
+    /// Its owner looks what is there. What comes of the object itself is stored behind that.
     Opening,
     Receiving,
     /// Its owner verifies.
@@ -40,6 +50,10 @@ pub(super) struct Reception {
     /// Symbols that came while something was wanting.
     pub(super) heard: u64,
     pub(super) heard_at: Time,
+    /// When its sender ends, by what it said last; [`Time::NEVER`] if it cannot tell.
+    pub(super) ends_at: Time,
+    /// How long its sender is silent only if it has ended, or nothing passes.
+    pub(super) silence: Span,
     /// Its sender has said that nothing follows.
     pub(super) is_over: bool,
 }
@@ -60,15 +74,23 @@ impl Reception {
             geometry,
             parity_symbols: described.parity.into(),
             state: State::Opening,
-            // Until its owner takes it up, it takes no memory.
+            // Until anything comes of it, it takes no memory.
             have: Bitmap::default(),
             parity: BTreeMap::new(),
             decoding: BTreeSet::new(),
             received: Received::default(),
             heard: 0,
             heard_at: now,
+            ends_at: ends_at(now, described),
+            silence: timing::silence(described.rate_kbps, DESCRIPTION_LEN + described.name.len()),
             is_over: false,
         }
+    }
+
+    /// It is described again.
+    pub(super) fn described(&mut self, now: Time, described: &Description) {
+        (self.heard_at, self.ends_at) = (now, ends_at(now, described));
+        self.is_over = described.over;
     }
 
     /// Whether `described` cuts and codes the object in the same way.
@@ -114,7 +136,7 @@ impl Reception {
     /// How many more symbols `block` takes; 0 if none.
     pub(super) fn needed(&self, block: u32) -> u32 {
         let Some(run) = self.geometry.block_run(block) else { return 0 };
-        if self.state != State::Receiving || self.decoding.contains(&block) {
+        if self.state == State::Complete || self.decoding.contains(&block) {
             return 0;
         }
         self.missing_in(run).saturating_sub(self.parity.get(&block).map_or(0, Bitmap::count))
@@ -124,12 +146,26 @@ impl Reception {
         run.count() - self.have.count_in(run)
     }
 
+    /// Takes the memory that what comes needs.
+    fn make_room(&mut self) {
+        if self.have.len() < self.geometry.segments() {
+            self.have = Bitmap::new(self.geometry.segments());
+        }
+    }
+
     /// Its owner takes part, with these segments.
     pub(super) fn open(&mut self, held: &Bitmap) {
         if self.state == State::Opening {
-            let fits = held.len() == self.geometry.segments();
-            self.have = if fits { held.clone() } else { Bitmap::new(self.geometry.segments()) };
             self.state = State::Receiving;
+            self.make_room();
+            if held.len() == self.have.len() {
+                // What came meanwhile was there already.
+                let before = u64::from(self.have.count());
+                self.have.union(held);
+                let new = u64::from(self.have.count() - held.count());
+                self.received.segments -= before - new;
+                self.received.duplicates += before - new;
+            }
         }
     }
 
@@ -149,7 +185,7 @@ impl Reception {
     pub(super) fn keep(&mut self, block: u32, symbols: &Bitmap, events: &mut VecDeque<ReceiverEvent>) {
         let fits = symbols.len() == self.parity_symbols && block < self.geometry.blocks();
         if self.state == State::Receiving && fits && !self.decoding.contains(&block) {
-            self.parity.insert(block, symbols.clone());
+            self.parity.entry(block).or_insert_with(|| Bitmap::new(symbols.len())).union(symbols);
             self.settle(block, events);
         }
     }
@@ -187,8 +223,11 @@ impl Reception {
     ) -> Result<(), Reject> {
         let (block, run) = (symbols.block, symbols.run);
         self.check(symbols)?;
-        if self.state != State::Receiving {
-            return Err(Reject::Unexpected);
+        match self.state {
+            State::Receiving => {}
+            State::Opening if symbols.kind == Kind::Source => self.make_room(),
+            // What parity is kept from before is not known yet.
+            _ => return Err(Reject::Unexpected),
         }
         let first = self.geometry.first_of(block);
         let object = self.object;

@@ -16,6 +16,7 @@ fn described() -> Description {
         block: 8192,
         parity: 8191,
         rate_kbps: 1_000_000,
+        left_ms: 0x00C0_FFEE,
         overwrite: true,
         over: false,
         name: b"film.mkv".to_vec(),
@@ -30,8 +31,9 @@ fn bytes(message: &Message) -> Vec<u8> {
 
 #[test]
 fn a_description_looks_like_this() {
-    let mut expected = vec![0xF0, 1, 1, 8, 1, 2, 3, 4, 0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77];
+    let mut expected = vec![0xF0, 2, 1, 8, 1, 2, 3, 4, 0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77];
     expected.extend([0x05, 0xB4, 0x20, 0x00, 0x1F, 0xFF, 0, 0, 0x00, 0x0F, 0x42, 0x40]);
+    expected.extend([0x00, 0xC0, 0xFF, 0xEE]);
     expected.extend(0..32);
     expected.extend(b"film.mkv");
     let message = Message::Description(described());
@@ -61,9 +63,9 @@ fn what_cannot_be_is_turned_down() {
         bad[at] = octet;
         decode(&bad).map(|_| ())
     };
-    assert_eq!(with(1, 2), Err(DecodeError::Version(2)));
+    assert_eq!(with(1, 1), Err(DecodeError::Version(1)));
     assert_eq!(with(2, 4), Err(DecodeError::Field), "an unknown flag");
-    assert_eq!(with(3, 9), Err(DecodeError::Short(68)));
+    assert_eq!(with(3, 9), Err(DecodeError::Short(72)));
     assert_eq!(with(3, 7), Err(DecodeError::Long));
     assert_eq!(with(23, 1), Err(DecodeError::Field), "reserved");
     assert_eq!(decode(&[]), Err(DecodeError::Short(0)));

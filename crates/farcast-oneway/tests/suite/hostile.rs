@@ -96,6 +96,25 @@ fn claims_that_cost_memory_are_turned_down() {
 }
 
 #[test]
+fn another_object_of_the_same_digest_is_turned_down() {
+    let (_, first) = described(&everything(sender(100, 100))).remove(0);
+    let mut engine = Receiver::new(ReceiverConfig::default());
+    let mut told = |change: &dyn Fn(&mut farcast_oneway::Description)| {
+        let mut other = first.clone();
+        change(&mut other);
+        engine.handle(Time::ZERO, &from(1), &Message::Description(other))
+    };
+    assert_eq!(told(&|_| {}), Ok(()));
+    assert_eq!(told(&|one| one.size += 1), Err(Reject::Inconsistent));
+    assert_eq!(told(&|one| one.segment += 2), Err(Reject::Inconsistent));
+    assert_eq!(told(&|one| one.block -= 1), Err(Reject::Inconsistent));
+    assert_eq!(told(&|one| one.parity -= 1), Err(Reject::Inconsistent));
+    // Of a new session no more than of the same.
+    assert_eq!(told(&|one| (one.session, one.size) = (2, one.size + 1)), Err(Reject::Inconsistent));
+    assert_eq!(told(&|one| (one.rate_kbps, one.left_ms) = (1, 2)), Ok(()));
+}
+
+#[test]
 fn symbols_that_the_object_does_not_have_are_turned_down() {
     let config = sender(129, 128);
     let shape = config.shape;
@@ -105,7 +124,8 @@ fn symbols_that_the_object_does_not_have_are_turned_down() {
     let early = symbol(&shape, Kind::Source, 0, 0);
     assert_eq!(engine.handle(Time::ZERO, &server, &early), Err(Reject::Unexpected), "of what?");
     engine.handle(Time::ZERO, &server, &Message::Description(first)).expect("news");
-    assert_eq!(engine.handle(Time::ZERO, &server, &early), Err(Reject::Unexpected), "not yet open");
+    let parity = symbol(&shape, Kind::Parity, 0, 0);
+    assert_eq!(engine.handle(Time::ZERO, &server, &parity), Err(Reject::Unexpected), "what of it is kept?");
     let event = engine.poll_event().expect("offered");
     own(&mut engine, Time::ZERO, &event);
     let mut hear = |from: &Arrival, change: &dyn Fn(&mut Symbols)| {

@@ -77,6 +77,48 @@ fn a_population_is_as_many_engines_to_the_nanosecond() {
     assert!(incomplete > 20 && incomplete < 800, "{incomplete} of 1440: both ends are met");
 }
 
+/// The chance that of `n` symbols, of which each is lost with chance `p`, at least `k` come.
+fn at_least(n: u32, k: u32, p: f64) -> f64 {
+    // From none lost on, each by the one before.
+    let mut term = (1.0 - p).powf(f64::from(n));
+    let mut sum = 0.0;
+    for lost in 0..=n.saturating_sub(k) {
+        sum += term;
+        term *= f64::from(n - lost) / f64::from(lost + 1) * p / (1.0 - p);
+    }
+    if n < k { 0.0 } else { sum }
+}
+
+#[test]
+fn who_needs_how_many_symbols_is_binomial() {
+    const P: f64 = 0.1;
+    // Two blocks of 100 and one of 99 segments.
+    let mut config = sender(299, 100);
+    (config.overhead_percent, config.head, config.lead) = (60, 0, Span::from_millis(1));
+    let mut needed = Vec::new();
+    for seed in 0..400 {
+        let make = |_| Ok(Population::new(RECEIVERS, false));
+        let kind = Receivers::Population(Box::new(make));
+        let mut star = Star::new(world(config.clone(), P, kind, Cut::Whole, seed), None).expect("a world");
+        star.run();
+        let group = &star.groups()[0];
+        let needs = |n| {
+            assert_eq!(group.symbols_needed(n).is_some(), group.completed(n) < Time::NEVER);
+            group.symbols_needed(n).unwrap_or(u32::MAX)
+        };
+        needed.extend((0..RECEIVERS).map(needs));
+    }
+    let all = needed.len() as f64;
+    // Of the shorter block, the ring has no hundredth segment.
+    for n in [100, 105, 108, 110, 112, 115, 118, 122, 130] {
+        let expected = at_least(n, 100, P).powi(2) * at_least(n - 1, 99, P);
+        let share = needed.iter().filter(|&&needed| needed <= n).count() as f64 / all;
+        // Five deviations of 4,800 receivers.
+        let deviation = (expected * (1.0 - expected) / all).sqrt();
+        assert!((share - expected).abs() <= 5.0 * deviation + 1e-9, "{n}: {share} for {expected}");
+    }
+}
+
 #[test]
 fn where_nothing_is_repeated_nothing_need_be_remembered() {
     let mut config = sender(700, 100);

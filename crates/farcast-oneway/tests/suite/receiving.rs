@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use farcast_core::random::RandomStream;
 use farcast_core::{Arrival, Bitmap, Engine as _, Run, Span, Time};
 use farcast_delivery::{Answer, ObjectId, Outcome};
-use farcast_oneway::{Duration, Kind, Message, Receiver, ReceiverConfig, ReceiverEvent, SenderConfig, Shape};
+use farcast_oneway::{
+    Description, Duration, Kind, Message, Receiver, ReceiverConfig, ReceiverEvent, SenderConfig, Shape,
+    Symbols,
+};
 use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, described, everything, group, ms, own, sender, server, symbol};
@@ -114,12 +117,16 @@ fn from() -> Arrival {
     Arrival::new(server(), group())
 }
 
-/// What describes an object of this shape.
+/// What describes an object of this shape, by a sender that goes on for long.
 fn description(shape: &Shape, over: bool) -> Message {
+    ending(shape, over, u32::MAX)
+}
+
+/// The same by one that ends after so many milliseconds.
+fn ending(shape: &Shape, over: bool, left_ms: u32) -> Message {
     let config = SenderConfig { shape: *shape, ..sender(1, 1) };
-    let (_, mut first) = described(&everything(config)).remove(0);
-    first.over = over;
-    Message::Description(first)
+    let (_, first) = described(&everything(config)).remove(0);
+    Message::Description(Description { over, left_ms, ..first })
 }
 
 /// A receiver that takes an object of this shape.
@@ -195,6 +202,32 @@ fn the_end_waits_for_what_is_being_rebuilt() {
 }
 
 #[test]
+fn of_a_run_only_what_is_new_is_stored_and_counts() {
+    let shape = sender(100, 100).shape;
+    let mut engine = receiver(&shape);
+    let mut hear = |kind, first, count| {
+        let Message::Symbols(one) = symbol(&shape, kind, 0, 0) else { panic!("a symbol") };
+        let run = Run::new(first, count).expect("a run");
+        engine.handle(Time::ZERO, &from(), &Message::Symbols(Symbols { run, ..one })).expect("new");
+        let told = settle(&mut engine, Time::ZERO);
+        let stored = told.iter().map(|event| match *event {
+            ReceiverEvent::Store { segments, offset, .. } => (segments.first(), segments.count(), offset),
+            ReceiverEvent::Parity { symbols, offset, .. } => (symbols.first(), symbols.count(), offset),
+            _ => panic!("{event:?}"),
+        });
+        stored.collect::<Vec<_>>()
+    };
+    for kind in [Kind::Source, Kind::Parity] {
+        assert_eq!(hear(kind, 10, 3), [(10, 3, 0)]);
+        assert_eq!(hear(kind, 20, 1), [(20, 1, 0)]);
+        assert_eq!(hear(kind, 8, 15), [(8, 2, 0), (13, 7, 5), (21, 2, 13)]);
+    }
+    let received = engine.received(OBJECT);
+    assert_eq!((received.segments, received.parity, received.duplicates), (15, 15, 8));
+    assert_eq!((engine.heard(OBJECT), engine.symbols(OBJECT)), (38, Some((30, 100))));
+}
+
+#[test]
 fn what_could_not_be_rebuilt_takes_other_symbols() {
     let shape = sender(100, 100).shape;
     let mut engine = receiver(&shape);
@@ -234,6 +267,40 @@ fn what_was_damaged_comes_again() {
 }
 
 #[test]
+fn what_was_kept_of_a_damaged_block_goes_with_it() {
+    let shape = sender(200, 100).shape;
+    let mut engine = receiver(&shape);
+    hear(&mut engine, &shape, 0..50);
+    for block in 0..2 {
+        for n in 0..10 {
+            engine.handle(Time::ZERO, &from(), &symbol(&shape, Kind::Parity, block, n)).expect("new");
+        }
+    }
+    settle(&mut engine, Time::ZERO);
+    assert_eq!(engine.symbols(OBJECT), Some((70, 200)));
+    engine.answer(Time::ZERO, OBJECT, Answer::Lost(Run::new(10, 2).expect("a run")));
+    assert_eq!(
+        engine.symbols(OBJECT),
+        Some((58, 200)),
+        "its parity may be wrong, too; the other block's is not"
+    );
+}
+
+#[test]
+fn a_block_that_was_found_wrong_while_it_was_rebuilt_is_not_there() {
+    let shape = sender(100, 100).shape;
+    let mut engine = receiver(&shape);
+    hear(&mut engine, &shape, 1..100);
+    engine.handle(Time::ZERO, &from(), &symbol(&shape, Kind::Parity, 0, 7)).expect("new");
+    let asked = std::iter::from_fn(|| engine.poll_event()).last();
+    assert_eq!(asked, Some(ReceiverEvent::Decode { object: OBJECT, block: 0 }));
+    engine.answer(Time::ZERO, OBJECT, Answer::Lost(Run::one(5)));
+    engine.answer(Time::ZERO, OBJECT, Answer::Decoded { block: 0, rebuilt: true });
+    assert_eq!(engine.poll_event(), None);
+    assert_eq!(engine.symbols(OBJECT), Some((98, 100)));
+}
+
+#[test]
 fn a_sender_that_falls_silent_is_waited_for_and_then_put_aside() {
     let shape = sender(100, 100).shape;
     let mut engine = receiver(&shape);
@@ -250,6 +317,107 @@ fn a_sender_that_falls_silent_is_waited_for_and_then_put_aside() {
     assert_eq!(engine.poll_event(), Some(ReceiverEvent::Ended(OBJECT, Outcome::Lost)));
     engine.handle(due, &from(), &description(&shape, false)).expect("it is back");
     assert!(matches!(engine.poll_event(), Some(ReceiverEvent::Offered(_))));
+}
+
+#[test]
+fn a_sender_whose_end_was_lost_is_put_aside_soon_after_it() {
+    let shape = sender(100, 100).shape;
+    let at = |millis| Time::ZERO + ms(millis);
+    let mut engine = receiver(&shape);
+    let due = |engine: &Receiver| engine.poll_timeout().expect("a timer").at;
+    // It says that it ends in ten seconds: an outage until then is waited for, and two seconds more.
+    engine.handle(at(1000), &from(), &ending(&shape, false, 10_000)).expect("news");
+    assert_eq!(due(&engine), at(13_000));
+    // It is late, but there.
+    engine.handle(at(12_500), &from(), &symbol(&shape, Kind::Source, 0, 0)).expect("new");
+    assert_eq!(due(&engine), at(14_500));
+    // It goes on for longer than it said.
+    engine.handle(at(14_000), &from(), &ending(&shape, false, 5000)).expect("news");
+    assert_eq!(due(&engine), at(21_000));
+    while engine.poll_event().is_some() {}
+    engine.handle_timeout(at(20_999));
+    assert_eq!(engine.poll_event(), None);
+    engine.handle_timeout(at(21_000));
+    assert_eq!(engine.poll_event(), Some(ReceiverEvent::Ended(OBJECT, Outcome::Lost)));
+    // It had stood still: it is gone on with.
+    engine.handle(at(30_000), &from(), &ending(&shape, false, 1000)).expect("it is back");
+    let Some(ReceiverEvent::Offered(offer)) = engine.poll_event() else { panic!("not offered again") };
+    // Nothing is waited for longer than is wanted at all.
+    engine.answer(at(30_000), offer.object, Answer::Open(Bitmap::new(0)));
+    engine.handle(at(30_000), &from(), &ending(&shape, false, 600_000)).expect("news");
+    assert_eq!(due(&engine), at(90_000));
+}
+
+#[test]
+fn where_descriptions_take_long_the_end_is_believed_later() {
+    let shape = sender(100, 100).shape;
+    let mut engine = Receiver::new(ReceiverConfig { silence: Span::MAX, ..ReceiverConfig::default() });
+    let Message::Description(slow) = ending(&shape, false, 1000) else { panic!("a description") };
+    let slow = Description { rate_kbps: 8, ..slow };
+    engine.handle(Time::ZERO, &from(), &Message::Description(slow)).expect("news");
+    settle(&mut engine, Time::ZERO);
+    // 116 octets of a description take 116 ms, of which 500 lie between two; so four of them are waited for.
+    let due = engine.poll_timeout().expect("a timer").at;
+    assert_eq!(due, Time::ZERO + Span::from_secs(1) + ms(116 * 500 * 4));
+}
+
+#[test]
+fn every_receiver_of_a_session_whose_end_was_lost_ends_with_it() {
+    // One of three hears nothing of the end, and lacks a little.
+    let config = sender(300, 128);
+    let mut session = Session::new("end", Setup::plain(1), config, 1, Link::clean(ms(10)));
+    session.net.drop_if(|leg| leg.at.as_nanos() > 200_000_000);
+    let client = session.clients[0].clone();
+    drop(session.run());
+    let told = client.told.borrow();
+    let (at, last) = told.last().expect("told");
+    assert_eq!(last, &ReceiverEvent::Ended(OBJECT, Outcome::Lost));
+    // 330 symbols of 1,040 octets at 10 Mbit/s behind a tenth of that, and two seconds.
+    let end = Time::ZERO + ms(10) + ms(330 * 1040 * 8 / 10_000 * 11 / 10) + Span::from_secs(2);
+    assert!(*at >= end && *at < end + ms(50), "{at:?} for {end:?}");
+}
+
+#[test]
+fn what_comes_before_its_owner_has_looked_is_stored() {
+    let shape = sender(100, 100).shape;
+    let mut engine = Receiver::new(ReceiverConfig::default());
+    engine.handle(Time::ZERO, &from(), &description(&shape, false)).expect("news");
+    hear(&mut engine, &shape, 0..10);
+    let told: Vec<_> = std::iter::from_fn(|| engine.poll_event()).collect();
+    let stored = told.iter().filter(|event| matches!(event, ReceiverEvent::Store { .. })).count();
+    assert_eq!(stored, 10);
+    // Three of them were there already.
+    let mut held = Bitmap::new(100);
+    held.insert_run(Run::new(7, 20).expect("a run"));
+    engine.answer(Time::ZERO, OBJECT, Answer::Open(held));
+    let received = engine.received(OBJECT);
+    assert_eq!((received.segments, received.duplicates), (7, 3));
+    assert_eq!(engine.have(OBJECT).map(Bitmap::count), Some(27));
+    // All of it, before anybody has looked.
+    let mut engine = Receiver::new(ReceiverConfig::default());
+    engine.handle(Time::ZERO, &from(), &description(&shape, false)).expect("news");
+    hear(&mut engine, &shape, 0..100);
+    assert!(
+        std::iter::from_fn(|| engine.poll_event()).all(|event| !matches!(event, ReceiverEvent::Complete(_)))
+    );
+    engine.answer(Time::ZERO, OBJECT, Answer::Open(Bitmap::new(100)));
+    assert_eq!(engine.poll_event(), Some(ReceiverEvent::Complete(OBJECT)));
+}
+
+#[test]
+fn parity_that_comes_before_what_is_kept_is_known_is_not_forgotten() {
+    let shape = sender(100, 100).shape;
+    let mut engine = receiver(&shape);
+    hear(&mut engine, &shape, 0..90);
+    for n in 0..5 {
+        engine.handle(Time::ZERO, &from(), &symbol(&shape, Kind::Parity, 0, n)).expect("new");
+    }
+    settle(&mut engine, Time::ZERO);
+    let mut kept = Bitmap::new(shape.parity());
+    kept.insert_run(Run::new(4, 6).expect("a run"));
+    engine.kept(OBJECT, 0, &kept);
+    let told = settle(&mut engine, Time::ZERO);
+    assert!(matches!(told.last(), Some(ReceiverEvent::Ended(_, Outcome::Complete(_)))), "{told:?}");
 }
 
 #[test]

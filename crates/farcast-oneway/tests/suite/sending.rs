@@ -74,13 +74,14 @@ fn descriptions_come_often_and_take_little() {
         if rate > 1_000_000 {
             config.duration = Duration::For(ms(1500));
         }
-        let (lead, head) = (config.lead, config.head);
+        let head = config.head;
         let all = everything(config);
         let octets = |of: &[(Time, farcast_oneway::Message)]| -> usize {
             of.iter().map(|(_, message)| message.wire_len(0) + 28).sum()
         };
         // Not the lead, in which there is nothing else.
-        let all: Vec<_> = all.into_iter().filter(|(at, _)| *at >= Time::ZERO + lead).collect();
+        let began = symbols(&all)[0].0;
+        let all: Vec<_> = all.into_iter().filter(|(at, _)| *at >= began).collect();
         let told: Vec<_> = described(&all).into_iter().filter(|(_, one)| !one.over).collect();
         let again: usize = {
             // The head comes once more each time: more than its share of the ring.
@@ -89,7 +90,7 @@ fn descriptions_come_often_and_take_little() {
                 .filter(|(_, one)| one.kind == Kind::Source && one.block == 0 && one.run.first() < head);
             of_head.count()
         };
-        let length: usize = told.iter().map(|(_, one)| 60 + one.name.len() + 28).sum();
+        let length: usize = told.iter().map(|(_, one)| 64 + one.name.len() + 28).sum();
         let share = length as f64 / octets(&all) as f64;
         assert!(share < 0.0025, "{rate} bit/s: {share}");
         for pair in told.windows(2) {
@@ -102,10 +103,53 @@ fn descriptions_come_often_and_take_little() {
 
 #[test]
 fn who_is_there_hears_what_comes_before_it_comes() {
-    let config = sender(300, 128);
-    let lead = config.lead;
-    let before = described(&everything(config)).into_iter().filter(|(at, _)| *at < Time::ZERO + lead).count();
-    assert_eq!(before, 10, "with a fifth of them lost, one in ten million hears none");
+    // A round of 12.5 MB at 10 Mbit/s takes 11 s, one of 300 kB 0.28 s, and one of a segment 2 ms.
+    for (segments, lead) in [(12_500, 500.0), (300, 27.5), (1, 0.768)] {
+        let sent = everything(sender(segments, 128));
+        let began = symbols(&sent)[0].0;
+        let before = described(&sent).into_iter().filter(|(at, _)| *at < began).count();
+        assert_eq!(before, 10, "with a fifth of them lost, one in ten million hears none");
+        let took = began.as_secs_f64() * 1e3;
+        assert!(took > lead * 0.98 && took < lead * 1.02, "{segments} segments: {took} ms");
+    }
+}
+
+#[test]
+fn in_a_short_round_descriptions_come_more_often() {
+    let sent = everything(sender(2000, 128));
+    let (first, last) = (symbols(&sent)[0].0, symbols(&sent).last().expect("symbols").0);
+    let told: Vec<_> = described(&sent).into_iter().filter(|(at, one)| *at >= first && !one.over).collect();
+    for pair in told.windows(2) {
+        assert!(pair[1].0.since(pair[0].0) <= last.since(first) / 19, "{pair:?}");
+    }
+    assert!(told.len() >= 18, "{}", told.len());
+}
+
+#[test]
+fn it_says_when_it_ends() {
+    let with = |duration| SenderConfig { duration, head: 40, ..sender(3000, 128) };
+    let durations = [Duration::Rounds(1), Duration::Rounds(3), Duration::For(Span::from_secs(7))];
+    for config in durations.map(with) {
+        let sent = everything(config.clone());
+        let last = symbols(&sent).last().expect("symbols").0;
+        let told = described(&sent);
+        for (at, one) in &told {
+            if one.over {
+                assert_eq!(one.left_ms, 0);
+                continue;
+            }
+            let (told, true_) = (f64::from(one.left_ms) / 1e3, last.since(*at).as_secs_f64());
+            // Never too early, and within 5 ms and half of a per cent.
+            assert!(told >= true_ - 0.002, "{:?}: {told} of {true_}", config.duration);
+            assert!(told <= true_ * 1.005 + 0.005, "{:?}: {told} of {true_}", config.duration);
+        }
+    }
+    // A month and more cannot be told.
+    let config = SenderConfig { duration: Duration::For(Span::from_secs(60 * 86_400)), ..sender(3, 3) };
+    let mut sender = Sender::new(config).expect("valid");
+    sender.open(Time::ZERO);
+    let first = sender.poll_transmit(Time::ZERO, Time::ZERO).expect("a description");
+    assert_eq!(described(&[(Time::ZERO, first.message)])[0].1.left_ms, u32::MAX);
 }
 
 #[test]
@@ -130,9 +174,9 @@ fn who_comes_late_hears_the_head_soon() {
 #[test]
 fn it_ends_when_it_is_told_to() {
     let config = SenderConfig { duration: Duration::For(ms(800)), ..sender(300, 128) };
-    let (lead, sent) = (config.lead, everything(config));
-    let last = symbols(&sent).last().expect("symbols").0;
-    let end = Time::ZERO + lead + ms(800);
+    let sent = everything(config);
+    let (first, last) = (symbols(&sent)[0].0, symbols(&sent).last().expect("symbols").0);
+    let end = first + ms(800);
     assert!(last < end && last + ms(2) > end, "{last:?}");
     let over: Vec<_> = described(&sent).into_iter().filter(|(_, one)| one.over).collect();
     assert_eq!(over.len(), 3, "it is said three times that nothing follows");

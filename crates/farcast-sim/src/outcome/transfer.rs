@@ -46,6 +46,10 @@ pub struct TransferOutcome {
     /// Each receiver's time in order of number, where asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receivers: Option<Vec<Option<f64>>>,
+    /// How many symbols of each block each of them needed, where asked for and told; `None` for one that never had
+    /// everything.
+    #[serde(skip)]
+    pub symbols_needed: Option<Vec<Option<u32>>>,
     /// When the last receiver had everything, if all have.
     #[serde(skip)]
     pub completion_time_s: Option<f64>,
@@ -66,6 +70,11 @@ impl TransferOutcome {
             incomplete,
             receiver_time_s: ReceiverTimes::of(&done),
             receivers: per_receiver.then(|| each().map(seconds).collect()),
+            symbols_needed: per_receiver.then(|| {
+                let needed =
+                    |group: &Group<P>| (0..group.receivers()).map(|n| group.symbols_needed(n)).collect();
+                star.groups().iter().flat_map::<Vec<_>, _>(needed).collect()
+            }),
             completion_time_s: done.last().copied().filter(|_| incomplete == 0),
         }
     }

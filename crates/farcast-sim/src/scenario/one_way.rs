@@ -2,14 +2,15 @@
 
 use std::net::SocketAddr;
 
-use farcast_core::Span;
 use farcast_core::units::Bytes;
+use farcast_core::{BitRate, Span};
 use farcast_oneway::settings::{Sent, Settings, Way};
 use farcast_oneway::{Codec, Duration, Population, Receiver, ReceiverConfig, Sender, SenderConfig};
 use farcast_scenario::receivers::Group as Receivers;
-use farcast_scenario::{DocumentError, Links, Reader};
+use farcast_scenario::{Document, DocumentError, Links, Reader};
 
-use super::transfer;
+use super::Scenario;
+use super::transfer::{self, TransferSpec};
 use crate::star::{self, StarError, hub_address};
 
 pub use farcast_oneway::OneWay;
@@ -53,16 +54,15 @@ impl transfer::Transfer for Transfer {
         let Ok(overhead) = u16::try_from(overhead) else {
             return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
         };
-        let settings = read(&mut table)?;
-        let port = |address| SocketAddr::new(address, PORT);
+        let settings = read(&mut table, None)?;
         let sent = Sent {
             session: 1,
             id: [1; 32],
             name: b"file".to_vec(),
             size,
             head: 0,
-            source: port(hub_address()),
-            group: SocketAddr::from(([239, 255, 1, 1], PORT)),
+            source: source(),
+            group: group(),
         };
         let sender = settings.sender(sent, Way { headers: overhead, mtu: None });
         let checked = sender.and_then(|sender| Sender::new(sender.clone()).map(|_| sender));
@@ -118,9 +118,60 @@ impl transfer::Transfer for Transfer {
     }
 }
 
-/// The settings of `table`, which is `[protocol]` of a scenario.
-fn read(table: &mut Reader<'_>) -> Result<Settings, DocumentError> {
-    let base = Settings::new(table.rate("rate")?);
+fn source() -> SocketAddr {
+    SocketAddr::new(hub_address(), PORT)
+}
+
+fn group() -> SocketAddr {
+    SocketAddr::from(([239, 255, 1, 1], PORT))
+}
+
+/// A transfer as `sender` makes it, to so many receivers over the link that `document` is alone. Addresses are the
+/// simulator's own.
+///
+/// # Errors
+/// The first thing that is wrong with the link.
+pub fn over(
+    document: &Document,
+    sender: &SenderConfig,
+    receivers: u32,
+    time_limit: Span,
+) -> Result<Scenario, DocumentError> {
+    let overhead = sender.pace.overhead;
+    let sender = SenderConfig { source: source(), group: group(), ..sender.clone() };
+    Scenario::over_link(document, TransferSpec::OneWay(Transfer { sender, overhead }), receivers, time_limit)
+}
+
+/// The sender's settings, if there is a transfer one way.
+pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
+    match &scenario.transfer {
+        Some(TransferSpec::OneWay(transfer)) => Some(&transfer.sender),
+        _ => None,
+    }
+}
+
+/// The settings of a plan: a document with a table `protocol`, at the rate that is `given`, if one is.
+///
+/// # Errors
+/// The first thing that is wrong, and where.
+pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, DocumentError> {
+    let mut top = document.root();
+    let mut table = top.table("protocol")?;
+    table.choice("name", &[("one-way", ())])?;
+    let settings = read(&mut table, given)?;
+    table.finish()?;
+    top.finish()?;
+    Ok(settings)
+}
+
+/// The settings of `table`: `[protocol]` of a scenario, or of the plan of a sender, which may be `given` a rate.
+fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, DocumentError> {
+    let rate = match given {
+        // Who gives one sends at it, whatever the table says; but that must be sound.
+        Some(rate) => table.rate_or("rate", rate).map(|_| rate)?,
+        None => table.rate("rate")?,
+    };
+    let base = Settings::new(rate);
     let symbol_size = table.optional_bytes("symbol_size")?;
     let Ok(symbol_size) = symbol_size.map(|Bytes(size)| u16::try_from(size)).transpose() else {
         return Err(table.refuse("symbol_size", "it is larger than any packet", "at most 65000 B"));

@@ -76,6 +76,13 @@ impl<P: Protocol> Group<P> {
         }
     }
 
+    /// How many symbols of each block had been sent when receiver `n` of the group had everything, where a population
+    /// says so and it has.
+    pub fn symbols_needed(&self, n: u32) -> Option<u32> {
+        let Kind::Population { population, .. } = &self.kind else { return None };
+        population.symbols_needed().get(n as usize).copied().filter(|&symbols| symbols > 0)
+    }
+
     /// How many of its members lack something.
     pub fn incomplete(&self) -> u32 {
         (0..self.receivers).filter(|&n| self.completed(n) == Time::NEVER).count() as u32

@@ -1,12 +1,17 @@
 //! `farcast send --one-way`.
 
+mod predict;
+
 use std::net::SocketAddr;
 
 use clap::Args;
 use farcast_core::units::Bytes;
 use farcast_core::{Span, Time};
+use farcast_files::Outgoing;
+use farcast_lab::shipped;
 use farcast_oneway::settings::{Sent, Settings, Way};
-use farcast_oneway::{Codec, Duration, OneWay, Sender, SenderEvent};
+use farcast_oneway::{Codec, Duration, OneWay, Sender, SenderConfig, SenderEvent};
+use farcast_sim::scenario::one_way as scenario;
 use serde_json::{Value, json};
 
 use super::delivery::{Delivery, Face, Receiver, Told, Verdict, deliver};
@@ -47,6 +52,11 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let to = destination(args)?;
     let mut output = Output::new(&args.output)?;
     let mut outgoing = super::scan(args, &mut output)?;
+    if let Some(link) = &args.protocol.predict {
+        let config = configuration(args, &settings, &outgoing, to)?;
+        let octets = outgoing.manifest().content_len();
+        return predict::predict(args, &config, octets, link, &mut output);
+    }
     let stop = crate::interrupt::interrupted()?;
     await_network(args, (to, PATIENCE), &mut output, &stop)?;
     let (_lock, waited) = Turn::new(args, to).lock(&mut output, &stop)?;
@@ -55,18 +65,49 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         outgoing = super::scan(args, &mut output)?;
     }
     let name = product_name(args);
-    let how_long = match settings.duration {
+    output.line(&format!(
+        "sending {name} ({}) one way to {to}, {}, with {} % added",
+        size(outgoing.manifest().content_len()),
+        how_long(settings.duration),
+        settings.overhead_percent
+    ));
+    let config = configuration(args, &settings, &outgoing, to)?;
+    let segments = config.shape.geometry().segments();
+    let delivery = Delivery {
+        to,
+        name,
+        objects: vec![outgoing],
+        burst: burst(Some(settings.rate), settings.burst),
+        time_limit: args.protocol.time_limit.unwrap_or(Span::MAX),
+    };
+    let make = |source: SocketAddr| Sender::new(SenderConfig { source, ..config });
+    let mut face = OneWayFace { segments };
+    let exit = deliver(args, delivery, (&Codec, &mut face), make, &stop, &mut output)?;
+    if exit == Exit::Unknown {
+        output.line("who has received it, nobody here can tell: receivers cannot answer");
+    }
+    Ok(exit)
+}
+
+/// In words.
+fn how_long(duration: Duration) -> String {
+    match duration {
         Duration::Rounds(1) => "once".into(),
         Duration::Rounds(rounds) => format!("{rounds} times"),
         Duration::For(time) => format!("for {time}"),
-    };
-    output.line(&format!(
-        "sending {name} ({}) one way to {to}, {how_long}, with {} % added",
-        size(outgoing.manifest().content_len()),
-        settings.overhead_percent
-    ));
+    }
+}
+
+/// How `outgoing` is sent to `to`; from where is not known yet.
+fn configuration(
+    args: &SendArgs,
+    settings: &Settings,
+    outgoing: &Outgoing,
+    to: SocketAddr,
+) -> Result<SenderConfig, Failure> {
     let mtu = farcast_net::path_mtu(to, &socket_options(&args.socket)).ok().flatten();
     let way = Way { headers: if to.is_ipv6() { 48 } else { 28 }, mtu };
+    let name = product_name(args);
     let sent = Sent {
         session: super::mftp::transmission(),
         id: *outgoing.id().as_bytes(),
@@ -76,36 +117,17 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         source: to,
         group: to,
     };
-    let config = settings.sender(sent, way).map_err(Failure::wrong)?;
-    let segments = config.shape.geometry().segments();
-    let delivery = Delivery {
-        to,
-        name,
-        objects: vec![outgoing],
-        burst: burst(Some(settings.rate), settings.burst),
-        time_limit: args.protocol.time_limit.unwrap_or(Span::MAX),
-    };
-    let make = |source: SocketAddr| Sender::new(farcast_oneway::SenderConfig { source, ..config });
-    let mut face = OneWayFace { segments };
-    let exit = deliver(args, delivery, (&Codec, &mut face), make, &stop, &mut output)?;
-    if exit == Exit::Unknown {
-        output.line("who has received it, nobody here can tell: receivers cannot answer");
-    }
-    Ok(exit)
+    settings.sender(sent, way).map_err(Failure::wrong)
 }
 
-/// The settings that `args` ask for.
+/// The settings that `args` ask for: options before a plan before defaults.
 fn settings(args: &SendArgs) -> Result<Settings, Failure> {
     let rate = match args.rate {
-        Some(RateArg::Rate(rate)) => rate,
+        Some(RateArg::Rate(rate)) => Some(rate),
         Some(RateArg::Max) => {
             return Err(Failure::usage("--rate max needs receivers that answer; one way, set a rate"));
         }
-        None => {
-            return Err(Failure::usage(
-                "--rate is missing: one way, give what the slowest link on the way carries, as in --rate \"20 Mbit/s\"",
-            ));
-        }
+        None => None,
     };
     let protocol = &args.protocol;
     let other = [
@@ -113,15 +135,26 @@ fn settings(args: &SendArgs) -> Result<Settings, Failure> {
         ("--parity", protocol.parity.is_some()),
         ("--block-size", protocol.block_size.is_some()),
         ("--rtt", protocol.rtt.is_some()),
-        ("--plan", protocol.plan.is_some()),
-        ("--predict", protocol.predict.is_some()),
     ];
     if let Some((option, _)) = other.into_iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format!("{option} has no meaning one way")));
     }
-    let (mut settings, one_way) = (Settings::new(rate), &args.one_way);
-    settings.symbol_size = one_way.symbol_size;
-    settings.duration = one_way.duration.map_or(Duration::Rounds(one_way.repeat.unwrap_or(1)), Duration::For);
+    let mut settings = match (&protocol.plan, rate) {
+        (Some(path), rate) => {
+            let document = shipped::file(path).map_err(Failure::wrong)?;
+            scenario::plan(&document, rate).map_err(|error| Failure::usage(error.to_string()))?
+        }
+        (None, Some(rate)) => Settings::new(rate),
+        (None, None) => {
+            return Err(Failure::usage(
+                "--rate is missing: one way, give what the slowest link on the way carries, as in --rate \"20 Mbit/s\"",
+            ));
+        }
+    };
+    let one_way = &args.one_way;
+    settings.symbol_size = one_way.symbol_size.or(settings.symbol_size);
+    let rounds = one_way.repeat.map(Duration::Rounds);
+    settings.duration = one_way.duration.map(Duration::For).or(rounds).unwrap_or(settings.duration);
     settings.overhead_percent = one_way.overhead.unwrap_or(settings.overhead_percent);
     settings.burst = protocol.burst.map_or(settings.burst, |Bytes(burst)| burst);
     Ok(settings)
@@ -167,5 +200,68 @@ impl Face for OneWayFace {
             "segments": self.segments,
             "symbol_bytes": sender.config().shape.geometry().segment_size(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcast_scenario::document::Document;
+    use farcast_sim::scenario::Scenario;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    /// What `farcast send` with these arguments sends 1 MB with.
+    fn real(args: &[&str]) -> SenderConfig {
+        let fixed = ["farcast", "send", "file", "--one-way", "--to", "239.255.54.2:5402"];
+        let words = fixed.iter().chain(&["--interface", "lo"]).chain(args);
+        let cli = Cli::read(words.map(Into::into)).unwrap();
+        let Command::Send(args) = cli.command else { panic!("send") };
+        let to = SocketAddr::from(([239, 255, 54, 2], 5402));
+        let sent = Sent {
+            session: 1,
+            id: [1; 32],
+            name: b"file".to_vec(),
+            size: 1_000_000,
+            head: 0,
+            source: to,
+            group: to,
+        };
+        settings(&args).unwrap().sender(sent, Way { headers: 28, mtu: None }).unwrap()
+    }
+
+    /// What a scenario with these lines in its `[protocol]` sends it with.
+    fn simulated(lines: &str) -> SenderConfig {
+        let text = format!("receivers = 3\n[protocol]\nname = \"one-way\"\nfile = \"1 MB\"\n{lines}");
+        let scenario = Scenario::read(&Document::parse("test.toml", &text).unwrap()).unwrap();
+        scenario::sender(&scenario).unwrap().clone()
+    }
+
+    /// The same but for addresses, which are the simulator's own.
+    #[track_caller]
+    fn assert_equal(mut real: SenderConfig, simulated: &SenderConfig) {
+        (real.source, real.group) = (simulated.source, simulated.group);
+        assert_eq!(real, *simulated);
+    }
+
+    #[test]
+    fn a_scenario_at_its_defaults_sends_as_the_command_line_does() {
+        for rate in ["2 Mbit/s", "64 kbit/s", "500 Mbit/s"] {
+            assert_equal(real(&["--rate", rate]), &simulated(&format!("rate = \"{rate}\"")));
+        }
+    }
+
+    #[test]
+    fn options_and_keys_are_the_same_settings() {
+        for (args, lines) in [
+            (&["--overhead", "25"][..], "overhead_percent = 25"),
+            (&["--repeat", "3", "--symbol-size", "500"], "repeat = 3\nsymbol_size = \"500 B\""),
+            (&["--for", "90 s"], "for = \"90 s\""),
+            (&["--burst", "1 KiB"], "burst = \"1 KiB\""),
+        ] {
+            let keys = simulated(&format!("rate = \"2 Mbit/s\"\n{lines}"));
+            assert_ne!(keys, simulated("rate = \"2 Mbit/s\""), "{lines} changes nothing");
+            assert_equal(real(&[&["--rate", "2 Mbit/s"], args].concat()), &keys);
+        }
     }
 }

@@ -35,17 +35,23 @@ pub(super) struct Predicted<'a> {
 /// Says what that takes.
 pub(super) fn predict(args: &SendArgs, what: &Predicted<'_>, output: &mut Output) -> Result<Exit, Failure> {
     let Predicted { scenario, link, receivers, octets, rounds } = what;
-    let replications = replications(args, scenario, output)?;
+    let replications = replications(args, scenario, false, output)?;
     let took = Took::of(&replications, rounds)?;
     output.event("prediction", took.fields(link, *receivers, *octets));
     output.result(&took.table(link, *receivers, *octets));
     Ok(if took.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
 }
 
-fn replications(args: &SendArgs, scenario: &Scenario, output: &Output) -> Result<Vec<Replication>, Failure> {
+/// Simulates it as often as `args` say; with each receiver's own time if that is wanted.
+pub(super) fn replications(
+    args: &SendArgs,
+    scenario: &Scenario,
+    per_receiver: bool,
+    output: &Output,
+) -> Result<Vec<Replication>, Failure> {
     let total = u64::from(args.protocol.replications);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    let plan = Plan { seed: SEED, how_many: HowMany::Count(total), threads, per_receiver: false };
+    let plan = Plan { seed: SEED, how_many: HowMany::Count(total), threads, per_receiver };
     let interrupted = crate::interrupt::interrupted()?;
     simulate::replications(scenario, &plan, &Memory::of_machine(), &interrupted, output)
 }

@@ -1,0 +1,244 @@
+//! What a transmission one way would come to over a link, without sending anything: who would have everything, when, and
+//! how much would have to be added for how many.
+
+use std::fmt::Write as _;
+
+use farcast_core::{Span, Time};
+use farcast_lab::shipped;
+use farcast_oneway::{Duration, Sender, SenderConfig};
+use farcast_sim::outcome::{Replication, TransferOutcome};
+use farcast_sim::scenario::one_way as scenario;
+use farcast_stats::quantile;
+use serde_json::{Value, json};
+
+use crate::args::SendArgs;
+use crate::output::Output;
+use crate::progress::size;
+use crate::send::predict::replications;
+use crate::table::{Align, Table};
+use crate::{Exit, Failure};
+
+/// Who listens, in each replication: nobody knows how many there are, and none of them depends on another.
+const RECEIVERS: u32 = 50;
+/// Shares of the receivers, of which it is told how much would have to be added for them.
+const SHARES: [(f64, &str); 4] = [(0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %")];
+/// The most that can be added.
+const MOST: u32 = 900;
+/// What a link may take besides the time of sending.
+const SLACK: Span = Span::from_secs(3600);
+
+/// Says what `config` would come to over `link`.
+pub(super) fn predict(
+    args: &SendArgs,
+    config: &SenderConfig,
+    octets: u64,
+    link: &str,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let document = shipped::open(link).map_err(Failure::wrong)?;
+    let run = |config: &SenderConfig| {
+        let limit = args.protocol.time_limit.unwrap_or(Span::MAX).min(takes(config)? * 2 + SLACK);
+        let over = scenario::over(&document, config, RECEIVERS, limit);
+        let over = over.map_err(|error| Failure::usage(error.to_string()))?;
+        replications(args, &over, true, output)
+    };
+    let sent = run(config)?;
+    // All symbols that there are, once: who would be content with how many.
+    let all = run(&SenderConfig {
+        duration: Duration::Rounds(1),
+        overhead_percent: whole_code(config),
+        head: 0,
+        ..config.clone()
+    })?;
+    let predicted = Predicted::of(config, &sent, &all)?;
+    output.event("prediction", predicted.fields(link, octets));
+    output.result(&predicted.text(config, link, octets));
+    Ok(if predicted.complete < predicted.receivers { Exit::Incomplete } else { Exit::Done })
+}
+
+/// How long sending takes.
+fn takes(config: &SenderConfig) -> Result<Span, Failure> {
+    let mut sender = Sender::new(config.clone()).map_err(Failure::wrong)?;
+    sender.open(Time::ZERO);
+    Ok(sender.left())
+}
+
+/// What is added where all symbols of the code are sent once, in whole per cent.
+fn whole_code(config: &SenderConfig) -> u32 {
+    (config.shape.parity() * 100 / config.shape.geometry().block_size()).min(MOST)
+}
+
+/// The least that has to be added, in whole per cent, so that a round sends so many symbols of each block of `block`.
+fn added(block: u32, symbols: u32) -> u32 {
+    match u64::from(symbols.saturating_sub(block)) {
+        0 => 0,
+        more => ((more - 1) * 100 / u64::from(block)) as u32 + 1,
+    }
+}
+
+/// One figure over all receivers.
+#[derive(Debug)]
+struct Figure {
+    /// There is none if not all have it.
+    mean: Option<f64>,
+    /// The 2.5 %, 50 % and 97.5 % quantiles, as far as so many have it.
+    at: [Option<f64>; 3],
+}
+
+impl Figure {
+    /// Of `values`; who has none is beyond all others.
+    fn of(values: &[Option<f64>]) -> Self {
+        let mut sorted: Vec<f64> = values.iter().map(|value| value.unwrap_or(f64::MAX)).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let at = |p| quantile(&sorted, p).ok().filter(|&value| value < f64::MAX / 1e9);
+        let sum: Option<f64> = values.iter().copied().sum();
+        Self {
+            mean: sum.filter(|_| !values.is_empty()).map(|sum| sum / values.len() as f64),
+            at: [at(0.025), at(0.5), at(0.975)],
+        }
+    }
+
+    fn fields(&self) -> Value {
+        json!({ "mean": self.mean, "p02_5": self.at[0], "p50": self.at[1], "p97_5": self.at[2] })
+    }
+
+    fn cells(&self, places: usize, unit: &str) -> [String; 2] {
+        let shown = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.places$}"));
+        let [low, _, high] = self.at;
+        [shown(self.mean) + unit, format!("{} to {}{unit}", shown(low), shown(high))]
+    }
+}
+
+/// What it would come to.
+#[derive(Debug)]
+struct Predicted {
+    replications: usize,
+    receivers: usize,
+    complete: usize,
+    /// Seconds until a receiver has everything.
+    time: Figure,
+    /// What was sent until then over the size, each symbol once.
+    needed: Figure,
+    /// Octets sent, with all headers.
+    octets: f64,
+    /// What has to be added for these shares; `None` if all that there is does not do.
+    added: Vec<(f64, &'static str, Option<u32>)>,
+}
+
+impl Predicted {
+    fn of(config: &SenderConfig, sent: &[Replication], all: &[Replication]) -> Result<Self, Failure> {
+        let times = each(sent, |transfer| transfer.receivers.as_deref());
+        let symbols = each(all, |transfer| transfer.symbols_needed.as_deref());
+        if times.is_empty() || symbols.is_empty() {
+            return Err(Failure { sentence: "there is nothing to sum up".into(), exit: Exit::Failed });
+        }
+        let block = config.shape.geometry().block_size();
+        let share = |symbols: u32| f64::from(symbols) / f64::from(block);
+        let needed: Vec<_> = symbols.iter().map(|symbols| symbols.map(share)).collect();
+        let mut sorted: Vec<u32> = symbols.iter().map(|symbols| symbols.unwrap_or(u32::MAX)).collect();
+        sorted.sort_unstable();
+        let of_share = |(share, text): (f64, &'static str)| {
+            // Rounding must not ask for one more.
+            let at = (share * sorted.len() as f64 - 1e-9).ceil() as usize;
+            let symbols = sorted.get(at.saturating_sub(1)).copied().filter(|&symbols| symbols < u32::MAX);
+            (share, text, symbols.map(|symbols| added(block, symbols)))
+        };
+        Ok(Self {
+            replications: sent.len(),
+            receivers: times.len(),
+            complete: times.iter().flatten().count(),
+            time: Figure::of(&times),
+            needed: Figure::of(&needed),
+            octets: sent.iter().map(|one| one.forward.octets as f64).sum::<f64>() / sent.len() as f64,
+            added: SHARES.into_iter().map(of_share).collect(),
+        })
+    }
+
+    fn share(&self) -> f64 {
+        self.complete as f64 / self.receivers as f64
+    }
+
+    fn fields(&self, link: &str, octets: u64) -> Value {
+        let added = self.added.iter();
+        let added = added.map(|(share, _, percent)| json!({ "share": share, "overhead_percent": percent }));
+        json!({
+            "link": link, "size_bytes": octets, "replications": self.replications, "receivers": self.receivers,
+            "complete": self.complete, "complete_share": self.share(), "octets_forward": self.octets,
+            "completion_time_s": self.time.fields(), "sent_over_size": self.needed.fields(),
+            "for_shares": added.collect::<Vec<_>>(),
+        })
+    }
+
+    fn text(&self, config: &SenderConfig, link: &str, octets: u64) -> String {
+        let right = |text| (text, Align::Right);
+        let mut table = Table::new(&[("", Align::Left), right("mean"), right("95 % of receivers")]);
+        for (what, [mean, range]) in [
+            ("a receiver has everything after", self.time.cells(2, " s")),
+            ("sent until then, over the size", self.needed.cells(3, "")),
+        ] {
+            table.row([what.to_owned(), mean, range]);
+        }
+        let mut shares =
+            Table::new(&[("so that so many have everything", Align::Left), right("added in one round")]);
+        for (_, share, percent) in &self.added {
+            let percent = percent.map_or("more than there is".into(), |percent| format!("{percent} %"));
+            shares.row([(*share).to_owned(), percent]);
+        }
+        let how = super::how_long(config.duration);
+        let (complete, all, replications) = (self.complete, self.receivers, self.replications);
+        let mut text = format!(
+            "predicted: {} one way over {link}, {replications} replications with {RECEIVERS} receivers each; nothing was \
+             sent\n\n{}\n\n",
+            size(octets),
+            table.render(),
+        );
+        // A String takes all that is written.
+        let _ = write!(
+            text,
+            "sent {how} with {} % added, {} on the link in all, {complete} of {all} receivers have everything \
+             ({:.2} %)\n\n{}",
+            config.overhead_percent,
+            size(self.octets as u64),
+            // What is not all is not shown as all.
+            (self.share() * 1e4).floor() / 100.0,
+            shares.render()
+        );
+        text
+    }
+}
+
+/// What `of` says of each receiver of each replication.
+fn each<T: Copy + Into<f64>>(
+    replications: &[Replication],
+    of: impl Fn(&TransferOutcome) -> Option<&[Option<T>]>,
+) -> Vec<Option<T>> {
+    let transfers = replications.iter().filter_map(|one| one.transfer.as_ref());
+    transfers.filter_map(of).flatten().copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_added_is_the_least_that_does() {
+        for block in [1, 7, 100, 127, 8192] {
+            for symbols in 1..=2 * block {
+                let percent = added(block, symbols);
+                let sends = |percent: u32| block + (block * percent).div_ceil(100);
+                assert!(sends(percent) >= symbols, "{symbols} of {block}: {percent} %");
+                assert!(percent == 0 || sends(percent - 1) < symbols, "{symbols} of {block}: {percent} %");
+            }
+        }
+    }
+
+    #[test]
+    fn who_has_nothing_is_beyond_all_others() {
+        let some: Vec<_> = (0..100).map(|n| (n < 97).then_some(f64::from(n))).collect();
+        let figure = Figure::of(&some);
+        assert_eq!(figure.mean, None);
+        assert_eq!((figure.at[1], figure.at[2]), (Some(49.5), None));
+        assert_eq!(figure.cells(1, " s"), ["- s".to_owned(), "2.5 to - s".to_owned()]);
+        assert_eq!(Figure::of(&[Some(1.0), Some(3.0)]).mean, Some(2.0));
+    }
+}
