@@ -7,6 +7,7 @@ mod grtt;
 mod hearing;
 mod objects;
 mod parts;
+mod patience;
 mod schedule;
 
 use alloc::collections::VecDeque;
@@ -28,6 +29,7 @@ use congestion::Control;
 use grtt::Grtt;
 use hearing::Acker;
 use objects::{Item, Objects};
+use patience::Patience;
 use schedule::Next;
 
 timers! {
@@ -68,6 +70,7 @@ pub struct Sender {
     pacer: Pacer,
     asked: Asked,
     grtt: Grtt,
+    patience: Patience,
     sequence: u16,
     probes: u16,
     /// The object and the block that were sent last, and what came after is on its way.
@@ -109,6 +112,7 @@ impl Sender {
             asked: Asked::new(objects.count(), config.parity),
             objects,
             grtt: Grtt::new(config.grtt, config.grtt_most, config.ackers.len()),
+            patience: Patience::default(),
             sequence: 0,
             probes: 0,
             position: (0, 0),
@@ -271,6 +275,8 @@ impl Sender {
         } else {
             (often * (1 << self.flushes.min(10))).min(often.max(UNHURRIED))
         };
+        self.patience.note(now, self.advertised().span(), self.config.backoff);
+        let wait = wait.max(self.patience.left(now) / u64::from(self.config.robust - self.flushes));
         self.flushes += 1;
         self.outbox.push_back(self.flush_up_to(self.objects.count()));
         self.timers.set(Timer::Flush, now + wait);
