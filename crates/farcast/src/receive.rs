@@ -31,9 +31,11 @@ mod mftp;
 mod norm;
 mod one_way;
 mod plain;
+mod stream;
 
 pub(crate) use norm::NormArgs;
 pub(crate) use one_way::OneWayArgs;
+pub(crate) use stream::StreamArgs;
 
 use files::Files;
 
@@ -47,6 +49,7 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     outputs::log_outside(args.output.log.as_deref(), &args.into, why)?;
     match args.speaks() {
         Speaks::Mftp => mftp::run(args),
+        Speaks::Norm if args.stream.stream => stream::run(args),
         Speaks::Norm => norm::run(args),
         Speaks::Mdp => mdp::run(args),
         Speaks::OneWay => one_way::run(args),

@@ -3,7 +3,7 @@
 mod ahead;
 mod asked;
 mod congestion;
-mod grtt;
+pub(crate) mod grtt;
 mod hearing;
 mod objects;
 mod parts;

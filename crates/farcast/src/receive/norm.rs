@@ -39,7 +39,7 @@ pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     receive(args, (&heard, true, seed), (&codec, NormFace), |_| Receiver::new(config))
 }
 
-fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverConfig, Failure> {
+pub(super) fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverConfig, Failure> {
     let node = match &args.name {
         Some(name) => node::of_name(name)?,
         None => node::of_address(own_address(args, heard.from)),

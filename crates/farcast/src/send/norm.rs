@@ -150,7 +150,7 @@ pub(super) fn scan(args: &SendArgs, output: &mut Output) -> Result<Vec<Outgoing>
 }
 
 /// The settings that `args` ask for: options before a plan before defaults.
-fn settings(args: &SendArgs) -> Result<Settings, Failure> {
+pub(super) fn settings(args: &SendArgs) -> Result<Settings, Failure> {
     let rate = match args.rate {
         Some(RateArg::Max) => {
             return Err(Failure::usage(
