@@ -7,7 +7,7 @@ pub(crate) mod grtt;
 mod hearing;
 mod objects;
 mod parts;
-mod patience;
+pub(crate) mod patience;
 mod schedule;
 
 use alloc::collections::VecDeque;

@@ -8,7 +8,7 @@ use farcast_core::{Span, Time};
 
 /// What was said last, and how long that holds.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Patience {
+pub(crate) struct Patience {
     /// The round trip that was said last.
     said: Span,
     until: Time,
@@ -16,7 +16,7 @@ pub(super) struct Patience {
 
 impl Patience {
     /// Receivers are told `grtt` from `now` on; they spread what they ask for over `backoff` of them.
-    pub(super) fn note(&mut self, now: Time, grtt: Span, backoff: u8) {
+    pub(crate) fn note(&mut self, now: Time, grtt: Span, backoff: u8) {
         if grtt < self.said {
             // RFC 5740 §5.3: a hold-off, then a back-off, and the way.
             let wait = self.said * (2 * u64::from(backoff) + 3);
@@ -26,7 +26,7 @@ impl Patience {
     }
 
     /// How long they may still wait.
-    pub(super) fn left(&self, now: Time) -> Span {
+    pub(crate) fn left(&self, now: Time) -> Span {
         self.until.since(now)
     }
 }

@@ -20,6 +20,7 @@ use crate::message::{Body, Data, Flags, FromSender, Fti, Message, NodeId, Point,
 use crate::quantise::Rtt;
 use crate::requests::point;
 use crate::sender::grtt::Grtt;
+use crate::sender::patience::Patience;
 use crate::wire;
 
 /// The number of the stream among a sender's objects.
@@ -82,6 +83,7 @@ pub struct StreamSender {
     pacer: Pacer,
     asked: Asked,
     grtt: Grtt,
+    patience: Patience,
     sequence: u16,
     probes: u16,
     /// The block of the symbol that was sent last.
@@ -126,6 +128,7 @@ impl StreamSender {
             pacer: Pacer::new(Some(config.pace)),
             asked: Asked::default(),
             grtt: Grtt::new(config.grtt, config.grtt_most, config.ackers.len()),
+            patience: Patience::default(),
             sequence: 0,
             probes: 0,
             position: 0,
@@ -219,6 +222,8 @@ impl StreamSender {
             // As long as a block is kept, receivers may ask for it.
             often.max(self.kept_for() / u64::from(self.config.robust))
         };
+        self.patience.note(now, self.advertised().span(), self.config.backoff);
+        let wait = wait.max(self.patience.left(now) / u64::from(self.config.robust - self.flushes));
         self.flushes += 1;
         self.outbox.push_back(FromSender::Flush { point: self.point(last), ackers: lacking });
         self.timers.set(Timer::Flush, now + wait);
@@ -287,6 +292,7 @@ impl StreamSender {
         let (sequence, sent) = (self.probes, Stamp::of(now));
         self.probes = sequence.wrapping_add(1);
         self.timers.set(Timer::Probe, now + self.grtt.probed());
+        self.patience.note(now, self.advertised().span(), self.config.backoff);
         let probe = Probe { flags: 0, sequence, sent, rate: None, nodes: Vec::new() };
         self.outbox.push_back(FromSender::Probe(probe));
     }

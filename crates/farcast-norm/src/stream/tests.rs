@@ -250,6 +250,16 @@ fn without_names_a_block_is_kept_until_whoever_lacks_it_could_ask() {
 }
 
 #[test]
+fn the_end_waits_for_receivers_that_wait_by_a_longer_round_trip() {
+    for seed in 0..20 {
+        let mut world = World::new(SenderConfig { grtt: ms(500), ..sender(100, 0) }, 3, text(30_000), 250);
+        world.delay = ms(1);
+        world.lossy(0.05, seed);
+        world.run(at(600_000)).assert_whole();
+    }
+}
+
+#[test]
 fn repairs_are_parity_and_as_few_as_the_worst_needs() {
     let clean = World::new(sender(40, 1), 3, text(30_000), 250).run(at(600_000));
     let mut world = World::new(sender(40, 1), 3, text(30_000), 250);
