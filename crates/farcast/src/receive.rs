@@ -45,6 +45,7 @@ type Notice<'a, F> = farcast_net::ReceiveNotice<'a, Event<F>>;
 type Report<F> = farcast_net::ReceiveReport<Event<F>>;
 
 pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
+    args.stream.check()?;
     let why = "where the sender names the files and could replace it";
     outputs::log_outside(args.output.log.as_deref(), &args.into, why)?;
     match args.speaks() {

@@ -39,6 +39,7 @@ pub(crate) use stream::StreamArgs;
 const MOST_AHEAD: Span = Span::from_millis(1);
 
 pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
+    args.stream.check()?;
     for path in &args.paths {
         outputs::log_outside(args.output.log.as_deref(), path, "which must not change while it is sent")?;
     }

@@ -62,7 +62,7 @@ static int send_stream(NormInstanceHandle instance, NormSessionHandle session, d
         if (again == AGAIN) return fail("not all have acknowledged");
     }
     NormStreamClose(stream, true);
-    return wait_for(instance, NORM_TX_FLUSH_COMPLETED) ? 0 : fail("no more events");
+    return wait_for(instance, NORM_TX_OBJECT_PURGED) ? 0 : fail("no more events");
 }
 
 static int receive_stream(NormInstanceHandle instance, NormSessionHandle session, const char* path) {

@@ -32,6 +32,16 @@ pub(crate) struct StreamArgs {
     pub(crate) skip_gaps: bool,
 }
 
+impl StreamArgs {
+    /// What of it goes with a stream does. Where something conflicts with `--stream`, clap does not ask for it.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        if (self.from_now || self.skip_gaps) && !self.stream {
+            return Err(Failure::usage("--from-now and --skip-gaps go with --stream"));
+        }
+        Ok(())
+    }
+}
+
 pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     if args.output.json {
         return Err(Failure::usage("--json goes to standard output, and so does the stream: use --log"));

@@ -32,6 +32,16 @@ pub(crate) struct StreamArgs {
     pub(crate) window: Option<Bytes>,
 }
 
+impl StreamArgs {
+    /// What of it goes with a stream does. Where something conflicts with `--stream`, clap does not ask for it.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        if (self.lines || self.window.is_some()) && !self.stream {
+            return Err(Failure::usage("--lines and --window go with --stream"));
+        }
+        Ok(())
+    }
+}
+
 /// Segments of a block: what lacks of one waits until it is through.
 const BLOCK: u16 = 64;
 /// Octets that each segment says of itself.
