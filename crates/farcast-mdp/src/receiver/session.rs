@@ -180,6 +180,7 @@ impl Incoming {
             session: session.sender.0,
             group: group.ip(),
             name: info.map_or_else(|| format!("mdp-{}-{object}", session.sender).into_bytes(), Vec::from),
+            provisional: info.is_none(),
             id: None,
             // Numbers begin anew with each start of a sender, and nothing tells one start from another.
             serial: None,
