@@ -21,6 +21,7 @@
 //! | `geometry.rs` | how an object is cut |
 //! | `pacer.rs` | when the next datagram may leave |
 //! | `rate.rs` | how fast, as something beside the pacer decides |
+//! | `stream.rs` | octets without a known end |
 //! | `partition.rs` | blocks that are as equal as can be |
 //!
 //! # Who asks whom
@@ -56,6 +57,7 @@ mod protocol;
 mod rate;
 mod receiver;
 mod sender;
+mod stream;
 mod vouched;
 mod words;
 
@@ -72,5 +74,6 @@ pub use protocol::{Merged, Protocol};
 pub use rate::{FixedRate, RateControl};
 pub use receiver::{Answer, Cause, Decline, Offer, Outcome, Received, ReceiverEngine, Request};
 pub use sender::{Ahead, Asked, Milestone, NakFate, Phase, RoundProgress, Routes, SenderEngine};
+pub use stream::{StreamEngine, StreamReceiverEngine, StreamSenderEngine, Taken};
 pub use vouched::Vouched;
 pub use words::{Noun, Words};

@@ -26,6 +26,8 @@ pub struct Offer {
     pub group: IpAddr,
     /// What the object is called: any octets that the sender says, and none where it says nothing.
     pub name: Vec<u8>,
+    /// Whether it is called so only until more is known: it gets no final name before that, or before it is verified.
+    pub provisional: bool,
     /// The digest that commits to it; absent from a sender that is not farcast.
     pub id: Option<[u8; 32]>,
     /// Where there is no digest: what the sender tells it by from all others of this session. With the session, the

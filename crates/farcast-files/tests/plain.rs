@@ -21,6 +21,7 @@ fn object<'a>(name: &'a [u8], content: &[u8]) -> PlainObject<'a> {
     let since = SystemTime::now() - Duration::from_hours(1);
     PlainObject {
         name,
+        provisional: false,
         size: content.len() as u64,
         vouched: None,
         origin: Some(b"here, 7"),
@@ -359,4 +360,30 @@ fn only_what_is_vouched_for_is_kept_and_only_for_the_same_content() {
     let changed = PlainObject { vouched: Some(vouched(b"else")), ..known };
     assert_eq!(try_open(dir.path(), &known, ONLY()).unwrap().held().count(), 6);
     assert_eq!(try_open(dir.path(), &changed, ONLY()).unwrap().held().count(), 0);
+}
+
+#[test]
+fn what_is_not_yet_known_by_name_waits_for_it() {
+    let (content, dir) = (noise(8, 2500), tempfile::tempdir().unwrap());
+    let unknown = PlainObject { provisional: true, ..object(b"number-7", &content) };
+    let seen = |dir: &Path| names(dir).into_iter().filter(|name| !name.starts_with('.')).collect::<Vec<_>>();
+    let mut incoming = open(dir.path(), &unknown);
+    assert_eq!(store(&mut incoming, &content, 0..3), vec![]);
+    assert!(incoming.held().is_full() && seen(dir.path()).is_empty());
+    incoming.rename(b"name", Some(vouched(&content))).unwrap();
+    assert!(!incoming.retry().unwrap().is_empty());
+    assert_eq!(seen(dir.path()), ["name"]);
+    incoming.finish().unwrap();
+    // It never becomes known.
+    let mut incoming = open(dir.path(), &PlainObject { origin: Some(b"here, 8"), ..unknown });
+    store(&mut incoming, &content, 0..3);
+    incoming.settle_name();
+    incoming.retry().unwrap();
+    assert_eq!(seen(dir.path()), ["name", "number-7"]);
+    // What was vouched for meanwhile is verified before it has its name.
+    let mut incoming = open(dir.path(), &PlainObject { origin: Some(b"here, 9"), ..unknown });
+    store(&mut incoming, &content, 0..3);
+    incoming.rename(b"else", Some(vouched(b"else"))).unwrap();
+    incoming.retry().unwrap();
+    assert!(incoming.held().is_empty() && !seen(dir.path()).contains(&"else".to_owned()));
 }

@@ -1,6 +1,6 @@
 //! The network driver: real sockets and files for the sans-I/O engines.
 //!
-//! [`send`] and [`receive`] own the clock, the sockets and the threads; the engines of a
+//! [`send`] and [`receive`], of streams [`send_stream`] and [`receive_stream`], own the clock, the sockets and the threads; the engines of a
 //! [`Protocol`](farcast_delivery::Protocol) decide what leaves and when, `farcast-files` holds the bytes. Datagrams
 //! leave as `UDP_SEGMENT` batches and arrive coalesced where the kernel can; payload is copied once on its way out
 //! (from the page cache into the batch) and once on its way in (from the kernel's buffer into ours), and goes to the
@@ -21,6 +21,7 @@ mod sending;
 mod socket;
 mod ssm;
 mod store;
+mod stream;
 mod waiting;
 mod way;
 
@@ -32,5 +33,8 @@ pub use receiving::{ReceiveNotice, ReceiveOptions, ReceiveReport, receive};
 pub use sending::{SendNotice, SendOptions, SendReport, send};
 pub use socket::{SocketOptions, path_mtu};
 pub use store::{FileInfo, PlainFile};
+pub use stream::{
+    StreamEnd, StreamNotice, StreamReceiveOptions, StreamSendOptions, receive_stream, send_stream,
+};
 pub use waiting::{Waited, wait_until_free};
 pub use way::{wait_to_listen, wait_to_send};

@@ -7,6 +7,7 @@
 //! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]).
 //! * [`Message`] is what engines speak; [`wire`] turns it into bytes and back.
 //! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting; [`Settings`] is what a user chooses of them.
+//! * [`stream`] has their like for streams, whose octets are inside.
 //! * [`quantise`] has the field's coarse numbers: round trips, group sizes, rates, losses.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ mod requests;
 mod seam;
 pub mod sender;
 pub mod settings;
+pub mod stream;
 pub mod timing;
 pub mod wire;
 

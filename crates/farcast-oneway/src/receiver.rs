@@ -249,6 +249,7 @@ impl Receiver {
             session: described.session,
             group: from.destination.ip(),
             name: described.name.clone(),
+            provisional: false,
             id: Some(described.id),
             vouched: None,
             serial: None,

@@ -32,10 +32,12 @@ mod nack;
 mod norm;
 mod one_way;
 mod plain;
+mod stream;
 
 pub(crate) use mdp::MdpArgs;
 pub(crate) use nack::NackArgs;
 pub(crate) use one_way::OneWayArgs;
+pub(crate) use stream::StreamArgs;
 
 use files::Files;
 
@@ -45,10 +47,12 @@ type Notice<'a, F> = farcast_net::ReceiveNotice<'a, Event<F>>;
 type Report<F> = farcast_net::ReceiveReport<Event<F>>;
 
 pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
+    args.stream.check()?;
     let why = "where the sender names the files and could replace it";
     outputs::log_outside(args.output.log.as_deref(), &args.into, why)?;
     match args.speaks() {
         Speaks::Mftp => mftp::run(args),
+        Speaks::Norm if args.stream.stream => stream::run(args),
         Speaks::Norm => norm::run(args),
         Speaks::Mdp => mdp::run(args),
         Speaks::OneWay => one_way::run(args),

@@ -28,22 +28,26 @@ mod named;
 mod norm;
 mod one_way;
 mod predict;
+mod stream;
 mod turn;
 
 pub(crate) use mdp::MdpArgs;
 pub(crate) use nack::NackArgs;
 pub(crate) use norm::NormArgs;
 pub(crate) use one_way::OneWayArgs;
+pub(crate) use stream::StreamArgs;
 
 /// How far ahead of the clock datagrams may leave together, at most.
 const MOST_AHEAD: Span = Span::from_millis(1);
 
 pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
+    args.stream.check()?;
     for path in &args.paths {
         outputs::log_outside(args.output.log.as_deref(), path, "which must not change while it is sent")?;
     }
     match args.speaks() {
         Speaks::Mftp => mftp::run(args),
+        Speaks::Norm if args.stream.stream => stream::run(args),
         Speaks::Norm => norm::run(args),
         Speaks::Mdp => mdp::run(args),
         Speaks::OneWay => one_way::run(args),

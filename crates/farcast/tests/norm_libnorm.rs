@@ -222,6 +222,27 @@ fn a_hundred_megabytes_both_ways() {
     }
 }
 
+#[test]
+fn a_hundred_megabytes_to_three_that_lose_a_twentieth() {
+    for way in [Way::ToLibnorm, Way::FromLibnorm] {
+        Stage::new(Case { way, size: 100_000_000, loss: 5, receivers: 3, ..CASE }).run();
+    }
+}
+
+#[test]
+fn a_file_waits_for_a_name_that_was_lost() {
+    for size in [1, 100_000] {
+        let stage = Stage::new(Case { way: Way::FromLibnorm, size, ..CASE });
+        // Every other message of NORM's type 1, and so the first.
+        let rule = "table netdev info {\nchain in {\ntype filter hook ingress device \"eth0\" priority 0;\n\
+                    meta l4proto udp @th,64,8 0x11 numgen inc mod 2 < 1 drop\n}\n}\n";
+        let mut nft = Command::new("nft");
+        nft.arg(rule);
+        common::run(&mut stage.hosts.at(2, &nft));
+        stage.run();
+    }
+}
+
 /// Everything with everything else.
 #[test]
 fn all_of_it() {

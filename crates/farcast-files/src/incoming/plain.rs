@@ -37,6 +37,9 @@ pub struct Vouched {
 pub struct PlainObject<'a> {
     /// What it is called: any octets, and none if it has no name. The file is called alike, as far as that is safe.
     pub name: &'a [u8],
+    /// Whether it may turn out to be called otherwise: then it gets its final name only after [`Incoming::rename`] or
+    /// [`Incoming::settle_name`].
+    pub provisional: bool,
     /// Bytes.
     pub size: u64,
     /// What the sender vouches for, if it does; it may become known [later](Incoming::rename).
@@ -75,6 +78,8 @@ impl PlainObject<'_> {
 pub(super) struct Plain {
     /// The final name, one that is safe.
     pub(super) name: Vec<u8>,
+    /// What it is called has yet to become known.
+    provisional: bool,
     /// Whether what a sender tells it by says that it is the same.
     known: bool,
     /// What the sender vouches for, or vouched for in an earlier run.
@@ -92,6 +97,7 @@ impl Plain {
     pub(super) fn new(root: &Root, object: &PlainObject<'_>, options: Options) -> Result<Self, StoreError> {
         let plain = Self {
             name: safe_name(object.name, options.hidden, &object.key().tag()),
+            provisional: object.provisional,
             known: object.origin.is_some(),
             vouched: object.vouched,
             replaces: object.overwrite && options.overwrite == Overwrite::Overwrite,
@@ -126,6 +132,7 @@ impl Incoming {
     pub fn rename(&mut self, name: &[u8], vouched: Option<Vouched>) -> Result<(), StoreError> {
         let tag = self.id.tag();
         let Some(plain) = self.plain.as_mut().filter(|plain| !plain.done) else { return Ok(()) };
+        plain.provisional = false;
         plain.name = safe_name(name, self.options.hidden, &tag);
         let digest = |vouched: Option<Vouched>| vouched.map(|vouched| vouched.digest);
         let other = plain.vouched.is_some() && digest(plain.vouched) != digest(vouched);
@@ -136,6 +143,14 @@ impl Incoming {
             self.happenings.push(Happening::Dropped { lost });
         }
         Ok(())
+    }
+
+    /// What an object without a manifest is called will not become known any more: it keeps the name that it has. What
+    /// that makes possible is done by [`retry`](Self::retry).
+    pub fn settle_name(&mut self) {
+        if let Some(plain) = &mut self.plain {
+            plain.provisional = false;
+        }
     }
 
     /// Notes that `bytes` of an object without a manifest have been written and are held: hashes what is complete.
@@ -161,7 +176,7 @@ impl Incoming {
     /// Gives an object without a manifest its final name, if every segment is there.
     pub(super) fn complete_plain(&mut self) -> Result<(), StoreError> {
         let Some(mut plain) = self.plain.take() else { return Ok(()) };
-        if !self.held.is_full() || plain.done {
+        if !self.held.is_full() || plain.done || plain.provisional {
             self.plain = Some(plain);
             return Ok(());
         }

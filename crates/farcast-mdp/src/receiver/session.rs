@@ -196,6 +196,7 @@ impl Incoming {
                 || format!("mdp-{}-{object}", session.sender).into_bytes(),
                 |info| info.content.clone(),
             ),
+            provisional: info.is_none(),
             id: None,
             // Numbers begin anew with each start of a sender: that an object is the one of before, its digest says, or
             // may yet say.

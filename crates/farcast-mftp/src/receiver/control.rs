@@ -117,6 +117,7 @@ impl Terms {
             session: transmission,
             group: m.private,
             name: m.product_name.clone().into_bytes(),
+            provisional: false,
             id: m.product_id,
             // A transmission has one product.
             serial: Some(0),

@@ -243,6 +243,7 @@ fn plain<'a>(offer: &'a Offer, origin: Option<&'a [u8]>) -> PlainObject<'a> {
     let now = SystemTime::now();
     PlainObject {
         name: &offer.name,
+        provisional: offer.provisional,
         size: offer.geometry.size(),
         vouched: vouched(offer),
         origin,

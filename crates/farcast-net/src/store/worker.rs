@@ -316,6 +316,8 @@ impl Worker {
         }
         let Some(product) = self.products.get_mut(&object) else { return };
         product.join_checkpoint();
+        // Whoever verifies it does not wait for what it is called.
+        product.incoming.settle_name();
         if let Err(error) = product.retry(&mut self.decoding) {
             self.failed_or_full(error, Retry::Steps { object, arena: None, from: 0 });
             if let Some(no_room) = &mut self.no_room {

@@ -147,6 +147,7 @@ impl Object {
                 || format!("norm-{node}-{instance}-{number}").into_bytes(),
                 |info| info.content.clone(),
             ),
+            provisional: !self.named,
             id: None,
             serial: Some(u64::from(node.0) << 32 | u64::from(session)),
             geometry: self.geometry,

@@ -96,6 +96,7 @@ impl Sender {
                 (Some(rate), nodes)
             }
         };
+        self.patience.note(now, self.advertised().span(), self.config.backoff);
         nodes.truncate(usize::from(self.config.segment_size) / 8);
         self.pacer.set_rate(now, self.control.rate());
         self.outbox.push_back(FromSender::Probe(Probe { flags: 0, sequence, sent, rate, nodes }));

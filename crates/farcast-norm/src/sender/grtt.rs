@@ -9,7 +9,7 @@ const LONGEST_INTERVAL: Span = Span::from_secs(30);
 
 /// What is known of it.
 #[derive(Clone, Debug)]
-pub(super) struct Grtt {
+pub(crate) struct Grtt {
     estimate: Span,
     most: Span,
     /// The greatest sample since the last probe.
@@ -25,18 +25,18 @@ pub(super) struct Grtt {
 
 impl Grtt {
     /// `named`: how many receivers are known by their names, 0 where there may be others.
-    pub(super) fn new(estimate: Span, most: Span, named: usize) -> Self {
+    pub(crate) fn new(estimate: Span, most: Span, named: usize) -> Self {
         let named = (named > 0).then(|| alloc::vec![Span::ZERO; named]);
         Self { estimate, most, peak: Span::ZERO, interval: Span::ZERO, named, measured: false }
     }
 
-    pub(super) fn estimate(&self) -> Span {
+    pub(crate) fn estimate(&self) -> Span {
         self.estimate
     }
 
     /// A round trip was measured, of one of the named receivers or of another. A longer one is believed at once, and of
     /// receivers that are all known what they have measured last.
-    pub(super) fn sample(&mut self, trip: Span, of: Option<usize>) {
+    pub(crate) fn sample(&mut self, trip: Span, of: Option<usize>) {
         let trip = trip.clamp(Span::from_nanos(1), self.most);
         self.peak = self.peak.max(trip);
         self.estimate = self.estimate.max(trip);
@@ -59,7 +59,7 @@ impl Grtt {
     ///
     /// DEVIATION: what was only assumed gives way at once to what is measured. At a tenth for each probe, of which there
     /// are fewer and fewer, half a second on a local network lasts longer than most transfers.
-    pub(super) fn probed(&mut self) -> Span {
+    pub(crate) fn probed(&mut self) -> Span {
         if !self.peak.is_zero() {
             let least = if self.measured { self.estimate * 9 / 10 } else { Span::ZERO };
             self.estimate = least.max(self.peak);

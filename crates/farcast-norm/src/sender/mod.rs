@@ -4,10 +4,11 @@ mod ahead;
 mod asked;
 mod congestion;
 mod departures;
-mod grtt;
+pub(crate) mod grtt;
 mod hearing;
 mod objects;
 mod parts;
+pub(crate) mod patience;
 mod schedule;
 
 use alloc::collections::VecDeque;
@@ -30,6 +31,7 @@ use departures::Departures;
 use grtt::Grtt;
 use hearing::Acker;
 use objects::{Item, Objects};
+use patience::Patience;
 use schedule::Next;
 
 timers! {
@@ -70,6 +72,7 @@ pub struct Sender {
     pacer: Pacer,
     asked: Asked,
     grtt: Grtt,
+    patience: Patience,
     sequence: u16,
     probes: u16,
     /// What may not have been heard by who asks.
@@ -111,6 +114,7 @@ impl Sender {
             asked: Asked::new(objects.count(), config.parity),
             objects,
             grtt: Grtt::new(config.grtt, config.grtt_most, config.ackers.len()),
+            patience: Patience::default(),
             sequence: 0,
             probes: 0,
             departures: Departures::default(),
@@ -273,6 +277,8 @@ impl Sender {
         } else {
             (often * (1 << self.flushes.min(10))).min(often.max(UNHURRIED))
         };
+        self.patience.note(now, self.advertised().span(), self.config.backoff);
+        let wait = wait.max(self.patience.left(now) / u64::from(self.config.robust - self.flushes));
         self.flushes += 1;
         self.outbox.push_back(self.flush_up_to(self.objects.count()));
         self.timers.set(Timer::Flush, now + wait);

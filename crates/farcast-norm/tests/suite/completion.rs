@@ -65,6 +65,17 @@ fn without_names_the_sender_says_that_it_does_not_know() {
 }
 
 #[test]
+fn the_end_waits_for_receivers_that_wait_by_a_longer_round_trip() {
+    // The first answer makes a hundredth of the half second that was assumed, by which others still hold off.
+    for seed in 0..20 {
+        let session =
+            Session::new("sudden", Setup::plain(seed), sender(60, 0), 2, Link::lossy(ms(2), 0.1)).run();
+        assert_eq!(session.outcome(), Some(SenderOutcome::Unknown));
+        session.assert_received();
+    }
+}
+
+#[test]
 fn what_was_asked_for_last_is_still_sent() {
     // The one flush is answered before its time is up, and what is gathered takes longer than that.
     let config = SenderConfig { robust: 1, backoff: 1, ..sender(20, 0) };

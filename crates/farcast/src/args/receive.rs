@@ -9,7 +9,7 @@ use super::{OutputArgs, SocketArgs};
 use crate::host::{Accepted, Endpoint, Host};
 use crate::partials::QuotaArgs;
 use crate::protocols::Speaks;
-use crate::receive::{MdpArgs, NackArgs, OneWayArgs};
+use crate::receive::{MdpArgs, NackArgs, OneWayArgs, StreamArgs};
 
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags of the command line")]
@@ -18,7 +18,14 @@ pub(crate) struct ReceiveArgs {
     #[arg(long, value_name = "GROUP[:PORT]")]
     pub(crate) from: Endpoint,
     /// Where files go; made if it is not there.
-    #[arg(long, value_name = "DIR")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        required = false,
+        required_unless_present = "stream",
+        conflicts_with = "stream",
+        default_value_if("stream", "true", "-")
+    )]
     pub(crate) into: PathBuf,
     /// This receiver's name; needed where several share an address [default: its address].
     #[arg(long)]
@@ -68,6 +75,8 @@ pub(crate) struct ReceiveArgs {
     pub(crate) nack: NackArgs,
     #[command(flatten)]
     pub(crate) mdp: MdpArgs,
+    #[command(flatten)]
+    pub(crate) stream: StreamArgs,
     #[command(flatten)]
     pub(crate) one_way: OneWayArgs,
     #[command(flatten)]

@@ -11,12 +11,12 @@ use farcast_mftp::settings::Parity;
 use super::{OutputArgs, RateArg, SocketArgs};
 use crate::host::Endpoint;
 use crate::protocols::Speaks;
-use crate::send::{MdpArgs, NackArgs, NormArgs, OneWayArgs};
+use crate::send::{MdpArgs, NackArgs, NormArgs, OneWayArgs, StreamArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct SendArgs {
     /// Files and directories; all of them travel as one product.
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(required_unless_present = "stream", conflicts_with = "stream", value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// The group (or one receiver) that announcements and data go to, by address or host name; the port is 5402 if none
     /// is given.
@@ -41,6 +41,8 @@ pub(crate) struct SendArgs {
     pub(crate) nack: NackArgs,
     #[command(flatten)]
     pub(crate) norm: NormArgs,
+    #[command(flatten)]
+    pub(crate) stream: StreamArgs,
     #[command(flatten)]
     pub(crate) mdp: MdpArgs,
     /// Announce on this group instead, and send only data to --to.

@@ -17,7 +17,7 @@ pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     receive(args, (&heard, true, seed), (&codec, NormFace), |_| Receiver::new(config))
 }
 
-fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverConfig, Failure> {
+pub(super) fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverConfig, Failure> {
     let mut config = ReceiverConfig::new(own_node(args, heard)?, heard.from);
     config.unicast = unicast(args, heard)?;
     config.silent = args.nack.silent;

@@ -82,7 +82,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
 }
 
 /// The settings that `args` ask for: options before a plan before defaults.
-fn settings(args: &SendArgs) -> Result<Settings, Failure> {
+pub(super) fn settings(args: &SendArgs) -> Result<Settings, Failure> {
     let mut settings = base(args, "NORM", scenario::plan, Settings::new)?;
     let nack = &args.nack;
     let (norm, protocol) = (&args.norm, &args.protocol);

@@ -49,6 +49,7 @@ impl Receiver {
                     session: 0,
                     group: from.destination.ip(),
                     name: b"carousel".to_vec(),
+                    provisional: false,
                     id: Some(id),
                     serial: None,
                     vouched: None,

@@ -49,6 +49,7 @@ impl Receiver {
                     session: 0,
                     group: from.destination.ip(),
                     name: name.clone(),
+                    provisional: false,
                     id: None,
                     serial: Some(number.into()),
                     vouched: None,

@@ -1,0 +1,370 @@
+//! Streams between a file descriptor and the network.
+//!
+//! One thread does everything. What cannot be read or written waits, and with it the other side: a sender reads no
+//! further ahead than its window, and a receiver whose output is full leaves what comes to the kernel, and asks again
+//! for what that had no room for.
+
+use std::io::{self, IoSliceMut, Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use farcast_core::engine::Arrival;
+use farcast_core::{Probability, Span, Time};
+use farcast_delivery::{StreamEngine, StreamReceiverEngine, StreamSenderEngine, Taken, Transport};
+use ipnet::IpNet;
+use quinn_udp::RecvMeta;
+
+use crate::clock::{Clock, sharpen_timers};
+use crate::envelope::Envelope;
+use crate::error::NetError;
+use crate::loss::Loss;
+use crate::socket::{Endpoint, SocketOptions};
+
+/// Buffers of one system call, and octets of each.
+const SLOTS: usize = 32;
+const SLOT_LEN: usize = 1 << 16;
+/// Octets that are read of the stream at a time.
+const CHUNK: usize = 1 << 16;
+/// How often it is looked whether somebody wants an end.
+const TICK: Span = Span::from_millis(100);
+/// Datagrams that leave before it is heard what has come.
+const TURN: usize = 64;
+/// After the end of its stream a receiver answers until nothing comes for so long, or for so long at most.
+const LINGER: Span = Span::from_secs(2);
+const LONGEST_LINGER: Span = Span::from_secs(30);
+
+/// What a stream that is sent is, besides its engine.
+#[derive(Clone, Debug)]
+pub struct StreamSendOptions {
+    /// The group, or one receiver.
+    pub to: SocketAddr,
+    /// The sockets.
+    pub socket: SocketOptions,
+    /// Whether each line is a message, at which whoever comes late may begin.
+    pub lines: bool,
+}
+
+/// What a stream that is received is, besides its engine.
+#[derive(Clone, Debug)]
+pub struct StreamReceiveOptions {
+    /// The group that is listened to, or our own address.
+    pub from: SocketAddr,
+    /// The only sender, where the network is asked for it alone.
+    pub source: Option<IpAddr>,
+    /// The only senders that are heard; empty: all.
+    pub accept: Vec<IpNet>,
+    /// The sockets.
+    pub socket: SocketOptions,
+    /// Of what comes this part is lost, to try things.
+    pub simulate_loss: Probability,
+    /// The seed of that.
+    pub seed: u64,
+}
+
+/// What is told of a stream that is received.
+#[derive(Debug)]
+pub enum StreamNotice<'a, E> {
+    /// It is listened to.
+    Listening,
+    /// What the engine tells.
+    Event(&'a E),
+    /// Octets cannot be had: from where in the stream, and up to where, if that is known.
+    Gap(u64, Option<u64>),
+    /// It goes on, or begins, here.
+    Begins(u64),
+}
+
+/// How the reception of a stream ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamEnd {
+    /// At its end, so many octets from its beginning.
+    Ended(u64),
+    /// Whoever was told of something had seen enough.
+    Enough,
+    /// Whoever reads the output does not read it any more.
+    Unread,
+    /// It was stopped.
+    Stopped,
+}
+
+/// Sockets, and a buffer for what comes.
+struct Ears {
+    clock: Clock,
+    buffer: Vec<u8>,
+}
+
+impl Ears {
+    fn new() -> Self {
+        sharpen_timers();
+        Self { clock: Clock::start(), buffer: vec![0; SLOTS * SLOT_LEN] }
+    }
+
+    /// Gives `engine` what has come to `endpoint`, as far as `heard` wants it; whether that was anything.
+    fn hear(
+        &mut self,
+        endpoint: &Endpoint,
+        engine: &mut impl StreamEngine,
+        heard: &mut dyn FnMut(&RecvMeta) -> bool,
+    ) -> Result<bool, NetError> {
+        let mut meta = [RecvMeta::default(); SLOTS];
+        let count = {
+            let mut slots: Vec<IoSliceMut<'_>> =
+                self.buffer.chunks_mut(SLOT_LEN).map(IoSliceMut::new).collect();
+            endpoint.receive(&mut slots, &mut meta)?
+        };
+        let now = self.clock.now();
+        for (slot, meta) in meta[..count].iter().enumerate() {
+            if !endpoint.is_meant(meta) {
+                continue;
+            }
+            let from = Arrival::new(meta.addr, endpoint.local());
+            let content = &self.buffer[slot * SLOT_LEN..][..meta.len];
+            for datagram in content.chunks(meta.stride.max(1)).filter(|_| heard(meta)) {
+                engine.handle(now, &from, datagram);
+            }
+        }
+        Ok(count > 0)
+    }
+
+    /// Waits until one of `sources` can be read, or `until`, or it is time to look around; whether number `of` can.
+    fn wait(&self, sources: &[BorrowedFd<'_>], until: Time, of: usize) -> Result<bool, NetError> {
+        let until = until.min(self.clock.now() + TICK);
+        let readable = self.clock.wait(sources, until).map_err(NetError::socket("wait for the network"))?;
+        Ok(readable.has(of))
+    }
+}
+
+fn send(endpoint: &Endpoint, to: SocketAddr, datagram: &[u8]) -> Result<(), NetError> {
+    let envelope = Envelope { to, source: None, interface: 0, ttl: None, router_alert: false };
+    match endpoint.send(&envelope, datagram, datagram.len()) {
+        // The way may be back in a moment: what does not leave is lost, and asked for.
+        Err(error) if error.may_pass() => Ok(()),
+        other => other,
+    }
+}
+
+/// Sends what `input` gives until its end, or until `stop`, by the engine that `make` makes for our own address.
+///
+/// # Errors
+/// What makes it impossible to begin or to go on; reading is [`NetError::Socket`], too.
+pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
+    options: &StreamSendOptions,
+    input: &mut (impl Read + AsFd),
+    make: impl FnOnce(SocketAddr) -> Result<S, E>,
+    stop: &AtomicBool,
+    observer: &mut dyn FnMut(&S, &S::Event),
+) -> Result<S, NetError> {
+    let mut ears = Ears::new();
+    let endpoint = Endpoint::sender(options.to, &options.socket, Transport::Udp)?;
+    let own = endpoint.local();
+    let mut engine = make(own).map_err(NetError::config)?;
+    let group = options.to.ip().is_multicast() && engine.hears_group();
+    let group =
+        group.then(|| Endpoint::listener(options.to, None, &options.socket, Transport::Udp)).transpose()?;
+    let mut source = Source { pending: Vec::new(), at: 0, over: false, lines: options.lines };
+    let mut out = Vec::new();
+    engine.open(ears.clock.now());
+    let mut readable = false;
+    loop {
+        // Our own data comes back on the group.
+        for endpoint in group.iter().chain([&endpoint]) {
+            ears.hear(endpoint, &mut engine, &mut |meta| meta.addr != own)?;
+        }
+        if stop.swap(false, Ordering::Relaxed) {
+            source.over = true;
+            engine.finish(ears.clock.now());
+        }
+        let now = ears.clock.now();
+        engine.handle_timeout(now);
+        let idle = source.feed(now, &mut engine, (input, readable))?;
+        for _ in 0..TURN {
+            out.clear();
+            let Some(to) = engine.poll_transmit(ears.clock.now(), &mut out) else { break };
+            send(&endpoint, to, &out)?;
+        }
+        while let Some(event) = engine.poll_event() {
+            observer(&engine, &event);
+        }
+        if engine.has_ended() {
+            return Ok(engine);
+        }
+        let mut sources = vec![endpoint.as_fd()];
+        sources.extend(group.as_ref().map(AsFd::as_fd));
+        let of = sources.len();
+        if idle {
+            sources.push(input.as_fd());
+        }
+        readable = ears.wait(&sources, engine.poll_timeout(), of)?;
+    }
+}
+
+/// What is sent.
+struct Source {
+    pending: Vec<u8>,
+    at: usize,
+    /// Nothing more comes.
+    over: bool,
+    lines: bool,
+}
+
+impl Source {
+    /// Gives the engine what it takes, and reads more if that can be read; whether there is nothing left to give.
+    fn feed(
+        &mut self,
+        now: Time,
+        engine: &mut impl StreamSenderEngine,
+        (input, readable): (&mut impl Read, bool),
+    ) -> Result<bool, NetError> {
+        if self.over {
+            return Ok(false);
+        }
+        if readable && self.at == self.pending.len() {
+            self.pending.resize(CHUNK, 0);
+            self.at = 0;
+            let count = match input.read(&mut self.pending) {
+                Ok(count) => count,
+                Err(error)
+                    if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) =>
+                {
+                    self.pending.clear();
+                    return Ok(true);
+                }
+                Err(source) => return Err(NetError::Socket { action: "read the stream", source }),
+            };
+            self.pending.truncate(count);
+            if count == 0 {
+                self.over = true;
+                engine.finish(now);
+                return Ok(false);
+            }
+        }
+        while self.at < self.pending.len() {
+            let rest = &self.pending[self.at..];
+            let line = rest.iter().position(|&octet| octet == b'\n').filter(|_| self.lines);
+            let count = line.map_or(rest.len(), |end| end + 1);
+            let taken = engine.write(now, &rest[..count]);
+            self.at += taken;
+            if taken < count {
+                return Ok(false);
+            }
+            if line.is_some() {
+                engine.end_message();
+            }
+        }
+        if !readable {
+            // Nothing more is there just now: nobody waits for a segment to be full.
+            engine.flush(now);
+        }
+        Ok(true)
+    }
+}
+
+/// Receives a stream into `output`, until its end, or until `stop`. The observer says whether it has seen enough.
+///
+/// # Errors
+/// What makes it impossible to begin or to go on; writing is [`NetError::Socket`], too.
+pub fn receive_stream<R: StreamReceiverEngine>(
+    options: &StreamReceiveOptions,
+    output: &mut impl Write,
+    engine: &mut R,
+    stop: &AtomicBool,
+    observer: &mut dyn FnMut(&StreamNotice<'_, R::Event>) -> bool,
+) -> Result<StreamEnd, NetError> {
+    let mut ears = Ears::new();
+    let public = Endpoint::listener(options.from, options.source, &options.socket, Transport::Udp)?;
+    let multicast = options.from.ip().is_multicast();
+    let answers =
+        multicast.then(|| Endpoint::answers(options.from, &options.socket, Transport::Udp)).transpose()?;
+    let mouth = answers.as_ref().unwrap_or(&public);
+    let (mut loss, mut out) = (Loss::new(options.simulate_loss, options.seed), Vec::new());
+    let mut is_heard = |meta: &RecvMeta| {
+        let accept = &options.accept;
+        let accepted = accept.is_empty() || accept.iter().any(|prefix| prefix.contains(&meta.addr.ip()));
+        // What we say ourselves comes back on the group.
+        accepted
+            && answers.as_ref().is_none_or(|own| meta.addr.port() != own.local().port() || !is_own(meta.addr))
+            && !loss.strikes()
+    };
+    let mut begins = true;
+    let mut ended: Option<(u64, Time, Time)> = None;
+    if !observer(&StreamNotice::Listening) {
+        return Ok(StreamEnd::Enough);
+    }
+    loop {
+        let mut any = false;
+        for endpoint in [Some(&public), answers.as_ref()].into_iter().flatten() {
+            any |= ears.hear(endpoint, engine, &mut is_heard)?;
+        }
+        let now = ears.clock.now();
+        engine.handle_timeout(now);
+        out.clear();
+        while let Some(taken) = engine.read(&mut out) {
+            let goes_on = match taken {
+                Taken::Octets(at) => !std::mem::take(&mut begins) || observer(&StreamNotice::Begins(at)),
+                Taken::Gap(from, to) => {
+                    begins = true;
+                    observer(&StreamNotice::Gap(from, to))
+                }
+                Taken::End(at) => {
+                    ended = Some((at, now, now));
+                    true
+                }
+            };
+            if !goes_on || out.len() >= CHUNK {
+                // What came before what is not wanted is.
+                if !write(output, &mut out)? {
+                    return Ok(StreamEnd::Unread);
+                }
+            }
+            if !goes_on {
+                return Ok(StreamEnd::Enough);
+            }
+        }
+        if !write(output, &mut out)? {
+            return Ok(StreamEnd::Unread);
+        }
+        engine.settle(now);
+        while let Some(event) = engine.poll_event() {
+            if !observer(&StreamNotice::Event(&event)) {
+                return Ok(StreamEnd::Enough);
+            }
+        }
+        while let Some(to) = engine.poll_transmit(now, &mut out) {
+            send(mouth, to, &out)?;
+            out.clear();
+        }
+        if stop.swap(false, Ordering::Relaxed) {
+            return Ok(ended.map_or(StreamEnd::Stopped, |(at, ..)| StreamEnd::Ended(at)));
+        }
+        if let Some((at, since, heard)) = &mut ended {
+            if any {
+                *heard = now;
+            }
+            if engine.has_left() || now.since(*heard) >= LINGER || now.since(*since) >= LONGEST_LINGER {
+                return Ok(StreamEnd::Ended(*at));
+            }
+        }
+        let sources: Vec<BorrowedFd<'_>> =
+            [Some(&public), answers.as_ref()].into_iter().flatten().map(AsFd::as_fd).collect();
+        ears.wait(&sources, engine.poll_timeout(), 0)?;
+    }
+}
+
+fn is_own(address: SocketAddr) -> bool {
+    crate::interface::is_ours(address.ip())
+}
+
+/// Writes and empties `out`; whether anybody takes it.
+fn write(output: &mut impl Write, out: &mut Vec<u8>) -> Result<bool, NetError> {
+    if out.is_empty() {
+        return Ok(true);
+    }
+    let written = output.write_all(out).and_then(|()| output.flush());
+    out.clear();
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(source) => Err(NetError::Socket { action: "write the stream", source }),
+    }
+}

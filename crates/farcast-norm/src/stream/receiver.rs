@@ -1,0 +1,355 @@
+//! The receiver of a stream.
+
+mod hearing;
+mod window;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use farcast_core::engine::{Arrival, RejectCounts};
+use farcast_core::random::RandomStream;
+use farcast_core::{Span, Time, Timers, timers};
+use farcast_delivery::{StreamEngine, StreamReceiverEngine, Taken};
+
+use super::asking::{Heard, Place};
+use crate::cc::Listener;
+use crate::error::ConfigError;
+use crate::message::{Answer, Body, Fec, FromReceiver, Level, Message, NodeId, Point, Stamp, Terms};
+use crate::quantise::{Loss, Rtt};
+use crate::requests::{List, point};
+use crate::timing::{Waits, holdoff, silence};
+use crate::{ReceiverConfig, wire};
+
+use window::Window;
+
+/// Octets of a request for repair without what it asks for.
+const HEADER: u64 = crate::receiver::HEADER;
+/// A sender that has nothing to send says so this seldom at least: a probe each half minute, of which some are lost.
+const IDLE: Span = Span::from_secs(100);
+/// The acknowledgement type of a probe.
+const CC: u8 = 1;
+/// Answers on congestion are spread over so many of the group's round trips, at least, where NACKs are not.
+const SPREAD: u64 = 4;
+
+timers! {
+    /// A receiver's timers.
+    enum Timer {
+        /// What it asks for may be said.
+        Backoff = "back-off",
+        /// What it asked for has had time to come.
+        Holdoff = "hold-off",
+        /// An acknowledgement.
+        Ack = "acknowledge",
+        /// Nothing was heard of the sender for long.
+        Inactivity = "inactivity",
+        /// What there is to say of congestion.
+        Report = "report",
+    }
+}
+
+/// How a receiver receives a stream.
+#[derive(Clone, Debug)]
+pub struct StreamReceiverConfig {
+    /// Who it is and how it answers; of what concerns objects nothing is heeded.
+    pub receiver: ReceiverConfig,
+    /// Octets of the blocks that it keeps while something before them lacks.
+    pub memory: u64,
+    /// Whether it leaves out what was sent before it listened, and what can still be had of it.
+    pub from_now: bool,
+}
+
+impl StreamReceiverConfig {
+    /// As usual: 64 MiB, and all that the sender can repair.
+    pub const fn new(receiver: ReceiverConfig) -> Self {
+        Self { receiver, memory: 64 << 20, from_now: false }
+    }
+}
+
+/// What a receiver of a stream tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamReceiverEvent {
+    /// A stream is heard.
+    Joined {
+        /// Whose.
+        sender: NodeId,
+        /// From where.
+        source: SocketAddr,
+    },
+    /// Its sender has left, or was silent for too long, and the stream has not ended.
+    Gone,
+}
+
+/// A sender, and what is known of its stream.
+#[derive(Debug)]
+struct Remote {
+    source: SocketAddr,
+    node: NodeId,
+    instance: u16,
+    terms: Terms,
+    grtt: Span,
+    /// The stream, once any of it has come.
+    window: Option<Window>,
+    /// An object of which nothing has come but that it was sent.
+    unheard: Option<(Fec, u16)>,
+    place: Place,
+    heard: Heard,
+    listener: Option<Listener>,
+    probed: Option<(Stamp, Time)>,
+    /// What is to be acknowledged as soon as it can be.
+    owed: Option<Point>,
+    /// What is said when the time has come.
+    ack: Option<Answer>,
+    silences: u32,
+    last_heard: Time,
+    gone: bool,
+    credit: u64,
+    timers: Timers<Timer>,
+}
+
+/// Receives a stream.
+#[derive(Debug)]
+pub struct StreamReceiver {
+    config: StreamReceiverConfig,
+    remote: Option<Remote>,
+    waits: Waits,
+    chance: RandomStream,
+    sequence: u16,
+    outbox: VecDeque<(SocketAddr, Message)>,
+    nacks: u64,
+    malformed: u64,
+    rejects: RejectCounts,
+    events: VecDeque<StreamReceiverEvent>,
+}
+
+impl StreamReceiver {
+    /// A receiver with these settings.
+    ///
+    /// # Errors
+    /// What of them cannot be.
+    pub fn new(config: StreamReceiverConfig) -> Result<Self, ConfigError> {
+        config.receiver.check()?;
+        let ReceiverConfig { seed, node, .. } = config.receiver;
+        Ok(Self {
+            waits: Waits { seed },
+            chance: RandomStream::derive(seed, &[u64::from(node.0), 1]),
+            config,
+            remote: None,
+            sequence: 0,
+            outbox: VecDeque::new(),
+            nacks: 0,
+            malformed: 0,
+            rejects: RejectCounts::default(),
+            events: VecDeque::new(),
+        })
+    }
+
+    /// Requests for repair that were sent.
+    pub fn nacks(&self) -> u64 {
+        self.nacks
+    }
+
+    /// Octets that are kept of what has not been read, or were.
+    pub fn kept(&self) -> u64 {
+        self.remote.as_ref().and_then(|remote| remote.window.as_ref()).map_or(0, Window::kept)
+    }
+
+    /// Begins to wait to ask for what lacks, unless it waits already or has just asked.
+    fn consider(&mut self, now: Time) {
+        let (silent, node) = (self.config.receiver.silent, self.config.receiver.node);
+        let Some(remote) = &mut self.remote else { return };
+        let waits = remote.timers.is_set(Timer::Backoff) || remote.timers.is_set(Timer::Holdoff);
+        if silent || waits || remote.gone || !remote.is_lacking() {
+            return;
+        }
+        remote.heard = Heard::new();
+        let wait = self.waits.backoff(node, now, remote.terms, remote.grtt);
+        remote.timers.set(Timer::Backoff, now + wait);
+    }
+
+    /// Asks for what lacks, unless others have.
+    fn ask(&mut self, now: Time) {
+        let Some(remote) = &mut self.remote else { return };
+        if !remote.is_lacking() {
+            return;
+        }
+        remote.timers.set(Timer::Holdoff, now + holdoff(remote.terms, remote.grtt));
+        let room = usize::try_from(remote.credit.saturating_sub(HEADER)).unwrap_or(usize::MAX);
+        let requests = remote.requests(room);
+        if !requests.is_empty() {
+            self.nacks += 1;
+            self.say(now, Answer::Nack(requests));
+        }
+    }
+
+    /// Says something to the sender, unless that has not said enough itself to be answered.
+    fn say(&mut self, now: Time, answer: Answer) {
+        let ReceiverConfig { node, unicast, group, loss, .. } = self.config.receiver;
+        let Some(remote) = &mut self.remote else { return };
+        let response = remote.probed.map(|(sent, at)| sent.later(now.since(at)));
+        let grtt = Rtt::of(remote.grtt);
+        let of_style = |part| Loss::of_style(part, loss);
+        let listener = remote.listener.as_ref().filter(|_| !matches!(answer, Answer::Flushed { .. }));
+        let feedback = listener.and_then(|listener| listener.feedback(now, grtt, of_style));
+        if feedback.is_some() {
+            remote.timers.stop(Timer::Report);
+        }
+        let said =
+            FromReceiver { sender: remote.node, instance: remote.instance, response, feedback, answer };
+        let message = Message { source: node, sequence: self.sequence, body: Body::Receiver(said) };
+        let octets = wire::encoded_len(&message, 0) as u64;
+        let Some(credit) = remote.credit.checked_sub(octets) else { return };
+        remote.credit = credit;
+        self.sequence = self.sequence.wrapping_add(1);
+        self.outbox.push_back((if unicast { remote.source } else { group }, message));
+    }
+
+    /// Acknowledges what a flush has asked for, if all of it is in its place.
+    fn pay(&mut self, now: Time) {
+        let ReceiverConfig { node, silent, .. } = self.config.receiver;
+        let Some(remote) = &mut self.remote else { return };
+        let (Some(point), Some(window)) = (remote.owed, &remote.window) else { return };
+        if silent || !window.has(point) {
+            return;
+        }
+        remote.owed = None;
+        remote.ack = Some(Answer::Flushed { id: 0, point });
+        if !remote.timers.is_set(Timer::Ack) {
+            let spread = self.waits.acknowledgement(node, now, remote.grtt);
+            remote.timers.set(Timer::Ack, now + spread);
+        }
+    }
+
+    fn silent(&mut self, now: Time) {
+        let robust = self.config.receiver.robust;
+        let Some(remote) = &mut self.remote else { return };
+        remote.silences += 1;
+        if remote.silences > robust && now.since(remote.last_heard) >= IDLE {
+            return self.gone();
+        }
+        remote.timers.set(Timer::Inactivity, now + silence(remote.grtt, robust));
+        if remote.silences <= robust {
+            self.consider(now);
+        }
+    }
+
+    /// The sender has left, or nothing is heard of it.
+    fn gone(&mut self) {
+        let Some(remote) = &mut self.remote else { return };
+        if core::mem::replace(&mut remote.gone, true) {
+            return;
+        }
+        for timer in [Timer::Backoff, Timer::Holdoff, Timer::Inactivity, Timer::Report] {
+            remote.timers.stop(timer);
+        }
+        if let Some(window) = &mut remote.window {
+            window.give_up();
+            if !window.will_end() {
+                self.events.push_back(StreamReceiverEvent::Gone);
+            }
+        }
+    }
+
+    fn on(&mut self, now: Time, timer: Timer) {
+        match timer {
+            Timer::Backoff => self.ask(now),
+            Timer::Holdoff => {}
+            Timer::Ack => {
+                if let Some(answer) = self.remote.as_mut().and_then(|remote| remote.ack.take()) {
+                    self.say(now, answer);
+                }
+            }
+            Timer::Inactivity => self.silent(now),
+            Timer::Report => self.say(now, Answer::Ack { kind: CC, id: 0, content: Vec::new() }),
+        }
+    }
+}
+
+impl Remote {
+    /// Whether anything was sent that has not come.
+    fn is_lacking(&self) -> bool {
+        match &self.window {
+            Some(window) => window.needs(self.place).lacking().next().is_some(),
+            None => self.unheard.is_some(),
+        }
+    }
+
+    /// What is to be asked for, within `room` octets; nothing, where others have asked for it.
+    fn requests(&self, room: usize) -> Vec<crate::message::Request> {
+        match &self.window {
+            Some(window) => {
+                let needs = window.needs(self.place);
+                let room = room.min(window.segment_size());
+                if needs.are_covered(&self.heard) { Vec::new() } else { needs.list(room) }
+            }
+            None => {
+                let mut list = List::new(room.min(crate::receiver::nack::ROOM));
+                if let Some((fec, object)) = self.unheard {
+                    list.add_run(Level::OBJECT, farcast_core::Run::one(0), |_| point(fec, object, (0, 0), 0));
+                }
+                list.requests
+            }
+        }
+    }
+}
+
+impl StreamEngine for StreamReceiver {
+    type Event = StreamReceiverEvent;
+
+    fn handle(&mut self, now: Time, from: &Arrival, datagram: &[u8]) {
+        let Ok(packet) = wire::decode(datagram, 8) else {
+            self.malformed += 1;
+            return;
+        };
+        let result = self.hear(now, from, &packet.message, &datagram[packet.payload]);
+        let _ = self.rejects.note(result);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        while let Some(timer) = self.remote.as_mut().and_then(|remote| remote.timers.expire(now)) {
+            self.on(now, timer);
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Time, out: &mut Vec<u8>) -> Option<SocketAddr> {
+        let (to, message) = self.outbox.pop_front()?;
+        wire::encode(&message, 0, out);
+        Some(to)
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.remote
+            .as_ref()
+            .and_then(|remote| remote.timers.next())
+            .map_or(Time::NEVER, |deadline| deadline.at)
+    }
+
+    fn poll_event(&mut self) -> Option<StreamReceiverEvent> {
+        self.events.pop_front()
+    }
+
+    fn rejects(&self) -> &RejectCounts {
+        &self.rejects
+    }
+
+    fn malformed(&self) -> u64 {
+        self.malformed
+    }
+}
+
+impl StreamReceiverEngine for StreamReceiver {
+    fn read(&mut self, out: &mut Vec<u8>) -> Option<Taken> {
+        self.remote.as_mut()?.window.as_mut()?.read(out)
+    }
+
+    fn has_left(&self) -> bool {
+        self.remote.as_ref().is_some_and(|remote| remote.gone)
+    }
+
+    fn settle(&mut self, now: Time) {
+        if let Some(window) = self.remote.as_mut().and_then(|remote| remote.window.as_mut()) {
+            window.settle();
+        }
+        self.pay(now);
+    }
+}

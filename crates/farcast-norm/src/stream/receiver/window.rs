@@ -1,0 +1,352 @@
+//! The blocks of a stream that its receiver keeps, and how far it has read them.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use farcast_core::engine::Reject;
+use farcast_delivery::Taken;
+use farcast_fec::BlockCode;
+
+use crate::FtiStyle;
+use crate::message::{Data, Fec, Fti, Point};
+use crate::stream::asking::{Needs, Place};
+use crate::stream::block::{Block, Shape};
+use crate::stream::segment::{HEADER, Segment};
+
+/// The longest that a window is, in blocks: what is asked for is looked through block by block.
+const MOST_BLOCKS: u64 = 1 << 14;
+
+/// How reading stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Reading {
+    /// Octet after octet.
+    InOrder,
+    /// Something lacks, of which it is to be told; up to where, if that was seen.
+    Lost,
+    /// It was told. The next message is waited for; `passed` octets came since that belong to none that is whole.
+    Waiting { passed: u64 },
+    /// All has been read.
+    Ended,
+}
+
+/// The blocks that are at hand.
+#[derive(Debug)]
+pub(super) struct Window {
+    object: u16,
+    fec: Fec,
+    fti: Fti,
+    shape: Shape,
+    code: Option<BlockCode>,
+    /// The first block that is not read whole.
+    low: u32,
+    blocks: VecDeque<Option<Block>>,
+    /// Blocks that are not in use any more.
+    spare: Vec<Block>,
+    most: u32,
+    /// The next symbol to be read of the first block.
+    symbol: u32,
+    /// How far it was read and is in its place.
+    settled: Place,
+    /// Where in the stream the next octet belongs.
+    offset: u64,
+    reading: Reading,
+    /// Octets cannot be had that were sent.
+    lacks: bool,
+    /// Where the stream ends, if that has come.
+    end: Option<Place>,
+    /// Nothing more comes.
+    given_up: bool,
+}
+
+impl Window {
+    /// The window of the stream of which `data` is heard first, in `memory` octets; what was sent before is wanted, as far
+    /// as the sender may still have it, unless `from_now`.
+    pub(super) fn new(data: &Data, style: FtiStyle, memory: u64, from_now: bool) -> Result<Self, Reject> {
+        let fti = data.fti.ok_or(Reject::Unexpected)?;
+        let parity = fti.parity_symbols(data.fec, style);
+        let shape = Shape {
+            len: fti.max_block_len.into(),
+            parity: parity.into(),
+            symbol: usize::from(fti.segment_size) + HEADER,
+        };
+        let symbols = u64::from(fti.max_block_len) + u64::from(parity);
+        if shape.len == 0 || fti.segment_size == 0 || symbols > 1 << data.fec.symbol_bits() || fti.group > 1 {
+            return Err(Reject::OutOfRange);
+        }
+        let most = (memory / shape.octets()).min(MOST_BLOCKS) as u32;
+        if most < 2 {
+            return Err(Reject::Limit);
+        }
+        let code = crate::stream::code(data.fec, fti.max_block_len, parity, shape.symbol);
+        // A sender keeps so many blocks, about; it says itself where those that it has not begin.
+        let block = u64::from(shape.len) * u64::from(fti.segment_size);
+        let kept = fti.size.div_ceil(block).min(u64::from(most) - 1) as u32;
+        let low = if from_now { data.block } else { data.block.saturating_sub(kept) };
+        Ok(Self {
+            object: data.object,
+            fec: data.fec,
+            fti,
+            shape,
+            code,
+            low,
+            blocks: VecDeque::new(),
+            spare: Vec::new(),
+            most,
+            symbol: 0,
+            settled: (low, 0),
+            offset: 0,
+            reading: if low == 0 { Reading::InOrder } else { Reading::Lost },
+            lacks: low > 0,
+            end: None,
+            given_up: false,
+        })
+    }
+
+    pub(super) fn object(&self) -> u16 {
+        self.object
+    }
+
+    pub(super) fn fec(&self) -> Fec {
+        self.fec
+    }
+
+    pub(super) fn segment_size(&self) -> usize {
+        self.fti.segment_size.into()
+    }
+
+    /// Octets that its blocks take.
+    pub(super) fn kept(&self) -> u64 {
+        (self.blocks.iter().flatten().count() + self.spare.len()) as u64 * self.shape.octets()
+    }
+
+    /// What lacks of it where the sender has come to `place`.
+    pub(super) fn needs(&self, place: Place) -> Needs<'_> {
+        Needs {
+            shape: self.shape,
+            fec: self.fec,
+            object: self.object,
+            low: self.low,
+            blocks: &self.blocks,
+            place: self.end.map_or(place, |end| place.min(end)),
+        }
+    }
+
+    /// Makes room for `block`: what lies too far before it is lost. Whether it is not read yet.
+    pub(super) fn reach(&mut self, block: u32) -> bool {
+        if block < self.low {
+            return false;
+        }
+        if block - self.low >= self.most {
+            self.let_go(block - self.most + 1);
+        }
+        let at = (block - self.low) as usize;
+        if self.blocks.len() <= at {
+            self.blocks.resize(at + 1, None);
+        }
+        true
+    }
+
+    /// Blocks before `low` cannot be had.
+    pub(super) fn let_go(&mut self, low: u32) {
+        if low <= self.low {
+            return;
+        }
+        let gone = ((low - self.low) as usize).min(self.blocks.len());
+        let spare = self.blocks.drain(..gone).flatten();
+        self.spare.extend(spare);
+        (self.low, self.symbol) = (low, 0);
+        self.lose();
+    }
+
+    fn lose(&mut self) {
+        self.lacks = true;
+        if self.reading != Reading::Ended {
+            self.reading = Reading::Lost;
+        }
+    }
+
+    /// Nothing more comes: what lacks cannot be had.
+    pub(super) fn give_up(&mut self) {
+        self.given_up = true;
+    }
+
+    /// Whether its end has come, and all before it.
+    pub(super) fn will_end(&self) -> bool {
+        let (block, symbol) = match self.end {
+            Some(end) => end,
+            None => return self.reading == Reading::Ended,
+        };
+        self.needs((block, symbol)).lacking().next().is_none()
+    }
+
+    /// Stores what has come.
+    pub(super) fn store(&mut self, data: &Data, payload: &[u8]) -> Result<(), Reject> {
+        if data.fec != self.fec || data.fti.is_some_and(|fti| fti != self.fti) {
+            return Err(Reject::Inconsistent);
+        }
+        let (shape, symbol) = (self.shape, data.symbols.first());
+        if symbol >= shape.len + shape.parity || payload.len() > shape.symbol {
+            return Err(Reject::OutOfRange);
+        }
+        let source = symbol < shape.len;
+        if source {
+            self.check(data.block, symbol, payload)?;
+        } else if payload.len() != shape.symbol {
+            return Err(Reject::Inconsistent);
+        }
+        if !self.reach(data.block) {
+            return Err(Reject::Duplicate);
+        }
+        let place = &mut self.blocks[(data.block - self.low) as usize];
+        let block = place.get_or_insert_with(|| match self.spare.pop() {
+            Some(mut block) => {
+                block.clear();
+                block
+            }
+            None => Block::new(shape),
+        });
+        let new = if source {
+            block.store(shape, symbol, payload)
+        } else {
+            self.code.is_some() && block.keep(shape, symbol - shape.len, payload)
+        };
+        if let Some(code) = &self.code {
+            block.rebuild(shape, code)?;
+        }
+        if new { Ok(()) } else { Err(Reject::Duplicate) }
+    }
+
+    /// Whether a source symbol can be one; notes the end.
+    fn check(&mut self, block: u32, symbol: u32, payload: &[u8]) -> Result<(), Reject> {
+        let segment = Segment::read(payload)?;
+        if self.end.is_some_and(|end| (block, symbol) >= end && segment.len > 0) {
+            return Err(Reject::Inconsistent);
+        }
+        if segment.len == 0 && self.end.is_none() && block >= self.low {
+            self.end = Some((block, symbol + 1));
+        }
+        Ok(())
+    }
+
+    /// Appends what is next to `out`, if it is there.
+    pub(super) fn read(&mut self, out: &mut Vec<u8>) -> Option<Taken> {
+        loop {
+            if self.reading == Reading::Lost {
+                if let Some(told) = self.tell_gap() {
+                    return Some(told);
+                }
+            } else if self.reading == Reading::Ended {
+                return None;
+            }
+            let Some(segment) = self.next() else {
+                // What lies behind what cannot come is all that there is.
+                if self.given_up && self.skip() {
+                    continue;
+                }
+                return None;
+            };
+            if let Some(taken) = self.take(segment, out) {
+                return Some(taken);
+            }
+        }
+    }
+
+    /// Tells of what cannot be had.
+    fn tell_gap(&mut self) -> Option<Taken> {
+        self.reading = Reading::Waiting { passed: 0 };
+        Some(Taken::Gap(self.offset, None))
+    }
+
+    /// The symbol that is to be read next, if it is there.
+    fn next(&mut self) -> Option<Segment> {
+        let block = self.blocks.front()?.as_ref()?;
+        let symbol = block.symbol(self.shape, self.symbol)?;
+        match Segment::read(symbol) {
+            Ok(segment) => Some(segment),
+            // What was rebuilt of wrong parity.
+            Err(_) => Some(Segment { len: 0, message: u16::MAX, offset: 0 }),
+        }
+    }
+
+    /// Passes over what lacks, up to the next symbol that is there; whether there is one.
+    fn skip(&mut self) -> bool {
+        let held = |(at, block): (usize, &Option<Block>)| {
+            let block = block.as_ref()?;
+            let from = if at == 0 { self.symbol } else { 0 };
+            (from..self.shape.len).find(|&symbol| block.holds(self.shape, symbol)).map(|symbol| (at, symbol))
+        };
+        let Some((at, symbol)) = self.blocks.iter().enumerate().find_map(held) else { return false };
+        self.let_go(self.low + at as u32);
+        self.symbol = symbol;
+        self.lose();
+        true
+    }
+
+    /// Takes the next symbol.
+    fn take(&mut self, segment: Segment, out: &mut Vec<u8>) -> Option<Taken> {
+        if segment.message > segment.len {
+            self.pass();
+            self.lose();
+            return None;
+        }
+        let ahead = segment.offset.wrapping_sub(self.offset as u32);
+        // Octets that never left: their sender had no room for them. None of what was read comes again.
+        let at = self.offset + u64::from(ahead);
+        match self.reading {
+            Reading::InOrder if ahead != 0 => {
+                self.lacks = true;
+                let from = self.offset;
+                (self.reading, self.offset) = (Reading::Waiting { passed: 0 }, at);
+                return Some(Taken::Gap(from, Some(at)));
+            }
+            _ if segment.len == 0 => {
+                self.pass();
+                self.reading = Reading::Ended;
+                self.offset = at;
+                return Some(Taken::End(at));
+            }
+            Reading::Waiting { passed } => {
+                // Where messages are not marked, none is waited for longer than a window.
+                let unmarked = passed >= self.fti.size;
+                let Some(skip) = segment.message.checked_sub(1).or(unmarked.then_some(0)) else {
+                    self.offset = at + u64::from(segment.len);
+                    self.reading = Reading::Waiting { passed: passed + u64::from(segment.len) };
+                    self.pass();
+                    return None;
+                };
+                self.reading = Reading::InOrder;
+                self.give(segment, at, skip, out)
+            }
+            _ => self.give(segment, at, 0, out),
+        }
+    }
+
+    /// Appends the octets of a segment, but for the first `skip`.
+    fn give(&mut self, segment: Segment, at: u64, skip: u16, out: &mut Vec<u8>) -> Option<Taken> {
+        let symbol = self.blocks.front()?.as_ref()?.symbol(self.shape, self.symbol)?;
+        out.extend_from_slice(&segment.content(symbol)[usize::from(skip)..]);
+        self.offset = at + u64::from(segment.len);
+        self.pass();
+        Some(Taken::Octets(at + u64::from(skip)))
+    }
+
+    /// The next symbol is read.
+    fn pass(&mut self) {
+        self.symbol += 1;
+        if self.symbol == self.shape.len {
+            self.spare.extend(self.blocks.pop_front().flatten());
+            (self.low, self.symbol) = (self.low + 1, 0);
+        }
+    }
+
+    /// What was read is in its place.
+    pub(super) fn settle(&mut self) {
+        self.settled = (self.low, self.symbol);
+    }
+
+    /// Whether all up to `point` is in its place, and nothing before it lacks.
+    pub(super) fn has(&self, point: Point) -> bool {
+        let place = (point.symbol.block, u32::from(point.symbol.symbol));
+        point.object == self.object && !self.lacks && self.settled > place
+    }
+}

@@ -1,0 +1,481 @@
+//! The sender of a stream, at a steady rate.
+
+mod hearing;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use farcast_core::engine::{Arrival, RejectCounts};
+use farcast_core::{Run, Span, Time, Timers, timers};
+use farcast_delivery::{Pacer, StreamEngine, StreamSenderEngine};
+
+use super::asked::Asked;
+use super::outgoing::{Next, Outgoing};
+use super::segment::HEADER;
+use crate::config::SenderConfig;
+use crate::error::ConfigError;
+use crate::event::SenderOutcome;
+use crate::message::{Body, Data, Flags, FromSender, Fti, Message, NodeId, Point, Probe, Stamp, Terms};
+use crate::quantise::Rtt;
+use crate::requests::point;
+use crate::sender::grtt::Grtt;
+use crate::sender::patience::Patience;
+use crate::wire;
+
+/// The number of the stream among a sender's objects.
+const OBJECT: u16 = 0;
+
+/// The most between flushes that named receivers do not answer, where two round trips are not more.
+const UNHURRIED: Span = Span::from_millis(250);
+
+/// So many symbols wait to leave, at most: an owner that has more is to wait.
+const BACKLOG: usize = 512;
+
+timers! {
+    /// The sender's timers.
+    enum Timer {
+        /// The next probe of round trips.
+        Probe = "probe",
+        /// What receivers ask for has been gathered.
+        Aggregate = "aggregate",
+        /// What receivers ask for may be about what has not reached them yet.
+        Holdoff = "hold-off",
+        /// The next flush, or the end.
+        Flush = "flush",
+        /// It may be said again what cannot be had.
+        Squelch = "squelch",
+        /// A block may be let go by then.
+        Room = "room",
+    }
+}
+
+/// What the sender of a stream tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamSenderEvent {
+    /// A named receiver has everything up to the end.
+    Acknowledged(NodeId),
+    /// A named receiver does not answer, and is not waited for any more.
+    Lost(NodeId),
+    /// It is over.
+    Ended(SenderOutcome),
+}
+
+/// A receiver that is to acknowledge.
+#[derive(Clone, Copy, Debug)]
+struct Acker {
+    node: NodeId,
+    /// The first symbol that it has not acknowledged.
+    has: (u32, u32),
+    /// How often it was asked for more in vain.
+    asked: u32,
+    /// It was given up.
+    lost: bool,
+}
+
+/// Sends a stream.
+#[derive(Debug)]
+pub struct StreamSender {
+    config: SenderConfig,
+    fti: Fti,
+    outgoing: Outgoing,
+    timers: Timers<Timer>,
+    pacer: Pacer,
+    asked: Asked,
+    grtt: Grtt,
+    patience: Patience,
+    sequence: u16,
+    probes: u16,
+    /// The block of the symbol that was sent last.
+    position: u32,
+    /// Flushes said since anything was sent.
+    flushes: u32,
+    ackers: Vec<Acker>,
+    outbox: VecDeque<FromSender>,
+    /// Nothing more is written.
+    finishing: bool,
+    opened: bool,
+    ended: bool,
+    malformed: u64,
+    rejects: RejectCounts,
+    events: VecDeque<StreamSenderEvent>,
+}
+
+impl StreamSender {
+    /// A sender with the settings of `config`, whose one object stands for the stream: its size is how many octets are
+    /// kept, so that they can be repaired, at least two blocks.
+    ///
+    /// # Errors
+    /// What of it cannot be.
+    pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        let kept = config.objects.first().map_or(0, |object| object.size);
+        let block = u64::from(config.block_len) * u64::from(config.segment_size);
+        let blocks = kept.div_ceil(block).max(2);
+        let fti = config.transmission(blocks * block);
+        let symbol = usize::from(config.segment_size) + HEADER;
+        let code = super::code(config.fec, config.block_len, config.parity, symbol);
+        if code.is_none() && config.parity > 0 {
+            let (block, parity) = (config.block_len, config.parity);
+            return Err(ConfigError::Code { block, parity, fec: config.fec.id(), most: 0 });
+        }
+        let cut = (config.block_len, config.segment_size, config.parity, config.auto_parity);
+        let acker = |&node| Acker { node, has: (0, 0), asked: 0, lost: false };
+        Ok(Self {
+            fti,
+            outgoing: Outgoing::new(cut, code, usize::try_from(blocks).unwrap_or(usize::MAX)),
+            timers: Timers::default(),
+            pacer: Pacer::new(Some(config.pace)),
+            asked: Asked::default(),
+            grtt: Grtt::new(config.grtt, config.grtt_most, config.ackers.len()),
+            patience: Patience::default(),
+            sequence: 0,
+            probes: 0,
+            position: 0,
+            flushes: 0,
+            ackers: config.ackers.iter().map(acker).collect(),
+            outbox: VecDeque::new(),
+            finishing: false,
+            opened: false,
+            ended: false,
+            malformed: 0,
+            rejects: RejectCounts::default(),
+            events: VecDeque::new(),
+            config,
+        })
+    }
+
+    /// The group's greatest round trip, as far as it knows.
+    pub fn grtt(&self) -> Span {
+        self.grtt.estimate()
+    }
+
+    /// Octets of the stream so far.
+    pub fn octets(&self) -> u64 {
+        self.outgoing.octets()
+    }
+
+    /// Sends from `source` from now on.
+    pub fn moved(&mut self, source: SocketAddr) {
+        self.config.source = source;
+    }
+
+    fn advertised(&self) -> Rtt {
+        let segment = self.pacer.span(usize::from(self.config.segment_size));
+        Rtt::of(self.grtt.estimate().max(segment.min(self.config.grtt_most)))
+    }
+
+    /// How long a block is kept after anything of it was sent: until whoever lacks any of that, as far as it hears
+    /// of the round trip now, has asked three times, each after a hold-off and a back-off, and the sender has gathered that.
+    fn kept_for(&self) -> Span {
+        self.advertised().span() * (3 * (3 * u64::from(self.config.backoff) + 4))
+    }
+
+    /// Makes room for more, if a block may go: all who are named have it, or it was kept for long enough.
+    fn has_room(&mut self, now: Time) -> bool {
+        let least = self.least();
+        let mut until = Time::NEVER;
+        let room = self.outgoing.make_room(|block, kept| match least {
+            Some(least) => least > (block, u32::MAX) || least.0 > block,
+            None => {
+                until = kept;
+                now >= until
+            }
+        });
+        if !room && until != Time::NEVER {
+            self.timers.set(Timer::Room, until);
+        }
+        room
+    }
+
+    /// The first symbol that a named receiver lacks, of those that are waited for; `None` where nobody is named.
+    fn least(&self) -> Option<(u32, u32)> {
+        self.ackers.iter().filter(|acker| !acker.lost).map(|acker| acker.has).min()
+    }
+
+    fn point(&self, (block, symbol): (u32, u32)) -> Point {
+        point(self.config.fec, OBJECT, (block, self.outgoing.len()), symbol)
+    }
+
+    /// What has been sent is to be asked for, or acknowledged by who is named.
+    fn flush_sent(&mut self, now: Time) {
+        let Some(last) = self.outgoing.last_sent() else { return self.conclude() };
+        let behind = (last.0, last.1 + 1);
+        let lacking: Vec<NodeId> = self
+            .ackers
+            .iter()
+            .filter(|acker| !acker.lost && acker.has < behind)
+            .map(|acker| acker.node)
+            .collect();
+        let named = !self.ackers.is_empty();
+        if named && lacking.is_empty() || self.flushes >= self.config.robust {
+            if self.asked.is_empty() {
+                self.give_up(&lacking);
+                self.conclude();
+            }
+            return;
+        }
+        let often = self.advertised().span() * 2;
+        let wait = if named {
+            (often * (1 << self.flushes.min(10))).min(often.max(UNHURRIED))
+        } else {
+            // As long as a block is kept, receivers may ask for it.
+            often.max(self.kept_for() / u64::from(self.config.robust))
+        };
+        self.patience.note(now, self.advertised().span(), self.config.backoff);
+        let wait = wait.max(self.patience.left(now) / u64::from(self.config.robust - self.flushes));
+        self.flushes += 1;
+        self.outbox.push_back(FromSender::Flush { point: self.point(last), ackers: lacking });
+        self.timers.set(Timer::Flush, now + wait);
+    }
+
+    /// Whoever has not answered is not waited for any more.
+    fn give_up(&mut self, lacking: &[NodeId]) {
+        for acker in self.ackers.iter_mut().filter(|acker| lacking.contains(&acker.node)) {
+            acker.lost = true;
+            self.events.push_back(StreamSenderEvent::Lost(acker.node));
+        }
+    }
+
+    /// Everything was sent, and whoever answers has it: the end, if the stream has ended.
+    fn conclude(&mut self) {
+        if !self.outgoing.has_ended() || self.ended || self.outgoing.next().is_some() {
+            return;
+        }
+        let lacking = self.ackers.iter().filter(|acker| acker.lost).count() as u32;
+        let outcome = match (self.ackers.is_empty(), lacking) {
+            (true, _) => SenderOutcome::Unknown,
+            (false, 0) => SenderOutcome::Acknowledged,
+            (false, lacking) => SenderOutcome::Incomplete { lacking },
+        };
+        self.ended = true;
+        self.timers = Timers::default();
+        self.outbox.clear();
+        self.outbox.push_back(FromSender::Eot);
+        self.events.push_back(StreamSenderEvent::Ended(outcome));
+    }
+
+    /// The end of the stream becomes a symbol, once there is room.
+    fn end_stream(&mut self, now: Time) {
+        if self.finishing && !self.outgoing.has_ended() && self.has_room(now) {
+            self.outgoing.seal();
+            if self.has_room(now) {
+                self.outgoing.end();
+            }
+        }
+    }
+
+    fn repair(&mut self, now: Time) {
+        self.timers.set(Timer::Holdoff, now + self.advertised().span());
+        self.commit(now);
+    }
+
+    fn commit(&mut self, now: Time) {
+        let idle = self.outgoing.next().is_none();
+        let (new, spent) = self.asked.commit(&mut self.outgoing);
+        if spent {
+            let _ = self.rejects.note::<()>(Err(farcast_core::engine::Reject::Limit));
+        }
+        if new {
+            self.flushes = 0;
+            self.timers.stop(Timer::Flush);
+            if idle {
+                self.pacer.begin(now);
+            }
+        } else if idle && !self.timers.is_set(Timer::Flush) {
+            // The end was put off while this was gathered.
+            self.flush_sent(now);
+        }
+    }
+
+    fn probe(&mut self, now: Time) {
+        let (sequence, sent) = (self.probes, Stamp::of(now));
+        self.probes = sequence.wrapping_add(1);
+        self.timers.set(Timer::Probe, now + self.grtt.probed());
+        self.patience.note(now, self.advertised().span(), self.config.backoff);
+        let probe = Probe { flags: 0, sequence, sent, rate: None, nodes: Vec::new() };
+        self.outbox.push_back(FromSender::Probe(probe));
+    }
+
+    fn say(&mut self, now: Time, said: FromSender, next: Option<&Next>, out: &mut Vec<u8>) -> SocketAddr {
+        let SenderConfig { instance, backoff, receivers, node, group, .. } = self.config;
+        let terms = Terms { instance, grtt: self.advertised(), backoff, group: receivers };
+        let message = Message { source: node, sequence: self.sequence, body: Body::Sender(terms, said) };
+        self.sequence = self.sequence.wrapping_add(1);
+        let before = out.len();
+        wire::encode(&message, 0, out);
+        if let Some(next) = next {
+            self.outgoing.put_payload(next, out);
+        }
+        self.pacer.settle(now);
+        self.pacer.charge(self.pacer.span(out.len() - before));
+        group
+    }
+
+    fn data(&self, next: &Next) -> FromSender {
+        let mut flags = Flags::STREAM;
+        for (is, flag) in [(next.repair, Flags::REPAIR), (next.explicit, Flags::EXPLICIT)] {
+            flags = if is { flags.with(flag) } else { flags };
+        }
+        let Point { fec, object, symbol } = self.point((next.block, next.symbol));
+        FromSender::Data(Data {
+            flags,
+            fec,
+            object,
+            block: next.block,
+            block_len: symbol.block_len,
+            symbols: Run::one(next.symbol),
+            fti: Some(self.fti),
+            len: next.len,
+            last_len: next.len,
+        })
+    }
+
+    /// Whether named receivers are to be asked how far they are, so that there is room for more.
+    fn mark(&mut self, now: Time) -> bool {
+        let behind = self.outgoing.fresh().0;
+        if self.timers.is_set(Timer::Flush) || behind == 0 {
+            return false;
+        }
+        let far = behind.saturating_sub(self.outgoing.first()) / 2;
+        let lags = |acker: &&mut Acker| !acker.lost && acker.has.0 + far < behind;
+        let mut lacking = Vec::new();
+        let mut lost = Vec::new();
+        for acker in self.ackers.iter_mut().filter(lags) {
+            acker.asked += 1;
+            // What it lacks may have to be sent several times, at half a round trip's pace.
+            let patience = self.config.robust * 4;
+            if acker.asked > patience { lost.push(acker.node) } else { lacking.push(acker.node) }
+        }
+        self.give_up(&lost);
+        if lacking.is_empty() {
+            return false;
+        }
+        let point = self.point((behind - 1, self.outgoing.len() - 1));
+        self.outbox.push_back(FromSender::Flush { point, ackers: lacking });
+        self.timers.set(Timer::Flush, now + (self.advertised().span() * 2).max(UNHURRIED / 4));
+        true
+    }
+}
+
+impl StreamEngine for StreamSender {
+    type Event = StreamSenderEvent;
+
+    fn handle(&mut self, now: Time, from: &Arrival, datagram: &[u8]) {
+        let Ok(packet) = wire::decode(datagram, 8) else {
+            self.malformed += 1;
+            return;
+        };
+        let result = self.hear(now, from, &packet.message);
+        let _ = self.rejects.note(result);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        while let Some(timer) = self.timers.expire(now) {
+            match timer {
+                Timer::Probe => self.probe(now),
+                Timer::Aggregate => self.repair(now),
+                Timer::Flush if self.outgoing.next().is_none() => self.flush_sent(now),
+                Timer::Flush | Timer::Holdoff | Timer::Squelch => {}
+                Timer::Room => self.end_stream(now),
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<SocketAddr> {
+        if let Some(said) = self.outbox.pop_front() {
+            return Some(self.say(now, said, None, out));
+        }
+        if !self.opened || self.ended || now < self.pacer.next() {
+            return None;
+        }
+        self.end_stream(now);
+        if self.mark(now) {
+            let said = self.outbox.pop_front()?;
+            return Some(self.say(now, said, None, out));
+        }
+        let next = self.outgoing.next()?;
+        let said = self.data(&next);
+        let to = self.say(now, said, Some(&next), out);
+        self.outgoing.sent(now + self.kept_for(), &next);
+        self.position = next.block;
+        self.flushes = 0;
+        if self.outgoing.next().is_none() {
+            // Two round trips at most until it is said what should be there; at once, where nothing more comes.
+            let wait = if self.finishing { Span::ZERO } else { self.advertised().span() / 2 };
+            self.timers.set(Timer::Flush, now + wait);
+        }
+        Some(to)
+    }
+
+    fn poll_timeout(&self) -> Time {
+        let timer = self.timers.next().map_or(Time::NEVER, |deadline| deadline.at);
+        let sends = self.opened && !self.ended && self.outgoing.next().is_some();
+        if sends { timer.min(self.pacer.next()) } else { timer }
+    }
+
+    fn poll_event(&mut self) -> Option<StreamSenderEvent> {
+        self.events.pop_front()
+    }
+
+    fn rejects(&self) -> &RejectCounts {
+        &self.rejects
+    }
+
+    fn malformed(&self) -> u64 {
+        self.malformed
+    }
+}
+
+impl StreamSenderEngine for StreamSender {
+    fn open(&mut self, now: Time) {
+        if !self.opened {
+            self.opened = true;
+            self.pacer.begin(now);
+            self.probe(now);
+        }
+    }
+
+    fn write(&mut self, now: Time, octets: &[u8]) -> usize {
+        let idle = self.outgoing.next().is_none();
+        let mut taken = 0;
+        while taken < octets.len()
+            && !self.finishing
+            && self.outgoing.backlog() < BACKLOG
+            && self.has_room(now)
+        {
+            taken += self.outgoing.take(&octets[taken..]);
+        }
+        if idle && taken > 0 {
+            self.pacer.begin(now);
+        }
+        taken
+    }
+
+    fn end_message(&mut self) {
+        self.outgoing.end_message();
+    }
+
+    fn flush(&mut self, now: Time) {
+        if self.outgoing.next().is_none() {
+            self.pacer.begin(now);
+        }
+        self.outgoing.seal();
+    }
+
+    fn finish(&mut self, now: Time) {
+        self.finishing = true;
+        if self.outgoing.next().is_none() {
+            self.pacer.begin(now);
+        }
+        self.end_stream(now);
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ended && self.outbox.is_empty()
+    }
+
+    fn hears_group(&self) -> bool {
+        !self.config.unicast
+    }
+}
