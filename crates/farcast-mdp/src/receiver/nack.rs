@@ -17,8 +17,8 @@ const REMEMBERED: usize = 4096;
 /// How often what is said of an object is asked for: who then still lacks it goes on without, and acknowledges nothing.
 const INFO_ASKED: u32 = ROBUST;
 
-/// How often it is asked for before the object itself is, where the sender was first heard in the midst of something: with
-/// it the owner finds what it has kept.
+/// How often it is asked for before the object itself is, where the sender was first heard in the midst of something:
+/// with it the owner finds what it has kept.
 const INFO_FIRST: u32 = 3;
 
 /// What is known while a receiver waits to ask.
@@ -118,8 +118,8 @@ impl Session {
         })
     }
 
-    /// What lacks, in order, as far as it fits a segment (our choice, as the draft's other lists) and `room` octets; and
-    /// how many symbols that is.
+    /// What lacks, in order, as far as it fits a segment (our choice, as the draft's other lists) and `room` octets;
+    /// and how many symbols that is.
     pub(super) fn requests(&self, room: usize) -> (Vec<ObjectNack>, u64) {
         let mut list = List { nacks: Vec::new(), room: room.min(self.segment_size.into()) };
         let mut asked = 0;

@@ -1,7 +1,7 @@
 //! What farcast vouches for, behind the name in INFO.
 //!
-//! MDP has no extensions of its headers, and INFO is a name as long as the message. Ours goes on behind a zero octet, with
-//! which a name ends for whatever opens a file under it; that it is ours, and no name, its length and the mark say.
+//! MDP has no extensions of its headers, and INFO is a name as long as the message. Ours goes on behind a zero octet,
+//! with which a name ends for whatever opens a file under it; that it is ours, and no name, its length and the mark say.
 //!
 //! ```text
 //! | name | 0 | mark (4) | mode (2) | BLAKE3 of the content (32) | modification time, signed ns since 1970 (8) |

@@ -3,6 +3,7 @@
 
 mod alone;
 mod bounds;
+mod broken;
 mod common;
 mod completion;
 mod laws;

@@ -45,7 +45,7 @@ impl Alone {
     }
 
     /// The object's INFO, and its owner's answer.
-    fn opens(&mut self, about: About) {
+    pub(crate) fn opens(&mut self, about: About) {
         let about = About { flags: about.flags.with(Flags::INFO), ..about };
         let info = Info { about, segment_size: 1000, content: b"name".to_vec(), vouched: None };
         self.hears(Time::ZERO, &says(FromSender::Info(info))).unwrap();
@@ -232,7 +232,7 @@ fn the_probe_before_all_else_is_answered() {
 }
 
 /// A NACK from `node`.
-fn nack(node: u32, nacks: Vec<ObjectNack>) -> Message {
+pub(crate) fn nack(node: u32, nacks: Vec<ObjectNack>) -> Message {
     nack_of(node, nacks, None)
 }
 
@@ -244,7 +244,7 @@ fn nack_of(node: u32, nacks: Vec<ObjectNack>, response: Option<Stamp>) -> Messag
 }
 
 /// A sender that has sent everything.
-fn through(config: SenderConfig) -> (Sender, Time) {
+pub(crate) fn through(config: SenderConfig) -> (Sender, Time) {
     let mut sender = Sender::new(config).unwrap();
     sender.open(Time::ZERO);
     let mut now = Time::ZERO;
@@ -260,7 +260,7 @@ fn through(config: SenderConfig) -> (Sender, Time) {
 }
 
 /// What a sender says in the next so many seconds.
-fn next(sender: &mut Sender, mut now: Time, seconds: u64) -> Vec<(Time, FromSender)> {
+pub(crate) fn next(sender: &mut Sender, mut now: Time, seconds: u64) -> Vec<(Time, FromSender)> {
     let (end, mut heard) = (now + Span::from_secs(seconds), Vec::new());
     loop {
         while let Some(transmit) = sender.poll_transmit(now, now) {
@@ -274,12 +274,12 @@ fn next(sender: &mut Sender, mut now: Time, seconds: u64) -> Vec<(Time, FromSend
     }
 }
 
-fn from_receiver() -> Arrival {
+pub(crate) fn from_receiver() -> Arrival {
     let address: SocketAddr = "10.0.0.1:5555".parse().unwrap();
     Arrival::new(address, server())
 }
 
-fn lacks(object: u32, which: u32) -> ObjectNack {
+pub(crate) fn lacks(object: u32, which: u32) -> ObjectNack {
     let mut mask = Mask::new(14);
     mask.insert(Run::one(which));
     ObjectNack { object, requests: vec![Request::Segments { erasures: 1, offset: 0, mask }] }

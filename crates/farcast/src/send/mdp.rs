@@ -34,8 +34,8 @@ pub(crate) struct MdpArgs {
     /// What --rate counts [default: packet].
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) counts: Option<Counted>,
-    /// Says of a file its name and nothing else, for receivers that are not farcast and take what stands behind the name
-    /// for part of it: then nothing vouches for files, and what is stopped begins anew.
+    /// Says of a file its name and nothing else, for receivers that are not farcast and take what stands behind the
+    /// name for part of it: then nothing vouches for files, and what is stopped begins anew.
     #[arg(long)]
     pub(crate) names_alone: bool,
 }

@@ -24,8 +24,8 @@ pub(crate) struct NackArgs {
     /// Octets of a segment [default: by NORM what fits 1500 bytes with all headers, by MDP 1024].
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(4..=65_000))]
     pub(super) segment_size: Option<u16>,
-    /// Parity symbols that leave with each block before anybody has asked, or "auto": by NORM as many as what is expected
-    /// to be lost asks for, by MDP none [default: auto].
+    /// Parity symbols that leave with each block before anybody has asked, or "auto": by NORM as many as what is
+    /// expected to be lost asks for, by MDP none [default: auto].
     #[arg(long, value_name = "N|auto", value_parser = ahead)]
     pub(super) parity_ahead: Option<Parity>,
     /// How many receivers there are, where they are not named: they wait the longer before they ask, the more they are
@@ -78,8 +78,8 @@ const NO_RATE: &str = "--rate is missing: give what the slowest link on the way 
     for a satellite carrier of 20 Mbit/s (everything above it is lost in its queue)";
 const HOW_MANY: &str = "--predict has to know how many receive: list them with --receivers, or give their number with --group-size";
 
-/// The settings of a plan, if there is one; else what `new` makes of the rate, without which there are none. `by` is what
-/// the protocol is called.
+/// The settings of a plan, if there is one; else what `new` makes of the rate, without which there are none. `by` is
+/// what the protocol is called.
 pub(super) fn base<S>(
     args: &SendArgs,
     by: &str,
@@ -165,8 +165,8 @@ pub(super) fn named(receivers: &[String]) -> Result<BTreeMap<NodeId, String>, Fa
     Ok(nodes)
 }
 
-/// What receivers are told of a file: its octets, its path (or where it is alone the name that the user gave it), and what
-/// is vouched for.
+/// What receivers are told of a file: its octets, its path (or where it is alone the name that the user gave it), and
+/// what is vouched for.
 pub(super) fn said_of(args: &SendArgs, entry: &Entry) -> (u64, Vec<u8>, Option<Vouched>) {
     let (size, vouched) = match entry.kind {
         EntryKind::File { size, digest } => {
