@@ -5,8 +5,8 @@
  *   norm_stream_peer receive GROUP PORT INTERFACE NODE FILE
  *
  * The sender is node 1, writes messages of 1,000 octets, and ends when nodes 2, 3 .. have acknowledged all of them and
- * the stream has been closed. A receiver says "listening", and "complete" when the stream has been closed, or "broken" if
- * octets are missing. The library's header is C++ in two places: cc -x c++ norm_stream_peer.c -lnorm.
+ * the stream has been closed. A receiver says "listening", and "complete" when the stream has been closed, or "broken"
+ * if octets are missing. The library's header is C++ in two places: cc -x c++ norm_stream_peer.c -lnorm.
  */
 
 #include <normApi.h>
@@ -29,10 +29,12 @@ static bool wait_for(NormInstanceHandle instance, NormEventType type) {
     return false;
 }
 
-static int send_stream(NormInstanceHandle instance, NormSessionHandle session, double rate, const char* path, int receivers) {
+static int send_stream(NormInstanceHandle instance, NormSessionHandle session, double rate, const char* path,
+                       int receivers) {
     NormSetTxRate(session, rate);
     NormSetGrttEstimate(session, 0.02);
-    if (!NormStartSender(session, NormGetRandomSessionId(), 4 * BUFFER, SEGMENT, BLOCK, PARITY)) return fail("cannot send");
+    if (!NormStartSender(session, NormGetRandomSessionId(), 4 * BUFFER, SEGMENT, BLOCK, PARITY))
+        return fail("cannot send");
     NormSetTxSocketBuffer(session, SOCKET_BUFFER);
     for (int node = 2; node < 2 + receivers; node++) NormAddAckingNode(session, node);
     NormObjectHandle stream = NormStreamOpen(session, BUFFER);

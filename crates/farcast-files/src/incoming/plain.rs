@@ -74,6 +74,7 @@ impl PlainObject<'_> {
 }
 
 /// What is known of an object without a manifest besides what every [`Incoming`] knows.
+#[expect(clippy::struct_excessive_bools, reason = "each is known, or not, by itself")]
 #[derive(Debug)]
 pub(super) struct Plain {
     /// The final name, one that is safe.

@@ -94,10 +94,10 @@ pub(super) fn parts(
             if first.fec != fec || last.fec != fec {
                 return Err(Reject::OutOfRange);
             }
-            if (first.object, last.object) != (object, object) {
-                parts.gone = true;
-            } else {
+            if (first.object, last.object) == (object, object) {
                 pair_of(request, (first, last), (outgoing, parity), &mut parts)?;
+            } else {
+                parts.gone = true;
             }
         }
     }

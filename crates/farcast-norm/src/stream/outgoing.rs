@@ -67,8 +67,8 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Blocks of `len` symbols with contents of `segment` octets and `parity` parity symbols, of which `auto` leave unasked;
-    /// `most` of them.
+    /// Blocks of `len` symbols with contents of `segment` octets and `parity` parity symbols, of which `auto` leave
+    /// unasked; `most` of them.
     pub(super) fn new(
         (len, segment, parity, auto): (u16, u16, u16, u16),
         code: Option<BlockCode>,
@@ -265,18 +265,15 @@ impl Outgoing {
     /// Appends the octets of `next`.
     pub(super) fn put_payload(&self, next: &Next, out: &mut Vec<u8>) {
         let (Some(block), symbol) = (self.block(next.block), self.symbol_len()) else { return };
-        match (next.symbol.checked_sub(self.len), &self.code) {
-            (Some(parity), Some(code)) => {
-                let at = out.len();
-                out.resize(at + symbol, 0);
-                // A block with parity has all its symbols, and the code has these numbers.
-                let coded = code.encode(&block.symbols, parity as usize, &mut out[at..]);
-                debug_assert!(coded.is_ok());
-            }
-            _ => {
-                let at = next.symbol as usize * symbol;
-                out.extend_from_slice(&block.symbols[at..at + usize::from(next.len)]);
-            }
+        if let (Some(parity), Some(code)) = (next.symbol.checked_sub(self.len), &self.code) {
+            let at = out.len();
+            out.resize(at + symbol, 0);
+            // A block with parity has all its symbols, and the code has these numbers.
+            let coded = code.encode(&block.symbols, parity as usize, &mut out[at..]);
+            debug_assert!(coded.is_ok());
+        } else {
+            let at = next.symbol as usize * symbol;
+            out.extend_from_slice(&block.symbols[at..at + usize::from(next.len)]);
         }
     }
 
@@ -306,8 +303,9 @@ impl Outgoing {
         }
     }
 
-    /// Sends what somebody lacks of `block`: parity that was never sent, as much as the worst needs, if there is so much;
-    /// else what was asked for. Whether that is anything new; `None`: so much of it was sent again that no more is.
+    /// Sends what somebody lacks of `block`: parity that was never sent, as much as the worst needs, if there is so
+    /// much; else what was asked for. Whether that is anything new; `None`: so much of it was sent again that no more
+    /// is.
     pub(super) fn repair(&mut self, block: u32, need: &Need) -> Option<bool> {
         let (len, parity, fresh) = (self.len, self.parity, self.fresh);
         let Some(place) = self.block_mut(block) else { return Some(false) };

@@ -276,20 +276,16 @@ impl Remote {
 
     /// What is to be asked for, within `room` octets; nothing, where others have asked for it.
     fn requests(&self, room: usize) -> Vec<crate::message::Request> {
-        match &self.window {
-            Some(window) => {
-                let needs = window.needs(self.place);
-                let room = room.min(window.segment_size());
-                if needs.are_covered(&self.heard) { Vec::new() } else { needs.list(room) }
-            }
-            None => {
-                let mut list = List::new(room.min(crate::receiver::nack::ROOM));
-                if let Some((fec, object)) = self.unheard {
-                    list.add_run(Level::OBJECT, farcast_core::Run::one(0), |_| point(fec, object, (0, 0), 0));
-                }
-                list.requests
-            }
+        if let Some(window) = &self.window {
+            let needs = window.needs(self.place);
+            let room = room.min(window.segment_size());
+            return if needs.are_covered(&self.heard) { Vec::new() } else { needs.list(room) };
         }
+        let mut list = List::new(room.min(crate::receiver::nack::ROOM));
+        if let Some((fec, object)) = self.unheard {
+            list.add_run(Level::OBJECT, farcast_core::Run::one(0), |_| point(fec, object, (0, 0), 0));
+        }
+        list.requests
     }
 }
 

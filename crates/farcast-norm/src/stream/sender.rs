@@ -166,7 +166,8 @@ impl StreamSender {
     }
 
     /// How long a block is kept after anything of it was sent: until whoever lacks any of that, as far as it hears
-    /// of the round trip now, has asked three times, each after a hold-off and a back-off, and the sender has gathered that.
+    /// of the round trip now, has asked three times, each after a hold-off and a back-off, and the sender has gathered
+    /// that.
     fn kept_for(&self) -> Span {
         self.advertised().span() * (3 * (3 * u64::from(self.config.backoff) + 4))
     }
@@ -175,12 +176,13 @@ impl StreamSender {
     fn has_room(&mut self, now: Time) -> bool {
         let least = self.least();
         let mut until = Time::NEVER;
-        let room = self.outgoing.make_room(|block, kept| match least {
-            Some(least) => least > (block, u32::MAX) || least.0 > block,
-            None => {
-                until = kept;
-                now >= until
+        let len = self.outgoing.len();
+        let room = self.outgoing.make_room(|block, kept| {
+            if let Some(least) = least {
+                return least >= (block, len);
             }
+            until = kept;
+            now >= kept
         });
         if !room && until != Time::NEVER {
             self.timers.set(Timer::Room, until);

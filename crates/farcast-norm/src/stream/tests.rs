@@ -65,13 +65,15 @@ struct Got {
 /// Whether what is sent is lost: by whom it is said (0: the sender), to whom, and the datagram.
 type Drops = dyn FnMut(Time, usize, usize, &[u8]) -> bool;
 
+/// A datagram on its way: when it is there, in which order it left, from whom, to whom.
+type Flying = (Time, u64, usize, usize, Vec<u8>);
+
 struct World {
     sender: StreamSender,
     receivers: Vec<(Time, StreamReceiver, Got)>,
     delay: Span,
     now: Time,
-    /// What is on its way: when, in which order, from whom, to whom.
-    flight: BinaryHeap<Reverse<(Time, u64, usize, usize, Vec<u8>)>>,
+    flight: BinaryHeap<Reverse<Flying>>,
     count: u64,
     drops: std::boxed::Box<Drops>,
     told: Vec<StreamSenderEvent>,
@@ -285,7 +287,7 @@ fn who_comes_late_has_what_can_be_repaired_from_a_message_on() {
     let got = &world.receivers[1].2;
     let from = got.from.expect("something");
     assert_eq!((got.gaps.as_slice(), from % 250), (&[(0, None)][..], 0), "from {from}");
-    assert!(got.octets == world.text[from as usize..] && from >= 1_000 && from < 50_000, "from {from}");
+    assert!(got.octets == world.text[from as usize..] && (1_000..50_000).contains(&from), "from {from}");
     assert_eq!(got.end, Some(60_000));
     // In all that is kept there is everything of a short stream.
     let mut world = World::new(sender(100, 0), 0, text(60_000), 250);
@@ -316,7 +318,7 @@ fn an_outage_longer_than_what_is_kept_is_told() {
     let (gap, len) = (got.gaps[0].0 as usize, got.octets.len());
     let behind = got.octets.len() - gap;
     assert!(got.octets[..gap] == world.text[..gap] && got.octets[gap..] == world.text[100_000 - behind..]);
-    assert!(behind % 250 == 0 && len < 99_000, "{len}");
+    assert!(behind.is_multiple_of(250) && len < 99_000, "{len}");
     assert_eq!(got.end, Some(100_000));
 }
 

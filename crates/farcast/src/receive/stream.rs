@@ -81,7 +81,8 @@ pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
         view.observe(notice)
     });
     let end = end.map_err(Failure::of_net)?;
-    view.output.event("summary", json!({ "requests": engine.nacks(), "complete": view.lacks.is_none() && matches!(end, StreamEnd::Ended(_)) }));
+    let complete = view.lacks.is_none() && matches!(end, StreamEnd::Ended(_));
+    view.output.event("summary", json!({ "requests": engine.nacks(), "complete": complete }));
     match (end, view.lacks) {
         (StreamEnd::Ended(octets), None) => {
             view.output.line(&format!("the stream has ended ({})", size(octets)));

@@ -21,7 +21,7 @@ const MOST_BLOCKS: u64 = 1 << 14;
 enum Reading {
     /// Octet after octet.
     InOrder,
-    /// Something lacks, of which it is to be told; up to where, if that was seen.
+    /// Something lacks, of which it is to be told.
     Lost,
     /// It was told. The next message is waited for; `passed` octets came since that belong to none that is whole.
     Waiting { passed: u64 },
@@ -59,8 +59,8 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The window of the stream of which `data` is heard first, in `memory` octets; what was sent before is wanted, as far
-    /// as the sender may still have it, unless `from_now`.
+    /// The window of the stream of which `data` is heard first, in `memory` octets; what was sent before is wanted, as
+    /// far as the sender may still have it, unless `from_now`.
     pub(super) fn new(data: &Data, style: FtiStyle, memory: u64, from_now: bool) -> Result<Self, Reject> {
         let fti = data.fti.ok_or(Reject::Unexpected)?;
         let parity = fti.parity_symbols(data.fec, style);
@@ -172,11 +172,8 @@ impl Window {
 
     /// Whether its end has come, and all before it.
     pub(super) fn will_end(&self) -> bool {
-        let (block, symbol) = match self.end {
-            Some(end) => end,
-            None => return self.reading == Reading::Ended,
-        };
-        self.needs((block, symbol)).lacking().next().is_none()
+        let Some(end) = self.end else { return self.reading == Reading::Ended };
+        self.needs(end).lacking().next().is_none()
     }
 
     /// Stores what has come.
@@ -232,9 +229,9 @@ impl Window {
     pub(super) fn read(&mut self, out: &mut Vec<u8>) -> Option<Taken> {
         loop {
             if self.reading == Reading::Lost {
-                if let Some(told) = self.tell_gap() {
-                    return Some(told);
-                }
+                // It is told of, and the next message waited for.
+                self.reading = Reading::Waiting { passed: 0 };
+                return Some(Taken::Gap(self.offset, None));
             } else if self.reading == Reading::Ended {
                 return None;
             }
@@ -249,12 +246,6 @@ impl Window {
                 return Some(taken);
             }
         }
-    }
-
-    /// Tells of what cannot be had.
-    fn tell_gap(&mut self) -> Option<Taken> {
-        self.reading = Reading::Waiting { passed: 0 };
-        Some(Taken::Gap(self.offset, None))
     }
 
     /// The symbol that is to be read next, if it is there.
@@ -297,13 +288,13 @@ impl Window {
                 self.lacks = true;
                 let from = self.offset;
                 (self.reading, self.offset) = (Reading::Waiting { passed: 0 }, at);
-                return Some(Taken::Gap(from, Some(at)));
+                Some(Taken::Gap(from, Some(at)))
             }
             _ if segment.len == 0 => {
                 self.pass();
                 self.reading = Reading::Ended;
                 self.offset = at;
-                return Some(Taken::End(at));
+                Some(Taken::End(at))
             }
             Reading::Waiting { passed } => {
                 // Where messages are not marked, none is waited for longer than a window.
