@@ -267,7 +267,7 @@ pub(super) fn bits(message: &Message, segment: u32) -> u8 {
 fn control_bits(options: &[Opt], lists: bool) -> u8 {
     let network = lists || options.iter().any(is_network);
     let present = lists || !options.is_empty();
-    u8::from(present) * bit::PRESENT | u8::from(network) * bit::NETWORK
+    (u8::from(present) * bit::PRESENT) | (u8::from(network) * bit::NETWORK)
 }
 
 /// Whether network elements must look at it.
@@ -355,11 +355,15 @@ fn write_one<S: Sink>(option: &Opt, writer: &mut Writer<'_, S>) {
             writer.begin(kind::PARITY_PRM, len, (*octet, bits)).u32(*size);
         }
         Opt::GroupSize(size) => writer.begin(kind::CURR_TGSIZE, len, (0, 0)).u32(*size),
-        Opt::Unreachable => drop(writer.begin(kind::NBR_UNREACH, len, (0, 0))),
+        Opt::Unreachable => {
+            writer.begin(kind::NBR_UNREACH, len, (0, 0));
+        }
         Opt::PathNla(address) => writer.begin(kind::PATH_NLA, len, (0, 0)).address(*address),
-        Opt::Fin => drop(writer.begin(kind::FIN, len, (0, 0))),
+        Opt::Fin => {
+            writer.begin(kind::FIN, len, (0, 0));
+        }
         Opt::Rst { no_naks, code } => {
-            drop(writer.begin(kind::RST, len, (0, set(*no_naks, NO_NAKS) | code & 0x3F)))
+            writer.begin(kind::RST, len, (0, set(*no_naks, NO_NAKS) | code & 0x3F));
         }
         Opt::Cr(cr) => {
             let out = writer.begin(kind::CR, len, (0, cr.fields & 7));
@@ -367,7 +371,9 @@ fn write_one<S: Sink>(option: &Opt, writer: &mut Writer<'_, S>) {
             [cr.link, cr.path, cr.receiver, 0].into_iter().for_each(|field| out.u16(field));
             out.nla(cr.node);
         }
-        Opt::Crqst(fields) => drop(writer.begin(kind::CRQST, len, (0, fields & 7))),
+        Opt::Crqst(fields) => {
+            writer.begin(kind::CRQST, len, (0, fields & 7));
+        }
         Opt::Feedback(Feedback { stamp, loss, receiver, leaving }) => {
             let out = writer.begin(kind::PGMCC_FEEDBACK, len, (0, set(*leaving, LEAVING)));
             out.u32(*stamp);
