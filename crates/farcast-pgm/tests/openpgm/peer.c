@@ -41,6 +41,8 @@ static int set_up(pgm_sock_t** out, const char* group, int port, int is_sender, 
     snprintf(network, sizeof network, "127.0.0.1;%s", group);
     if (!pgm_getaddrinfo(network, NULL, &address, &error)) return fail("address", error);
     if (!pgm_socket(&sock, AF_INET, SOCK_SEQPACKET, IPPROTO_UDP, &error)) return fail("socket", error);
+    /* Before it is bound: only then others may use the port, too. */
+    set(sock, PGM_MULTICAST_LOOP, 1);
     set(sock, PGM_UDP_ENCAP_UCAST_PORT, port);
     set(sock, PGM_UDP_ENCAP_MCAST_PORT, port);
     set(sock, PGM_IP_ROUTER_ALERT, 0);
@@ -77,7 +79,6 @@ static int set_up(pgm_sock_t** out, const char* group, int port, int is_sender, 
             return fail("join", NULL);
     if (!pgm_setsockopt(sock, IPPROTO_PGM, PGM_SEND_GROUP, &address->ai_send_addrs[0], sizeof(struct pgm_group_source_req)))
         return fail("send group", NULL);
-    set(sock, PGM_MULTICAST_LOOP, 1);
     set(sock, PGM_MULTICAST_HOPS, 1);
     set(sock, PGM_NOBLOCK, 1);
     if (!pgm_connect(sock, &error)) return fail("connect", error);
@@ -124,7 +125,7 @@ static int send_all(pgm_sock_t* sock, uint32_t count) {
     for (;;) serve(sock), usleep(500);
 }
 
-static int receive_all(pgm_sock_t* sock) {
+static void receive_all(pgm_sock_t* sock) {
     static uint8_t buffer[BUFFER];
     printf("listening\n");
     fflush(stdout);
@@ -153,5 +154,7 @@ int main(int count, char** words) {
     int is_sender = strcmp(words[1], "send") == 0;
     pgm_sock_t* sock;
     if (set_up(&sock, words[2], atoi(words[3]), is_sender, is_sender ? atoi(words[5]) : 0)) return 1;
-    return is_sender ? send_all(sock, atoi(words[4])) : receive_all(sock);
+    if (is_sender) return send_all(sock, atoi(words[4]));
+    receive_all(sock);
+    return 0;
 }
