@@ -2,11 +2,12 @@
 //! lie between those of OpenPGM's examples and of ZeroMQ, for round trips of up to half a second.
 
 use alloc::vec::Vec;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 
 use farcast_core::{BitRate, Span};
 use farcast_delivery::{Geometry, RatePace, Vouched};
 
+use crate::cc::CcConfig;
 use crate::error::ConfigError;
 use crate::message::{MOST_NAME, NodeId, Sqn, Tsi};
 
@@ -86,6 +87,8 @@ pub struct SenderConfig {
     pub backlog: usize,
     /// Whether SPMs, NCFs and repairs bear IP's router alert, as RFC 3208 has it.
     pub router_alert: bool,
+    /// Congestion control by PGMCC: then data leave as the acker's acknowledgements let them, and no faster than `pace`.
+    pub cc: Option<CcConfig>,
     /// Who must have all files before the source says that they are delivered; nobody: it cannot know.
     pub named: Vec<NodeId>,
 }
@@ -117,6 +120,7 @@ impl SenderConfig {
             linger: Span::from_secs(20),
             backlog: 1024,
             router_alert: false,
+            cc: None,
             named: Vec::new(),
         }
     }
@@ -133,6 +137,7 @@ impl SenderConfig {
             ("the time to stay", !self.linger.is_zero()),
             ("the number of SPMs that come first", (1..=16).contains(&self.opening)),
             ("the transmit window", self.is_window()),
+            ("a setting of congestion control", self.cc.is_none_or(|cc| is_sound(&cc))),
         ];
         if let Some((what, _)) = ranges.into_iter().find(|(_, right)| !right) {
             return Err(ConfigError::Range(what));
@@ -166,6 +171,10 @@ impl SenderConfig {
     }
 }
 
+fn is_sound(cc: &CcConfig) -> bool {
+    (1..=1 << 15).contains(&cc.most) && (1..=100).contains(&cc.hysteresis_percent) && !cc.timeout.is_zero()
+}
+
 /// How a file of `size` octets is cut: into one block.
 pub(crate) fn geometry(size: u64, tsdu: u16) -> Result<Geometry, farcast_delivery::GeometryError> {
     let block = farcast_delivery::MAX_SEGMENTS;
@@ -190,6 +199,8 @@ pub struct ReceiverConfig {
     pub node: NodeId,
     /// The group that it listens to.
     pub group: SocketAddr,
+    /// Its own address, by which a source names who acknowledges under PGMCC; `None`: it takes no part in that.
+    pub address: Option<IpAddr>,
     /// The data-destination port; `None`: any.
     pub port: Option<u16>,
     /// The UDP port of sources to which requests go; `None`: the one that SPMs come from.
@@ -234,6 +245,7 @@ impl ReceiverConfig {
         Self {
             node,
             group,
+            address: None,
             port: None,
             unicast_port: None,
             delivering: Delivering::Files,

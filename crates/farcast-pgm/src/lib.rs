@@ -13,6 +13,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod cc;
 pub mod config;
 pub mod error;
 pub mod event;

@@ -260,6 +260,9 @@ impl Receiver {
         if taken {
             let trail = first.near(data.trail);
             self.advance(at, trail);
+            if let Some(cc) = data.options.cc {
+                self.listen(now, at, first, cc);
+            }
             self.fill(now, at);
             self.look_whether_finished(at);
             return Ok(());

@@ -1,5 +1,6 @@
 //! The receiver: sources' files or messages, and what it lacks of them asked for (RFC 3208 §6, §13).
 
+mod congestion;
 mod files;
 mod hearing;
 mod messages;
@@ -263,39 +264,14 @@ impl Receiver {
 
     /// Does what is due for missing numbers.
     fn expire(&mut self, now: Time, at: usize) {
-        let (intervals, is_silent) = (self.intervals(), self.config.silent);
+        let intervals = self.intervals();
         let Self { remotes, random, config, .. } = self;
         let remote = &mut remotes[at];
         let interval = remote.backoff;
         let Some(Reception { window, .. }) = &mut remote.reception else { return };
         let mut again = || Self::backoff(random, now, config.reorder, interval);
         let due = window.expire(now, &intervals, &mut again);
-        // Who is not to ask, or knows nobody to ask, waits all the same for what comes.
-        let cannot = is_silent || remote.is_deaf || remote.path.is_none();
-        let mut left = due.ask.as_slice();
-        while !left.is_empty() {
-            let room = remote.credit.saturating_sub(64) / 4 + 1;
-            let count = left.len().min(MOST_LISTED + 1).min(room as usize);
-            let asked = if cannot { None } else { Self::nak(remote, &left[..count]) };
-            match asked {
-                Some((message, to)) => {
-                    self.naks += 1;
-                    note_asked(remote, &left[..count]);
-                    if config.multicast_naks {
-                        let near = Transmit::new(message.clone(), remote.group);
-                        self.outbox.push_back(Transmit { ttl: Some(1), ..near });
-                    }
-                    self.outbox.push_back(Transmit::new(message, to));
-                    left = &left[count..];
-                }
-                None => {
-                    let Some(Reception { window, .. }) = &mut remote.reception else { return };
-                    let due = now + intervals.confirm;
-                    left.iter().for_each(|&place| window.postpone(place, due));
-                    left = &[];
-                }
-            }
-        }
+        self.ask(now, at, &due.ask);
         for place in due.lost {
             self.lose(at, &(place..place.next()));
         }
@@ -303,8 +279,36 @@ impl Receiver {
         self.look_whether_finished(at);
     }
 
+    /// Asks for `places`, oldest first; what cannot be asked for now is later.
+    fn ask(&mut self, now: Time, at: usize, places: &[Place]) {
+        let remote = &mut self.remotes[at];
+        let ReceiverConfig { address, silent, multicast_naks, confirm, .. } = self.config;
+        // Who is not to ask, or knows nobody to ask, waits all the same for what comes.
+        let cannot = silent || remote.is_deaf;
+        let mut left = places;
+        while !left.is_empty() && !cannot {
+            let room = remote.credit.saturating_sub(96) / 4 + 1;
+            let count = left.len().min(MOST_LISTED + 1).min(usize::try_from(room).unwrap_or(usize::MAX));
+            let feedback = remote.feedback(now, address);
+            let Some((message, to)) = Self::nak(remote, &left[..count], feedback) else { break };
+            self.naks += 1;
+            note_asked(remote, &left[..count]);
+            if multicast_naks {
+                let near = Transmit::new(message.clone(), remote.group);
+                self.outbox.push_back(Transmit { ttl: Some(1), ..near });
+            }
+            self.outbox.push_back(Transmit::new(message, to));
+            left = &left[count..];
+        }
+        if let Some(Reception { window, .. }) = &mut remote.reception {
+            for &place in left {
+                window.postpone(place, now + confirm);
+            }
+        }
+    }
+
     /// A request for `places`, and where it goes; `None` where the source has not said enough to be asked.
-    fn nak(remote: &mut Remote, places: &[Place]) -> Option<(Message, SocketAddr)> {
+    fn nak(remote: &mut Remote, places: &[Place], feedback: Option<Opt>) -> Option<(Message, SocketAddr)> {
         let Path { upstream, source, group, .. } = remote.path?;
         let (first, also) = places.split_first()?;
         let nak = Nak {
@@ -315,7 +319,7 @@ impl Receiver {
             group,
             also: also.iter().map(|place| place.sqn()).collect(),
             list_octet: 0,
-            options: Vec::new(),
+            options: feedback.into_iter().collect(),
         };
         let message = Message { tsi: remote.tsi, port: remote.port, body: Body::Nak(nak) };
         remote.credit = remote.credit.checked_sub(message.wire_len(0) as u64)?;
@@ -401,6 +405,7 @@ impl Receiver {
                 self.outbox.push_back(Transmit::new(message(Body::Spmr), unicast));
                 remote.timers.set(Timer::Spmr, now + spmr);
             }
+            Timer::Elect => self.acknowledge(now, at),
             Timer::Ack => {
                 let (Some((upto, _)), Some(path)) = (remote.owed.take(), remote.path) else { return };
                 let options = alloc::vec![Opt::Has(Has { upto, node: self.config.node })];

@@ -5,6 +5,7 @@ use core::num::NonZeroU32;
 
 use farcast_core::{Span, Timers, timers};
 
+use super::congestion::Listener;
 use super::files::Files;
 use super::messages::Messages;
 use super::window::Window;
@@ -16,6 +17,8 @@ timers! {
     pub(super) enum Timer {
         /// An SPM is to be asked for.
         Spmr = "SPMR",
+        /// What is lost is said to who seeks an acker.
+        Elect = "elect",
         /// An acknowledgement.
         Ack = "acknowledge",
         /// Nothing was heard of the source for long.
@@ -57,6 +60,8 @@ pub(super) struct Remote {
     pub(super) group: SocketAddr,
     pub(super) path: Option<Path>,
     pub(super) reception: Option<Reception>,
+    /// What is known of congestion on the way, if it asks.
+    pub(super) listener: Option<Listener>,
     /// Over how long requests are spread.
     pub(super) backoff: Span,
     /// Requests for repair are not heard.
@@ -81,6 +86,7 @@ impl Remote {
             group,
             path: None,
             reception: None,
+            listener: None,
             backoff,
             is_deaf: false,
             finished: None,
@@ -110,6 +116,9 @@ impl Remote {
         let Some(Reception { window, goods: Goods::Files(files) }) = &self.reception else {
             return NonZeroU32::MIN;
         };
+        if data.options.cc.is_some() {
+            return NonZeroU32::MIN;
+        }
         let place = window.lead().near(data.sqn);
         let object = files.objects.range(..=place).next_back().map(|(_, object)| object);
         let room = object.filter(|_| place == window.lead()).and_then(|object| {

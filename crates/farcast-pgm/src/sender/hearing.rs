@@ -24,7 +24,13 @@ impl Sender {
         match &message.body {
             Body::Nak(nak) if nak.kind == NakKind::Nak => self.hear_nak(now, nak),
             Body::Spmr => self.hear_spmr(now),
-            Body::Ack(ack) => self.hear_ack(ack),
+            Body::Ack(ack) => {
+                let reported = self.hear_report(now, &ack.options, Some(ack));
+                if ack.options.iter().any(|option| matches!(option, Opt::Has(_))) {
+                    return self.hear_has(ack);
+                }
+                reported
+            }
             _ => Err(Reject::Unexpected),
         }
     }
@@ -44,6 +50,8 @@ impl Sender {
         if self.sent.1 > self.sent.0 * REPAIRS.0 + REPAIRS.1 {
             return Err(Reject::Limit);
         }
+        // One that says nothing of congestion is a request all the same.
+        let _ = self.hear_report(now, &nak.options, None);
         if let Advance::Data { sqns, .. } = self.config.advance
             && places.iter().any(|&place| Window::between(window.start, place) < sqns / 8)
         {
@@ -93,7 +101,21 @@ impl Sender {
         Ok(())
     }
 
-    fn hear_ack(&mut self, ack: &Ack) -> Result<(), Reject> {
+    /// How a receiver fares, if it says so and that is of interest.
+    fn hear_report(&mut self, now: Time, options: &[Opt], ack: Option<&Ack>) -> Result<(), Reject> {
+        let said = options.iter().find_map(|option| match option {
+            Opt::Feedback(said) => Some(*said),
+            _ => None,
+        });
+        let (Some(said), Some(cc)) = (said, &mut self.cc) else { return Err(Reject::Unexpected) };
+        if cc.report(now, &said, ack)? {
+            self.timers.set(Timer::Acker, cc.due(now));
+        }
+        Ok(())
+    }
+
+    /// A receiver says that it has everything.
+    fn hear_has(&mut self, ack: &Ack) -> Result<(), Reject> {
         let has = ack.options.iter().find_map(|option| match option {
             Opt::Has(has) => Some(*has),
             _ => None,

@@ -12,6 +12,7 @@ use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, Reje
 use farcast_core::{Span, Time, Timers, timers};
 use farcast_delivery::{Geometry, ObjectId, Pacer, Phase, RoundProgress};
 
+use crate::cc::Controller;
 use crate::config::{self, Advance, SenderConfig, Sending};
 use crate::error::{ConfigError, SendError};
 use crate::event::{SenderEvent, SenderOutcome};
@@ -33,6 +34,8 @@ timers! {
         Gather = "gather",
         /// The window may advance.
         Advance = "advance",
+        /// An acknowledgement of the acker is overdue.
+        Acker = "acker",
         /// Nothing was asked for for long.
         Linger = "linger",
     }
@@ -52,6 +55,7 @@ pub struct Sender {
     phase: Phase,
     timers: Timers<Timer>,
     pacer: Pacer,
+    cc: Option<Controller>,
     window: Window,
     repairs: Repairs,
     /// The next message's number.
@@ -108,6 +112,7 @@ impl Sender {
             phase: Phase::Idle,
             timers: Timers::default(),
             pacer: Pacer::new(Some(config.pace)),
+            cc: config.cc.map(|cc| Controller::new(cc, window.next)),
             window,
             repairs: Repairs::default(),
             next_object: 0,
@@ -159,6 +164,11 @@ impl Sender {
     /// TPDUs sent for the first time, and again.
     pub fn sent(&self) -> (u64, u64) {
         self.sent
+    }
+
+    /// Its congestion control, if there is any.
+    pub fn cc(&self) -> Option<&Controller> {
+        self.cc.as_ref()
     }
 
     /// What the message handled last asked for, if it asked for repair.
@@ -374,11 +384,18 @@ impl Sender {
             },
         };
         self.pacer.settle(now);
-        let Some(data) = self.window.data(kind, place, most) else {
+        let most = if self.cc.is_some() { 1 } else { most };
+        let Some(mut data) = self.window.data(kind, place, most) else {
             self.repairs.sent(now, place);
             return None;
         };
-        let (count, full) = (data.count.get(), data.len);
+        let count = data.count.get();
+        if let Some(cc) = &mut self.cc {
+            data.options.cc = Some(cc.sent(now, (kind, place), self.config.group.is_ipv4()));
+            if !self.timers.is_set(Timer::Acker) {
+                self.timers.set(Timer::Acker, cc.due(now));
+            }
+        }
         let message = self.message(Body::Data(data));
         let spacing = self.pacer.span(message.wire_len(0));
         // What a timer makes of it comes between.
@@ -396,7 +413,6 @@ impl Sender {
         let last = message.wire_len(leaves - 1);
         self.pacer.charge(spacing * u64::from(leaves - 1));
         self.pacer.charge(self.pacer.span(last));
-        debug_assert!(leaves == 1 || full > 0);
         for index in 0..leaves {
             self.left(now + spacing * u64::from(index), kind, place.plus(index));
         }
@@ -443,8 +459,13 @@ impl Sender {
             Timer::Gather => self.repair(),
             // The window looks for itself whether it may advance with data.
             Timer::Advance => self.age(),
+            Timer::Acker => {
+                if let Some(cc) = &mut self.cc {
+                    cc.timeout();
+                }
+            }
             Timer::Linger if self.repairs.is_any() => {
-                self.timers.set(Timer::Linger, now + self.config.linger)
+                self.timers.set(Timer::Linger, now + self.config.linger);
             }
             Timer::Linger => self.conclude(),
         }
@@ -468,7 +489,8 @@ impl Sender {
 
     /// Whether data wait for their time alone.
     fn has_data(&self) -> bool {
-        if !matches!(self.phase, Phase::Sending | Phase::Waiting) {
+        let may_send = self.cc.as_ref().is_none_or(|cc| cc.window().may_send());
+        if !matches!(self.phase, Phase::Sending | Phase::Waiting) || !may_send {
             return false;
         }
         let blocked = match self.config.advance {

@@ -312,7 +312,9 @@ pub(super) fn write_control<S: Sink>(options: &[Opt], (listed, octet): (&[Sqn], 
     let mut writer = begin(out, count, len);
     if !listed.is_empty() {
         let out = writer.begin(kind::NAK_LIST, 4 * listed.len(), (octet, 0));
-        listed.iter().for_each(|&sqn| out.sqn(sqn));
+        for &sqn in listed {
+            out.sqn(sqn);
+        }
     }
     for option in options {
         write_one(option, &mut writer);
@@ -368,7 +370,9 @@ fn write_one<S: Sink>(option: &Opt, writer: &mut Writer<'_, S>) {
         Opt::Cr(cr) => {
             let out = writer.begin(kind::CR, len, (0, cr.fields & 7));
             out.sqn(cr.reference);
-            [cr.link, cr.path, cr.receiver, 0].into_iter().for_each(|field| out.u16(field));
+            for field in [cr.link, cr.path, cr.receiver, 0] {
+                out.u16(field);
+            }
             out.nla(cr.node);
         }
         Opt::Crqst(fields) => {
@@ -383,7 +387,9 @@ fn write_one<S: Sink>(option: &Opt, writer: &mut Writer<'_, S>) {
             let out = writer.begin(kind::ASK, len, (0, 0));
             out.put(&MARK);
             out.sqn(ask.upto);
-            ask.nodes.iter().for_each(|node| out.u32(node.0));
+            for node in &ask.nodes {
+                out.u32(node.0);
+            }
         }
         Opt::Has(has) => {
             let out = writer.begin(kind::HAS, len, (0, 0));

@@ -16,7 +16,7 @@ use farcast_pgm::{
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Where a host hears the group, and where it speaks from and hears what is for it alone.
 pub(crate) struct Place {

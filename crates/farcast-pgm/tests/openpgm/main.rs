@@ -64,12 +64,12 @@ fn openpgm_sends(loss: f64) {
     config.port = Some(7500);
     (config.backoff, config.confirm) = (Span::from_millis(20), Span::from_millis(100));
     config.repair = Span::from_millis(200);
-    let (messages, lost, naks) = place.receive(config, COUNT as usize);
-    assert_eq!((messages.len(), lost), (COUNT as usize, 0), "at a loss of {loss}");
+    let (messages, gaps, asked) = place.receive(config, COUNT as usize);
+    assert_eq!((messages.len(), gaps), (COUNT as usize, 0), "at a loss of {loss}");
     for (n, message) in (0..).zip(messages) {
         assert!(message == octets(n, length(n)), "message {n} at a loss of {loss}");
     }
-    assert_eq!(naks > 0, loss > 0.0, "{naks}");
+    assert_eq!(asked > 0, loss > 0.0, "{asked}");
     assert_eq!(sender.line(), "sent");
 }
 

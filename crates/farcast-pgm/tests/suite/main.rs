@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
+mod congestion;
 mod files;
 mod hostile;
 mod laws;
 mod messages;
 mod repair;
+mod tshark;

@@ -80,7 +80,7 @@ fn options_that_lie_about_their_lengths_are_refused() {
     let many = |bytes: &mut Vec<u8>| {
         bytes.truncate(36);
         bytes.extend([0, 4, 0, 4 + 17 * 4]);
-        bytes.extend((0..17u8).flat_map(|n| [0x40 + n | if n == 16 { 0x80 } else { 0 }, 4, 0, 0]));
+        bytes.extend((0..17u8).flat_map(|n| [if n == 16 { 0xD0 } else { 0x40 + n }, 4, 0, 0]));
     };
     assert_eq!(with("spm_fin", many), Some(DecodeError::Options));
     // Unknown ones are skipped.

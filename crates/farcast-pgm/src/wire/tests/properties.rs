@@ -152,7 +152,7 @@ fn body() -> impl Strategy<Value = Body> {
             options,
         },
     );
-    let polr = (sqn(), any::<u16>(), any::<bool>(), options())
+    let answer = (sqn(), any::<u16>(), any::<bool>(), options())
         .prop_map(|(sqn, round, parity, options)| Polr { sqn, round, parity, options });
     let kinds = prop_oneof![Just(NakKind::Nak), Just(NakKind::NullNak), Just(NakKind::Confirmation)];
     let nak =
@@ -175,7 +175,7 @@ fn body() -> impl Strategy<Value = Body> {
     prop_oneof![
         2 => spm.prop_map(Body::Spm),
         1 => poll.prop_map(Body::Poll),
-        1 => polr.prop_map(Body::Polr),
+        1 => answer.prop_map(Body::Polr),
         4 => data().prop_map(Body::Data),
         2 => nak.prop_map(Body::Nak),
         1 => Just(Body::Spmr),
