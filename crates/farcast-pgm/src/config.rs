@@ -235,6 +235,8 @@ pub struct ReceiverConfig {
     pub largest: u64,
     /// Octets of the largest message.
     pub largest_message: u32,
+    /// Octets of messages that have begun and were not delivered, as they say themselves: more are not taken.
+    pub message_memory: u64,
     /// The seed of its waits.
     pub seed: u64,
 }
@@ -263,6 +265,7 @@ impl ReceiverConfig {
             window: 65_536,
             largest: 1 << 48,
             largest_message: 1 << 20,
+            message_memory: 64 << 20,
             seed: 0,
         }
     }

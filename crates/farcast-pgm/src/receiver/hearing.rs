@@ -299,7 +299,7 @@ impl Receiver {
         let Some(Reception { goods: Goods::Messages(messages), .. }) = &self.remotes[at].reception else {
             return Err(Reject::Unexpected);
         };
-        messages.check(place, data)?;
+        messages.check(place, data, (self.config.message_memory, self.config.window))?;
         self.settle(at, place);
         let remote = &mut self.remotes[at];
         if let Some(Reception { goods: Goods::Messages(messages), .. }) = &mut remote.reception {

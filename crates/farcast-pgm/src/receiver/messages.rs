@@ -28,13 +28,22 @@ pub(super) struct Messages {
     apdus: BTreeMap<Place, Apdu>,
     /// The first TPDU of its message, of each that has come and was not told.
     held: BTreeMap<Place, Place>,
+    /// Octets of all of these messages.
+    memory: u64,
     /// What cannot be had any more and was not told: first to one past the last.
     lost: BTreeMap<Place, Place>,
 }
 
 impl Messages {
     pub(super) const fn new(is_ordered: bool, next: Place) -> Self {
-        Self { is_ordered, next, apdus: BTreeMap::new(), held: BTreeMap::new(), lost: BTreeMap::new() }
+        Self {
+            is_ordered,
+            next,
+            apdus: BTreeMap::new(),
+            held: BTreeMap::new(),
+            memory: 0,
+            lost: BTreeMap::new(),
+        }
     }
 
     /// Where the message of `data`, which is at `place`, begins, and what of it that is.
@@ -50,9 +59,13 @@ impl Messages {
         Ok((first, fragment.len, fragment.offset))
     }
 
-    /// Whether `data` can be taken.
-    pub(super) fn check(&self, place: Place, data: &Data) -> Result<(), Reject> {
+    /// Whether `data` can be taken, where messages under way may have so many octets and TPDUs.
+    pub(super) fn check(&self, place: Place, data: &Data, (octets, tpdus): (u64, u32)) -> Result<(), Reject> {
         let (first, len, _) = Self::part(place, data)?;
+        let is_begun = self.apdus.contains_key(&first);
+        if !is_begun && self.memory + u64::from(len) > octets || self.held.len() as u64 >= u64::from(tpdus) {
+            return Err(Reject::Limit);
+        }
         let fits = |apdu: &Apdu| apdu.len == len && apdu.have + u32::from(data.len) <= len;
         if self.apdus.get(&first).is_none_or(fits) { Ok(()) } else { Err(Reject::Inconsistent) }
     }
@@ -60,7 +73,11 @@ impl Messages {
     /// Takes `data`, which is new.
     pub(super) fn take(&mut self, tsi: Tsi, place: Place, data: &Data, events: &mut VecDeque<ReceiverEvent>) {
         let Ok((first, len, offset)) = Self::part(place, data) else { return };
-        let apdu = self.apdus.entry(first).or_insert(Apdu { len, have: 0, end: place });
+        let memory = &mut self.memory;
+        let apdu = self.apdus.entry(first).or_insert_with(|| {
+            *memory += u64::from(len);
+            Apdu { len, have: 0, end: place }
+        });
         apdu.have += u32::from(data.len);
         apdu.end = apdu.end.max(place.next());
         let is_whole = apdu.have == len;
@@ -82,6 +99,7 @@ impl Messages {
 
     fn deliver(&mut self, tsi: Tsi, first: Place, events: &mut VecDeque<ReceiverEvent>) {
         if let Some(apdu) = self.apdus.remove(&first) {
+            self.memory -= u64::from(apdu.len);
             self.let_go(first, apdu.end);
             events.push_back(ReceiverEvent::Apdu(ApduId { tsi, at: first.0 }));
         }
@@ -120,6 +138,8 @@ impl Messages {
                 Some(apdu) if self.lost.range(first..).next().is_some_and(|(&at, _)| at <= apdu.end) => {
                     self.drop_one(tsi, first, events);
                 }
+                // Another begins where it should go on.
+                Some(apdu) if self.is_cut_off(first, apdu.end) => self.drop_one(tsi, first, events),
                 Some(_) => return,
                 // The rest of what was dropped.
                 None => {
@@ -130,8 +150,15 @@ impl Messages {
         }
     }
 
+    /// Whether everything of the message that begins at `first` is here up to `end`, where another one begins.
+    fn is_cut_off(&self, first: Place, end: Place) -> bool {
+        self.held.contains_key(&end) && (first.0..end.0).all(|at| self.held.contains_key(&Place(at)))
+    }
+
     fn drop_one(&mut self, tsi: Tsi, first: Place, events: &mut VecDeque<ReceiverEvent>) {
-        self.apdus.remove(&first);
+        if let Some(apdu) = self.apdus.remove(&first) {
+            self.memory -= u64::from(apdu.len);
+        }
         events.push_back(ReceiverEvent::Dropped(ApduId { tsi, at: first.0 }));
     }
 

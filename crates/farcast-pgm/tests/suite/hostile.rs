@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use farcast_core::random::RandomStream;
 use farcast_core::{Arrival, Bitmap, Engine as _, Message as _, Span, Time};
-use farcast_pgm::message::{Data, DataKind, DataOptions, Nak, NakKind, Origin, Spm};
+use farcast_pgm::message::{Data, DataKind, DataOptions, Fragment, Nak, NakKind, Origin, Spm};
 use farcast_pgm::{Body, Delivering, Message, Receiver, ReceiverEvent, Sender, SenderConfig, Sqn};
 use farcast_testkit::{Link, Setup, laws};
 
@@ -134,6 +134,35 @@ fn a_window_of_half_the_numbers_costs_neither_time_nor_memory() {
             }
         }
         assert!(said <= 3 * 150_002 * 36 + (64 << 10), "{said}");
+    }
+}
+
+/// Pieces of messages that are never whole.
+#[test]
+fn messages_that_never_end_are_dropped_or_bounded() {
+    for delivering in [Delivering::Ordered, Delivering::Unordered] {
+        let mut config = hears_messages(0, delivering);
+        (config.window, config.message_memory) = (1000, 1 << 20);
+        let mut engine = Receiver::new(config).unwrap();
+        let from = Arrival::new(source(), group());
+        let (mut parts, mut over) = (0, 0);
+        for n in 0..20_000u32 {
+            let mut message = odata(n);
+            if let Body::Data(data) = &mut message.body {
+                data.options.fragment = Some(Fragment { first: Sqn(n), offset: 0, len: 1000, null: false });
+            }
+            let _ = engine.handle(Time::ZERO, &from, &message);
+            while let Some(event) = engine.poll_event() {
+                match event {
+                    ReceiverEvent::Part { .. } => parts += 1,
+                    ReceiverEvent::Dropped(_) => over += 1,
+                    ReceiverEvent::Lost { .. } => {}
+                    other => panic!("{other:?}"),
+                }
+                assert!(parts - over <= 1048, "what its owner keeps");
+            }
+        }
+        assert!(parts > 500, "{parts}");
     }
 }
 
