@@ -21,6 +21,9 @@ const AHEAD: u32 = 1024;
 
 impl Receiver {
     pub(super) fn hear(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        if self.is_stopped {
+            return Err(Reject::Unexpected);
+        }
         if self.config.port.is_some_and(|port| port != message.port) {
             return Err(Reject::OtherSession);
         }

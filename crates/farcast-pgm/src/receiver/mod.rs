@@ -41,6 +41,8 @@ const CREDIT_MOST: u64 = 64 << 10;
 pub struct Receiver {
     config: ReceiverConfig,
     remotes: Vec<Remote>,
+    /// Its owner has left.
+    is_stopped: bool,
     next_object: u32,
     over: VecDeque<(ObjectId, Received)>,
     random: RandomStream,
@@ -61,6 +63,7 @@ impl Receiver {
             random: RandomStream::derive(config.seed, &[2, u64::from(config.node.0)]),
             config,
             remotes: Vec::new(),
+            is_stopped: false,
             next_object: 0,
             over: VecDeque::new(),
             outbox: VecDeque::new(),
@@ -191,13 +194,14 @@ impl Receiver {
         }
     }
 
-    /// Leaves everything.
+    /// Leaves everything, and hears nothing any more.
     pub fn stop(&mut self) {
         for at in 0..self.remotes.len() {
             self.end_all(at, ReceiverOutcome::Stopped);
         }
         self.remotes.clear();
         self.outbox.clear();
+        self.is_stopped = true;
     }
 
     fn check_complete(&mut self, found: (usize, Place)) {

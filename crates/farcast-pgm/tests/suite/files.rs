@@ -138,3 +138,26 @@ fn a_source_that_gives_up_says_so() {
     let mut session = session;
     assert!(log_has_rst(&mut session));
 }
+
+#[test]
+fn a_receiver_that_lacks_any_file_never_acknowledges() {
+    // It does not want the first, or leaves.
+    for is_declined in [true, false] {
+        let mut session =
+            Session::new("partly", Setup::plain(1), files(&[20, 20], 1), 1, Link::clean(ms(50)));
+        let client = session.clients[0].clone();
+        session.net.at(
+            Time::ZERO + ms(150),
+            client.handle,
+            move |engine: &mut farcast_pgm::Receiver, now| {
+                let first = farcast_delivery::ObjectId::new(0);
+                if is_declined { engine.decline(now, first) } else { engine.stop() }
+            },
+        );
+        let session = session.run();
+        assert_eq!(session.outcome(), Some(SenderOutcome::Incomplete { lacking: 1 }), "{is_declined}");
+        if is_declined {
+            assert_eq!((client.complete(), client.stored() < 40), (1, true));
+        }
+    }
+}
