@@ -1,5 +1,5 @@
-//! Settings of the two engines, checked when an engine is made. RFC 3208 gives no values but `SPMR_BO_IVL`; the defaults
-//! lie between those of OpenPGM's examples and of ZeroMQ, for round trips of up to half a second.
+//! Settings of the two engines, checked when an engine is made. RFC 3208 gives no values but `SPMR_BO_IVL`; the
+//! defaults lie between those of OpenPGM's examples and of ZeroMQ, for round trips of up to half a second.
 
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
@@ -36,8 +36,8 @@ pub enum Sending {
 pub enum Advance {
     /// It does not: everything can be repaired until the end. For files.
     Never,
-    /// With data: the last so many numbers are kept, and nothing new is sent while the oldest eighth of them was asked for
-    /// within this time (`TXW_SQNS`, `TXW_ADV_IVL`).
+    /// With data: the last so many numbers are kept, and nothing new is sent while the oldest eighth of them was asked
+    /// for within this time (`TXW_SQNS`, `TXW_ADV_IVL`).
     Data {
         /// How many.
         sqns: u32,
@@ -87,7 +87,8 @@ pub struct SenderConfig {
     pub backlog: usize,
     /// Whether SPMs, NCFs and repairs bear IP's router alert, as RFC 3208 has it.
     pub router_alert: bool,
-    /// Congestion control by PGMCC: then data leave as the acker's acknowledgements let them, and no faster than `pace`.
+    /// Congestion control by PGMCC: then data leave as the acker's acknowledgements let them, and no faster than
+    /// `pace`.
     pub cc: Option<CcConfig>,
     /// Who must have all files before the source says that they are delivered; nobody: it cannot know.
     pub named: Vec<NodeId>,

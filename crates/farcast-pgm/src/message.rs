@@ -288,8 +288,8 @@ pub struct Nak {
     pub group: IpAddr,
     /// Further numbers (`OPT_NAK_LIST`), at most [`MOST_LISTED`].
     pub also: Vec<Sqn>,
-    /// The third octet of that option, which means nothing to who knows the option: OpenPGM leaves there what was in its
-    /// memory. It is given on as it came; 0 without a list.
+    /// The third octet of that option, which means nothing to who knows the option: OpenPGM leaves there what was in
+    /// its memory. It is given on as it came; 0 without a list.
     pub list_octet: u8,
     /// Other options.
     pub options: Vec<Opt>,

@@ -1,4 +1,5 @@
-//! PGMCC: a window like TCP's, that of the receiver whose throughput is lowest (draft-ietf-rmt-bb-pgmcc-03, by section).
+//! PGMCC: a window like TCP's, that of the receiver whose throughput is lowest (draft-ietf-rmt-bb-pgmcc-03, by
+//! section).
 //!
 //! One receiver, the *acker*, acknowledges every data packet; all receivers say in what they send how much they lose.
 //!

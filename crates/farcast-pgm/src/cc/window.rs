@@ -1,8 +1,8 @@
 //! Window and tokens (section 2.2).
 //!
-//! The draft is silent on what becomes of the token of a packet that is lost, or of a repair that the acker has no need of:
-//! no acknowledgement gives it back. If nothing else did, each would make what is under way smaller than the window by
-//! one, for good. So what is found to be lost gives its token back, and a repair does so a round trip after it left.
+//! The draft is silent on what becomes of the token of a packet that is lost, or of a repair that the acker has no need
+//! of: no acknowledgement gives it back. If nothing else did, each would make what is under way smaller than the window
+//! by one, for good. So what is found to be lost gives its token back, and a repair does so a round trip after it left.
 
 use alloc::collections::VecDeque;
 
@@ -156,8 +156,8 @@ impl Window {
         }
     }
 
-    /// How many are lost that were not known to be: what is not acknowledged although three behind it are, or of what no
-    /// acknowledgement can tell any more.
+    /// How many are lost that were not known to be: what is not acknowledged although three behind it are, or of what
+    /// no acknowledgement can tell any more.
     fn judge(&mut self, highest: Place) -> u32 {
         let old = Place((highest.0 + 1).saturating_sub(BITS.into()));
         let before = self.highest[BEHIND - 1].unwrap_or(self.judged).max(old).min(self.next());

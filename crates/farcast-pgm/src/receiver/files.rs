@@ -1,8 +1,8 @@
 //! Files: where one begins and ends among the numbers, and what has come of it.
 //!
 //! A file is a TSDU that says what it is, its [`Descriptor`], and its segments behind it; the next file's descriptor
-//! follows. So what a number is of is known up to the first descriptor that is not here yet, and what lies beyond is not
-//! taken, or asked for, before that has come.
+//! follows. So what a number is of is known up to the first descriptor that is not here yet, and what lies beyond is
+//! not taken, or asked for, before that has come.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;

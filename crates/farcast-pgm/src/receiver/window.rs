@@ -215,8 +215,8 @@ impl Window {
         self.deadlines.insert((missing.due, place));
     }
 
-    /// A request for `place` was confirmed, or made by another (RFC 3208 §6.3: then that has to be confirmed, and who waits
-    /// for data waits on).
+    /// A request for `place` was confirmed, or made by another (RFC 3208 §6.3: then that has to be confirmed, and who
+    /// waits for data waits on).
     pub(super) fn heard(&mut self, now: Time, place: Place, is_confirmed: bool, intervals: &Intervals) {
         let Some(&missing) = self.missing.get(&place) else { return };
         let (state, wait) = if is_confirmed || missing.state == State::WaitData {

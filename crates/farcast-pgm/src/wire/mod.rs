@@ -1,9 +1,9 @@
 //! PGM on the wire: messages to bytes and back (RFC 3208 §8, §9). All integers are big-endian.
 //!
-//! A message is a header of 16 octets, a body of its type, options, and of ODATA and RDATA a TSDU. [`encode`] leaves the
-//! checksum 0; [`finish`] computes it over the whole datagram, once its content is in place. [`decode`] checks everything
-//! that it uses and allocates nothing by a length that a message claims. Options that we do not know are skipped; so
-//! are those that say nothing in a message of this type.
+//! A message is a header of 16 octets, a body of its type, options, and of ODATA and RDATA a TSDU. [`encode`] leaves
+//! the checksum 0; [`finish`] computes it over the whole datagram, once its content is in place. [`decode`] checks
+//! everything that it uses and allocates nothing by a length that a message claims. Options that we do not know are
+//! skipped; so are those that say nothing in a message of this type.
 
 mod descriptor;
 mod octets;
