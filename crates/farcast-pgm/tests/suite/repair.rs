@@ -130,7 +130,8 @@ fn a_lost_tail_is_found_by_heartbeats_that_come_slower_and_slower() {
     let mut session = Session::new("tail", Setup::plain(1), files(&[20], 1), 1, Link::clean(DELAY));
     session.net.drop_if(|leg| {
         leg.message.data().is_some_and(|data| data.kind == DataKind::Original && data.sqn.0 > 15)
-            || matches!(&leg.message.body, Body::Spm(spm) if (16..100).contains(&spm.lead.0) && leg.at < Time::ZERO + ms(900))
+            || leg.at < Time::ZERO + ms(900)
+                && matches!(&leg.message.body, Body::Spm(spm) if (16..100).contains(&spm.lead.0))
     });
     let mut session = session.run();
     assert_eq!(session.clients[0].complete(), 1);
