@@ -326,7 +326,7 @@ fn a_request_does_not_count_what_has_left_since() {
             .unwrap();
         let repairs = repairs(&next(&mut one, now, 60));
         assert_eq!(repairs.len(), sent, "{heard:?}");
-        now = now + Span::from_secs(60);
+        now += Span::from_secs(60);
     }
 }
 

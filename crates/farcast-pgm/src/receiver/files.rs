@@ -1,0 +1,159 @@
+//! Files: where one begins and ends among the numbers, and what has come of it.
+//!
+//! A file is a TSDU that says what it is, its [`Descriptor`], and its segments behind it; the next file's descriptor
+//! follows. So what a number is of is known up to the first descriptor that is not here yet, and what lies beyond is
+//! not taken, or asked for, before that has come.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use core::net::SocketAddr;
+
+use farcast_core::engine::Reject;
+use farcast_core::{Bitmap, Run};
+use farcast_delivery::{Geometry, ObjectId, Offer, Received};
+
+use super::window::Range;
+use crate::config::{ReceiverConfig, geometry};
+use crate::message::{Data, Descriptor, Tsi};
+use crate::sqn::Place;
+
+/// The most files that are under way at once, of one source.
+pub(super) const MOST_OBJECTS: usize = 16;
+
+/// Where a file stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// Its owner looks what is there of it.
+    Opening,
+    Receiving,
+    /// Its owner verifies it.
+    Verifying,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Object {
+    pub(super) id: ObjectId,
+    /// Its descriptor.
+    pub(super) place: Place,
+    /// Its first segment.
+    pub(super) first: Place,
+    pub(super) geometry: Geometry,
+    pub(super) state: State,
+    pub(super) have: Bitmap,
+    pub(super) received: Received,
+}
+
+impl Object {
+    pub(super) fn new(
+        id: ObjectId,
+        place: Place,
+        said: &Descriptor,
+        config: &ReceiverConfig,
+    ) -> Result<Self, Reject> {
+        if said.size > config.largest {
+            return Err(Reject::Limit);
+        }
+        let geometry = geometry(said.size, said.segment_size).map_err(|_| Reject::OutOfRange)?;
+        let first = place.plus(said.behind.into());
+        let have = Bitmap::new(geometry.segments());
+        Ok(Self { id, place, first, geometry, state: State::Opening, have, received: Received::default() })
+    }
+
+    /// One past its last segment.
+    pub(super) fn end(&self) -> Place {
+        self.first.plus(self.geometry.segments())
+    }
+
+    /// Its segments' places.
+    pub(super) fn places(&self) -> Range {
+        self.first..self.end()
+    }
+
+    /// The segment at `place`.
+    pub(super) fn segment(&self, place: Place) -> Option<u32> {
+        self.places().contains(&place).then(|| (place.0 - self.first.0) as u32)
+    }
+
+    /// Whether datagram `index` of `data` can be segment `segment`.
+    pub(super) fn fits(&self, segment: u32, data: &Data, index: u32) -> bool {
+        data.tsdu_len(index) == usize::from(self.geometry.payload_len(segment))
+            && data.options.fragment.is_none()
+            && data.parity.is_none()
+    }
+
+    /// Places of segments that are here, within `range`.
+    pub(super) fn held_in(&self, range: &Range) -> impl Iterator<Item = Range> + '_ {
+        let clip = |place: Place| place.max(self.first).min(self.end());
+        let (from, to) = (clip(range.start).0 - self.first.0, clip(range.end).0 - self.first.0);
+        let (mut from, to) = (from as u32, to as u32);
+        core::iter::from_fn(move || {
+            let run = self.have.next_run(from).and_then(|run| run.clip(from, to))?;
+            from = run.end();
+            Some(self.range_of(run))
+        })
+    }
+
+    pub(super) fn range_of(&self, run: Run) -> Range {
+        self.first.plus(run.first())..self.first.plus(run.end())
+    }
+
+    /// What its owner is told of it.
+    pub(super) fn offer(
+        &self,
+        tsi: Tsi,
+        (sender, group): (SocketAddr, SocketAddr),
+        said: &Descriptor,
+    ) -> Offer {
+        let gsi = tsi.gsi.0.iter().fold(0, |sum, &octet| sum << 8 | u64::from(octet));
+        let session = (gsi as u32) << 16 | u32::from(tsi.port);
+        Offer {
+            object: self.id,
+            sender,
+            session,
+            group: group.ip(),
+            name: said.name.clone(),
+            provisional: false,
+            id: None,
+            serial: Some(gsi >> 16 << 32 | u64::from(said.number)),
+            vouched: said.vouched.map(Box::new),
+            geometry: self.geometry,
+            parity_symbols: 0,
+            overwrite: true,
+            rate_bps: u32::MAX,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Files {
+    /// Where the next descriptor is; `None` while none is known of, and the next that comes will do.
+    pub(super) next: Option<Place>,
+    /// Those under way, by their descriptors.
+    pub(super) objects: BTreeMap<Place, Object>,
+    /// Whether everything from the source's beginning on is here, or under way.
+    pub(super) is_sound: bool,
+}
+
+impl Files {
+    pub(super) const fn new(next: Option<Place>, is_sound: bool) -> Self {
+        Self { next, objects: BTreeMap::new(), is_sound }
+    }
+
+    /// Before which place it is known what is of what: so far is asked for what lacks.
+    pub(super) fn limit(&self) -> Place {
+        let room = self.objects.len() < MOST_OBJECTS;
+        self.next.map_or(Place(0), |next| if room { next.next() } else { next })
+    }
+
+    /// The file of which `place` is a segment.
+    pub(super) fn at(&mut self, place: Place) -> Option<&mut Object> {
+        let (_, object) = self.objects.range_mut(..=place).next_back()?;
+        Some(object).filter(|object| object.segment(place).is_some())
+    }
+
+    /// Whether all up to `upto` is here and verified.
+    pub(super) fn has_up_to(&self, upto: Place) -> bool {
+        let known = self.next.is_some_and(|next| next > upto);
+        known && self.is_sound && self.objects.first_key_value().is_none_or(|(&place, _)| place > upto)
+    }
+}

@@ -1,0 +1,394 @@
+//! What a receiver makes of what it hears.
+
+use core::net::SocketAddr;
+
+use farcast_core::engine::{Arrival, Message as _, Reject};
+use farcast_core::{Run, Span, Time};
+use farcast_delivery::ObjectId;
+
+use super::files::{Files, MOST_OBJECTS, Object, State};
+use super::messages::Messages;
+use super::remote::{Goods, Path, Reception, Remote, Timer};
+use super::window::Window;
+use super::{CREDIT, CREDIT_MOST, MOST_REMOTES, Receiver};
+use crate::config::Delivering;
+use crate::event::ReceiverEvent;
+use crate::message::{Body, Data, Descriptor, Message, Nak, NakKind, Opt, Spm, Sqn};
+use crate::sqn::Place;
+
+/// So far beyond what is known may be what others ask for.
+const AHEAD: u32 = 1024;
+
+impl Receiver {
+    pub(super) fn hear(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        if self.is_stopped {
+            return Err(Reject::Unexpected);
+        }
+        if self.config.port.is_some_and(|port| port != message.port) {
+            return Err(Reject::OtherSession);
+        }
+        let found = self.remotes.iter().position(|remote| remote.tsi == message.tsi);
+        let at = match &message.body {
+            // The session's messages come from its port to the other.
+            Body::Spm(_) | Body::Data(_) => match found {
+                Some(at) => at,
+                None => self.meet(now, from, message)?,
+            },
+            _ => found.ok_or(Reject::Stranger)?,
+        };
+        let heard = match &message.body {
+            Body::Spm(spm) => self.hear_spm(now, at, from, spm),
+            Body::Data(data) => self.hear_data(now, at, data),
+            Body::Nak(nak) => self.hear_nak(now, at, nak),
+            Body::Spmr => self.hear_spmr(now, at),
+            Body::Poll(_) | Body::Polr(_) | Body::Ack(_) => Err(Reject::Unexpected),
+        };
+        if found.is_none() && heard.is_err() {
+            self.remotes.truncate(at);
+            return heard;
+        }
+        heard?;
+        let octets: usize = if message.is_downstream() {
+            (0..message.segments().get()).map(|segment| message.wire_len(segment)).sum()
+        } else {
+            0
+        };
+        let remote = self.remotes.get_mut(at).filter(|remote| octets > 0 && remote.tsi == message.tsi);
+        if let Some(remote) = remote {
+            remote.credit = (remote.credit + CREDIT * octets as u64).min(CREDIT_MOST);
+            remote.timers.set(Timer::Expiry, now + self.config.expiry);
+        }
+        Ok(())
+    }
+
+    /// A source that was not known: where it is.
+    fn meet(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<usize, Reject> {
+        if self.remotes.len() >= MOST_REMOTES {
+            return Err(Reject::Limit);
+        }
+        let group = if from.destination.ip().is_multicast() { from.destination } else { self.config.group };
+        let mut remote = Remote::new(message.tsi, message.port, (from.source, group), self.config.backoff);
+        if message.data().is_some() && !self.config.silent {
+            let wait = self.random.below(self.config.spmr_backoff.as_nanos().max(1));
+            remote.timers.set(Timer::Spmr, now + Span::from_nanos(1 + wait));
+        }
+        self.remotes.push(remote);
+        Ok(self.remotes.len() - 1)
+    }
+
+    fn hear_spm(&mut self, now: Time, at: usize, from: &Arrival, spm: &Spm) -> Result<(), Reject> {
+        let remote = &mut self.remotes[at];
+        if remote.path.is_some_and(|path| spm.sqn.since(path.spm) <= 0) {
+            return Err(Reject::Duplicate);
+        }
+        let count = spm.lead.next().since(spm.trail);
+        if !spm.is_windowless() && count < 0 {
+            return Err(Reject::Inconsistent);
+        }
+        let port = self.config.unicast_port.unwrap_or(from.source.port());
+        let source = remote.path.map_or(from.source.ip(), |path| path.source);
+        remote.path = Some(Path {
+            spm: spm.sqn,
+            upstream: SocketAddr::new(spm.path, port),
+            // Of a source without network elements between, which is all that we speak to, it is the path.
+            source: if spm.path == from.source.ip() { spm.path } else { source },
+            group: remote.group.ip(),
+        });
+        remote.timers.stop(Timer::Spmr);
+        remote.is_deaf = spm.options.contains(&Opt::Unreachable);
+        if !spm.is_windowless() {
+            self.hear_window(at, spm);
+        }
+        for option in &spm.options {
+            self.hear_option(now, at, spm.lead, option);
+        }
+        self.fill(now, at);
+        self.look_whether_finished(at);
+        if spm.options.iter().any(|option| matches!(option, Opt::Rst { no_naks: true, .. })) {
+            self.gone(at);
+        }
+        Ok(())
+    }
+
+    /// What an SPM says of the window.
+    fn hear_window(&mut self, at: usize, spm: &Spm) {
+        let join = spm.options.iter().find_map(|option| match option {
+            Opt::Join(sqn) => Some(*sqn),
+            _ => None,
+        });
+        let known = self.remotes[at].reception.as_ref().map(|reception| reception.window.lead());
+        let Some(known) = known else { return self.begin(at, spm, join) };
+        let (trail, lead) = (known.near(spm.trail), known.near(spm.lead).next());
+        self.extend(at, lead);
+        self.advance(at, trail);
+    }
+
+    /// Where to begin is known by an SPM.
+    fn begin(&mut self, at: usize, spm: &Spm, join: Option<Sqn>) {
+        let lead = Place::first(spm.lead).next();
+        let trail = lead.near(spm.trail);
+        let join = join.map(|join| lead.near(join)).filter(|join| (trail..=lead).contains(join));
+        let place = join.unwrap_or(lead);
+        let goods = match self.config.delivering {
+            Delivering::Files => Goods::Files(Files::new(join, join.is_some())),
+            how => Goods::Messages(Messages::new(how == Delivering::Ordered, place)),
+        };
+        self.remotes[at].reception = Some(Reception { window: Window::new(place), goods });
+        self.extend(at, lead);
+    }
+
+    fn hear_option(&mut self, now: Time, at: usize, lead: Sqn, option: &Opt) {
+        let remote = &mut self.remotes[at];
+        let known = remote.reception.as_ref().map_or(Place::first(lead), |reception| reception.window.lead());
+        match option {
+            Opt::NakBackoff { interval_us, sqn: Sqn(0) } => {
+                remote.backoff = Span::from_micros(u64::from(*interval_us).max(1));
+            }
+            Opt::NakBackoffRange { max_us, min_us } if min_us <= max_us => {
+                let (least, most) =
+                    (Span::from_micros((*min_us).into()), Span::from_micros((*max_us).into()));
+                remote.backoff = remote.backoff.clamp(least, most.max(Span::from_micros(1)));
+            }
+            Opt::Fin if remote.finished.is_none() => remote.finished = Some(known.near(lead).next()),
+            Opt::Ask(ask) if ask.nodes.contains(&self.config.node) => {
+                remote.owed = Some((ask.upto, known.near(ask.upto)));
+                self.pay(now, at);
+            }
+            _ => {}
+        }
+    }
+
+    /// Everything before `lead` has been sent.
+    fn extend(&mut self, at: usize, lead: Place) {
+        let Some(Reception { window, goods }) = &mut self.remotes[at].reception else { return };
+        let known = window.lead();
+        window.extend(lead);
+        match goods {
+            Goods::Files(files) if files.next.is_none() => window.settle_all(&(known..lead.max(known))),
+            Goods::Files(files) => {
+                for object in files.objects.values() {
+                    object.held_in(&(known..lead.max(known))).for_each(|range| window.settle_all(&range));
+                }
+            }
+            Goods::Messages(_) => {
+                let most = u64::from(self.config.window);
+                let oldest = Place(window.lead().0.saturating_sub(most));
+                if window.first_missing().is_some_and(|first| first < oldest) {
+                    self.advance(at, oldest);
+                }
+            }
+        }
+    }
+
+    /// Nothing before `trail` can be had any more.
+    fn advance(&mut self, at: usize, trail: Place) {
+        let remote = &mut self.remotes[at];
+        let Some(Reception { window, .. }) = &mut remote.reception else { return };
+        let trail = trail.min(window.lead());
+        for range in window.advance(trail) {
+            self.lose(at, &range);
+        }
+        let remote = &mut self.remotes[at];
+        if let Some(Reception { goods: Goods::Messages(messages), .. }) = &mut remote.reception {
+            messages.prune(remote.tsi, trail, &mut self.events);
+        }
+    }
+
+    fn hear_spmr(&mut self, now: Time, at: usize) -> Result<(), Reject> {
+        let timers = &mut self.remotes[at].timers;
+        if !timers.is_set(Timer::Spmr) {
+            return Err(Reject::Unexpected);
+        }
+        timers.set(Timer::Spmr, now + self.config.spmr);
+        Ok(())
+    }
+
+    fn hear_nak(&mut self, now: Time, at: usize, nak: &Nak) -> Result<(), Reject> {
+        if nak.kind == NakKind::NullNak || nak.parity {
+            return Err(Reject::Unexpected);
+        }
+        let intervals = self.intervals();
+        let window =
+            |this: &Self| this.remotes[at].reception.as_ref().map(|reception| reception.window.lead());
+        let lead = window(self).ok_or(Reject::Unexpected)?;
+        let places = || nak.sqns().map(|sqn| lead.near(sqn));
+        if places().all(|place| place > lead.plus(AHEAD)) {
+            return Err(Reject::OutOfRange);
+        }
+        if let Some(last) = places().filter(|&place| place <= lead.plus(AHEAD)).max() {
+            self.extend(at, last.next());
+        }
+        self.fill(now, at);
+        if let Some(Reception { window, .. }) = &mut self.remotes[at].reception {
+            for place in places() {
+                window.heard(now, place, nak.kind == NakKind::Confirmation, &intervals);
+            }
+        }
+        Ok(())
+    }
+
+    fn hear_data(&mut self, now: Time, at: usize, data: &Data) -> Result<(), Reject> {
+        if data.parity.is_some() {
+            return Err(Reject::Unexpected);
+        }
+        let remote = &mut self.remotes[at];
+        if remote.reception.is_none() {
+            let is_ordered = match self.config.delivering {
+                // Where files begin, an SPM says.
+                Delivering::Files => return Ok(()),
+                how => how == Delivering::Ordered,
+            };
+            let place = Place::first(data.sqn);
+            let goods = Goods::Messages(Messages::new(is_ordered, place));
+            remote.reception = Some(Reception { window: Window::new(place), goods });
+        }
+        let Some(reception) = &remote.reception else { return Ok(()) };
+        let window = &reception.window;
+        let first = window.lead().near(data.sqn);
+        if window.is_full() && first != window.lead() {
+            return Err(Reject::Limit);
+        }
+        let is_file = matches!(reception.goods, Goods::Files(_));
+        let (mut result, mut taken) = (Err(Reject::Duplicate), false);
+        for index in 0..data.count.get() {
+            let place = first.plus(index);
+            let one = match &data.descriptor {
+                Some(said) if is_file => self.hear_descriptor(at, place, said),
+                _ if is_file => self.hear_segment(at, place, data, index),
+                _ => self.hear_tsdu(at, place, data),
+            };
+            taken |= one.is_ok();
+            result = one;
+        }
+        if taken {
+            let trail = first.near(data.trail);
+            self.advance(at, trail);
+            if let Some(cc) = data.options.cc {
+                self.listen(now, at, first, cc);
+            }
+            self.fill(now, at);
+            self.look_whether_finished(at);
+            return Ok(());
+        }
+        result
+    }
+
+    /// Whether `place` is new: behind the lead, or missing.
+    fn is_new(&self, at: usize, place: Place) -> bool {
+        let window = self.remotes[at].reception.as_ref().map(|reception| &reception.window);
+        window.is_some_and(|window| place >= window.lead() || window.is_missing(place))
+    }
+
+    /// `place` is here.
+    fn settle(&mut self, at: usize, place: Place) {
+        self.extend(at, place);
+        let Some(Reception { window, .. }) = &mut self.remotes[at].reception else { return };
+        if place == window.lead() {
+            window.follow();
+        } else {
+            window.settle(place);
+        }
+    }
+
+    /// A TSDU of messages.
+    fn hear_tsdu(&mut self, at: usize, place: Place, data: &Data) -> Result<(), Reject> {
+        if !self.is_new(at, place) {
+            return Err(Reject::Duplicate);
+        }
+        let largest = self.config.largest_message;
+        if data.options.fragment.is_some_and(|fragment| fragment.len > largest) {
+            return Err(Reject::Limit);
+        }
+        let Some(Reception { goods: Goods::Messages(messages), .. }) = &self.remotes[at].reception else {
+            return Err(Reject::Unexpected);
+        };
+        messages.check(place, data, (self.config.message_memory, self.config.window))?;
+        self.settle(at, place);
+        let remote = &mut self.remotes[at];
+        if let Some(Reception { goods: Goods::Messages(messages), .. }) = &mut remote.reception {
+            messages.take(remote.tsi, place, data, &mut self.events);
+        }
+        Ok(())
+    }
+
+    /// What says where a file begins.
+    fn hear_descriptor(&mut self, at: usize, place: Place, said: &Descriptor) -> Result<(), Reject> {
+        if !self.is_new(at, place) {
+            return Err(Reject::Duplicate);
+        }
+        let id = ObjectId::new(self.next_object);
+        let object = Object::new(id, place, said, &self.config)?;
+        let remote = &mut self.remotes[at];
+        let files = remote.files().ok_or(Reject::Unexpected)?;
+        if files.next.is_some_and(|next| next != place) {
+            // It is kept for later where it was sent: what lies before is not here.
+            self.extend(at, place.next());
+            return Ok(());
+        }
+        if files.objects.len() >= MOST_OBJECTS {
+            // When one of those is over, there is room for it.
+            self.extend(at, place.next());
+            return Ok(());
+        }
+        files.next = Some(object.end());
+        self.next_object += 1;
+        self.settle(at, place);
+        let remote = &mut self.remotes[at];
+        let offer = object.offer(remote.tsi, (remote.source, remote.group), said);
+        let Some(Reception { window, goods: Goods::Files(files) }) = &mut remote.reception else {
+            return Ok(());
+        };
+        // Numbers between are nobody's.
+        if place.next() < object.first {
+            window.extend(object.first);
+            window.settle_all(&(place.next()..object.first));
+        }
+        files.objects.insert(place, object);
+        self.events.push_back(ReceiverEvent::Offered(offer));
+        Ok(())
+    }
+
+    /// A segment of a file.
+    fn hear_segment(&mut self, at: usize, place: Place, data: &Data, index: u32) -> Result<(), Reject> {
+        let is_new = self.is_new(at, place);
+        let files = self.remotes[at].files().ok_or(Reject::Unexpected)?;
+        let Some(next) = files.next else { return Err(Reject::Unexpected) };
+        let Some(object) = files.at(place) else {
+            if place <= next || !is_new {
+                return Err(Reject::Duplicate);
+            }
+            // Of what file it is will be known when a descriptor has come, and then it is asked for.
+            self.extend(at, place.next());
+            return Ok(());
+        };
+        let segment = object.segment(place).ok_or(Reject::OutOfRange)?;
+        if !object.fits(segment, data, index) {
+            return Err(Reject::Inconsistent);
+        }
+        if !is_new || object.state == State::Verifying || !object.have.insert(segment) {
+            object.received.duplicates += 1;
+            if is_new {
+                self.settle(at, place);
+            }
+            return Err(Reject::Duplicate);
+        }
+        object.received.segments += 1;
+        let (id, at_place) = (object.id, object.place);
+        self.settle(at, place);
+        // One event for those that follow each other in a message.
+        match self.events.back_mut() {
+            Some(ReceiverEvent::Store { object, segments, offset })
+                if *object == id && segments.end() == segment && *offset + segments.count() == index =>
+            {
+                *segments = Run::new(segments.first(), segments.count() + 1).unwrap_or(*segments);
+            }
+            _ => self.events.push_back(ReceiverEvent::Store {
+                object: id,
+                segments: Run::one(segment),
+                offset: index,
+            }),
+        }
+        self.check_complete((at, at_place));
+        Ok(())
+    }
+}

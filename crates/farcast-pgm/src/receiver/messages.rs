@@ -1,0 +1,188 @@
+//! Messages (APDUs) put together and told in their turn (RFC 3208 §6.1, §9.2).
+
+use alloc::collections::{BTreeMap, VecDeque};
+
+use farcast_core::engine::Reject;
+
+use super::window::Range;
+use crate::event::{ApduId, ReceiverEvent};
+use crate::message::{Data, Tsi};
+use crate::sqn::Place;
+
+/// A message of which something has come.
+#[derive(Clone, Copy, Debug)]
+struct Apdu {
+    len: u32,
+    /// Octets that have come.
+    have: u32,
+    /// One past the last TPDU that has come.
+    end: Place,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Messages {
+    is_ordered: bool,
+    /// All before have been told.
+    next: Place,
+    /// By their first TPDUs.
+    apdus: BTreeMap<Place, Apdu>,
+    /// The first TPDU of its message, of each that has come and was not told.
+    held: BTreeMap<Place, Place>,
+    /// Octets of all of these messages.
+    memory: u64,
+    /// What cannot be had any more and was not told: first to one past the last.
+    lost: BTreeMap<Place, Place>,
+}
+
+impl Messages {
+    pub(super) const fn new(is_ordered: bool, next: Place) -> Self {
+        Self {
+            is_ordered,
+            next,
+            apdus: BTreeMap::new(),
+            held: BTreeMap::new(),
+            memory: 0,
+            lost: BTreeMap::new(),
+        }
+    }
+
+    /// Where the message of `data`, which is at `place`, begins, and what of it that is.
+    fn part(place: Place, data: &Data) -> Result<(Place, u32, u32), Reject> {
+        let len = u32::from(data.len);
+        let Some(fragment) = data.options.fragment else { return Ok((place, len, 0)) };
+        let first = place.near(fragment.first);
+        let end = fragment.offset.checked_add(len).filter(|&end| end <= fragment.len);
+        let is_first = (first == place) == (fragment.offset == 0);
+        if first > place || end.is_none() || len == 0 || !is_first {
+            return Err(Reject::Inconsistent);
+        }
+        Ok((first, fragment.len, fragment.offset))
+    }
+
+    /// Whether `data` can be taken, where messages under way may have so many octets and TPDUs.
+    pub(super) fn check(&self, place: Place, data: &Data, (octets, tpdus): (u64, u32)) -> Result<(), Reject> {
+        let (first, len, _) = Self::part(place, data)?;
+        let is_begun = self.apdus.contains_key(&first);
+        if !is_begun && self.memory + u64::from(len) > octets || self.held.len() as u64 >= u64::from(tpdus) {
+            return Err(Reject::Limit);
+        }
+        let fits = |apdu: &Apdu| apdu.len == len && apdu.have + u32::from(data.len) <= len;
+        if self.apdus.get(&first).is_none_or(fits) { Ok(()) } else { Err(Reject::Inconsistent) }
+    }
+
+    /// Takes `data`, which is new.
+    pub(super) fn take(&mut self, tsi: Tsi, place: Place, data: &Data, events: &mut VecDeque<ReceiverEvent>) {
+        let Ok((first, len, offset)) = Self::part(place, data) else { return };
+        let memory = &mut self.memory;
+        let apdu = self.apdus.entry(first).or_insert_with(|| {
+            *memory += u64::from(len);
+            Apdu { len, have: 0, end: place }
+        });
+        apdu.have += u32::from(data.len);
+        apdu.end = apdu.end.max(place.next());
+        let is_whole = apdu.have == len;
+        self.held.insert(place, first);
+        let id = ApduId { tsi, at: first.0 };
+        events.push_back(ReceiverEvent::Part { apdu: id, len, offset });
+        if self.is_ordered {
+            self.tell(tsi, events);
+        } else if is_whole {
+            self.deliver(tsi, first, events);
+        }
+    }
+
+    /// `range` cannot be had any more.
+    pub(super) fn lose(&mut self, tsi: Tsi, range: &Range, events: &mut VecDeque<ReceiverEvent>) {
+        self.lost.insert(range.start, range.end);
+        self.tell(tsi, events);
+    }
+
+    fn deliver(&mut self, tsi: Tsi, first: Place, events: &mut VecDeque<ReceiverEvent>) {
+        if let Some(apdu) = self.apdus.remove(&first) {
+            self.memory -= u64::from(apdu.len);
+            self.let_go(first, apdu.end);
+            events.push_back(ReceiverEvent::Apdu(ApduId { tsi, at: first.0 }));
+        }
+    }
+
+    /// Forgets the TPDUs of a message.
+    fn let_go(&mut self, first: Place, end: Place) {
+        for at in first.0..end.0 {
+            self.held.remove(&Place(at));
+        }
+    }
+
+    /// Tells what is next.
+    fn tell(&mut self, tsi: Tsi, events: &mut VecDeque<ReceiverEvent>) {
+        if !self.is_ordered {
+            while let Some((first, end)) = self.lost.pop_first() {
+                self.tell_lost(tsi, first, end, events);
+            }
+            return;
+        }
+        loop {
+            if let Some(end) = self.lost.remove(&self.next) {
+                self.tell_lost(tsi, self.next, end, events);
+                self.next = end;
+                continue;
+            }
+            let Some(&first) = self.held.get(&self.next) else { return };
+            match self.apdus.get(&first) {
+                Some(apdu) if first == self.next && apdu.have == apdu.len => {
+                    self.next = apdu.end;
+                    self.deliver(tsi, first, events);
+                }
+                // What came of it does not follow on anything that came.
+                Some(_) if first < self.next => self.drop_one(tsi, first, events),
+                // The rest of it has yet to come, unless that is lost.
+                Some(apdu) if self.lost.range(first..).next().is_some_and(|(&at, _)| at <= apdu.end) => {
+                    self.drop_one(tsi, first, events);
+                }
+                // Another begins where it should go on.
+                Some(apdu) if self.is_cut_off(first, apdu.end) => self.drop_one(tsi, first, events),
+                Some(_) => return,
+                // The rest of what was dropped.
+                None => {
+                    self.held.remove(&self.next);
+                    self.next = self.next.next();
+                }
+            }
+        }
+    }
+
+    /// Whether everything of the message that begins at `first` is here up to `end`, where another one begins.
+    fn is_cut_off(&self, first: Place, end: Place) -> bool {
+        self.held.contains_key(&end) && (first.0..end.0).all(|at| self.held.contains_key(&Place(at)))
+    }
+
+    fn drop_one(&mut self, tsi: Tsi, first: Place, events: &mut VecDeque<ReceiverEvent>) {
+        if let Some(apdu) = self.apdus.remove(&first) {
+            self.memory -= u64::from(apdu.len);
+        }
+        events.push_back(ReceiverEvent::Dropped(ApduId { tsi, at: first.0 }));
+    }
+
+    /// Tells a loss; messages of which it was a part come no more.
+    fn tell_lost(&mut self, tsi: Tsi, first: Place, end: Place, events: &mut VecDeque<ReceiverEvent>) {
+        if !self.is_ordered {
+            let before = self.apdus.range(..=first).next_back().map(|(&at, &apdu)| (at, apdu));
+            if let Some((at, apdu)) = before.filter(|(_, apdu)| apdu.have < apdu.len && apdu.end >= first) {
+                self.let_go(at, apdu.end);
+                self.drop_one(tsi, at, events);
+            }
+        }
+        let count = (end.0 - first.0) as u32;
+        events.push_back(ReceiverEvent::Lost { tsi, sqn: first.sqn(), count });
+    }
+
+    /// Everything before `trail` has come or was told as lost: what still lacks something then comes no more.
+    pub(super) fn prune(&mut self, tsi: Tsi, trail: Place, events: &mut VecDeque<ReceiverEvent>) {
+        while let Some((&first, &apdu)) = self.apdus.first_key_value() {
+            if self.is_ordered || apdu.end > trail || apdu.have == apdu.len {
+                return;
+            }
+            self.let_go(first, apdu.end);
+            self.drop_one(tsi, first, events);
+        }
+    }
+}

@@ -1,0 +1,495 @@
+//! The receiver: sources' files or messages, and what it lacks of them asked for (RFC 3208 §6, §13).
+
+mod congestion;
+mod files;
+mod hearing;
+mod messages;
+mod remote;
+mod window;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use core::num::NonZeroU32;
+
+use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
+use farcast_core::random::RandomStream;
+use farcast_core::{Bitmap, Run, Span, Time};
+use farcast_delivery::{ObjectId, Received};
+
+use crate::config::ReceiverConfig;
+use crate::error::ConfigError;
+use crate::event::{ReceiverEvent, ReceiverOutcome};
+use crate::message::{Ack, Body, Has, MOST_LISTED, Message, Nak, NakKind, Opt};
+use crate::sqn::Place;
+
+use files::{Object, State};
+use remote::{Goods, Path, Reception, Remote, Timer};
+use window::{Intervals, Range};
+
+/// The most sources that are known at once.
+const MOST_REMOTES: usize = 32;
+/// Of so many files that are over what came of them is still known.
+const REMEMBERED: usize = 64;
+/// Octets that may be said for each that a source has said, and the most that may be saved up. What is said goes where
+/// an SPM says, and who says that may be anybody.
+const CREDIT: u64 = 3;
+const CREDIT_MOST: u64 = 64 << 10;
+
+/// Receives files, or messages.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    config: ReceiverConfig,
+    remotes: Vec<Remote>,
+    /// Its owner has left.
+    is_stopped: bool,
+    next_object: u32,
+    over: VecDeque<(ObjectId, Received)>,
+    random: RandomStream,
+    outbox: VecDeque<Transmit<Message>>,
+    naks: u64,
+    rejects: RejectCounts,
+    events: VecDeque<ReceiverEvent>,
+}
+
+impl Receiver {
+    /// A receiver with these settings.
+    ///
+    /// # Errors
+    /// What of them cannot be.
+    pub fn new(config: ReceiverConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            random: RandomStream::derive(config.seed, &[2, u64::from(config.node.0)]),
+            config,
+            remotes: Vec::new(),
+            is_stopped: false,
+            next_object: 0,
+            over: VecDeque::new(),
+            outbox: VecDeque::new(),
+            naks: 0,
+            rejects: RejectCounts::default(),
+            events: VecDeque::new(),
+        })
+    }
+
+    /// Whether anything is under way, or a source that has not said that it ends.
+    pub fn is_busy(&self) -> bool {
+        self.remotes.iter().any(Remote::is_busy)
+    }
+
+    /// The segments that are there of `object`, while it is under way.
+    pub fn have(&self, object: ObjectId) -> Option<&Bitmap> {
+        self.objects().find(|found| found.id == object).map(|found| &found.have)
+    }
+
+    /// What has come of `object`, which is under way, or was one of the last that were.
+    pub fn received(&self, object: ObjectId) -> Received {
+        let under_way = self.objects().find(|found| found.id == object).map(|found| found.received);
+        let over = || self.over.iter().rev().find(|(over, _)| *over == object).map(|&(_, received)| received);
+        under_way.or_else(over).unwrap_or_default()
+    }
+
+    /// Requests for repair that were sent.
+    pub fn naks(&self) -> u64 {
+        self.naks
+    }
+
+    /// Messages turned down, by reason.
+    pub fn rejects(&self) -> &RejectCounts {
+        &self.rejects
+    }
+
+    fn objects(&self) -> impl Iterator<Item = &Object> {
+        self.remotes.iter().filter_map(|remote| remote.reception.as_ref()).flat_map(|reception| {
+            let files = match &reception.goods {
+                Goods::Files(files) => Some(files),
+                Goods::Messages(_) => None,
+            };
+            files.into_iter().flat_map(|files| files.objects.values())
+        })
+    }
+
+    /// Where `object` is: its source's place, and its own.
+    fn find(&self, object: ObjectId) -> Option<(usize, Place)> {
+        self.remotes.iter().enumerate().find_map(|(at, remote)| {
+            let Goods::Files(files) = &remote.reception.as_ref()?.goods else { return None };
+            let (&place, _) = files.objects.iter().find(|(_, found)| found.id == object)?;
+            Some((at, place))
+        })
+    }
+
+    fn object_mut(&mut self, (at, place): (usize, Place)) -> Option<&mut Object> {
+        self.remotes.get_mut(at)?.files()?.objects.get_mut(&place)
+    }
+}
+
+/// What the owner answers.
+impl Receiver {
+    /// It takes `object`, and has these segments; a bitmap of another length counts as empty.
+    pub fn accept(&mut self, now: Time, object: ObjectId, held: &Bitmap) {
+        let Some(found) = self.find(object) else { return };
+        if let Some(object) = self.object_mut(found).filter(|object| object.state == State::Opening) {
+            object.state = State::Receiving;
+        }
+        self.held(now, object, held);
+    }
+
+    /// It has these segments of `object` besides.
+    pub fn held(&mut self, now: Time, object: ObjectId, held: &Bitmap) {
+        let Some((at, place)) = self.find(object) else { return };
+        let Some(reception) = &mut self.remotes[at].reception else { return };
+        let Goods::Files(files) = &mut reception.goods else { return };
+        let Some(object) = files.objects.get_mut(&place).filter(|object| object.state != State::Verifying)
+        else {
+            return;
+        };
+        object.have.union(held);
+        let known = object.first..reception.window.lead();
+        for range in object.held_in(&known) {
+            reception.window.settle_all(&range);
+        }
+        self.check_complete((at, place));
+        self.fill(now, at);
+    }
+
+    /// These segments of `object` have to come again.
+    pub fn lost(&mut self, now: Time, object: ObjectId, segments: Run) {
+        let Some((at, place)) = self.find(object) else { return };
+        let Some(reception) = &mut self.remotes[at].reception else { return };
+        let Goods::Files(files) = &mut reception.goods else { return };
+        let Some(object) = files.objects.get_mut(&place) else { return };
+        object.have.remove_run(segments);
+        if object.state == State::Verifying && !object.have.is_full() {
+            object.state = State::Receiving;
+        }
+        let range = object.range_of(segments);
+        let gone = range.start < reception.window.trail();
+        let known = range.start..range.end.min(reception.window.lead());
+        if gone {
+            self.end((at, place), ReceiverOutcome::Lost);
+        } else if known.start < known.end {
+            reception.window.unsettle(&known);
+        }
+        self.fill(now, at);
+    }
+
+    /// All of `object` is verified and has its final name.
+    pub fn verified(&mut self, now: Time, object: ObjectId) {
+        let Some(found) = self.find(object) else { return };
+        if self.object_mut(found).is_some_and(|object| object.state == State::Verifying) {
+            self.end(found, ReceiverOutcome::Complete(now));
+            self.fill(now, found.0);
+            self.pay(now, found.0);
+            self.look_whether_finished(found.0);
+        }
+    }
+
+    /// It does not want `object`, or cannot keep it.
+    pub fn decline(&mut self, now: Time, object: ObjectId) {
+        if let Some(found) = self.find(object) {
+            self.end(found, ReceiverOutcome::Stopped);
+            self.fill(now, found.0);
+            self.look_whether_finished(found.0);
+        }
+    }
+
+    /// Leaves everything, and hears nothing any more.
+    pub fn stop(&mut self) {
+        for at in 0..self.remotes.len() {
+            self.end_all(at, ReceiverOutcome::Stopped);
+        }
+        self.remotes.clear();
+        self.outbox.clear();
+        self.is_stopped = true;
+    }
+
+    fn check_complete(&mut self, found: (usize, Place)) {
+        if let Some(object) = self.object_mut(found)
+            && object.state == State::Receiving
+            && object.have.is_full()
+        {
+            object.state = State::Verifying;
+            let id = object.id;
+            self.events.push_back(ReceiverEvent::Complete(id));
+        }
+    }
+
+    /// It is over with a file: nothing of it is asked for any more.
+    fn end(&mut self, (at, place): (usize, Place), outcome: ReceiverOutcome) {
+        let Some(reception) = &mut self.remotes[at].reception else { return };
+        let Goods::Files(files) = &mut reception.goods else { return };
+        let Some(object) = files.objects.remove(&place) else { return };
+        if !matches!(outcome, ReceiverOutcome::Complete(_)) {
+            files.is_sound = false;
+            reception.window.extend(object.end());
+        }
+        reception.window.settle_all(&(object.place..object.end()));
+        if self.over.len() == REMEMBERED {
+            self.over.pop_front();
+        }
+        self.over.push_back((object.id, object.received));
+        self.events.push_back(ReceiverEvent::Ended(object.id, outcome));
+    }
+
+    fn end_all(&mut self, at: usize, outcome: ReceiverOutcome) {
+        while let Some(place) =
+            self.remotes[at].files().and_then(|files| files.objects.keys().next().copied())
+        {
+            self.end((at, place), outcome);
+        }
+    }
+}
+
+/// What it says, and when.
+impl Receiver {
+    const fn intervals(&self) -> Intervals {
+        let ReceiverConfig { confirm, repair, confirm_retries, repair_retries, .. } = self.config;
+        Intervals { confirm, repair, confirm_retries, repair_retries }
+    }
+
+    /// When a back-off that begins now ends (`NAK_RB_IVL`).
+    fn backoff(random: &mut RandomStream, now: Time, reorder: Span, interval: Span) -> Time {
+        now + reorder + Span::from_nanos(1 + random.below(interval.as_nanos().max(1)))
+    }
+
+    /// Lets what is missing, as far as it is known what it is, take its turn.
+    fn fill(&mut self, now: Time, at: usize) {
+        let Self { remotes, random, config, .. } = self;
+        let remote = &mut remotes[at];
+        let Some(Reception { window, goods }) = &mut remote.reception else { return };
+        let limit = match goods {
+            Goods::Files(files) => files.limit(),
+            Goods::Messages(_) => Place(u64::MAX),
+        };
+        let interval = remote.backoff;
+        window.fill(limit, || Self::backoff(random, now, config.reorder, interval));
+    }
+
+    /// Does what is due for missing numbers.
+    fn expire(&mut self, now: Time, at: usize) {
+        let intervals = self.intervals();
+        let Self { remotes, random, config, .. } = self;
+        let remote = &mut remotes[at];
+        let interval = remote.backoff;
+        let Some(Reception { window, .. }) = &mut remote.reception else { return };
+        let mut again = || Self::backoff(random, now, config.reorder, interval);
+        let due = window.expire(now, &intervals, &mut again);
+        self.ask(now, at, &due.ask);
+        for place in due.lost {
+            self.lose(at, &(place..place.next()));
+        }
+        self.fill(now, at);
+        self.look_whether_finished(at);
+    }
+
+    /// Asks for `places`, oldest first; what cannot be asked for now is later.
+    fn ask(&mut self, now: Time, at: usize, places: &[Place]) {
+        let remote = &mut self.remotes[at];
+        let ReceiverConfig { address, silent, multicast_naks, confirm, .. } = self.config;
+        // Who is not to ask, or knows nobody to ask, waits all the same for what comes.
+        let cannot = silent || remote.is_deaf;
+        let mut left = places;
+        while !left.is_empty() && !cannot {
+            let room = remote.credit.saturating_sub(96) / 4 + 1;
+            let count = left.len().min(MOST_LISTED + 1).min(usize::try_from(room).unwrap_or(usize::MAX));
+            let feedback = remote.feedback(now, address);
+            let Some((message, to)) = Self::nak(remote, &left[..count], feedback) else { break };
+            self.naks += 1;
+            note_asked(remote, &left[..count]);
+            if multicast_naks {
+                let near = Transmit::new(message.clone(), remote.group);
+                self.outbox.push_back(Transmit { ttl: Some(1), ..near });
+            }
+            self.outbox.push_back(Transmit::new(message, to));
+            left = &left[count..];
+        }
+        if let Some(Reception { window, .. }) = &mut remote.reception {
+            for &place in left {
+                window.postpone(place, now + confirm);
+            }
+        }
+    }
+
+    /// A request for `places`, and where it goes; `None` where the source has not said enough to be asked.
+    fn nak(remote: &mut Remote, places: &[Place], feedback: Option<Opt>) -> Option<(Message, SocketAddr)> {
+        let Path { upstream, source, group, .. } = remote.path?;
+        let (first, also) = places.split_first()?;
+        let nak = Nak {
+            kind: NakKind::Nak,
+            parity: false,
+            sqn: first.sqn(),
+            source,
+            group,
+            also: also.iter().map(|place| place.sqn()).collect(),
+            list_octet: 0,
+            options: feedback.into_iter().collect(),
+        };
+        let message = Message { tsi: remote.tsi, port: remote.port, body: Body::Nak(nak) };
+        remote.credit = remote.credit.checked_sub(message.wire_len(0) as u64)?;
+        Some((message, upstream))
+    }
+
+    /// `range` of a source cannot be had any more.
+    fn lose(&mut self, at: usize, range: &Range) {
+        let remote = &mut self.remotes[at];
+        let tsi = remote.tsi;
+        let Some(reception) = &mut remote.reception else { return };
+        let files = match &mut reception.goods {
+            Goods::Messages(messages) => return messages.lose(tsi, range, &mut self.events),
+            Goods::Files(files) => files,
+        };
+        files.is_sound = false;
+        let count = (range.end.0 - range.start.0) as u32;
+        self.events.push_back(ReceiverEvent::Lost { tsi, sqn: range.start.sqn(), count });
+        if files.next.is_some_and(|next| range.contains(&next)) {
+            // What follows cannot be told apart until something says where a file begins.
+            files.next = None;
+            let all = reception.window.trail()..reception.window.lead();
+            let under_way: Vec<Range> = files.objects.values().map(Object::places).collect();
+            let mut from = all.start;
+            for places in under_way {
+                reception.window.settle_all(&(from..places.start.max(from)));
+                from = places.end.max(from);
+            }
+            reception.window.settle_all(&(from..all.end.max(from)));
+        }
+        let hit = |object: &Object| object.first < range.end && range.start < object.end();
+        let objects: Vec<Place> =
+            files.objects.iter().filter(|(_, object)| hit(object)).map(|(&place, _)| place).collect();
+        for place in objects {
+            self.end((at, place), ReceiverOutcome::Lost);
+        }
+    }
+
+    /// Acknowledges what it is asked to, if it can.
+    fn pay(&mut self, now: Time, at: usize) {
+        let interval = self.config.backoff;
+        let Self { remotes, random, config, .. } = self;
+        let remote = &mut remotes[at];
+        let Some((_, place)) = remote.owed else { return };
+        let can = remote.files().is_some_and(|files| files.has_up_to(place));
+        if can && !config.silent && !remote.timers.is_set(Timer::Ack) {
+            remote.timers.set(Timer::Ack, Self::backoff(random, now, Span::ZERO, interval));
+        }
+    }
+
+    /// Tells that a session is over, once nothing of it is under way.
+    fn look_whether_finished(&mut self, at: usize) {
+        let remote = &mut self.remotes[at];
+        let Some(finished) = remote.finished.filter(|_| !remote.is_through) else { return };
+        let Some(Reception { window, goods }) = &remote.reception else { return };
+        let under_way = matches!(goods, Goods::Files(files) if !files.objects.is_empty());
+        let unknown = matches!(goods, Goods::Files(files) if files.next.is_some_and(|next| next < finished));
+        if window.lead() >= finished && window.is_whole() && !under_way && !unknown {
+            remote.is_through = true;
+            self.events.push_back(ReceiverEvent::Finished(remote.tsi));
+        }
+    }
+
+    /// A source has left, or is silent.
+    fn gone(&mut self, at: usize) {
+        self.end_all(at, ReceiverOutcome::Lost);
+        let remote = self.remotes.remove(at);
+        self.events.push_back(ReceiverEvent::Gone(remote.tsi));
+    }
+
+    fn on(&mut self, now: Time, at: usize, timer: Timer) {
+        let spmr = self.config.spmr;
+        let remote = &mut self.remotes[at];
+        let message = |body| Message { tsi: remote.tsi, port: remote.port, body };
+        match timer {
+            Timer::Spmr => {
+                let unicast = SocketAddr::new(
+                    remote.source.ip(),
+                    self.config.unicast_port.unwrap_or(remote.source.port()),
+                );
+                let near = Transmit::new(message(Body::Spmr), remote.group);
+                self.outbox.push_back(Transmit { ttl: Some(1), ..near });
+                self.outbox.push_back(Transmit::new(message(Body::Spmr), unicast));
+                remote.timers.set(Timer::Spmr, now + spmr);
+            }
+            Timer::Elect => self.acknowledge(now, at),
+            Timer::Ack => {
+                let (Some((upto, _)), Some(path)) = (remote.owed.take(), remote.path) else { return };
+                let options = alloc::vec![Opt::Has(Has { upto, node: self.config.node })];
+                let message = message(Body::Ack(Ack { highest: upto, bitmap: u32::MAX, options }));
+                if let Some(credit) = remote.credit.checked_sub(message.wire_len(0) as u64) {
+                    remote.credit = credit;
+                    self.outbox.push_back(Transmit::new(message, path.upstream));
+                }
+            }
+            Timer::Expiry => self.gone(at),
+        }
+    }
+}
+
+/// Counts what was asked for to the files that it is of.
+fn note_asked(remote: &mut Remote, places: &[Place]) {
+    let Some(files) = remote.files() else { return };
+    let mut last = None;
+    for &place in places {
+        if let Some(object) = files.at(place) {
+            object.received.asked += 1;
+            object.received.naks += u64::from(last != Some(object.id));
+            last = Some(object.id);
+        }
+    }
+}
+
+impl Engine for Receiver {
+    type Message = Message;
+    type Event = ReceiverEvent;
+
+    fn handle(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        let result = self.hear(now, from, message);
+        self.rejects.note(result)
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        // One that expires is removed: those behind it move up.
+        for at in (0..self.remotes.len()).rev() {
+            while self.remotes[at]
+                .reception
+                .as_ref()
+                .and_then(|r| r.window.next())
+                .is_some_and(|due| due <= now)
+            {
+                self.expire(now, at);
+            }
+            let tsi = self.remotes[at].tsi;
+            while let Some(remote) = self.remotes.get_mut(at).filter(|remote| remote.tsi == tsi)
+                && let Some(timer) = remote.timers.expire(now)
+            {
+                self.on(now, at, timer);
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Time, _until: Time) -> Option<Transmit<Message>> {
+        self.outbox.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        let of = |remote: &Remote| {
+            let nak = remote.reception.as_ref().and_then(|reception| reception.window.next());
+            let nak = nak.map(|at| Deadline { at, timer: "NAK" });
+            nak.into_iter().chain(remote.timers.next()).min_by_key(|deadline| deadline.at)
+        };
+        self.remotes.iter().filter_map(of).min_by_key(|deadline| deadline.at)
+    }
+
+    fn poll_event(&mut self) -> Option<ReceiverEvent> {
+        self.events.pop_front()
+    }
+
+    fn settled_until(&self) -> Time {
+        Time::ZERO
+    }
+
+    fn prefix(&self, message: &Message) -> NonZeroU32 {
+        let Some(data) = message.data() else { return NonZeroU32::MIN };
+        let remote = self.remotes.iter().find(|remote| remote.tsi == message.tsi);
+        remote.map_or(NonZeroU32::MIN, |remote| remote.prefix(data))
+    }
+}

@@ -1,0 +1,130 @@
+//! A source as a receiver knows it.
+
+use core::net::{IpAddr, SocketAddr};
+use core::num::NonZeroU32;
+
+use farcast_core::{Span, Timers, timers};
+
+use super::congestion::Listener;
+use super::files::Files;
+use super::messages::Messages;
+use super::window::Window;
+use crate::message::{Data, Sqn, Tsi};
+use crate::sqn::Place;
+
+timers! {
+    /// A receiver's timers, for each source, besides those of each missing number.
+    pub(super) enum Timer {
+        /// An SPM is to be asked for.
+        Spmr = "SPMR",
+        /// What is lost is said to who seeks an acker.
+        Elect = "elect",
+        /// An acknowledgement.
+        Ack = "acknowledge",
+        /// Nothing was heard of the source for long.
+        Expiry = "expiry",
+    }
+}
+
+/// What what comes is made into.
+#[derive(Clone, Debug)]
+pub(super) enum Goods {
+    Files(Files),
+    Messages(Messages),
+}
+
+/// Where requests for repair go, as the last SPM said.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Path {
+    pub(super) spm: Sqn,
+    /// The next PGM hop.
+    pub(super) upstream: SocketAddr,
+    /// The source, and the group.
+    pub(super) source: IpAddr,
+    pub(super) group: IpAddr,
+}
+
+/// What is known once it is known where to begin.
+#[derive(Clone, Debug)]
+pub(super) struct Reception {
+    pub(super) window: Window,
+    pub(super) goods: Goods,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Remote {
+    pub(super) tsi: Tsi,
+    pub(super) port: u16,
+    /// Where it was heard from, and where to.
+    pub(super) source: SocketAddr,
+    pub(super) group: SocketAddr,
+    pub(super) path: Option<Path>,
+    pub(super) reception: Option<Reception>,
+    /// What is known of congestion on the way, if it asks.
+    pub(super) listener: Option<Listener>,
+    /// Over how long requests are spread.
+    pub(super) backoff: Span,
+    /// Requests for repair are not heard.
+    pub(super) is_deaf: bool,
+    /// It says that its session is over, and up to which place.
+    pub(super) finished: Option<Place>,
+    /// That was told.
+    pub(super) is_through: bool,
+    /// Up to which number, and which place, it asks for acknowledgement.
+    pub(super) owed: Option<(Sqn, Place)>,
+    /// Octets that may be said because of what it has said.
+    pub(super) credit: u64,
+    pub(super) timers: Timers<Timer>,
+}
+
+impl Remote {
+    pub(super) fn new(tsi: Tsi, port: u16, (source, group): (SocketAddr, SocketAddr), backoff: Span) -> Self {
+        Self {
+            tsi,
+            port,
+            source,
+            group,
+            path: None,
+            reception: None,
+            listener: None,
+            backoff,
+            is_deaf: false,
+            finished: None,
+            is_through: false,
+            owed: None,
+            credit: 0,
+            timers: Timers::default(),
+        }
+    }
+
+    pub(super) fn files(&mut self) -> Option<&mut Files> {
+        match &mut self.reception.as_mut()?.goods {
+            Goods::Files(files) => Some(files),
+            Goods::Messages(_) => None,
+        }
+    }
+
+    /// Whether anything is under way.
+    pub(super) fn is_busy(&self) -> bool {
+        let Some(Reception { window, goods }) = &self.reception else { return false };
+        let under_way = matches!(goods, Goods::Files(files) if !files.objects.is_empty());
+        under_way || !window.is_whole() || !self.is_through
+    }
+
+    /// How many datagrams of `data` may come at once: those that follow in their turn, of one file.
+    pub(super) fn prefix(&self, data: &Data) -> NonZeroU32 {
+        let Some(Reception { window, goods: Goods::Files(files) }) = &self.reception else {
+            return NonZeroU32::MIN;
+        };
+        if data.options.cc.is_some() {
+            return NonZeroU32::MIN;
+        }
+        let place = window.lead().near(data.sqn);
+        let object = files.objects.range(..=place).next_back().map(|(_, object)| object);
+        let room = object.filter(|_| place == window.lead()).and_then(|object| {
+            let segment = object.segment(place)?;
+            Some(object.geometry.segments() - segment)
+        });
+        NonZeroU32::new(room.unwrap_or(1).min(data.count.get())).unwrap_or(NonZeroU32::MIN)
+    }
+}

@@ -1,0 +1,280 @@
+//! The receive window of one source: what is missing, and the state machine by which it is asked for
+//! (RFC 3208 §6.1, §6.3).
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use farcast_core::{Span, Time};
+
+use crate::sqn::Place;
+
+/// So many numbers are asked for at once; the others wait for their turn.
+const MOST_ASKED: usize = 4096;
+/// So many gaps may wait.
+pub(super) const MOST_GAPS: usize = 1 << 16;
+
+/// Places from the first up to, but not with, the second.
+pub(super) type Range = core::ops::Range<Place>;
+
+/// Where a missing number is (RFC 3208 §6.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// It is asked for when the back-off ends, unless somebody else has.
+    Backoff,
+    /// It was asked for, and that has to be confirmed.
+    WaitNcf,
+    /// That was confirmed, and it has to come.
+    WaitData,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Missing {
+    state: State,
+    due: Time,
+    ncf_retries: u32,
+    data_retries: u32,
+}
+
+/// Its intervals.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Intervals {
+    pub(super) confirm: Span,
+    pub(super) repair: Span,
+    pub(super) confirm_retries: u32,
+    pub(super) repair_retries: u32,
+}
+
+/// What time has brought.
+#[derive(Debug, Default)]
+pub(super) struct Due {
+    /// To be asked for now, oldest first.
+    pub(super) ask: Vec<Place>,
+    /// Given up.
+    pub(super) lost: Vec<Place>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    /// Everything before has come or is lost for good.
+    trail: Place,
+    /// One past the newest that is known of.
+    lead: Place,
+    missing: BTreeMap<Place, Missing>,
+    deadlines: BTreeSet<(Time, Place)>,
+    /// What is missing besides and is not asked for yet: first to one past the last.
+    gaps: BTreeMap<Place, Place>,
+}
+
+impl Window {
+    /// One that begins with `place`.
+    pub(super) fn new(place: Place) -> Self {
+        let (missing, deadlines, gaps) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
+        Self { trail: place, lead: place, missing, deadlines, gaps }
+    }
+
+    pub(super) fn trail(&self) -> Place {
+        self.trail
+    }
+
+    pub(super) fn lead(&self) -> Place {
+        self.lead
+    }
+
+    /// Whether nothing is missing.
+    pub(super) fn is_whole(&self) -> bool {
+        self.missing.is_empty() && self.gaps.is_empty()
+    }
+
+    /// Whether so many gaps wait that no more are taken.
+    pub(super) fn is_full(&self) -> bool {
+        self.gaps.len() >= MOST_GAPS
+    }
+
+    /// The first that is missing, if any.
+    pub(super) fn first_missing(&self) -> Option<Place> {
+        let gap = self.gaps.first_key_value().map(|(&place, _)| place);
+        let asked = self.missing.first_key_value().map(|(&place, _)| place);
+        gap.into_iter().chain(asked).min()
+    }
+
+    pub(super) fn is_missing(&self, place: Place) -> bool {
+        self.missing.contains_key(&place) || self.gap_of(place).is_some()
+    }
+
+    fn gap_of(&self, place: Place) -> Option<(Place, Place)> {
+        let (&first, &end) = self.gaps.range(..=place).next_back()?;
+        (place < end).then_some((first, end))
+    }
+
+    /// Everything before `lead` has been sent.
+    pub(super) fn extend(&mut self, lead: Place) {
+        if lead > self.lead {
+            self.gaps.insert(self.lead, lead);
+            self.lead = lead;
+        }
+    }
+
+    /// `place` is here; whether it was missing.
+    pub(super) fn settle(&mut self, place: Place) -> bool {
+        if let Some(missing) = self.missing.remove(&place) {
+            self.deadlines.remove(&(missing.due, place));
+            return true;
+        }
+        let Some((first, end)) = self.gap_of(place) else { return false };
+        self.gaps.remove(&first);
+        if first < place {
+            self.gaps.insert(first, place);
+        }
+        if place.next() < end {
+            self.gaps.insert(place.next(), end);
+        }
+        true
+    }
+
+    /// The same of a range.
+    pub(super) fn settle_all(&mut self, range: &Range) {
+        let asked: Vec<Place> = self.missing.range(range.clone()).map(|(&place, _)| place).collect();
+        for place in asked {
+            self.settle(place);
+        }
+        let gaps: Vec<(Place, Place)> = self.gaps.range(..range.end).map(|(&a, &b)| (a, b)).collect();
+        for (first, end) in gaps.into_iter().filter(|&(_, end)| end > range.start) {
+            self.gaps.remove(&first);
+            if first < range.start {
+                self.gaps.insert(first, range.start);
+            }
+            if end > range.end {
+                self.gaps.insert(range.end, end);
+            }
+        }
+    }
+
+    /// The next in its turn, which is here: nothing else changes.
+    pub(super) fn follow(&mut self) {
+        self.lead = self.lead.next();
+    }
+
+    /// `range` is missing again.
+    pub(super) fn unsettle(&mut self, range: &Range) {
+        self.settle_all(range);
+        if range.start < range.end {
+            self.gaps.insert(range.start, range.end);
+        }
+    }
+
+    /// Nothing before `trail` can be had any more: what is lost by that, in order.
+    pub(super) fn advance(&mut self, trail: Place) -> Vec<Range> {
+        let mut lost = Vec::new();
+        if trail <= self.trail {
+            return lost;
+        }
+        self.extend(trail);
+        while let Some(first) = self.first_missing().filter(|&first| first < trail) {
+            let mut end = self.gap_of(first).map_or(first.next(), |(_, end)| end.min(trail));
+            self.settle_all(&(first..end));
+            // One that is asked for after the other.
+            while end < trail && self.missing.contains_key(&end) {
+                self.settle(end);
+                end = end.next();
+            }
+            lost.push(first..end);
+        }
+        self.trail = trail;
+        lost
+    }
+
+    /// Takes what waits before `limit` into its turn; the back-off ends at `due`.
+    pub(super) fn fill(&mut self, limit: Place, due: impl FnOnce() -> Time) {
+        if self.missing.len() >= MOST_ASKED
+            || self.gaps.first_key_value().is_none_or(|(&first, _)| first >= limit)
+        {
+            return;
+        }
+        let due = due();
+        while self.missing.len() < MOST_ASKED {
+            let Some((&first, &end)) = self.gaps.first_key_value().filter(|&(&first, _)| first < limit)
+            else {
+                break;
+            };
+            self.gaps.remove(&first);
+            let room = (MOST_ASKED - self.missing.len()) as u32;
+            let until = end.min(limit).min(first.plus(room));
+            for at in first.0..until.0 {
+                self.put(Place(at), Missing { state: State::Backoff, due, ncf_retries: 0, data_retries: 0 });
+            }
+            if until < end {
+                self.gaps.insert(until, end);
+            }
+        }
+    }
+
+    fn put(&mut self, place: Place, missing: Missing) {
+        if let Some(before) = self.missing.insert(place, missing) {
+            self.deadlines.remove(&(before.due, place));
+        }
+        self.deadlines.insert((missing.due, place));
+    }
+
+    /// A request for `place` was confirmed, or made by another (RFC 3208 §6.3: then that has to be confirmed, and who
+    /// waits for data waits on).
+    pub(super) fn heard(&mut self, now: Time, place: Place, is_confirmed: bool, intervals: &Intervals) {
+        let Some(&missing) = self.missing.get(&place) else { return };
+        let (state, wait) = if is_confirmed || missing.state == State::WaitData {
+            (State::WaitData, intervals.repair)
+        } else {
+            (State::WaitNcf, intervals.confirm)
+        };
+        self.put(place, Missing { state, due: now + wait, ..missing });
+    }
+
+    /// When something is due.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.deadlines.first().map(|&(at, _)| at)
+    }
+
+    /// Does what is due; new back-offs end at `backoff`.
+    pub(super) fn expire(
+        &mut self,
+        now: Time,
+        intervals: &Intervals,
+        mut backoff: impl FnMut() -> Time,
+    ) -> Due {
+        let mut due = Due::default();
+        let mut again = None;
+        while let Some(&(at, place)) = self.deadlines.first().filter(|&&(at, _)| at <= now) {
+            self.deadlines.remove(&(at, place));
+            let Some(&missing) = self.missing.get(&place) else { continue };
+            let mut next = missing;
+            match missing.state {
+                State::Backoff => {
+                    due.ask.push(place);
+                    (next.state, next.due) = (State::WaitNcf, now + intervals.confirm);
+                    self.put(place, next);
+                    continue;
+                }
+                State::WaitNcf => next.ncf_retries += 1,
+                State::WaitData => next.data_retries += 1,
+            }
+            let over =
+                next.ncf_retries > intervals.confirm_retries || next.data_retries > intervals.repair_retries;
+            if over {
+                self.missing.remove(&place);
+                due.lost.push(place);
+            } else {
+                next.state = State::Backoff;
+                next.due = *again.get_or_insert_with(&mut backoff);
+                self.put(place, next);
+            }
+        }
+        due.ask.sort_unstable();
+        due.lost.sort_unstable();
+        due
+    }
+
+    /// What was to be asked for was not: it is tried again at `due`.
+    pub(super) fn postpone(&mut self, place: Place, due: Time) {
+        if let Some(&missing) = self.missing.get(&place) {
+            self.put(place, Missing { state: State::Backoff, due, ..missing });
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! PGM behind the seam: what drives it knows [`farcast_delivery`] and not PGM.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::convert::Infallible;
+use core::net::SocketAddr;
+
+use farcast_core::engine::RejectCounts;
+use farcast_core::{Bitmap, Run, Time};
+use farcast_delivery::{
+    Answer, Asked, Cause, Content, Delivery, Figure, Geometry, Milestone, ObjectId, Outcome, Packet, Phase,
+    Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine,
+    Transport,
+};
+
+use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent};
+use crate::message::{Body, DataKind, Message, NakKind, Opt, Origin};
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::wire;
+
+/// The number of PGM among IP's protocols (RFC 3208 §8).
+pub const IP_PROTOCOL: u8 = 113;
+
+/// PGM's messages as bytes ([`wire`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Codec {
+    /// Whether IP itself carries them, and not UDP.
+    pub raw: bool,
+}
+
+impl farcast_delivery::Codec for Codec {
+    type Message = Message;
+    type Error = wire::DecodeError;
+
+    fn transport(&self) -> Transport {
+        if self.raw { Transport::Ip(IP_PROTOCOL) } else { Transport::Udp }
+    }
+
+    fn header_len(&self) -> usize {
+        wire::DATA_HEADER
+    }
+
+    fn datagram_len(&self, payload: usize) -> usize {
+        self.header_len() + payload
+    }
+
+    fn encode(&self, message: &Message, segment: u32, out: &mut Vec<u8>) {
+        wire::encode(message, segment, out);
+    }
+
+    fn finish(&self, datagram: &mut [u8]) {
+        wire::finish(datagram);
+    }
+
+    fn decode(&self, datagram: &[u8]) -> Result<Packet<Message>, wire::DecodeError> {
+        wire::decode(datagram)
+    }
+}
+
+impl Delivery for Message {
+    fn content(&self) -> Content {
+        let Some(data) = self.data().filter(|data| data.descriptor.is_none()) else { return Content::None };
+        match data.origin {
+            Origin(Content::None) => {
+                // Of what object it is, who decoded it cannot know; its receiver does.
+                let segments = Run::new(0, data.count.get());
+                let (object, block) = (ObjectId::FIRST, 0);
+                segments.map_or(Content::None, |segments| Content::Source { object, block, segments })
+            }
+            Origin(content) => content,
+        }
+    }
+
+    fn purpose(&self) -> Purpose {
+        match &self.body {
+            Body::Data(data) if data.descriptor.is_some() => Purpose::Announcement,
+            // Rounds are not on the wire; what is known is whether it is the first.
+            Body::Data(data) => Purpose::Content { round: if data.kind == DataKind::Repair { 2 } else { 1 } },
+            Body::Nak(nak) if nak.kind == NakKind::Nak => {
+                Purpose::Nak { round: 0, block: 0, segments: nak.sqns().count() as u32 }
+            }
+            Body::Spm(_) => Purpose::Query,
+            Body::Ack(ack) if ack.options.iter().any(|option| matches!(option, Opt::Has(_))) => {
+                Purpose::Confirmation
+            }
+            _ => Purpose::Other,
+        }
+    }
+
+    fn payload_len(&self, segment: u32) -> usize {
+        let data = self.data().filter(|data| data.descriptor.is_none());
+        data.map_or(0, |data| data.tsdu_len(segment))
+    }
+
+    fn join(&mut self, next: &Self) -> bool {
+        let (Body::Data(run), Body::Data(data)) = (&mut self.body, &next.body) else { return false };
+        if (self.tsi, self.port) != (next.tsi, next.port) || !run.continues(data) {
+            return false;
+        }
+        run.count = run.count.saturating_add(data.count.get());
+        run.last_len = data.last_len;
+        true
+    }
+
+    fn is_for_one(&self) -> bool {
+        false
+    }
+
+    fn is_urgent(&self) -> bool {
+        matches!(&self.body, Body::Spm(spm) if spm.options.iter().any(|option| matches!(option, Opt::Ask(_))))
+    }
+
+    fn is_set_up(&self) -> bool {
+        false
+    }
+}
+
+impl SenderEngine for Sender {
+    type Merged = Infallible;
+
+    fn open(&mut self, now: Time) {
+        Self::open(self, now);
+    }
+
+    fn abort(&mut self, _now: Time, _cause: Cause, _text: Option<String>) {
+        Self::abort(self);
+    }
+
+    fn moved(&mut self, _now: Time, source: SocketAddr) {
+        Self::moved(self, source);
+    }
+
+    fn routes(&self) -> Routes {
+        let config = self.config();
+        let (source, group) = (config.source, config.group);
+        Routes { source, announcements: group, content: group, answers: source }
+    }
+
+    fn geometry(&self, object: ObjectId) -> Option<&Geometry> {
+        Self::geometry(self, object)
+    }
+
+    fn phase(&self) -> Phase {
+        Self::phase(self)
+    }
+
+    fn progress(&self) -> RoundProgress {
+        Self::progress(self)
+    }
+
+    fn figures(&self, naks: &RequestCounts) -> Vec<Figure> {
+        let (odata, rdata) = self.sent();
+        alloc::vec![
+            Figure::count("odata", odata).labelled("ODATA sent"),
+            Figure::count("rdata", rdata).labelled("RDATA sent"),
+            Figure::counts("tpdus_per_round", self.sent_per_round().to_vec()),
+            Figure::count("naks.sent", naks.sent).labelled("NAKs sent"),
+            Figure::count("naks.collided", naks.collided),
+            Figure::count("naks.late", naks.late),
+            Figure::count("naks.used", naks.used),
+        ]
+    }
+
+    fn milestone(event: &SenderEvent) -> Option<Milestone> {
+        Some(match *event {
+            SenderEvent::Started { named } => Milestone::Began { receivers: named },
+            SenderEvent::Round { round, segments } => Milestone::Round { round, segments },
+            SenderEvent::Released(_) => return None,
+            SenderEvent::Acknowledged(_) => Milestone::Done,
+            SenderEvent::Lost(_) => Milestone::Left,
+            SenderEvent::Delivered => Milestone::Delivered,
+            // Nobody registers, so whether anybody was there is not known.
+            SenderEvent::Ended(_) => Milestone::Ended { alone: false },
+        })
+    }
+
+    fn asked(&self) -> Option<Asked> {
+        Self::asked(self)
+    }
+}
+
+impl ReceiverEngine for Receiver {
+    fn request(event: &ReceiverEvent) -> Option<Request<'_>> {
+        Some(match *event {
+            ReceiverEvent::Offered(ref offer) => Request::Open(offer),
+            ReceiverEvent::Store { object, segments, offset } => Request::Store { object, segments, offset },
+            ReceiverEvent::Complete(object) => Request::Verify(object),
+            ReceiverEvent::Ended(object, outcome) => {
+                let outcome = match outcome {
+                    ReceiverOutcome::Complete(at) => Outcome::Complete(at),
+                    ReceiverOutcome::Lost => Outcome::Lost,
+                    ReceiverOutcome::Stopped => Outcome::Failed,
+                };
+                Request::Ended(object, outcome)
+            }
+            // Messages are no objects.
+            _ => return None,
+        })
+    }
+
+    fn answer(&mut self, now: Time, object: ObjectId, answer: Answer) {
+        match answer {
+            Answer::Open(held) | Answer::OpenEarlier(held, _) => self.accept(now, object, &held),
+            Answer::Declined(_) | Answer::Failed(..) => self.decline(now, object),
+            Answer::Held(held) | Answer::Compared(held) => self.held(now, object, &held),
+            Answer::Lost(segments) => self.lost(now, object, segments),
+            Answer::Verified => self.verified(now, object),
+            Answer::Decoded { .. } | Answer::ListIs(_) | Answer::Listed => {}
+        }
+    }
+
+    fn stop(&mut self, _now: Time) {
+        Self::stop(self);
+    }
+
+    fn moved(&mut self, _now: Time) {}
+
+    fn is_busy(&self) -> bool {
+        Self::is_busy(self)
+    }
+
+    fn have(&self, object: ObjectId) -> Option<&Bitmap> {
+        Self::have(self, object)
+    }
+
+    fn received(&self, object: ObjectId) -> Received {
+        Self::received(self, object)
+    }
+
+    fn naks(&self) -> u64 {
+        Self::naks(self)
+    }
+
+    fn rejects(&self) -> &RejectCounts {
+        Self::rejects(self)
+    }
+}

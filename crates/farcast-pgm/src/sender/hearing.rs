@@ -1,0 +1,139 @@
+//! What a source makes of what it hears.
+
+use alloc::vec::Vec;
+
+use farcast_core::Time;
+use farcast_core::engine::{Arrival, Reject};
+use farcast_delivery::{Asked, NakFate, Phase};
+
+use super::window::Window;
+use super::{MOST_CONFIRMATIONS, REPAIRS, Sender, Timer};
+use crate::config::Advance;
+use crate::event::SenderEvent;
+use crate::message::{Ack, Body, Has, Message, Nak, NakKind, Opt, Sqn};
+use crate::sqn::Place;
+
+impl Sender {
+    pub(super) fn hear(&mut self, now: Time, _from: &Arrival, message: &Message) -> Result<(), Reject> {
+        if (message.tsi, message.port) != (self.config.tsi, self.config.port) {
+            return Err(Reject::OtherSession);
+        }
+        if !matches!(self.phase, Phase::Sending | Phase::Waiting) {
+            return Err(Reject::Unexpected);
+        }
+        match &message.body {
+            Body::Nak(nak) if nak.kind == NakKind::Nak => self.hear_nak(now, nak),
+            Body::Spmr => self.hear_spmr(now),
+            Body::Ack(ack) => {
+                let reported = self.hear_report(now, &ack.options, Some(ack));
+                if ack.options.iter().any(|option| matches!(option, Opt::Has(_))) {
+                    return self.hear_has(ack);
+                }
+                reported
+            }
+            _ => Err(Reject::Unexpected),
+        }
+    }
+
+    /// A request for repair is confirmed to all at once, and repaired a little later.
+    fn hear_nak(&mut self, now: Time, nak: &Nak) -> Result<(), Reject> {
+        let ours = (nak.source, nak.group) == (self.config.source.ip(), self.config.group.ip());
+        if !ours || nak.parity {
+            return Err(Reject::Inconsistent);
+        }
+        let window = self.window.trail..self.window.next;
+        let places: Vec<Place> =
+            nak.sqns().map(|sqn| self.window.next.near(sqn)).filter(|place| window.contains(place)).collect();
+        if places.is_empty() {
+            return Err(Reject::OutOfRange);
+        }
+        if self.sent.1 > self.sent.0 * REPAIRS.0 + REPAIRS.1 {
+            return Err(Reject::Limit);
+        }
+        // One that says nothing of congestion is a request all the same.
+        let _ = self.hear_report(now, &nak.options, None);
+        if let Advance::Data { sqns, .. } = self.config.advance
+            && places.iter().any(|&place| Window::between(window.start, place) < sqns / 8)
+        {
+            self.asked_at = Some(now);
+        }
+        let holdoff = self.config.holdoff;
+        let fresh: Vec<Sqn> = places
+            .iter()
+            .filter(|&&place| self.repairs.ask(now, place, holdoff))
+            .map(|place| place.sqn())
+            .collect();
+        let fate = if fresh.is_empty() { NakFate::Known } else { NakFate::Used };
+        self.last_asked = Some(Asked { round: self.progress.round, count: 1, fate });
+        if self.phase == Phase::Waiting {
+            self.timers.set(Timer::Linger, now + self.config.linger);
+        }
+        let Some((&sqn, also)) = fresh.split_first() else { return Ok(()) };
+        if self.confirmations.len() < MOST_CONFIRMATIONS {
+            let (kind, also, options) = (NakKind::Confirmation, also.to_vec(), Vec::new());
+            let (source, group) = (nak.source, nak.group);
+            self.confirmations.push_back(Body::Nak(Nak {
+                kind,
+                parity: false,
+                sqn,
+                source,
+                group,
+                also,
+                list_octet: 0,
+                options,
+            }));
+        }
+        if self.config.gather.is_zero() {
+            self.repair();
+        } else if !self.timers.is_set(Timer::Gather) {
+            self.timers.set(Timer::Gather, now + self.config.gather);
+        }
+        Ok(())
+    }
+
+    /// Somebody wants to know where it is (RFC 3208 §13.4).
+    fn hear_spmr(&mut self, now: Time) -> Result<(), Reject> {
+        let lately = self.last_spm.is_some_and(|at| now.since(at) < self.config.heartbeat);
+        if lately || self.spms > 0 {
+            return Err(Reject::Duplicate);
+        }
+        self.spms = 1;
+        Ok(())
+    }
+
+    /// How a receiver fares, if it says so and that is of interest.
+    fn hear_report(&mut self, now: Time, options: &[Opt], ack: Option<&Ack>) -> Result<(), Reject> {
+        let said = options.iter().find_map(|option| match option {
+            Opt::Feedback(said) => Some(*said),
+            _ => None,
+        });
+        let (Some(said), Some(cc)) = (said, &mut self.cc) else { return Err(Reject::Unexpected) };
+        if cc.report(now, &said, ack)? {
+            self.timers.set(Timer::Acker, cc.due(now));
+        }
+        Ok(())
+    }
+
+    /// A receiver says that it has everything.
+    fn hear_has(&mut self, ack: &Ack) -> Result<(), Reject> {
+        let has = ack.options.iter().find_map(|option| match option {
+            Opt::Has(has) => Some(*has),
+            _ => None,
+        });
+        let Has { upto, node } = has.ok_or(Reject::Unexpected)?;
+        if self.phase != Phase::Waiting || upto != self.window.end.sqn().minus(1) {
+            return Err(Reject::OutOfRange);
+        }
+        let Some(at) = self.lacking.iter().position(|&lacking| lacking == node) else {
+            let known = self.config.named.contains(&node);
+            return Err(if known { Reject::Duplicate } else { Reject::Stranger });
+        };
+        self.lacking.remove(at);
+        self.events.push_back(SenderEvent::Acknowledged(node));
+        if self.lacking.is_empty() {
+            self.events.push_back(SenderEvent::Delivered);
+            self.conclude();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,558 @@
+//! The source: files or messages at a steady rate, repaired as receivers ask (RFC 3208 §5, §16).
+
+mod hearing;
+mod repairs;
+mod window;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
+use farcast_core::{Span, Time, Timers, timers};
+use farcast_delivery::{Geometry, ObjectId, Pacer, Phase, RoundProgress};
+
+use crate::cc::Controller;
+use crate::config::{self, Advance, SenderConfig, Sending};
+use crate::error::{ConfigError, SendError};
+use crate::event::{SenderEvent, SenderOutcome};
+use crate::message::{Ask, Body, DataKind, Descriptor, MOST_ASKED, Message, NodeId, Opt, Spm, Sqn};
+use crate::sqn::Place;
+use crate::wire::FRAGMENT_OPTIONS;
+
+use repairs::Repairs;
+use window::Window;
+
+timers! {
+    /// The source's timers.
+    enum Timer {
+        /// The next ambient SPM.
+        Ambient = "ambient SPM",
+        /// The next heartbeat SPM.
+        Heartbeat = "heartbeat SPM",
+        /// What receivers ask for has been gathered.
+        Gather = "gather",
+        /// The window may advance.
+        Advance = "advance",
+        /// An acknowledgement of the acker is overdue.
+        Acker = "acker",
+        /// Nothing was asked for for long.
+        Linger = "linger",
+    }
+}
+
+/// Messages about repair that wait to leave; more are not said.
+const MOST_CONFIRMATIONS: usize = 256;
+/// Repairs, of what was sent: so many times as much, and so many more. Then requests are not heard any more.
+const REPAIRS: (u64, u64) = (64, 1024);
+/// How many rounds are counted one by one; what is sent in later ones counts to the last of these.
+const ROUNDS: usize = 4096;
+
+/// Sends files, or messages.
+#[derive(Debug)]
+pub struct Sender {
+    config: SenderConfig,
+    phase: Phase,
+    timers: Timers<Timer>,
+    pacer: Pacer,
+    cc: Option<Controller>,
+    window: Window,
+    repairs: Repairs,
+    /// The next message's number.
+    next_object: u32,
+    /// No message comes any more.
+    is_closed: bool,
+    spm: Sqn,
+    /// SPMs that are to leave.
+    spms: u32,
+    last_spm: Option<Time>,
+    /// Until the next heartbeat.
+    beat: Span,
+    /// Confirmations that are to leave.
+    confirmations: VecDeque<Body>,
+    /// Where the window was at a time: how it advances with time.
+    marks: VecDeque<(Time, Place)>,
+    /// When the oldest part of the window was asked for last.
+    asked_at: Option<Time>,
+    /// TPDUs sent for the first time, and again.
+    sent: (u64, u64),
+    /// Named receivers that have not said that they have everything; those asked next come first.
+    lacking: VecDeque<NodeId>,
+    /// How it ends as soon as what is to be said has left.
+    ending: Option<SenderOutcome>,
+    rounds: Vec<u64>,
+    progress: RoundProgress,
+    last_asked: Option<farcast_delivery::Asked>,
+    rejects: RejectCounts,
+    events: VecDeque<SenderEvent>,
+}
+
+impl Sender {
+    /// A source of what `config` says.
+    ///
+    /// # Errors
+    /// What of it cannot be.
+    pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
+        let geometries = config.check()?;
+        let mut window = Window::new(Place::first(config.first));
+        if let Sending::Files(objects) = &config.sending {
+            for ((number, object), geometry) in (0..).zip(objects).zip(geometries) {
+                let descriptor = Descriptor {
+                    number,
+                    behind: 1,
+                    segment_size: config.tsdu,
+                    size: object.size,
+                    vouched: object.vouched,
+                    name: object.name.clone(),
+                };
+                window.push(ObjectId::new(number), geometry, Some(descriptor));
+            }
+        }
+        Ok(Self {
+            phase: Phase::Idle,
+            timers: Timers::default(),
+            pacer: Pacer::new(Some(config.pace)),
+            cc: config.cc.map(|cc| Controller::new(cc, window.next)),
+            window,
+            repairs: Repairs::default(),
+            next_object: 0,
+            is_closed: matches!(config.sending, Sending::Files(_)),
+            spm: Sqn(0),
+            spms: 0,
+            last_spm: None,
+            beat: config.heartbeat,
+            confirmations: VecDeque::new(),
+            marks: VecDeque::new(),
+            asked_at: None,
+            sent: (0, 0),
+            lacking: config.named.iter().copied().collect(),
+            ending: None,
+            rounds: Vec::new(),
+            progress: RoundProgress::default(),
+            last_asked: None,
+            rejects: RejectCounts::default(),
+            events: VecDeque::new(),
+            config,
+        })
+    }
+
+    /// Its settings.
+    pub fn config(&self) -> &SenderConfig {
+        &self.config
+    }
+
+    /// How `object` is cut; `None` of one that it does not send, or not any more.
+    pub fn geometry(&self, object: ObjectId) -> Option<&Geometry> {
+        self.window.get(object).map(|entry| &entry.geometry)
+    }
+
+    /// Where it stands.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// How far the round at hand has come.
+    pub fn progress(&self) -> RoundProgress {
+        self.progress
+    }
+
+    /// TPDUs sent in each round.
+    pub fn sent_per_round(&self) -> &[u64] {
+        &self.rounds
+    }
+
+    /// TPDUs sent for the first time, and again.
+    pub fn sent(&self) -> (u64, u64) {
+        self.sent
+    }
+
+    /// Its congestion control, if there is any.
+    pub fn cc(&self) -> Option<&Controller> {
+        self.cc.as_ref()
+    }
+
+    /// What the message handled last asked for, if it asked for repair.
+    pub fn asked(&self) -> Option<farcast_delivery::Asked> {
+        self.last_asked
+    }
+
+    /// Messages turned down, by reason.
+    pub fn rejects(&self) -> &RejectCounts {
+        &self.rejects
+    }
+
+    /// Begins at `now`.
+    pub fn open(&mut self, now: Time) {
+        if self.phase != Phase::Idle {
+            return;
+        }
+        self.phase = Phase::Sending;
+        self.pacer.begin(now);
+        self.events.push_back(SenderEvent::Started { named: self.config.named.len() as u32 });
+        self.begin_round(Window::between(self.window.next, self.window.end));
+        self.spms = self.config.opening;
+        self.timers.set(Timer::Ambient, now + self.config.ambient);
+        self.timers.set(Timer::Heartbeat, now + self.beat);
+    }
+
+    /// Sends a message of `len` octets: which object its octets are asked for as. They are needed until it is released.
+    ///
+    /// # Errors
+    /// Where it cannot be taken, or not now.
+    pub fn send(&mut self, now: Time, len: u32) -> Result<ObjectId, SendError> {
+        if self.is_closed || self.ending.is_some() {
+            return Err(SendError::Closed);
+        }
+        if self.window.waiting() >= self.config.backlog {
+            return Err(SendError::Full);
+        }
+        let tsdu = self.config.tsdu;
+        let whole = len <= u32::from(tsdu);
+        let cut = if whole { tsdu } else { tsdu - FRAGMENT_OPTIONS as u16 };
+        let geometry = config::geometry(len.into(), cut).map_err(|_| SendError::Size(len))?;
+        let room = (1u32 << 31) - 1 - Window::between(self.window.trail, self.window.end);
+        if len == 0 || geometry.segments() > room {
+            return Err(SendError::Size(len));
+        }
+        let (object, had) = (ObjectId::new(self.next_object), self.has_data());
+        self.next_object = self.next_object.wrapping_add(1);
+        self.window.push(object, geometry, None);
+        self.wake(now, had);
+        Ok(object)
+    }
+
+    /// No message comes any more: what was given is sent, and receivers are told that it was all.
+    pub fn finish(&mut self, now: Time) {
+        self.is_closed = true;
+        self.look_whether_sent(now);
+    }
+
+    /// Gives up.
+    pub fn abort(&mut self) {
+        if self.ending.is_none() && self.phase != Phase::Ended {
+            self.end(SenderOutcome::Aborted);
+        }
+    }
+
+    /// Sends from `source` from now on.
+    pub fn moved(&mut self, source: SocketAddr) {
+        self.config.source = source;
+    }
+
+    fn begin_round(&mut self, segments: u32) {
+        if self.rounds.len() < ROUNDS {
+            self.rounds.push(0);
+        }
+        let round = self.progress.round.saturating_add(1);
+        self.progress = RoundProgress { round, sent: 0, segments };
+        self.events.push_back(SenderEvent::Round { round, segments });
+    }
+
+    /// Where everything was sent, it waits whether anything is asked for.
+    fn look_whether_sent(&mut self, at: Time) {
+        if self.phase == Phase::Sending && self.is_closed && self.window.next == self.window.end {
+            self.phase = Phase::Waiting;
+            self.timers.set(Timer::Linger, at + self.config.linger);
+        }
+    }
+
+    fn conclude(&mut self) {
+        let outcome = match (self.config.named.len(), self.lacking.len() as u32) {
+            (0, _) => SenderOutcome::Unknown,
+            (_, 0) => SenderOutcome::Acknowledged,
+            (_, lacking) => SenderOutcome::Incomplete { lacking },
+        };
+        self.events.extend(self.lacking.drain(..).map(SenderEvent::Lost));
+        self.end(outcome);
+    }
+
+    /// The last SPM leaves, and then it is over.
+    fn end(&mut self, outcome: SenderOutcome) {
+        self.phase = if outcome == SenderOutcome::Aborted { Phase::Aborting } else { Phase::Completing };
+        self.timers = Timers::default();
+        self.confirmations.clear();
+        self.spms = 1;
+        self.ending = Some(outcome);
+    }
+}
+
+/// What is said.
+impl Sender {
+    fn message(&self, body: Body) -> Message {
+        Message { tsi: self.config.tsi, port: self.config.port, body }
+    }
+
+    fn say(&mut self, now: Time, body: Body) -> Transmit<Message> {
+        let message = self.message(body);
+        self.pacer.settle(now);
+        self.pacer.charge(self.pacer.span(message.wire_len(0)));
+        let router_alert = self.config.router_alert;
+        Transmit { router_alert, ..Transmit::new(message, self.config.group) }
+    }
+
+    fn say_spm(&mut self, now: Time) -> Transmit<Message> {
+        self.spms -= 1;
+        self.last_spm = Some(now);
+        let sqn = self.spm;
+        self.spm = sqn.next();
+        let (trail, lead) = (self.window.trail.sqn(), self.window.next.sqn().minus(1));
+        let mut options = Vec::new();
+        if matches!(self.config.sending, Sending::Files(_)) {
+            options.push(Opt::Join(self.config.first));
+        }
+        match self.ending {
+            Some(SenderOutcome::Aborted) => options.push(Opt::Rst { no_naks: true, code: 0 }),
+            _ if self.is_closed && self.window.next == self.window.end => options.push(Opt::Fin),
+            _ => {}
+        }
+        if self.phase == Phase::Waiting && !self.lacking.is_empty() {
+            let count = self.lacking.len().min(MOST_ASKED);
+            options.push(Opt::Ask(Ask {
+                upto: lead,
+                nodes: self.lacking.iter().take(count).copied().collect(),
+            }));
+            self.lacking.rotate_left(count);
+        }
+        let path = self.config.source.ip();
+        let said = self.say(now, Body::Spm(Spm { sqn, trail, lead, path, options }));
+        if self.spms == 0
+            && let Some(outcome) = self.ending.take()
+        {
+            self.phase = Phase::Ended;
+            self.events.push_back(SenderEvent::Ended(outcome));
+        }
+        said
+    }
+
+    /// How many new TPDUs the window lets leave; where it is full, it advances if it may.
+    fn room(&mut self, now: Time) -> u32 {
+        let left = Window::between(self.window.next, self.window.end);
+        let Advance::Data { sqns, hold } = self.config.advance else { return left };
+        let used = Window::between(self.window.trail, self.window.next);
+        if used < sqns || left == 0 {
+            return left.min(sqns - used);
+        }
+        let trail = self.window.trail.plus(sqns / 8);
+        let asked = self.asked_at.map(|at| at + hold).filter(|&until| until > now);
+        // What is ready leaves before this is asked: it is still being gathered.
+        let wanted =
+            self.repairs.oldest().filter(|&oldest| oldest < trail).map(|_| self.timers.due(Timer::Gather));
+        if let Some(until) = asked.max(wanted) {
+            self.timers.set(Timer::Advance, until);
+            return 0;
+        }
+        self.advance(trail);
+        left.min(sqns / 8)
+    }
+
+    fn advance(&mut self, trail: Place) {
+        self.asked_at = None;
+        self.timers.stop(Timer::Advance);
+        let is_messages = self.config.sending == Sending::Messages;
+        let released = self.window.advance(trail).filter(|_| is_messages).map(SenderEvent::Released);
+        self.events.extend(released);
+        self.repairs.advance(self.window.trail);
+    }
+
+    /// Where the window is told by time: `place` left at `at`.
+    fn mark(&mut self, at: Time, place: Place) {
+        let Advance::Time(span) = self.config.advance else { return };
+        let due = self.marks.back().is_none_or(|&(last, _)| at.since(last).as_nanos() >= span.as_nanos() / 8);
+        if due {
+            self.marks.push_back((at, place));
+            self.timers.set(Timer::Advance, self.marks[0].0 + span);
+        }
+    }
+
+    /// The oldest part of the window is too old.
+    fn age(&mut self) {
+        let Advance::Time(span) = self.config.advance else { return };
+        let Some((_, trail)) = self.marks.pop_front() else { return };
+        self.advance(trail);
+        if let Some(&(at, _)) = self.marks.front() {
+            self.timers.set(Timer::Advance, at + span);
+        }
+    }
+
+    /// What leaves next of data, as much as leaves before `until`.
+    fn data(&mut self, now: Time, until: Time) -> Option<Transmit<Message>> {
+        let (kind, place, most) = match self.repairs.next() {
+            Some((place, count)) => (DataKind::Repair, place, count),
+            None => match self.room(now) {
+                0 => return None,
+                room => (DataKind::Original, self.window.next, room),
+            },
+        };
+        self.pacer.settle(now);
+        let most = if self.cc.is_some() { 1 } else { most };
+        let Some(mut data) = self.window.data(kind, place, most) else {
+            self.repairs.sent(now, place);
+            return None;
+        };
+        let count = data.count.get();
+        if let Some(cc) = &mut self.cc {
+            data.options.cc = Some(cc.sent(now, (kind, place), self.config.group.is_ipv4()));
+            if !self.timers.is_set(Timer::Acker) {
+                self.timers.set(Timer::Acker, cc.due(now));
+            }
+        }
+        let message = self.message(Body::Data(data));
+        let spacing = self.pacer.span(message.wire_len(0));
+        // What a timer makes of it comes between.
+        let own = self.timers.next().map_or(Time::NEVER, |deadline| deadline.at);
+        let leaves = if spacing < self.config.heartbeat {
+            self.pacer.departures_before(until.min(own), spacing).min(count)
+        } else {
+            1
+        };
+        let message = if leaves == count {
+            message
+        } else {
+            self.message(Body::Data(self.window.data(kind, place, leaves)?))
+        };
+        let last = message.wire_len(leaves - 1);
+        self.pacer.charge(spacing * u64::from(leaves - 1));
+        self.pacer.charge(self.pacer.span(last));
+        for index in 0..leaves {
+            self.left(now + spacing * u64::from(index), kind, place.plus(index));
+        }
+        let router_alert = self.config.router_alert && kind == DataKind::Repair;
+        Some(Transmit { router_alert, ..Transmit::new(message, self.config.group).spaced(spacing) })
+    }
+
+    /// A TPDU leaves at `at`.
+    fn left(&mut self, at: Time, kind: DataKind, place: Place) {
+        match kind {
+            DataKind::Original => {
+                self.mark(at, place);
+                self.window.next = place.next();
+                self.sent.0 += 1;
+            }
+            DataKind::Repair => {
+                self.repairs.sent(at, place);
+                self.sent.1 += 1;
+            }
+        }
+        self.progress.sent += 1;
+        if let Some(round) = self.rounds.last_mut() {
+            *round += 1;
+        }
+        self.beat = self.config.heartbeat;
+        self.timers.set(Timer::Heartbeat, at + self.beat);
+        if self.phase == Phase::Waiting {
+            self.timers.set(Timer::Linger, at + self.config.linger);
+        }
+        self.look_whether_sent(at);
+    }
+
+    fn on(&mut self, now: Time, timer: Timer) {
+        match timer {
+            Timer::Ambient => {
+                self.spms += 1;
+                self.timers.set(Timer::Ambient, now + self.config.ambient);
+            }
+            Timer::Heartbeat => {
+                self.spms += 1;
+                self.beat = (self.beat * 2).min(self.config.heartbeat_most);
+                self.timers.set(Timer::Heartbeat, now + self.beat);
+            }
+            Timer::Gather => self.repair(),
+            // The window looks for itself whether it may advance with data.
+            Timer::Advance => self.age(),
+            Timer::Acker => {
+                if let Some(cc) = &mut self.cc {
+                    cc.timeout();
+                }
+            }
+            Timer::Linger if self.repairs.is_any() => {
+                self.timers.set(Timer::Linger, now + self.config.linger);
+            }
+            Timer::Linger => self.conclude(),
+        }
+    }
+
+    /// Where there is something to send, and was not before: time in which there was nothing is not made up for.
+    fn wake(&mut self, now: Time, had: bool) {
+        if !had && self.has_data() {
+            self.pacer.begin(now);
+        }
+    }
+
+    /// What was gathered is repaired.
+    fn repair(&mut self) {
+        let idle = !self.repairs.is_ready() && self.window.next == self.window.end;
+        self.repairs.commit();
+        if idle && self.repairs.is_ready() {
+            self.begin_round(self.repairs.len());
+        }
+    }
+
+    /// Whether data wait for their time alone.
+    fn has_data(&self) -> bool {
+        let may_send = self.cc.as_ref().is_none_or(|cc| cc.window().may_send());
+        if !matches!(self.phase, Phase::Sending | Phase::Waiting) || !may_send {
+            return false;
+        }
+        let blocked = match self.config.advance {
+            Advance::Data { sqns, .. } => {
+                Window::between(self.window.trail, self.window.next) >= sqns
+                    && self.timers.is_set(Timer::Advance)
+            }
+            _ => false,
+        };
+        self.repairs.is_ready() || self.window.next < self.window.end && !blocked
+    }
+}
+
+impl Engine for Sender {
+    type Message = Message;
+    type Event = SenderEvent;
+
+    fn handle(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        self.last_asked = None;
+        let had = self.has_data();
+        let result = self.hear(now, from, message);
+        self.wake(now, had);
+        self.rejects.note(result)
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        let had = self.has_data();
+        while let Some(timer) = self.timers.expire(now) {
+            self.on(now, timer);
+        }
+        self.wake(now, had);
+    }
+
+    fn poll_transmit(&mut self, now: Time, until: Time) -> Option<Transmit<Message>> {
+        if let Some(body) = self.confirmations.pop_front() {
+            return Some(self.say(now, body));
+        }
+        if self.spms > 0 {
+            return Some(self.say_spm(now));
+        }
+        if !self.has_data() || now < self.pacer.next() {
+            return None;
+        }
+        self.data(now, until)
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        let timer = self.timers.next();
+        let pace = Deadline { at: self.pacer.next(), timer: "pace" };
+        match timer {
+            _ if !self.has_data() => timer,
+            Some(timer) if timer.at <= pace.at => Some(timer),
+            _ => Some(pace),
+        }
+    }
+
+    fn poll_event(&mut self) -> Option<SenderEvent> {
+        self.events.pop_front()
+    }
+
+    fn settled_until(&self) -> Time {
+        // A request may come at any time, and is answered before anything else.
+        Time::ZERO
+    }
+}

@@ -1,0 +1,57 @@
+//! What farcast says of a file, in a TSDU of its own.
+//!
+//! ```text
+//! | number (4) | behind (2) | segment size (2) | size (8) | mode (2) | name length (2) |
+//! | digest (32) | modification time (8) |      only where mode is not 0xFFFF
+//! | name |
+//! ```
+
+use farcast_delivery::Vouched;
+
+use super::DecodeError;
+use super::octets::{Counter, Reader, Sink};
+use crate::message::{Descriptor, MOST_NAME};
+
+/// The mode of who vouches for nothing.
+const NOTHING: u16 = 0xFFFF;
+
+pub(super) fn write<S: Sink>(said: &Descriptor, out: &mut S) {
+    out.u32(said.number);
+    out.u16(said.behind);
+    out.u16(said.segment_size);
+    out.put(&said.size.to_be_bytes());
+    out.u16(said.vouched.map_or(NOTHING, |vouched| vouched.mode));
+    out.u16(said.name.len() as u16);
+    if let Some(vouched) = &said.vouched {
+        out.put(&vouched.digest);
+        out.put(&vouched.mtime_ns.to_be_bytes());
+    }
+    out.put(&said.name);
+}
+
+/// Octets that it takes.
+pub(crate) fn len(said: &Descriptor) -> u16 {
+    let mut counter = Counter(0);
+    write(said, &mut counter);
+    counter.0 as u16
+}
+
+/// Reads what is the rest of a datagram.
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<Descriptor, DecodeError> {
+    let wrong = DecodeError::Descriptor;
+    let (number, behind, segment_size) = (reader.u32()?, reader.u16()?, reader.u16()?);
+    let size = u64::from_be_bytes(reader.array()?);
+    let (mode, len) = (reader.u16()?, usize::from(reader.u16()?));
+    let vouched = match mode {
+        NOTHING => None,
+        0..=0o777 => {
+            Some(Vouched { digest: reader.array()?, mode, mtime_ns: i64::from_be_bytes(reader.array()?) })
+        }
+        _ => return Err(wrong),
+    };
+    let name = reader.take(len)?;
+    if behind == 0 || segment_size == 0 || len > MOST_NAME || !reader.rest().is_empty() {
+        return Err(wrong);
+    }
+    Ok(Descriptor { number, behind, segment_size, size, vouched, name: name.into() })
+}

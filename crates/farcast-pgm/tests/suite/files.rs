@@ -1,0 +1,163 @@
+//! Files: whoever is named has them before the source says so.
+
+use farcast_core::{Bitmap, Run, Span, Time};
+use farcast_pgm::message::{DataKind, Opt};
+use farcast_pgm::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
+use farcast_testkit::{Link, Setup};
+
+use crate::common::{Session, data, files, ms, receiver, spms};
+
+#[test]
+fn without_losses_everything_is_sent_once() {
+    let mut session =
+        Session::new("clean", Setup::plain(1), files(&[30, 0, 1], 2), 2, Link::clean(ms(250))).run();
+    assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
+    for client in &session.clients {
+        assert_eq!((client.complete(), client.stored(), client.lost()), (3, 31, 0));
+    }
+    let log = session.net.take_log();
+    assert_eq!((data(&log, DataKind::Original).len(), data(&log, DataKind::Repair).len()), (34, 0));
+    // Three SPMs open the session, and say where it begins.
+    let spms = spms(&log);
+    assert!(
+        spms[..3]
+            .iter()
+            .all(|(at, spm)| *at == Time::ZERO && spm.options == [Opt::Join(farcast_pgm::Sqn(0))])
+    );
+}
+
+#[test]
+fn with_losses_everybody_completes_and_stores_nothing_twice() {
+    for seed in 0..10 {
+        for loss in [0.01, 0.1, 0.3] {
+            let link = Link::lossy(ms(250), loss);
+            let session = Session::new("lossy", Setup::plain(seed), files(&[60, 0, 40], 4), 4, link).run();
+            let context = session.net.context();
+            assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged), "{context} {loss}");
+            for client in &session.clients {
+                assert_eq!((client.complete(), client.stored(), client.lost()), (3, 100, 0), "{context}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lost_descriptor_costs_what_came_behind_it() {
+    let mut session = Session::new("head", Setup::plain(1), files(&[20], 1), 1, Link::clean(ms(50)));
+    session.net.drop_if(|leg| {
+        leg.message.data().is_some_and(|data| data.descriptor.is_some() && data.kind == DataKind::Original)
+    });
+    let mut session = session.run();
+    assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
+    assert_eq!(session.clients[0].stored(), 20);
+    let log = session.net.take_log();
+    let repaired = data(&log, DataKind::Repair);
+    assert!(repaired[0].1.descriptor.is_some(), "that is asked for first");
+}
+
+#[test]
+fn who_comes_late_gets_all() {
+    let mut session =
+        Session::new("late", Setup::plain(1), files(&[60, 10], 2), 1, Link::lossy(ms(50), 0.02));
+    let late = session.add(1, receiver(1));
+    session.net.appear(Time::ZERO + ms(400), late.handle);
+    let session = session.run();
+    assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
+    assert_eq!((late.complete(), late.stored()), (2, 70));
+}
+
+#[test]
+fn what_is_there_is_not_asked_for_again() {
+    let mut held = Bitmap::new(60);
+    held.insert_run(Run::new(5, 50).unwrap());
+    let mut session = Session::empty("resumed", Setup::plain(1), files(&[60], 1), Link::clean(ms(50)));
+    let late = session.add_with(0, receiver(0), held);
+    session.net.appear(Time::ZERO + ms(400), late.handle);
+    let mut session = session.run();
+    assert_eq!((session.outcome(), late.complete()), (Some(SenderOutcome::Acknowledged), 1));
+    let repaired = data(&session.net.take_log(), DataKind::Repair);
+    // The descriptor, and ten segments: when it is heard where to ask, everything has been sent.
+    assert_eq!(repaired.len(), 11);
+}
+
+#[test]
+fn a_named_receiver_that_is_not_there_is_told_and_not_called_done() {
+    let mut session = Session::new("absent", Setup::plain(1), files(&[10], 2), 1, Link::clean(ms(50))).run();
+    assert_eq!(session.outcome(), Some(SenderOutcome::Incomplete { lacking: 1 }));
+    let lost =
+        session.told.borrow().iter().filter(|(_, event)| matches!(event, SenderEvent::Lost(_))).count();
+    assert_eq!(lost, 1);
+    assert!(session.net.now() >= Time::ZERO + Span::from_secs(10), "it is waited for");
+    let named = |spm: &farcast_pgm::message::Spm| {
+        spm.options.iter().find_map(|option| match option {
+            Opt::Ask(ask) => Some(ask.nodes.len()),
+            _ => None,
+        })
+    };
+    let log = session.net.take_log();
+    let asked: Vec<usize> = spms(&log).iter().filter_map(|(_, spm)| named(spm)).collect();
+    assert_eq!(
+        (asked.first(), asked.last()),
+        (Some(&2), Some(&1)),
+        "who has acknowledged is not asked again"
+    );
+}
+
+#[test]
+fn a_receiver_acknowledges_only_what_its_owner_has_verified() {
+    let mut session = Session::new("verified", Setup::plain(1), files(&[10], 1), 1, Link::clean(ms(50)));
+    let client = session.clients[0].clone();
+    // It finds, before it has everything, that what it stored is not there.
+    session.net.at(Time::ZERO + ms(100), client.handle, |engine, now| {
+        engine.lost(now, farcast_delivery::ObjectId::new(0), Run::new(0, 3).unwrap());
+    });
+    let session = session.run();
+    assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
+    assert_eq!(client.stored(), 13, "those came again");
+}
+
+#[test]
+fn a_source_that_gives_up_says_so() {
+    let mut session = Session::new("aborted", Setup::plain(1), files(&[60], 1), 1, Link::clean(ms(50)));
+    session
+        .net
+        .at(Time::ZERO + ms(200), session.sender, |engine: &mut farcast_pgm::Sender, _| engine.abort());
+    let session = session.run();
+    assert_eq!(session.outcome(), Some(SenderOutcome::Aborted));
+    let ends = session.clients[0].told(|event| match event {
+        ReceiverEvent::Ended(_, outcome) => Some(*outcome),
+        _ => None,
+    });
+    assert_eq!(ends, [ReceiverOutcome::Lost]);
+    let log_has_rst = |session: &mut Session| {
+        let log = session.net.take_log();
+        spms(&log)
+            .iter()
+            .any(|(_, spm)| spm.options.iter().any(|o| matches!(o, Opt::Rst { no_naks: true, .. })))
+    };
+    let mut session = session;
+    assert!(log_has_rst(&mut session));
+}
+
+#[test]
+fn a_receiver_that_lacks_any_file_never_acknowledges() {
+    // It does not want the first, or leaves.
+    for is_declined in [true, false] {
+        let mut session =
+            Session::new("partly", Setup::plain(1), files(&[20, 20], 1), 1, Link::clean(ms(50)));
+        let client = session.clients[0].clone();
+        session.net.at(
+            Time::ZERO + ms(150),
+            client.handle,
+            move |engine: &mut farcast_pgm::Receiver, now| {
+                let first = farcast_delivery::ObjectId::new(0);
+                if is_declined { engine.decline(now, first) } else { engine.stop() }
+            },
+        );
+        let session = session.run();
+        assert_eq!(session.outcome(), Some(SenderOutcome::Incomplete { lacking: 1 }), "{is_declined}");
+        if is_declined {
+            assert_eq!((client.complete(), client.stored() < 40), (1, true));
+        }
+    }
+}

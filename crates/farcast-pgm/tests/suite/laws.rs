@@ -1,0 +1,109 @@
+//! The laws of engines, for every way of sending and asking.
+
+use farcast_core::{BitRate, Span};
+use farcast_pgm::{Advance, Delivering};
+use farcast_testkit::{Link, Setup, laws};
+
+use crate::common::{Session, files, hears_messages, messages, ms, receiver};
+
+/// One way of sending, and one link.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    receivers: u32,
+    /// Whether they are named.
+    named: bool,
+    /// Messages are sent, and delivered like this.
+    messages: Option<Delivering>,
+    advance: Option<Advance>,
+    multicast_naks: bool,
+    gather: Span,
+    loss: f64,
+    /// Besides loss: duplication, jitter and corruption.
+    rough: bool,
+}
+
+const CASE: Case = Case {
+    receivers: 3,
+    named: true,
+    messages: None,
+    advance: None,
+    multicast_naks: false,
+    gather: Span::ZERO,
+    loss: 0.05,
+    rough: false,
+};
+
+impl Case {
+    fn session(self, setup: Setup) -> Session {
+        let link = Link::lossy(ms(100), self.loss);
+        let link = if self.rough {
+            Link { duplication: 0.02, jitter: ms(3), corruption: 0.02, ..link }
+        } else {
+            link
+        };
+        let named = if self.named { self.receivers } else { 0 };
+        let mut config = if self.messages.is_some() { messages() } else { files(&[40, 0, 25], named) };
+        config.advance = self.advance.unwrap_or(config.advance);
+        config.gather = self.gather;
+        let mut session = Session::empty(&format!("{self:?}"), setup, config, link);
+        session.net.limit(Span::from_secs(20_000));
+        for n in 0..self.receivers {
+            let config = self.messages.map_or_else(|| receiver(n), |how| hears_messages(n, how));
+            let multicast_naks = self.multicast_naks;
+            session.add(n, farcast_pgm::ReceiverConfig { multicast_naks, ..config });
+        }
+        if self.messages.is_some() {
+            let lens: Vec<u32> = (0..60).map(|n| 1 + n * 67 % 3500).collect();
+            session.say(ms(300), ms(40), &lens);
+        }
+        session
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let files = [
+        CASE,
+        Case { named: false, ..CASE },
+        Case { multicast_naks: true, loss: 0.1, ..CASE },
+        Case { gather: ms(30), loss: 0.1, ..CASE },
+        Case { loss: 0.0, ..CASE },
+        Case { receivers: 10, loss: 0.1, ..CASE },
+    ];
+    let ordered = Case { messages: Some(Delivering::Ordered), ..CASE };
+    let data = |sqns| Some(Advance::Data { sqns, hold: ms(300) });
+    let messages = [
+        ordered,
+        Case { messages: Some(Delivering::Unordered), loss: 0.1, ..CASE },
+        Case { advance: data(16), loss: 0.1, ..ordered },
+        Case { advance: data(32), gather: ms(20), ..ordered },
+        Case { advance: Some(Advance::Time(ms(400))), loss: 0.2, ..ordered },
+    ];
+    files.into_iter().chain(messages).collect()
+}
+
+#[test]
+fn every_way_of_sending_obeys() {
+    for case in cases() {
+        laws::all(0..3, ms(20), |setup| case.session(setup).net, |_| true);
+    }
+}
+
+#[test]
+fn rough_links_change_no_law() {
+    for case in cases() {
+        laws::all(0..2, ms(20), |setup| Case { rough: true, ..case }.session(setup).net, |_| true);
+    }
+}
+
+#[test]
+fn the_rate_is_kept() {
+    for case in cases() {
+        let mut session = case.session(Setup::plain(1)).run();
+        let log = session.net.take_log();
+        // What leaves out of turn, SPMs and confirmations, is paid for by what follows.
+        let departures: Vec<_> =
+            log.departures.into_iter().filter(|d| d.from == 0 && d.message.data().is_some()).collect();
+        let rate = BitRate::from_bps(1_000_000).unwrap();
+        laws::keeps_rate(&session.net.context(), &departures, rate, 28, ms(100));
+    }
+}

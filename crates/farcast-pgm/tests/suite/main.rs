@@ -1,0 +1,11 @@
+//! The engines of PGM, each behaviour by itself, and the laws.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+mod congestion;
+mod files;
+mod hostile;
+mod laws;
+mod messages;
+mod repair;
+mod tshark;
