@@ -69,6 +69,8 @@ static int send_stream(NormInstanceHandle instance, NormSessionHandle session, d
 
 static int receive_stream(NormInstanceHandle instance, NormSessionHandle session, const char* path) {
     FILE* file = fopen(path, "wb");
+    // Otherwise it begins with what it hears first, and acknowledges all the same.
+    NormSetDefaultSyncPolicy(session, NORM_SYNC_ALL);
     if (!file || !NormStartReceiver(session, 16 * BUFFER)) return fail("cannot receive");
     NormSetRxSocketBuffer(session, SOCKET_BUFFER);
     printf("listening\n");
