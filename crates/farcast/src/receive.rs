@@ -90,6 +90,13 @@ struct Told {
     fields: Value,
 }
 
+/// What the receiver of this id draws from: unless the user says, another seed for each id, and never the id itself.
+/// Engines derive their draws from the seed and the id, which cancel out where they are the same: all receivers would
+/// ask at the same instants.
+fn seed_of(said: Option<u64>, id: u32) -> u64 {
+    said.unwrap_or(!u64::from(id))
+}
+
 /// Receives by the engine that `make` makes, given the octets that the kernel keeps for us.
 fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
     args: &ReceiveArgs,
@@ -540,6 +547,10 @@ fn brought<E>(report: &farcast_net::ReceiveReport<E>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use farcast_core::random::RandomStream;
+
     use super::*;
 
     #[test]
@@ -555,5 +566,13 @@ mod tests {
         assert_eq!(look(95, 405), 15);
         assert_eq!(look(95, 405), 15);
         assert_eq!(look(95, 410), 20);
+    }
+
+    #[test]
+    fn receivers_of_which_nothing_is_said_draw_differently() {
+        let first = |id: u32| RandomStream::derive(seed_of(None, id), &[u64::from(id)]).bits();
+        let drawn: BTreeSet<u64> = (1..=1000).map(first).collect();
+        assert_eq!(drawn.len(), 1000);
+        assert_eq!(seed_of(Some(7), 1), 7);
     }
 }

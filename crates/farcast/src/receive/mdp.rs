@@ -6,7 +6,7 @@ use farcast_norm::quantise::GroupSize;
 use serde_json::Value;
 
 use super::nack::{own_node, unicast};
-use super::{Face, Heard, Report, Told, plain, receive};
+use super::{Face, Heard, Report, Told, plain, receive, seed_of};
 use crate::args::ReceiveArgs;
 use crate::{Exit, Failure};
 
@@ -36,7 +36,7 @@ fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverConfig, Failur
     if let Some(receivers) = args.mdp.group_size {
         config.receivers = GroupSize::of(receivers.into());
     }
-    config.seed = args.seed.unwrap_or(u64::from(config.node.0));
+    config.seed = seed_of(args.seed, config.node.0);
     Ok(config)
 }
 

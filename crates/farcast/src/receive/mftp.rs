@@ -7,7 +7,7 @@ use farcast_mftp::message::cancel;
 use farcast_mftp::{ClientId, Codec, Mftp, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
 use serde_json::{Value, json};
 
-use super::{Face, Heard, Report, Told, brought, kept, own_address, receive};
+use super::{Face, Heard, Report, Told, brought, kept, own_address, receive, seed_of};
 use crate::args::ReceiveArgs;
 use crate::{Exit, Failure};
 
@@ -35,7 +35,7 @@ fn configure(args: &ReceiveArgs, from: SocketAddr) -> Result<ReceiverConfig, Fai
     }
     config.patience = args.patience;
     config.secret = Some(crate::state::identity(&args.into, args.name.as_deref())?);
-    config.seed = args.seed.unwrap_or(u64::from(config.id.0));
+    config.seed = seed_of(args.seed, config.id.0);
     Ok(config)
 }
 

@@ -4,7 +4,7 @@ use farcast_norm::{Codec, Fec, Norm, Receiver, ReceiverConfig, ReceiverEvent, Re
 use serde_json::Value;
 
 use super::nack::{own_node, unicast};
-use super::{Face, Heard, Report, Told, plain, receive};
+use super::{Face, Heard, Report, Told, plain, receive, seed_of};
 use crate::args::ReceiveArgs;
 use crate::{Exit, Failure};
 
@@ -21,7 +21,7 @@ pub(super) fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverCon
     let mut config = ReceiverConfig::new(own_node(args, heard)?, heard.from);
     config.unicast = unicast(args, heard)?;
     config.silent = args.nack.silent;
-    config.seed = args.seed.unwrap_or(u64::from(config.node.0));
+    config.seed = seed_of(args.seed, config.node.0);
     Ok(config)
 }
 
