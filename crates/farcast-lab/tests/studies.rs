@@ -58,7 +58,6 @@ fn rows_do_not_depend_on_threads_and_progress_counts_them_all() {
 
 /// What is sent lies above what no code does without, and of a code over the whole file hardly more than headers above.
 #[test]
-#[ignore = "the whole study takes a minute of a debug build; scripts/test-efficiency runs it"]
 fn efficiency_is_seen_beside_what_an_ideal_code_takes() {
     let (study, stop) = (study::named("efficiency").unwrap(), AtomicBool::new(false));
     let mut settings = 0;
