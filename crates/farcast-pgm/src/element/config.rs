@@ -26,6 +26,10 @@ pub struct ElementConfig {
     pub ahead: u32,
     /// From one forwarding of a NAK to the next, until it is confirmed (`1 / NAK_RPT_RTE`; ns-2 has 50 ms).
     pub repeat: Span,
+    /// The same while it is not known how long confirmation takes; then a quarter more than it took lately, but no less
+    /// than `repeat`. A NAK that is repeated before its NCF can be there is repaired twice: over a satellite ns-2's 50 ms
+    /// make ten NAKs of each. `None`: always `repeat`. The default is Microsoft's `NAK_RPT_IVL`.
+    pub unknown: Option<Span>,
     /// For how long (`NAK_RPT_IVL`; ns-2 has 1 s).
     pub confirm: Span,
     /// How long what was confirmed is waited for (`NAK_RDATA_IVL`; ns-2 has 10 s).
@@ -57,6 +61,7 @@ impl ElementConfig {
             states: 1 << 16,
             ahead: 1 << 16,
             repeat: Span::from_millis(50),
+            unknown: Some(Span::from_millis(750)),
             confirm: Span::from_secs(1),
             repair: Span::from_secs(10),
             eliminate: Span::from_secs(1),
@@ -76,6 +81,10 @@ impl ElementConfig {
             ("the number of repair states", (1..=1 << 24).contains(&self.states)),
             ("what may be asked for ahead", self.ahead < 1 << 30),
             ("the time between repeated NAKs", !self.repeat.is_zero()),
+            (
+                "the time between repeated NAKs at first",
+                self.unknown.is_none_or(|unknown| !unknown.is_zero()),
+            ),
             ("the time until a NAK is confirmed", !self.confirm.is_zero()),
             ("the time until repair", !self.repair.is_zero()),
             ("the time for which NAKs are eliminated", self.eliminate <= self.repair),

@@ -65,6 +65,8 @@ struct State {
     /// Whom it was asked of last.
     way: Way,
     due: Time,
+    /// When it was asked for first in this way.
+    asked: Time,
     /// Where repair goes.
     ports: Ports,
     /// Where it was confirmed at this time.
@@ -96,6 +98,8 @@ pub(super) struct Due {
 pub(super) struct States {
     map: BTreeMap<Place, State>,
     deadlines: BTreeSet<(Time, Place)>,
+    /// How long confirmation takes, if that is known.
+    takes: Option<Span>,
 }
 
 impl States {
@@ -109,6 +113,22 @@ impl States {
 
     pub(super) fn next(&self) -> Option<Time> {
         self.deadlines.first().map(|&(at, _)| at)
+    }
+
+    /// A NAK that is forwarded now.
+    fn pending(&self, now: Time, config: &ElementConfig) -> (Phase, Time) {
+        (Phase::Pending { until: now + config.confirm }, now + self.wait(config).min(config.confirm))
+    }
+
+    /// When a NAK is repeated.
+    fn wait(&self, config: &ElementConfig) -> Span {
+        let Some(unknown) = config.unknown else { return config.repeat };
+        self.takes.map_or(unknown, |takes| takes * 5 / 4).max(config.repeat)
+    }
+
+    /// Confirmation has taken `takes`. What takes longer counts at once, what takes less by an eighth.
+    fn learn(&mut self, takes: Span) {
+        self.takes = Some(self.takes.map_or(takes, |known| takes.max((known * 7 + takes) / 8)));
     }
 
     fn put(&mut self, place: Place, state: State) {
@@ -141,6 +161,7 @@ impl States {
             phase: Phase::Null,
             way,
             due: now,
+            asked: now,
             ports: Ports::NONE,
             confirmed: (Ports::NONE, now),
         });
@@ -152,8 +173,8 @@ impl States {
         }
         state.ports = state.ports.with(ports);
         if forward {
-            (state.phase, state.due) = pending(now, config);
-            state.way = way;
+            (state.phase, state.due) = self.pending(now, config);
+            (state.way, state.asked) = (way, now);
         }
         self.put(place, state);
         Reaction { confirm, forward }
@@ -164,8 +185,8 @@ impl States {
         let Some(&state) = self.map.get(&place).filter(|state| state.way == Way::Beside) else {
             return false;
         };
-        let (phase, due) = pending(now, config);
-        self.put(place, State { phase, way: Way::Neighbour, due, ..state });
+        let (phase, due) = self.pending(now, config);
+        self.put(place, State { phase, way: Way::Neighbour, due, asked: now, ..state });
         true
     }
 
@@ -176,7 +197,7 @@ impl States {
         }
         let (ports, confirmed) = (Ports::NONE, (Ports::NONE, Time::ZERO));
         let (phase, way, due) = (Phase::Null, Way::Neighbour, now + config.eliminate);
-        self.put(place, State { phase, way, due, ports, confirmed });
+        self.put(place, State { phase, way, due, asked: now, ports, confirmed });
         true
     }
 
@@ -193,9 +214,13 @@ impl States {
             phase,
             way: Way::Neighbour,
             due,
+            asked: now,
             ports: Ports::NONE,
             confirmed: (Ports::NONE, Time::ZERO),
         };
+        if let Some(state) = before.filter(|state| matches!(state.phase, Phase::Pending { .. })) {
+            self.learn(now.since(state.asked));
+        }
         self.put(place, before.map_or(fresh, |state| State { phase, due, ..state }));
         true
     }
@@ -231,15 +256,16 @@ impl States {
             };
             if now < until {
                 due.repeat.push((state.way, place));
-                self.put(place, State { due: (now + config.repeat).min(until), ..state });
+                let due = now + self.wait(config);
+                self.put(place, State { due: due.min(until), ..state });
             } else if state.way == Way::Neighbour {
                 self.remove(place);
                 due.cancelled += 1;
             } else {
                 due.silent.push(state.way);
                 due.repeat.push((Way::Neighbour, place));
-                let (phase, due) = pending(now, config);
-                self.put(place, State { phase, way: Way::Neighbour, due, ..state });
+                let (phase, due) = self.pending(now, config);
+                self.put(place, State { phase, way: Way::Neighbour, due, asked: now, ..state });
             }
         }
         due.repeat.sort_unstable();
@@ -247,10 +273,4 @@ impl States {
         due.silent.dedup();
         due
     }
-}
-
-/// A NAK that is forwarded now.
-fn pending(now: Time, config: &ElementConfig) -> (Phase, Time) {
-    let wait: Span = config.repeat.min(config.confirm);
-    (Phase::Pending { until: now + config.confirm }, now + wait)
 }
