@@ -27,6 +27,17 @@ pub enum Content {
         /// Which symbols: one in each datagram.
         symbols: Run,
     },
+    /// Of what stands on the way: what came in the message that it was given last. It leaves before anything else is
+    /// handled, so nobody keeps it.
+    Passing {
+        /// In which datagram of that message, from 0.
+        datagram: u32,
+    },
+    /// Of what stands on the way: what its owner [keeps](crate::ElementRequest::Keep).
+    Kept {
+        /// Under this key.
+        key: u64,
+    },
 }
 
 impl Content {

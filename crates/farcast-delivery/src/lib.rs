@@ -12,6 +12,7 @@
 //! | `content.rs` | what of an object a message carries |
 //! | `code.rs` | by which erasure code an object is repaired |
 //! | `codec.rs` | messages as bytes |
+//! | `element.rs` | what stands on the way: network elements and repairers |
 //! | `sender.rs` | what is asked of a sender's engine |
 //! | `receiver.rs` | what a receiver's engine asks of its owner, and what that answers |
 //! | `population.rs` | many like receivers as one |
@@ -31,6 +32,7 @@
 //!                    reads what Content names of the object into each datagram
 //! receiver's owner:  ReceiverEngine -> Request (open, store, parity, decode, compare, verify)
 //!                    -> Answer -> ReceiverEngine
+//! element's owner:   routes what Transmit says; ElementEngine -> ElementRequest (keep, forget)
 //! ```
 //!
 //! Several objects may be under way at once: whatever is asked, answered or carried names its [`ObjectId`].
@@ -46,6 +48,7 @@ extern crate std;
 mod code;
 mod codec;
 mod content;
+mod element;
 mod figure;
 mod geometry;
 mod object;
@@ -64,6 +67,7 @@ mod words;
 pub use code::ErasureCode;
 pub use codec::{Codec, Packet, Transport};
 pub use content::{Content, Delivery, Purpose};
+pub use element::{ElementEngine, ElementRequest};
 pub use figure::{Figure, FigureValue, RequestCounts};
 pub use geometry::{Geometry, GeometryError, MAX_SEGMENTS};
 pub use object::ObjectId;

@@ -138,7 +138,8 @@ impl Source {
     fn read(&mut self, content: Content, first: u32, slots: &mut [IoSliceMut<'_>]) -> Result<(), NetError> {
         let count = slots.len() as u32;
         match content {
-            Content::None => {}
+            // Senders keep nothing of others'.
+            Content::None | Content::Passing { .. } | Content::Kept { .. } => {}
             Content::Source { block, segments, .. } => {
                 let size = self.geometry.size();
                 let past = SourceError::OutOfRange { offset: size, size };
@@ -223,7 +224,9 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         let (message, envelope) = (&transmit.message, Envelope::of(transmit));
         let content = message.content();
         match content {
-            Content::None => self.push_alone(out, message, &envelope),
+            Content::None | Content::Passing { .. } | Content::Kept { .. } => {
+                self.push_alone(out, message, &envelope)
+            }
             Content::Source { object, segments: run, .. } | Content::Parity { object, symbols: run, .. } => {
                 if matches!(content, Content::Parity { .. }) {
                     out.code(object)?;

@@ -498,7 +498,7 @@ impl Origin {
             Content::Parity { object, block, symbols } => {
                 cut(symbols).map_or(Content::None, |symbols| Content::Parity { object, block, symbols })
             }
-            Content::None => Content::None,
+            Content::None | Content::Passing { .. } | Content::Kept { .. } => self.0,
         })
     }
 

@@ -20,7 +20,7 @@ struct Piece {
 impl Piece {
     fn run(&self) -> Run {
         match self.content {
-            Content::None => run(0, 1),
+            Content::None | Content::Passing { .. } | Content::Kept { .. } => run(0, 1),
             Content::Source { segments: run, .. } | Content::Parity { symbols: run, .. } => run,
         }
     }
@@ -92,7 +92,7 @@ impl Codec for Summed {
 
     fn encode(&self, message: &Piece, segment: u32, out: &mut Vec<u8>) {
         let kind = match message.content {
-            Content::None => 0,
+            Content::None | Content::Passing { .. } | Content::Kept { .. } => 0,
             Content::Source { .. } => 1,
             Content::Parity { .. } => 2,
         };

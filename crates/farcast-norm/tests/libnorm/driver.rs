@@ -165,7 +165,7 @@ impl Place {
             let mut datagram = Vec::new();
             self.codec.encode(message, segment, &mut datagram);
             match message.content() {
-                Content::None => {}
+                Content::None | Content::Passing { .. } | Content::Kept { .. } => {}
                 Content::Source { object, block, segments } => {
                     assert_eq!(datagram.len(), self.codec.header_len());
                     datagram.extend(objects[&object].segment(block, segments.first() + segment));

@@ -1,11 +1,14 @@
 //! The engines of PGM, each behaviour by itself, and the laws.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod between;
 mod common;
 mod congestion;
+mod elements;
 mod files;
 mod hostile;
 mod laws;
 mod messages;
 mod repair;
+mod tree;
 mod tshark;
