@@ -3,7 +3,8 @@
 //! Source: RFC 3208, cited by section. Where OpenPGM, which everybody runs, does otherwise, the code says DEVIATION or
 //! why. What is spoken and what is not yet: `docs/src/pgm.md`.
 //!
-//! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]).
+//! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]) of both ends, [`Element`] that of what stands
+//!   between them: a network element, or a repairer.
 //! * [`Message`] is what engines speak; [`wire`] turns it into bytes and back.
 //! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting.
 #![no_std]
@@ -15,19 +16,23 @@ extern crate std;
 
 pub mod cc;
 pub mod config;
+pub mod element;
 pub mod error;
 pub mod event;
 pub mod message;
 pub mod receiver;
+pub mod repairer;
 mod seam;
 pub mod sender;
 mod sqn;
 pub mod wire;
 
 pub use config::{Advance, Delivering, Object, ReceiverConfig, SenderConfig, Sending};
+pub use element::{Element, ElementConfig, ElementCounts, ElementEvent};
 pub use error::{ConfigError, SendError};
 pub use event::{ApduId, ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
 pub use message::{Body, Gsi, Message, NodeId, Sqn, Tsi};
 pub use receiver::Receiver;
+pub use repairer::StoreConfig;
 pub use seam::{Codec, IP_PROTOCOL};
 pub use sender::Sender;

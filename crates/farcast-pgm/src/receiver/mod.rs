@@ -3,6 +3,7 @@
 mod congestion;
 mod files;
 mod hearing;
+mod lacking;
 mod messages;
 mod remote;
 mod window;
@@ -22,6 +23,8 @@ use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Ack, Body, Has, MOST_LISTED, Message, Nak, NakKind, Opt};
 use crate::sqn::Place;
+
+pub(crate) use lacking::Lacking;
 
 use files::{Object, State};
 use remote::{Goods, Path, Reception, Remote, Timer};

@@ -23,6 +23,8 @@ impl Sender {
         }
         match &message.body {
             Body::Nak(nak) if nak.kind == NakKind::Nak => self.hear_nak(now, nak),
+            // What is repaired below is no business of ours, but for what it says of congestion, if it does.
+            Body::Nak(nak) if nak.kind == NakKind::NullNak => self.hear_report(now, &nak.options, None),
             Body::Spmr => self.hear_spmr(now),
             Body::Ack(ack) => {
                 let reported = self.hear_report(now, &ack.options, Some(ack));

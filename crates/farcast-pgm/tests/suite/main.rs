@@ -3,9 +3,11 @@
 
 mod common;
 mod congestion;
+mod elements;
 mod files;
 mod hostile;
 mod laws;
 mod messages;
 mod repair;
+mod tree;
 mod tshark;

@@ -1,0 +1,148 @@
+//! What an element says: what is confirmed, forwarded, repeated, and by which way.
+
+use alloc::vec::Vec;
+
+use farcast_core::Time;
+use farcast_core::engine::Transmit;
+
+use super::Element;
+use super::session::{Neighbour, Session};
+use super::state::{Due, Ports, Way};
+use crate::message::{Body, MOST_LISTED, Message, Nak, NakKind, Opt, Poll, Sqn};
+use crate::sqn::Place;
+
+/// Over how long repairers spread their answers to a POLL: a round trip of a LAN or of a short way; ours.
+const POLL_BACKOFF_US: u32 = 100_000;
+
+/// A message about repair of `places`, of which there is one at least and no more than a list holds.
+pub(crate) fn about(session: &Session, kind: NakKind, places: &[Place], options: Vec<Opt>) -> Body {
+    let mut sqns = places.iter().map(|place| place.sqn());
+    let sqn = sqns.next().unwrap_or_default();
+    let (source, group) = (session.source_ip(), session.group.ip());
+    Body::Nak(Nak { kind, parity: false, sqn, source, group, also: sqns.collect(), list_octet: 0, options })
+}
+
+impl Element {
+    /// To everybody below `port`, as if the source said it (§7.4, §7.6).
+    pub(crate) fn send_down(&mut self, at: usize, port: u32, body: Body) {
+        let session = &self.sessions[at];
+        let message = Message { tsi: session.tsi, port: session.port, body };
+        self.outbox.push_back(Transmit {
+            source: Some(session.source),
+            interface: port,
+            router_alert: self.config.router_alert,
+            ..Transmit::new(message, session.group)
+        });
+    }
+
+    /// To one neighbour, as itself.
+    pub(crate) fn send_to(&mut self, at: usize, to: Neighbour, body: Body) {
+        let session = &self.sessions[at];
+        let message = Message { tsi: session.tsi, port: session.port, body };
+        let source = self.address(to.port, to.address);
+        self.outbox.push_back(Transmit { source, interface: to.port, ..Transmit::new(message, to.address) });
+    }
+
+    /// Confirms NAKs for `places` to those below `port`.
+    pub(crate) fn confirm(&mut self, at: usize, port: u32, places: &[Place]) {
+        for places in places.chunks(1 + MOST_LISTED) {
+            let body = about(&self.sessions[at], NakKind::Confirmation, places, Vec::new());
+            self.counts.confirmations += 1;
+            self.send_down(at, port, body);
+        }
+    }
+
+    /// Asks for `places` in `way`.
+    pub(super) fn forward(&mut self, at: usize, way: Way, places: &[Place], options: &[Opt]) {
+        let to = self.sessions[at].neighbour(way);
+        for places in places.chunks(1 + MOST_LISTED) {
+            let body = about(&self.sessions[at], NakKind::Nak, places, options.to_vec());
+            self.counts.forwarded += 1;
+            self.send_to(at, to, body);
+        }
+    }
+
+    /// A NAK for `places` has come by `port`, or is a repairer's own, which has come by none: who lacks them is told
+    /// that he is heard, and what is not asked for yet is asked for. What there is no room for is passed over; whether
+    /// there was any.
+    pub(crate) fn ask(
+        &mut self,
+        now: Time,
+        (at, port): (usize, u32),
+        places: &[Place],
+        options: &[Opt],
+    ) -> bool {
+        let mut room = self.config.states.saturating_sub(self.states());
+        let Self { sessions, config, counts, .. } = self;
+        let session = &mut sessions[at];
+        let way = session.way(port);
+        let (mut confirm, mut taken, mut forward) = (Vec::new(), Vec::new(), false);
+        for &place in places {
+            if !session.states.has(place) {
+                if room == 0 {
+                    counts.crowded += 1;
+                    continue;
+                }
+                room -= 1;
+            }
+            let reaction = session.states.ask(now, (place, Ports::one(port), way), config);
+            taken.push(place);
+            forward |= reaction.forward;
+            if reaction.confirm {
+                confirm.push(place);
+            }
+        }
+        self.confirm(at, port, &confirm);
+        // A list goes on whole unless all of it is eliminated (§9.3.3).
+        if forward {
+            self.forward(at, way, &taken, options);
+        } else if !taken.is_empty() {
+            self.counts.eliminated += 1;
+        }
+        !taken.is_empty()
+    }
+
+    /// Does what is due for numbers that were asked for.
+    pub(super) fn expire(&mut self, now: Time, at: usize) {
+        let Self { sessions, config, counts, .. } = self;
+        let session = &mut sessions[at];
+        let Due { repeat, silent, cancelled } = session.states.expire(now, config);
+        counts.cancelled += cancelled;
+        // Who does not answer is asked no more (§9.5.3).
+        for way in silent {
+            match way {
+                Way::Redirected => session.redirected = None,
+                Way::Beside => session.beside = None,
+                Way::Neighbour => {}
+            }
+        }
+        for same in repeat.chunk_by(|one, other| one.0 == other.0) {
+            let places: Vec<Place> = same.iter().map(|&(_, place)| place).collect();
+            self.forward(at, same[0].0, &places, &[]);
+        }
+    }
+
+    /// Seeks repairers beside the tree, if it is time for that (§14).
+    pub(super) fn poll_if_due(&mut self, now: Time, at: usize) {
+        let Some(interval) = self.config.polls.filter(|_| self.sessions[at].next_poll <= now) else { return };
+        let random = self.random.bits() as u32;
+        let session = &mut self.sessions[at];
+        session.next_poll = now + interval;
+        session.polls = session.polls.wrapping_add(1);
+        let (sqn, upstream, group) = (Sqn(session.polls), session.upstream.port, session.group);
+        for port in self.ports().without(Ports::one(upstream)).numbers() {
+            let Some(path) = self.address(port, group) else { continue };
+            let poll = Poll {
+                sqn,
+                round: 0,
+                subtype: super::hearing::REPAIRERS,
+                path: path.ip(),
+                backoff_us: POLL_BACKOFF_US,
+                random,
+                mask: 0,
+                options: Vec::new(),
+            };
+            self.send_down(at, port, Body::Poll(poll));
+        }
+    }
+}

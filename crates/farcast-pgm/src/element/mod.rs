@@ -1,0 +1,258 @@
+//! A network element (RFC 3208 §7), and with a store a designated local repairer ([`crate::repairer`]).
+//!
+//! | file | what |
+//! |---|---|
+//! | `config.rs` | settings |
+//! | `session.rs` | what is known of a session |
+//! | `state.rs` | of each number that is asked for |
+//! | `hearing.rs` | what comes |
+//! | `asking.rs` | what is confirmed and forwarded |
+
+mod asking;
+mod config;
+mod hearing;
+mod session;
+mod state;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use core::num::NonZeroU32;
+use core::ops::Range;
+
+use farcast_core::Time;
+use farcast_core::engine::{Arrival, Deadline, Engine, Reject, RejectCounts, Transmit};
+use farcast_core::random::RandomStream;
+use farcast_delivery::{ElementEngine, ElementRequest, Figure};
+
+use crate::error::ConfigError;
+use crate::message::{DataKind, Message};
+use crate::repairer::Store;
+
+pub(crate) use asking::about;
+pub use config::{ElementConfig, MOST_PORTS};
+pub(crate) use hearing::REPAIRERS;
+pub(crate) use session::Session;
+pub(crate) use state::Ports;
+
+/// What an element tells: what its owner is to do with contents. Only a repairer does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ElementEvent {
+    /// Keep the content of the message at hand, from its datagram `offset` on, under these keys.
+    Keep {
+        /// A key for each datagram.
+        keys: Range<u64>,
+        /// Where in the message the first lies.
+        offset: u32,
+    },
+    /// What is kept under these keys is not needed any more.
+    Forget {
+        /// The keys.
+        keys: Range<u64>,
+    },
+}
+
+/// What an element has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ElementCounts {
+    /// NAKs that came from below.
+    pub naks: u64,
+    /// NAKs sent upstream: forwarded, repeated, and a repairer's own.
+    pub forwarded: u64,
+    /// NAKs of which nothing was forwarded, as all of it is asked for.
+    pub eliminated: u64,
+    /// NCFs sent.
+    pub confirmations: u64,
+    /// Numbers whose repair was anticipated by an NCF from above.
+    pub anticipated: u64,
+    /// Numbers that nobody above confirmed: they were given up.
+    pub cancelled: u64,
+    /// Numbers that could not be asked for, as there is no room.
+    pub crowded: u64,
+    /// RDATA forwarded, on each port.
+    pub repairs: u64,
+    /// RDATA that nobody below had asked for.
+    pub unasked: u64,
+    /// RDATA of its own store.
+    pub served: u64,
+    /// TPDUs that it took into its store.
+    pub kept: u64,
+    /// NNAKs sent upstream.
+    pub nulls: u64,
+}
+
+/// A network element, or a repairer.
+#[derive(Clone, Debug)]
+pub struct Element {
+    pub(crate) config: ElementConfig,
+    pub(crate) sessions: Vec<Session>,
+    pub(crate) store: Option<Store>,
+    pub(crate) random: RandomStream,
+    pub(crate) outbox: VecDeque<Transmit<Message>>,
+    pub(crate) events: VecDeque<ElementEvent>,
+    pub(crate) counts: ElementCounts,
+    pub(crate) rejects: RejectCounts,
+}
+
+impl Element {
+    /// An element with these settings.
+    ///
+    /// # Errors
+    /// What of them cannot be.
+    pub fn new(config: ElementConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        let seed = config.store.as_ref().map_or(0, |store| store.seed);
+        Ok(Self {
+            store: config.store.clone().map(Store::new),
+            config,
+            sessions: Vec::new(),
+            random: RandomStream::derive(seed, &[3]),
+            outbox: VecDeque::new(),
+            events: VecDeque::new(),
+            counts: ElementCounts::default(),
+            rejects: RejectCounts::default(),
+        })
+    }
+
+    /// What it has done.
+    pub fn counts(&self) -> ElementCounts {
+        self.counts
+    }
+
+    /// Sessions that it knows.
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Numbers that are asked for, of all sessions.
+    pub fn states(&self) -> usize {
+        self.sessions.iter().map(|session| session.states.len()).sum()
+    }
+
+    /// TPDUs that its store holds, and octets of their contents.
+    pub fn held(&self) -> (usize, u64) {
+        self.store.as_ref().map_or((0, 0), |store| (store.tpdus(), store.octets()))
+    }
+
+    /// The address of port `number`, from 1, with the port of UDP that a session uses.
+    pub(crate) fn address(&self, number: u32, like: SocketAddr) -> Option<SocketAddr> {
+        let address = self.config.ports.get((number as usize).checked_sub(1)?)?;
+        Some(SocketAddr::new(*address, like.port()))
+    }
+
+    /// All ports.
+    pub(crate) fn ports(&self) -> Ports {
+        (1..=self.config.ports.len() as u32).fold(Ports::NONE, |all, port| all.with(Ports::one(port)))
+    }
+
+    /// Whether it stands beside the tree.
+    pub(crate) fn is_beside(&self) -> bool {
+        self.config.store.as_ref().is_some_and(|store| store.beside)
+    }
+
+    fn forget(&mut self, at: usize) {
+        let session = self.sessions.remove(at);
+        if let Some(store) = &mut self.store {
+            store.forget_all(session.tsi, &mut self.events);
+        }
+    }
+}
+
+impl Engine for Element {
+    type Message = Message;
+    type Event = ElementEvent;
+
+    fn handle(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
+        let result = self.hear(now, from, message);
+        self.rejects.note(result)
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        // One that expires is removed: those behind it move up.
+        for at in (0..self.sessions.len()).rev() {
+            if now.since(self.sessions[at].heard) >= self.config.expiry {
+                self.forget(at);
+                continue;
+            }
+            self.expire(now, at);
+            self.poll_if_due(now, at);
+            self.answer_poll(now, at);
+            self.ask_for_own(now, at);
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time, _until: Time) -> Option<Transmit<Message>> {
+        self.outbox.pop_front().or_else(|| self.repair(now))
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        let of = |session: &Session| {
+            let own = session.lacking.as_ref().and_then(|lacking| lacking.next());
+            [
+                Some(Deadline { at: session.heard + self.config.expiry, timer: "expiry" }),
+                session.states.next().map(|at| Deadline { at, timer: "NAK" }),
+                Some(Deadline { at: session.next_poll, timer: "poll" }).filter(|poll| poll.at != Time::NEVER),
+                session.answer.map(|(at, ..)| Deadline { at, timer: "poll response" }),
+                own.map(|at| Deadline { at, timer: "own NAK" }),
+            ]
+        };
+        let pace = self.store.as_ref().filter(|store| !store.queue.is_empty());
+        let pace = pace.map(|store| Deadline { at: store.pacer.next(), timer: "pace" });
+        self.sessions.iter().flat_map(of).flatten().chain(pace).min_by_key(|deadline| deadline.at)
+    }
+
+    fn poll_event(&mut self) -> Option<ElementEvent> {
+        self.events.pop_front()
+    }
+
+    fn settled_until(&self) -> Time {
+        Time::ZERO
+    }
+
+    fn prefix(&self, message: &Message) -> NonZeroU32 {
+        let session = self.sessions.iter().find(|session| session.tsi == message.tsi);
+        let lead = session.and_then(|session| session.lacking.as_ref()).map(crate::receiver::Lacking::lead);
+        match (message.data(), lead) {
+            // Those that follow in their turn are merely kept.
+            (Some(data), Some(lead)) if data.kind == DataKind::Original && lead.near(data.sqn) == lead => {
+                data.count
+            }
+            _ => NonZeroU32::MIN,
+        }
+    }
+}
+
+impl ElementEngine for Element {
+    fn request(event: &ElementEvent) -> Option<ElementRequest> {
+        Some(match event.clone() {
+            ElementEvent::Keep { keys, offset } => ElementRequest::Keep { keys, offset },
+            ElementEvent::Forget { keys } => ElementRequest::Forget { keys },
+        })
+    }
+
+    fn overhears(&self) -> bool {
+        self.store.is_some()
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let counts = self.counts;
+        alloc::vec![
+            Figure::count("element.naks", counts.naks).labelled("NAKs heard"),
+            Figure::count("element.forwarded", counts.forwarded).labelled("NAKs sent up"),
+            Figure::count("element.eliminated", counts.eliminated).labelled("NAKs eliminated"),
+            Figure::count("element.confirmations", counts.confirmations),
+            Figure::count("element.anticipated", counts.anticipated),
+            Figure::count("element.cancelled", counts.cancelled),
+            Figure::count("element.crowded", counts.crowded),
+            Figure::count("element.repairs", counts.repairs).labelled("RDATA forwarded"),
+            Figure::count("element.unasked", counts.unasked).labelled("RDATA stopped"),
+            Figure::count("element.served", counts.served).labelled("RDATA of its own"),
+            Figure::count("element.kept", counts.kept),
+            Figure::count("element.nulls", counts.nulls).labelled("NNAKs sent up"),
+        ]
+    }
+
+    fn rejects(&self) -> &RejectCounts {
+        &self.rejects
+    }
+}

@@ -1,0 +1,276 @@
+//! What an element knows of each number that is asked for (RFC 3208 §7.2 to §7.5).
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use farcast_core::{Span, Time};
+
+use super::config::ElementConfig;
+use crate::sqn::Place;
+
+/// A set of ports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Ports(u64);
+
+impl Ports {
+    pub(crate) const NONE: Self = Self(0);
+
+    /// Port `number` alone, from 1.
+    pub(crate) const fn one(number: u32) -> Self {
+        Self(if number == 0 { 0 } else { 1 << (number - 1) })
+    }
+
+    pub(crate) const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub(crate) const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Their numbers, from 1.
+    pub(crate) fn numbers(self) -> impl Iterator<Item = u32> {
+        (1..=u64::BITS).filter(move |number| self.0 >> (number - 1) & 1 == 1)
+    }
+}
+
+/// Whom an element asks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Way {
+    /// The neighbour that SPMs come from.
+    Neighbour,
+    /// A repairer further up that has told of itself (§9.5.2.1).
+    Redirected,
+    /// A repairer beside the tree (§9.5.2.2).
+    Beside,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Somebody below said that he repairs it: no NAK was forwarded.
+    Null,
+    /// A NAK was forwarded, and is repeated until it is confirmed, but for no longer than this.
+    Pending { until: Time },
+    /// It was confirmed; from this time on another NAK is forwarded.
+    Outstanding { eliminated_until: Time },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct State {
+    phase: Phase,
+    /// Whom it was asked of last.
+    way: Way,
+    due: Time,
+    /// When it was asked for first in this way.
+    asked: Time,
+    /// Where repair goes.
+    ports: Ports,
+    /// Where it was confirmed at this time.
+    confirmed: (Ports, Time),
+}
+
+/// What a NAK leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Reaction {
+    /// It is confirmed where it came from.
+    pub(super) confirm: bool,
+    /// It is forwarded.
+    pub(super) forward: bool,
+}
+
+/// What time has brought.
+#[derive(Debug, Default)]
+pub(super) struct Due {
+    /// Is asked for again, in order of ways.
+    pub(super) repeat: Vec<(Way, Place)>,
+    /// Whom nobody has heard of any more in these ways.
+    pub(super) silent: Vec<Way>,
+    /// Nobody confirms it: it was given up.
+    pub(super) cancelled: u64,
+}
+
+/// The numbers of one session that are asked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct States {
+    map: BTreeMap<Place, State>,
+    deadlines: BTreeSet<(Time, Place)>,
+    /// How long confirmation takes, if that is known.
+    takes: Option<Span>,
+}
+
+impl States {
+    pub(super) fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    pub(super) fn has(&self, place: Place) -> bool {
+        self.map.contains_key(&place)
+    }
+
+    pub(super) fn next(&self) -> Option<Time> {
+        self.deadlines.first().map(|&(at, _)| at)
+    }
+
+    /// A NAK that is forwarded now.
+    fn pending(&self, now: Time, config: &ElementConfig) -> (Phase, Time) {
+        (Phase::Pending { until: now + config.confirm }, now + self.wait(config).min(config.confirm))
+    }
+
+    /// When a NAK is repeated.
+    fn wait(&self, config: &ElementConfig) -> Span {
+        let Some(unknown) = config.unknown else { return config.repeat };
+        self.takes.map_or(unknown, |takes| takes * 5 / 4).max(config.repeat)
+    }
+
+    /// Confirmation has taken `takes`. What takes longer counts at once, what takes less by an eighth.
+    fn learn(&mut self, takes: Span) {
+        self.takes = Some(self.takes.map_or(takes, |known| takes.max((known * 7 + takes) / 8)));
+    }
+
+    fn put(&mut self, place: Place, state: State) {
+        if let Some(before) = self.map.insert(place, state) {
+            self.deadlines.remove(&(before.due, place));
+        }
+        self.deadlines.insert((state.due, place));
+    }
+
+    fn remove(&mut self, place: Place) -> Option<State> {
+        let state = self.map.remove(&place)?;
+        self.deadlines.remove(&(state.due, place));
+        Some(state)
+    }
+
+    /// A NAK for `place` has come from `ports`; of a repairer's own there are none. It is asked for in `way`.
+    pub(super) fn ask(
+        &mut self,
+        now: Time,
+        (place, ports, way): (Place, Ports, Way),
+        config: &ElementConfig,
+    ) -> Reaction {
+        let before = self.map.get(&place).copied();
+        let forward = before.is_none_or(|state| match state.phase {
+            Phase::Null => true,
+            Phase::Pending { .. } => false,
+            Phase::Outstanding { eliminated_until } => now >= eliminated_until,
+        });
+        let mut state = before.unwrap_or(State {
+            phase: Phase::Null,
+            way,
+            due: now,
+            asked: now,
+            ports: Ports::NONE,
+            confirmed: (Ports::NONE, now),
+        });
+        let (known, at) = state.confirmed;
+        let known = if now.since(at) < config.holdoff { known } else { Ports::NONE };
+        let confirm = ports != Ports::NONE && !known.has(ports);
+        if confirm {
+            state.confirmed = (known.with(ports), now);
+        }
+        state.ports = state.ports.with(ports);
+        if forward {
+            (state.phase, state.due) = self.pending(now, config);
+            (state.way, state.asked) = (way, now);
+        }
+        self.put(place, state);
+        Reaction { confirm, forward }
+    }
+
+    /// A repairer beside the tree asks for `place` itself: whether that was asked of it, and is now of the neighbour.
+    pub(super) fn hand_back(&mut self, now: Time, place: Place, config: &ElementConfig) -> bool {
+        let Some(&state) = self.map.get(&place).filter(|state| state.way == Way::Beside) else {
+            return false;
+        };
+        let (phase, due) = self.pending(now, config);
+        self.put(place, State { phase, way: Way::Neighbour, due, asked: now, ..state });
+        true
+    }
+
+    /// Somebody below repairs `place`: whether that is news to those above (§9.5.3.2).
+    pub(super) fn null(&mut self, now: Time, place: Place, config: &ElementConfig) -> bool {
+        if self.has(place) {
+            return false;
+        }
+        let (ports, confirmed) = (Ports::NONE, (Ports::NONE, Time::ZERO));
+        let (phase, way, due) = (Phase::Null, Way::Neighbour, now + config.eliminate);
+        self.put(place, State { phase, way, due, asked: now, ports, confirmed });
+        true
+    }
+
+    /// `place` was confirmed from above (§7.3); if nobody asked, repair is anticipated if there is `room` for that.
+    pub(super) fn confirmed(&mut self, now: Time, place: Place, room: bool, config: &ElementConfig) -> bool {
+        let before = self.map.get(&place).copied();
+        let is_known = before.is_some_and(|state| matches!(state.phase, Phase::Outstanding { .. }));
+        if is_known || (before.is_none() && !room) {
+            return false;
+        }
+        let (phase, due) =
+            (Phase::Outstanding { eliminated_until: now + config.eliminate }, now + config.repair);
+        let fresh = State {
+            phase,
+            way: Way::Neighbour,
+            due,
+            asked: now,
+            ports: Ports::NONE,
+            confirmed: (Ports::NONE, Time::ZERO),
+        };
+        if let Some(state) = before.filter(|state| matches!(state.phase, Phase::Pending { .. })) {
+            self.learn(now.since(state.asked));
+        }
+        self.put(place, before.map_or(fresh, |state| State { phase, due, ..state }));
+        true
+    }
+
+    /// Whether a NAK for `place` is forwarded in `way`, and not confirmed.
+    pub(super) fn is_pending(&self, place: Place) -> bool {
+        self.map.get(&place).is_some_and(|state| matches!(state.phase, Phase::Pending { .. }))
+    }
+
+    /// `place` is repaired: where to.
+    pub(super) fn repaired(&mut self, place: Place) -> Option<Ports> {
+        self.remove(place).filter(|state| state.phase != Phase::Null).map(|state| state.ports)
+    }
+
+    /// Nothing before `trail` is repaired any more.
+    pub(super) fn advance(&mut self, trail: Place) {
+        while let Some(&place) = self.map.keys().next().filter(|&&place| place < trail) {
+            self.remove(place);
+        }
+    }
+
+    /// Does what is due.
+    pub(super) fn expire(&mut self, now: Time, config: &ElementConfig) -> Due {
+        let mut due = Due::default();
+        while let Some(&(at, place)) = self.deadlines.first().filter(|&&(at, _)| at <= now) {
+            let Some(state) = self.map.get(&place).copied() else {
+                self.deadlines.remove(&(at, place));
+                continue;
+            };
+            let Phase::Pending { until } = state.phase else {
+                self.remove(place);
+                continue;
+            };
+            if now < until {
+                due.repeat.push((state.way, place));
+                let due = now + self.wait(config);
+                self.put(place, State { due: due.min(until), ..state });
+            } else if state.way == Way::Neighbour {
+                self.remove(place);
+                due.cancelled += 1;
+            } else {
+                due.silent.push(state.way);
+                due.repeat.push((Way::Neighbour, place));
+                let (phase, due) = self.pending(now, config);
+                self.put(place, State { phase, way: Way::Neighbour, due, asked: now, ..state });
+            }
+        }
+        due.repeat.sort_unstable();
+        due.silent.sort_unstable();
+        due.silent.dedup();
+        due
+    }
+}

@@ -1,0 +1,240 @@
+//! Network elements and repairers on a tree.
+
+use std::collections::BTreeSet;
+
+use farcast_core::Span;
+use farcast_pgm::message::{DataKind, NakKind};
+use farcast_pgm::{SenderConfig, StoreConfig};
+
+use crate::common::{files, ms, receiver};
+use crate::tree::{Hop, Tree};
+
+fn config(named: u32) -> SenderConfig {
+    SenderConfig { router_alert: true, ..files(&[300], named) }
+}
+
+/// Whether this is the first sending of every tenth number.
+fn tenth(hop: &Hop) -> bool {
+    hop.sqn(DataKind::Original).is_some_and(|sqn| sqn % 10 == 3)
+}
+
+fn between(hop: &Hop, from: usize, to: usize) -> bool {
+    (hop.from, hop.to) == (from, to)
+}
+
+fn sorted(mut list: Vec<u32>) -> Vec<u32> {
+    list.sort_unstable();
+    list
+}
+
+/// Source 0, element 1 below it, elements 2 and 3 below that, `each` receivers below each of them.
+fn three(each: u32, lose: impl FnMut(&Hop) -> bool + 'static) -> (Tree, Vec<usize>) {
+    let mut tree = Tree::new(config(2 * each), lose);
+    let top = tree.router(0, ms(20));
+    let arms = [tree.router(top, ms(10)), tree.router(top, ms(10))];
+    let mut receivers = Vec::new();
+    for n in 0..2 * each {
+        let below = arms[(n / each) as usize];
+        receivers.push(tree.receiver(below, ms(2), receiver(n)));
+    }
+    for node in [top, arms[0], arms[1]] {
+        tree.element(node, |config| config.unknown = Some(ms(200)));
+    }
+    (tree, receivers)
+}
+
+fn all_complete(tree: &Tree, receivers: &[usize]) {
+    for &receiver in receivers {
+        assert_eq!(tree.complete(receiver), 1, "receiver at node {receiver}");
+    }
+}
+
+#[test]
+fn repairs_go_where_something_was_lost_and_nowhere_else() {
+    let (tree, receivers) = three(3, |hop| tenth(hop) && between(hop, 1, 2));
+    let tree = tree.run(100);
+    all_complete(&tree, &receivers);
+    let lost: Vec<u32> = (0..=300).filter(|sqn| sqn % 10 == 3).collect();
+    // Once on the arm that lost it, and on each edge below; never on the other.
+    for (from, to) in [(0, 1), (1, 2), (2, receivers[0]), (2, receivers[2])] {
+        assert_eq!(sorted(tree.repairs(from, to)), lost, "from {from} to {to}");
+    }
+    assert_eq!(tree.repairs(1, 3), []);
+    assert_eq!(tree.named(1, 3, NakKind::Confirmation), [], "nor is it confirmed there");
+    assert_eq!(tree.engine(1).states(), 0);
+}
+
+#[test]
+fn naks_of_many_reach_the_source_once() {
+    // Confirmation takes longer than the back-off, so that all ask.
+    let (tree, receivers) = three(10, |hop| tenth(hop) && hop.from == 0);
+    let tree = tree.run(100);
+    all_complete(&tree, &receivers);
+    let lost: Vec<u32> = (0..=300).filter(|sqn| sqn % 10 == 3).collect();
+    let asked: usize = receivers[..10].iter().map(|&at| tree.named(at, 2, NakKind::Nak).len()).sum();
+    assert!(asked > 2 * lost.len(), "{asked}");
+    assert_eq!(sorted(tree.named(1, 0, NakKind::Nak)), lost);
+    assert!(tree.engine(2).counts().naks > tree.engine(2).counts().forwarded);
+    // On each arm each is confirmed to those below before its repair comes.
+    let confirmed: BTreeSet<u32> = tree.named(2, receivers[0], NakKind::Confirmation).into_iter().collect();
+    assert_eq!(confirmed.into_iter().collect::<Vec<_>>(), lost);
+}
+
+#[test]
+fn what_is_confirmed_to_another_is_anticipated() {
+    // A router that knows nothing of PGM joins two elements: both hear what the source confirms.
+    let mut tree = Tree::new(config(2), |hop| tenth(hop) && hop.from == 0);
+    let joint = tree.router(0, ms(50));
+    let arms = [tree.router(joint, ms(5)), tree.router(joint, ms(5))];
+    let near = tree.receiver(arms[0], ms(1), receiver(0));
+    // This one hears so late of the loss that what the source has confirmed has come to its element before it asks.
+    let far = tree.receiver(arms[1], ms(150), receiver(1));
+    for arm in arms {
+        tree.element(arm, |_| {});
+    }
+    let tree = tree.run(100);
+    all_complete(&tree, &[near, far]);
+    let counts = tree.engine(arms[1]).counts();
+    assert!(counts.anticipated > 0, "{counts:?}");
+    assert_eq!(tree.named(arms[0], joint, NakKind::Nak).len(), 30);
+    // What came back before it asked is asked for again: its repair had nowhere to go then.
+    assert!(tree.named(arms[1], joint, NakKind::Nak).len() <= 30);
+}
+
+#[test]
+fn a_nak_is_repeated_until_it_is_confirmed() {
+    // The source's confirmations and repairs are lost for a while.
+    let (mut tree, receivers) = three(1, |hop| {
+        let early = hop.at < farcast_core::Time::ZERO + ms(900);
+        let back = hop.is(DataKind::Repair) || !hop.named(NakKind::Confirmation).is_empty();
+        (tenth(hop) && between(hop, 1, 2)) || (early && back && hop.from == 0)
+    });
+    tree.element(1, |config| config.unknown = None);
+    let tree = tree.run(100);
+    all_complete(&tree, &receivers);
+    let first: Vec<_> = tree.passed(1, 0, |hop| hop.named(NakKind::Nak).contains(&3).then_some(hop.at));
+    assert!(first.len() > 5, "{first:?}");
+    for pair in first.windows(2).take(5) {
+        assert_eq!(pair[1].since(pair[0]), ms(50));
+    }
+}
+
+/// Source 0, element 1, a repairer 2 below it with `count` receivers, and one receiver at the element.
+fn island(
+    count: u32,
+    store: StoreConfig,
+    lose: impl FnMut(&Hop) -> bool + 'static,
+) -> (Tree, Vec<usize>, usize) {
+    let mut tree = Tree::new(config(count + 1), lose);
+    let top = tree.router(0, ms(250));
+    let repairer = tree.router(top, ms(1));
+    let mut receivers: Vec<usize> = (0..count).map(|n| tree.receiver(repairer, ms(1), receiver(n))).collect();
+    receivers.push(tree.receiver(top, ms(1), receiver(count)));
+    tree.element(top, |_| {});
+    tree.element(repairer, |config| config.store = Some(store));
+    (tree, receivers, repairer)
+}
+
+#[test]
+fn a_repairer_serves_its_island() {
+    let (tree, receivers, repairer) = island(4, StoreConfig::new(), |hop| {
+        hop.from == 2
+            && hop.to > 2
+            && hop.sqn(DataKind::Original).is_some_and(|sqn| sqn % 7 == hop.to as u32 % 7)
+    });
+    let tree = tree.run(100);
+    all_complete(&tree, &receivers);
+    assert_eq!(tree.repairs(0, 1), [], "nothing comes from the source");
+    assert_eq!(tree.named(1, 0, NakKind::Nak), []);
+    let counts = tree.engine(repairer).counts();
+    assert!(counts.served >= 4 * 40 && counts.kept == 301, "{counts:?}");
+    // The source is told of each.
+    let told: BTreeSet<u32> = tree.named(1, 0, NakKind::NullNak).into_iter().collect();
+    assert!(told.len() > 150, "{}", told.len());
+    for &receiver in &receivers[..4] {
+        let naks: BTreeSet<u32> = tree.named(receiver, repairer, NakKind::Nak).into_iter().collect();
+        assert!(naks.is_subset(&told));
+    }
+    assert_eq!(tree.repairs(1, receivers[4]), []);
+}
+
+#[test]
+fn a_repairer_asks_for_what_it_lacks_itself() {
+    let (tree, receivers, repairer) = island(3, StoreConfig::new(), |hop| tenth(hop) && between(hop, 1, 2));
+    let tree = tree.run(100);
+    all_complete(&tree, &receivers);
+    let lost: Vec<u32> = (0..=300).filter(|sqn| sqn % 10 == 3).collect();
+    assert_eq!(sorted(tree.repairs(0, 1)), lost);
+    assert_eq!(tree.engine(repairer).counts().kept, 301);
+}
+
+#[test]
+fn a_small_store_keeps_the_newest_and_the_rest_comes_from_the_source() {
+    let store = StoreConfig { tpdus: 16, octets: 10_000, ..StoreConfig::new() };
+    let (tree, receivers, repairer) = island(2, store, |hop| {
+        hop.from == 2 && hop.to > 2 && hop.sqn(DataKind::Original).is_some_and(|sqn| sqn < 200)
+    });
+    let tree = tree.run(200);
+    all_complete(&tree, &receivers);
+    let (tpdus, octets) = tree.engine(repairer).held();
+    assert!(tpdus <= 16 && octets <= 10_000, "{tpdus} {octets}");
+    assert!(!tree.repairs(0, 1).is_empty());
+}
+
+#[test]
+fn a_repairer_that_dies_is_missed_and_nothing_is_lost() {
+    for at in [ms(600), ms(1000), ms(2000), ms(3000)] {
+        let (mut tree, receivers, repairer) =
+            island(4, StoreConfig::new(), |hop| hop.from == 2 && hop.to > 2 && tenth(hop));
+        tree.dies(at, repairer);
+        let tree = tree.run(200);
+        all_complete(&tree, &receivers);
+        assert_eq!(tree.repairs(0, 1).is_empty(), at == ms(3000), "the source takes over at {at}");
+    }
+}
+
+/// Source 0, element 1 that seeks repairers, two receivers 2 and 3, and one repairer 4 beside the tree.
+fn beside(lose: impl FnMut(&Hop) -> bool + 'static) -> (Tree, Vec<usize>, usize) {
+    let mut tree = Tree::new(SenderConfig { opening: 16, ..config(2) }, lose);
+    let top = tree.router(0, ms(250));
+    let receivers: Vec<usize> = (0..2).map(|n| tree.receiver(top, ms(1), receiver(n))).collect();
+    let repairer = tree.router(top, ms(1));
+    tree.element(top, |config| config.polls = Some(Span::from_secs(1)));
+    tree.element(repairer, |config| config.store = Some(StoreConfig { beside: true, ..StoreConfig::new() }));
+    (tree, receivers, repairer)
+}
+
+#[test]
+fn a_repairer_beside_the_tree_serves_who_is_on_it() {
+    let late = |hop: &Hop| hop.sqn(DataKind::Original).is_some_and(|sqn| sqn > 100 && sqn % 10 == 3);
+    let (tree, receivers, repairer) = beside(move |hop| late(hop) && between(hop, 1, 2));
+    let tree = tree.run(100);
+    all_complete(&tree, &receivers);
+    assert_eq!(tree.repairs(0, 1), [], "nothing comes from the source");
+    let counts = tree.engine(repairer).counts();
+    assert_eq!((counts.served, counts.kept), (20, 301), "{counts:?}");
+    assert_eq!(tree.repairs(1, receivers[0]).len(), 20);
+    assert_eq!(tree.repairs(1, receivers[1]), []);
+    // The source is told, by way of the parent, before the repair.
+    assert_eq!(tree.named(1, 0, NakKind::NullNak).len(), 20);
+}
+
+#[test]
+fn what_a_repairer_beside_the_tree_lacks_comes_from_the_source() {
+    let late = |hop: &Hop| hop.sqn(DataKind::Original).is_some_and(|sqn| sqn > 100 && sqn % 10 == 3);
+    let (tree, receivers, repairer) = beside(move |hop| late(hop) && hop.from == 0);
+    let tree = tree.run(100);
+    all_complete(&tree, &receivers);
+    assert_eq!(tree.engine(repairer).counts().kept, 301);
+    assert!(tree.repairs(0, 1).len() >= 20);
+}
+
+#[test]
+fn a_repairer_beside_the_tree_that_dies_is_forgotten() {
+    let late = |hop: &Hop| hop.sqn(DataKind::Original).is_some_and(|sqn| sqn > 100 && sqn % 10 == 3);
+    let (mut tree, receivers, repairer) = beside(move |hop| late(hop) && between(hop, 1, 2));
+    tree.dies(ms(1500), repairer);
+    let tree = tree.run(100);
+    all_complete(&tree, &receivers);
+    assert!(!tree.repairs(0, 1).is_empty());
+}
