@@ -90,7 +90,10 @@ pub(crate) fn source_for(
 }
 
 /// The address that the kernel would send from.
-fn route_source(destination: SocketAddr, interface: Option<&Interface>) -> Result<IpAddr, NetError> {
+pub(crate) fn route_source(
+    destination: SocketAddr,
+    interface: Option<&Interface>,
+) -> Result<IpAddr, NetError> {
     let no_route =
         || NetError::NoRoute { to: destination.ip(), interface: interface.map(|one| one.name.clone()) };
     let to = SocketAddr::new(destination.ip(), destination.port().max(1));

@@ -10,6 +10,7 @@
 mod batch;
 mod clock;
 mod ears;
+mod element;
 mod envelope;
 mod error;
 mod interface;
@@ -27,6 +28,7 @@ mod way;
 
 pub use batch::Sent;
 pub use clock::Clock;
+pub use element::{ElementCounts, ElementNotice, ElementOptions, Port, PortCounts, serve};
 pub use error::NetError;
 pub use interface::own_address;
 pub use receiving::{ReceiveNotice, ReceiveOptions, ReceiveReport, receive};

@@ -1,11 +1,12 @@
 //! System calls that no library offers: source-specific joins for both families, buffers beyond the limit, an
-//! interface's flags.
+//! interface's flags, and what a router needs to see what passes it.
 #![expect(unsafe_code, reason = "setsockopt and ioctl with structures of the kernel's")]
 
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 
+use rustix::net::{AddressFamily, SocketAddrAny};
 use socket2::{SockAddr, Socket};
 
 /// `struct group_source_req` of RFC 3678 §5.1.2.
@@ -55,6 +56,57 @@ pub(crate) fn interface_flags(socket: &Socket, name: &str) -> Option<libc::c_int
     let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) };
     // SAFETY: the kernel has written the flags, and any bits are valid ones.
     (status == 0).then(|| unsafe { request.ifr_ifru.ifru_flags }.into())
+}
+
+/// Has the kernel hand `socket`, a raw one, what bears the router alert and is not for this host, instead of forwarding
+/// it (ip(7), `IP_ROUTER_ALERT`).
+pub(crate) fn take_router_alerts(socket: &Socket) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    set(socket, libc::IPPROTO_IP, libc::IP_ROUTER_ALERT, &on)
+}
+
+/// `struct packet_mreq` of packet(7).
+#[repr(C)]
+struct PacketMreq {
+    interface: libc::c_int,
+    kind: libc::c_ushort,
+    address_len: libc::c_ushort,
+    address: [u8; 8],
+}
+
+/// Has interface `index` take frames to all groups, as long as `socket`, one of packet(7), is open.
+pub(crate) fn take_all_groups(socket: &Socket, index: u32) -> io::Result<()> {
+    /// `PACKET_MR_ALLMULTI` of packet(7).
+    const ALL_GROUPS: libc::c_ushort = 2;
+    /// `PACKET_ADD_MEMBERSHIP` of packet(7).
+    const ADD_MEMBERSHIP: libc::c_int = 1;
+    let interface = libc::c_int::try_from(index).map_err(io::Error::other)?;
+    let request = PacketMreq { interface, kind: ALL_GROUPS, address_len: 0, address: [0; 8] };
+    set(socket, libc::SOL_PACKET, ADD_MEMBERSHIP, &request)
+}
+
+/// What packet(7) says of where a frame came from: `struct sockaddr_ll` as far as the address of the link.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    family: libc::c_ushort,
+    protocol: libc::c_ushort,
+    /// The interface.
+    pub(crate) interface: libc::c_int,
+    hardware: libc::c_ushort,
+    /// For whom it is: this host, everybody, a group, another host, or this host's own.
+    pub(crate) kind: u8,
+    address_len: u8,
+}
+
+/// `address` as packet(7) means it; `None` if it is of another family.
+pub(crate) fn link(address: &SocketAddrAny) -> Option<Link> {
+    if address.address_family() != AddressFamily::PACKET || (address.addr_len() as usize) < size_of::<Link>()
+    {
+        return None;
+    }
+    // SAFETY: the kernel has written at least as many octets as a `Link` has, and any are a valid one.
+    Some(unsafe { address.as_ptr().cast::<Link>().read_unaligned() })
 }
 
 /// The path MTU in bytes that the kernel knows for a connected socket.

@@ -1,0 +1,479 @@
+//! What stands on the way, for real: the interfaces of this host as the ports of an [`ElementEngine`], and the router
+//! around it that the engine is written for.
+
+mod kept;
+mod packet;
+mod raw;
+mod udp;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use farcast_core::engine::{Arrival, Transmit};
+use farcast_core::{Message as _, Span, Time};
+use farcast_delivery::{Codec, Content, Delivery, ElementEngine, ElementRequest, Purpose, Transport};
+
+use crate::clock::Clock;
+use crate::envelope::Envelope;
+use crate::error::NetError;
+use crate::interface::{Interface, route_source};
+use crate::links::{LOOK_EVERY, Links};
+use crate::socket::SocketOptions;
+use kept::Kept;
+use raw::RawPorts;
+use udp::UdpPorts;
+
+/// Datagrams that are heard before what they call for is asked for again.
+const MOST_AT_ONCE: usize = 64;
+/// Octets of the longest IP packet.
+const LONGEST: usize = 1 << 16;
+/// Sources whose way is known, at most; and for how long.
+const MOST_SOURCES: usize = 256;
+const WAY_KNOWN: Span = Span::from_secs(5);
+/// How often its owner is told how it goes.
+const TELL_EVERY: Span = Span::from_secs(1);
+/// The longest sleep, after which it looks whether it is to stop.
+const LONGEST_SLEEP: Span = Span::from_millis(200);
+/// Hops of what is said to one host, and of what is said to a group whose own are not known.
+const HOPS: u8 = 64;
+
+/// How an element is on the network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ElementOptions {
+    /// Its interfaces by name, at least two; the first is port 1.
+    pub interfaces: Vec<String>,
+    /// Groups that are joined at each. Over UDP they are all that is heard, with their ports; over IP itself all groups
+    /// are heard that come by, and joining tells switches and routers to send them.
+    pub groups: Vec<SocketAddr>,
+    /// Octets of content that are kept at most for the engine.
+    pub keep: u64,
+    /// Kernel buffer wanted for receiving, bytes.
+    pub receive_buffer: usize,
+    /// Hops of multicast that is sent over UDP.
+    pub ttl: u8,
+}
+
+/// An interface that is a port.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Port {
+    /// Its name.
+    pub name: String,
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// What the kernel numbers it.
+    index: u32,
+}
+
+/// What has come and gone by a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PortCounts {
+    /// Packets that came.
+    pub heard: u64,
+    /// Octets of them, from the protocol's header on.
+    pub octets_heard: u64,
+    /// Packets that left because the engine said them.
+    pub said: u64,
+    /// Octets of these, from the protocol's header on.
+    pub octets_said: u64,
+}
+
+/// What has become of packets.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ElementCounts {
+    /// By port, in their order.
+    pub ports: Vec<PortCounts>,
+    /// Packets that were forwarded here, each once for all ports.
+    pub forwarded: u64,
+    /// Packets that are none of the protocol's.
+    pub malformed: u64,
+    /// Multicast that did not come by the interface that leads to its source.
+    pub off_the_tree: u64,
+    /// Packets that could not leave.
+    pub unsent: u64,
+    /// Contents for which there was no room.
+    pub not_kept: u64,
+    /// Octets that are kept now.
+    pub kept_octets: u64,
+}
+
+/// What its owner is told.
+#[derive(Clone, Copy, Debug)]
+pub enum ElementNotice<'a> {
+    /// It hears.
+    Listening {
+        /// Its ports.
+        ports: &'a [Port],
+        /// Whether the kernel forwards multicast already, as a daemon has told it; else this does.
+        routed: bool,
+    },
+    /// How it goes, each second while anything comes.
+    Going(&'a ElementCounts),
+    /// An interface has gone, or something of it that is needed: until it is back nothing is heard.
+    Waiting(&'a NetError),
+}
+
+/// Whether a packet is for the engine, merely passes, or is a part of one that passes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    /// It is the engine's.
+    Handed,
+    /// It passes.
+    Passes,
+    /// It passes, and cannot be read.
+    PassesOnly,
+    /// What it says decides: over UDP nothing bears an alert.
+    Either,
+}
+
+/// A packet that came.
+#[derive(Clone, Debug)]
+struct Heard {
+    /// By which port, from 0.
+    port: usize,
+    source: SocketAddr,
+    destination: SocketAddr,
+    /// How many hops it may still take.
+    ttl: u8,
+    way: Way,
+    /// Where in the buffer the protocol's datagram is.
+    content: Range<usize>,
+}
+
+/// The sockets of either kind.
+#[derive(Debug)]
+enum Sockets {
+    Raw(RawPorts),
+    Udp(UdpPorts),
+}
+
+impl Sockets {
+    fn open(ports: &[Port], options: &ElementOptions, transport: Transport) -> Result<Self, NetError> {
+        let ElementOptions { groups, receive_buffer, ttl, .. } = options;
+        match transport {
+            Transport::Ip(protocol) => {
+                RawPorts::open(ports, groups, protocol, *receive_buffer).map(Self::Raw)
+            }
+            Transport::Udp => UdpPorts::open(ports, groups, (*receive_buffer, *ttl)).map(Self::Udp),
+        }
+    }
+
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        match self {
+            Self::Raw(raw) => vec![raw.fd()],
+            Self::Udp(udp) => udp.fds().collect(),
+        }
+    }
+
+    fn hear(&mut self, buffer: &mut [u8]) -> Result<Option<Heard>, NetError> {
+        match self {
+            Self::Raw(raw) => raw.hear(buffer),
+            Self::Udp(udp) => udp.hear(buffer),
+        }
+    }
+
+    fn forward(&mut self, heard: &Heard, buffer: &mut [u8]) -> Vec<io::Result<usize>> {
+        match self {
+            Self::Raw(raw) => raw.forward(heard, buffer),
+            Self::Udp(udp) => udp.forward(heard, buffer),
+        }
+    }
+
+    fn say(&mut self, port: usize, envelope: &Envelope, ttl: u8, datagram: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Raw(raw) => raw.say(port, envelope, ttl, datagram),
+            Self::Udp(udp) => udp.say(port, envelope, datagram),
+        }
+    }
+}
+
+/// Serves on the way until `stop`. `make` gets the ports, whose numbers are from 1.
+///
+/// # Errors
+/// If an interface cannot be used at the start, or the process may not open the sockets, or the engine does not want
+/// its settings.
+pub fn serve<C, E, F>(
+    options: &ElementOptions,
+    codec: &C,
+    make: impl FnOnce(&[Port]) -> Result<E, F>,
+    stop: &AtomicBool,
+    observer: &mut dyn FnMut(Time, &E, ElementNotice<'_>),
+) -> Result<(E, ElementCounts), NetError>
+where
+    C: Codec<Message: Delivery>,
+    E: ElementEngine<Message = C::Message>,
+    F: std::error::Error + Send + Sync + 'static,
+{
+    let clock = Clock::start();
+    let mut links = Links::open().map_err(NetError::socket("hear of interfaces"))?;
+    let mut ports = find_ports(&options.interfaces)?;
+    let sockets = Sockets::open(&ports, options, codec.transport())?;
+    let engine = make(&ports).map_err(NetError::config)?;
+    let counts = ElementCounts { ports: vec![PortCounts::default(); ports.len()], ..Default::default() };
+    let mut element = Element {
+        engine,
+        codec,
+        sockets,
+        kept: Kept::new(options.keep),
+        counts,
+        sources: BTreeMap::new(),
+        datagram: Vec::new(),
+    };
+    observer(clock.now(), &element.engine, listening(&ports, &element.sockets));
+    let mut buffer = vec![0; LONGEST];
+    let (mut told, mut told_at) = (element.counts.clone(), clock.now());
+    let mut look_at = None;
+    while !stop.load(Ordering::Relaxed) {
+        let now = clock.now();
+        element.engine.handle_timeout(now);
+        element.drain(now, &[]);
+        if element.counts != told && now >= told_at + TELL_EVERY {
+            element.counts.kept_octets = element.kept.octets();
+            (told, told_at) = (element.counts.clone(), now);
+            observer(now, &element.engine, ElementNotice::Going(&told));
+        }
+        if look_at.is_some_and(|at| now >= at) {
+            look_at = None;
+            element.sources.clear();
+            let found = find_ports(&options.interfaces);
+            let again = found.and_then(|found| {
+                let fresh = if found == ports {
+                    None
+                } else {
+                    Some(Sockets::open(&found, options, codec.transport())?)
+                };
+                Ok((found, fresh))
+            });
+            match again {
+                Ok((found, Some(sockets))) => {
+                    (ports, element.sockets) = (found, sockets);
+                    observer(now, &element.engine, listening(&ports, &element.sockets));
+                }
+                Ok((_, None)) => {}
+                Err(error) if error.may_pass() => {
+                    // What is there now is no port; what comes back is another.
+                    ports.clear();
+                    observer(now, &element.engine, ElementNotice::Waiting(&error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let deadline = element.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
+        let until = deadline.min(now + LONGEST_SLEEP).min(look_at.unwrap_or(Time::NEVER));
+        let mut fds = element.sockets.fds();
+        fds.push(links.as_fd());
+        let readable = clock.wait(&fds, until).map_err(NetError::socket("wait for packets"))?;
+        let of_links = fds.len() - 1;
+        drop(fds);
+        if readable.has(of_links) && links.changes().any {
+            look_at.get_or_insert(clock.now() + LOOK_EVERY);
+        }
+        for _ in 0..MOST_AT_ONCE {
+            let Some(heard) = element.sockets.hear(&mut buffer)? else { break };
+            element.hear(clock.now(), &heard, &mut buffer);
+        }
+    }
+    element.counts.kept_octets = element.kept.octets();
+    Ok((element.engine, element.counts))
+}
+
+fn listening<'a>(ports: &'a [Port], sockets: &Sockets) -> ElementNotice<'a> {
+    let routed = matches!(sockets, Sockets::Raw(raw) if raw.is_routed());
+    ElementNotice::Listening { ports, routed }
+}
+
+/// The interfaces of these names, all of which must be up and have an IPv4 address.
+fn find_ports(names: &[String]) -> Result<Vec<Port>, NetError> {
+    // Asked as for a group: an element is there for multicast.
+    let group = IpAddr::V4(Ipv4Addr::new(224, 0, 0, 1));
+    let find = |name: &String| {
+        let options = SocketOptions { interface: Some(name.clone()), ..SocketOptions::default() };
+        let found = Interface::choose(&options, group)?;
+        match found {
+            Some(Interface { name, index, address: IpAddr::V4(address), .. }) => {
+                Ok(Port { name, address, index })
+            }
+            _ => Err(NetError::NoAddress { name: name.clone(), family: "IPv4" }),
+        }
+    };
+    names.iter().map(find).collect()
+}
+
+/// Where a source is, as far as the routes say.
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    /// The address of ours that faces it.
+    ours: Option<IpAddr>,
+    /// Until when that is believed.
+    until: Time,
+    /// Hops that its multicast may still take.
+    ttl: u8,
+}
+
+#[derive(Debug)]
+struct Element<'a, C, E> {
+    engine: E,
+    codec: &'a C,
+    sockets: Sockets,
+    kept: Kept,
+    counts: ElementCounts,
+    sources: BTreeMap<IpAddr, Source>,
+    datagram: Vec<u8>,
+}
+
+impl<C, E> Element<'_, C, E>
+where
+    C: Codec<Message: Delivery>,
+    E: ElementEngine<Message = C::Message>,
+{
+    /// Takes a packet, which anybody may have sent.
+    fn hear(&mut self, now: Time, heard: &Heard, buffer: &mut [u8]) {
+        let octets = heard.content.len() as u64;
+        if let Some(count) = self.counts.ports.get_mut(heard.port) {
+            count.heard += 1;
+            count.octets_heard += octets;
+        }
+        if heard.destination.ip().is_multicast() && !self.is_on_the_tree(now, heard) {
+            self.counts.off_the_tree += 1;
+            return;
+        }
+        let is_read = match heard.way {
+            Way::Handed | Way::Either => true,
+            Way::Passes => self.engine.overhears(),
+            Way::PassesOnly => false,
+        };
+        let read = is_read.then(|| self.codec.decode(&buffer[heard.content.clone()]));
+        let read = match read {
+            Some(Ok(packet)) => Some(packet),
+            Some(Err(_)) => {
+                self.counts.malformed += 1;
+                None
+            }
+            None => None,
+        };
+        let passes = match (heard.way, &read) {
+            (Way::Handed, _) | (Way::Either, None) => false,
+            (Way::Passes | Way::PassesOnly, _) => true,
+            (Way::Either, Some(packet)) => is_first_time(&packet.message),
+        };
+        if let Some(packet) = read
+            && (!passes || self.engine.overhears())
+        {
+            let payload =
+                heard.content.start + packet.payload.start..heard.content.start + packet.payload.end;
+            let arrival =
+                Arrival { interface: heard.port as u32 + 1, ..Arrival::new(heard.source, heard.destination) };
+            // Why it was turned down the engine counts itself.
+            let _ = self.engine.handle(now, &arrival, &packet.message);
+            self.drain(now, &buffer[payload]);
+        }
+        if passes {
+            let left = self.sockets.forward(heard, buffer);
+            self.counts.forwarded += u64::from(!left.is_empty());
+            self.counts.unsent += left.iter().filter(|sent| sent.is_err()).count() as u64;
+        }
+    }
+
+    /// Whether it came by the interface by which its source would be answered: else it may have gone round in a circle.
+    fn is_on_the_tree(&mut self, now: Time, heard: &Heard) -> bool {
+        let source = heard.source.ip();
+        let known = self.sources.get(&source).copied().filter(|known| now < known.until);
+        let mut known = known.unwrap_or_else(|| {
+            if self.sources.len() >= MOST_SOURCES && !self.sources.contains_key(&source) {
+                // Whoever is still heard is soon known again.
+                self.sources.clear();
+            }
+            let to = SocketAddr::new(source, 1);
+            Source { ours: route_source(to, None).ok(), until: now + WAY_KNOWN, ttl: heard.ttl }
+        });
+        known.ttl = heard.ttl;
+        self.sources.insert(source, known);
+        known.ours.is_some_and(|ours| self.port_of(ours) == Some(heard.port))
+    }
+
+    fn port_of(&self, ours: IpAddr) -> Option<usize> {
+        let ports = match &self.sockets {
+            Sockets::Raw(raw) => raw.ports(),
+            Sockets::Udp(udp) => udp.ports(),
+        };
+        ports.iter().position(|port| IpAddr::V4(port.address) == ours)
+    }
+
+    /// Does what the engine asks for; `payload` is the content of the message at hand.
+    fn drain(&mut self, now: Time, payload: &[u8]) {
+        loop {
+            while let Some(event) = self.engine.poll_event() {
+                match E::request(&event) {
+                    Some(ElementRequest::Keep { keys, .. }) => {
+                        // A message that was heard is one datagram.
+                        let is_kept = self.kept.keep(keys.start, payload);
+                        self.counts.not_kept += u64::from(!is_kept);
+                    }
+                    Some(ElementRequest::Forget { keys }) => self.kept.forget(keys),
+                    None => {}
+                }
+            }
+            let Some(transmit) = self.engine.poll_transmit(now, now) else { return };
+            self.say(&transmit, payload);
+        }
+    }
+
+    fn say(&mut self, transmit: &Transmit<C::Message>, payload: &[u8]) {
+        let message = &transmit.message;
+        for segment in 0..message.segments().get() {
+            self.datagram.clear();
+            self.codec.encode(message, segment, &mut self.datagram);
+            let len = message.payload_len(segment);
+            let content = match message.content() {
+                Content::None => Some(&[][..]),
+                Content::Passing { .. } => Some(payload),
+                Content::Kept { key } => self.kept.content(key + u64::from(segment)),
+                // What stands on the way has no files.
+                Content::Source { .. } | Content::Parity { .. } => None,
+            };
+            let Some(content) = content.filter(|content| content.len() == len) else {
+                self.counts.unsent += 1;
+                continue;
+            };
+            self.datagram.extend_from_slice(content);
+            self.codec.finish(&mut self.datagram);
+            self.leave(transmit);
+        }
+    }
+
+    /// Sends the datagram at hand.
+    fn leave(&mut self, transmit: &Transmit<C::Message>) {
+        let envelope = Envelope::of(transmit);
+        let to = envelope.to.ip();
+        let port = match transmit.interface {
+            0 => route_source(SocketAddr::new(to, 1), None).ok().and_then(|ours| self.port_of(ours)),
+            port => Some(port as usize - 1),
+        };
+        // What is said in a source's place goes as far as what the source says.
+        let hops = envelope.source.and_then(|source| self.sources.get(&source.ip())).map(|known| known.ttl);
+        let ttl = match (transmit.ttl, hops) {
+            (Some(ttl), _) => ttl,
+            (None, Some(hops)) if to.is_multicast() => hops.saturating_sub(1),
+            (None, _) => HOPS,
+        };
+        let sent = match port {
+            Some(port) if ttl > 0 => self.sockets.say(port, &envelope, ttl, &self.datagram),
+            _ => Err(io::ErrorKind::HostUnreachable.into()),
+        };
+        match (sent, port.and_then(|port| self.counts.ports.get_mut(port))) {
+            (Ok(_), Some(count)) => {
+                count.said += 1;
+                count.octets_said += self.datagram.len() as u64;
+            }
+            _ => self.counts.unsent += 1,
+        }
+    }
+}
+
+/// Whether `message` is data as its source sends it, which no router looks at; over UDP nothing else says so.
+fn is_first_time(message: &impl Delivery) -> bool {
+    matches!(message.purpose(), Purpose::Content { round: 0 | 1 } | Purpose::Announcement)
+}

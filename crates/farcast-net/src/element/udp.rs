@@ -1,0 +1,130 @@
+//! Ports over UDP: every datagram to the groups is heard at each port and, where it merely passes, said again at the
+//! others. It leaves with our own address, so receivers take this host for the source.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, SocketAddrV4};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::net::RecvFlags;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::raw::join;
+use super::{Heard, Port, Way};
+use crate::envelope::Envelope;
+use crate::error::NetError;
+use crate::ssm;
+
+/// One that hears.
+#[derive(Debug)]
+struct Ear {
+    socket: Socket,
+    port: usize,
+    address: SocketAddr,
+}
+
+/// The sockets.
+#[derive(Debug)]
+pub(super) struct UdpPorts {
+    /// For each port first what comes to its own address, then each group.
+    ears: Vec<Ear>,
+    /// Which of them speaks at each port.
+    speak: Vec<usize>,
+    ports: Vec<Port>,
+    /// Which ear is asked first.
+    turn: usize,
+}
+
+impl UdpPorts {
+    pub(super) fn open(
+        ports: &[Port],
+        groups: &[SocketAddr],
+        (receive_buffer, ttl): (usize, u8),
+    ) -> Result<Self, NetError> {
+        let (mut ears, mut speak) = (Vec::new(), Vec::new());
+        for (number, port) in ports.iter().enumerate() {
+            speak.push(ears.len());
+            // Requests for repair come to the port that what is said comes from.
+            let udp = groups.first().map_or(0, SocketAddr::port);
+            let own = SocketAddr::V4(SocketAddrV4::new(port.address, udp));
+            let socket = bound(own, receive_buffer)?;
+            let set = |action, result: io::Result<()>| result.map_err(NetError::socket(action));
+            set("choose the interface", socket.set_multicast_if_v4(&port.address))?;
+            set("keep from hearing itself", socket.set_multicast_loop_v4(false))?;
+            set("set the time to live", socket.set_multicast_ttl_v4(ttl.into()))?;
+            ears.push(Ear { socket, port: number, address: own });
+            for &group in groups {
+                let socket = bound(group, receive_buffer)?;
+                set("keep to our own groups", socket.set_multicast_all_v4(false))?;
+                join(&socket, std::slice::from_ref(port), &[group])?;
+                ears.push(Ear { socket, port: number, address: group });
+            }
+        }
+        Ok(Self { ears, speak, ports: ports.to_vec(), turn: 0 })
+    }
+
+    pub(super) fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.ears.iter().map(|ear| ear.socket.as_fd())
+    }
+
+    /// The next datagram; `None` if there is none.
+    pub(super) fn hear(&mut self, buffer: &mut [u8]) -> Result<Option<Heard>, NetError> {
+        for _ in 0..self.ears.len() {
+            let Some(ear) = self.ears.get(self.turn) else { return Ok(None) };
+            match rustix::net::recvfrom(&ear.socket, &mut *buffer, RecvFlags::empty()) {
+                Ok((_, len, from)) => {
+                    let Some(from) = from.and_then(|from| SocketAddr::try_from(from).ok()) else { continue };
+                    let of_ours = |port: &Port| IpAddr::V4(port.address) == from.ip();
+                    if self.ports.iter().any(of_ours) {
+                        continue;
+                    }
+                    let way = if ear.address.ip().is_multicast() { Way::Either } else { Way::Handed };
+                    let (port, destination) = (ear.port, ear.address);
+                    return Ok(Some(Heard { port, source: from, destination, ttl: 2, way, content: 0..len }));
+                }
+                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::CONNREFUSED) => {
+                    self.turn = (self.turn + 1) % self.ears.len();
+                }
+                Err(
+                    rustix::io::Errno::INTR
+                    | rustix::io::Errno::NETDOWN
+                    | rustix::io::Errno::NETUNREACH
+                    | rustix::io::Errno::HOSTUNREACH,
+                ) => {}
+                Err(errno) => return Err(NetError::socket("receive")(errno.into())),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Says what came again at every other port; how it went.
+    pub(super) fn forward(&self, heard: &Heard, buffer: &[u8]) -> Vec<io::Result<usize>> {
+        let octets = &buffer[heard.content.clone()];
+        let others = (0..self.ports.len()).filter(|&port| port != heard.port);
+        others.map(|port| self.send(port, octets, heard.destination)).collect()
+    }
+
+    /// Sends a datagram by port `port`. Its source is ours whatever the engine would have: another's takes rights.
+    pub(super) fn say(&self, port: usize, envelope: &Envelope, datagram: &[u8]) -> io::Result<usize> {
+        self.send(port, datagram, envelope.to)
+    }
+
+    fn send(&self, port: usize, octets: &[u8], to: SocketAddr) -> io::Result<usize> {
+        let ear = self.speak.get(port).and_then(|&ear| self.ears.get(ear));
+        let ear = ear.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
+        ear.socket.send_to(octets, &SockAddr::from(to))
+    }
+}
+
+fn bound(address: SocketAddr, receive_buffer: usize) -> Result<Socket, NetError> {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP));
+    let socket = socket.map_err(NetError::socket("make a socket"))?;
+    socket.set_nonblocking(true).map_err(NetError::socket("make a socket non-blocking"))?;
+    socket.set_reuse_address(true).map_err(NetError::socket("share the group's port"))?;
+    ssm::force_receive_buffer(&socket, receive_buffer);
+    socket.bind(&SockAddr::from(address)).map_err(|source| NetError::Bind { address, source })?;
+    Ok(socket)
+}

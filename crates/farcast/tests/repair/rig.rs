@@ -1,0 +1,129 @@
+//! A source behind a satellite, and an island behind a router, as network namespaces.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Namespaces that are gone when this is dropped.
+pub(crate) struct Rig {
+    prefix: String,
+    names: Vec<String>,
+    sky: Option<Process>,
+    counts: PathBuf,
+}
+
+/// A process that is killed when its test ends.
+pub(crate) struct Process(pub(crate) Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It has ended by itself where all went well.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// PGM packets by direction and type.
+pub(crate) type Carried = BTreeMap<String, BTreeMap<String, u64>>;
+
+impl Rig {
+    /// The router has `up`, 10.78.1.2, towards the source, 10.78.1.1, and `down`, 10.78.2.1, where `receivers` are:
+    /// 10.78.2.11 and so on. The link to the source takes `one_way_ms` in each direction.
+    pub(crate) fn new(receivers: usize, one_way_ms: u32, place: &Path) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        assert!(
+            rustix::process::geteuid().is_root(),
+            "this test needs root for network namespaces; run `sudo -E cargo test`, or inside `unshare -Urn`"
+        );
+        let prefix = format!("fr{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let mut rig = Self { prefix, names: Vec::new(), sky: None, counts: place.join("carried.json") };
+        let hosts = (1..=receivers).map(host);
+        for name in ["source", "sky", "router"].map(String::from).into_iter().chain(hosts) {
+            let full = rig.full(&name);
+            run("ip", &["netns", "add", &full]);
+            rig.names.push(full);
+            rig.ip(&name, &["link", "set", "lo", "up"]);
+        }
+        rig.wire(("sky", "south"), ("source", "eth0"));
+        rig.wire(("sky", "north"), ("router", "up"));
+        rig.ip("source", &["address", "add", "10.78.1.1/24", "dev", "eth0"]);
+        rig.ip("router", &["address", "add", "10.78.1.2/24", "dev", "up"]);
+        rig.ip("router", &["link", "add", "down", "type", "bridge", "mcast_snooping", "0"]);
+        rig.ip("router", &["address", "add", "10.78.2.1/24", "dev", "down"]);
+        rig.ip("router", &["link", "set", "down", "up"]);
+        run("ip", &["netns", "exec", &rig.full("router"), "sysctl", "-qw", "net.ipv4.ip_forward=1"]);
+        rig.ip("source", &["route", "add", "default", "via", "10.78.1.2"]);
+        for n in 1..=receivers {
+            let name = host(n);
+            rig.wire(("router", &format!("port{n}")), (&name, "eth0"));
+            rig.ip("router", &["link", "set", &format!("port{n}"), "master", "down"]);
+            rig.ip(&name, &["address", "add", &format!("10.78.2.{}/24", 10 + n), "dev", "eth0"]);
+            rig.ip(&name, &["route", "add", "default", "via", "10.78.2.1"]);
+        }
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/repair/sky.py");
+        let mut sky = rig.at("sky", "python3");
+        let seconds = f64::from(one_way_ms) / 1000.0;
+        sky.args([script, "south", "north", &seconds.to_string()]).arg(&rig.counts);
+        rig.sky = Some(Process(sky.spawn().unwrap()));
+        rig
+    }
+
+    fn full(&self, name: &str) -> String {
+        format!("{}-{name}", self.prefix)
+    }
+
+    fn wire(&self, (a, a_name): (&str, &str), (b, b_name): (&str, &str)) {
+        let (near, far) = (self.full(a), self.full(b));
+        run("ip", &["-n", &near, "link", "add", a_name, "type", "veth", "peer", "name", b_name, "netns", &far]);
+        self.ip(a, &["link", "set", a_name, "up"]);
+        self.ip(b, &["link", "set", b_name, "up"]);
+    }
+
+    fn ip(&self, name: &str, args: &[&str]) {
+        run("ip", &[&["-n", self.full(name).as_str()], args].concat());
+    }
+
+    /// Lets receiver `n` lose `percent` of the PGM packets that come in, each on its own.
+    pub(crate) fn lose(&self, n: usize, percent: u32) {
+        let rule = format!(
+            "table netdev lossy {{\nchain in {{\ntype filter hook ingress device \"eth0\" priority 0;\n\
+             ip protocol 113 numgen random mod 100 < {percent} counter drop\n}}\n}}\n"
+        );
+        run("ip", &["netns", "exec", &self.full(&host(n)), "nft", &rule]);
+    }
+
+    /// `program`, to be run at host `name`.
+    pub(crate) fn at(&self, name: &str, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.full(name), program]);
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// What the satellite has carried.
+    pub(crate) fn carried(&self) -> Carried {
+        // It writes them each tenth of a second.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        serde_json::from_str(&std::fs::read_to_string(&self.counts).unwrap()).unwrap()
+    }
+}
+
+/// What receiver `n` is called.
+pub(crate) fn host(n: usize) -> String {
+    format!("r{n}")
+}
+
+fn run(program: &str, args: &[&str]) {
+    let out = Command::new(program).args(args).output().unwrap();
+    assert!(out.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        drop(self.sky.take());
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "delete", name]).stderr(Stdio::null()).status();
+        }
+    }
+}
