@@ -8,3 +8,4 @@ pub mod scenario;
 pub mod star;
 pub mod trace;
 pub mod traffic;
+pub mod tree;

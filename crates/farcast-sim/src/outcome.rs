@@ -3,6 +3,7 @@
 mod flows;
 mod stages;
 mod transfer;
+mod tree;
 
 use farcast_core::stage::Totals;
 use farcast_delivery::Protocol;
@@ -14,6 +15,7 @@ use crate::star::{Group, Star};
 pub use flows::{CbrCounts, Direction, FlowCounts, FlowOutcome, FlowTogether};
 pub use stages::{StageOutcome, StageTogether};
 pub use transfer::{FigureTogether, ReceiverTimes, TransferOutcome, TransferTogether};
+pub use tree::{EdgeOutcome, ElementOutcome, HeardOutcome, NodeOutcome, TreeReplication};
 
 /// What one direction carried.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]

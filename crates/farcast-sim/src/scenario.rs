@@ -12,6 +12,7 @@
 //! | `link.forward`, `link.return` | the links, `kind` "pipe" or "bgan", and who loses what |
 //! | `link.stages` | further stages in a row, by `name` |
 
+mod depth_one;
 mod ftp;
 pub mod mdp;
 mod memory;
@@ -35,7 +36,7 @@ use crate::star::{Back, Chains, Cut, GroupConfig, StarConfig, StarError};
 use traffic::TrafficSpec;
 use transfer::{Transfer, TransferSpec};
 
-pub use transfer::{NAMES, Task};
+pub use transfer::{NAMES, Task, TreeTask};
 
 /// What is simulated.
 #[derive(Clone, Debug)]

@@ -22,13 +22,13 @@
 //! run of the transfer enters a stage that it shares with a flow.
 
 mod back;
-mod config;
-mod flows;
-mod group;
+pub(crate) mod config;
+pub(crate) mod flows;
+pub(crate) mod group;
 mod links;
 mod observe;
 mod packet;
-mod pulse;
+pub(crate) mod pulse;
 mod run;
 mod session;
 

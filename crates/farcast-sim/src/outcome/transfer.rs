@@ -58,22 +58,31 @@ pub struct TransferOutcome {
 impl TransferOutcome {
     /// What that of `star`, which has run, came to.
     pub(super) fn of<P: Protocol>(star: &Star<'_, P>, sender: &P::Sender, per_receiver: bool) -> Self {
+        Self::of_groups::<P>(star.groups(), star.began(), sender.figures(&requests(star)), per_receiver)
+    }
+
+    /// What one came to whose receivers these are.
+    pub(super) fn of_groups<P: Protocol>(
+        groups: &[Group<P>],
+        began: Option<Time>,
+        figures: Vec<Figure>,
+        per_receiver: bool,
+    ) -> Self {
         let seconds = |at: Time| (at != Time::NEVER).then(|| at.as_secs_f64());
-        let each =
-            || star.groups().iter().flat_map(|group| (0..group.receivers()).map(|n| group.completed(n)));
+        let each = || groups.iter().flat_map(|group| (0..group.receivers()).map(|n| group.completed(n)));
         let mut done: Vec<f64> = each().filter_map(seconds).collect();
         done.sort_unstable_by(f64::total_cmp);
         let incomplete = (each().count() - done.len()) as u64;
         Self {
-            data_begins_s: star.began().map(Time::as_secs_f64),
-            figures: sender.figures(&requests(star)),
+            data_begins_s: began.map(Time::as_secs_f64),
+            figures,
             incomplete,
             receiver_time_s: ReceiverTimes::of(&done),
             receivers: per_receiver.then(|| each().map(seconds).collect()),
             symbols_needed: per_receiver.then(|| {
                 let needed =
                     |group: &Group<P>| (0..group.receivers()).map(|n| group.symbols_needed(n)).collect();
-                star.groups().iter().flat_map::<Vec<_>, _>(needed).collect()
+                groups.iter().flat_map::<Vec<_>, _>(needed).collect()
             }),
             completion_time_s: done.last().copied().filter(|_| incomplete == 0),
         }
@@ -112,7 +121,7 @@ fn requests<P: Protocol>(star: &Star<'_, P>) -> RequestCounts {
 }
 
 /// Figures as an object; those that share the word before a dot are an object in it.
-fn by_name<S: Serializer>(figures: &[Figure], serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn by_name<S: Serializer>(figures: &[Figure], serializer: S) -> Result<S::Ok, S::Error> {
     let word = |figure: &Figure| figure.name.split_once('.').map(|(word, _)| word);
     let mut map = serializer.serialize_map(None)?;
     for together in figures.chunk_by(|a, b| word(a).is_some() && word(a) == word(b)) {

@@ -8,11 +8,12 @@ use farcast_scenario::{DocumentError, Links, Reader};
 
 use super::{Scenario, mdp, mftp, norm, one_way};
 use crate::star::{self, StarConfig, StarError};
+use crate::tree::{OnTree, TreeConfig};
 
 /// A transfer, as its protocol reads it from `[protocol]`.
 pub(super) trait Transfer: Clone + Debug + Sized {
     /// By what it goes.
-    type Protocol: Protocol<Message: Send>;
+    type Protocol: OnTree<Message: Send>;
 
     /// Reads `table`, which is `[protocol]` of the scenario `top`, for these groups.
     fn read(
@@ -48,6 +49,15 @@ pub trait Task {
 
     /// Does it.
     fn on<P: Protocol>(self, world: StarConfig<P>, codec: P::Codec) -> Self::Output;
+}
+
+/// The same with a tree.
+pub trait TreeTask {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn on<P: OnTree>(self, world: TreeConfig<P>, codec: P::Codec) -> Self::Output;
 }
 
 macro_rules! protocols {
@@ -101,6 +111,24 @@ macro_rules! protocols {
                     None => Ok(task.on(self.star(seed, replication)?, farcast_mftp::Codec)),
                     $(Some(TransferSpec::$variant(transfer)) => {
                         Ok(task.on(self.world(Some(transfer), seed, replication)?, transfer.codec()))
+                    })+
+                }
+            }
+
+            /// Does `task` with the same world as a tree of depth one.
+            pub(super) fn with_tree<T: TreeTask>(
+                &self,
+                seed: u64,
+                replication: u64,
+                task: T,
+            ) -> Result<T::Output, StarError> {
+                match &self.transfer {
+                    None => {
+                        let none: Option<&mftp::Transfer> = None;
+                        Ok(task.on(self.depth_one(none, seed, replication)?, farcast_mftp::Codec))
+                    }
+                    $(Some(TransferSpec::$variant(transfer)) => {
+                        Ok(task.on(self.depth_one(Some(transfer), seed, replication)?, transfer.codec()))
                     })+
                 }
             }

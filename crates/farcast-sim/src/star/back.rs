@@ -7,8 +7,8 @@ pub use farcast_link::losses::BackLosses;
 /// The way back.
 pub struct Back {
     /// What every message takes, where it meets nobody else's; else it passes the stages that lead to the hub.
-    pub(super) delay: Option<Span>,
-    losses: BackLosses,
+    pub(crate) delay: Option<Span>,
+    pub(crate) losses: BackLosses,
     /// Reused.
     lost: Vec<u32>,
 }
@@ -26,7 +26,7 @@ impl Back {
     }
 
     /// Whether a message of `receiver` is lost that leaves the way back at `at`.
-    pub(super) fn loses(&mut self, at: Time, octets: u64, receiver: u32) -> bool {
+    pub(crate) fn loses(&mut self, at: Time, octets: u64, receiver: u32) -> bool {
         self.lost.clear();
         if let Some((losses, number)) = self.losses.of(receiver) {
             losses.draw(at, octets, Among::These(&[number]), &mut self.lost);
@@ -35,7 +35,7 @@ impl Back {
     }
 
     /// The losses of merged NAKs, where they may be merged at all.
-    pub(super) fn merged(&mut self) -> Option<&mut (dyn Losses + 'static)> {
+    pub(crate) fn merged(&mut self) -> Option<&mut (dyn Losses + 'static)> {
         match (self.delay, &mut self.losses) {
             (Some(_), BackLosses::Shared(losses)) => Some(losses.as_mut()),
             _ => None,

@@ -12,7 +12,7 @@ use super::group::{Group, Kind, Station};
 use super::{Back, Chains, FlowConfig, FlowState, Observer, Packet, Party, Star, Tally};
 
 /// The address of receiver 0; receiver n has the one n behind it.
-const FIRST_RECEIVER: u32 = 0x0A40_0000;
+pub(crate) const FIRST_RECEIVER: u32 = 0x0A40_0000;
 
 /// The address of the hub, from which flows send.
 pub const fn hub_address() -> IpAddr {
@@ -60,7 +60,7 @@ pub enum Cut {
 
 impl Cut {
     /// How many datagrams of a frame to hand over at once, of at most so many.
-    pub(super) fn choose(self, most: NonZeroU32, cuts: &mut RandomStream) -> NonZeroU32 {
+    pub(crate) fn choose(self, most: NonZeroU32, cuts: &mut RandomStream) -> NonZeroU32 {
         match self {
             Self::Whole => most,
             Self::One => NonZeroU32::MIN,
@@ -190,7 +190,7 @@ impl<'o, P: Protocol> Star<'o, P> {
 }
 
 /// The routes where there is no transfer: nothing goes there.
-const NOWHERE: Routes = {
+pub(crate) const NOWHERE: Routes = {
     let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
     Routes { source: nowhere, announcements: nowhere, content: nowhere, answers: nowhere }
 };
@@ -214,7 +214,7 @@ fn check<P: Protocol>(config: &StarConfig<P>) -> Result<u32, StarError> {
         .ok_or(StarError::TooMany)
 }
 
-fn make_groups<P: Protocol>(configs: Vec<GroupConfig<P>>) -> Result<Vec<Group<P>>, StarError> {
+pub(crate) fn make_groups<P: Protocol>(configs: Vec<GroupConfig<P>>) -> Result<Vec<Group<P>>, StarError> {
     let mut first = 0;
     let mut groups = Vec::new();
     for config in configs {

@@ -39,7 +39,7 @@ pub struct Passage {
     /// Packets that the loss process took behind them.
     pub lost: u64,
     /// Packets that have left the last stage, or are between two.
-    left: u64,
+    pub(crate) left: u64,
 }
 
 impl Passage {
@@ -51,8 +51,8 @@ impl Passage {
 }
 
 /// A direction of a flow.
-struct Way {
-    passage: Passage,
+pub(crate) struct Way {
+    pub(crate) passage: Passage,
     losses: Box<dyn Losses>,
 }
 
@@ -60,23 +60,23 @@ struct Way {
 pub struct FlowState {
     name: String,
     source: End,
-    flow: Box<dyn Flow>,
+    pub(crate) flow: Box<dyn Flow>,
     start: Time,
     stop: Option<Time>,
-    overhead: u16,
-    local_congestion: bool,
+    pub(crate) overhead: u16,
+    pub(crate) local_congestion: bool,
     /// To the terminal, and to the hub.
-    ways: [Way; 2],
+    pub(crate) ways: [Way; 2],
     /// When it next wants to be woken.
-    due: Time,
+    pub(crate) due: Time,
     /// When it will be: at `due` or before.
-    wake: Time,
+    pub(crate) wake: Time,
     /// Whether it has an end that it has not reached.
-    unended: bool,
+    pub(crate) unended: bool,
 }
 
 impl FlowState {
-    pub(super) fn new(config: FlowConfig) -> Self {
+    pub(crate) fn new(config: FlowConfig) -> Self {
         let way = |losses| Way { passage: Passage::default(), losses };
         Self {
             name: config.name,
@@ -130,13 +130,13 @@ impl FlowState {
     }
 
     /// Whether it neither has an end nor is stopped.
-    pub(super) fn is_endless(&self) -> bool {
+    pub(crate) fn is_endless(&self) -> bool {
         self.stop.is_none() && !self.flow.has_end()
     }
 }
 
 /// The place of the direction that leads to `end`.
-const fn to(end: End) -> usize {
+pub(crate) const fn to(end: End) -> usize {
     match end {
         End::Terminal => 0,
         End::Hub => 1,

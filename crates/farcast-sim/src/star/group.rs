@@ -11,20 +11,23 @@ use farcast_delivery::{
 };
 
 use super::{Addressed, Party};
+use crate::tree::Heard;
 
 /// A receiver with an engine of its own.
 pub struct Station<P: Protocol> {
     /// The engine.
     pub engine: P::Receiver,
     /// When the event that wakes it happens: at `due_at` or before.
-    pub(super) wake: Time,
+    pub(crate) wake: Time,
     /// When its engine wants to be woken, and the place that this has among the events of that instant.
-    pub(super) due_at: Time,
-    pub(super) place: u64,
+    pub(crate) due_at: Time,
+    pub(crate) place: u64,
     /// Objects that it has taken up and not verified.
     open: Vec<ObjectId>,
     /// When it had everything that it has taken up.
     pub completed: Time,
+    /// What it has heard of content, where that is counted.
+    pub heard: Option<Box<Heard>>,
 }
 
 /// How a group is simulated.
@@ -42,20 +45,20 @@ pub enum Kind<P: Protocol> {
 
 /// Receivers that are alike.
 pub struct Group<P: Protocol> {
-    pub(super) first: u32,
-    pub(super) receivers: u32,
+    pub(crate) first: u32,
+    pub(crate) receivers: u32,
     /// How they are simulated.
     pub kind: Kind<P>,
-    pub(super) losses: Box<dyn Losses>,
-    pub(super) delay: Span,
-    pub(super) data_only: bool,
-    pub(super) lost: Vec<u32>,
+    pub(crate) losses: Box<dyn Losses>,
+    pub(crate) delay: Span,
+    pub(crate) data_only: bool,
+    pub(crate) lost: Vec<u32>,
     /// Stations whose timers may have moved, in the order of their numbers.
-    pub(super) touched: Vec<u32>,
+    pub(crate) touched: Vec<u32>,
 }
 
 /// What a receiver of a group says, or several merged, and when.
-pub(super) type TimedFeedback<P> = farcast_delivery::TimedFeedback<<P as Protocol>::Message, Merged<P>>;
+pub(crate) type TimedFeedback<P> = farcast_delivery::TimedFeedback<<P as Protocol>::Message, Merged<P>>;
 
 impl<P: Protocol> Group<P> {
     /// The number of the group's first receiver.
@@ -106,20 +109,20 @@ impl<P: Protocol> Group<P> {
     }
 
     /// The timer of every engine is to be looked at.
-    pub(super) fn touch_all(&mut self) {
+    pub(crate) fn touch_all(&mut self) {
         if let Kind::Engines(stations) = &self.kind {
             self.touched.extend(0..stations.len() as u32);
         }
     }
 
     /// The place in this group of the receiver that `party` is, if it is one of its own.
-    pub(super) fn member(&self, party: Party) -> Option<u32> {
+    pub(crate) fn member(&self, party: Party) -> Option<u32> {
         party.as_receiver()?.checked_sub(self.first).filter(|&n| n < self.receivers)
     }
 
     /// A frame's first datagram reaches the group at `now`; how many of its datagrams were taken. Who says it does not
     /// hear it.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         now: Time,
         from: &Arrival,
@@ -202,7 +205,7 @@ impl<P: Protocol> Group<P> {
     }
 
     /// The first datagram reaches everyone that it is for without loss.
-    pub(super) fn tell(
+    pub(crate) fn tell(
         &mut self,
         now: Time,
         from: &Arrival,
@@ -216,7 +219,7 @@ impl<P: Protocol> Group<P> {
     }
 
     /// A timer of `station` is due, or of the population.
-    pub(super) fn wake(&mut self, now: Time, station: u32, feedback: &mut Vec<TimedFeedback<P>>) {
+    pub(crate) fn wake(&mut self, now: Time, station: u32, feedback: &mut Vec<TimedFeedback<P>>) {
         match &mut self.kind {
             Kind::Population { population, .. } => {
                 population.handle_timeout(now);
@@ -252,7 +255,7 @@ impl Losses for Others {
 }
 
 impl<P: Protocol> Station<P> {
-    pub(super) fn new(engine: P::Receiver) -> Self {
+    pub(crate) fn new(engine: P::Receiver) -> Self {
         Self {
             engine,
             wake: Time::NEVER,
@@ -260,11 +263,12 @@ impl<P: Protocol> Station<P> {
             place: 0,
             open: Vec::new(),
             completed: Time::NEVER,
+            heard: None,
         }
     }
 
     /// When its engine wants to be woken.
-    pub(super) fn due(&self) -> Time {
+    pub(crate) fn due(&self) -> Time {
         self.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at)
     }
 
@@ -281,9 +285,15 @@ impl<P: Protocol> Station<P> {
         if self.due() <= now {
             self.wake_up(now, n, feedback);
         }
+        if let Some(heard) = &mut self.heard {
+            heard.arrives(message.payload_len(0) as u64);
+        }
         // What an engine turns down is counted there.
         let _ = self.engine.handle(now, from, message);
         self.drain(now, n, feedback);
+        if let Some(heard) = &mut self.heard {
+            heard.is_over();
+        }
     }
 
     fn wake_up(&mut self, now: Time, n: u32, feedback: &mut Vec<TimedFeedback<P>>) {
@@ -312,6 +322,18 @@ impl<P: Protocol> Station<P> {
                             self.completed = now;
                         }
                         (object, Answer::Verified)
+                    }
+                    Some(Request::Store { object, segments, .. }) => {
+                        if let Some(heard) = &mut self.heard {
+                            heard.stores(now, object, Some(segments));
+                        }
+                        continue;
+                    }
+                    Some(Request::Parity { object, .. }) => {
+                        if let Some(heard) = &mut self.heard {
+                            heard.stores(now, object, None);
+                        }
+                        continue;
                     }
                     _ => continue,
                 };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use farcast_core::{Span, Time};
 
 /// Between two beats, events of the simulation: about a tenth of a millisecond where an event is cheap.
-pub(super) const EVERY: u64 = 1024;
+pub(crate) const EVERY: u64 = 1024;
 
 /// The pulse of replications that run: how far they are, and whether they are to stop. Clones are the same pulse.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +38,7 @@ impl Pulse {
     }
 
     /// A replication has come to `now`; whether it is to go on.
-    pub(super) fn beat(&self, now: Time) -> bool {
+    pub(crate) fn beat(&self, now: Time) -> bool {
         self.at.fetch_max(now.since(Time::ZERO).as_nanos(), Ordering::Relaxed);
         !self.is_stopped()
     }

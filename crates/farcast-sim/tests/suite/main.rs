@@ -12,4 +12,5 @@ mod queues;
 mod scenarios;
 mod trace;
 mod traffic;
+mod tree;
 mod worlds;

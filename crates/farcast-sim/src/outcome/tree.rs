@@ -1,0 +1,246 @@
+//! What a replication in a tree comes to.
+
+use farcast_core::stage::Totals;
+use farcast_delivery::{ElementEngine as _, Figure, SenderEngine as _};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use super::transfer::by_name;
+use super::{FlowOutcome, Replication, StageOutcome, TransferOutcome, carried, flows};
+use crate::star::{Group, Kind};
+use crate::traffic::End;
+use crate::tree::{Edge, Heard, KindCount, OnTree, Tree};
+
+/// A replication in a tree.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TreeReplication {
+    /// What a star has as well; forward is what left the near ends of edges, return what left the far ones.
+    #[serde(flatten)]
+    pub common: Replication,
+    /// The edges, in the order of the scenario.
+    pub edges: Vec<EdgeOutcome>,
+    /// The nodes of receivers, in the order of the scenario.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeOutcome>,
+    /// The elements, in the order of the scenario.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub elements: Vec<ElementOutcome>,
+    /// Packets to addresses at which nobody hears them.
+    pub unheard: u64,
+    /// Packets that no node was allowed to send on any more.
+    pub expired: u64,
+}
+
+/// What passed an edge.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct EdgeOutcome {
+    /// What it is called.
+    pub name: String,
+    /// From its near end.
+    pub forward: Direction,
+    /// From its far ends.
+    #[serde(rename = "return")]
+    pub back: Direction,
+}
+
+/// What passed a direction of an edge.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Direction {
+    /// Packets that entered, by kind; of kinds that did.
+    #[serde(serialize_with = "named")]
+    pub packets: Vec<(&'static str, u64)>,
+    /// Their octets with all headers.
+    #[serde(serialize_with = "named")]
+    pub octets: Vec<(&'static str, u64)>,
+    /// Packets that a queue or a limit dropped.
+    pub dropped: u64,
+    /// Packets that were lost behind it, those in front of receivers left out: these lose on their own.
+    pub lost: u64,
+    /// How long its channel was in use, in seconds.
+    pub airtime_s: f64,
+}
+
+impl Direction {
+    /// Packets of a kind that entered.
+    pub fn packets_of(&self, kind: &str) -> u64 {
+        self.packets.iter().find(|(name, _)| *name == kind).map_or(0, |(_, count)| *count)
+    }
+}
+
+fn named<S: Serializer>(counts: &[(&'static str, u64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(counts.iter().copied())
+}
+
+/// What the receivers at a node came to.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct NodeOutcome {
+    /// What it is called.
+    pub name: String,
+    /// How many receivers are there.
+    pub receivers: u32,
+    /// Receivers there that never had everything.
+    pub incomplete: u32,
+    /// When the last of them had everything, if all have.
+    pub completion_time_s: Option<f64>,
+    /// NAKs that they sent.
+    pub naks: u64,
+    /// What they heard of content, where they have engines of their own: the sum over them.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub heard: Option<HeardOutcome>,
+}
+
+/// What receivers heard of content.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct HeardOutcome {
+    /// Octets of content that were new.
+    pub useful_octets: u64,
+    /// These in bits, by the time from the beginning of data until the replication, or the transfer for all of them, was
+    /// over; for one receiver.
+    pub goodput_bit_per_s: f64,
+    /// Octets of content that brought nothing new.
+    pub useless_octets: u64,
+    /// Segments that came behind a later one: what filled gaps.
+    pub repairs: u64,
+    /// The mean time from when a gap was seen until it was filled.
+    pub repair_latency_mean_s: Option<f64>,
+    /// The longest such time.
+    pub repair_latency_max_s: f64,
+}
+
+/// What an element came to: its node's name, then its figures by name.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ElementOutcome {
+    /// What its node is called.
+    pub name: String,
+    /// What it reports.
+    pub figures: Vec<Figure>,
+}
+
+impl Serialize for ElementOutcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Figures<'a>(#[serde(serialize_with = "by_name")] &'a [Figure]);
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("name", &self.name)?;
+        map.serialize_entry("figures", &Figures(&self.figures))?;
+        map.end()
+    }
+}
+
+impl TreeReplication {
+    /// What `tree`, which has run, came to.
+    pub fn of<P: OnTree>(index: u64, tree: &Tree<P>, per_receiver: bool) -> Self {
+        let transfer = tree.sender().map(|sender| {
+            let figures = sender.figures(&tree.requests());
+            TransferOutcome::of_groups::<P>(tree.groups(), tree.began(), figures, per_receiver)
+        });
+        let unseen: Vec<_> = tree.groups().iter().map(Group::counts).collect();
+        let flow = |flow| FlowOutcome::of(flow, tree.end());
+        let mut ends = flows::ends(tree.flows());
+        ends.extend(transfer.as_ref().map(|transfer| transfer.completion_time_s));
+        let has_end = !ends.is_empty();
+        let last = ends.into_iter().try_fold(0.0, |last: f64, end| end.map(|end| last.max(end)));
+        let total = |to: End| {
+            let counts = tree.edges().iter().flat_map(|edge| edge.counts(to));
+            let (packets, octets) =
+                counts.fold((0, 0), |(packets, octets), one| (packets + one.packets, octets + one.octets));
+            (packets, octets, tree.edges().iter().flat_map(move |edge| edge.totals(to)))
+        };
+        let (forward, back) = (total(End::Terminal), total(End::Hub));
+        let figures = tree.edges().iter().flat_map(Edge::figures);
+        Self {
+            common: Replication {
+                index,
+                completion_time_s: last.filter(|_| has_end),
+                transfer,
+                forward: carried(forward.0, forward.1, forward.2),
+                back: carried(
+                    back.0 + unseen.iter().map(|stats| stats.merged).sum::<u64>(),
+                    back.1 + unseen.iter().map(|stats| stats.merged_octets).sum::<u64>(),
+                    back.2,
+                ),
+                flows: tree.flows().iter().map(flow).collect(),
+                stages: figures.map(|(name, figures)| StageOutcome::of(name, figures)).collect(),
+                has_end,
+            },
+            edges: tree.edges().iter().map(edge::<P>).collect(),
+            nodes: (0..tree.groups().len()).map(|group| node(tree, group)).collect(),
+            elements: elements(tree),
+            unheard: tree.tally().unheard,
+            expired: tree.tally().expired,
+        }
+    }
+
+    /// The edge of this name.
+    pub fn edge(&self, name: &str) -> Option<&EdgeOutcome> {
+        self.edges.iter().find(|edge| edge.name == name)
+    }
+
+    /// The receivers at the node of this name.
+    pub fn node(&self, name: &str) -> Option<&NodeOutcome> {
+        self.nodes.iter().find(|node| node.name == name)
+    }
+}
+
+fn edge<P: OnTree>(edge: &Edge<P::Message>) -> EdgeOutcome {
+    let direction = |to| {
+        let kinds = P::KINDS.iter().copied().chain(["flow"]);
+        let counts: Vec<(&'static str, KindCount)> =
+            kinds.zip(edge.counts(to).iter().copied()).filter(|(_, count)| count.packets > 0).collect();
+        let totals: Vec<Totals> = edge.totals(to).collect();
+        let totals = carried(0, 0, totals.into_iter());
+        Direction {
+            packets: counts.iter().map(|(kind, count)| (*kind, count.packets)).collect(),
+            octets: counts.iter().map(|(kind, count)| (*kind, count.octets)).collect(),
+            dropped: totals.dropped,
+            lost: edge.lost(to),
+            airtime_s: totals.airtime_s,
+        }
+    };
+    EdgeOutcome { name: edge.name().to_owned(), forward: direction(End::Terminal), back: direction(End::Hub) }
+}
+
+fn node<P: OnTree>(tree: &Tree<P>, number: usize) -> NodeOutcome {
+    let group = &tree.groups()[number];
+    let last = (0..group.receivers()).map(|n| group.completed(n)).max();
+    let done = last.filter(|at| *at != farcast_core::Time::NEVER);
+    let until = done.unwrap_or_else(|| tree.end());
+    let seconds = tree.began().map_or(0.0, |began| until.since(began).as_secs_f64());
+    NodeOutcome {
+        name: tree.name(tree.node_of(number)).to_owned(),
+        receivers: group.receivers(),
+        incomplete: group.incomplete(),
+        completion_time_s: done.map(farcast_core::Time::as_secs_f64),
+        naks: group.naks(),
+        heard: heard(group, seconds),
+    }
+}
+
+fn heard<P: OnTree>(group: &Group<P>, seconds: f64) -> Option<HeardOutcome> {
+    let Kind::Engines(stations) = &group.kind else { return None };
+    let each: Vec<&Heard> = stations.iter().filter_map(|station| station.heard.as_deref()).collect();
+    if each.is_empty() {
+        return None;
+    }
+    let useful: u64 = each.iter().map(|one| one.useful_octets).sum();
+    let repairs: u64 = each.iter().map(|one| one.repairs).sum();
+    let latency: f64 = each.iter().map(|one| one.repair_time.as_secs_f64()).sum();
+    let longest = each.iter().map(|one| one.longest_repair).max().unwrap_or_default();
+    let per_receiver = useful as f64 * 8.0 / each.len() as f64;
+    Some(HeardOutcome {
+        useful_octets: useful,
+        goodput_bit_per_s: if seconds > 0.0 { per_receiver / seconds } else { 0.0 },
+        useless_octets: each.iter().map(|one| one.useless_octets).sum(),
+        repairs,
+        repair_latency_mean_s: (repairs > 0).then(|| latency / repairs as f64),
+        repair_latency_max_s: longest.as_secs_f64(),
+    })
+}
+
+fn elements<P: OnTree>(tree: &Tree<P>) -> Vec<ElementOutcome> {
+    let with = |node: u32| {
+        let figures = tree.element(node)?.figures();
+        Some(ElementOutcome { name: tree.name(node).to_owned(), figures })
+    };
+    (0..tree.shape().nodes()).filter_map(with).collect()
+}

@@ -1,0 +1,415 @@
+//! Edges: what enters them, what they count, and who hears what leaves them.
+
+use std::num::NonZeroU32;
+
+use farcast_core::engine::Message;
+use farcast_core::stage::{Figure, Frame, Port, Totals};
+use farcast_core::{Among, Losses, Span, Time};
+use farcast_delivery::SenderEngine as _;
+use farcast_link::chain::{Driver, Entry, Owner, follow};
+
+use super::shape::{EVERYONE, NEAR, Step};
+use super::{Body, EdgeConfig, Event, KindCount, OnTree, Packet, Tree, TreeError};
+use crate::star::Back;
+use crate::traffic::End;
+
+/// A far end as it stands.
+struct Far {
+    /// The number of its first terminal.
+    first: u32,
+    losses: Option<Box<dyn Losses>>,
+    return_losses: Option<Box<dyn Losses>>,
+    /// What its way from the edge takes longer than nothing.
+    delay: Span,
+}
+
+/// An edge as it stands.
+pub struct Edge<M> {
+    name: String,
+    links: Driver<Packet<M>>,
+    delays: [Option<Span>; 2],
+    return_losses: Back,
+    far: Vec<Far>,
+    /// Whether no far end has a delay of its own.
+    together: bool,
+    /// By direction, forward first, and kind; flows come last.
+    counts: [Vec<KindCount>; 2],
+    /// Packets that are lost at the ends to which each direction leads, those in front of receivers left out.
+    lost: [u64; 2],
+}
+
+impl<M: Message> Edge<M> {
+    pub(super) fn new(
+        number: u32,
+        config: EdgeConfig<M>,
+        terminals: impl Fn(u32) -> u32,
+        kinds: usize,
+    ) -> Result<Self, TreeError> {
+        let EdgeConfig { name, near: _, far, chains, delays, return_losses, relayed: _ } = config;
+        for (delay, to) in delays.iter().zip([End::Terminal, End::Hub]) {
+            if delay.is_some() && chains.numbers(to).next().is_some() {
+                return Err(TreeError::TwoWays { edge: number });
+            }
+        }
+        let mut first = 0;
+        let far = far.into_iter().map(|end| {
+            let made = Far { first, losses: end.losses, return_losses: end.return_losses, delay: Span::ZERO };
+            first += terminals(end.node);
+            made
+        });
+        Ok(Self {
+            name,
+            far: far.collect(),
+            links: Driver::new(chains),
+            delays,
+            return_losses: Back::stages(return_losses),
+            together: true,
+            counts: [(); 2].map(|()| vec![KindCount::default(); kinds + 1]),
+            lost: [0; 2],
+        })
+    }
+
+    /// A far end has a delay of its own.
+    pub(super) fn delays_differ(&mut self, place: u32, delay: Span) {
+        self.far[place as usize].delay = delay;
+        self.together &= delay.is_zero();
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Packets that entered on the way to `to`, by kind as the protocol names them; those of flows come last.
+    pub fn counts(&self, to: End) -> &[KindCount] {
+        &self.counts[to.way()]
+    }
+
+    /// Packets that were lost behind the way to `to` by what is no receiver: receivers lose on their own.
+    pub fn lost(&self, to: End) -> u64 {
+        self.lost[to.way()]
+    }
+
+    /// What the stages on the way to `to` have done, in order.
+    pub fn totals(&self, to: End) -> impl Iterator<Item = Totals> + '_ {
+        let totals = move |stage: &farcast_link::BoxedStage<Packet<M>>| match to {
+            End::Terminal => stage.totals(),
+            End::Hub => stage.return_totals(),
+        };
+        self.links.chains().on_the_way(to).map(totals)
+    }
+
+    /// What its stages have to report, with their names; of those that have something.
+    pub fn figures(&self) -> impl Iterator<Item = (&str, Vec<Figure>)> {
+        let all = self.links.chains().all().map(|(name, stage)| (name, stage.figures()));
+        all.filter(|(_, figures)| !figures.is_empty())
+    }
+
+    pub(super) fn never_rests(&self) -> bool {
+        self.links.chains().never_rest()
+    }
+
+    /// Calls `each` for every frame inside a stage, with the end to which it is on its way.
+    pub(super) fn each_held(&self, each: impl FnMut(End, &Packet<M>)) {
+        self.links.chains().each_held(each);
+    }
+
+    /// What the way back takes, where it takes always that.
+    pub(super) fn return_delay(&self) -> Option<Span> {
+        self.delays[End::Hub.way()]
+    }
+
+    /// The losses of merged NAKs, where they may be merged at all.
+    pub(super) fn merged(&mut self) -> Option<&mut (dyn Losses + 'static)> {
+        match (self.return_delay(), &mut self.return_losses.losses) {
+            (Some(_), crate::star::BackLosses::Shared(losses)) => Some(losses.as_mut()),
+            _ => None,
+        }
+    }
+
+    /// The terminal at a far end whose first is its only one.
+    pub(super) fn terminal(&self, place: u32) -> u32 {
+        if place == NEAR { NEAR } else { self.far[place as usize].first }
+    }
+
+    /// The far end of a terminal.
+    fn place_of(&self, terminal: u32) -> u32 {
+        self.far.partition_point(|far| far.first <= terminal) as u32 - 1
+    }
+
+    /// Whether a single packet of `terminal` is lost that leaves the way back at `at`.
+    fn loses(&mut self, at: Time, octets: u64, terminal: u32, lost: &mut Vec<u32>) -> bool {
+        let place = self.place_of(terminal);
+        let loses = match &mut self.far[place as usize].return_losses {
+            Some(losses) => draws(losses.as_mut(), at, octets, lost),
+            None => self.return_losses.loses(at, octets, terminal),
+        };
+        self.lost[End::Hub.way()] += u64::from(loses);
+        loses
+    }
+}
+
+/// Whether a process over one receiver loses a packet.
+pub(super) fn draws(losses: &mut dyn Losses, at: Time, octets: u64, lost: &mut Vec<u32>) -> bool {
+    lost.clear();
+    losses.draw(at, octets, Among::All, lost);
+    !lost.is_empty()
+}
+
+/// An edge that is being driven.
+struct Driven<'a, P: OnTree> {
+    tree: &'a mut Tree<P>,
+    edge: u32,
+}
+
+impl<P: OnTree> Owner<Packet<P::Message>> for Driven<'_, P> {
+    fn driver(&mut self) -> &mut Driver<Packet<P::Message>> {
+        &mut self.tree.edges[self.edge as usize].links
+    }
+
+    fn keep(&mut self, at: Time, entry: Entry<Packet<P::Message>>) {
+        self.tree.under_way += u32::from(entry.message().is_awaited());
+        self.tree.queue.push(at, Event::Enter { edge: self.edge, entry });
+    }
+
+    fn left(&mut self, at: Time, to: End, frame: Frame<Packet<P::Message>>) {
+        let edge = self.edge;
+        match to {
+            End::Terminal => self.tree.reach(at, edge, to, frame),
+            End::Hub => self.tree.plan(at, Event::Leave { edge, frame }),
+        }
+    }
+
+    fn drained(&mut self, stage: u32, wake: Option<Time>) {
+        if let Some(due) = wake {
+            self.tree.queue.push(due, Event::StageWake { edge: self.edge, stage });
+        }
+    }
+}
+
+impl<P: OnTree> Tree<P> {
+    /// The edges, in the order in which they were given.
+    pub fn edges(&self) -> &[Edge<P::Message>] {
+        &self.edges
+    }
+
+    /// Adds an event that a frame waits for; flows come last in their instant.
+    fn plan(&mut self, at: Time, event: Event<P::Message, farcast_delivery::Merged<P>>) {
+        let (Event::Leave { frame, .. } | Event::Reach { frame, .. } | Event::Pass { frame, .. }) = &event
+        else {
+            return self.queue.push(at, event);
+        };
+        self.under_way += u32::from(frame.message.is_awaited());
+        if matches!(frame.message.body, Body::Flow { .. }) {
+            self.queue.push_late(at, event);
+        } else {
+            self.queue.push(at, event);
+        }
+    }
+
+    /// Before when nothing but the frame at hand enters the way of `edge` to `to`.
+    fn alone_until(&self, edge: u32, to: End) -> Time {
+        // What has not been handed over may be an answer to what is, but then it has come back meanwhile.
+        let known = self.queue.next_at().min(self.now + self.lookahead);
+        // No answer moves what the sender sends while it is quiet; of all else that goes outwards only the queue knows.
+        let outwards = self.sole && to == End::Terminal && self.shape.is_outward(edge);
+        let quiet = self.sender.as_ref().filter(|_| outwards);
+        quiet.map_or(known, |sender| sender.quiet_until().max(known))
+    }
+
+    /// A packet enters an edge at one of its ends.
+    pub(super) fn enter_edge(&mut self, step: Step, mut frame: Frame<Packet<P::Message>>) {
+        let Step { edge, from, to: leaves } = step;
+        let number = edge as usize;
+        let to = if from == NEAR { End::Terminal } else { End::Hub };
+        frame.message.leaves = leaves;
+        self.count(edge, to, &frame);
+        let Some(delay) = self.edges[number].delays[to.way()] else {
+            return self.enter(edge, Entry::new(to, frame));
+        };
+        let at = self.now + delay;
+        if to == End::Terminal {
+            return self.reach(at, edge, to, frame);
+        }
+        // What receivers say is decided when they say it, as that of a population is.
+        let said = matches!(&frame.message.body, Body::Transfer(carried) if !carried.awaited);
+        if !said {
+            return self.plan(at, Event::Leave { edge, frame });
+        }
+        let (octets, terminal) = (frame.octets(0), frame.message.entered);
+        let mut lost = std::mem::take(&mut self.lost);
+        let loses = self.edges[number].loses(at, octets, terminal, &mut lost);
+        self.lost = lost;
+        if !loses {
+            self.reach(at, edge, to, frame);
+        }
+    }
+
+    fn count(&mut self, edge: u32, to: End, frame: &Frame<Packet<P::Message>>) {
+        let kind = match &frame.message.body {
+            Body::Transfer(carried) => P::kind(&carried.message).min(P::KINDS.len() - 1),
+            Body::Flow { .. } => P::KINDS.len(),
+        };
+        let segments = frame.segments();
+        let (full, last) = (frame.octets(0), frame.octets(segments - 1));
+        self.edges[edge as usize].counts[to.way()][kind].count(segments, full, last);
+    }
+
+    /// A frame enters a chain, or a stage behind the first.
+    pub(super) fn enter(&mut self, edge: u32, entry: Entry<Packet<P::Message>>) {
+        let port = match entry.to() {
+            End::Terminal => Port::Hub,
+            End::Hub => Port::Terminal(entry.message().entered),
+        };
+        // Only a run can be cut.
+        let single = entry.message().segments() == NonZeroU32::MIN;
+        let known = if single { Time::NEVER } else { self.alone_until(edge, entry.to()) };
+        let (cut, cuts) = (self.cut, &mut self.cuts);
+        self.edges[edge as usize].links.enter(self.now, port, entry, known, |most| cut.choose(most, cuts));
+        follow(&mut Driven { tree: self, edge });
+    }
+
+    pub(super) fn wake_stage(&mut self, edge: u32, stage: u32) {
+        self.edges[edge as usize].links.wake(self.now, stage);
+        follow(&mut Driven { tree: self, edge });
+    }
+
+    /// Whether the first stage would take a packet from the node that is about to send it.
+    pub(super) fn has_room(&mut self, step: Step, octets: u64) -> bool {
+        let edge = &mut self.edges[step.edge as usize];
+        let (port, to) = match step.from {
+            NEAR => (Port::Hub, End::Terminal),
+            place => (Port::Terminal(edge.terminal(place)), End::Hub),
+        };
+        edge.links.has_room(self.now, port, to, octets)
+    }
+
+    /// A frame has passed the return way: it is lost, or it reaches the near end and whoever else hears it.
+    pub(super) fn leave(&mut self, edge: u32, frame: Frame<Packet<P::Message>>) {
+        let terminal = frame.message.entered;
+        let later = self.now + frame.spacing;
+        let octets = frame.octets(0);
+        let mut lost = std::mem::take(&mut self.lost);
+        let loses = self.edges[edge as usize].loses(self.now, octets, terminal, &mut lost);
+        self.lost = lost;
+        let (head, tail) = frame.split(NonZeroU32::MIN);
+        if let Some(frame) = tail {
+            self.plan(later, Event::Leave { edge, frame });
+        }
+        if loses {
+            self.note_lost(&head.message);
+        } else {
+            self.reached(edge, End::Hub, EVERYONE, head);
+        }
+    }
+
+    /// A frame reaches ends of an edge at `at`, those at far ends by what their own ways take later.
+    fn reach(&mut self, at: Time, edge: u32, to: End, frame: Frame<Packet<P::Message>>) {
+        let state = &self.edges[edge as usize];
+        let leaves = frame.message.leaves;
+        if state.together || leaves == NEAR {
+            return self.plan(at, Event::Reach { edge, to, place: EVERYONE, frame });
+        }
+        if leaves != EVERYONE {
+            let at = at + state.far[leaves as usize].delay;
+            return self.plan(at, Event::Reach { edge, to, place: leaves, frame });
+        }
+        if to == End::Hub {
+            self.plan(at, Event::Reach { edge, to, place: NEAR, frame: frame.clone() });
+            if self.shape.is_relayed(edge) {
+                return;
+            }
+        }
+        for place in 0..self.edges[edge as usize].far.len() as u32 {
+            let at = at + self.edges[edge as usize].far[place as usize].delay;
+            self.plan(at, Event::Reach { edge, to, place, frame: frame.clone() });
+        }
+    }
+
+    /// A frame reaches an end of an edge, or those that it is for.
+    pub(super) fn reached(&mut self, edge: u32, to: End, place: u32, frame: Frame<Packet<P::Message>>) {
+        let leaves = if place == EVERYONE { frame.message.leaves } else { place };
+        if leaves != EVERYONE {
+            return self.arrive(edge, leaves, frame);
+        }
+        let from = match frame.message.entered {
+            NEAR => NEAR,
+            terminal => self.edges[edge as usize].place_of(terminal),
+        };
+        let ends = self.edges[edge as usize].far.len() as u32;
+        let (near, far) = match to {
+            End::Hub => (true, !self.shape.is_relayed(edge)),
+            End::Terminal => (false, true),
+        };
+        if near && !far {
+            return self.arrive(edge, NEAR, frame);
+        }
+        if near {
+            self.arrive(edge, NEAR, frame.clone());
+        }
+        // Of a group only the one who said it does not hear it, which is the group's business.
+        let hears = |tree: &Self, place: u32| place != from || tree.is_group(edge, place);
+        let Some(last) = (0..ends).rev().find(|&place| hears(self, place)) else { return };
+        for place in 0..last {
+            if hears(self, place) {
+                self.arrive(edge, place, frame.clone());
+            }
+        }
+        self.arrive(edge, last, frame);
+    }
+
+    /// Whether receivers are at an end of an edge.
+    fn is_group(&self, edge: u32, place: u32) -> bool {
+        self.nodes[self.shape.node_at(edge, place) as usize].group.is_some()
+    }
+
+    /// A frame reaches one end of an edge.
+    fn arrive(&mut self, edge: u32, place: u32, frame: Frame<Packet<P::Message>>) {
+        let node = self.shape.node_at(edge, place);
+        if let Some(group) = self.nodes[node as usize].group {
+            return self.arrive_at_group(node, edge, place, group as usize, frame);
+        }
+        if place == NEAR || self.edges[edge as usize].far[place as usize].losses.is_none() {
+            return self.pass(edge, place, frame);
+        }
+        // What else comes here may be before the rest of a run.
+        let known = if frame.segments() == 1 { Time::NEVER } else { self.alone_until(edge, End::Terminal) };
+        let most = self.cut.choose(frame.due_before(self.now, known), &mut self.cuts).get();
+        let octets = frame.octets(0);
+        let state = &mut self.edges[edge as usize];
+        let Some(losses) = &mut state.far[place as usize].losses else { return };
+        // The last of a run may be shorter, and its fate may follow from its length.
+        let alike = most.min(frame.segments() - 1);
+        let spared = if alike > 1 { losses.spared(octets, alike) } else { 0 };
+        let count = NonZeroU32::new(spared).unwrap_or(NonZeroU32::MIN);
+        let loses = spared == 0 && draws(losses.as_mut(), self.now, octets, &mut self.lost);
+        state.lost[End::Terminal.way()] += u64::from(loses);
+        let later = self.now + frame.spacing * u64::from(count.get());
+        let (head, tail) = frame.split(count);
+        if let Some(frame) = tail {
+            self.plan(later, Event::Reach { edge, to: End::Terminal, place, frame });
+        }
+        if loses {
+            self.note_lost(&head.message);
+        } else {
+            self.pass(edge, place, head);
+        }
+    }
+
+    /// A packet was lost on an edge.
+    pub(super) fn note_lost(&mut self, packet: &Packet<P::Message>) {
+        if let Body::Flow { flow, .. } = packet.body {
+            self.flow_lost(flow, packet);
+        }
+    }
+
+    /// A frame goes on at `at` from an end of an edge that it has reached.
+    pub(super) fn pass_later(&mut self, at: Time, edge: u32, place: u32, frame: Frame<Packet<P::Message>>) {
+        self.plan(at, Event::Pass { edge, place, frame });
+    }
+
+    /// A frame reaches an end of an edge at `at`.
+    pub(super) fn reach_later(&mut self, at: Time, edge: u32, place: u32, frame: Frame<Packet<P::Message>>) {
+        self.plan(at, Event::Reach { edge, to: End::Terminal, place, frame });
+    }
+}

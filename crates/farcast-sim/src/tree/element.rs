@@ -1,0 +1,105 @@
+//! What a protocol is on a tree: its elements, and what its packets are called.
+
+use std::convert::Infallible;
+use std::marker::PhantomData;
+
+use farcast_core::Time;
+use farcast_core::engine::{Arrival, Deadline, Engine, Message, Reject, RejectCounts, Transmit};
+use farcast_delivery::{Delivery as _, ElementEngine, ElementRequest, Figure, Protocol, Purpose};
+
+/// A protocol that may be carried over a tree.
+pub trait OnTree: Protocol {
+    /// What stands on the way; [`NoElement`] where there is no such thing.
+    type Element: ElementEngine<Message = Self::Message>;
+
+    /// The kinds of packets that edges count.
+    const KINDS: &'static [&'static str] = &COMMON_KINDS;
+
+    /// The place of a message's kind in [`KINDS`](Self::KINDS).
+    fn kind(message: &Self::Message) -> usize {
+        kind_of(message.purpose())
+    }
+}
+
+/// Kinds of packets by their [`Purpose`], content apart by whether it was sent for the first time.
+pub const COMMON_KINDS: [&str; 7] =
+    ["announcement", "data", "repair", "query", "nak", "confirmation", "other"];
+
+/// The place of a purpose in [`COMMON_KINDS`].
+pub const fn kind_of(purpose: Purpose) -> usize {
+    match purpose {
+        Purpose::Announcement => 0,
+        Purpose::Content { round: 0 | 1 } => 1,
+        Purpose::Content { .. } => 2,
+        Purpose::Query => 3,
+        Purpose::Nak { .. } => 4,
+        Purpose::Confirmation => 5,
+        Purpose::Other => 6,
+    }
+}
+
+/// The element of a protocol that has none: there is no value of this type.
+#[derive(Debug)]
+pub struct NoElement<M>(Infallible, PhantomData<fn() -> M>);
+
+impl<M: Message> Engine for NoElement<M> {
+    type Message = M;
+    type Event = ();
+
+    fn handle(&mut self, _now: Time, _from: &Arrival, _message: &M) -> Result<(), Reject> {
+        match self.0 {}
+    }
+
+    fn handle_timeout(&mut self, _now: Time) {
+        match self.0 {}
+    }
+
+    fn poll_transmit(&mut self, _now: Time, _until: Time) -> Option<Transmit<M>> {
+        match self.0 {}
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        match self.0 {}
+    }
+
+    fn poll_event(&mut self) -> Option<()> {
+        match self.0 {}
+    }
+
+    fn settled_until(&self) -> Time {
+        match self.0 {}
+    }
+}
+
+impl<M: Message> ElementEngine for NoElement<M> {
+    fn request(_event: &()) -> Option<ElementRequest> {
+        None
+    }
+
+    fn overhears(&self) -> bool {
+        match self.0 {}
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        match self.0 {}
+    }
+
+    fn rejects(&self) -> &RejectCounts {
+        match self.0 {}
+    }
+}
+
+macro_rules! without_elements {
+    ($($protocol:ty),+ $(,)?) => {
+        $(impl OnTree for $protocol {
+            type Element = NoElement<<Self as Protocol>::Message>;
+        })+
+    };
+}
+
+without_elements! {
+    farcast_mftp::Mftp,
+    farcast_norm::Norm,
+    farcast_mdp::Mdp,
+    farcast_oneway::OneWay,
+}

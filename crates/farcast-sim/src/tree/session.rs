@@ -1,0 +1,326 @@
+//! The multicast transfer: its sender, and its groups of receivers. What is done here is done as in a star.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+
+use farcast_core::Time;
+use farcast_core::engine::{Arrival, Engine as _, Transmit};
+use farcast_core::stage::Frame;
+use farcast_delivery::{Delivery as _, Feedback, Merged, Milestone, Population as _, SenderEngine as _};
+
+use super::nodes::carried;
+use super::shape::{EVERYONE, Step};
+use super::{Body, Carried, Event, OnTree, Packet, Said, Tree};
+use crate::star::config::FIRST_RECEIVER;
+use crate::star::group::TimedFeedback;
+use crate::star::{Addressed, Cut, Group, Kind, Party, receiver_address};
+use crate::traffic::End;
+
+impl<P: OnTree> Tree<P> {
+    /// The sender, if there is a transfer.
+    pub fn sender(&self) -> Option<&P::Sender> {
+        self.sender.as_ref()
+    }
+
+    /// The groups of receivers, in the order of their nodes.
+    pub fn groups(&self) -> &[Group<P>] {
+        &self.groups
+    }
+
+    /// The node at which a group of receivers is.
+    pub fn node_of(&self, group: usize) -> u32 {
+        let seat = self.seats[group];
+        self.shape.node_at(seat.edge, seat.place)
+    }
+
+    /// When the sender began to send data, if it has.
+    pub fn began(&self) -> Option<Time> {
+        self.began
+    }
+
+    pub(super) fn open_transfer(&mut self) {
+        for group in 0..self.groups.len() {
+            self.groups[group].touch_all();
+            self.note_wakes(group);
+        }
+        self.start_elements();
+        if let Some(sender) = &mut self.sender {
+            sender.open(Time::ZERO);
+            self.drain_sender();
+        }
+    }
+
+    pub(super) fn wake_sender(&mut self) {
+        self.wake = Time::NEVER;
+        if let Some(sender) = &mut self.sender {
+            sender.handle_timeout(self.now);
+        }
+        self.drain_sender();
+    }
+
+    /// What the sender itself does at an instant goes before what arrives then.
+    pub(super) fn wake_sender_if_due(&mut self) {
+        if self.wake <= self.now {
+            self.wake_sender();
+        }
+    }
+
+    pub(super) fn wake_sender_now(&mut self) {
+        if self.wake == self.now {
+            self.wake_sender();
+        }
+    }
+
+    pub(super) fn drain_sender(&mut self) {
+        while let Some(sender) = &mut self.sender {
+            if let Some(event) = sender.poll_event() {
+                if matches!(P::Sender::milestone(&event), Some(Milestone::Round { round: 1, .. })) {
+                    self.began = Some(self.now);
+                }
+            } else if let Some(transmit) = self.poll_sender() {
+                self.send(transmit);
+            } else {
+                break;
+            }
+        }
+        let Some(sender) = &self.sender else { return };
+        let due = sender.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
+        if due != self.wake {
+            self.wake = due;
+            self.queue.push_unless_never(due, Event::Wake);
+        }
+    }
+
+    fn poll_sender(&mut self) -> Option<Transmit<P::Message>> {
+        let beyond = self.beyond();
+        let sender = self.sender.as_mut()?;
+        let until = match self.cut {
+            Cut::One => self.now,
+            Cut::Whole | Cut::Random(_) => {
+                // An answer to what leaves now may alter what leaves behind it.
+                let answered = self.queue.next_at().min(self.now + self.lookahead);
+                sender.settled_until().max(answered).min(beyond)
+            }
+        };
+        sender.poll_transmit(self.now, until)
+    }
+
+    fn send(&mut self, transmit: Transmit<P::Message>) {
+        // At an address of nobody here it is lost on links that are not simulated.
+        let Some(to) = self.target(transmit.destination.ip(), false) else { return };
+        let source = transmit.source.unwrap_or(self.routes.source);
+        let interface = transmit.interface;
+        let Some(frame) = self.packet(to, source, transmit, true) else { return };
+        if let Body::Transfer(carried) = &frame.message.body
+            && self.given
+            && carried.message.is_set_up()
+        {
+            self.tell(to, &frame);
+        } else {
+            self.depart(self.seat, interface, frame);
+        }
+    }
+
+    /// Those whom an announcement is for hear it at once, and what they say to it is heard at once.
+    fn tell(&mut self, to: u32, frame: &Frame<Packet<P::Message>>) {
+        let Body::Transfer(carried) = &frame.message.body else { return };
+        let mut feedback = Vec::new();
+        for group in 0..self.groups.len() {
+            if to == EVERYONE || to == self.node_of(group) {
+                let (from, frame) = self.addressed(carried.clone(), frame);
+                self.groups[group].tell(self.now, &from, &frame, &mut feedback);
+                self.say(group, &mut feedback);
+            }
+        }
+    }
+
+    /// The receiver that has an address.
+    fn receiver_at(&self, address: SocketAddr) -> Option<Party> {
+        let SocketAddr::V4(address) = address else { return None };
+        let number = address.ip().to_bits().checked_sub(FIRST_RECEIVER);
+        number.filter(|&n| n < self.receivers).map(Party::receiver)
+    }
+
+    /// What comes to receivers as a group of a star hears it.
+    fn addressed<F>(
+        &self,
+        carried: Carried<P::Message>,
+        frame: &Frame<F>,
+    ) -> (Arrival, Frame<Addressed<P::Message>>) {
+        let (source, destination) = (SocketAddr::from(carried.source), SocketAddr::from(carried.destination));
+        // Elements speak with the address of the source: who is no receiver is the sender.
+        let from = self.receiver_at(source).unwrap_or(Party::HUB);
+        let to = self.receiver_at(destination).unwrap_or(Party::GROUP);
+        let message = Addressed { from, to, message: carried.message };
+        let arrival = Arrival { spacing: frame.spacing, interface: 1, ..Arrival::new(source, destination) };
+        (arrival, Frame { message, overhead: frame.overhead, spacing: frame.spacing })
+    }
+
+    /// A frame reaches the node of a group.
+    pub(super) fn arrive_at_group(
+        &mut self,
+        node: u32,
+        edge: u32,
+        place: u32,
+        group: usize,
+        frame: Frame<Packet<P::Message>>,
+    ) {
+        if let Body::Flow { .. } = frame.message.body {
+            return self.flow_at_group(node, edge, group, frame);
+        }
+        let most = frame.due_before(self.now, self.beyond());
+        let count = self.cut.choose(most, &mut self.cuts);
+        let later = self.now + frame.spacing * u64::from(count.get());
+        let (head, tail) = frame.split(count);
+        if let Some(frame) = tail {
+            self.reach_later(later, edge, place, frame);
+        }
+        let Frame { message: packet, overhead, spacing } = head;
+        let Body::Transfer(carried) = &packet.body else { return };
+        let (from, addressed) = self.addressed(carried.clone(), &Frame { message: (), overhead, spacing });
+        let depth_one = self.sole && self.shape.node_at(edge, super::shape::NEAR) == self.seat;
+        let may_merge = depth_one && self.sender.as_ref().is_some_and(P::Sender::may_merge);
+        let merged = if may_merge { self.edges[edge as usize].merged() } else { None };
+        let mut feedback = Vec::new();
+        let taken = self.groups[group].take(self.now, &from, &addressed, merged, &mut feedback);
+        self.say(group, &mut feedback);
+        let head = Frame { message: packet, overhead, spacing };
+        if let Some(taken) = NonZeroU32::new(taken).filter(|taken| taken.get() < head.segments()) {
+            let later = self.now + spacing * u64::from(taken.get());
+            if let (_, Some(tail)) = head.split(taken) {
+                self.reach_later(later, edge, place, tail);
+            }
+        }
+    }
+
+    /// Sends what a group says, and notes when those who may have changed want to be woken.
+    fn say(&mut self, group: usize, feedback: &mut Vec<TimedFeedback<P>>) {
+        for (at, one) in feedback.drain(..) {
+            match one {
+                Feedback::Merged(naks) => {
+                    let edge = self.seats[group].edge as usize;
+                    if let Some(delay) = self.edges[edge].return_delay() {
+                        self.queue.push(at + delay, Event::Merged(naks));
+                    }
+                }
+                Feedback::Each { receiver, transmit } => self.answer(at, group, receiver, transmit),
+            }
+        }
+        self.note_wakes(group);
+    }
+
+    /// A receiver says something at `at`.
+    fn answer(&mut self, at: Time, group: usize, receiver: u32, transmit: Transmit<P::Message>) {
+        let own = receiver_address(self.groups[group].first() + receiver);
+        let Some(to) = self.target(transmit.destination.ip(), true) else {
+            self.tally.unheard += 1;
+            return;
+        };
+        let source = transmit.source.unwrap_or(own);
+        let Some(carried) = carried(source, transmit, false) else { return };
+        let said = Said { group: group as u32, receiver, to, carried };
+        self.queue.push(at, Event::Answer(said));
+    }
+
+    /// What a receiver says enters its edge.
+    pub(super) fn enter_answer(&mut self, said: Said<P::Message>) {
+        let Said { group, receiver, to, carried } = said;
+        if self.given && carried.message.is_set_up() {
+            let from = Arrival::new(carried.source.into(), carried.destination.into());
+            return self.sender_hears(&from, &carried.message);
+        }
+        let seat = self.seats[group as usize];
+        let node = self.shape.node_at(seat.edge, seat.place);
+        let step = match to {
+            EVERYONE => Step { edge: seat.edge, from: seat.place, to: EVERYONE },
+            to if to == node => return self.among_themselves(group as usize, carried),
+            to => self.shape.step(node, to),
+        };
+        let mut packet = Packet::new(to, Body::Transfer(carried));
+        packet.entered = self.edges[seat.edge as usize].terminal(seat.place) + receiver;
+        self.enter_edge(step, Frame::new(packet, self.overhead));
+    }
+
+    /// What one of a group says to another of it goes over no edge: they are at one node.
+    fn among_themselves(&mut self, group: usize, carried: Carried<P::Message>) {
+        let frame = Frame { message: (), overhead: self.overhead, spacing: farcast_core::Span::ZERO };
+        let (from, frame) = self.addressed(carried, &frame);
+        let mut feedback = Vec::new();
+        self.groups[group].tell(self.now, &from, &frame, &mut feedback);
+        self.say(group, &mut feedback);
+    }
+
+    /// The merged NAKs of a population reach the sender.
+    pub(super) fn reach_merged(&mut self, naks: &Merged<P>) {
+        self.wake_sender_if_due();
+        let Some(sender) = &mut self.sender else { return };
+        let taken = sender.handle_merged(self.now, naks).is_ok();
+        self.note_asked(taken);
+        self.drain_sender();
+    }
+
+    /// Notes when the receivers of a group that were touched want to be woken.
+    fn note_wakes(&mut self, group: usize) {
+        let number = group as u32;
+        let Group { kind, touched, .. } = &mut self.groups[group];
+        match kind {
+            Kind::Population { population, wake } => {
+                let due = population.poll_timeout();
+                if due != *wake {
+                    *wake = due;
+                    self.queue.push_unless_never(due, Event::GroupWake { group: number, station: 0 });
+                }
+            }
+            Kind::Engines(stations) => {
+                for station in touched.drain(..) {
+                    let one = &mut stations[station as usize];
+                    let due = one.due();
+                    if due != one.due_at {
+                        (one.due_at, one.place) = (due, self.queue.take_place());
+                        if due < one.wake {
+                            one.wake = due;
+                            self.queue.push_in(due, one.place, Event::GroupWake { group: number, station });
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn wake_group(&mut self, group: usize, station: u32) {
+        let wake = match &mut self.groups[group].kind {
+            Kind::Population { wake, .. } => wake,
+            Kind::Engines(stations) => &mut stations[station as usize].wake,
+        };
+        if *wake != self.now {
+            return;
+        }
+        *wake = Time::NEVER;
+        if let Kind::Engines(stations) = &mut self.groups[group].kind {
+            let one = &mut stations[station as usize];
+            if one.due_at > self.now {
+                one.wake = one.due_at;
+                if one.wake != Time::NEVER {
+                    let event = Event::GroupWake { group: group as u32, station };
+                    self.queue.push_in(one.wake, one.place, event);
+                }
+                return;
+            }
+            one.due_at = Time::NEVER;
+        }
+        let mut feedback = Vec::new();
+        self.groups[group].wake(self.now, station, &mut feedback);
+        self.say(group, &mut feedback);
+    }
+
+    /// What the world counts of requests for repair.
+    pub fn requests(&self) -> farcast_delivery::RequestCounts {
+        let collided = self.edges.iter().flat_map(|edge| edge.totals(End::Hub)).map(|totals| totals.collided);
+        farcast_delivery::RequestCounts {
+            sent: self.groups.iter().map(Group::naks).sum(),
+            collided: collided.sum(),
+            late: self.tally.naks_late,
+            used: self.tally.naks_used,
+        }
+    }
+}
