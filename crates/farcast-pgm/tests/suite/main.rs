@@ -7,5 +7,6 @@ mod files;
 mod hostile;
 mod laws;
 mod messages;
+mod neighbours;
 mod repair;
 mod tshark;
