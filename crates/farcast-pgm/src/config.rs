@@ -202,6 +202,9 @@ pub struct ReceiverConfig {
     pub group: SocketAddr,
     /// Its own address, by which a source names who acknowledges under PGMCC; `None`: it takes no part in that.
     pub address: Option<IpAddr>,
+    /// Its own address and how many bits of it are the subnet's: then requests go to a repairer that says it is there,
+    /// unless that is of this subnet (RFC 3208 §9.5); `None`: it follows no redirection.
+    pub subnet: Option<(IpAddr, u8)>,
     /// The data-destination port; `None`: any.
     pub port: Option<u16>,
     /// The UDP port of sources to which requests go; `None`: the one that SPMs come from.
@@ -249,6 +252,7 @@ impl ReceiverConfig {
             node,
             group,
             address: None,
+            subnet: None,
             port: None,
             unicast_port: None,
             delivering: Delivering::Files,

@@ -210,8 +210,8 @@ impl ReceiverEngine for Receiver {
         }
     }
 
-    fn stop(&mut self, _now: Time) {
-        Self::stop(self);
+    fn stop(&mut self, now: Time) {
+        Self::stop(self, now);
     }
 
     fn moved(&mut self, _now: Time) {}

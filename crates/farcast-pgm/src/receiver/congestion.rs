@@ -7,7 +7,7 @@ use farcast_core::{Span, Time};
 use super::remote::{Reception, Remote, Timer};
 use super::{Receiver, window};
 use crate::cc::LossFilter;
-use crate::message::{Ack, Body, CcData, Feedback, Message, Opt};
+use crate::message::{Ack, Body, CcData, Cr, Feedback, Message, Opt};
 use crate::sqn::Place;
 
 use farcast_core::engine::{Message as _, Transmit};
@@ -17,19 +17,34 @@ const BEHIND: u64 = 3;
 /// At one arrival so many are looked at; by more the filter would only be full.
 const MOST_LOOKED_AT: u64 = 1024;
 
-/// What is known of congestion on the way from a source.
+/// The field of `OPT_CR` that is a receiver's.
+const CR_RECEIVER: u8 = 1;
+
+/// What is lost on the way from a source.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Listener {
+pub(super) struct Losses {
     filter: LossFilter,
     /// Of everything before it is known whether it was lost.
     judged: Place,
-    /// The source's clock as of the last data, and when those came.
-    stamp: (u32, Time),
 }
 
-impl Listener {
+/// What is known of congestion on the way from a source.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Listener {
+    losses: Losses,
+    /// The source's clock as of the last data, and when those came.
+    stamp: (u32, Time),
+    /// Whether this receiver acknowledges.
+    is_acker: bool,
+}
+
+impl Losses {
+    pub(super) fn new(first: Place) -> Self {
+        Self { filter: LossFilter::default(), judged: first }
+    }
+
     /// Takes what has become of what lies so far behind the lead that it is lost if it is missing.
-    fn look(&mut self, window: &window::Window) {
+    pub(super) fn look(&mut self, window: &window::Window) {
         let end = Place(window.lead().0.saturating_sub(BEHIND));
         self.judged = self.judged.max(Place(end.0.saturating_sub(MOST_LOOKED_AT)));
         while self.judged < end {
@@ -42,11 +57,20 @@ impl Listener {
 impl Remote {
     /// How this receiver fares, whose address it is, if the source wants to know.
     pub(super) fn feedback(&self, now: Time, address: Option<IpAddr>) -> Option<Opt> {
-        let (Listener { filter, stamp: (stamp, at), .. }, receiver) = (self.listener?, address?);
+        let (Listener { losses, stamp: (stamp, at), .. }, receiver) = (self.listener?, address?);
         // The time for which it was kept is none of the way's.
         let kept = now.since(at).as_millis() as u32;
-        let (stamp, loss) = (stamp.wrapping_add(kept), filter.loss());
+        let (stamp, loss) = (stamp.wrapping_add(kept), losses.filter.loss());
         Some(Opt::Feedback(Feedback { stamp, loss, receiver, leaving: false }))
+    }
+
+    /// How much is lost here, if the source asks for that (RFC 3208 §12).
+    pub(super) fn report(&self, address: Option<IpAddr>) -> Option<Opt> {
+        let (node, lead) = (address?, self.reception.as_ref()?.window.lead());
+        let fields = self.wanted & CR_RECEIVER;
+        let receiver = self.losses.filter(|_| fields > 0)?.filter.loss();
+        let reference = Place(lead.0 - 1).sqn();
+        Some(Opt::Cr(Cr { fields, reference, link: 0, path: 0, receiver, node }))
     }
 }
 
@@ -58,10 +82,14 @@ impl Receiver {
             return;
         };
         let stamp = (cc.stamp, now);
-        let listener =
-            remote.listener.get_or_insert(Listener { filter: LossFilter::default(), judged: first, stamp });
+        let listener = remote.listener.get_or_insert_with(|| Listener {
+            losses: Losses::new(first),
+            stamp,
+            is_acker: false,
+        });
         listener.stamp = stamp;
-        listener.look(window);
+        listener.losses.look(window);
+        listener.is_acker = cc.acker == address;
         if cc.acker == address {
             remote.timers.stop(Timer::Elect);
             self.acknowledge(now, at);
@@ -70,6 +98,26 @@ impl Receiver {
         } else if !remote.timers.is_set(Timer::Elect) {
             let interval = remote.backoff;
             remote.timers.set(Timer::Elect, Self::backoff(random, now, Span::ZERO, interval));
+        }
+    }
+
+    /// Tells sources that rely on its acknowledgements that there will be no more.
+    pub(super) fn resign(&mut self, now: Time) {
+        for at in 0..self.remotes.len() {
+            if !self.remotes[at].listener.is_some_and(|listener| listener.is_acker) {
+                continue;
+            }
+            let before = self.outbox.len();
+            self.acknowledge(now, at);
+            if let Some(Transmit { message: Message { body: Body::Ack(ack), .. }, .. }) =
+                self.outbox.get_mut(before)
+            {
+                for option in &mut ack.options {
+                    if let Opt::Feedback(said) = option {
+                        said.leaving = true;
+                    }
+                }
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use farcast_core::engine::{Arrival, Message as _, Reject};
 use farcast_core::{Run, Span, Time};
 use farcast_delivery::ObjectId;
 
+use super::congestion::Losses;
 use super::files::{Files, MOST_OBJECTS, Object, State};
 use super::messages::Messages;
 use super::remote::{Goods, Path, Reception, Remote, Timer};
@@ -39,9 +40,11 @@ impl Receiver {
         let heard = match &message.body {
             Body::Spm(spm) => self.hear_spm(now, at, from, spm),
             Body::Data(data) => self.hear_data(now, at, data),
-            Body::Nak(nak) => self.hear_nak(now, at, nak),
+            Body::Nak(nak) => self.hear_nak(now, at, from, nak),
             Body::Spmr => self.hear_spmr(now, at),
-            Body::Poll(_) | Body::Polr(_) | Body::Ack(_) => Err(Reject::Unexpected),
+            Body::Poll(poll) => self.hear_poll(now, at, poll),
+            Body::Polr(polr) => self.hear_polr(at, from, polr),
+            Body::Ack(_) => Err(Reject::Unexpected),
         };
         if found.is_none() && heard.is_err() {
             self.remotes.truncate(at);
@@ -77,6 +80,9 @@ impl Receiver {
     }
 
     fn hear_spm(&mut self, now: Time, at: usize, from: &Arrival, spm: &Spm) -> Result<(), Reject> {
+        if spm.options.contains(&Opt::Unreachable) {
+            return self.hear_unreachable(at, spm);
+        }
         let remote = &mut self.remotes[at];
         if remote.path.is_some_and(|path| spm.sqn.since(path.spm) <= 0) {
             return Err(Reject::Duplicate);
@@ -90,12 +96,19 @@ impl Receiver {
         remote.path = Some(Path {
             spm: spm.sqn,
             upstream: SocketAddr::new(spm.path, port),
-            // Of a source without network elements between, which is all that we speak to, it is the path.
+            // Elements speak with the source's address. Where they cannot, it is whom an SPM of its own named.
             source: if spm.path == from.source.ip() { spm.path } else { source },
             group: remote.group.ip(),
         });
         remote.timers.stop(Timer::Spmr);
-        remote.is_deaf = spm.options.contains(&Opt::Unreachable);
+        remote.is_deaf = false;
+        remote.wanted = spm.options.iter().fold(0, |all, option| match option {
+            Opt::Crqst(fields) => all | fields,
+            _ => all,
+        });
+        if remote.wanted == 0 {
+            remote.losses = None;
+        }
         if !spm.is_windowless() {
             self.hear_window(at, spm);
         }
@@ -119,6 +132,9 @@ impl Receiver {
         let known = self.remotes[at].reception.as_ref().map(|reception| reception.window.lead());
         let Some(known) = known else { return self.begin(at, spm, join) };
         let (trail, lead) = (known.near(spm.trail), known.near(spm.lead).next());
+        if let Some(join) = join {
+            self.rejoin(at, known.near(join).max(trail));
+        }
         self.extend(at, lead);
         self.advance(at, trail);
     }
@@ -137,18 +153,22 @@ impl Receiver {
         self.extend(at, lead);
     }
 
+    /// Who began before it was known where it may begins there after all, unless it has told what comes behind.
+    fn rejoin(&mut self, at: usize, place: Place) {
+        let Some(Reception { window, goods }) = &mut self.remotes[at].reception else { return };
+        let place = place.max(Place(window.lead().0.saturating_sub(self.config.window.into())));
+        if let Goods::Messages(messages) = goods
+            && messages.rejoin(window.begin(), place)
+        {
+            window.rejoin(place);
+        }
+    }
+
     fn hear_option(&mut self, now: Time, at: usize, lead: Sqn, option: &Opt) {
         let remote = &mut self.remotes[at];
         let known = remote.reception.as_ref().map_or(Place::first(lead), |reception| reception.window.lead());
         match option {
-            Opt::NakBackoff { interval_us, sqn: Sqn(0) } => {
-                remote.backoff = Span::from_micros(u64::from(*interval_us).max(1));
-            }
-            Opt::NakBackoffRange { max_us, min_us } if min_us <= max_us => {
-                let (least, most) =
-                    (Span::from_micros((*min_us).into()), Span::from_micros((*max_us).into()));
-                remote.backoff = remote.backoff.clamp(least, most.max(Span::from_micros(1)));
-            }
+            Opt::NakBackoff { .. } | Opt::NakBackoffRange { .. } => self.hear_backoff(at, option),
             Opt::Fin if remote.finished.is_none() => remote.finished = Some(known.near(lead).next()),
             Opt::Ask(ask) if ask.nodes.contains(&self.config.node) => {
                 remote.owed = Some((ask.upto, known.near(ask.upto)));
@@ -203,7 +223,7 @@ impl Receiver {
         Ok(())
     }
 
-    fn hear_nak(&mut self, now: Time, at: usize, nak: &Nak) -> Result<(), Reject> {
+    fn hear_nak(&mut self, now: Time, at: usize, from: &Arrival, nak: &Nak) -> Result<(), Reject> {
         if nak.kind == NakKind::NullNak || nak.parity {
             return Err(Reject::Unexpected);
         }
@@ -219,6 +239,9 @@ impl Receiver {
             self.extend(at, last.next());
         }
         self.fill(now, at);
+        if nak.kind == NakKind::Confirmation {
+            self.look_at_confirmation(at, from, nak);
+        }
         if let Some(Reception { window, .. }) = &mut self.remotes[at].reception {
             for place in places() {
                 window.heard(now, place, nak.kind == NakKind::Confirmation, &intervals);
@@ -238,7 +261,11 @@ impl Receiver {
                 Delivering::Files => return Ok(()),
                 how => how == Delivering::Ordered,
             };
-            let place = Place::first(data.sqn);
+            // Where who joins may begin, if that is before this and can be repaired.
+            let here = Place::first(data.sqn);
+            let join = data.options.join.map(|join| here.near(join).max(here.near(data.trail)));
+            let most = Place(here.0.saturating_sub(self.config.window.into()));
+            let place = join.map_or(here, |join| join.max(most).min(here));
             let goods = Goods::Messages(Messages::new(is_ordered, place));
             remote.reception = Some(Reception { window: Window::new(place), goods });
         }
@@ -266,11 +293,20 @@ impl Receiver {
             if let Some(cc) = data.options.cc {
                 self.listen(now, at, first, cc);
             }
+            self.note_losses(at, first);
             self.fill(now, at);
             self.look_whether_finished(at);
             return Ok(());
         }
         result
+    }
+
+    /// What is lost is counted while the source asks for it.
+    fn note_losses(&mut self, at: usize, first: Place) {
+        let remote = &mut self.remotes[at];
+        if let Some(Reception { window, .. }) = remote.reception.as_ref().filter(|_| remote.wanted > 0) {
+            remote.losses.get_or_insert_with(|| Losses::new(first)).look(window);
+        }
     }
 
     /// Whether `place` is new: behind the lead, or missing.

@@ -46,6 +46,15 @@ impl Messages {
         }
     }
 
+    /// Begins at `place` and not, as it did, at `begin`; whether it can.
+    pub(super) fn rejoin(&mut self, begin: Place, place: Place) -> bool {
+        let can = place < begin && (!self.is_ordered || self.next == begin);
+        if can {
+            self.next = self.next.min(place);
+        }
+        can
+    }
+
     /// Where the message of `data`, which is at `place`, begins, and what of it that is.
     fn part(place: Place, data: &Data) -> Result<(Place, u32, u32), Reject> {
         let len = u32::from(data.len);

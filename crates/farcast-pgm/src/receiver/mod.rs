@@ -5,6 +5,7 @@ mod files;
 mod hearing;
 mod lacking;
 mod messages;
+mod neighbours;
 mod remote;
 mod window;
 
@@ -49,6 +50,8 @@ pub struct Receiver {
     next_object: u32,
     over: VecDeque<(ObjectId, Received)>,
     random: RandomStream,
+    /// Drawn once: which polls it answers.
+    lot: u32,
     outbox: VecDeque<Transmit<Message>>,
     naks: u64,
     rejects: RejectCounts,
@@ -64,6 +67,7 @@ impl Receiver {
         config.check()?;
         Ok(Self {
             random: RandomStream::derive(config.seed, &[2, u64::from(config.node.0)]),
+            lot: RandomStream::derive(config.seed, &[3, u64::from(config.node.0)]).bits() as u32,
             config,
             remotes: Vec::new(),
             is_stopped: false,
@@ -197,13 +201,17 @@ impl Receiver {
         }
     }
 
-    /// Leaves everything, and hears nothing any more.
-    pub fn stop(&mut self) {
+    /// Leaves everything, and hears nothing any more. Who relied on its acknowledgements is told.
+    pub fn stop(&mut self, now: Time) {
+        if self.is_stopped {
+            return;
+        }
+        self.outbox.clear();
+        self.resign(now);
         for at in 0..self.remotes.len() {
             self.end_all(at, ReceiverOutcome::Stopped);
         }
         self.remotes.clear();
-        self.outbox.clear();
         self.is_stopped = true;
     }
 
@@ -272,6 +280,7 @@ impl Receiver {
     /// Does what is due for missing numbers.
     fn expire(&mut self, now: Time, at: usize) {
         let intervals = self.intervals();
+        self.look_at_repairer(now, at);
         let Self { remotes, random, config, .. } = self;
         let remote = &mut remotes[at];
         let interval = remote.backoff;
@@ -296,8 +305,11 @@ impl Receiver {
         while !left.is_empty() && !cannot {
             let room = remote.credit.saturating_sub(96) / 4 + 1;
             let count = left.len().min(MOST_LISTED + 1).min(usize::try_from(room).unwrap_or(usize::MAX));
-            let feedback = remote.feedback(now, address);
-            let Some((message, to)) = Self::nak(remote, &left[..count], feedback) else { break };
+            let options = remote.report(address).into_iter().chain(remote.feedback(now, address)).collect();
+            let Some((message, to)) = Self::nak(remote, &left[..count], options) else { break };
+            if let Some(redirection) = &mut remote.redirection {
+                redirection.asked.get_or_insert(now);
+            }
             self.naks += 1;
             note_asked(remote, &left[..count]);
             if multicast_naks {
@@ -315,8 +327,9 @@ impl Receiver {
     }
 
     /// A request for `places`, and where it goes; `None` where the source has not said enough to be asked.
-    fn nak(remote: &mut Remote, places: &[Place], feedback: Option<Opt>) -> Option<(Message, SocketAddr)> {
+    fn nak(remote: &mut Remote, places: &[Place], options: Vec<Opt>) -> Option<(Message, SocketAddr)> {
         let Path { upstream, source, group, .. } = remote.path?;
+        let to = remote.redirection.map_or(upstream, |redirection| redirection.to);
         let (first, also) = places.split_first()?;
         let nak = Nak {
             kind: NakKind::Nak,
@@ -326,11 +339,11 @@ impl Receiver {
             group,
             also: also.iter().map(|place| place.sqn()).collect(),
             list_octet: 0,
-            options: feedback.into_iter().collect(),
+            options,
         };
         let message = Message { tsi: remote.tsi, port: remote.port, body: Body::Nak(nak) };
         remote.credit = remote.credit.checked_sub(message.wire_len(0) as u64)?;
-        Some((message, upstream))
+        Some((message, to))
     }
 
     /// `range` of a source cannot be had any more.
@@ -413,6 +426,7 @@ impl Receiver {
                 remote.timers.set(Timer::Spmr, now + spmr);
             }
             Timer::Elect => self.acknowledge(now, at),
+            Timer::Poll => self.answer_poll(at),
             Timer::Ack => {
                 let (Some((upto, _)), Some(path)) = (remote.owed.take(), remote.path) else { return };
                 let options = alloc::vec![Opt::Has(Has { upto, node: self.config.node })];

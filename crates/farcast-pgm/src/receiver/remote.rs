@@ -3,9 +3,9 @@
 use core::net::{IpAddr, SocketAddr};
 use core::num::NonZeroU32;
 
-use farcast_core::{Span, Timers, timers};
+use farcast_core::{Span, Time, Timers, timers};
 
-use super::congestion::Listener;
+use super::congestion::{Listener, Losses};
 use super::files::Files;
 use super::messages::Messages;
 use super::window::Window;
@@ -21,6 +21,8 @@ timers! {
         Elect = "elect",
         /// An acknowledgement.
         Ack = "acknowledge",
+        /// An answer to a poll.
+        Poll = "poll",
         /// Nothing was heard of the source for long.
         Expiry = "expiry",
     }
@@ -44,6 +46,21 @@ pub(super) struct Path {
     pub(super) group: IpAddr,
 }
 
+/// The last poll that was heard (RFC 3208 §14).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Polled {
+    pub(super) sqn: Sqn,
+    pub(super) round: u16,
+}
+
+/// A repairer that requests go to instead of the next hop (RFC 3208 §9.5).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Redirection {
+    pub(super) to: SocketAddr,
+    /// When the oldest request went there that nobody has confirmed.
+    pub(super) asked: Option<Time>,
+}
+
 /// What is known once it is known where to begin.
 #[derive(Clone, Debug)]
 pub(super) struct Reception {
@@ -59,6 +76,12 @@ pub(super) struct Remote {
     pub(super) source: SocketAddr,
     pub(super) group: SocketAddr,
     pub(super) path: Option<Path>,
+    pub(super) redirection: Option<Redirection>,
+    pub(super) polled: Option<Polled>,
+    /// Which fields of `OPT_CR` it asks for.
+    pub(super) wanted: u8,
+    /// What was lost of what it sent, while it asks for that.
+    pub(super) losses: Option<Losses>,
     pub(super) reception: Option<Reception>,
     /// What is known of congestion on the way, if it asks.
     pub(super) listener: Option<Listener>,
@@ -85,6 +108,10 @@ impl Remote {
             source,
             group,
             path: None,
+            redirection: None,
+            polled: None,
+            wanted: 0,
+            losses: None,
             reception: None,
             listener: None,
             backoff,

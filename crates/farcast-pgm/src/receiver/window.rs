@@ -55,6 +55,8 @@ pub(super) struct Due {
 
 #[derive(Clone, Debug)]
 pub(super) struct Window {
+    /// Nothing before is wanted.
+    begin: Place,
     /// Everything before has come or is lost for good.
     trail: Place,
     /// One past the newest that is known of.
@@ -69,7 +71,20 @@ impl Window {
     /// One that begins with `place`.
     pub(super) fn new(place: Place) -> Self {
         let (missing, deadlines, gaps) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
-        Self { trail: place, lead: place, missing, deadlines, gaps }
+        Self { begin: place, trail: place, lead: place, missing, deadlines, gaps }
+    }
+
+    pub(super) fn begin(&self) -> Place {
+        self.begin
+    }
+
+    /// What lies between `place` and where it began is wanted, too.
+    pub(super) fn rejoin(&mut self, place: Place) {
+        if place < self.begin {
+            self.gaps.insert(place, self.begin);
+            self.trail = self.trail.min(place);
+            self.begin = place;
+        }
     }
 
     pub(super) fn trail(&self) -> Place {

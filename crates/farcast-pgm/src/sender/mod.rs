@@ -384,12 +384,15 @@ impl Sender {
             },
         };
         self.pacer.settle(now);
-        let most = if self.cc.is_some() { 1 } else { most };
+        // The first number bears OPT_SYN (RFC 3208 §9.6).
+        let is_first = place == Place::first(self.config.first);
+        let most = if self.cc.is_some() || is_first { 1 } else { most };
         let Some(mut data) = self.window.data(kind, place, most) else {
             self.repairs.sent(now, place);
             return None;
         };
         let count = data.count.get();
+        data.options.syn = is_first;
         if let Some(cc) = &mut self.cc {
             data.options.cc = Some(cc.sent(now, (kind, place), self.config.group.is_ipv4()));
             if !self.timers.is_set(Timer::Acker) {

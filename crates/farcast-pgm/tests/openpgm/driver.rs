@@ -11,16 +11,30 @@ use farcast_core::engine::{Arrival, Engine, Message as _, Transmit};
 use farcast_core::random::RandomStream;
 use farcast_delivery::{Codec as _, Content, Delivery as _};
 use farcast_pgm::{
-    Codec, Message, Receiver, ReceiverConfig, ReceiverEvent, SendError, Sender, SenderConfig, SenderEvent,
+    Codec, IP_PROTOCOL, Message, Receiver, ReceiverConfig, ReceiverEvent, SendError, Sender, SenderConfig,
+    SenderEvent,
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// What carries PGM.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Carrier {
+    Udp,
+    /// IP itself, as protocol 113: needs root.
+    Raw,
+}
+
+/// Where we speak from over raw IP, which has no ports to tell us from OpenPGM on the same interface by.
+const RAW_SOURCE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
 /// Where a host hears the group, and where it speaks from and hears what is for it alone.
 pub(crate) struct Place {
     pub(crate) group: SocketAddr,
+    carrier: Carrier,
+    // A raw socket is used like one of UDP, ports apart.
     hears: UdpSocket,
     speaks: UdpSocket,
     codec: Codec,
@@ -30,10 +44,17 @@ pub(crate) struct Place {
     random: RandomStream,
 }
 
-fn socket(address: SocketAddr) -> Socket {
-    let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).unwrap();
-    // OpenPGM shares its port with who does the same.
-    socket.set_reuse_port(true).unwrap();
+fn socket(carrier: Carrier, address: SocketAddr) -> Socket {
+    let (kind, protocol) = match carrier {
+        Carrier::Udp => (Type::DGRAM, Protocol::UDP),
+        Carrier::Raw => (Type::RAW, Protocol::from(i32::from(IP_PROTOCOL))),
+    };
+    let socket =
+        Socket::new(Domain::IPV4, kind, Some(protocol)).expect("raw IP needs root; run `sudo -E cargo test`");
+    if carrier == Carrier::Udp {
+        // OpenPGM shares its port with who does the same.
+        socket.set_reuse_port(true).unwrap();
+    }
     socket.set_recv_buffer_size(4 << 20).unwrap();
     socket.bind(&address.into()).unwrap();
     socket
@@ -41,18 +62,23 @@ fn socket(address: SocketAddr) -> Socket {
 
 impl Place {
     /// On the loopback interface; `at_port`: what is for it alone comes to the group's port.
-    pub(crate) fn new(port: u16, at_port: bool, loss: f64, seed: u64) -> Self {
+    pub(crate) fn new(carrier: Carrier, port: u16, at_port: bool, loss: f64, seed: u64) -> Self {
         let address = Ipv4Addr::new(239, 192, 57, 40);
-        let hears = socket((address, port).into());
+        let (port, own) = match carrier {
+            Carrier::Udp => (port, (Ipv4Addr::LOCALHOST, if at_port { port } else { 0 })),
+            Carrier::Raw => (0, (RAW_SOURCE, 0)),
+        };
+        let hears = socket(carrier, (address, port).into());
         hears.join_multicast_v4(&address, &Ipv4Addr::LOCALHOST).unwrap();
-        let speaks = socket((Ipv4Addr::LOCALHOST, if at_port { port } else { 0 }).into());
+        let speaks = socket(carrier, own.into());
         speaks.set_multicast_if_v4(&Ipv4Addr::LOCALHOST).unwrap();
         speaks.set_nonblocking(true).unwrap();
         Self {
             group: (address, port).into(),
+            carrier,
             hears: hears.into(),
             speaks: speaks.into(),
-            codec: Codec::default(),
+            codec: Codec { raw: carrier == Carrier::Raw },
             began: Instant::now(),
             loss,
             random: RandomStream::derive(seed, &[]),
@@ -60,7 +86,15 @@ impl Place {
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        self.speaks.local_addr().unwrap()
+        match self.carrier {
+            Carrier::Udp => self.speaks.local_addr().unwrap(),
+            Carrier::Raw => (RAW_SOURCE, 0).into(),
+        }
+    }
+
+    /// The port to which requests go.
+    pub(crate) fn unicast_port(&self, port: u16) -> u16 {
+        if self.carrier == Carrier::Udp { port } else { 0 }
     }
 
     fn now(&self) -> Time {
@@ -196,11 +230,17 @@ impl Place {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return 0..0,
             Err(error) => panic!("{error}"),
         };
-        let packet = self.codec.decode(&buffer[..len]).expect("what OpenPGM says is PGM");
+        // Raw sockets give the header of IP, too.
+        let header = match self.carrier {
+            Carrier::Udp => 0,
+            Carrier::Raw => usize::from(buffer[0] & 15) * 4,
+        };
+        let source = if header > 0 { SocketAddr::new(source.ip(), 0) } else { source };
+        let packet = self.codec.decode(&buffer[header..len]).expect("what OpenPGM says is PGM");
         if source != own && !self.random.chance(self.loss) {
             let _ = engine.handle(self.now(), &Arrival::new(source, to), &packet.message);
         }
-        packet.payload
+        packet.payload.start + header..packet.payload.end + header
     }
 }
 

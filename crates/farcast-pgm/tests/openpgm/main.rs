@@ -1,4 +1,4 @@
-//! PGM with OpenPGM, in both directions, over UDP on the loopback interface: messages without a gap, whatever is lost.
+//! PGM with OpenPGM, in both directions, over UDP and raw IP on the loopback interface: messages without a gap, whatever is lost.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -9,11 +9,12 @@ mod driver;
 mod peer;
 
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use farcast_core::{BitRate, Span};
 use farcast_pgm::{Advance, Delivering, Gsi, NodeId, ReceiverConfig, SenderConfig, Sending, Tsi};
 
-use driver::Place;
+use driver::{Carrier, Place};
 use peer::{Running, length, octets, sum};
 
 /// Messages of 10 MB in all: 800 octets each on average.
@@ -27,84 +28,147 @@ fn port() -> u16 {
     42_000 + (std::process::id() % 2000) as u16 * 10 + NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// We send, OpenPGM receives: `lens` are the messages' lengths; `loss` is what we lose of what we hear and say.
-fn openpgm_receives(loss: f64, count: u32, len: impl Fn(u32) -> u32 + Sync) {
-    let port = port();
-    let mut place = Place::new(port, true, loss, 1);
-    let mut receiver = Running::start(["receive", "239.192.57.40", &port.to_string()]);
-    assert_eq!(receiver.line(), "listening");
-    let rate = BitRate::from_bps(u64::from(RATE) * 8).unwrap();
-    let tsi = Tsi { gsi: Gsi([2, 0, 0, 0, 0, 1]), port: 4321 };
-    let mut config = SenderConfig::new(tsi, Sending::Messages, place.address(), place.group, rate);
-    config.advance = Advance::Data { sqns: 4000, hold: Span::from_secs(1) };
-    // OpenPGM gives up what it lacks before it has heard an SPM.
-    (config.opening, config.ambient) = (16, Span::from_millis(50));
-    (config.heartbeat, config.heartbeat_most) = (Span::from_millis(20), Span::from_millis(200));
-    config.holdoff = Span::from_millis(5);
-    let content = |n: u32| octets(n, len(n) as usize);
-    let counts = place.send(config, count, content, || {
-        // It hears all, and says so message by message.
-        let expected = (0..count).map(|n| format!("{} {}", len(n), sum(&content(n))));
-        for (n, expected) in expected.enumerate() {
-            assert_eq!(receiver.line(), expected, "message {n} at a loss of {loss}");
-        }
-    });
-    assert_eq!(counts.1 > 0, loss > 0.0, "{counts:?}");
+/// How it goes.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    carrier: Carrier,
+    /// How many messages.
+    count: u32,
+    /// What we lose of what we hear and say.
+    loss: f64,
+    /// Whether PGMCC says when its data leave.
+    controlled: bool,
 }
 
-/// OpenPGM sends, we receive.
-fn openpgm_sends(loss: f64) {
-    let port = port();
-    let mut place = Place::new(port, false, loss, 2);
-    let mut sender =
-        Running::start(["send", "239.192.57.40", &port.to_string(), &COUNT.to_string(), &RATE.to_string()]);
-    let mut config = ReceiverConfig::new(NodeId(1), place.group);
-    config.delivering = Delivering::Ordered;
-    config.unicast_port = Some(port);
-    config.port = Some(7500);
-    (config.backoff, config.confirm) = (Span::from_millis(20), Span::from_millis(100));
-    config.repair = Span::from_millis(200);
-    let (messages, gaps, asked) = place.receive(config, COUNT as usize);
-    assert_eq!((messages.len(), gaps), (COUNT as usize, 0), "at a loss of {loss}");
-    for (n, message) in (0..).zip(messages) {
-        assert!(message == octets(n, length(n)), "message {n} at a loss of {loss}");
+const CASE: Case = Case { carrier: Carrier::Udp, count: COUNT, loss: 0.0, controlled: false };
+
+const GROUP: &str = "239.192.57.40";
+
+/// All raw sockets of a machine hear everything, so one is used after the other.
+fn turn(carrier: Carrier) -> Option<MutexGuard<'static, ()>> {
+    static RAW: Mutex<()> = Mutex::new(());
+    (carrier == Carrier::Raw).then(|| RAW.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Case {
+    /// The carrier and PGMCC, as the peer is told of them.
+    fn words(&self) -> (&'static str, &'static str) {
+        let carrier = if self.carrier == Carrier::Raw { "raw" } else { "udp" };
+        (carrier, if self.controlled { "cc" } else { "-" })
     }
-    assert_eq!(asked > 0, loss > 0.0, "{asked}");
-    assert_eq!(sender.line(), "sent");
+
+    /// The data-destination port.
+    fn port(&self, port: u16) -> u16 {
+        if self.carrier == Carrier::Raw { port } else { 7500 }
+    }
+
+    /// We send, OpenPGM receives: `len` gives the messages' lengths.
+    fn openpgm_receives(self, len: impl Fn(u32) -> u32 + Sync) {
+        let _turn = turn(self.carrier);
+        let (port, (carrier, cc)) = (port(), self.words());
+        let mut place = Place::new(self.carrier, port, true, self.loss, 1);
+        let mut receiver = Running::start(&["receive", carrier, GROUP, &port.to_string(), cc]);
+        assert_eq!(receiver.line(), "listening");
+        let rate = BitRate::from_bps(u64::from(RATE) * 8).unwrap();
+        let tsi = Tsi { gsi: Gsi([2, 0, 0, 0, 0, 1]), port: 4321 };
+        let mut config = SenderConfig::new(tsi, Sending::Messages, place.address(), place.group, rate);
+        config.port = self.port(port);
+        config.advance = Advance::Data { sqns: 4000, hold: Span::from_secs(1) };
+        // OpenPGM gives up what it lacks before it has heard an SPM.
+        (config.opening, config.ambient) = (16, Span::from_millis(50));
+        (config.heartbeat, config.heartbeat_most) = (Span::from_millis(20), Span::from_millis(200));
+        config.holdoff = Span::from_millis(5);
+        let content = |n: u32| octets(n, len(n) as usize);
+        let counts = place.send(config, self.count, content, || {
+            // It hears all, and says so message by message.
+            let expected = (0..self.count).map(|n| format!("{} {}", len(n), sum(&content(n))));
+            for (n, expected) in expected.enumerate() {
+                assert_eq!(receiver.line(), expected, "message {n} of {self:?}");
+            }
+        });
+        assert_eq!(counts.1 > 0, self.loss > 0.0, "{counts:?}");
+    }
+
+    /// OpenPGM sends, we receive.
+    fn openpgm_sends(self) {
+        let _turn = turn(self.carrier);
+        let (port, (carrier, cc)) = (port(), self.words());
+        let mut place = Place::new(self.carrier, port, false, self.loss, 2);
+        let (at, count, rate) = (port.to_string(), self.count.to_string(), RATE.to_string());
+        let mut sender = Running::start(&["send", carrier, GROUP, &at, cc, &count, &rate]);
+        let mut config = ReceiverConfig::new(NodeId(1), place.group);
+        config.delivering = Delivering::Ordered;
+        config.unicast_port = Some(place.unicast_port(port));
+        config.port = Some(self.port(port));
+        config.address = self.controlled.then(|| place.address().ip());
+        (config.backoff, config.confirm) = (Span::from_millis(20), Span::from_millis(100));
+        config.repair = Span::from_millis(200);
+        let (messages, gaps, asked) = place.receive(config, self.count as usize);
+        assert_eq!((messages.len(), gaps), (self.count as usize, 0), "{self:?}");
+        for (n, message) in (0..).zip(messages) {
+            assert!(message == octets(n, length(n)), "message {n} of {self:?}");
+        }
+        // Under PGMCC it announces what it has not sent yet, and is asked for that.
+        assert!((asked > 0) == (self.loss > 0.0) || self.controlled, "{asked}");
+        assert_eq!(sender.line(), "sent");
+    }
 }
 
 #[test]
 fn openpgm_receives_without_loss() {
-    openpgm_receives(0.0, COUNT, |n| length(n) as u32);
+    CASE.openpgm_receives(|n| length(n) as u32);
 }
 
 #[test]
 fn openpgm_receives_with_one_per_cent_lost() {
-    openpgm_receives(0.01, COUNT, |n| length(n) as u32);
+    Case { loss: 0.01, ..CASE }.openpgm_receives(|n| length(n) as u32);
 }
 
 #[test]
 fn openpgm_receives_with_ten_per_cent_lost() {
-    openpgm_receives(0.1, COUNT, |n| length(n) as u32);
+    Case { loss: 0.1, ..CASE }.openpgm_receives(|n| length(n) as u32);
 }
 
 /// Messages in up to eight pieces.
 #[test]
 fn openpgm_puts_fragments_together() {
-    openpgm_receives(0.05, 1000, |n| 100 + 1501 * n % 10_000);
+    Case { loss: 0.05, count: 1000, ..CASE }.openpgm_receives(|n| 100 + 1501 * n % 10_000);
 }
 
 #[test]
 fn openpgm_sends_without_loss() {
-    openpgm_sends(0.0);
+    CASE.openpgm_sends();
 }
 
 #[test]
 fn openpgm_sends_with_one_per_cent_lost() {
-    openpgm_sends(0.01);
+    Case { loss: 0.01, ..CASE }.openpgm_sends();
 }
 
 #[test]
 fn openpgm_sends_with_ten_per_cent_lost() {
-    openpgm_sends(0.1);
+    Case { loss: 0.1, ..CASE }.openpgm_sends();
+}
+
+const RAW: Case = Case { carrier: Carrier::Raw, ..CASE };
+
+#[test]
+fn openpgm_receives_over_raw_ip() {
+    for loss in [0.0, 0.01, 0.1] {
+        Case { loss, ..RAW }.openpgm_receives(|n| length(n) as u32);
+    }
+}
+
+#[test]
+fn openpgm_sends_over_raw_ip() {
+    for loss in [0.0, 0.01, 0.1] {
+        Case { loss, ..RAW }.openpgm_sends();
+    }
+}
+
+/// Our receiver is the acker of its source. It stalls for three seconds whenever one of its timeouts passes, so there
+/// are few messages and no losses.
+#[test]
+fn openpgm_sends_as_our_acker_says() {
+    Case { controlled: true, count: 500, ..CASE }.openpgm_sends();
 }

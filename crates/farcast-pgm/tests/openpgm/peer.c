@@ -1,10 +1,13 @@
 /* OpenPGM as a program, for tests.
  *
- *   openpgm_peer send GROUP PORT COUNT OCTETS_PER_SECOND   sends messages 0 to COUNT - 1, and stays
- *   openpgm_peer receive GROUP PORT                        says "N" and what each message is: its length and a sum
+ *   openpgm_peer send CARRIER GROUP PORT CC COUNT OCTETS_PER_SECOND   sends messages 0 to COUNT - 1, and stays
+ *   openpgm_peer receive CARRIER GROUP PORT CC                        says what each message is: its length and a sum
+ *
+ * CARRIER is "udp" or "raw"; CC is "cc" with PGMCC and "-" without. Over raw IP, PORT is PGM's, and SPMs, NAKs, NCFs
+ * and repairs bear the router alert.
  *
  * Message n has 200 + 997 n mod 1200 octets: n, its low octet last, and then 31 n + 7 i for octet i.
- * Both use the loopback interface and one UDP port. pgm_send crashes in Debian's build where a header is not of the
+ * Both use the loopback interface, and over UDP one port. pgm_send crashes in Debian's build where a header is not of the
  * length that it expects, so pgm_send_skbv is used.
  */
 #include <errno.h>
@@ -16,7 +19,7 @@
 #include <netinet/in.h>
 #include <pgm/pgm.h>
 
-enum { MTU = 1500, SQNS = 8192, HEADER = 24, BUFFER = 65536 };
+enum { MTU = 1500, SQNS = 8192, HEADER = 24, CC_HEADER = 44, BUFFER = 65536 };
 
 static int fail(const char* what, pgm_error_t* error) {
     fprintf(stderr, "peer: %s: %s\n", what, error ? error->message : "no reason given");
@@ -33,19 +36,22 @@ static void set(pgm_sock_t* sock, int option, int value) {
     if (!pgm_setsockopt(sock, IPPROTO_PGM, option, &value, sizeof value)) fprintf(stderr, "option %d\n", option);
 }
 
-static int set_up(pgm_sock_t** out, const char* group, int port, int is_sender, int rate) {
+static int set_up(pgm_sock_t** out, const char* group, int port, int is_raw, int is_controlled, int is_sender, int rate) {
     struct pgm_addrinfo_t* address = NULL;
     pgm_error_t* error = NULL;
     pgm_sock_t* sock = NULL;
     char network[256];
     snprintf(network, sizeof network, "127.0.0.1;%s", group);
     if (!pgm_getaddrinfo(network, NULL, &address, &error)) return fail("address", error);
-    if (!pgm_socket(&sock, AF_INET, SOCK_SEQPACKET, IPPROTO_UDP, &error)) return fail("socket", error);
+    int protocol = is_raw ? IPPROTO_PGM : IPPROTO_UDP;
+    if (!pgm_socket(&sock, AF_INET, SOCK_SEQPACKET, protocol, &error)) return fail("socket", error);
     /* Before it is bound: only then others may use the port, too. */
     set(sock, PGM_MULTICAST_LOOP, 1);
-    set(sock, PGM_UDP_ENCAP_UCAST_PORT, port);
-    set(sock, PGM_UDP_ENCAP_MCAST_PORT, port);
-    set(sock, PGM_IP_ROUTER_ALERT, 0);
+    if (!is_raw) {
+        set(sock, PGM_UDP_ENCAP_UCAST_PORT, port);
+        set(sock, PGM_UDP_ENCAP_MCAST_PORT, port);
+    }
+    set(sock, PGM_IP_ROUTER_ALERT, is_raw);
     set(sock, PGM_MTU, MTU);
     if (is_sender) {
         const int beats[] = {pgm_msecs(20), pgm_msecs(50), pgm_msecs(100), pgm_msecs(200), pgm_msecs(500)};
@@ -66,7 +72,9 @@ static int set_up(pgm_sock_t** out, const char* group, int port, int is_sender, 
         set(sock, PGM_NAK_DATA_RETRIES, 50);
         set(sock, PGM_NAK_NCF_RETRIES, 50);
     }
-    struct pgm_sockaddr_t name = {.sa_port = 7500};
+    struct pgm_pgmccinfo_t cc = {.ack_bo_ivl = pgm_msecs(50), .ack_c = 75, .ack_c_p = 500};
+    if (is_controlled && !pgm_setsockopt(sock, IPPROTO_PGM, PGM_USE_PGMCC, &cc, sizeof cc)) return fail("PGMCC", NULL);
+    struct pgm_sockaddr_t name = {.sa_port = is_raw ? port : 7500};
     if (!pgm_gsi_create_from_hostname(&name.sa_addr.gsi, &error)) return fail("gsi", error);
     struct pgm_interface_req_t interface = {
         .ir_interface = address->ai_recv_addrs[0].gsr_interface,
@@ -98,14 +106,14 @@ static void serve(pgm_sock_t* sock) {
     }
 }
 
-static int send_all(pgm_sock_t* sock, uint32_t count) {
+static int send_all(pgm_sock_t* sock, uint32_t count, int header) {
     /* Until whoever listens knows where it begins. */
     for (int n = 0; n < 1000; n++) serve(sock), usleep(500);
     struct pgm_sk_buff_t* skb = NULL;
     for (uint32_t n = 0; n < count;) {
         if (!skb) {
             skb = pgm_alloc_skb(MTU);
-            pgm_skb_reserve(skb, HEADER);
+            pgm_skb_reserve(skb, header);
             fill(pgm_skb_put(skb, length(n)), n);
         }
         size_t sent;
@@ -149,12 +157,15 @@ static void receive_all(pgm_sock_t* sock) {
 
 int main(int count, char** words) {
     pgm_error_t* error = NULL;
-    if (count < 4) return fail("see the top of peer.c", NULL);
+    if (count < 6) return fail("see the top of peer.c", NULL);
+    /* Whoever waits for its lines does not wait for ever. */
+    alarm(90);
     if (!pgm_init(&error)) return fail("init", error);
-    int is_sender = strcmp(words[1], "send") == 0;
+    int is_sender = strcmp(words[1], "send") == 0, is_raw = strcmp(words[2], "raw") == 0;
+    int is_controlled = strcmp(words[5], "cc") == 0, rate = is_sender ? atoi(words[7]) : 0;
     pgm_sock_t* sock;
-    if (set_up(&sock, words[2], atoi(words[3]), is_sender, is_sender ? atoi(words[5]) : 0)) return 1;
-    if (is_sender) return send_all(sock, atoi(words[4]));
+    if (set_up(&sock, words[3], atoi(words[4]), is_raw, is_controlled, is_sender, rate)) return 1;
+    if (is_sender) return send_all(sock, atoi(words[6]), is_controlled ? CC_HEADER : HEADER);
     receive_all(sock);
     return 0;
 }

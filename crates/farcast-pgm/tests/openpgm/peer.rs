@@ -53,7 +53,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn start<const N: usize>(words: [&str; N]) -> Self {
+    pub(crate) fn start(words: &[&str]) -> Self {
         let mut command = Command::new(program());
         let mut child = command.args(words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());

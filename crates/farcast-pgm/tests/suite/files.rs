@@ -151,7 +151,7 @@ fn a_receiver_that_lacks_any_file_never_acknowledges() {
             client.handle,
             move |engine: &mut farcast_pgm::Receiver, now| {
                 let first = farcast_delivery::ObjectId::new(0);
-                if is_declined { engine.decline(now, first) } else { engine.stop() }
+                if is_declined { engine.decline(now, first) } else { engine.stop(now) }
             },
         );
         let session = session.run();

@@ -9,6 +9,7 @@ mod files;
 mod hostile;
 mod laws;
 mod messages;
+mod neighbours;
 mod repair;
 mod tree;
 mod tshark;
