@@ -82,6 +82,8 @@ struct Case {
     silent: bool,
     data_only: bool,
     limit: Span,
+    /// So many times the segments: what lacks of them may not fit one message.
+    times: u32,
 }
 
 impl Case {
@@ -120,12 +122,13 @@ impl Case {
             } else {
                 Span::from_secs(9000)
             },
+            times: [1, 1, 1, 1, 1, 1, 1, 1, 8, 20][random.below(10) as usize],
         }
     }
 
     fn sender(self) -> SenderConfig {
         let (source, group) = ("10.0.0.1:6003".parse().unwrap(), "239.255.57.40:6003".parse().unwrap());
-        let size = u64::from(self.segments) * 500 - 123;
+        let size = u64::from(self.segments * self.times) * 500 - 123;
         let mut config =
             SenderConfig::new(NodeId(1), size, source, group, BitRate::from_bps(300_000).unwrap());
         config.pace.credit = Span::ZERO;
@@ -226,6 +229,13 @@ impl Story {
     }
 }
 
+impl Story {
+    /// Whether somebody said something twice at one instant.
+    fn asks_in_several(&self) -> bool {
+        self.said.windows(2).any(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1))
+    }
+}
+
 impl Observer<Norm> for Story {
     fn wants_each(&self) -> bool {
         false
@@ -303,6 +313,7 @@ const SESSIONS: u64 = 2000;
 #[test]
 fn a_population_equals_single_engines() {
     let (mut complete, mut nacks, mut suppressed, mut coded, mut ties) = (0u64, 0, 0u64, 0u64, 0u64);
+    let mut several = 0u64;
     for seed in 0..SESSIONS {
         let case = Case::draw(seed);
         let alone = play(case, false, Cut::Whole);
@@ -315,6 +326,7 @@ fn a_population_equals_single_engines() {
         complete += u64::from(alone.0.completed.iter().all(|&at| at != Time::NEVER));
         nacks += alone.0.nacks;
         coded += u64::from(case.parity > 0);
+        several += u64::from(alone.1.asks_in_several());
         if !case.unicast && case.backoff > 0 {
             let deaf = Case { unicast: true, ..case };
             suppressed += u64::from(play(deaf, true, Cut::Whole).0.nacks > alone.0.nacks);
@@ -326,6 +338,8 @@ fn a_population_equals_single_engines() {
         "{complete} {nacks} {coded}"
     );
     assert!(suppressed > SESSIONS / 12 && ties < SESSIONS / 50, "{suppressed} {ties}");
+    // In some, what one lacked did not fit one message.
+    assert!(several > SESSIONS / 100, "{several}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::blocks::{Blocks, Listens};
 use super::hearing::{Control, grtt};
 use crate::message::{Answer, Fec, Form, Level, Point, Request};
 use crate::receiver::HEADER;
-use crate::receiver::nack::ROOM;
+use crate::receiver::nack::{MESSAGES, ROOM};
 use crate::receiver::needs::{self, Needs};
 use crate::requests::{List, point};
 use crate::timing::holdoff;
@@ -249,33 +249,41 @@ impl Population {
         if self.is_covered(receiver, &control) {
             return;
         }
-        let (requests, asked) = self.requests(receiver, &control);
-        if !requests.is_empty() {
+        let mut rest = Some(0);
+        for _ in 0..MESSAGES {
+            let Some(from) = rest else { return };
+            let control = *self.hearing.of(receiver);
+            let (requests, asked, block) = self.requests(receiver, &control, from);
+            if requests.is_empty() {
+                return;
+            }
             self.counts.naks += 1;
             self.counts.naked_dtus += asked;
             self.say(at, receiver, Answer::Nack(requests));
+            // What does not fit one message fits none.
+            rest = block.filter(|&block| block > from);
         }
     }
 
-    /// What `receiver`, which knows this, lacks, as far as it fits a segment and may be said; and how many symbols
-    /// that is.
-    fn requests(&self, receiver: u32, control: &Control) -> (Vec<Request>, u64) {
+    /// What `receiver`, which knows this, lacks from block `from` on, as far as it fits a segment and may be said; how
+    /// many symbols that is; and the first block of which not all is said.
+    fn requests(&self, receiver: u32, control: &Control, from: u32) -> (Vec<Request>, u64, Option<u32>) {
         let room = usize::try_from(control.credit.saturating_sub(HEADER)).unwrap_or(usize::MAX);
         let Some(object) = self.object.as_ref().filter(|_| control.begun) else {
             let mut list = List::new(ROOM.min(room));
             let (number, fec) = self.unheard;
             list.add_run(Level::OBJECT, Run::one(0), |_| point(fec, number, (0, 0), 0));
-            return (list.requests, 0);
+            return (list.requests, 0, None);
         };
         let blocks = &object.blocks;
         let one = One { blocks, number: object.number, receiver };
         let mut list = List::new(usize::from(blocks.geometry().segment_size()).min(room));
-        let named = !object.is_nameless(receiver);
-        if !named && !list.add_run(Level::INFO, Run::one(0), |_| one.point(0, 0)) {
-            return (list.requests, 0);
+        let unnamed = from == 0 && object.is_nameless(receiver);
+        if unnamed && !list.add_run(Level::INFO, Run::one(0), |_| one.point(0, 0)) {
+            return (list.requests, 0, None);
         }
-        let (asked, _) = needs::list(&one, control.passed(), &mut list);
-        (list.requests, asked)
+        let (asked, rest) = needs::list(&one, (from, control.passed()), &mut list);
+        (list.requests, asked, rest)
     }
 
     /// `receiver` acknowledges what it was asked for, if it has everything: within a round trip.

@@ -26,6 +26,7 @@ use crate::message::{Answer, Body, Fec, Feedback, FromReceiver, Message, Stamp};
 use crate::timing::{Waits, holdoff, silence};
 
 use heard::Heard;
+use nack::MESSAGES;
 use object::{Object, State};
 use remote::{Remote, Timer};
 
@@ -278,19 +279,26 @@ impl Receiver {
         if remote.is_covered(now, slots) {
             return;
         }
-        let room = remote.credit.saturating_sub(HEADER);
-        let need = remote.need(now, slots, usize::try_from(room).unwrap_or(usize::MAX));
-        if need.requests.is_empty() {
-            return;
-        }
-        self.naks += 1;
-        for (number, asked) in need.asked {
-            if let Some(object) = remote.objects.get_mut(&number) {
-                object.received.naks += u64::from(asked > 0);
-                object.received.asked += asked;
+        let mut rest = Some((0, 0));
+        for _ in 0..MESSAGES {
+            let Some(from) = rest else { return };
+            let remote = &mut self.remotes[at];
+            let room = remote.credit.saturating_sub(HEADER);
+            let need = remote.need(now, slots, from, usize::try_from(room).unwrap_or(usize::MAX));
+            if need.requests.is_empty() {
+                return;
             }
+            self.naks += 1;
+            for (number, asked) in need.asked {
+                if let Some(object) = remote.objects.get_mut(&number) {
+                    object.received.naks += u64::from(asked > 0);
+                    object.received.asked += asked;
+                }
+            }
+            self.say(now, at, Answer::Nack(need.requests));
+            // What does not fit one message fits none.
+            rest = need.rest.filter(|rest| *rest > from);
         }
-        self.say(now, at, Answer::Nack(need.requests));
     }
 
     /// Says something to a sender, unless that has not said enough itself to be answered.

@@ -14,12 +14,23 @@ use crate::requests::{List, point};
 /// Room for requests where it is not known how long a segment is, octets.
 pub(crate) const ROOM: usize = 512;
 
+/// The most messages in which a receiver asks at once.
+///
+/// DEVIATION: RFC 5740 §5.3 has one, and what does not fit it wait for the next time. Where there is no parity, and one
+/// segment in five is lost, a message holds the requests of some fifteen blocks, fewer than leave a fast sender while
+/// back-off, aggregation and hold-off pass, so that who lacks most decides how long it all takes. NRL's library asks
+/// for everything at once. What is asked for twice is not sent twice, and what a sender has said bounds what is said to
+/// it.
+pub(crate) const MESSAGES: usize = 8;
+
 /// What is asked for.
 #[derive(Debug)]
 pub(super) struct Need {
     pub(super) requests: Vec<Request>,
     /// By object, how many segments and symbols that is.
     pub(super) asked: Vec<(u32, u64)>,
+    /// Where what did not fit begins.
+    pub(super) rest: Option<Position>,
 }
 
 impl Remote {
@@ -64,32 +75,36 @@ impl Remote {
         true
     }
 
-    /// What lacks at `now`, in order, as far as it fits a segment and `room` octets.
-    pub(super) fn need(&self, now: Time, slots: u32, room: usize) -> Need {
+    /// What lacks at `now` from `from` on, in order, as far as it fits a segment and `room` octets.
+    pub(super) fn need(&self, now: Time, slots: u32, from: Position, room: usize) -> Need {
         let segment = if self.segment_size == 0 { ROOM } else { self.segment_size.into() };
         let mut list = List::new(segment.min(room));
-        let (mut slots, mut asked) = (slots, Vec::new());
-        let mut unheard = self.unheard().peekable();
-        let mut objects = self.objects.iter().filter(|(_, object)| !object.is_opening(now)).peekable();
-        loop {
+        let (mut asked, mut rest) = (Vec::new(), None);
+        let before = |run: &Run| run.first() < from.0;
+        let taken = self.unheard().take_while(before).map(Run::count).sum();
+        let mut slots = slots.saturating_sub(taken);
+        let mut unheard = self.unheard().skip_while(before).peekable();
+        let objects = self.objects.range(from.0..).filter(|(_, object)| !object.is_opening(now));
+        let mut objects = objects.peekable();
+        while rest.is_none() {
             let next = objects.peek().map_or(u32::MAX, |(number, _)| **number);
-            let fits = if let Some(run) = unheard.next_if(|run| run.first() < next) {
+            if let Some(run) = unheard.next_if(|run| run.first() < next) {
                 // No more than can be begun.
                 let run = Run::new(run.first(), run.count().min(slots));
                 slots -= run.map_or(0, Run::count);
-                run.is_none_or(|run| list.add_run(Level::OBJECT, run, |number| self.start_of(number)))
+                let fits = |run| list.add_run(Level::OBJECT, run, |number| self.start_of(number));
+                let all = run.is_none_or(fits);
+                rest = run.filter(|_| !all).map(|run| (run.first(), 0));
             } else if let Some((&number, object)) = objects.next() {
-                let (count, fits) = object.list(self.passed_of(number), &mut list);
+                let first = if number == from.0 { from.1 } else { 0 };
+                let (count, block) = object.list((first, self.passed_of(number)), &mut list);
                 asked.push((number, count));
-                fits
+                rest = block.map(|block| (number, block));
             } else {
-                break;
-            };
-            if !fits {
                 break;
             }
         }
-        Need { requests: list.requests, asked }
+        Need { requests: list.requests, asked, rest }
     }
 
     /// The beginning of an object of which nothing has come.
@@ -116,12 +131,14 @@ impl Object {
         !self.is_opening(now) && (self.needs_name() || self.need(0, end).is_some())
     }
 
-    /// Lists what lacks of its first `end` blocks: how many symbols that is, and whether there was room.
-    fn list(&self, end: u32, list: &mut List) -> (u64, bool) {
-        if self.needs_name() && !list.add_run(Level::INFO, Run::one(0), |_| self.point(0, 0)) {
-            return (0, false);
+    /// Lists what lacks of its blocks in `from .. end`, and before the first what is said of it: how many symbols that
+    /// is, and the first block of which not all is listed, if there is one.
+    fn list(&self, (from, end): (u32, u32), list: &mut List) -> (u64, Option<u32>) {
+        let unnamed = from == 0 && self.needs_name();
+        if unnamed && !list.add_run(Level::INFO, Run::one(0), |_| self.point(0, 0)) {
+            return (0, Some(0));
         }
-        needs::list(self, end, list)
+        needs::list(self, (from, end), list)
     }
 }
 

@@ -79,11 +79,11 @@ fn wanted(needs: &impl Needs, block: u32) -> Vec<Run> {
     wanted
 }
 
-/// Lists what lacks of the blocks before `end`, in order, as far as there is room: how many symbols that is, and
-/// whether there was.
-pub(crate) fn list(needs: &impl Needs, end: u32, list: &mut List) -> (u64, bool) {
+/// Lists what lacks of the blocks in `from .. end`, in order, as far as there is room: how many symbols that is, and
+/// the first block of which not all is listed, if there is one.
+pub(crate) fn list(needs: &impl Needs, (from, end): (u32, u32), list: &mut List) -> (u64, Option<u32>) {
     let geometry = needs.geometry();
-    let (mut asked, mut from, end) = (0, 0, end.min(geometry.blocks()));
+    let (mut asked, mut from, end) = (0, from, end.min(geometry.blocks()));
     while let Some(block) = needs.next_need(from, end) {
         from = block + 1;
         if needs.lacks(block) == geometry.block_len(block) {
@@ -93,19 +93,19 @@ pub(crate) fn list(needs: &impl Needs, end: u32, list: &mut List) -> (u64, bool)
             }
             let blocks = Run::new(block, from - block);
             if !blocks.is_none_or(|run| list.add_run(Level::BLOCK, run, |block| needs.point(block, 0))) {
-                return (asked, false);
+                return (asked, Some(block));
             }
             asked += u64::from(geometry.first_of(from) - geometry.first_of(block));
             continue;
         }
         for run in wanted(needs, block) {
             if !list.add_run(Level::SEGMENT, run, |symbol| needs.point(block, symbol)) {
-                return (asked, false);
+                return (asked, Some(block));
             }
             asked += u64::from(run.count());
         }
     }
-    (asked, true)
+    (asked, None)
 }
 
 /// How many of the symbols from `low` to `high` of `block` exist and have not come.

@@ -77,6 +77,18 @@ impl Station {
 
     /// Lets time pass, and takes what it asks for then.
     fn wait(&mut self, span: Span) -> Vec<Request> {
+        self.asked(span).into_iter().flatten().collect()
+    }
+
+    /// The same as block and symbol, message by message.
+    fn messages(&mut self, span: Span) -> Vec<Vec<(u32, u16)>> {
+        let symbol = |point: &Point| (point.symbol.block, point.symbol.symbol);
+        let points =
+            |requests: Vec<Request>| requests.iter().flat_map(|one| one.points.iter().map(symbol)).collect();
+        self.asked(span).into_iter().map(points).collect()
+    }
+
+    fn asked(&mut self, span: Span) -> Vec<Vec<Request>> {
         self.now += span;
         let mut asked = Vec::new();
         while self.engine.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
@@ -85,7 +97,7 @@ impl Station {
         while let Some(transmit) = self.engine.poll_transmit(self.now, self.now) {
             if let Body::Receiver(FromReceiver { answer: Answer::Nack(requests), .. }) = transmit.message.body
             {
-                asked.extend(requests);
+                asked.push(requests);
             }
         }
         asked
@@ -202,6 +214,47 @@ fn of_parity_it_asks_for_what_nobody_has_yet() {
     let symbols: Vec<u16> =
         asked.iter().flat_map(|request| request.points.iter().map(|point| point.symbol.symbol)).collect();
     assert_eq!(symbols, [12]);
+}
+
+/// What a receiver asks for, message by message, that has heard every `nth` of `segments` segments, without parity.
+fn asks(segments: u32, nth: u32) -> Vec<Vec<(u32, u16)>> {
+    let mut config = sender(segments, 0);
+    (config.parity, config.block_len) = (0, 100);
+    let (mut station, mut engine) = (Station::new(), Sender::new(config).expect("valid"));
+    engine.open(Time::ZERO);
+    let (mut now, mut heard) = (Time::ZERO, 0);
+    loop {
+        engine.handle_timeout(now);
+        while let Some(transmit) = engine.poll_transmit(now, now + Span::from_nanos(1)) {
+            heard += u32::from(transmit.message.data().is_some());
+            if transmit.message.data().is_none() || heard % nth == 0 {
+                station.hear(&transmit.message);
+            }
+            if matches!(said(&transmit.message), Some(FromSender::Flush { .. })) {
+                return station.messages(ms(3000));
+            }
+        }
+        now = engine.poll_timeout().expect("it goes on").at;
+    }
+}
+
+#[test]
+fn what_does_not_fit_one_message_is_asked_for_in_several_and_no_more_than_eight() {
+    // Half of the segments lack, each of which takes a point of eight octets; a message has room for a segment.
+    let most = 1000 / 8;
+    for (segments, messages) in [(200, 1), (600, 3), (1800, 8), (4000, 8)] {
+        let asked = asks(segments, 2);
+        assert_eq!(asked.len(), messages, "{segments}");
+        assert!(asked.iter().all(|points| (1..=most).contains(&points.len())), "{segments}");
+        let mut all: Vec<_> = asked.concat();
+        // Where a block is asked for in part, the next message asks for all of it.
+        all.sort_unstable();
+        all.dedup();
+        let lacking = (0..segments).filter(|segment| segment % 2 == 0);
+        let lacking: Vec<_> = lacking.map(|segment| (segment / 100, (segment % 100) as u16)).collect();
+        assert_eq!(all[..], lacking[..all.len()], "the lowest first");
+        assert!(all.len() == lacking.len() || all.len() > most * 6, "{segments}: {}", all.len());
+    }
 }
 
 #[test]
