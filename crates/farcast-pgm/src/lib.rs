@@ -5,7 +5,7 @@
 //!
 //! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]).
 //! * [`Message`] is what engines speak; [`wire`] turns it into bytes and back.
-//! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting.
+//! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting; [`Settings`] is what a user chooses of them.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -18,9 +18,11 @@ pub mod config;
 pub mod error;
 pub mod event;
 pub mod message;
+pub mod population;
 pub mod receiver;
 mod seam;
 pub mod sender;
+pub mod settings;
 mod sqn;
 pub mod wire;
 
@@ -28,6 +30,8 @@ pub use config::{Advance, Delivering, Object, ReceiverConfig, SenderConfig, Send
 pub use error::{ConfigError, SendError};
 pub use event::{ApduId, ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
 pub use message::{Body, Gsi, Message, NodeId, Sqn, Tsi};
+pub use population::{Population, population};
 pub use receiver::Receiver;
-pub use seam::{Codec, IP_PROTOCOL};
+pub use seam::{Codec, IP_PROTOCOL, Pgm};
 pub use sender::Sender;
+pub use settings::Settings;
