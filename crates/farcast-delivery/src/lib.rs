@@ -16,6 +16,7 @@
 //! | `sender.rs` | what is asked of a sender's engine |
 //! | `receiver.rs` | what a receiver's engine asks of its owner, and what that answers |
 //! | `population.rs` | many like receivers as one |
+//! | `each.rs` | many like receivers, an engine each |
 //! | `figure.rs` | what a protocol reports of a transfer |
 //! | `words.rs` | what a protocol calls what every one has |
 //! | `occupancy.rs` | whether a group is another's |
@@ -48,6 +49,7 @@ extern crate std;
 mod code;
 mod codec;
 mod content;
+mod each;
 mod element;
 mod figure;
 mod geometry;
@@ -67,6 +69,7 @@ mod words;
 pub use code::ErasureCode;
 pub use codec::{Codec, Packet, Transport};
 pub use content::{Content, Delivery, Purpose};
+pub use each::Each;
 pub use element::{ElementEngine, ElementRequest};
 pub use figure::{Figure, FigureValue, RequestCounts};
 pub use geometry::{Geometry, GeometryError, MAX_SEGMENTS};

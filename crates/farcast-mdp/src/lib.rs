@@ -32,7 +32,7 @@ pub use error::ConfigError;
 pub use event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
 pub use farcast_norm::NodeId;
 pub use message::{Body, Message};
-pub use population::Population;
+pub use population::{Population, population};
 pub use receiver::Receiver;
 pub use seam::{Codec, Mdp};
 pub use sender::Sender;

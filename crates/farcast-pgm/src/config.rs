@@ -77,6 +77,10 @@ pub struct SenderConfig {
     pub heartbeat: Span,
     /// The longest time between heartbeats, each of which comes after twice the time before (`IHB_MAX`).
     pub heartbeat_most: Span,
+    /// Whether what says of a file of many segments what it is leaves twice: without it, none of these can be kept.
+    pub heads_twice: bool,
+    /// Over how long receivers are to spread their requests, which its SPMs say (`NAK_BO_IVL`); `None`: that is theirs.
+    pub backoff: Option<Span>,
     /// How long requests are gathered before repair.
     pub gather: Span,
     /// For how long what was repaired is not repaired again.
@@ -116,6 +120,8 @@ impl SenderConfig {
             ambient: Span::from_secs(2),
             heartbeat: Span::from_millis(100),
             heartbeat_most: Span::from_secs(2),
+            heads_twice: false,
+            backoff: None,
             gather: Span::ZERO,
             holdoff: Span::from_millis(50),
             linger: Span::from_secs(20),

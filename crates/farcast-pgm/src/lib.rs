@@ -6,7 +6,7 @@
 //! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]) of both ends, [`Element`] that of what stands
 //!   between them: a network element, or a repairer.
 //! * [`Message`] is what engines speak; [`wire`] turns it into bytes and back.
-//! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting.
+//! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting; [`Settings`] is what a user chooses of them.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -20,10 +20,12 @@ pub mod element;
 pub mod error;
 pub mod event;
 pub mod message;
+pub mod population;
 pub mod receiver;
 pub mod repairer;
 mod seam;
 pub mod sender;
+pub mod settings;
 mod sqn;
 pub mod wire;
 
@@ -32,7 +34,9 @@ pub use element::{Element, ElementConfig, ElementCounts, ElementEvent};
 pub use error::{ConfigError, SendError};
 pub use event::{ApduId, ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
 pub use message::{Body, Gsi, Message, NodeId, Sqn, Tsi};
+pub use population::{Population, population};
 pub use receiver::Receiver;
 pub use repairer::StoreConfig;
-pub use seam::{Codec, IP_PROTOCOL};
+pub use seam::{Codec, IP_PROTOCOL, Pgm};
 pub use sender::Sender;
+pub use settings::Settings;

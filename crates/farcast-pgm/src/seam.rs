@@ -9,18 +9,31 @@ use farcast_core::engine::RejectCounts;
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
     Answer, Asked, Cause, Content, Delivery, Figure, Geometry, Milestone, ObjectId, Outcome, Packet, Phase,
-    Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine,
+    Protocol, Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine,
     Transport,
 };
 
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent};
 use crate::message::{Body, DataKind, Message, NakKind, Opt, Origin};
+use crate::population::Population;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::wire;
 
 /// The number of PGM among IP's protocols (RFC 3208 §8).
 pub const IP_PROTOCOL: u8 = 113;
+
+/// PGM.
+#[derive(Clone, Copy, Debug)]
+pub enum Pgm {}
+
+impl Protocol for Pgm {
+    type Message = Message;
+    type Sender = Sender;
+    type Receiver = Receiver;
+    type Population = Population;
+    type Codec = Codec;
+}
 
 /// PGM's messages as bytes ([`wire`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

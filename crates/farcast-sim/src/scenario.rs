@@ -19,6 +19,7 @@ mod memory;
 pub mod mftp;
 pub mod norm;
 pub mod one_way;
+pub mod pgm;
 mod tcp;
 mod traffic;
 mod transfer;

@@ -14,6 +14,9 @@ pub(crate) enum Speaks {
     Norm,
     /// MDP version 2 (draft-macker-rmt-mdp), from which NORM grew: the same in its own words.
     Mdp,
+    /// PGM (RFC 3208): nobody registers; receivers ask for the datagrams that they lack. Files with farcast, streams with
+    /// all that speak PGM.
+    Pgm,
     /// One way: receivers cannot answer, and nobody can tell who has received it. Symbols of a large code, of which any
     /// do.
     OneWay,
@@ -21,14 +24,21 @@ pub(crate) enum Speaks {
 
 /// The heading of options that NORM and MDP have alike.
 pub(crate) const NORM_AND_MDP: &str = "NORM and MDP";
+/// That of options that PGM has, too.
+pub(crate) const NORM_MDP_AND_PGM: &str = "NORM and MDP and PGM";
+/// That of options that NORM and PGM have alike.
+pub(crate) const NORM_AND_PGM: &str = "NORM and PGM";
+/// That of options that MFTP and PGM have alike.
+pub(crate) const MFTP_AND_PGM: &str = "MFTP and PGM";
 
 impl Speaks {
     /// The headings of the options that are its own: those of it alone, and those that it shares with another.
     const fn headings(self) -> &'static [&'static str] {
         match self {
-            Self::Mftp => &["MFTP"],
-            Self::Norm => &["NORM", NORM_AND_MDP],
-            Self::Mdp => &["MDP", NORM_AND_MDP],
+            Self::Mftp => &["MFTP", MFTP_AND_PGM],
+            Self::Norm => &["NORM", NORM_AND_MDP, NORM_MDP_AND_PGM, NORM_AND_PGM],
+            Self::Mdp => &["MDP", NORM_AND_MDP, NORM_MDP_AND_PGM],
+            Self::Pgm => &["PGM", NORM_MDP_AND_PGM, NORM_AND_PGM, MFTP_AND_PGM],
             Self::OneWay => &["One-way"],
         }
     }

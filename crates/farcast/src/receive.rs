@@ -31,12 +31,14 @@ mod mftp;
 mod nack;
 mod norm;
 mod one_way;
+mod pgm;
 mod plain;
 mod stream;
 
 pub(crate) use mdp::MdpArgs;
 pub(crate) use nack::NackArgs;
 pub(crate) use one_way::OneWayArgs;
+pub(crate) use pgm::PgmArgs;
 pub(crate) use stream::StreamArgs;
 
 use files::Files;
@@ -55,6 +57,7 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
         Speaks::Norm if args.stream.stream => stream::run(args),
         Speaks::Norm => norm::run(args),
         Speaks::Mdp => mdp::run(args),
+        Speaks::Pgm => pgm::run(args),
         Speaks::OneWay => one_way::run(args),
     }
 }

@@ -27,6 +27,7 @@ mod nack;
 mod named;
 mod norm;
 mod one_way;
+mod pgm;
 mod predict;
 mod stream;
 mod turn;
@@ -35,6 +36,7 @@ pub(crate) use mdp::MdpArgs;
 pub(crate) use nack::NackArgs;
 pub(crate) use norm::NormArgs;
 pub(crate) use one_way::OneWayArgs;
+pub(crate) use pgm::PgmArgs;
 pub(crate) use stream::StreamArgs;
 
 /// How far ahead of the clock datagrams may leave together, at most.
@@ -50,6 +52,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         Speaks::Norm if args.stream.stream => stream::run(args),
         Speaks::Norm => norm::run(args),
         Speaks::Mdp => mdp::run(args),
+        Speaks::Pgm => pgm::run(args),
         Speaks::OneWay => one_way::run(args),
     }
 }

@@ -12,7 +12,9 @@ use std::net::UdpSocket;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Hosts, Place, Running, assert_same, member, noise, wait_for_journal, wait_until};
+use common::{
+    Hosts, Place, Running, assert_same, kill_midway, member, noise, rounds_sent, wait_for_journal, wait_until,
+};
 use farcast_core::Run;
 use farcast_delivery::Vouched;
 use farcast_mdp::message::{About, Answer, Body, Data, Flags, FromSender, Head, Info, Message};
@@ -36,10 +38,6 @@ fn send(place: &Place, files: &[&Path], args: &[&str]) -> Running {
 /// The same at a rate that leaves time to be killed in.
 fn send_slowly(place: &Place, file: &Path, args: &[&str]) -> Running {
     place.send(&[file], &[&MDP[..], &RTT, &["--rate", "8 Mbit/s"], args].concat())
-}
-
-fn segments_sent(summary: &Value) -> u64 {
-    summary["segments_per_round"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum()
 }
 
 #[test]
@@ -83,16 +81,6 @@ fn each_file_of_a_tree_is_an_object_and_may_be_empty() {
     }
 }
 
-/// Kills the receiver `ant` when it has written its second checkpoint.
-fn kill_midway(place: &Place, killed: Running) {
-    let journal = wait_for_journal(&place.path("ant"));
-    let changed = || fs::metadata(&journal).and_then(|stat| stat.modified()).ok();
-    let first = changed();
-    wait_until("a second checkpoint", || changed() != first);
-    killed.kill9();
-    assert!(!place.path("ant").join("product.bin").exists(), "a file that is not complete has no name");
-}
-
 #[test]
 fn a_receiver_killed_midway_goes_on_with_what_it_has_kept() {
     let place = Place::new();
@@ -108,7 +96,7 @@ fn a_receiver_killed_midway_goes_on_with_what_it_has_kept() {
     let held = got["segments_held_before"].as_u64().unwrap();
     assert!(held > 0 && got["vouched"] == true, "nothing was kept: {got}");
     // 2,930 segments; what was kept is not asked for again, and what lacks at most twice over.
-    let again = segments_sent(&sent) - 2_930;
+    let again = rounds_sent(&sent) - 2_930;
     assert!(again <= 2 * (2_930 - held) && again < 2_930 / 2, "{held} kept: {sent}");
 }
 
@@ -125,7 +113,7 @@ fn a_receiver_that_comes_when_everything_was_sent_goes_on_too() {
     place.assert_received(&file, &["ant"]);
     let held = got["segments_held_before"].as_u64().unwrap();
     assert!(held > 0, "nothing was kept: {got}");
-    assert!(segments_sent(&sent) <= 2_930 + (2_930 - held) + 40, "{held} kept: {sent}");
+    assert!(rounds_sent(&sent) <= 2_930 + (2_930 - held) + 40, "{held} kept: {sent}");
 }
 
 #[test]

@@ -14,11 +14,19 @@ use super::window::Window;
 use super::{CREDIT, CREDIT_MOST, MOST_REMOTES, Receiver};
 use crate::config::Delivering;
 use crate::event::ReceiverEvent;
-use crate::message::{Body, Data, Descriptor, Message, Nak, NakKind, Opt, Spm, Sqn};
+use crate::message::{Body, Data, Descriptor, MOST_ASKED, Message, Nak, NakKind, NodeId, Opt, Spm, Sqn, Tsi};
 use crate::sqn::Place;
 
 /// So far beyond what is known may be what others ask for.
 const AHEAD: u32 = 1024;
+
+/// Whether a source may still wait for what `node` says: it asks for that, or so many others that it may ask later.
+fn asks(options: &[Opt], node: NodeId) -> bool {
+    options.iter().any(|option| match option {
+        Opt::Ask(ask) => ask.nodes.len() >= MOST_ASKED || ask.nodes.contains(&node),
+        _ => false,
+    })
+}
 
 impl Receiver {
     pub(super) fn hear(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
@@ -37,6 +45,7 @@ impl Receiver {
             },
             _ => found.ok_or(Reject::Stranger)?,
         };
+        let had = self.has_begun(message.tsi);
         let heard = match &message.body {
             Body::Spm(spm) => self.hear_spm(now, at, from, spm),
             Body::Data(data) => self.hear_data(now, at, data),
@@ -61,7 +70,25 @@ impl Receiver {
             remote.credit = (remote.credit + CREDIT * octets as u64).min(CREDIT_MOST);
             remote.timers.set(Timer::Expiry, now + self.config.expiry);
         }
+        if !had && self.has_begun(message.tsi) && self.config.delivering == Delivering::Files {
+            self.leave_others(message.tsi);
+        }
         Ok(())
+    }
+
+    fn has_begun(&self, tsi: Tsi) -> bool {
+        self.remotes.iter().any(|remote| remote.tsi == tsi && remote.reception.is_some())
+    }
+
+    /// A source of files has one session at a time: another one shows that it was killed, or has ended, and what it sends
+    /// now may be the same files.
+    fn leave_others(&mut self, tsi: Tsi) {
+        for at in (0..self.remotes.len()).rev() {
+            let other = self.remotes[at].tsi;
+            if other.gsi == tsi.gsi && other != tsi {
+                self.gone(at);
+            }
+        }
     }
 
     /// A source that was not known: where it is.
@@ -101,6 +128,7 @@ impl Receiver {
             group: remote.group.ip(),
         });
         remote.timers.stop(Timer::Spmr);
+        remote.is_asked = !self.config.silent && asks(&spm.options, self.config.node);
         remote.is_deaf = false;
         remote.wanted = spm.options.iter().fold(0, |all, option| match option {
             Opt::Crqst(fields) => all | fields,

@@ -95,6 +95,8 @@ pub(super) struct Remote {
     pub(super) is_through: bool,
     /// Up to which number, and which place, it asks for acknowledgement.
     pub(super) owed: Option<(Sqn, Place)>,
+    /// It may be waiting for our acknowledgement.
+    pub(super) is_asked: bool,
     /// Octets that may be said because of what it has said.
     pub(super) credit: u64,
     pub(super) timers: Timers<Timer>,
@@ -119,6 +121,7 @@ impl Remote {
             finished: None,
             is_through: false,
             owed: None,
+            is_asked: false,
             credit: 0,
             timers: Timers::default(),
         }
@@ -135,7 +138,7 @@ impl Remote {
     pub(super) fn is_busy(&self) -> bool {
         let Some(Reception { window, goods }) = &self.reception else { return false };
         let under_way = matches!(goods, Goods::Files(files) if !files.objects.is_empty());
-        under_way || !window.is_whole() || !self.is_through
+        under_way || !window.is_whole() || !self.is_through || self.is_asked || self.owed.is_some()
     }
 
     /// How many datagrams of `data` may come at once: those that follow in their turn, of one file.

@@ -29,7 +29,7 @@ impl Sender {
             Body::Ack(ack) => {
                 let reported = self.hear_report(now, &ack.options, Some(ack));
                 if ack.options.iter().any(|option| matches!(option, Opt::Has(_))) {
-                    return self.hear_has(ack);
+                    return self.hear_has(now, ack);
                 }
                 reported
             }
@@ -117,7 +117,7 @@ impl Sender {
     }
 
     /// A receiver says that it has everything.
-    fn hear_has(&mut self, ack: &Ack) -> Result<(), Reject> {
+    fn hear_has(&mut self, now: Time, ack: &Ack) -> Result<(), Reject> {
         let has = ack.options.iter().find_map(|option| match option {
             Opt::Has(has) => Some(*has),
             _ => None,
@@ -131,6 +131,7 @@ impl Sender {
             return Err(if known { Reject::Duplicate } else { Reject::Stranger });
         };
         self.lacking.remove(at);
+        self.timers.set(Timer::Linger, now + self.config.linger);
         self.events.push_back(SenderEvent::Acknowledged(node));
         if self.lacking.is_empty() {
             self.events.push_back(SenderEvent::Delivered);

@@ -45,6 +45,8 @@ timers! {
 const MOST_CONFIRMATIONS: usize = 256;
 /// Repairs, of what was sent: so many times as much, and so many more. Then requests are not heard any more.
 const REPAIRS: (u64, u64) = (64, 1024);
+/// SPMs that say that it is over: who hears none of them stays until it has heard nothing for long.
+const LAST_SPMS: u32 = 3;
 /// How many rounds are counted one by one; what is sent in later ones counts to the last of these.
 const ROUNDS: usize = 4096;
 
@@ -271,7 +273,7 @@ impl Sender {
         self.phase = if outcome == SenderOutcome::Aborted { Phase::Aborting } else { Phase::Completing };
         self.timers = Timers::default();
         self.confirmations.clear();
-        self.spms = 1;
+        self.spms = LAST_SPMS;
         self.ending = Some(outcome);
     }
 }
@@ -299,6 +301,10 @@ impl Sender {
         let mut options = Vec::new();
         if matches!(self.config.sending, Sending::Files(_)) {
             options.push(Opt::Join(self.config.first));
+        }
+        if let Some(backoff) = self.config.backoff {
+            let interval_us = u32::try_from(backoff.as_nanos() / 1000).unwrap_or(u32::MAX);
+            options.push(Opt::NakBackoff { interval_us, sqn: Sqn(0) });
         }
         match self.ending {
             Some(SenderOutcome::Aborted) => options.push(Opt::Rst { no_naks: true, code: 0 }),
@@ -429,6 +435,9 @@ impl Sender {
             DataKind::Original => {
                 self.mark(at, place);
                 self.window.next = place.next();
+                if self.config.heads_twice && self.window.is_head_of_many(place) {
+                    self.repairs.repeat(place);
+                }
                 self.sent.0 += 1;
             }
             DataKind::Repair => {
@@ -456,7 +465,11 @@ impl Sender {
             }
             Timer::Heartbeat => {
                 self.spms += 1;
-                self.beat = (self.beat * 2).min(self.config.heartbeat_most);
+                // While there are more to ask than one SPM asks, it does not slow down.
+                let asks = self.phase == Phase::Waiting && self.lacking.len() > MOST_ASKED;
+                if !asks {
+                    self.beat = (self.beat * 2).min(self.config.heartbeat_most);
+                }
                 self.timers.set(Timer::Heartbeat, now + self.beat);
             }
             Timer::Gather => self.repair(),

@@ -64,6 +64,11 @@ impl Repairs {
         true
     }
 
+    /// `place` is sent once more, unasked.
+    pub(super) fn repeat(&mut self, place: Place) {
+        self.ready.insert(place);
+    }
+
     fn note(&mut self, at: Time, place: Place) {
         self.recent.insert(place, at);
         self.order.push_back((at, place));

@@ -44,6 +44,9 @@ impl Entry {
     }
 }
 
+/// So many segments may come again where what says of what they are was lost.
+const FEW: u32 = 16;
+
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     entries: VecDeque<Entry>,
@@ -84,6 +87,12 @@ impl Window {
     fn at(&self, place: Place) -> Option<&Entry> {
         let behind = self.entries.partition_point(|entry| entry.place <= place);
         self.entries.get(behind.checked_sub(1)?).filter(|entry| place < entry.end())
+    }
+
+    /// Whether `place` says what a file is of more than a few segments: without it, none of those can be kept.
+    pub(super) fn is_head_of_many(&self, place: Place) -> bool {
+        let entry = self.at(place).filter(|entry| entry.descriptor.is_some() && entry.place == place);
+        entry.is_some_and(|entry| entry.geometry.segments() > FEW)
     }
 
     /// The TPDUs from `place` on, as many as one message can hold of at most `most`.

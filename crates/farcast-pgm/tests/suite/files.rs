@@ -161,3 +161,76 @@ fn a_receiver_that_lacks_any_file_never_acknowledges() {
         }
     }
 }
+
+#[test]
+fn a_head_that_leaves_twice_is_missed_seldom() {
+    let mut config = files(&[40, 3], 1);
+    config.heads_twice = true;
+    let mut session = Session::new("twice", Setup::plain(1), config, 1, Link::clean(ms(50)));
+    session.net.drop_if(|leg| {
+        leg.message.data().is_some_and(|data| data.descriptor.is_some() && data.kind == DataKind::Original)
+    });
+    let mut session = session.run();
+    assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
+    let log = session.net.take_log();
+    let repaired = data(&log, DataKind::Repair);
+    // That of the long file once more, unasked; that of the short one, and what lay behind it, by request.
+    assert_eq!(repaired.iter().filter(|(_, data)| data.descriptor.is_none()).count(), 3);
+    assert_eq!(repaired.iter().filter(|(_, data)| data.descriptor.is_some()).count(), 2);
+}
+
+#[test]
+fn more_receivers_than_an_spm_asks_are_asked_before_the_source_leaves() {
+    let mut config = files(&[3], 300);
+    config.linger = ms(2000);
+    let session = Session::new("many", Setup::plain(1), config, 300, Link::clean(ms(50))).run();
+    assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
+}
+
+#[test]
+fn who_is_asked_stays_until_it_is_asked_no_more() {
+    let mut session = Session::new("asked", Setup::plain(1), files(&[3], 1), 1, Link::clean(ms(50)));
+    // What it says of having everything is lost at first.
+    session.net.drop_if(|leg| {
+        leg.sent < Time::ZERO + ms(900) && matches!(&leg.message.body, farcast_pgm::Body::Ack(_))
+    });
+    let client = session.clients[0].clone();
+    let net = &mut session.net;
+    let busy = std::rc::Rc::new(std::cell::Cell::new(false));
+    let seen = busy.clone();
+    net.at(Time::ZERO + ms(850), client.handle, move |engine: &mut farcast_pgm::Receiver, _| {
+        seen.set(engine.is_busy());
+    });
+    let session = session.run();
+    assert_eq!((session.outcome(), client.complete()), (Some(SenderOutcome::Acknowledged), 1));
+    assert!(busy.get(), "it has left while it was asked");
+    assert!(!session.net.engine(client.handle).is_busy());
+}
+
+#[test]
+fn another_session_of_a_source_ends_the_one_before() {
+    let mut session = Session::new("again", Setup::plain(1), files(&[400], 1), 1, Link::clean(ms(50)));
+    let net = &mut session.net;
+    net.vanish(Time::ZERO + ms(300), session.sender);
+    let mut config = files(&[400], 1);
+    config.tsi.port += 1;
+    config.source.set_port(config.source.port() + 1);
+    let own = config.source;
+    let outcome = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+    let mine = outcome.clone();
+    let host = farcast_testkit::Host::new(
+        farcast_pgm::Sender::new(config).unwrap(),
+        move |_: &mut farcast_pgm::Sender, _, event| mine.borrow_mut().push(event),
+    );
+    let second = net.add(own, &[crate::common::group().ip()], host);
+    net.at(Time::ZERO + ms(1000), second, |engine: &mut farcast_pgm::Sender, now| engine.open(now));
+    let client = session.clients[0].clone();
+    let _session = session.run();
+    let ended = client.told(|event| match event {
+        ReceiverEvent::Ended(_, outcome) => Some(*outcome),
+        _ => None,
+    });
+    assert_eq!(ended[0], ReceiverOutcome::Lost, "{ended:?}");
+    assert!(matches!(ended[1], ReceiverOutcome::Complete(_)), "{ended:?}");
+    assert!(outcome.borrow().contains(&SenderEvent::Ended(SenderOutcome::Acknowledged)));
+}

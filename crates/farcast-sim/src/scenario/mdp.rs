@@ -6,7 +6,7 @@ use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Span};
 use farcast_mdp::settings::{Counts, Sent, Way};
 use farcast_mdp::{
-    Codec, Object, Population, Preset, Receiver, ReceiverConfig, Sender, SenderConfig, Settings,
+    Codec, Object, Preset, Receiver, ReceiverConfig, Sender, SenderConfig, Settings,
 };
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
@@ -88,7 +88,7 @@ impl transfer::Transfer for Transfer {
         }
         star::Receivers::Population(Box::new(move |first| {
             let config: ReceiverConfig = of(first);
-            Population::new(&config, count).map_err(in_words)
+            farcast_mdp::population(&config, count).map_err(in_words)
         }))
     }
 

@@ -6,7 +6,7 @@ use farcast_delivery::Protocol;
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{DocumentError, Links, Reader};
 
-use super::{Scenario, mdp, mftp, norm, one_way};
+use super::{Scenario, mdp, mftp, norm, one_way, pgm};
 use crate::star::{self, StarConfig, StarError};
 use crate::tree::{OnTree, TreeConfig};
 
@@ -141,4 +141,5 @@ protocols! {
     Norm: norm = "norm",
     Mdp: mdp = "mdp",
     OneWay: one_way = "one-way",
+    Pgm: pgm = "pgm",
 }

@@ -8,6 +8,7 @@ mod closed_forms;
 mod history;
 mod law11;
 mod mdp;
+mod pgm;
 mod queues;
 mod scenarios;
 mod trace;

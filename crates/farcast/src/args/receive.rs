@@ -9,7 +9,7 @@ use super::{OutputArgs, SocketArgs};
 use crate::host::{Accepted, Endpoint, Host};
 use crate::partials::QuotaArgs;
 use crate::protocols::Speaks;
-use crate::receive::{MdpArgs, NackArgs, OneWayArgs, StreamArgs};
+use crate::receive::{MdpArgs, NackArgs, OneWayArgs, PgmArgs, StreamArgs};
 
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags of the command line")]
@@ -75,6 +75,8 @@ pub(crate) struct ReceiveArgs {
     pub(crate) nack: NackArgs,
     #[command(flatten)]
     pub(crate) mdp: MdpArgs,
+    #[command(flatten)]
+    pub(crate) pgm: PgmArgs,
     #[command(flatten)]
     pub(crate) stream: StreamArgs,
     #[command(flatten)]

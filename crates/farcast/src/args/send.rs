@@ -10,8 +10,8 @@ use farcast_mftp::settings::Parity;
 
 use super::{OutputArgs, RateArg, SocketArgs};
 use crate::host::Endpoint;
-use crate::protocols::Speaks;
-use crate::send::{MdpArgs, NackArgs, NormArgs, OneWayArgs, StreamArgs};
+use crate::protocols::{MFTP_AND_PGM, Speaks};
+use crate::send::{MdpArgs, NackArgs, NormArgs, OneWayArgs, PgmArgs, StreamArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct SendArgs {
@@ -45,6 +45,8 @@ pub(crate) struct SendArgs {
     pub(crate) stream: StreamArgs,
     #[command(flatten)]
     pub(crate) mdp: MdpArgs,
+    #[command(flatten)]
+    pub(crate) pgm: PgmArgs,
     /// Announce on this group instead, and send only data to --to.
     #[arg(help_heading = "MFTP", long, value_name = "GROUP[:PORT]")]
     pub(crate) announce: Option<Endpoint>,
@@ -136,11 +138,13 @@ pub(crate) struct ProtocolArgs {
     /// or handover is survived [default: 120 s].
     #[arg(help_heading = "MFTP", long, value_name = "TIME")]
     pub(crate) silence: Option<Span>,
-    /// The round trip to assume until one is measured [default: 1 s].
+    /// The round trip to assume until one is measured; by PGM, which measures none, receivers have the same option
+    /// [default: 1 s, by others than MFTP 500 ms].
     #[arg(long, value_name = "TIME")]
     pub(crate) rtt: Option<Span>,
-    /// Receivers spread their answers over this time, against implosion in large groups [default: 0 s].
-    #[arg(help_heading = "MFTP", long, value_name = "TIME")]
+    /// Receivers spread their answers over this time, against implosion in large groups [default: 0 s; by PGM by their
+    /// number].
+    #[arg(help_heading = MFTP_AND_PGM, long, value_name = "TIME")]
     pub(crate) spread: Option<Span>,
     /// Datagrams that may leave together, at most: ahead of their time (1 ms at most), or to make up for a late wake-up
     /// (5 ms at least, 20 ms at most) [default: 64 KiB].

@@ -1,14 +1,14 @@
-//! What `receive` has alike by NORM and MDP, where receivers ask for what they lack.
+//! What `receive` has alike by NORM, MDP and PGM, where receivers ask for what they lack.
 
 use clap::{Args, ValueEnum};
 use farcast_norm::NodeId;
 
 use super::{Heard, own_address};
 use crate::args::ReceiveArgs;
-use crate::protocols::NORM_AND_MDP;
+use crate::protocols::{NORM_AND_MDP, NORM_MDP_AND_PGM};
 use crate::{Failure, node};
 
-/// How both behave.
+/// How they behave.
 #[derive(Args, Debug)]
 #[command(next_help_heading = NORM_AND_MDP)]
 pub(crate) struct NackArgs {
@@ -17,7 +17,7 @@ pub(crate) struct NackArgs {
     #[arg(long, value_enum, value_name = "WHOM")]
     answers: Option<Answers>,
     /// Never say anything: receive what comes, as over a one-way link.
-    #[arg(long)]
+    #[arg(help_heading = NORM_MDP_AND_PGM, long)]
     pub(super) silent: bool,
 }
 

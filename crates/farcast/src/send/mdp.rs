@@ -195,7 +195,7 @@ impl Face for MdpFace {
     }
 
     fn figures(&self, sender: &Sender) -> Value {
-        figures(sender.sent_per_round(), sender.grtt().as_secs_f64(), sender.rejects())
+        figures(sender.sent_per_round(), Some(sender.grtt()), sender.rejects())
     }
 }
 

@@ -1,4 +1,4 @@
-//! What `send` has alike by NORM and MDP, where nobody registers and receivers ask for what they lack.
+//! What `send` has alike by NORM, MDP and PGM, where nobody registers and receivers ask for what they lack.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,22 +15,22 @@ use crate::args::{RateArg, SendArgs};
 use crate::node;
 use crate::output::Output;
 use crate::progress::size;
-use crate::protocols::NORM_AND_MDP;
+use crate::protocols::{NORM_AND_MDP, NORM_MDP_AND_PGM};
 
-/// How both behave.
+/// How they behave.
 #[derive(Args, Debug)]
 #[command(next_help_heading = NORM_AND_MDP)]
 pub(crate) struct NackArgs {
-    /// Octets of a segment [default: by NORM what fits 1500 bytes with all headers, by MDP 1024].
-    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(4..=65_000))]
+    /// Octets of a segment [default: by NORM and PGM what fits 1500 bytes with all headers, by MDP 1024].
+    #[arg(help_heading = NORM_MDP_AND_PGM, long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(4..=65_000))]
     pub(super) segment_size: Option<u16>,
     /// Parity symbols that leave with each block before anybody has asked, or "auto": by NORM as many as what is
     /// expected to be lost asks for, by MDP none [default: auto].
     #[arg(long, value_name = "N|auto", value_parser = ahead)]
     pub(super) parity_ahead: Option<Parity>,
     /// How many receivers there are, where they are not named: they wait the longer before they ask, the more they are
-    /// [default: as many as named, or 10000; by MDP receivers are told themselves].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// [default: as many as named, or 10000, by PGM 64; by MDP receivers are told themselves].
+    #[arg(help_heading = NORM_MDP_AND_PGM, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) group_size: Option<u32>,
     /// Whom receivers answer, for --predict: the group, or the sender alone. They decide [default: group].
     #[arg(long, value_enum, value_name = "WHOM")]

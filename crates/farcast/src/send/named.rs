@@ -1,8 +1,8 @@
-//! What is told of receivers that are named and acknowledge, as NORM and MDP have them.
+//! What is told of receivers that are named and acknowledge, as NORM, MDP and PGM have them.
 
 use std::collections::BTreeMap;
 
-use farcast_core::Time;
+use farcast_core::{Span, Time};
 use farcast_core::engine::RejectCounts;
 use farcast_norm::{NodeId, SenderOutcome};
 use serde_json::{Value, json};
@@ -105,14 +105,14 @@ pub(super) fn word(outcome: SenderOutcome) -> &'static str {
     }
 }
 
-/// What both report in the end.
-pub(super) fn figures(sent_per_round: &[u64], round_trip_s: f64, rejects: &RejectCounts) -> Value {
+/// What they report in the end; `round_trip` of who measures it.
+pub(super) fn figures(sent_per_round: &[u64], round_trip: Option<Span>, rejects: &RejectCounts) -> Value {
     let rejects: Vec<Value> =
         rejects.iter().map(|(reason, n)| json!({ "reason": reason.to_string(), "count": n })).collect();
     json!({
         "rounds": sent_per_round.len(),
         "segments_per_round": sent_per_round,
-        "round_trip_s": round_trip_s,
+        "round_trip_s": round_trip.map(Span::as_secs_f64),
         "rejected_messages": rejects,
     })
 }

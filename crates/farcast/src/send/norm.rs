@@ -20,6 +20,7 @@ use super::turn::Turn;
 use super::{await_network, burst, destination, product_name, socket_options};
 use crate::args::SendArgs;
 use crate::output::Output;
+use crate::protocols::NORM_AND_PGM;
 use crate::{Exit, Failure};
 
 /// How NORM behaves.
@@ -27,8 +28,8 @@ use crate::{Exit, Failure};
 #[command(next_help_heading = "NORM")]
 pub(crate) struct NormArgs {
     /// Lets receivers decide how fast: as fast as TCP would send to the one that can take least, and at most --rate
-    /// (NORM-CC).
-    #[arg(long)]
+    /// (NORM-CC; by PGM PGMCC).
+    #[arg(help_heading = NORM_AND_PGM, long)]
     pub(crate) cc: bool,
     /// With --cc, how slow nobody makes it [default: a thousandth of --rate].
     #[arg(long, value_name = "RATE", requires = "cc")]
@@ -214,7 +215,7 @@ impl Face for NormFace {
     }
 
     fn figures(&self, sender: &Sender) -> Value {
-        figures(sender.sent_per_round(), sender.grtt().as_secs_f64(), sender.rejects())
+        figures(sender.sent_per_round(), Some(sender.grtt()), sender.rejects())
     }
 }
 

@@ -410,6 +410,21 @@ pub(crate) fn wait_for_journal(dir: &Path) -> PathBuf {
     found.unwrap()
 }
 
+/// Kills the receiver `ant` when it has written its second checkpoint.
+pub(crate) fn kill_midway(place: &Place, killed: Running) {
+    let journal = wait_for_journal(&place.path("ant"));
+    let changed = || fs::metadata(&journal).and_then(|stat| stat.modified()).ok();
+    let first = changed();
+    wait_until("a second checkpoint", || changed() != first);
+    killed.kill9();
+    assert!(!place.path("ant").join("product.bin").exists(), "a file that is not complete has no name");
+}
+
+/// Segments that were sent in all rounds, where a summary counts them so.
+pub(crate) fn rounds_sent(summary: &Value) -> u64 {
+    summary["segments_per_round"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum()
+}
+
 /// Panics with what to do if this process is not root.
 pub(crate) fn need_root(what: &str) {
     assert!(

@@ -1,0 +1,164 @@
+//! Many receivers for simulations: an engine each, behind one channel.
+
+use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::convert::Infallible;
+use core::num::NonZeroU32;
+
+use farcast_core::engine::{Arrival, Message as _};
+use farcast_core::{Among, Bitmap, Time};
+
+use crate::content::{Content, Delivery, Purpose};
+use crate::object::ObjectId;
+use crate::population::{Channel, Feedback, FeedbackCounts, Population, TimedFeedback};
+use crate::receiver::{Answer, ReceiverEngine, Request};
+
+/// Like receivers, whose owners take everything, rebuild what can be rebuilt, and verify it at once: for protocols whose
+/// receivers are few enough for an engine each, and do not hear each other.
+#[derive(Debug)]
+pub struct Each<R: ReceiverEngine> {
+    receivers: Vec<R>,
+    /// When each is to be looked at for what is due, at the latest, and who is next: a timer that moves back is found
+    /// then.
+    wake: Vec<Time>,
+    queue: BinaryHeap<Reverse<(Time, u32)>>,
+    /// Objects that each has taken up and not completed.
+    open: Vec<u32>,
+    completed: Vec<Time>,
+    counts: FeedbackCounts,
+    said: VecDeque<TimedFeedback<R::Message, Infallible>>,
+    /// Who loses the datagram at hand.
+    lost: Vec<u32>,
+}
+
+/// What an event has its owner do.
+enum Wanted {
+    Open(ObjectId, u32),
+    Decode(ObjectId, u32),
+    Verify(ObjectId),
+}
+
+impl<R: ReceiverEngine> Each<R>
+where
+    R::Message: Delivery,
+{
+    /// A population of these.
+    pub fn new(receivers: Vec<R>) -> Self {
+        let count = receivers.len();
+        Self {
+            receivers,
+            wake: vec![Time::NEVER; count],
+            queue: BinaryHeap::new(),
+            open: vec![0; count],
+            completed: vec![Time::NEVER; count],
+            counts: FeedbackCounts::default(),
+            said: VecDeque::new(),
+            lost: Vec::new(),
+        }
+    }
+
+    /// Answers what receiver `n` tells, and takes what it says.
+    fn settle(&mut self, now: Time, n: u32) {
+        let Some(receiver) = self.receivers.get_mut(n as usize) else { return };
+        while let Some(event) = receiver.poll_event() {
+            let wanted = match R::request(&event) {
+                Some(Request::Open(offer)) => Wanted::Open(offer.object, offer.geometry.segments()),
+                Some(Request::Decode { object, block }) => Wanted::Decode(object, block),
+                Some(Request::Verify(object)) => Wanted::Verify(object),
+                _ => continue,
+            };
+            match wanted {
+                Wanted::Open(object, segments) => {
+                    self.open[n as usize] += 1;
+                    self.completed[n as usize] = Time::NEVER;
+                    receiver.answer(now, object, Answer::Open(Bitmap::new(segments)));
+                }
+                Wanted::Decode(object, block) => {
+                    receiver.answer(now, object, Answer::Decoded { block, rebuilt: true });
+                }
+                Wanted::Verify(object) => {
+                    self.open[n as usize] = self.open[n as usize].saturating_sub(1);
+                    if self.open[n as usize] == 0 {
+                        self.completed[n as usize] = now;
+                    }
+                    receiver.answer(now, object, Answer::Verified);
+                }
+            }
+        }
+        while let Some(transmit) = receiver.poll_transmit(now, now) {
+            self.counts.naks += u64::from(matches!(transmit.message.purpose(), Purpose::Nak { .. }));
+            self.said.push_back((now, Feedback::Each { receiver: n, transmit }));
+        }
+        let due = receiver.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
+        let wake = &mut self.wake[n as usize];
+        if due < *wake {
+            *wake = due;
+            self.queue.push(Reverse((due, n)));
+        }
+    }
+}
+
+impl<R: ReceiverEngine> Population for Each<R>
+where
+    R::Message: Delivery,
+{
+    type Message = R::Message;
+    type Merged = Infallible;
+
+    fn handle(
+        &mut self,
+        now: Time,
+        from: &Arrival,
+        message: &R::Message,
+        channel: &mut Channel<'_>,
+    ) -> u32 {
+        let octets = message.wire_len(0) as u64 + u64::from(channel.overhead);
+        let spared = channel.data_only && message.content() == Content::None;
+        let mut lost = core::mem::take(&mut self.lost);
+        lost.clear();
+        channel.losses.draw(now, octets, if spared { Among::These(&[]) } else { Among::All }, &mut lost);
+        let (head, _) = message.clone().split(NonZeroU32::MIN);
+        let mut losers = lost.iter().copied().peekable();
+        for n in 0..self.receivers.len() as u32 {
+            if losers.next_if_eq(&n).is_none() {
+                // What it makes of it shows in what it says.
+                let _ = self.receivers[n as usize].handle(now, from, &head);
+                self.settle(now, n);
+            }
+        }
+        self.lost = lost;
+        1
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        while let Some(&Reverse((at, n))) = self.queue.peek()
+            && at <= now
+        {
+            self.queue.pop();
+            // Unless it has been looked at sooner than that was for.
+            if self.wake[n as usize] == at {
+                self.wake[n as usize] = Time::NEVER;
+                self.receivers[n as usize].handle_timeout(now);
+                self.settle(now, n);
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.queue.peek().map_or(Time::NEVER, |&Reverse((at, _))| at)
+    }
+
+    fn poll_feedback(&mut self) -> Option<TimedFeedback<R::Message, Infallible>> {
+        self.said.pop_front()
+    }
+
+    fn completed(&self) -> &[Time] {
+        &self.completed
+    }
+
+    fn counts(&self) -> &FeedbackCounts {
+        &self.counts
+    }
+}

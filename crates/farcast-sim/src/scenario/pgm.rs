@@ -1,0 +1,206 @@
+//! PGM in a scenario: what `[protocol]` says of it, and the engines that it makes.
+
+use std::net::SocketAddr;
+
+use farcast_core::units::Bytes;
+use farcast_core::{BitRate, Span};
+use farcast_pgm::settings::{RateControl, Sent, Way};
+use farcast_pgm::{
+    Codec, Gsi, NodeId, Object, Receiver, ReceiverConfig, Sender, SenderConfig, Sending, Settings, Tsi,
+};
+use farcast_scenario::receivers::Group as Receivers;
+use farcast_scenario::{Document, DocumentError, Links, Reader};
+
+use super::Scenario;
+use super::norm::receiver_node;
+use super::transfer::{self, TransferSpec};
+use crate::star::{self, StarError, hub_address, receiver_address};
+
+pub use farcast_pgm::Pgm;
+
+/// An engine, without what it has received: measured as a receiver with the one source that it knows.
+const ENGINE: u64 = 2048;
+
+/// The multicast transfer.
+#[derive(Clone, Debug)]
+pub(super) struct Transfer {
+    sender: SenderConfig,
+    /// What receivers expect of a round trip.
+    round_trip: Span,
+    overhead: u16,
+}
+
+impl transfer::Transfer for Transfer {
+    type Protocol = Pgm;
+
+    fn read(
+        mut table: Reader<'_>,
+        top: &Reader<'_>,
+        groups: &[Receivers],
+        links: &Links,
+    ) -> Result<Self, DocumentError> {
+        let Bytes(size) = table.bytes("file")?;
+        let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(28))?;
+        let Ok(overhead) = u16::try_from(overhead) else {
+            return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
+        };
+        let settings = read(&mut table, None)?;
+        let total: u32 = groups.iter().map(|group| group.receivers).sum();
+        let named = if table.flag_or("named", false)? { total } else { 0 };
+        let object = Object { size, name: b"file".to_vec(), vouched: None };
+        let sent = sent(Sending::Files(vec![object]), named);
+        let sender = settings.sender(sent, Way { headers: overhead, mtu: None, granule: 1 });
+        show(&mut table, &sender)?;
+        if let Err(error) = Sender::new(sender.clone()) {
+            return Err(table.refuse("file", error.to_string(), "settings that a transfer can have"));
+        }
+        table.finish()?;
+        super::check_marks(top, groups, links)?;
+        Ok(Self { sender, round_trip: settings.round_trip, overhead })
+    }
+
+    fn codec(&self) -> Codec {
+        Codec { raw: false }
+    }
+
+    fn overhead(&self) -> u16 {
+        self.overhead
+    }
+
+    fn given(&self) -> bool {
+        false
+    }
+
+    fn sender(&self) -> Result<Sender, StarError> {
+        Sender::new(self.sender.clone()).map_err(in_words)
+    }
+
+    fn receivers(&self, count: u32, seed: u64, engines: bool) -> star::Receivers<Pgm> {
+        let (group, round_trip) = (self.sender.group, self.round_trip);
+        let of = move |n| {
+            let node = NodeId(receiver_node(n).0);
+            let base = farcast_pgm::settings::receiver(node, group, round_trip);
+            ReceiverConfig { address: Some(receiver_address(n).ip()), seed, ..base }
+        };
+        // Who acknowledges is told by its address, which each has of its own.
+        if engines || self.sender.cc.is_some() {
+            return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(in_words)));
+        }
+        star::Receivers::Population(Box::new(move |first| {
+            let config = ReceiverConfig { address: None, ..of(first) };
+            farcast_pgm::population(&config, count).map_err(in_words)
+        }))
+    }
+
+    fn memory(&self, groups: &[Receivers], _links: &Links, _engines: bool) -> u64 {
+        let segments = size(&self.sender).div_ceil(u64::from(self.sender.tsdu).max(1));
+        let receivers: u64 = groups.iter().map(|group| u64::from(group.receivers)).sum();
+        receivers.saturating_mul(ENGINE + segments / 4)
+    }
+}
+
+fn in_words(error: impl std::error::Error) -> StarError {
+    StarError::Engine(error.to_string())
+}
+
+/// Octets of all files.
+fn size(sender: &SenderConfig) -> u64 {
+    match &sender.sending {
+        Sending::Files(objects) => objects.iter().map(|object| object.size).sum(),
+        Sending::Messages => 0,
+    }
+}
+
+/// What is sent, with the simulator's addresses, which the first `named` receivers are to acknowledge.
+fn sent(sending: Sending, named: u32) -> Sent {
+    let port = receiver_address(0).port();
+    Sent {
+        tsi: Tsi { gsi: Gsi([0, 0, 10, 0, 0, 1]), port: 1 },
+        sending,
+        source: SocketAddr::new(hub_address(), port),
+        group: SocketAddr::from(([224, 1, 2, 3], port)),
+        named: (0..named).map(|n| NodeId(receiver_node(n).0)).collect(),
+    }
+}
+
+/// A transfer as `sender` makes it, whose receivers expect `round_trip`, to so many of them over the link that
+/// `document` is alone. Addresses and identities are the simulator's own.
+///
+/// # Errors
+/// The first thing that is wrong with the link.
+pub fn over(
+    document: &Document,
+    (sender, round_trip): (&SenderConfig, Span),
+    receivers: u32,
+    time_limit: Span,
+) -> Result<Scenario, DocumentError> {
+    let named = if sender.named.is_empty() { 0 } else { receivers };
+    let Sent { tsi, sending, source, group, named } = sent(sender.sending.clone(), named);
+    let overhead = sender.pace.overhead;
+    let sender = SenderConfig { tsi, sending, source, group, named, ..sender.clone() };
+    let transfer = Transfer { sender, round_trip, overhead };
+    Scenario::over_link(document, TransferSpec::Pgm(transfer), receivers, time_limit)
+}
+
+/// The source's settings, if there is a transfer by PGM.
+pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
+    match &scenario.transfer {
+        Some(TransferSpec::Pgm(transfer)) => Some(&transfer.sender),
+        _ => None,
+    }
+}
+
+/// The settings of `table`: `[protocol]` of a scenario, or of the plan of a sender, which may be `given` a rate.
+///
+/// # Errors
+/// The first thing that is wrong, and where.
+pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, DocumentError> {
+    let rate = match given {
+        // Who gives one sends at it, whatever the table says; but that must be sound.
+        Some(rate) => table.rate_or("rate", rate).map(|_| rate)?,
+        None => table.rate("rate")?,
+    };
+    let base = Settings::new(rate);
+    let segment_size = table.optional_bytes("segment_size")?;
+    let Ok(segment_size) = segment_size.map(|Bytes(size)| u16::try_from(size)).transpose() else {
+        return Err(table.refuse("segment_size", "it is larger than any packet", "at most 65000 B"));
+    };
+    let controls = [("fixed", RateControl::Fixed), ("pgmcc", RateControl::Pgmcc)];
+    let settings = Settings {
+        control: table.choice_or("rate_control", &controls, base.control)?,
+        segment_size,
+        receivers: table.optional_integer("group_size", 1..=u32::MAX)?,
+        round_trip: table.span_or("round_trip", base.round_trip)?,
+        backoff: table.optional_span("backoff")?,
+        linger: table.optional_span("linger")?,
+        burst: table.bytes_or("burst", Bytes(base.burst))?.0,
+        time_limit: table.span_or("transfer_limit", base.time_limit)?,
+        ..base
+    };
+    if settings.round_trip.is_zero() {
+        return Err(table.refuse("round_trip", "nothing is as fast", "more than 0 s"));
+    }
+    Ok(settings)
+}
+
+/// Says what is used where `table` says nothing.
+fn show(table: &mut Reader<'_>, sender: &SenderConfig) -> Result<(), DocumentError> {
+    table.bytes_or("segment_size", Bytes(sender.tsdu.into()))?;
+    table.span_or("backoff", sender.backoff.unwrap_or_default())?;
+    table.span_or("linger", sender.linger)?;
+    Ok(())
+}
+
+/// The settings of a plan: a document with a table `protocol`, at the rate that is `given`, if one is.
+///
+/// # Errors
+/// The first thing that is wrong, and where.
+pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, DocumentError> {
+    let mut top = document.root();
+    let mut table = top.table("protocol")?;
+    table.choice("name", &[("pgm", ())])?;
+    let settings = read(&mut table, given)?;
+    table.finish()?;
+    top.finish()?;
+    Ok(settings)
+}

@@ -1,0 +1,294 @@
+//! `farcast send` by PGM.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use farcast_core::{Span, Time};
+use farcast_files::{Entry, Outgoing};
+use farcast_lab::shipped;
+use farcast_pgm::settings::{RateControl, Sent, Way};
+use farcast_pgm::{
+    Codec, Gsi, NodeId, Object, Pgm, Sender, SenderConfig, SenderEvent, SenderOutcome, Sending, Settings, Tsi,
+};
+use farcast_sim::scenario::pgm as scenario;
+use serde_json::{Value, json};
+
+use super::delivery::{Delivery, Face, Receiver, Told, Verdict, deliver};
+use super::nack::{announce, base, how_many, named, octets, said_of, scan, set};
+use super::named::{Named, figures, word};
+use super::predict::{Predicted, predict};
+use super::turn::Turn;
+use super::{await_network, burst, destination, product_name, socket_options};
+use crate::args::SendArgs;
+use crate::output::Output;
+use crate::{Exit, Failure};
+
+/// How PGM behaves.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "PGM")]
+pub(crate) struct PgmArgs {
+    /// After everything was sent, how long to stay while named receivers say nothing [default: 20 s, longer where round
+    /// trips are].
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    pub(crate) linger: Option<Span>,
+    /// Send as IP protocol 113, without UDP, which takes the right to (CAP_NET_RAW) and IPv4; receivers do the same.
+    #[arg(long)]
+    pub(crate) raw: bool,
+}
+
+fn some_time(text: &str) -> Result<Span, String> {
+    let time: Span = text.parse().map_err(|error| format!("{error}"))?;
+    if time.is_zero() { Err("it must be more than nothing".into()) } else { Ok(time) }
+}
+
+/// What separates the sources of one host that send to several groups.
+const SOURCE: &[u8] = b"farcast: the PGM source at ";
+/// The data-destination port where UDP has one of its own: OpenPGM's.
+const PORT: u16 = 7500;
+
+pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
+    let settings = settings(args)?;
+    let to = destination(args)?;
+    let named = named(&args.group.receivers)?;
+    let mut output = Output::new(&args.output)?;
+    let mut outgoing = scan(args, &mut output)?;
+    if let Some(link) = &args.protocol.predict {
+        return predict_over(args, (to, &settings), (&outgoing, &named), link, &mut output);
+    }
+    let stop = crate::interrupt::interrupted()?;
+    await_network(args, (to, settings.time_limit), &mut output, &stop)?;
+    let (_lock, waited) = Turn::new(args, to).lock(&mut output, &stop)?;
+    if waited {
+        // What has changed meanwhile is sent as it is now.
+        outgoing = scan(args, &mut output)?;
+    }
+    let name = product_name(args);
+    announce(&mut output, &name, &outgoing, ("PGM", to, named.len()));
+    let files = outgoing.clone();
+    let make = |source: SocketAddr| {
+        Sender::new(configuration(args, &settings, sent(args, &files, &named, (source, to))))
+    };
+    let delivery = Delivery {
+        to,
+        name,
+        objects: outgoing,
+        burst: burst(Some(settings.rate), settings.burst),
+        time_limit: settings.time_limit,
+    };
+    let mut face = PgmFace { named: Named::new("pgm", &named) };
+    deliver(args, delivery, (&Codec { raw: args.pgm.raw }, &mut face), make, &stop, &mut output)
+}
+
+/// The settings that `args` ask for: options before a plan before defaults.
+pub(super) fn settings(args: &SendArgs) -> Result<Settings, Failure> {
+    let mut settings = base(args, "PGM", scenario::plan, Settings::new)?;
+    let (nack, protocol) = (&args.nack, &args.protocol);
+    if protocol.parity.is_some() || protocol.block_size.is_some() {
+        return Err(Failure::usage("--parity and --block-size: by PGM what lacks is sent again as it is"));
+    }
+    set(&mut settings.control, args.norm.cc.then_some(RateControl::Pgmcc));
+    settings.segment_size = nack.segment_size.or(settings.segment_size);
+    settings.receivers = nack.group_size.or(settings.receivers);
+    set(&mut settings.round_trip, protocol.rtt);
+    if settings.round_trip.is_zero() {
+        return Err(Failure::usage("--rtt is more than nothing"));
+    }
+    settings.backoff = protocol.spread.or(settings.backoff);
+    settings.linger = args.pgm.linger.or(settings.linger);
+    set(&mut settings.burst, protocol.burst.map(|burst| burst.0));
+    set(&mut settings.time_limit, protocol.time_limit);
+    Ok(settings)
+}
+
+/// What is sent from `source` to `to`.
+fn sent(
+    args: &SendArgs,
+    outgoing: &[Outgoing],
+    named: &BTreeMap<farcast_norm::NodeId, String>,
+    (source, to): (SocketAddr, SocketAddr),
+) -> Sent {
+    let object = |entry: &Entry| {
+        let (size, name, vouched) = said_of(args, entry);
+        Object { size, name, vouched }
+    };
+    let objects = outgoing.iter().flat_map(|one| one.manifest().entries()).map(object).collect();
+    Sent {
+        tsi: session(source, to),
+        sending: Sending::Files(objects),
+        source,
+        group: to,
+        named: named.keys().map(|node| NodeId(node.0)).collect(),
+    }
+}
+
+/// The same source whenever it sends from here to there, and another session each time: receivers know by that that the
+/// one before is over, however it ended.
+#[expect(clippy::disallowed_methods, reason = "one session is told from the other by when it is, and the command line is no engine")]
+pub(super) fn session(source: SocketAddr, to: SocketAddr) -> Tsi {
+    let who = [SOURCE, source.ip().to_string().as_bytes(), b" to ", to.to_string().as_bytes()].concat();
+    let [a, b, c, d, e, f, ..] = *blake3::hash(&who).as_bytes();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // Two that begin within as much time as it takes to begin are no trouble: one waits for the other.
+    let port = (now.as_millis() / 16) as u16;
+    Tsi { gsi: Gsi([a, b, c, d, e, f]), port }
+}
+
+pub(super) fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConfig {
+    let mtu = farcast_net::path_mtu(sent.group, &socket_options(&args.socket)).ok().flatten();
+    let udp = if args.pgm.raw { 0 } else { 8 };
+    let headers = udp + if sent.group.is_ipv6() { 40 } else { 20 };
+    // Where UDP has no port, PGM's says which of a group's transfers it is.
+    let port = if args.pgm.raw { sent.group.port() } else { PORT };
+    SenderConfig { port, ..settings.sender(sent, Way { headers, mtu, granule: 1 }) }
+}
+
+fn predict_over(
+    args: &SendArgs,
+    (to, settings): (SocketAddr, &Settings),
+    (outgoing, named): (&[Outgoing], &BTreeMap<farcast_norm::NodeId, String>),
+    link: &str,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let receivers = how_many(named, settings.receivers)?;
+    let config = configuration(args, settings, sent(args, outgoing, named, (to, to)));
+    // What cannot be sent is not predicted.
+    Sender::new(config.clone()).map_err(|error| Failure::usage(error.to_string()))?;
+    let document = shipped::open(link).map_err(Failure::wrong)?;
+    let scenario =
+        scenario::over(&document, (&config, settings.round_trip), receivers, settings.time_limit);
+    let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;
+    let octets = octets(outgoing);
+    predict(args, &Predicted { scenario, link, receivers, octets, rounds: "rounds" }, output)
+}
+
+/// What is told of a transfer by PGM.
+struct PgmFace {
+    named: Named,
+}
+
+/// As the users of other protocols' names know it.
+pub(super) fn node(node: NodeId) -> farcast_norm::NodeId {
+    farcast_norm::NodeId(node.0)
+}
+
+/// In the words that all have.
+pub(super) fn outcome(outcome: SenderOutcome) -> farcast_norm::SenderOutcome {
+    use farcast_norm::SenderOutcome as Common;
+    match outcome {
+        SenderOutcome::Acknowledged => Common::Acknowledged,
+        SenderOutcome::Unknown => Common::Unknown,
+        SenderOutcome::Incomplete { lacking } => Common::Incomplete { lacking },
+        SenderOutcome::Aborted => Common::Aborted,
+    }
+}
+
+impl Face for PgmFace {
+    type Protocol = Pgm;
+
+    fn told(&mut self, now: Time, event: &SenderEvent) -> Option<Told> {
+        let (kind, fields) = match *event {
+            SenderEvent::Started { named } => ("started", json!({ "named_receivers": named })),
+            SenderEvent::Round { round, segments } => {
+                ("round", json!({ "round": round, "segments": segments }))
+            }
+            SenderEvent::Acknowledged(who) => return Some(self.named.acknowledged(now, node(who))),
+            SenderEvent::Lost(who) => return Some(self.named.lost(node(who))),
+            SenderEvent::Delivered => ("delivered", json!({})),
+            SenderEvent::Ended(how) => ("ended", json!({ "outcome": word(outcome(how)) })),
+            // Of files everything is kept.
+            SenderEvent::Released(_) => return None,
+        };
+        Some(Told { line: None, kind, fields })
+    }
+
+    fn receivers(&self) -> Vec<Receiver> {
+        self.named.receivers()
+    }
+
+    fn verdict(&self, end: &SenderEvent) -> Verdict {
+        let ended = if let SenderEvent::Ended(how) = *end { Some(outcome(how)) } else { None };
+        self.named.verdict(ended)
+    }
+
+    fn figures(&self, sender: &Sender) -> Value {
+        figures(sender.sent_per_round(), None, sender.rejects())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcast_scenario::document::Document;
+    use farcast_sim::scenario::Scenario;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    /// What `farcast send` with these arguments sends 1 MB with.
+    fn real(args: &[&str]) -> SenderConfig {
+        let fixed = ["farcast", "send", "file", "--protocol", "pgm", "--to", "239.255.54.2:5402"];
+        let words = fixed.iter().chain(&["--interface", "lo"]).chain(args);
+        let cli = Cli::read(words.map(Into::into)).unwrap();
+        let Command::Send(args) = cli.command else { panic!("send") };
+        let named = named(&args.group.receivers).unwrap();
+        let to = SocketAddr::from(([239, 255, 54, 2], 5402));
+        let file = Object { size: 1_000_000, name: b"file".to_vec(), vouched: None };
+        let sent = Sent {
+            sending: Sending::Files(vec![file]),
+            ..sent(&args, &[], &named, (SocketAddr::from(([10, 0, 0, 1], 5402)), to))
+        };
+        configuration(&args, &settings(&args).unwrap(), sent)
+    }
+
+    /// What a scenario with these lines in its `[protocol]` sends it with.
+    fn simulated(lines: &str) -> SenderConfig {
+        let text = format!("receivers = 3\n[protocol]\nname = \"pgm\"\nfile = \"1 MB\"\n{lines}");
+        let scenario = Scenario::read(&Document::parse("test.toml", &text).unwrap()).unwrap();
+        scenario::sender(&scenario).unwrap().clone()
+    }
+
+    /// The same but for who they are, which is the simulator's own.
+    #[track_caller]
+    fn assert_equal(mut real: SenderConfig, simulated: &SenderConfig) {
+        assert_eq!(real.named.len(), simulated.named.len());
+        real.named.clone_from(&simulated.named);
+        (real.tsi, real.source, real.group) = (simulated.tsi, simulated.source, simulated.group);
+        assert_eq!(real, *simulated);
+    }
+
+    #[test]
+    fn a_scenario_at_its_defaults_sends_as_the_command_line_does() {
+        for rate in ["2 Mbit/s", "64 kbit/s", "500 Mbit/s"] {
+            assert_equal(real(&["--rate", rate]), &simulated(&format!("rate = \"{rate}\"")));
+            let named = simulated(&format!("rate = \"{rate}\"\nnamed = true"));
+            assert_equal(real(&["--rate", rate, "--receivers", "1,2,3"]), &named);
+        }
+    }
+
+    #[test]
+    fn options_and_keys_are_the_same_settings() {
+        for (args, lines) in [
+            (&["--segment-size", "500"][..], "segment_size = \"500 B\""),
+            (&["--group-size", "500"], "group_size = 500"),
+            (&["--rtt", "3 s", "--burst", "1 MiB"], "round_trip = \"3 s\"\nburst = \"1 MiB\""),
+            (&["--spread", "2 s", "--linger", "1 min"], "backoff = \"2 s\"\nlinger = \"1 min\""),
+            (&["--cc"], "rate_control = \"pgmcc\""),
+        ] {
+            let keys = simulated(&format!("rate = \"2 Mbit/s\"\n{lines}"));
+            assert_ne!(keys, simulated("rate = \"2 Mbit/s\""), "{lines} changes nothing");
+            assert_equal(real(&[&["--rate", "2 Mbit/s"], args].concat()), &keys);
+        }
+    }
+
+    #[test]
+    fn a_source_is_the_same_each_time_and_its_sessions_are_not() {
+        let address = |text: &str| text.parse().unwrap();
+        let (source, to) = (address("10.0.0.1:4000"), address("239.1.1.1:5402"));
+        let (one, port) = (session(source, to), address("10.0.0.1:4001"));
+        assert_eq!(one.gsi, session(port, to).gsi);
+        assert_ne!(one.gsi, session(source, address("239.1.1.2:5402")).gsi);
+        std::thread::sleep(std::time::Duration::from_millis(40));
+        assert_ne!(one, session(source, to));
+    }
+}
