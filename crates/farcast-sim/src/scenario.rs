@@ -22,6 +22,7 @@ pub mod one_way;
 mod tcp;
 mod traffic;
 mod transfer;
+mod tree;
 
 use farcast_core::engine::Message;
 use farcast_core::{Span, Time};
@@ -37,6 +38,7 @@ use traffic::TrafficSpec;
 use transfer::{Transfer, TransferSpec};
 
 pub use transfer::{NAMES, Task, TreeTask};
+pub use tree::TreeScenario;
 
 /// What is simulated.
 #[derive(Clone, Debug)]
