@@ -23,6 +23,7 @@ pub mod pgm;
 mod tcp;
 mod traffic;
 mod transfer;
+mod tree;
 
 use farcast_core::engine::Message;
 use farcast_core::{Span, Time};
@@ -38,6 +39,7 @@ use traffic::TrafficSpec;
 use transfer::{Transfer, TransferSpec};
 
 pub use transfer::{NAMES, Task, TreeTask};
+pub use tree::TreeScenario;
 
 /// What is simulated.
 #[derive(Clone, Debug)]

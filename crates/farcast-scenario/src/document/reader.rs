@@ -67,6 +67,8 @@ impl<'d> Reader<'d> {
             "a probability, 0 to 1, as a number or as text (`0.005`, `\"0.5 %\"`)";
         List(WithUnit::<Bytes>::NEW) => Vec<Bytes>, list_of_bytes, list_of_bytes_or, optional_list_of_bytes,
             "a list of sizes with their units (`[\"1 MiB\", \"10 kB\"]`)";
+        List(Text) => Vec<String>, list_of_texts, list_of_texts_or, optional_list_of_texts,
+            "a list of texts (`[\"R1\", \"R2\"]`)";
         Text => String, text, text_or, optional_text, "any text";
         Flag => bool, flag, flag_or, optional_flag, "true or false";
     }

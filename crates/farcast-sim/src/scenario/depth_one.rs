@@ -1,10 +1,11 @@
 //! A scenario's star as a tree of depth one: the hub, an edge, and everyone at its far ends.
 
 use farcast_core::stage::End;
+use farcast_delivery::Protocol;
 use farcast_scenario::links::ChannelLosses;
 use farcast_scenario::streams::Streams;
 
-use super::transfer::{Transfer, TreeTask};
+use super::transfer::{Transfer, TransferSpec, TreeTask, Visit};
 use super::{Scenario, way_back};
 use crate::star::{Cut, StarError};
 use crate::tree::{EdgeConfig, FarEnd, NodeConfig, Role, TreeConfig, TreeFlow};
@@ -88,6 +89,27 @@ impl Scenario {
         replication: u64,
         task: T,
     ) -> Result<T::Output, StarError> {
-        self.with_tree(seed, replication, task)
+        let visitor = DepthOne { scenario: self, seed, replication, task };
+        TransferSpec::visit(self.transfer.as_ref(), visitor)
+    }
+}
+
+/// A task for a star as a tree.
+struct DepthOne<'a, T> {
+    scenario: &'a Scenario,
+    seed: u64,
+    replication: u64,
+    task: T,
+}
+
+impl<K: TreeTask> Visit for DepthOne<'_, K> {
+    type Output = Result<K::Output, StarError>;
+
+    fn visit<T: Transfer>(
+        self,
+        transfer: Option<&T>,
+        codec: <T::Protocol as Protocol>::Codec,
+    ) -> Self::Output {
+        Ok(self.task.on(self.scenario.depth_one(transfer, self.seed, self.replication)?, codec))
     }
 }

@@ -65,10 +65,19 @@ const MOST_FLOWS: usize = 10_000;
 
 impl TrafficSpec {
     fn read(mut table: Reader<'_>, links: &Links) -> Result<Self, DocumentError> {
-        let name = table.text("name")?;
-        let protocol = table.choice("protocol", &PROTOCOLS)?;
         let ends = [("forward", End::Hub), ("return", End::Terminal)];
         let source = table.choice_or("direction", &ends, End::Hub)?;
+        Self::read_from(table, source, links)
+    }
+
+    /// Reads a flow whose data comes from `source`.
+    pub(super) fn read_from(
+        mut table: Reader<'_>,
+        source: End,
+        links: &Links,
+    ) -> Result<Self, DocumentError> {
+        let name = table.text("name")?;
+        let protocol = table.choice("protocol", &PROTOCOLS)?;
         let start = table.span_or("start", Span::ZERO)?;
         let stop = table.optional_span("stop")?;
         if stop.is_some_and(|stop| stop <= start) {

@@ -1,6 +1,7 @@
 //! The protocols by which a scenario's transfer may go: a line of the table here, and a module each.
 
 use std::fmt::Debug;
+use std::net::Ipv4Addr;
 
 use farcast_delivery::Protocol;
 use farcast_scenario::receivers::Group as Receivers;
@@ -14,6 +15,9 @@ use crate::tree::{OnTree, TreeConfig};
 pub(super) trait Transfer: Clone + Debug + Sized {
     /// By what it goes.
     type Protocol: OnTree<Message: Send>;
+
+    /// Whether there are elements of it.
+    const HAS_ELEMENTS: bool = false;
 
     /// Reads `table`, which is `[protocol]` of the scenario `top`, for these groups.
     fn read(
@@ -38,6 +42,17 @@ pub(super) trait Transfer: Clone + Debug + Sized {
     /// So many receivers, whose random waits follow from `seed`; with `engines`, one engine each.
     fn receivers(&self, count: u32, seed: u64, engines: bool) -> star::Receivers<Self::Protocol>;
 
+    /// An element, or with `repairs` a repairer, at a node whose ports have these addresses, in the order of their
+    /// numbers; what it draws follows from `seed`.
+    fn element(
+        &self,
+        _addresses: &[Ipv4Addr],
+        _repairs: bool,
+        _seed: u64,
+    ) -> Result<<Self::Protocol as OnTree>::Element, StarError> {
+        Err(StarError::Engine("this protocol has no elements".into()))
+    }
+
     /// About how much memory its two sides take at their peak, in octets.
     fn memory(&self, groups: &[Receivers], links: &Links, engines: bool) -> u64;
 }
@@ -60,6 +75,19 @@ pub trait TreeTask {
     fn on<P: OnTree>(self, world: TreeConfig<P>, codec: P::Codec) -> Self::Output;
 }
 
+/// Who asks for a transfer, whatever protocol it goes by.
+pub(super) trait Visit {
+    /// What comes of it.
+    type Output;
+
+    /// Does what is to be done.
+    fn visit<T: Transfer>(
+        self,
+        transfer: Option<&T>,
+        codec: <T::Protocol as Protocol>::Codec,
+    ) -> Self::Output;
+}
+
 macro_rules! protocols {
     ($($variant:ident: $module:ident = $name:literal),+ $(,)?) => {
         /// What `name` in `[protocol]` may be; the first where it says nothing.
@@ -79,6 +107,22 @@ macro_rules! protocols {
         }
 
         impl TransferSpec {
+            /// Shows `visitor` a transfer by whatever protocol; where there is none, that there is none.
+            pub(super) fn visit<V: Visit>(transfer: Option<&Self>, visitor: V) -> V::Output {
+                match transfer {
+                    // Without a transfer there is no message that a protocol would have to speak.
+                    None => visitor.visit::<mftp::Transfer>(None, farcast_mftp::Codec),
+                    $(Some(Self::$variant(transfer)) => visitor.visit(Some(transfer), transfer.codec())),+
+                }
+            }
+
+            /// Whether the protocol has elements, and repairers among them.
+            pub(super) fn has_elements(&self) -> bool {
+                match self {
+                    $(Self::$variant(_) => <$module::Transfer as Transfer>::HAS_ELEMENTS),+
+                }
+            }
+
             /// Reads `[protocol]` for these groups.
             pub(super) fn read(
                 top: &mut Reader<'_>,
@@ -111,24 +155,6 @@ macro_rules! protocols {
                     None => Ok(task.on(self.star(seed, replication)?, farcast_mftp::Codec)),
                     $(Some(TransferSpec::$variant(transfer)) => {
                         Ok(task.on(self.world(Some(transfer), seed, replication)?, transfer.codec()))
-                    })+
-                }
-            }
-
-            /// Does `task` with the same world as a tree of depth one.
-            pub(super) fn with_tree<T: TreeTask>(
-                &self,
-                seed: u64,
-                replication: u64,
-                task: T,
-            ) -> Result<T::Output, StarError> {
-                match &self.transfer {
-                    None => {
-                        let none: Option<&mftp::Transfer> = None;
-                        Ok(task.on(self.depth_one(none, seed, replication)?, farcast_mftp::Codec))
-                    }
-                    $(Some(TransferSpec::$variant(transfer)) => {
-                        Ok(task.on(self.depth_one(Some(transfer), seed, replication)?, transfer.codec()))
                     })+
                 }
             }

@@ -1,30 +1,35 @@
 //! The world of trees: against the star, whose results a tree of depth one has, and against what can be counted.
 
+mod elements;
+
 use farcast_delivery::Protocol;
-use farcast_sim::outcome::{Replication, TreeReplication};
+use farcast_scenario::document::DocumentError;
+use farcast_sim::outcome::{HeardOutcome, Replication, TreeReplication};
 use farcast_sim::replicate::replicate;
-use farcast_sim::scenario::{Scenario, TreeTask};
+use farcast_sim::scenario::{Scenario, TreeScenario, TreeTask};
+use farcast_sim::star::Cut;
 use farcast_sim::tree::{OnTree, Tree, TreeConfig};
 
-use crate::worlds::scenario;
+use crate::worlds::{document, scenario};
 
 /// Runs a tree.
 struct Run {
     index: u64,
+    cut: Cut,
 }
 
 impl TreeTask for Run {
     type Output = TreeReplication;
 
     fn on<P: OnTree>(self, world: TreeConfig<P>, _codec: <P as Protocol>::Codec) -> TreeReplication {
-        let mut tree = Tree::new(world).unwrap();
+        let mut tree = Tree::new(TreeConfig { cut: self.cut, ..world }).unwrap();
         tree.run();
         TreeReplication::of(self.index, &tree, true)
     }
 }
 
 fn as_tree(scenario: &Scenario, seed: u64, index: u64) -> Replication {
-    scenario.visit_as_tree(seed, index, Run { index }).unwrap().common
+    scenario.visit_as_tree(seed, index, Run { index, cut: Cut::Whole }).unwrap().common
 }
 
 /// A scenario is the same as a star and as a tree.
@@ -50,4 +55,143 @@ fn every_shipped_star_is_a_tree_of_depth_one() {
     for (name, text) in shipped {
         agree(name, &scenario(text, &[]), 1..3);
     }
+}
+
+/// The topology of the paper on PGM over satellites, with MFTP over routers.
+const PAPER: &str = include_str!("tree/paper.toml");
+/// The file that is sent there.
+const FILE: u64 = 300_000;
+
+fn read(text: &str, settings: &[&str]) -> Result<TreeScenario, DocumentError> {
+    TreeScenario::read(&document(text, settings)?)
+}
+
+fn paper(settings: &[&str]) -> TreeScenario {
+    read(PAPER, settings).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn run(scenario: &TreeScenario, seed: u64) -> TreeReplication {
+    scenario.visit(seed, 0, Run { index: 0, cut: Cut::Whole }).unwrap()
+}
+
+fn heard(one: &TreeReplication, receiver: u32) -> HeardOutcome {
+    one.node(&format!("R{receiver}")).unwrap().heard.unwrap()
+}
+
+#[test]
+fn losses_of_one_edge_are_those_of_all_behind_it_and_repairs_reach_who_lost_nothing() {
+    let one = run(&paper(&["edge.satellite.link.forward.per=0.1"]), 1);
+    assert_eq!(one.common.transfer.as_ref().unwrap().incomplete, 0);
+    let (first, behind) = (heard(&one, 1), heard(&one, 6));
+    for receiver in 1..=10 {
+        let own = heard(&one, receiver);
+        assert_eq!(own.useful_octets, FILE, "R{receiver}");
+        assert_eq!(own, if receiver <= 5 { first } else { behind }, "R{receiver}");
+    }
+    // Without elements, what is sent again comes to network A too, where it is of no use.
+    let sent_again = one.edge("terrestrial").unwrap().forward.packets_of("repair");
+    assert!(sent_again > 10, "{one:?}");
+    assert_eq!((first.repairs, first.useless_octets), (0, sent_again * 1000));
+    assert!(behind.repairs > 10 && behind.repair_latency_mean_s.unwrap() > 0.5);
+    // Every NAK of the five crosses the satellite.
+    let naks: u64 = (6..=10).map(|n| one.node(&format!("R{n}")).unwrap().naks).sum();
+    assert!(naks >= 5);
+    assert_eq!(one.edge("satellite").unwrap().back.packets_of("nak"), naks);
+    assert_eq!(one.edge("sources.S1").unwrap().forward.packets_of("nak"), naks);
+    assert!(one.edge("satellite").unwrap().forward.lost > 10);
+    assert_eq!((one.unheard, one.expired), (0, 0));
+    // TCP passes the satellite and not network A.
+    assert!(one.common.flows[0].octets > 100_000);
+    assert!(one.edge("satellite").unwrap().forward.packets_of("flow") > 100);
+    assert_eq!(one.edge("A.R1").unwrap().forward.packets_of("flow"), 0);
+    assert_eq!(one.edge("B.R6").unwrap().forward.packets_of("flow"), 0);
+}
+
+#[test]
+fn losses_of_each_receiver_are_its_own_and_a_receiver_more_changes_no_others() {
+    let per = ["edge.B.link.forward.per=0.1"];
+    let one = run(&paper(&per), 1);
+    let each: Vec<_> = (6..=10).map(|receiver| heard(&one, receiver).repairs).collect();
+    assert!(each.iter().any(|repairs| *repairs != each[0]), "{each:?}");
+    let more =
+        PAPER.replace("\"R5\"]", "\"R5\", \"R12\"]") + "\n[[node]]\nname = \"R12\"\nkind = \"receiver\"\n";
+    let other = run(&read(&more, &per).unwrap(), 1);
+    for receiver in 1..=10 {
+        assert_eq!(heard(&one, receiver), heard(&other, receiver), "R{receiver}");
+    }
+    assert_eq!(heard(&other, 12), heard(&one, 1));
+    assert_ne!(run(&paper(&per), 2).nodes, one.nodes, "another seed");
+}
+
+#[test]
+fn cutting_runs_changes_nothing() {
+    let settings = ["edge.satellite.link.forward.per=0.05", "edge.B.link.forward.per=0.02"];
+    let scenario = paper(&settings);
+    let whole = run(&scenario, 3);
+    for cut in [Cut::One, Cut::Random(1), Cut::Random(2)] {
+        assert_eq!(scenario.visit(3, 0, Run { index: 0, cut }).unwrap(), whole, "{cut:?}");
+    }
+}
+
+#[test]
+fn many_receivers_at_a_leaf_are_a_population_or_engines() {
+    let text = PAPER.replace(
+        "name = \"R6\"\nkind = \"receiver\"",
+        "name = \"R6\"\nkind = \"receiver\"\nreceivers = 1000",
+    );
+    let scenario = read(&text, &["edge.B.link.forward.per=0.01"]).unwrap();
+    let one = run(&scenario, 1);
+    assert_eq!(one.common.transfer.as_ref().unwrap().incomplete, 0);
+    assert_eq!(one.node("R6").unwrap().receivers, 1000);
+    assert!(one.node("R6").unwrap().naks > one.node("R7").unwrap().naks);
+    let engines = run(&scenario.with_engines(), 1);
+    let (a, b) = (one.node("R6").unwrap(), engines.node("R6").unwrap());
+    assert!(a.heard.is_none() && b.heard.unwrap().useful_octets == 1000 * FILE);
+}
+
+#[test]
+fn what_is_no_tree_is_an_error_with_its_place() {
+    let error = |text: &str| match read(text, &[]) {
+        Ok(_) => panic!("allowed: {text}"),
+        Err(error) => error.to_string(),
+    };
+    let with = |edge: &str| format!("{PAPER}\n[[edge]]\nname = \"more\"\n{edge}\n");
+    for (text, expected) in [
+        (
+            with("from = \"R11\"\nto = [\"S2\"]"),
+            "edge.more.to: there is a way from \"R11\" to \"S2\" already",
+        ),
+        (with("from = \"G0\"\nto = [\"G1\"]"), "edge.more.to: there is a way from \"G0\" to \"G1\" already"),
+        (with("from = \"G0\"\nto = [\"G9\"]"), "edge.more.to: there is no node \"G9\""),
+        (with("from = \"G0\"\nto = []"), "edge.more.to: the edge leads nowhere"),
+        (with("from = \"R1\"\nto = [\"G2\"]"), "edge.more.from: \"R1\" is a receiver"),
+        (
+            format!("{PAPER}\n[[node]]\nname = \"X\"\nkind = \"host\"\n"),
+            "node.X.name: no edge leads to this node",
+        ),
+        (
+            PAPER.replace("name = \"G0\"\nkind = \"router\"", "name = \"G0\"\nkind = \"element\""),
+            "node.G0.kind: the protocol of the transfer has no elements",
+        ),
+        (
+            PAPER.replace("name = \"S2\"\nkind = \"host\"", "name = \"S2\"\nkind = \"source\""),
+            "node.S2.kind: there is a source already",
+        ),
+        (PAPER.replace("to = \"R11\"", "to = \"S2\""), "flow.tcp.to: both ends are at one node"),
+        (PAPER.replace("to = \"R11\"", "to = \"R99\""), "flow.tcp.to: there is no node \"R99\""),
+        (
+            PAPER.replace("name = \"G2\"\nkind = \"router\"", "name = \"G2\"\nkind = \"host\""),
+            "node.G2.kind: a host has one edge",
+        ),
+    ] {
+        let told = error(&text);
+        assert!(told.starts_with("test.toml:") && told.contains(expected), "{told}");
+    }
+    let apart = with("from = \"X\"\nto = [\"Y\"]")
+        + "[[node]]\nname = \"X\"\nkind = \"host\"\n[[node]]\nname = \"Y\"\nkind = \"host\"\n";
+    assert!(
+        error(&apart).contains("node.X.name: no way leads from the other nodes to this one"),
+        "{}",
+        error(&apart)
+    );
 }

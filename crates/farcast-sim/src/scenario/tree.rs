@@ -1,0 +1,281 @@
+//! Scenarios in which nodes and edges form a tree.
+//!
+//! | table | what |
+//! |---|---|
+//! | top | `name`, `engines`, `time_limit` |
+//! | `node` | the nodes, by `name`, and what each is: `kind` |
+//! | `edge` | the edges, by `name`: `from`, `to`, and the `link` between, as a star's |
+//! | `flow` | flows of other protocols between two nodes, `from` and `to` |
+//! | `protocol` | the multicast transfer, as in a star |
+
+mod read;
+
+use farcast_core::engine::Message;
+use farcast_core::{Span, Time};
+use farcast_delivery::Protocol;
+use farcast_link::losses::BackLosses;
+use farcast_scenario::Links;
+use farcast_scenario::links::{ChannelLosses, DefaultQueue};
+use farcast_scenario::streams::{Purpose, Streams};
+
+use super::traffic::TrafficSpec;
+use super::transfer::{Transfer, TransferSpec, TreeTask, Visit};
+use crate::star::{Cut, GroupConfig, StarError};
+use crate::traffic::End;
+use crate::tree::{Between, EdgeConfig, FarEnd, NodeConfig, Role, Shape, TreeConfig, TreeError, TreeFlow};
+
+/// What a node is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Source,
+    Receivers(u32),
+    Host,
+    Router,
+    Element,
+    Repairer,
+}
+
+/// A node.
+#[derive(Clone, Debug)]
+struct NodeSpec {
+    name: String,
+    kind: Kind,
+}
+
+/// An edge.
+#[derive(Clone, Debug)]
+struct EdgeSpec {
+    name: String,
+    near: u32,
+    far: Vec<u32>,
+    relayed: bool,
+    /// The link; without its way forward, where that takes always as long.
+    links: Links,
+    /// What the way forward takes, where it takes always that.
+    delay: Option<Span>,
+}
+
+/// A scenario in which nodes and edges form a tree.
+#[derive(Clone, Debug)]
+pub struct TreeScenario {
+    name: String,
+    engines: bool,
+    time_limit: Span,
+    nodes: Vec<NodeSpec>,
+    edges: Vec<EdgeSpec>,
+    flows: Vec<([u32; 2], TrafficSpec)>,
+    transfer: Option<TransferSpec>,
+    /// The slowest link: what rates follow from where nothing else is said.
+    slowest: Links,
+    default_queues: Vec<DefaultQueue>,
+}
+
+impl TreeScenario {
+    /// What the scenario is called; empty if its file does not say.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The queues that were given a limit because the scenario says nothing of one.
+    pub fn default_queues(&self) -> &[DefaultQueue] {
+        &self.default_queues
+    }
+
+    /// Where a replication stops.
+    pub fn time_limit(&self) -> Time {
+        Time::ZERO + self.time_limit
+    }
+
+    /// The same with an engine for each receiver, packet by packet: slower, with nothing merged, and with what each has
+    /// heard of content.
+    #[must_use]
+    pub fn with_engines(self) -> Self {
+        Self { engines: true, ..self }
+    }
+
+    /// Does `task` with the world of replication number `replication`, whose random numbers follow from `seed`.
+    ///
+    /// # Errors
+    /// A setting that cannot work.
+    pub fn visit<T: TreeTask>(&self, seed: u64, replication: u64, task: T) -> Result<T::Output, TreeError> {
+        let visitor = World { scenario: self, seed, replication, task };
+        TransferSpec::visit(self.transfer.as_ref(), visitor)
+    }
+
+    fn world<T: Transfer>(
+        &self,
+        transfer: Option<&T>,
+        seed: u64,
+        replication: u64,
+    ) -> Result<TreeConfig<T::Protocol>, TreeError> {
+        let streams = Streams::new(seed, replication);
+        let source = self.nodes.iter().position(|node| node.kind == Kind::Source).map(|at| at as u32);
+        let receivers = self.nodes.iter().map(|node| node.receivers()).sum();
+        let between: Vec<_> = self.edges.iter().map(EdgeSpec::between).collect();
+        let shape = Shape::new(self.nodes.len() as u32, &between, source.unwrap_or(0))?;
+        let nodes = (0..).zip(&self.nodes).map(|(number, node)| {
+            let role = self.role(number, node, transfer, &shape, streams)?;
+            Ok(NodeConfig { name: node.name.clone(), role })
+        });
+        let least = |edge: &EdgeSpec| {
+            edge.delay.unwrap_or_else(|| edge.links.forward.least_delay()) + edge.links.back.least_delay()
+        };
+        Ok(TreeConfig {
+            sender: transfer.map(Transfer::sender).transpose()?.map(|sender| (source.unwrap_or(0), sender)),
+            nodes: nodes.collect::<Result<_, StarError>>()?,
+            edges: self.edges.iter().map(|edge| self.edge(edge, streams, replication)).collect(),
+            flows: self.flows(receivers, streams),
+            overhead: transfer.map_or(0, Transfer::overhead),
+            given: transfer.is_some_and(Transfer::given),
+            lookahead: self.edges.iter().map(least).min().unwrap_or_default(),
+            limit: self.time_limit(),
+            cut: Cut::Whole,
+        })
+    }
+
+    /// The flows, of which losses are the edges' business.
+    fn flows(&self, receivers: u32, streams: Streams) -> Vec<TreeFlow> {
+        let flow = |(number, (ends, spec)): (u32, &([u32; 2], TrafficSpec))| {
+            let made = spec.make(number, receivers, &self.slowest, streams);
+            TreeFlow {
+                name: made.name,
+                ends: *ends,
+                source: made.source,
+                flow: made.flow,
+                start: made.start,
+                stop: made.stop,
+                overhead: made.overhead,
+                local_congestion: made.local_congestion,
+            }
+        };
+        (0..).zip(&self.flows).map(flow).collect()
+    }
+
+    fn role<T: Transfer>(
+        &self,
+        number: u32,
+        node: &NodeSpec,
+        transfer: Option<&T>,
+        shape: &Shape,
+        streams: Streams,
+    ) -> Result<Role<T::Protocol>, StarError> {
+        let seed = streams.seed(named(&[&node.name]), Purpose::Waits);
+        match (node.kind, transfer) {
+            (Kind::Receivers(receivers), Some(transfer)) => {
+                let edge = self.edges.iter().find(|edge| edge.far.contains(&number));
+                let Some(edge) = edge else { return Err(StarError::NoReceivers) };
+                Ok(Role::Receivers(GroupConfig {
+                    receivers,
+                    kind: transfer.receivers(receivers, seed, self.engines || receivers == 1),
+                    losses: self.losses(edge, number, receivers, streams),
+                    delay: Span::ZERO,
+                    data_only: edge.links.data_only,
+                }))
+            }
+            (Kind::Element | Kind::Repairer, Some(transfer)) => {
+                let addresses: Vec<_> = shape.addresses(number).collect();
+                let element = transfer.element(&addresses, node.kind == Kind::Repairer, seed)?;
+                Ok(Role::Element(Box::new(element)))
+            }
+            _ => Ok(Role::Plain),
+        }
+    }
+
+    /// What so many receivers, or one, at a far end of an edge lose of what comes to them.
+    fn losses(
+        &self,
+        edge: &EdgeSpec,
+        node: u32,
+        receivers: u32,
+        streams: Streams,
+    ) -> Box<dyn farcast_core::Losses> {
+        let name = &self.nodes[node as usize].name;
+        let stream = streams.of(named(&[&edge.name, name]), Purpose::Losses);
+        ChannelLosses { losses: &edge.links.losses, first: 0, receivers, stream }.make()
+    }
+
+    fn edge<M: Message + Send + 'static>(
+        &self,
+        edge: &EdgeSpec,
+        streams: Streams,
+        replication: u64,
+    ) -> EdgeConfig<M> {
+        let receivers = |node: &u32| self.nodes[*node as usize].receivers();
+        let terminals = edge.far.iter().map(|node| receivers(node).max(1)).sum();
+        // Every edge has streams of its own, whatever the others are.
+        let own = Streams::new(streams.seed(named(&[&edge.name]), Purpose::Stage), replication);
+        let chains = edge.links.chains(terminals, false, own);
+        let far = edge.far.iter().map(|node| {
+            let lossless = edge.links.losses.per().is_some_and(|per| per.get() == 0.0);
+            let alone = receivers(node) <= 1;
+            let back = || {
+                let name = &self.nodes[*node as usize].name;
+                let stream = streams.of(named(&[&edge.name, name]), Purpose::ReturnLosses);
+                ChannelLosses { losses: &edge.links.back_losses, first: 0, receivers: 1, stream }.make()
+            };
+            FarEnd {
+                node: *node,
+                losses: (receivers(node) == 0 && !lossless).then(|| self.losses(edge, *node, 1, streams)),
+                return_losses: alone.then(back),
+            }
+        });
+        let constant = edge.links.back.constant_delay().filter(|_| chains.returning() == 0);
+        EdgeConfig {
+            name: edge.name.clone(),
+            near: edge.near,
+            far: far.collect(),
+            chains,
+            delays: [edge.delay, constant],
+            return_losses: self.return_losses(edge, terminals, own),
+            relayed: edge.relayed,
+        }
+    }
+
+    fn return_losses(&self, edge: &EdgeSpec, terminals: u32, own: Streams) -> BackLosses {
+        edge.links.return_losses(terminals, own).map(ChannelLosses::make)
+    }
+}
+
+impl NodeSpec {
+    fn receivers(&self) -> u32 {
+        if let Kind::Receivers(receivers) = self.kind { receivers } else { 0 }
+    }
+}
+
+impl EdgeSpec {
+    fn between(&self) -> Between<'_> {
+        Between { near: self.near, far: &self.far, relayed: self.relayed }
+    }
+}
+
+/// A task for a tree.
+struct World<'a, T> {
+    scenario: &'a TreeScenario,
+    seed: u64,
+    replication: u64,
+    task: T,
+}
+
+impl<K: TreeTask> Visit for World<'_, K> {
+    type Output = Result<K::Output, TreeError>;
+
+    fn visit<T: Transfer>(
+        self,
+        transfer: Option<&T>,
+        codec: <T::Protocol as Protocol>::Codec,
+    ) -> Self::Output {
+        Ok(self.task.on(self.scenario.world(transfer, self.seed, self.replication)?, codec))
+    }
+}
+
+/// The number of an entity in the names of streams that is called so: 64 bits of FNV-1a over the names, so that an
+/// entity more changes no other's.
+fn named(names: &[&str]) -> u64 {
+    const OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
+    const PRIME: u64 = 0x0000_0100_0000_01B3;
+    let octets = names.iter().flat_map(|name| name.bytes().chain([0]));
+    octets.fold(OFFSET, |hash, octet| (hash ^ u64::from(octet)).wrapping_mul(PRIME))
+}
+
+/// A flow's data goes from its first node to its second.
+const SOURCE: End = End::Hub;
