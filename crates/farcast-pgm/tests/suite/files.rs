@@ -192,7 +192,7 @@ fn who_is_asked_stays_until_it_is_asked_no_more() {
     let mut session = Session::new("asked", Setup::plain(1), files(&[3], 1), 1, Link::clean(ms(50)));
     // What it says of having everything is lost at first.
     session.net.drop_if(|leg| {
-        leg.sent < Time::ZERO + ms(900) && matches!(&leg.message.body, farcast_pgm::Body::Ack(_))
+        leg.at < Time::ZERO + ms(900) && matches!(&leg.message.body, farcast_pgm::Body::Ack(_))
     });
     let client = session.clients[0].clone();
     let net = &mut session.net;

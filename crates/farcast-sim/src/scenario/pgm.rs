@@ -1,12 +1,14 @@
 //! PGM in a scenario: what `[protocol]` says of it, and the engines that it makes.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Span};
+use farcast_pgm::message::{DataKind, NakKind};
 use farcast_pgm::settings::{RateControl, Sent, Way};
 use farcast_pgm::{
-    Codec, Gsi, NodeId, Object, Receiver, ReceiverConfig, Sender, SenderConfig, Sending, Settings, Tsi,
+    Body, Codec, Element, ElementConfig, Gsi, Message, NodeId, Object, Receiver, ReceiverConfig, Sender,
+    SenderConfig, Sending, Settings, StoreConfig, Tsi,
 };
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
@@ -15,6 +17,7 @@ use super::Scenario;
 use super::norm::receiver_node;
 use super::transfer::{self, TransferSpec};
 use crate::star::{self, StarError, hub_address, receiver_address};
+use crate::tree::OnTree;
 
 pub use farcast_pgm::Pgm;
 
@@ -30,8 +33,34 @@ pub(super) struct Transfer {
     overhead: u16,
 }
 
+impl OnTree for Pgm {
+    type Element = Element;
+
+    const KINDS: &'static [&'static str] =
+        &["spm", "odata", "rdata", "nak", "nnak", "ncf", "poll", "polr", "spmr", "ack"];
+
+    fn kind(message: &Message) -> usize {
+        match &message.body {
+            Body::Spm(_) => 0,
+            Body::Data(data) if data.kind == DataKind::Original => 1,
+            Body::Data(_) => 2,
+            Body::Nak(nak) => match nak.kind {
+                NakKind::Nak => 3,
+                NakKind::NullNak => 4,
+                NakKind::Confirmation => 5,
+            },
+            Body::Poll(_) => 6,
+            Body::Polr(_) => 7,
+            Body::Spmr => 8,
+            Body::Ack(_) => 9,
+        }
+    }
+}
+
 impl transfer::Transfer for Transfer {
     type Protocol = Pgm;
+
+    const HAS_ELEMENTS: bool = true;
 
     fn read(
         mut table: Reader<'_>,
@@ -90,6 +119,12 @@ impl transfer::Transfer for Transfer {
             let config = ReceiverConfig { address: None, ..of(first) };
             farcast_pgm::population(&config, count).map_err(in_words)
         }))
+    }
+
+    fn element(&self, addresses: &[Ipv4Addr], repairs: bool, seed: u64) -> Result<Element, StarError> {
+        let ports = addresses.iter().copied().map(IpAddr::V4).collect();
+        let store = repairs.then(|| StoreConfig { seed, ..StoreConfig::new() });
+        Element::new(ElementConfig { store, ..ElementConfig::new(ports) }).map_err(in_words)
     }
 
     fn memory(&self, groups: &[Receivers], _links: &Links, _engines: bool) -> u64 {

@@ -75,7 +75,10 @@ impl Rig {
 
     fn wire(&self, (a, a_name): (&str, &str), (b, b_name): (&str, &str)) {
         let (near, far) = (self.full(a), self.full(b));
-        run("ip", &["-n", &near, "link", "add", a_name, "type", "veth", "peer", "name", b_name, "netns", &far]);
+        run(
+            "ip",
+            &["-n", &near, "link", "add", a_name, "type", "veth", "peer", "name", b_name, "netns", &far],
+        );
         self.ip(a, &["link", "set", a_name, "up"]);
         self.ip(b, &["link", "set", b_name, "up"]);
     }
