@@ -107,13 +107,7 @@ where
     type Message = R::Message;
     type Merged = Infallible;
 
-    fn handle(
-        &mut self,
-        now: Time,
-        from: &Arrival,
-        message: &R::Message,
-        channel: &mut Channel<'_>,
-    ) -> u32 {
+    fn handle(&mut self, now: Time, from: &Arrival, message: &R::Message, channel: &mut Channel<'_>) -> u32 {
         let octets = message.wire_len(0) as u64 + u64::from(channel.overhead);
         let spared = channel.data_only && message.content() == Content::None;
         let mut lost = core::mem::take(&mut self.lost);

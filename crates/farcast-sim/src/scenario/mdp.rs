@@ -5,9 +5,7 @@ use std::net::SocketAddr;
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Span};
 use farcast_mdp::settings::{Counts, Sent, Way};
-use farcast_mdp::{
-    Codec, Object, Preset, Receiver, ReceiverConfig, Sender, SenderConfig, Settings,
-};
+use farcast_mdp::{Codec, Object, Preset, Receiver, ReceiverConfig, Sender, SenderConfig, Settings};
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 

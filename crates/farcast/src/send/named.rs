@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use farcast_core::{Span, Time};
 use farcast_core::engine::RejectCounts;
+use farcast_core::{Span, Time};
 use farcast_norm::{NodeId, SenderOutcome};
 use serde_json::{Value, json};
 

@@ -125,7 +125,10 @@ fn sent(
 
 /// The same source whenever it sends from here to there, and another session each time: receivers know by that that the
 /// one before is over, however it ended.
-#[expect(clippy::disallowed_methods, reason = "one session is told from the other by when it is, and the command line is no engine")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "one session is told from the other by when it is, and the command line is no engine"
+)]
 pub(super) fn session(source: SocketAddr, to: SocketAddr) -> Tsi {
     let who = [SOURCE, source.ip().to_string().as_bytes(), b" to ", to.to_string().as_bytes()].concat();
     let [a, b, c, d, e, f, ..] = *blake3::hash(&who).as_bytes();
@@ -156,8 +159,7 @@ fn predict_over(
     // What cannot be sent is not predicted.
     Sender::new(config.clone()).map_err(|error| Failure::usage(error.to_string()))?;
     let document = shipped::open(link).map_err(Failure::wrong)?;
-    let scenario =
-        scenario::over(&document, (&config, settings.round_trip), receivers, settings.time_limit);
+    let scenario = scenario::over(&document, (&config, settings.round_trip), receivers, settings.time_limit);
     let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;
     let octets = octets(outgoing);
     predict(args, &Predicted { scenario, link, receivers, octets, rounds: "rounds" }, output)
