@@ -20,7 +20,6 @@ use farcast_delivery::Vouched;
 use farcast_mdp::message::{About, Answer, Body, Data, Flags, FromSender, Head, Info, Message};
 use farcast_mdp::{NodeId, wire};
 use farcast_norm::quantise::Rtt;
-use serde_json::Value;
 
 const MDP: [&str; 2] = ["--protocol", "mdp"];
 /// The round trip of this machine: half a second would be reckoned with else.

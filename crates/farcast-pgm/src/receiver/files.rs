@@ -105,7 +105,9 @@ impl Object {
         said: &Descriptor,
     ) -> Offer {
         let gsi = tsi.gsi.0.iter().fold(0, |sum, &octet| sum << 8 | u64::from(octet));
-        let session = (gsi as u32) << 16 | u32::from(tsi.port);
+        // What is vouched for is the same in another session.
+        let port = if said.vouched.is_some() { 0 } else { tsi.port };
+        let session = (gsi as u32) << 16 | u32::from(port);
         Offer {
             object: self.id,
             sender,
@@ -139,10 +141,13 @@ impl Files {
         Self { next, objects: BTreeMap::new(), is_sound }
     }
 
-    /// Before which place it is known what is of what: so far is asked for what lacks.
+    /// Before which place it is known what is of what, and what of that is here: so far is asked for what lacks.
     pub(super) fn limit(&self) -> Place {
         let room = self.objects.len() < MOST_OBJECTS;
-        self.next.map_or(Place(0), |next| if room { next.next() } else { next })
+        let known = self.next.map_or(Place(0), |next| if room { next.next() } else { next });
+        // Its owner may have most of it.
+        let opening = self.objects.values().find(|object| object.state == State::Opening);
+        opening.map_or(known, |object| known.min(object.first))
     }
 
     /// The file of which `place` is a segment.

@@ -234,3 +234,31 @@ fn another_session_of_a_source_ends_the_one_before() {
     assert!(matches!(ended[1], ReceiverOutcome::Complete(_)), "{ended:?}");
     assert!(outcome.borrow().contains(&SenderEvent::Ended(SenderOutcome::Acknowledged)));
 }
+
+#[test]
+fn nothing_of_a_file_is_asked_for_before_its_owner_has_said_what_is_there() {
+    let mut session = Session::empty("opening", Setup::plain(1), files(&[60], 0), Link::lossy(ms(50), 0.2));
+    let mut held = Bitmap::new(60);
+    held.insert_run(Run::new(0, 60).unwrap());
+    let asked = std::rc::Rc::new(std::cell::Cell::new(0));
+    let seen = asked.clone();
+    let offered = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+    let mine = offered.clone();
+    let host = farcast_testkit::Host::new(
+        farcast_pgm::Receiver::new(receiver(0)).unwrap(),
+        move |_: &mut farcast_pgm::Receiver, _, event| {
+            if let ReceiverEvent::Offered(offer) = event {
+                mine.borrow_mut().push(offer.object);
+            }
+        },
+    );
+    let handle = session.net.add(crate::common::receiver_address(0), &[crate::common::group().ip()], host);
+    session.net.at(Time::ZERO + ms(3000), handle, move |engine: &mut farcast_pgm::Receiver, now| {
+        seen.set(engine.naks());
+        engine.accept(now, offered.borrow()[0], &held);
+    });
+    let session = session.run();
+    // One for the head, if that was lost; none for what is there.
+    assert!(asked.get() <= 1, "{}", asked.get());
+    assert!(session.net.engine(handle).naks() <= 1);
+}
