@@ -168,3 +168,10 @@ protocols! {
     Mdp: mdp = "mdp",
     OneWay: one_way = "one-way",
 }
+
+crate::tree::element::without_elements! {
+    mftp::Mftp,
+    farcast_norm::Norm,
+    farcast_mdp::Mdp,
+    farcast_oneway::OneWay,
+}
