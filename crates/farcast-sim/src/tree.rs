@@ -11,9 +11,9 @@
 //! An edge has one near end and one or several far ones. What enters at the near end passes the forward chain, and each
 //! far end may lose it, by losses of its own; what enters at a far end passes the chain of the return way, and may be
 //! lost there, by that end's losses. So an edge with one far end is a link between two, and one with several is a
-//! shared medium. On a LAN all far ends hear, in addition, what one of them sends to a group or to another of them, when
-//! it has passed the return chain; on an edge that is *relayed*, as a satellite's, only the near end hears it, and sends
-//! it on.
+//! shared medium. On a LAN all far ends hear, in addition, what one of them sends to a group or to another of them,
+//! when it has passed the return chain; on an edge that is *relayed*, as a satellite's, only the near end hears it,
+//! and sends it on.
 //!
 //! # Nodes
 //!
@@ -29,7 +29,7 @@
 
 mod config;
 mod edges;
-mod element;
+pub(crate) mod element;
 mod figures;
 mod flows;
 mod nodes;

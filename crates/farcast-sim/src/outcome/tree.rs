@@ -94,8 +94,8 @@ pub struct NodeOutcome {
 pub struct HeardOutcome {
     /// Octets of content that were new.
     pub useful_octets: u64,
-    /// These in bits, by the time from the beginning of data until the replication, or the transfer for all of them, was
-    /// over; for one receiver.
+    /// These in bits, by the time from the beginning of data until the replication, or the transfer for all of them,
+    /// was over; for one receiver.
     pub goodput_bit_per_s: f64,
     /// Octets of content that brought nothing new.
     pub useless_octets: u64,

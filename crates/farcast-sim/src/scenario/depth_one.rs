@@ -11,8 +11,8 @@ use crate::star::{Cut, StarError};
 use crate::tree::{EdgeConfig, FarEnd, NodeConfig, Role, TreeConfig, TreeFlow};
 
 impl Scenario {
-    /// The tree of replication number `replication`, whose random numbers follow from `seed`: what happens in it is what
-    /// happens in the star.
+    /// The tree of replication number `replication`, whose random numbers follow from `seed`: what happens in it is
+    /// what happens in the star.
     pub(super) fn depth_one<T: Transfer>(
         &self,
         transfer: Option<&T>,

@@ -169,3 +169,10 @@ protocols! {
     OneWay: one_way = "one-way",
     Pgm: pgm = "pgm",
 }
+
+crate::tree::element::without_elements! {
+    mftp::Mftp,
+    farcast_norm::Norm,
+    farcast_mdp::Mdp,
+    farcast_oneway::OneWay,
+}

@@ -13,7 +13,6 @@ mod read;
 use farcast_core::engine::Message;
 use farcast_core::{Span, Time};
 use farcast_delivery::Protocol;
-use farcast_link::losses::BackLosses;
 use farcast_scenario::Links;
 use farcast_scenario::links::{ChannelLosses, DefaultQueue};
 use farcast_scenario::streams::{Purpose, Streams};
@@ -110,7 +109,7 @@ impl TreeScenario {
     ) -> Result<TreeConfig<T::Protocol>, TreeError> {
         let streams = Streams::new(seed, replication);
         let source = self.nodes.iter().position(|node| node.kind == Kind::Source).map(|at| at as u32);
-        let receivers = self.nodes.iter().map(|node| node.receivers()).sum();
+        let receivers = self.nodes.iter().map(NodeSpec::receivers).sum();
         let between: Vec<_> = self.edges.iter().map(EdgeSpec::between).collect();
         let shape = Shape::new(self.nodes.len() as u32, &between, source.unwrap_or(0))?;
         let nodes = (0..).zip(&self.nodes).map(|(number, node)| {
@@ -226,13 +225,9 @@ impl TreeScenario {
             far: far.collect(),
             chains,
             delays: [edge.delay, constant],
-            return_losses: self.return_losses(edge, terminals, own),
+            return_losses: edge.links.return_losses(terminals, own).map(ChannelLosses::make),
             relayed: edge.relayed,
         }
-    }
-
-    fn return_losses(&self, edge: &EdgeSpec, terminals: u32, own: Streams) -> BackLosses {
-        edge.links.return_losses(terminals, own).map(ChannelLosses::make)
     }
 }
 

@@ -11,6 +11,7 @@ use super::edges::Edge;
 use super::nodes::Node;
 use super::shape::NEAR;
 use super::{Between, OnTree, Packet, Seat, Shape, Tree, TreeTally};
+use crate::star::Group;
 use crate::star::config::{NOWHERE, make_groups};
 use crate::star::{BackLosses, Chains, Cut, FlowConfig, FlowState, GroupConfig, Kind, StarError};
 use crate::traffic::{End, Flow};
@@ -37,8 +38,8 @@ pub struct NodeConfig<P: OnTree> {
 pub struct FarEnd {
     /// The node there.
     pub node: u32,
-    /// What it loses of what comes to it, a process for one receiver; receivers have processes of their own. Without, it
-    /// loses nothing.
+    /// What it loses of what comes to it, a process for one receiver; receivers have processes of their own. Without,
+    /// it loses nothing.
     pub losses: Option<Box<dyn Losses>>,
     /// What is lost of what it sends, a process for one receiver; without, the edge's own losses decide.
     pub return_losses: Option<Box<dyn Losses>>,
@@ -214,21 +215,14 @@ impl<P: OnTree> Tree<P> {
             _ => {}
         }
         let mut groups = make_groups(groups)?;
-        for group in &mut groups {
-            if let Kind::Engines(stations) = &mut group.kind {
-                for station in stations {
-                    station.heard = Some(Box::default());
-                }
-            }
-        }
+        count_heard(&mut groups);
         let terminals =
             |node: u32| nodes[node as usize].group.map_or(1, |group| groups[group as usize].receivers());
         let edges =
             (0..).zip(config.edges).map(|(number, edge)| Edge::new(number, edge, terminals, P::KINDS.len()));
-        let edges = edges.collect::<Result<Vec<_>, _>>()?;
-        let mut edges_and_delays: Vec<Edge<P::Message>> = edges;
+        let mut edges = edges.collect::<Result<Vec<_>, _>>()?;
         for (group, seat) in groups.iter().zip(&seats) {
-            edges_and_delays[seat.edge as usize].delays_differ(seat.place, group.delay);
+            edges[seat.edge as usize].delays_differ(seat.place, group.delay);
         }
         let routes = config.sender.as_ref().map(|(_, sender)| sender.routes());
         let relays = routes.is_some_and(|routes| routes.answers.ip().is_multicast());
@@ -236,8 +230,7 @@ impl<P: OnTree> Tree<P> {
         let flows: Vec<FlowState> = config.flows.into_iter().map(state).collect();
         let unended = flows.iter().filter(|flow| flow.flow().has_end()).count() as u32;
         let something_ends = config.sender.is_some() || unended > 0;
-        let endless =
-            edges_and_delays.iter().any(Edge::never_rests) || flows.iter().any(FlowState::is_endless);
+        let endless = edges.iter().any(Edge::never_rests) || flows.iter().any(FlowState::is_endless);
         let cuts = RandomStream::derive(if let Cut::Random(seed) = config.cut { seed } else { 0 }, &[]);
         let mut routes = routes.unwrap_or(NOWHERE);
         if routes.source.ip() == IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED) {
@@ -255,7 +248,7 @@ impl<P: OnTree> Tree<P> {
             given: config.given,
             shape,
             nodes,
-            edges: edges_and_delays,
+            edges,
             groups,
             seats,
             receivers,
@@ -273,6 +266,17 @@ impl<P: OnTree> Tree<P> {
             tally: TreeTally::default(),
             lost: Vec::new(),
         })
+    }
+}
+
+/// Every receiver with an engine of its own counts what it hears of content.
+fn count_heard<P: OnTree>(groups: &mut [Group<P>]) {
+    for group in groups {
+        if let Kind::Engines(stations) = &mut group.kind {
+            for station in stations {
+                station.heard = Some(Box::default());
+            }
+        }
     }
 }
 

@@ -382,14 +382,14 @@ impl<P: OnTree> Tree<P> {
         let alike = most.min(frame.segments() - 1);
         let spared = if alike > 1 { losses.spared(octets, alike) } else { 0 };
         let count = NonZeroU32::new(spared).unwrap_or(NonZeroU32::MIN);
-        let loses = spared == 0 && draws(losses.as_mut(), self.now, octets, &mut self.lost);
-        state.lost[End::Terminal.way()] += u64::from(loses);
+        let gone = spared == 0 && draws(losses.as_mut(), self.now, octets, &mut self.lost);
+        state.lost[End::Terminal.way()] += u64::from(gone);
         let later = self.now + frame.spacing * u64::from(count.get());
         let (head, tail) = frame.split(count);
         if let Some(frame) = tail {
             self.plan(later, Event::Reach { edge, to: End::Terminal, place, frame });
         }
-        if loses {
+        if gone {
             self.note_lost(&head.message);
         } else {
             self.pass(edge, place, head);

@@ -89,17 +89,12 @@ impl<M: Message> ElementEngine for NoElement<M> {
     }
 }
 
+/// Makes protocols that have no elements ones that may be carried over a tree.
 macro_rules! without_elements {
     ($($protocol:ty),+ $(,)?) => {
-        $(impl OnTree for $protocol {
-            type Element = NoElement<<Self as Protocol>::Message>;
+        $(impl $crate::tree::OnTree for $protocol {
+            type Element = $crate::tree::NoElement<<Self as farcast_delivery::Protocol>::Message>;
         })+
     };
 }
-
-without_elements! {
-    farcast_mftp::Mftp,
-    farcast_norm::Norm,
-    farcast_mdp::Mdp,
-    farcast_oneway::OneWay,
-}
+pub(crate) use without_elements;

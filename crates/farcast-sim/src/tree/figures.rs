@@ -12,7 +12,8 @@ pub struct TreeTally {
     pub naks_late: u64,
     /// NAKs that the sender took in time for the round behind the one they answer.
     pub naks_used: u64,
-    /// Packets that came to a node whose address they bore and where nobody hears them, or that bore an address of nobody.
+    /// Packets that came to a node whose address they bore and where nobody hears them, or that bore an address of
+    /// nobody.
     pub unheard: u64,
     /// Packets that no node was allowed to send on any more.
     pub expired: u64,

@@ -95,7 +95,7 @@ impl<P: OnTree> Tree<P> {
                 let step = self.shape.step(node, target);
                 self.step_on(step, frame);
             }
-            None => self.flood(node, Some(interface).filter(|&one| one != 0), None, frame),
+            None => self.flood(node, Some(interface).filter(|&one| one != 0), None, &frame),
         }
     }
 
@@ -105,14 +105,14 @@ impl<P: OnTree> Tree<P> {
         self.enter_edge(step, frame);
     }
 
-    /// A packet for everyone leaves a node by `interface`, or by all but that of the edge by which it `came`: there, too,
-    /// where the near end sends on what a far one has said.
+    /// A packet for everyone leaves a node by `interface`, or by all but that of the edge by which it `came`: there,
+    /// too, where the near end sends on what a far one has said.
     fn flood(
         &mut self,
         node: u32,
         interface: Option<u32>,
         came: Option<(u32, u32)>,
-        frame: Frame<Packet<P::Message>>,
+        frame: &Frame<Packet<P::Message>>,
     ) {
         let ports = self.shape.ports_of(node).len();
         for at in 0..ports {
@@ -159,16 +159,17 @@ impl<P: OnTree> Tree<P> {
             return self.pass(edge, place, head);
         }
         if stops {
-            return self.take(node, edge, carried.clone(), frame.spacing);
+            let (carried, spacing) = (carried.clone(), frame.spacing);
+            return self.take(node, edge, &carried, spacing);
         }
-        let heard = hears.then(|| (carried.clone(), frame.spacing));
-        if heard.is_some() && is_sender {
+        let local = hears.then(|| (carried.clone(), frame.spacing));
+        if local.is_some() && is_sender {
             // As in a star: what the sender itself does at an instant goes before what arrives then.
             self.wake_sender_if_due();
         }
         self.go_on(node, edge, frame);
-        if let Some((carried, spacing)) = heard {
-            self.take(node, edge, carried, spacing);
+        if let Some((carried, spacing)) = local {
+            self.take(node, edge, &carried, spacing);
         }
     }
 
@@ -187,17 +188,16 @@ impl<P: OnTree> Tree<P> {
             return;
         }
         carried.ttl -= 1;
-        match frame.message.target() {
-            Some(target) => self.step_on(self.shape.step(node, target), frame),
-            None => {
-                let came = (edge, frame.message.entered);
-                self.flood(node, None, Some(came), frame);
-            }
+        if let Some(target) = frame.message.target() {
+            self.step_on(self.shape.step(node, target), frame);
+        } else {
+            let came = (edge, frame.message.entered);
+            self.flood(node, None, Some(came), &frame);
         }
     }
 
     /// Whoever is at a node hears a datagram.
-    fn take(&mut self, node: u32, edge: u32, carried: Carried<P::Message>, spacing: Span) {
+    fn take(&mut self, node: u32, edge: u32, carried: &Carried<P::Message>, spacing: Span) {
         let interface = self.shape.interface(node, edge);
         let (source, destination) = (carried.source.into(), carried.destination.into());
         let from = Arrival { interface, spacing, ..Arrival::new(source, destination) };

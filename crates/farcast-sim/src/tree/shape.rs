@@ -245,24 +245,23 @@ impl Shape {
         let to = self.places[target as usize].walk[0];
         let here = &self.places[node as usize];
         if here.walk[0] < to && to < here.walk[1] {
-            return self.step_below(here, to);
+            return self.allowed(self.step_below(here, to));
         }
         let above = &self.places[here.above_node as usize];
         // Somebody beside it on the same edge.
         if above.walk[0] < to && to < above.walk[1] {
             let beside = self.step_below(above, to);
             if beside.edge == here.above.edge {
-                let both_far = here.above.from != NEAR && beside.to != NEAR;
-                let by_way_of_near = both_far && self.relays[beside.edge as usize];
-                let to = if by_way_of_near { NEAR } else { beside.to };
-                return Step { edge: beside.edge, from: here.above.from, to };
+                return self.allowed(Step { from: here.above.from, ..beside });
             }
         }
-        let both_far = here.above.from != NEAR && here.above.to != NEAR;
-        if both_far && self.relays[here.above.edge as usize] {
-            return Step { to: NEAR, ..here.above };
-        }
-        here.above
+        self.allowed(here.above)
+    }
+
+    /// A step, or where far ends do not hear each other the one to the near end between them.
+    fn allowed(&self, step: Step) -> Step {
+        let both_far = step.from != NEAR && step.to != NEAR;
+        if both_far && self.relays[step.edge as usize] { Step { to: NEAR, ..step } } else { step }
     }
 
     /// The step to that below `place` under which the node with this number in the walk is.

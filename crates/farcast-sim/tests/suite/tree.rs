@@ -195,3 +195,13 @@ fn what_is_no_tree_is_an_error_with_its_place() {
         error(&apart)
     );
 }
+
+#[test]
+fn the_example_of_the_page_runs() {
+    let page = include_str!("../../../../docs/src/tree.md");
+    let example = page.split("```toml").nth(1).unwrap().split("```").next().unwrap();
+    let scenario = read(example, &["time_limit=10 min", "flow.tcp.size=1 MB"]).unwrap();
+    let one = run(&scenario, 1);
+    assert!(one.node("R1").unwrap().heard.unwrap().useful_octets > 0);
+    assert!(one.edge("branches.H").unwrap().forward.packets_of("flow") > 600);
+}

@@ -105,9 +105,9 @@ fn tree(first: Counter, second: Counter, cut: Cut) -> Tree<Counted> {
     let mut groups = star.groups.into_iter();
     let GroupConfig { kind, .. } = groups.next().unwrap();
     let Receivers::Engines(make) = kind else { panic!("engines were asked for") };
-    let make = std::sync::Arc::new(make);
+    let make = std::rc::Rc::new(make);
     let group = || {
-        let make = std::sync::Arc::clone(&make);
+        let make = std::rc::Rc::clone(&make);
         Role::Receivers(GroupConfig {
             receivers: 3,
             kind: Receivers::Engines(Box::new(move |n| make(n))),
