@@ -145,6 +145,10 @@ fn another_poll_takes_the_place_of_one_that_is_not_answered_yet() {
     below.hear(&message(Body::Poll(poll(8, 0, 0)))).unwrap();
     let said = below.says(ms(1000));
     assert!(matches!(&said[..], [(_, _, Body::Polr(polr))] if polr.sqn == Sqn(8)), "{said:?}");
+    // Even where this one is not answered by it.
+    below.hear(&message(Body::Poll(poll(9, 0, 0)))).unwrap();
+    below.hear(&message(Body::Poll(poll(10, 0, u32::MAX)))).unwrap();
+    assert_eq!(below.says(ms(1000)), []);
 }
 
 /// Of 4,096 receivers about 2^-3 answer a mask of three bits.

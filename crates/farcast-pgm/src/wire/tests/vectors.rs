@@ -5,6 +5,8 @@ use std::string::String;
 use std::vec;
 use std::vec::Vec;
 
+use farcast_fec::{PointSet, ReedSolomon};
+
 use super::encode_whole;
 use crate::message::{
     Ack, Body, CcData, Cr, DataKind, Feedback, Fragment, Gsi, Message, Nak, NakKind, Opt, Parity, Poll, Polr,
@@ -196,4 +198,36 @@ fn messages_about_repair_mean_what_they_should() {
     let ack = Ack { highest: Sqn(41), bitmap: !2, options: vec![Opt::Feedback(feedback)] };
     assert_eq!(message("ack_pgmcc_loss").body, Body::Ack(ack));
     assert_eq!(message("spmr_unicast").body, Body::Spmr);
+}
+
+/// The code of OpenPGM's parity (its matrix is in no RFC): generator rows (119, 64, 56, 14) and (199, 167, 13, 108) for
+/// groups of four.
+#[test]
+fn parity_is_the_code_that_we_have() {
+    let payload = |name: &str| {
+        let mut bytes = get(name);
+        finish(&mut bytes);
+        let range = decode(&bytes).expect("data").payload;
+        bytes[range].to_vec()
+    };
+    let source: Vec<u8> = (0..4).flat_map(|n| payload(&std::format!("fec_k4_odata_{n}"))).collect();
+    let len = source.len() / 4;
+    let code = ReedSolomon::new(PointSet::Rizzo, 4, 4, len).expect("a code");
+    let mut parity = vec![0; 2 * len];
+    code.encode(&source, 0, &mut parity).expect("a block");
+    for (n, symbol) in parity.chunks(len).enumerate() {
+        assert_eq!(symbol, payload(&std::format!("fec_k4_parity_{n}")), "parity {n}");
+    }
+    let code = ReedSolomon::new(PointSet::Rizzo, 4, 4, 1).expect("a code");
+    let code = &code;
+    let row = |index| {
+        (0..4).map(move |column: usize| {
+            let mut unit = [0; 4];
+            unit[column] = 1;
+            let mut one = [0];
+            code.encode(&unit, index, &mut one).expect("a block");
+            one[0]
+        })
+    };
+    assert!(row(0).eq([119, 64, 56, 14]) && row(1).eq([199, 167, 13, 108]));
 }
