@@ -2,7 +2,7 @@
 //!
 //! RFC 3208 gives no values for a receiver's timers and has each side choose its own. Here all follow from the round trip
 //! that either side is told to expect, but the back-off, which the source knows best how to choose, as it may know how
-//! many receive: it says it in its SPMs (OPT_NAK_BO_IVL).
+//! many receive: it says it in its SPMs (`OPT_NAK_BO_IVL`).
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
