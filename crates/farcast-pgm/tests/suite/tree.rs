@@ -1,4 +1,5 @@
-//! Hosts, routers and elements on the edges of a tree, in virtual time: each router hands its element what the seam says.
+//! Hosts, routers and elements on the edges of a tree, in virtual time: each router hands its element what the seam
+//! says.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
