@@ -36,7 +36,7 @@ pub use event::{ApduId, ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutco
 pub use message::{Body, Gsi, Message, NodeId, Sqn, Tsi};
 pub use population::{Population, population};
 pub use receiver::Receiver;
-pub use repairer::StoreConfig;
+pub use repairer::{Asks, StoreConfig};
 pub use seam::{Codec, IP_PROTOCOL, Pgm};
 pub use sender::Sender;
 pub use settings::Settings;

@@ -26,16 +26,16 @@ pub struct ElementConfig {
     pub ahead: u32,
     /// From one forwarding of a NAK to the next, until it is confirmed (`1 / NAK_RPT_RTE`; ns-2 has 50 ms).
     pub repeat: Span,
-    /// The same while it is not known how long confirmation takes; then a quarter more than it took lately, but no less
-    /// than `repeat`. A NAK that is repeated before its NCF can be there is repaired twice: over a satellite ns-2's 50 ms
+    /// The same while it is not known how long confirmation takes; then a quarter more than it took lately, but no
+    /// less than `repeat`. A NAK that is repeated before its NCF can be there is repaired twice: over a satellite ns-2's 50 ms
     /// make ten NAKs of each. `None`: always `repeat`. The default is Microsoft's `NAK_RPT_IVL`.
     pub unknown: Option<Span>,
     /// For how long (`NAK_RPT_IVL`; ns-2 has 1 s).
     pub confirm: Span,
     /// How long what was confirmed is waited for (`NAK_RDATA_IVL`; ns-2 has 10 s).
     pub repair: Span,
-    /// For how long further NAKs for it are not forwarded (`NAK_ELIM_IVL`): by §7.4 a small fraction of the time before.
-    /// ns-2 has 5 s, longer than most receivers wait for repair.
+    /// For how long further NAKs for it are not forwarded (`NAK_ELIM_IVL`): by §7.4 a small fraction of the time
+    /// before. ns-2 has 5 s, longer than most receivers wait for repair.
     pub eliminate: Span,
     /// For how long what was confirmed on a port is not confirmed there again (§7.3 asks for a limit; ours).
     pub holdoff: Span,

@@ -1,7 +1,7 @@
 //! A designated local repairer (RFC 3208 §9.5): an element that receives sessions itself, and repairs what it has.
 //!
-//! On the tree it is an element with a store: NAKs come to it as its address is in the SPMs that it forwards, and what it
-//! cannot serve goes up as from any element. Beside the tree it answers a POLL for repairers, and its parent asks it.
+//! On the tree it is an element with a store: NAKs come to it as its address is in the SPMs that it forwards, and what
+//! it cannot serve goes up as from any element. Beside the tree it answers a POLL for repairers, and its parent asks it.
 //!
 //! | file | what |
 //! |---|---|
@@ -13,5 +13,5 @@ mod config;
 mod serving;
 mod store;
 
-pub use config::StoreConfig;
+pub use config::{Asks, StoreConfig};
 pub(crate) use store::{Served, Store, Waiting, single};

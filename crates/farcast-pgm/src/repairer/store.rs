@@ -166,8 +166,8 @@ fn forget(key: u64, events: &mut VecDeque<ElementEvent>) {
     }
 }
 
-/// Datagram `index` of `data` as a repair by itself. What it says of congestion is left out: its stamp is of when it was
-/// sent first, and would be answered as if the way had taken as long as it lay here.
+/// Datagram `index` of `data` as a repair by itself. What it says of congestion is left out: its stamp is of when it
+/// was sent first, and would be answered as if the way had taken as long as it lay here.
 pub(crate) fn single(data: &Data, index: u32) -> Data {
     let len = u16::try_from(data.tsdu_len(index)).unwrap_or(u16::MAX);
     Data {

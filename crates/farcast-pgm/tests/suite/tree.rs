@@ -1,4 +1,5 @@
-//! Hosts, routers and elements on the edges of a tree, in virtual time: each router hands its element what the seam says.
+//! Hosts, routers and elements on the edges of a tree, in virtual time: each router hands its element what the seam
+//! says.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -247,7 +248,7 @@ impl Tree {
                     while let Some(event) = engine.poll_event() {
                         match event {
                             ReceiverEvent::Offered(offer) => {
-                                engine.accept(now, offer.object, &Bitmap::new(0))
+                                engine.accept(now, offer.object, &Bitmap::new(0));
                             }
                             ReceiverEvent::Complete(object) => engine.verified(now, object),
                             ReceiverEvent::Ended(_, ReceiverOutcome::Complete(_)) => *complete += 1,
