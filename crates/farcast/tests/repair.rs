@@ -76,7 +76,8 @@ impl farcast_delivery::Population for Nobody {
 /// How the tests tell a process what it is to be, and where.
 const ROLE: &str = "FARCAST_TEST_ROLE";
 const RECEIVERS: usize = 4;
-const GROUP: &str = "239.255.78.9:0";
+/// Over IP itself, and over UDP.
+const GROUPS: [&str; 2] = ["239.255.78.9:0", "239.255.78.9:7500"];
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn socket(interface: &str) -> SocketOptions {
@@ -84,9 +85,9 @@ fn socket(interface: &str) -> SocketOptions {
 }
 
 /// Receives into `into`, as number `node`, until it is killed.
-fn receive(into: &Path, node: u32) {
+fn receive(into: &Path, node: u32, raw: bool) {
     let options = ReceiveOptions {
-        from: GROUP.parse().unwrap(),
+        from: GROUPS[usize::from(!raw)].parse().unwrap(),
         source: None,
         accept: Vec::new(),
         into: into.into(),
@@ -111,21 +112,21 @@ fn receive(into: &Path, node: u32) {
         config.seed = node.into();
         Receiver::new(config)
     };
-    let codec = Codec { raw: true };
+    let codec = Codec { raw };
     farcast_net::receive::<Pgm, _>(&options, &codec, make, &AtomicBool::new(false), &mut observer).unwrap();
 }
 
 /// Sends `file` until all receivers have it.
-fn send(file: &Path, megabits: u64) {
+fn send(file: &Path, megabits: u64, raw: bool) {
     let outgoing = Outgoing::plain(file, |_| {}).unwrap();
-    let group: SocketAddr = GROUP.parse().unwrap();
+    let group: SocketAddr = GROUPS[usize::from(!raw)].parse().unwrap();
     let size = fs::metadata(file).unwrap().len();
     let make = |own| {
         let tsi = Tsi { gsi: Gsi(*b"island"), port: 1 };
         let object = Object { size, name: b"file".to_vec(), vouched: None };
         let rate = BitRate::from_bps(megabits * 1_000_000).unwrap();
         let mut config = SenderConfig::new(tsi, Sending::Files(vec![object]), own, group, rate);
-        config.router_alert = true;
+        config.router_alert = raw;
         config.named = (1..=RECEIVERS as u32).map(NodeId).collect();
         // Longer than a round trip.
         config.holdoff = Span::from_millis(600);
@@ -133,7 +134,7 @@ fn send(file: &Path, megabits: u64) {
     };
     let options = SendOptions { to: group, socket: socket("eth0"), burst: Span::from_millis(1) };
     let (start, stop) = (AtomicBool::new(false), AtomicBool::new(false));
-    let codec = Codec { raw: true };
+    let codec = Codec { raw };
     let report = farcast_net::send::<Pgm, _>(
         vec![outgoing],
         &codec,
@@ -153,8 +154,8 @@ fn a_process_of_another_test() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let words: Vec<&str> = role.split(' ').collect();
     match words[..] {
-        ["receive", into, node] => receive(Path::new(into), node.parse().unwrap()),
-        ["send", file, megabits] => send(Path::new(file), megabits.parse().unwrap()),
+        ["receive", into, node, over] => receive(Path::new(into), node.parse().unwrap(), over == "ip"),
+        ["send", file, megabits, over] => send(Path::new(file), megabits.parse().unwrap(), over == "ip"),
         _ => panic!("{role}"),
     }
 }
@@ -181,10 +182,12 @@ struct Island {
     rig: Rig,
     content: Vec<u8>,
     receivers: Vec<Process>,
+    /// What carries PGM: "ip" or "udp".
+    over: &'static str,
 }
 
 impl Island {
-    fn new(len: usize) -> Self {
+    fn new(len: usize, over: &'static str) -> Self {
         let place = tempfile::tempdir().unwrap();
         let rig = Rig::new(RECEIVERS, 250, place.path());
         let mut random = RandomStream::derive(7, &[]);
@@ -195,12 +198,12 @@ impl Island {
             rig.lose(n, 5);
             let into = place.path().join(host(n));
             fs::create_dir(&into).unwrap();
-            receivers.push(start(&rig, &host(n), &format!("receive {} {n}", into.display())));
+            receivers.push(start(&rig, &host(n), &format!("receive {} {n} {over}", into.display())));
         }
         for n in 1..=RECEIVERS {
             wait_for("a receiver", || place.path().join(host(n)).join("listening").exists());
         }
-        Self { place, rig, content, receivers }
+        Self { place, rig, content, receivers, over }
     }
 
     /// Starts what stands on the way: `farcast` with these words.
@@ -228,7 +231,7 @@ impl Island {
     /// Starts the source.
     fn send(&self, megabits: u64) -> Process {
         let file = self.place.path().join("file");
-        start(&self.rig, "source", &format!("send {} {megabits}", file.display()))
+        start(&self.rig, "source", &format!("send {} {megabits} {}", file.display(), self.over))
     }
 
     /// Waits until the source says that everybody has the file, and looks.
@@ -247,7 +250,7 @@ const REPAIR: [&str; 5] = ["repair", "--upstream", "sat0", "--downstream", "isle
 
 #[test]
 fn what_is_lost_on_the_island_is_repaired_there() {
-    let mut island = Island::new(1_000_000);
+    let mut island = Island::new(1_000_000, "ip");
     let repairer = island.stand(&REPAIR);
     let source = island.send(8);
     island.assert_delivered(source);
@@ -266,8 +269,19 @@ fn what_is_lost_on_the_island_is_repaired_there() {
 }
 
 #[test]
+fn over_udp_a_repairer_needs_no_rights() {
+    let mut island = Island::new(500_000, "udp");
+    let repairer = island.stand(&[&REPAIR[..], &["--udp", "--group", "239.255.78.9"]].concat());
+    let source = island.send(8);
+    island.assert_delivered(source);
+    let (carried, said) = (island.rig.carried(), island.ended(repairer));
+    assert_eq!((carried["down"].get("rdata"), carried["up"].get("nak")), (None, None), "{carried:?} {said}");
+    assert!(said["served"].as_u64().unwrap() > 20, "{said}");
+}
+
+#[test]
 fn an_element_repairs_nothing_and_asks_the_source_once() {
-    let mut island = Island::new(300_000);
+    let mut island = Island::new(300_000, "ip");
     let element = island.stand(&["element", "--interfaces", "sat0,isle0"]);
     let source = island.send(8);
     island.assert_delivered(source);
@@ -281,7 +295,7 @@ fn an_element_repairs_nothing_and_asks_the_source_once() {
 
 #[test]
 fn the_file_outlives_who_repairs_it() {
-    let mut island = Island::new(1_000_000);
+    let mut island = Island::new(1_000_000, "ip");
     let mut repairer = island.stand(&REPAIR);
     let source = island.send(4);
     wait_for("data over the satellite", || {

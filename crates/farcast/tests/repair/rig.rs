@@ -88,6 +88,13 @@ impl Rig {
         );
         self.ip(a, &["link", "set", a_name, "up"]);
         self.ip(b, &["link", "set", b_name, "up"]);
+        // A packet socket would carry checksums that are left to hardware that is not there.
+        for (host, name) in [(near, a_name), (far, b_name)] {
+            run(
+                "ip",
+                &["netns", "exec", &host, "ethtool", "-K", name, "tx", "off", "gso", "off", "gro", "off"],
+            );
+        }
     }
 
     fn ip(&self, name: &str, args: &[&str]) {
@@ -98,7 +105,7 @@ impl Rig {
     pub(crate) fn lose(&self, n: usize, percent: u32) {
         let rule = format!(
             "table netdev lossy {{\nchain in {{\ntype filter hook ingress device \"eth0\" priority 0;\n\
-             ip protocol 113 numgen random mod 100 < {percent} counter drop\n}}\n}}\n"
+             ip protocol {{ 17, 113 }} numgen random mod 100 < {percent} counter drop\n}}\n}}\n"
         );
         run("ip", &["netns", "exec", &self.full(&host(n)), "nft", &rule]);
     }
