@@ -312,3 +312,38 @@ fn the_file_outlives_who_repairs_it() {
     island.assert_delivered(source);
     assert!(island.rig.carried()["down"]["rdata"] > 0, "nobody on the island had what came meanwhile");
 }
+
+/// What `farcast` says of these words.
+fn refused(words: &[&str]) -> (Option<i32>, String) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_farcast"));
+    let out = command.args(words).output().unwrap();
+    (out.status.code(), String::from_utf8(out.stderr).unwrap())
+}
+
+#[test]
+fn what_cannot_be_is_said_in_one_sentence() {
+    for (words, code, part) in [
+        (&["element", "--interfaces", "lo"][..], 2, "two at least"),
+        (&["element", "--interfaces", "lo,lo"], 2, "named twice"),
+        (&["element", "--interfaces", "lo,nosuch0"], 1, "there is no interface nosuch0"),
+        (&["element", "--interfaces", "a,b", "--group", "10.1.1.1"], 2, "no IPv4 multicast group"),
+        (&["repair", "--upstream", "lo", "--downstream", "lo"], 2, "the same interface"),
+        (&["repair", "--upstream", "lo", "--downstream", "b", "--cache", "0 B"], 2, "--cache is 0"),
+    ] {
+        let (got, said) = refused(words);
+        assert_eq!(got, Some(code), "{words:?}: {said}");
+        assert!(said.starts_with("farcast: ") && said.lines().count() == 1 && said.contains(part), "{said}");
+    }
+}
+
+#[test]
+fn without_rights_it_says_which_are_missing() {
+    let place = tempfile::tempdir().unwrap();
+    let rig = Rig::new(1, 0, place.path());
+    let mut command = rig.at("router", "setpriv");
+    command.args(["--bounding-set=-net_raw", "--inh-caps=-net_raw", env!("CARGO_BIN_EXE_farcast")]);
+    let out = command.args(REPAIR).output().unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!((out.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.starts_with("farcast: ") && said.contains("CAP_NET_RAW"), "{said}");
+}
