@@ -98,11 +98,11 @@ fn serve(
     };
     let mut observer = |_: Time, engine: &Element, notice: ElementNotice<'_>| match notice {
         ElementNotice::Listening { ports, routed } => {
-            let named: Vec<Value> =
+            let hears: Vec<Value> =
                 ports.iter().map(|port| json!({ "interface": port.name, "address": port.address })).collect();
-            output.event("listening", json!({ "ports": named, "kernel_forwards": routed }));
-            let names: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
-            output.line(&format!("between {}", names.join(", ")));
+            output.event("listening", json!({ "ports": hears, "kernel_forwards": routed }));
+            let between: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
+            output.line(&format!("between {}", between.join(", ")));
             if routed {
                 output
                     .line("a multicast routing daemon has the kernel forward; data that pass are left to it");

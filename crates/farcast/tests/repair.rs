@@ -78,7 +78,7 @@ const ROLE: &str = "FARCAST_TEST_ROLE";
 const RECEIVERS: usize = 4;
 /// Over IP itself, and over UDP.
 const GROUPS: [&str; 2] = ["239.255.78.9:0", "239.255.78.9:7500"];
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn socket(interface: &str) -> SocketOptions {
     SocketOptions { interface: Some(interface.into()), ttl: 8, ..SocketOptions::default() }

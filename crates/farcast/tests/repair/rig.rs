@@ -68,7 +68,7 @@ impl Rig {
         sky.args([script, "south", "north", &seconds.to_string()]).arg(&rig.counts);
         rig.sky = Some(Process(sky.spawn().unwrap()));
         // It writes them before it carries anything.
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + Duration::from_mins(1);
         while !rig.counts.exists() {
             assert!(Instant::now() < end, "the satellite does not begin");
             std::thread::sleep(Duration::from_millis(10));
