@@ -33,6 +33,6 @@ pub use error::{ConfigError, SendError};
 pub use event::{ApduId, ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
 pub use message::{Body, Gsi, Message, NodeId, Sqn, Tsi};
 pub use receiver::Receiver;
-pub use repairer::StoreConfig;
+pub use repairer::{Asks, StoreConfig};
 pub use seam::{Codec, IP_PROTOCOL};
 pub use sender::Sender;

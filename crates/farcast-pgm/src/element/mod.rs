@@ -187,7 +187,7 @@ impl Engine for Element {
 
     fn poll_timeout(&self) -> Option<Deadline> {
         let of = |session: &Session| {
-            let own = session.lacking.as_ref().and_then(|lacking| lacking.next());
+            let own = session.lacking.as_ref().and_then(crate::receiver::Lacking::next);
             [
                 Some(Deadline { at: session.heard + self.config.expiry, timer: "expiry" }),
                 session.states.next().map(|at| Deadline { at, timer: "NAK" }),

@@ -5,6 +5,17 @@ use farcast_delivery::RatePace;
 
 use crate::error::ConfigError;
 
+/// What a repairer asks for itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asks {
+    /// Nothing: it keeps what passes.
+    Nothing,
+    /// What it lacks of all that is sent from when it first hears of a session.
+    FromNow,
+    /// What it lacks of all that SPMs offer (`OPT_JOIN`), as far as it can keep it.
+    FromJoin,
+}
+
 /// How an element repairs by itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoreConfig {
@@ -23,10 +34,8 @@ pub struct StoreConfig {
     /// On the tree: how long after it has told of itself (POLR with `OPT_REDIRECT`) it may do so again; `None`: it does
     /// not, as who is below has its address from SPMs.
     pub tells: Option<Span>,
-    /// Whether it asks for what it lacks itself, before anybody below does.
-    pub asks: bool,
-    /// Whether it begins with the oldest that SPMs offer (`OPT_JOIN`), and not with what is sent next.
-    pub from_join: bool,
+    /// What it asks for itself, before anybody below does.
+    pub asks: Asks,
     /// Whether what a NAK says of congestion (`OPT_PGMCC_FEEDBACK`) goes on to the source in the NNAK, if the NAK is
     /// served. RFC 3208 says nothing of that: with it a source's congestion control knows of losses that a repairer
     /// makes good, without it does not.
@@ -54,8 +63,7 @@ impl StoreConfig {
             queue: 1 << 14,
             beside: false,
             tells: None,
-            asks: true,
-            from_join: false,
+            asks: Asks::FromNow,
             feedback: false,
             backoff: Span::from_millis(50),
             confirm: Span::from_millis(800),

@@ -13,5 +13,5 @@ mod config;
 mod serving;
 mod store;
 
-pub use config::StoreConfig;
+pub use config::{Asks, StoreConfig};
 pub(crate) use store::{Served, Store, Waiting, single};

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use farcast_core::engine::{Arrival, Message as _, Reject, Transmit};
 use farcast_core::{Span, Time};
 
-use super::{Served, Waiting};
+use super::{Asks, Served, Waiting};
 use crate::element::{Element, Ports, REPAIRERS, about};
 use crate::message::{Body, Data, MOST_LISTED, Message, Nak, NakKind, Opt, Poll, Polr, Spm, Sqn};
 use crate::receiver::Lacking;
@@ -18,12 +18,12 @@ const REPAIRS: (u64, u64) = (64, 1024);
 impl Element {
     /// Where it begins to receive a session of which it has heard this first.
     pub(crate) fn begin(&self, spm: &Spm, trail: Place, lead: Place) -> Option<Lacking> {
-        let store = self.config.store.as_ref().filter(|store| store.asks)?;
+        let store = self.config.store.as_ref().filter(|store| store.asks != Asks::Nothing)?;
         let join = spm.options.iter().find_map(|option| match option {
             Opt::Join(sqn) => Some(lead.near(*sqn)),
             _ => None,
         });
-        let join = join.filter(|join| store.from_join && (trail..=lead).contains(join));
+        let join = join.filter(|join| store.asks == Asks::FromJoin && (trail..=lead).contains(join));
         let most = Place(lead.0.saturating_sub(store.tpdus as u64));
         let retries = (store.retries, store.retries);
         Some(Lacking::new(join.unwrap_or(lead).max(most), (store.confirm, store.repair), retries))

@@ -12,7 +12,7 @@ use farcast_core::{Bitmap, Span, Time};
 use farcast_delivery::ElementEngine as _;
 use farcast_pgm::message::{Nak, NakKind, Spm};
 use farcast_pgm::{
-    Body, Element, ElementConfig, ElementEvent, Gsi, Message, Receiver, ReceiverConfig, ReceiverEvent,
+    Asks, Body, Element, ElementConfig, ElementEvent, Gsi, Message, Receiver, ReceiverConfig, ReceiverEvent,
     ReceiverOutcome, Sender, SenderConfig, Sqn, StoreConfig, Tsi,
 };
 use farcast_testkit::{Host, Link, Network, Setup, laws};
@@ -134,7 +134,7 @@ fn stores() -> [Option<StoreConfig>; 4] {
         None,
         Some(store.clone()),
         Some(StoreConfig { tpdus: 10, pace: Some(slow), ..store.clone() }),
-        Some(StoreConfig { asks: false, feedback: true, tells: Some(ms(500)), ..store }),
+        Some(StoreConfig { asks: Asks::Nothing, feedback: true, tells: Some(ms(500)), ..store }),
     ]
 }
 
@@ -207,9 +207,8 @@ fn from_below() -> Arrival {
     Arrival { interface: 2, ..Arrival::new(receiver_address(0), above()) }
 }
 
-fn numbered(n: u32) -> Tsi {
-    let [a, b, c, d] = n.to_be_bytes();
-    Tsi { gsi: Gsi([9, 9, a, b, c, d]), port: 4000 }
+fn numbered(number: u8) -> Tsi {
+    Tsi { gsi: Gsi([9, 9, 9, 9, 9, number]), port: 4000 }
 }
 
 const fn at(ms: u64) -> Time {
@@ -294,7 +293,7 @@ fn memory_and_octets_are_bounded() {
     let limits = ElementConfig { sessions: 8, states: 100, ..config(Some(StoreConfig::new())) };
     let mut element = Element::new(limits).unwrap();
     let flood = (0..3000u32).map(|n| {
-        let tsi = numbered(n % 20);
+        let tsi = numbered((n % 20) as u8);
         let (now, which) = (at(u64::from(n) * 5), n % 3);
         let also = (1..62).map(|more| (n * 63 + more) % 1000);
         match which {

@@ -227,6 +227,27 @@ fn what_a_repairer_beside_the_tree_lacks_comes_from_the_source() {
     all_complete(&tree, &receivers);
     assert_eq!(tree.engine(repairer).counts().kept, 301);
     assert!(tree.repairs(0, 1).len() >= 20);
+    // It gives back at once what it cannot serve.
+    for sqn in (113..300).step_by(10) {
+        let first = |from, to| {
+            let asks = |hop: &Hop| hop.named(NakKind::Nak).contains(&sqn).then_some(hop.at);
+            tree.passed(from, to, asks).first().copied().expect("it is asked for")
+        };
+        let below = first(receivers[0], 1).min(first(repairer, 1));
+        assert!(first(1, 0).since(below) < ms(10), "{sqn}");
+    }
+}
+
+#[test]
+fn a_repairer_beside_the_tree_is_not_asked_for_what_itself_lost() {
+    let late = |hop: &Hop| hop.sqn(DataKind::Original).is_some_and(|sqn| sqn > 100 && sqn % 10 == 3);
+    let (tree, receivers, repairer) = beside(move |hop| late(hop) && between(hop, 1, 4));
+    let tree = tree.run(100);
+    all_complete(&tree, &receivers);
+    // The session is over before the last that it lacks has come.
+    assert!(tree.engine(repairer).counts().kept >= 300);
+    assert_eq!(tree.named(1, repairer, NakKind::Nak), []);
+    assert!(tree.repairs(0, 1).len() >= 19);
 }
 
 #[test]
@@ -237,4 +258,8 @@ fn a_repairer_beside_the_tree_that_dies_is_forgotten() {
     let tree = tree.run(100);
     all_complete(&tree, &receivers);
     assert!(!tree.repairs(0, 1).is_empty());
+    // It is asked until it has not confirmed for a second.
+    let asked = tree.passed(1, repairer, |hop| Some(hop.at).filter(|_| !hop.named(NakKind::Nak).is_empty()));
+    let late = farcast_core::Time::ZERO + ms(3000);
+    assert!(!asked.is_empty() && asked.iter().all(|&at| at < late), "{asked:?}");
 }

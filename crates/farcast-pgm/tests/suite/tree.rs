@@ -247,7 +247,7 @@ impl Tree {
                     while let Some(event) = engine.poll_event() {
                         match event {
                             ReceiverEvent::Offered(offer) => {
-                                engine.accept(now, offer.object, &Bitmap::new(0))
+                                engine.accept(now, offer.object, &Bitmap::new(0));
                             }
                             ReceiverEvent::Complete(object) => engine.verified(now, object),
                             ReceiverEvent::Ended(_, ReceiverOutcome::Complete(_)) => *complete += 1,
