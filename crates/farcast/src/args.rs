@@ -9,9 +9,11 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Probability};
 
+mod element;
 mod receive;
 mod send;
 
+pub(crate) use element::{ElementArgs, RepairArgs};
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use send::{NakTimingArg, PassWaitArg, SendArgs};
 
@@ -74,6 +76,12 @@ pub(crate) enum Command {
     /// Run programs behind an emulated link, in real time.
     #[command(after_help = EMULATE_HELP)]
     Emulate(Box<EmulateArgs>),
+    /// Be a PGM network element on this router: over IP itself, between interfaces.
+    #[command(after_help = EXIT_CODES)]
+    Element(ElementArgs),
+    /// Repair for PGM receivers behind this host what they lose there, so that the source need not.
+    #[command(after_help = EXIT_CODES)]
+    Repair(RepairArgs),
     /// Show what is kept of products that are not complete, or remove it.
     #[command(after_help = EXIT_CODES)]
     Partials(PartialsArgs),

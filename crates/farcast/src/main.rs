@@ -4,6 +4,7 @@
 #[expect(clippy::doc_markdown, reason = "doc comments are what --help prints")]
 mod args;
 mod demo;
+mod element;
 mod emulate;
 mod help;
 mod hook;
@@ -57,6 +58,8 @@ fn main() -> ExitCode {
         Command::Simulate(args) => simulate::run(&args),
         Command::Model(args) => model::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Element(args) => element::run(&args),
+        Command::Repair(args) => element::repair(&args),
         Command::Partials(args) => partials::run(&args),
         Command::Demo(args) => demo::run(&args),
     };

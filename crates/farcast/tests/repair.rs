@@ -2,19 +2,16 @@
 //! packets, and between them a router that repairs, or only passes on what it is asked.
 #![allow(
     clippy::disallowed_methods,
-    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "a test may panic, open its own files, and wait"
 )]
 
-#[path = "repair/double.rs"]
-mod double;
 #[path = "repair/rig.rs"]
 mod rig;
 
 use std::convert::Infallible;
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -24,13 +21,12 @@ use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_delivery::{Channel, FeedbackCounts, Outcome, Protocol, TimedFeedback};
 use farcast_files::{Options, Outgoing};
-use farcast_net::{ElementNotice, ElementOptions, ReceiveNotice, ReceiveOptions, SendOptions, SocketOptions};
+use farcast_net::{ReceiveNotice, ReceiveOptions, SendOptions, SocketOptions};
 use farcast_pgm::{
     Codec, Gsi, Message, NodeId, Object, Receiver, ReceiverConfig, Sender, SenderConfig, SenderEvent,
     SenderOutcome, Sending, Tsi,
 };
 
-use double::Double;
 use rig::{Process, Rig, host};
 
 /// PGM, which nobody simulates here.
@@ -80,24 +76,26 @@ impl farcast_delivery::Population for Nobody {
 /// How the tests tell a process what it is to be, and where.
 const ROLE: &str = "FARCAST_TEST_ROLE";
 const RECEIVERS: usize = 4;
-const GROUP: &str = "239.255.78.9:0";
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Over IP itself, and over UDP.
+const GROUPS: [&str; 2] = ["239.255.78.9:0", "239.255.78.9:7500"];
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn socket(interface: &str) -> SocketOptions {
     SocketOptions { interface: Some(interface.into()), ttl: 8, ..SocketOptions::default() }
 }
 
-/// Receives one file into `into`, as number `node`.
-fn receive(into: &Path, node: u32) {
+/// Receives into `into`, as number `node`, until it is killed.
+fn receive(into: &Path, node: u32, raw: bool) {
     let options = ReceiveOptions {
-        from: GROUP.parse().unwrap(),
+        from: GROUPS[usize::from(!raw)].parse().unwrap(),
         source: None,
         accept: Vec::new(),
         into: into.into(),
         files: Options::default(),
         plain: true,
         socket: socket("eth0"),
-        once: true,
+        // Its source asks later whether it has everything.
+        once: false,
         discard: false,
         simulate_loss: Probability::new(0.0).unwrap(),
         seed: node.into(),
@@ -114,21 +112,21 @@ fn receive(into: &Path, node: u32) {
         config.seed = node.into();
         Receiver::new(config)
     };
-    let codec = Codec { raw: true };
+    let codec = Codec { raw };
     farcast_net::receive::<Pgm, _>(&options, &codec, make, &AtomicBool::new(false), &mut observer).unwrap();
 }
 
 /// Sends `file` until all receivers have it.
-fn send(file: &Path, megabits: u64) {
+fn send(file: &Path, megabits: u64, raw: bool) {
     let outgoing = Outgoing::plain(file, |_| {}).unwrap();
-    let group: SocketAddr = GROUP.parse().unwrap();
+    let group: SocketAddr = GROUPS[usize::from(!raw)].parse().unwrap();
     let size = fs::metadata(file).unwrap().len();
     let make = |own| {
         let tsi = Tsi { gsi: Gsi(*b"island"), port: 1 };
         let object = Object { size, name: b"file".to_vec(), vouched: None };
         let rate = BitRate::from_bps(megabits * 1_000_000).unwrap();
         let mut config = SenderConfig::new(tsi, Sending::Files(vec![object]), own, group, rate);
-        config.router_alert = true;
+        config.router_alert = raw;
         config.named = (1..=RECEIVERS as u32).map(NodeId).collect();
         // Longer than a round trip.
         config.holdoff = Span::from_millis(600);
@@ -136,7 +134,7 @@ fn send(file: &Path, megabits: u64) {
     };
     let options = SendOptions { to: group, socket: socket("eth0"), burst: Span::from_millis(1) };
     let (start, stop) = (AtomicBool::new(false), AtomicBool::new(false));
-    let codec = Codec { raw: true };
+    let codec = Codec { raw };
     let report = farcast_net::send::<Pgm, _>(
         vec![outgoing],
         &codec,
@@ -150,36 +148,14 @@ fn send(file: &Path, megabits: u64) {
     assert_eq!(report.end, SenderEvent::Ended(SenderOutcome::Acknowledged));
 }
 
-/// Stands on the way until it is killed.
-fn stand(place: &Path, keeps: bool) {
-    let options = ElementOptions {
-        interfaces: vec!["up".into(), "down".into()],
-        groups: Vec::new(),
-        keep: 64 << 20,
-        receive_buffer: 4 << 20,
-        ttl: 8,
-    };
-    let make = |ports: &[farcast_net::Port]| {
-        let ports = ports.iter().map(|port| IpAddr::V4(port.address)).collect();
-        Ok::<_, Infallible>(Double::new(ports, keeps))
-    };
-    let mut observer = |_: Time, _: &Double, notice: ElementNotice<'_>| match notice {
-        ElementNotice::Listening { .. } => fs::write(place.join("standing"), "").unwrap(),
-        other => println!("{other:?}"),
-    };
-    let codec = Codec { raw: true };
-    farcast_net::serve(&options, &codec, make, &AtomicBool::new(false), &mut observer).unwrap();
-}
-
 /// What a process that a test has started does; in the tests' own process nothing.
 #[test]
 fn a_process_of_another_test() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let words: Vec<&str> = role.split(' ').collect();
     match words[..] {
-        ["receive", into, node] => receive(Path::new(into), node.parse().unwrap()),
-        ["send", file, megabits] => send(Path::new(file), megabits.parse().unwrap()),
-        ["stand", place, keeps] => stand(Path::new(place), keeps == "keeps"),
+        ["receive", into, node, over] => receive(Path::new(into), node.parse().unwrap(), over == "ip"),
+        ["send", file, megabits, over] => send(Path::new(file), megabits.parse().unwrap(), over == "ip"),
         _ => panic!("{role}"),
     }
 }
@@ -206,10 +182,12 @@ struct Island {
     rig: Rig,
     content: Vec<u8>,
     receivers: Vec<Process>,
+    /// What carries PGM: "ip" or "udp".
+    over: &'static str,
 }
 
 impl Island {
-    fn new(len: usize) -> Self {
+    fn new(len: usize, over: &'static str) -> Self {
         let place = tempfile::tempdir().unwrap();
         let rig = Rig::new(RECEIVERS, 250, place.path());
         let mut random = RandomStream::derive(7, &[]);
@@ -220,77 +198,152 @@ impl Island {
             rig.lose(n, 5);
             let into = place.path().join(host(n));
             fs::create_dir(&into).unwrap();
-            receivers.push(start(&rig, &host(n), &format!("receive {} {n}", into.display())));
+            receivers.push(start(&rig, &host(n), &format!("receive {} {n} {over}", into.display())));
         }
         for n in 1..=RECEIVERS {
             wait_for("a receiver", || place.path().join(host(n)).join("listening").exists());
         }
-        Self { place, rig, content, receivers }
+        Self { place, rig, content, receivers, over }
     }
 
-    /// Starts what stands on the way.
-    fn stand(&self, keeps: &str) -> Process {
-        let _ = fs::remove_file(self.place.path().join("standing"));
-        let process = start(&self.rig, "router", &format!("stand {} {keeps}", self.place.path().display()));
-        wait_for("what stands on the way", || self.place.path().join("standing").exists());
+    /// Starts what stands on the way: `farcast` with these words.
+    fn stand(&self, words: &[&str]) -> Process {
+        let log = self.place.path().join("standing");
+        let mut command = self.rig.at("router", env!("CARGO_BIN_EXE_farcast"));
+        command.args(words).arg("--json").stdout(fs::File::create(&log).unwrap());
+        let process = Process(command.spawn().unwrap());
+        wait_for("what stands on the way", || fs::read_to_string(&log).unwrap().contains("\"listening\""));
         process
+    }
+
+    /// What it says when it is ended.
+    fn ended(&self, mut process: Process) -> serde_json::Value {
+        let pid = rustix::process::Pid::from_child(&process.0);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        wait_for("the end of what stands on the way", || process.0.try_wait().unwrap().is_some());
+        assert!(process.0.wait().unwrap().success());
+        let said = fs::read_to_string(self.place.path().join("standing")).unwrap();
+        let last: serde_json::Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+        assert_eq!(last["event"], "summary", "{said}");
+        last
     }
 
     /// Starts the source.
     fn send(&self, megabits: u64) -> Process {
         let file = self.place.path().join("file");
-        start(&self.rig, "source", &format!("send {} {megabits}", file.display()))
+        start(&self.rig, "source", &format!("send {} {megabits} {}", file.display(), self.over))
     }
 
-    /// Waits until everybody, and the source, says that the file is there, and looks.
+    /// Waits until the source says that everybody has the file, and looks.
     fn assert_delivered(&mut self, mut source: Process) {
-        for process in self.receivers.iter_mut().chain([&mut source]) {
-            wait_for("the end of a process", || process.0.try_wait().unwrap().is_some());
-            assert!(process.0.wait().unwrap().success());
-        }
+        wait_for("the end of the source", || source.0.try_wait().unwrap().is_some());
+        assert!(source.0.wait().unwrap().success());
         for n in 1..=RECEIVERS {
             let got = fs::read(self.place.path().join(host(n)).join("file")).unwrap();
             assert!(got == self.content, "what receiver {n} has differs");
         }
+        self.receivers.clear();
     }
 }
 
+const REPAIR: [&str; 5] = ["repair", "--upstream", "sat0", "--downstream", "isle0"];
+
 #[test]
 fn what_is_lost_on_the_island_is_repaired_there() {
-    let mut island = Island::new(1_000_000);
-    let _repairer = island.stand("keeps");
+    let mut island = Island::new(1_000_000, "ip");
+    let repairer = island.stand(&REPAIR);
     let source = island.send(8);
     island.assert_delivered(source);
-    let carried = island.rig.carried();
+    let (carried, said) = (island.rig.carried(), island.ended(repairer));
     assert!(carried["down"]["odata"] >= 715, "{carried:?}");
-    assert_eq!((carried["down"].get("rdata"), carried["up"].get("nak")), (None, None), "{carried:?}");
+    // The satellite loses nothing, so nothing is asked for or repaired over it.
+    assert_eq!((carried["down"].get("rdata"), carried["up"].get("nak")), (None, None), "{carried:?} {said}");
+    // 5 % of 716 for each of four, and again of what repairs them; some repair for several.
+    let served = said["served"].as_u64().unwrap();
+    assert!((80..400).contains(&served), "{said}");
+    assert_eq!(
+        (&said["unsent"], &said["not_kept"], &said["malformed"]),
+        (&0.into(), &0.into(), &0.into()),
+        "{said}"
+    );
 }
 
 #[test]
-fn without_a_store_the_source_repairs() {
-    let mut island = Island::new(300_000);
-    let _element = island.stand("passes");
+fn over_udp_a_repairer_needs_no_rights() {
+    let mut island = Island::new(500_000, "udp");
+    let repairer = island.stand(&[&REPAIR[..], &["--udp", "--group", "239.255.78.9"]].concat());
     let source = island.send(8);
     island.assert_delivered(source);
-    let carried = island.rig.carried();
-    assert!(carried["down"]["rdata"] > 0 && carried["up"]["nak"] > 0, "{carried:?}");
+    let (carried, said) = (island.rig.carried(), island.ended(repairer));
+    assert_eq!((carried["down"].get("rdata"), carried["up"].get("nak")), (None, None), "{carried:?} {said}");
+    assert!(said["served"].as_u64().unwrap() > 20, "{said}");
+}
+
+#[test]
+fn an_element_repairs_nothing_and_asks_the_source_once() {
+    let mut island = Island::new(300_000, "ip");
+    let element = island.stand(&["element", "--interfaces", "sat0,isle0"]);
+    let source = island.send(8);
+    island.assert_delivered(source);
+    let (carried, said) = (island.rig.carried(), island.ended(element));
+    let (repaired, asked) = (carried["down"]["rdata"], carried["up"]["nak"]);
+    assert!(repaired > 0 && asked > 0, "{carried:?}");
+    assert_eq!(said["forwarded"], asked, "{said} {carried:?}");
+    // Most of what is repaired reaches whoever asked.
+    assert!(said["repairs"].as_u64().unwrap() > repaired / 2, "{said} {carried:?}");
 }
 
 #[test]
 fn the_file_outlives_who_repairs_it() {
-    let mut island = Island::new(1_000_000);
-    let mut repairer = island.stand("keeps");
+    let mut island = Island::new(1_000_000, "ip");
+    let mut repairer = island.stand(&REPAIR);
     let source = island.send(4);
-    let have = |island: &Island| {
-        let spool = island.place.path().join("r1/.farcast");
-        fs::read_dir(spool).is_ok_and(|mut all| all.next().is_some())
-    };
-    wait_for("data on the island", || have(&island));
-    std::thread::sleep(Duration::from_millis(700));
+    wait_for("data over the satellite", || {
+        island
+            .rig
+            .carried()
+            .get("down")
+            .is_some_and(|down| down.get("odata").is_some_and(|&count| count > 300))
+    });
     repairer.0.kill().unwrap();
     repairer.0.wait().unwrap();
-    std::thread::sleep(Duration::from_millis(500));
-    let _next = island.stand("keeps");
+    std::thread::sleep(Duration::from_millis(300));
+    let _next = island.stand(&REPAIR);
     island.assert_delivered(source);
-    assert!(island.rig.carried()["down"]["rdata"] > 0, "nobody else had what came meanwhile");
+    assert!(island.rig.carried()["down"]["rdata"] > 0, "nobody on the island had what came meanwhile");
+}
+
+/// What `farcast` says of these words.
+fn refused(words: &[&str]) -> (Option<i32>, String) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_farcast"));
+    let out = command.args(words).output().unwrap();
+    (out.status.code(), String::from_utf8(out.stderr).unwrap())
+}
+
+#[test]
+fn what_cannot_be_is_said_in_one_sentence() {
+    for (words, code, part) in [
+        (&["element", "--interfaces", "lo"][..], 2, "two at least"),
+        (&["element", "--interfaces", "lo,lo"], 2, "named twice"),
+        (&["element", "--interfaces", "lo,nosuch0"], 1, "there is no interface nosuch0"),
+        (&["element", "--interfaces", "a,b", "--group", "10.1.1.1"], 2, "no IPv4 multicast group"),
+        (&["repair", "--upstream", "lo", "--downstream", "lo"], 2, "the same interface"),
+        (&["repair", "--upstream", "lo", "--downstream", "b", "--cache", "0 B"], 2, "--cache is 0"),
+    ] {
+        let (got, said) = refused(words);
+        assert_eq!(got, Some(code), "{words:?}: {said}");
+        assert!(said.starts_with("farcast: ") && said.lines().count() == 1 && said.contains(part), "{said}");
+    }
+}
+
+#[test]
+fn without_rights_it_says_which_are_missing() {
+    let place = tempfile::tempdir().unwrap();
+    let rig = Rig::new(1, 0, place.path());
+    let mut command = rig.at("router", "setpriv");
+    command.args(["--bounding-set=-net_raw", "--inh-caps=-net_raw", env!("CARGO_BIN_EXE_farcast")]);
+    let out = command.args(REPAIR).output().unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!((out.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.starts_with("farcast: ") && said.contains("CAP_NET_RAW"), "{said}");
 }

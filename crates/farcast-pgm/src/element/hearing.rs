@@ -143,7 +143,9 @@ impl Element {
     /// Whether a message about repair is of this session as it is known.
     fn check(&self, at: usize, nak: &Nak) -> Result<(), Reject> {
         let session = &self.sessions[at];
-        if (nak.source, nak.group) != (session.source_ip(), session.group.ip()) {
+        // Who hears this host in the source's place, as over UDP, takes it for the source.
+        let is_source = nak.source == session.source_ip() || self.config.ports.contains(&nak.source);
+        if !is_source || nak.group != session.group.ip() {
             return Err(Reject::Inconsistent);
         }
         // Counts of parity are not understood yet; as numbers they would be forwarded and repaired wrongly.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// Namespaces that are gone when this is dropped.
 pub(crate) struct Rig {
@@ -28,7 +29,7 @@ impl Drop for Process {
 pub(crate) type Carried = BTreeMap<String, BTreeMap<String, u64>>;
 
 impl Rig {
-    /// The router has `up`, 10.78.1.2, towards the source, 10.78.1.1, and `down`, 10.78.2.1, where `receivers` are:
+    /// The router has `sat0`, 10.78.1.2, towards the source, 10.78.1.1, and `isle0`, 10.78.2.1, where `receivers` are:
     /// 10.78.2.11 and so on. The link to the source takes `one_way_ms` in each direction.
     pub(crate) fn new(receivers: usize, one_way_ms: u32, place: &Path) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -46,18 +47,18 @@ impl Rig {
             rig.ip(&name, &["link", "set", "lo", "up"]);
         }
         rig.wire(("sky", "south"), ("source", "eth0"));
-        rig.wire(("sky", "north"), ("router", "up"));
+        rig.wire(("sky", "north"), ("router", "sat0"));
         rig.ip("source", &["address", "add", "10.78.1.1/24", "dev", "eth0"]);
-        rig.ip("router", &["address", "add", "10.78.1.2/24", "dev", "up"]);
-        rig.ip("router", &["link", "add", "down", "type", "bridge", "mcast_snooping", "0"]);
-        rig.ip("router", &["address", "add", "10.78.2.1/24", "dev", "down"]);
-        rig.ip("router", &["link", "set", "down", "up"]);
+        rig.ip("router", &["address", "add", "10.78.1.2/24", "dev", "sat0"]);
+        rig.ip("router", &["link", "add", "isle0", "type", "bridge", "mcast_snooping", "0"]);
+        rig.ip("router", &["address", "add", "10.78.2.1/24", "dev", "isle0"]);
+        rig.ip("router", &["link", "set", "isle0", "up"]);
         run("ip", &["netns", "exec", &rig.full("router"), "sysctl", "-qw", "net.ipv4.ip_forward=1"]);
         rig.ip("source", &["route", "add", "default", "via", "10.78.1.2"]);
         for n in 1..=receivers {
             let name = host(n);
             rig.wire(("router", &format!("port{n}")), (&name, "eth0"));
-            rig.ip("router", &["link", "set", &format!("port{n}"), "master", "down"]);
+            rig.ip("router", &["link", "set", &format!("port{n}"), "master", "isle0"]);
             rig.ip(&name, &["address", "add", &format!("10.78.2.{}/24", 10 + n), "dev", "eth0"]);
             rig.ip(&name, &["route", "add", "default", "via", "10.78.2.1"]);
         }
@@ -66,6 +67,12 @@ impl Rig {
         let seconds = f64::from(one_way_ms) / 1000.0;
         sky.args([script, "south", "north", &seconds.to_string()]).arg(&rig.counts);
         rig.sky = Some(Process(sky.spawn().unwrap()));
+        // It writes them before it carries anything.
+        let end = Instant::now() + Duration::from_mins(1);
+        while !rig.counts.exists() {
+            assert!(Instant::now() < end, "the satellite does not begin");
+            std::thread::sleep(Duration::from_millis(10));
+        }
         rig
     }
 
@@ -81,6 +88,13 @@ impl Rig {
         );
         self.ip(a, &["link", "set", a_name, "up"]);
         self.ip(b, &["link", "set", b_name, "up"]);
+        // A packet socket would carry checksums that are left to hardware that is not there.
+        for (host, name) in [(near, a_name), (far, b_name)] {
+            run(
+                "ip",
+                &["netns", "exec", &host, "ethtool", "-K", name, "tx", "off", "gso", "off", "gro", "off"],
+            );
+        }
     }
 
     fn ip(&self, name: &str, args: &[&str]) {
@@ -91,7 +105,7 @@ impl Rig {
     pub(crate) fn lose(&self, n: usize, percent: u32) {
         let rule = format!(
             "table netdev lossy {{\nchain in {{\ntype filter hook ingress device \"eth0\" priority 0;\n\
-             ip protocol 113 numgen random mod 100 < {percent} counter drop\n}}\n}}\n"
+             ip protocol {{ 17, 113 }} numgen random mod 100 < {percent} counter drop\n}}\n}}\n"
         );
         run("ip", &["netns", "exec", &self.full(&host(n)), "nft", &rule]);
     }
@@ -107,8 +121,9 @@ impl Rig {
     /// What the satellite has carried.
     pub(crate) fn carried(&self) -> Carried {
         // It writes them each tenth of a second.
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        serde_json::from_str(&std::fs::read_to_string(&self.counts).unwrap()).unwrap()
+        std::thread::sleep(Duration::from_millis(300));
+        std::fs::read_to_string(&self.counts)
+            .map_or_else(|_| Carried::new(), |said| serde_json::from_str(&said).unwrap())
     }
 }
 

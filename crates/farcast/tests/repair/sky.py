@@ -25,10 +25,10 @@ def tap(name):
 
 def kind(frame):
     """What PGM packet it carries, if it does."""
-    if frame[12:14] != b"\x08\x00" or frame[23] != 113:
+    if frame[12:14] != b"\x08\x00" or frame[23] not in (17, 113):
         return None
-    header = (frame[14] & 15) * 4
-    return TYPES.get(frame[14 + header + 4], "other")
+    begin = 14 + (frame[14] & 15) * 4 + (8 if frame[23] == 17 else 0)
+    return TYPES.get(frame[begin + 4], "other") if len(frame) > begin + 4 else None
 
 
 def main():

@@ -1,0 +1,177 @@
+//! `farcast element` and `farcast repair`: what stands on the way of PGM.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+
+use farcast_core::Time;
+use farcast_core::units::Bytes;
+use farcast_delivery::{ElementEngine as _, Figure, FigureValue};
+use farcast_net::{ElementCounts, ElementNotice, ElementOptions, Port};
+use farcast_pgm::{Codec, Element, ElementConfig, StoreConfig};
+use serde_json::{Map, Value, json};
+
+use crate::args::{ElementArgs, RepairArgs};
+use crate::interrupt::interrupted;
+use crate::output::Output;
+use crate::{Exit, Failure};
+
+/// The port of UDP that PGM's groups have unless another is given: that of OpenPGM's programs.
+const UDP_PORT: u16 = 7500;
+/// Octets that the contents of a store may take beyond what it was told to keep: those of what is just being replaced.
+const MARGIN: u64 = 1 << 20;
+/// Octets of content that a TPDU is thought to have at least: by that it is known how many a store has to hold.
+const SMALL_TPDU: u64 = 256;
+
+pub(crate) fn run(args: &ElementArgs) -> Result<Exit, Failure> {
+    let mut known = args.interfaces.clone();
+    known.sort_unstable();
+    if let Some(twice) = known.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Failure::usage(format!("interface {} is named twice in --interfaces", twice[0])));
+    }
+    if known.len() < 2 {
+        return Err(Failure::usage(
+            "--interfaces names one interface, and an element stands between two at least; separate them by commas",
+        ));
+    }
+    let options = ElementOptions {
+        interfaces: args.interfaces.clone(),
+        groups: groups(&args.group, 0)?,
+        keep: 0,
+        receive_buffer: octets(args.receive_buffer.0),
+        ttl: 1,
+    };
+    serve(&options, Codec { raw: true }, None, &args.output)
+}
+
+pub(crate) fn repair(args: &RepairArgs) -> Result<Exit, Failure> {
+    if args.upstream == args.downstream {
+        return Err(Failure::usage(
+            "--upstream and --downstream name the same interface; a repairer stands between two",
+        ));
+    }
+    let cache = args.cache.0;
+    if cache == 0 {
+        return Err(Failure::usage("--cache is 0, and a repairer without a store is `farcast element`"));
+    }
+    let options = ElementOptions {
+        interfaces: vec![args.upstream.clone(), args.downstream.clone()],
+        groups: groups(&args.group, if args.udp { UDP_PORT } else { 0 })?,
+        keep: cache.saturating_add(MARGIN),
+        receive_buffer: octets(args.receive_buffer.0),
+        ttl: args.ttl,
+    };
+    let tpdus = usize::try_from(cache / SMALL_TPDU).unwrap_or(usize::MAX).clamp(1024, 1 << 24);
+    let store = StoreConfig { octets: cache, tpdus, ..StoreConfig::new() };
+    serve(&options, Codec { raw: !args.udp }, Some(store), &args.output)
+}
+
+fn octets(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// The groups, with `port` where none is given; 0: there are no ports.
+fn groups(texts: &[String], port: u16) -> Result<Vec<SocketAddr>, Failure> {
+    let read = |text: &String| {
+        let with_port = || text.parse::<SocketAddrV4>().ok().filter(|_| port != 0);
+        let group =
+            text.parse::<Ipv4Addr>().ok().map(|group| SocketAddrV4::new(group, port)).or_else(with_port);
+        group.filter(|group| group.ip().is_multicast()).map(SocketAddr::V4).ok_or_else(|| {
+            let form = if port == 0 { "such as 239.255.1.1" } else { "such as 239.255.1.1:7500" };
+            Failure::usage(format!("--group {text} is no IPv4 multicast group, {form}"))
+        })
+    };
+    texts.iter().map(read).collect()
+}
+
+fn serve(
+    options: &ElementOptions,
+    codec: Codec,
+    store: Option<StoreConfig>,
+    output: &crate::args::OutputArgs,
+) -> Result<Exit, Failure> {
+    let mut output = Output::new(output)?;
+    let stop = interrupted()?;
+    let repairs = store.is_some();
+    let make = |ports: &[Port]| {
+        let addresses = ports.iter().map(|port| IpAddr::V4(port.address)).collect();
+        let router_alert = codec.raw;
+        Element::new(ElementConfig { store, router_alert, ..ElementConfig::new(addresses) })
+    };
+    let mut observer = |_: Time, engine: &Element, notice: ElementNotice<'_>| match notice {
+        ElementNotice::Listening { ports, routed } => {
+            let hears: Vec<Value> =
+                ports.iter().map(|port| json!({ "interface": port.name, "address": port.address })).collect();
+            output.event("listening", json!({ "ports": hears, "kernel_forwards": routed }));
+            let between: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
+            output.line(&format!("between {}", between.join(", ")));
+            if routed {
+                output
+                    .line("a multicast routing daemon has the kernel forward; data that pass are left to it");
+            }
+        }
+        ElementNotice::Going(counts) => {
+            output.event("progress", said(engine, counts, &options.interfaces));
+            output.line(&told(engine, counts, repairs));
+        }
+        ElementNotice::Waiting(error) => {
+            output.event("waiting", json!({ "why": error.to_string() }));
+            output.line(&format!("waiting: {error}"));
+        }
+    };
+    let served = farcast_net::serve(options, &codec, make, &stop, &mut observer);
+    let (engine, counts) = served.map_err(Failure::of_net)?;
+    output.event("summary", said(&engine, &counts, &options.interfaces));
+    output.result(&told(&engine, &counts, repairs));
+    Ok(Exit::Done)
+}
+
+/// For programs.
+fn said(engine: &Element, counts: &ElementCounts, names: &[String]) -> Value {
+    let mut object = Map::new();
+    for Figure { name, value, .. } in engine.figures() {
+        let value = match value {
+            FigureValue::Count(count) => json!(count),
+            FigureValue::Number(number) => json!(number),
+            FigureValue::Counts(counts) => json!(counts),
+        };
+        // That it is an element's everybody knows here.
+        object.insert(name.strip_prefix("element.").unwrap_or(name).into(), value);
+    }
+    let rejects: Map<String, Value> =
+        engine.rejects().iter().map(|(reason, count)| (reason.to_string(), json!(count))).collect();
+    let ports: Vec<Value> = names
+        .iter()
+        .zip(&counts.ports)
+        .map(|(name, port)| {
+            json!({
+                "interface": name,
+                "packets_heard": port.heard,
+                "octets_heard": port.octets_heard,
+                "packets_said": port.said,
+                "octets_said": port.octets_said,
+            })
+        })
+        .collect();
+    object.insert("ports".into(), json!(ports));
+    object.insert("packets_passed".into(), json!(counts.forwarded));
+    object.insert("store_octets".into(), json!(counts.kept_octets));
+    object.insert("malformed".into(), json!(counts.malformed));
+    object.insert("off_the_tree".into(), json!(counts.off_the_tree));
+    object.insert("unsent".into(), json!(counts.unsent));
+    object.insert("not_kept".into(), json!(counts.not_kept));
+    object.insert("rejects".into(), Value::Object(rejects));
+    Value::Object(object)
+}
+
+/// For people.
+fn told(engine: &Element, net: &ElementCounts, repairs: bool) -> String {
+    let counts = engine.counts();
+    let passed = format!(
+        "{} NAKs heard, {} sent upstream, {} packets passed",
+        counts.naks, counts.forwarded, net.forwarded
+    );
+    if repairs {
+        format!("{} repairs served from {} kept, {passed}", counts.served, Bytes(net.kept_octets))
+    } else {
+        format!("{} repairs forwarded, {passed}", counts.repairs)
+    }
+}
