@@ -149,7 +149,9 @@ fn a_block_that_is_used_again_is_as_new() {
         let sent = fill(outgoing, 30, at(20));
         let mut out = Vec::new();
         let asked = answer(outgoing, &[[request(Form::Items, Level::SEGMENT, 0, &[(3, 0)])].to_vec()]);
-        asked.iter().for_each(|next| outgoing.put_payload(next, &mut out));
+        for next in &asked {
+            outgoing.put_payload(next, &mut out);
+        }
         (sent, asked, out)
     };
     let (ours, theirs) = (parity(&mut used), parity(&mut new));
@@ -204,17 +206,22 @@ fn one_symbol_of_a_message_says_where_it_begins() {
 }
 
 /// A block of which these source symbols are there.
-fn block(have: &[u32]) -> Option<Block> {
+fn block(have: &[u32]) -> Block {
     let mut block = Block::new(SHAPE);
-    have.iter().for_each(|&symbol| assert!(block.store(SHAPE, symbol, &[symbol as u8 + 1; 12])));
-    Some(block)
+    for &symbol in have {
+        assert!(block.store(SHAPE, symbol, &[symbol as u8 + 1; 12]));
+    }
+    block
 }
 
 fn needs(blocks: &VecDeque<Option<Block>>, place: (u32, u32)) -> Needs<'_> {
     Needs { shape: SHAPE, fec: FEC, object: 0, low: 0, blocks, place }
 }
 
-fn listed(requests: &[Request]) -> Vec<(Form, Level, Vec<(u32, u16)>)> {
+/// A request: its form, its level, and the blocks and symbols that it names.
+type Listed = (Form, Level, Vec<(u32, u16)>);
+
+fn listed(requests: &[Request]) -> Vec<Listed> {
     let symbol = |point: &Point| (point.symbol.block, point.symbol.symbol);
     requests.iter().map(|one| (one.form, one.level, one.points.iter().map(symbol).collect())).collect()
 }
@@ -222,7 +229,7 @@ fn listed(requests: &[Request]) -> Vec<(Form, Level, Vec<(u32, u16)>)> {
 #[test]
 fn what_lacks_is_asked_for_by_parity_and_the_last_segments() {
     // Of the first block three lack, of which parity makes up for two; of that at hand only what was passed.
-    let blocks: VecDeque<_> = [block(&[3]), None, None, None, block(&[0])].into();
+    let blocks: VecDeque<_> = [Some(block(&[3])), None, None, None, Some(block(&[0]))].into();
     let of = needs(&blocks, (4, 3));
     assert_eq!(of.lacking().map(|block| of.lacks(block)).collect::<Vec<_>>(), [3, 4, 4, 4, 2]);
     let expected = [
@@ -235,7 +242,7 @@ fn what_lacks_is_asked_for_by_parity_and_the_last_segments() {
 
 #[test]
 fn others_cover_what_they_ask_for_in_one_message() {
-    let blocks: VecDeque<_> = [block(&[3])].into();
+    let blocks: VecDeque<_> = [Some(block(&[3]))].into();
     let of = needs(&blocks, (1, 0));
     let covers = |object, symbols: &[(u32, u16)]| {
         let mut heard = Heard::new();
