@@ -16,11 +16,11 @@ pub(crate) const ROOM: usize = 512;
 
 /// The most messages in which a receiver asks at once.
 ///
-/// DEVIATION: RFC 5740 §5.3 has one, and what does not fit it wait for the next time. Where there is no parity, and one
-/// segment in five is lost, a message holds the requests of some fifteen blocks, fewer than leave a fast sender while
-/// back-off, aggregation and hold-off pass, so that who lacks most decides how long it all takes. NRL's library asks
-/// for everything at once. What is asked for twice is not sent twice, and what a sender has said bounds what is said to
-/// it.
+/// DEVIATION: RFC 5740 §5.3 has one, and what does not fit it wait for the next time. Where there is no parity, and
+/// one segment in five is lost, a message holds the requests of some fifteen blocks, fewer than leave a fast sender
+/// while back-off, aggregation and hold-off pass, so that the room in messages decides how long it all takes. NRL's
+/// library asks for everything at once. What is asked for twice is not sent twice, and what a sender has said bounds
+/// what is said to it.
 pub(crate) const MESSAGES: usize = 8;
 
 /// What is asked for.

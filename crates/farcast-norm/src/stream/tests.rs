@@ -1,5 +1,7 @@
 //! Streams from end to end, in virtual time.
 
+mod pieces;
+
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
 use std::vec;
