@@ -24,8 +24,8 @@ const SMALL_TPDU: u64 = 256;
 pub(crate) fn run(args: &ElementArgs) -> Result<Exit, Failure> {
     let mut known = args.interfaces.clone();
     known.sort_unstable();
-    if let Some(twice) = known.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(Failure::usage(format!("interface {} is named twice in --interfaces", twice[0])));
+    if let Some((twice, _)) = known.iter().zip(&known[1..]).find(|(one, next)| one == next) {
+        return Err(Failure::usage(format!("interface {twice} is named twice in --interfaces")));
     }
     if known.len() < 2 {
         return Err(Failure::usage(

@@ -18,7 +18,7 @@ pub(crate) struct PgmArgs {
     /// [default: 500 ms].
     #[arg(long, value_name = "TIME", value_parser = round_trip)]
     rtt: Option<Span>,
-    /// Receive IP protocol 113, without UDP, which takes the right to (CAP_NET_RAW) and IPv4; the sender does the same.
+    /// Receive IP protocol 113, without UDP, which takes IPv4 and the right to open raw sockets; the sender does the same.
     #[arg(long)]
     raw: bool,
 }

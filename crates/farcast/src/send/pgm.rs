@@ -33,7 +33,7 @@ pub(crate) struct PgmArgs {
     /// trips are].
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub(crate) linger: Option<Span>,
-    /// Send as IP protocol 113, without UDP, which takes the right to (CAP_NET_RAW) and IPv4; receivers do the same.
+    /// Send as IP protocol 113, without UDP, which takes IPv4 and the right to open raw sockets; receivers do the same.
     #[arg(long)]
     pub(crate) raw: bool,
 }
@@ -131,11 +131,12 @@ fn sent(
 )]
 pub(super) fn session(source: SocketAddr, to: SocketAddr) -> Tsi {
     let who = [SOURCE, source.ip().to_string().as_bytes(), b" to ", to.to_string().as_bytes()].concat();
-    let [a, b, c, d, e, f, ..] = *blake3::hash(&who).as_bytes();
+    let mut gsi = [0; 6];
+    blake3::Hasher::new().update(&who).finalize_xof().fill(&mut gsi);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // Two that begin within as much time as it takes to begin are no trouble: one waits for the other.
     let port = (now.as_millis() / 16) as u16;
-    Tsi { gsi: Gsi([a, b, c, d, e, f]), port }
+    Tsi { gsi: Gsi(gsi), port }
 }
 
 pub(super) fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConfig {
@@ -284,6 +285,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a session is told from the next by when it is")]
     fn a_source_is_the_same_each_time_and_its_sessions_are_not() {
         let address = |text: &str| text.parse().unwrap();
         let (source, to) = (address("10.0.0.1:4000"), address("239.1.1.1:5402"));
