@@ -101,7 +101,8 @@ impl transfer::Transfer for Transfer {
     }
 
     fn sender(&self) -> Result<Sender, StarError> {
-        Sender::new(self.sender.clone()).map_err(in_words)
+        // Elements on the way, where there are any, are to look at what is theirs.
+        Sender::new(SenderConfig { router_alert: true, ..self.sender.clone() }).map_err(in_words)
     }
 
     fn receivers(&self, count: u32, seed: u64, engines: bool) -> star::Receivers<Pgm> {

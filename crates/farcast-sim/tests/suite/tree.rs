@@ -1,6 +1,7 @@
 //! The world of trees: against the star, whose results a tree of depth one has, and against what can be counted.
 
 mod elements;
+mod pgm;
 
 use farcast_delivery::Protocol;
 use farcast_scenario::document::DocumentError;

@@ -141,11 +141,12 @@ pub(super) fn session(source: SocketAddr, to: SocketAddr) -> Tsi {
 
 pub(super) fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConfig {
     let mtu = farcast_net::path_mtu(sent.group, &socket_options(&args.socket)).ok().flatten();
-    let udp = if args.pgm.raw { 0 } else { 8 };
-    let headers = udp + if sent.group.is_ipv6() { 40 } else { 20 };
+    let raw = args.pgm.raw;
+    // Over IP itself what network elements are to look at bears the router alert, an option of four octets.
+    let headers = if raw { 4 } else { 8 } + if sent.group.is_ipv6() { 40 } else { 20 };
     // Where UDP has no port, PGM's says which of a group's transfers it is.
-    let port = if args.pgm.raw { sent.group.port() } else { PORT };
-    SenderConfig { port, ..settings.sender(sent, Way { headers, mtu, granule: 1 }) }
+    let port = if raw { sent.group.port() } else { PORT };
+    SenderConfig { port, router_alert: raw, ..settings.sender(sent, Way { headers, mtu, granule: 1 }) }
 }
 
 fn predict_over(
