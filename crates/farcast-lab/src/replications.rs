@@ -5,9 +5,7 @@ mod patience;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use farcast_sim::outcome::Replication;
-use farcast_sim::replicate::{HowMany, Plan, ReplicationError, Standing, run as replicate};
-use farcast_sim::scenario::Scenario;
+use farcast_sim::replicate::{HowMany, Plan, Replicable, ReplicationError, Standing, run as replicate};
 
 use crate::Progress;
 pub use memory::{Limit, Memory, MemoryError, Need};
@@ -34,13 +32,13 @@ pub enum RunError {
 ///
 /// # Errors
 /// The scenario cannot be run, it takes too much memory, or `stop` was set before the first replication was done.
-pub fn run(
-    scenario: &Scenario,
+pub fn run<S: Replicable>(
+    scenario: &S,
     plan: &Plan,
     memory: &Memory,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Vec<Replication>, RunError> {
+) -> Result<Vec<S::Outcome>, RunError> {
     memory.check(scenario, plan)?;
     let mut patience = Patience::new(scenario, plan);
     let (HowMany::Count(total) | HowMany::Until(_, total)) = plan.how_many;

@@ -15,7 +15,7 @@ use crate::star::{Group, Star};
 pub use flows::{CbrCounts, Direction, FlowCounts, FlowOutcome, FlowTogether};
 pub use stages::{StageOutcome, StageTogether};
 pub use transfer::{FigureTogether, ReceiverTimes, TransferOutcome, TransferTogether};
-pub use tree::{EdgeOutcome, ElementOutcome, HeardOutcome, NodeOutcome, TreeReplication};
+pub use tree::{EdgeDirection, EdgeOutcome, ElementOutcome, HeardOutcome, NodeOutcome, TreeReplication};
 
 /// What one direction carried.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
@@ -57,6 +57,12 @@ pub struct Replication {
     /// Whether anything in it has an end: a transfer, or a flow of a size.
     #[serde(skip)]
     pub has_end: bool,
+}
+
+impl AsRef<Self> for Replication {
+    fn as_ref(&self) -> &Self {
+        self
+    }
 }
 
 impl Replication {

@@ -11,9 +11,10 @@ use farcast_core::Time;
 use farcast_delivery::Protocol;
 use farcast_stats::{Precision, StatsError, StoppingRule};
 
-use crate::outcome::Replication;
-use crate::scenario::{Scenario, Task};
+use crate::outcome::{Replication, TreeReplication};
+use crate::scenario::{Scenario, Task, TreeScenario, TreeTask};
 use crate::star::{Pulse, Star, StarConfig, StarError};
+use crate::tree::{OnTree, Tree, TreeConfig, TreeError};
 
 /// How many replications.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -43,6 +44,9 @@ pub enum ReplicationError {
     /// The world cannot be made.
     #[error(transparent)]
     Star(#[from] StarError),
+    /// The tree cannot be made.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
     /// The results cannot be summed up.
     #[error(transparent)]
     Stats(#[from] StatsError),
@@ -55,6 +59,77 @@ pub struct Standing {
     pub done: u64,
     /// The latest instant, in simulated time, that one of those that run has reached.
     pub furthest: Time,
+}
+
+/// What can be replicated: a scenario of a star, or of a tree.
+pub trait Replicable: Clone + Send + Sync + 'static {
+    /// What comes of a replication, with what stars and trees have alike.
+    type Outcome: AsRef<Replication> + Send + 'static;
+
+    /// Replication `index` of those that follow from `seed`, with the time of each receiver if that is wanted; `None` if
+    /// `pulse` was stopped.
+    ///
+    /// # Errors
+    /// A world that cannot be made.
+    fn replicate(
+        &self,
+        seed: u64,
+        index: u64,
+        per_receiver: bool,
+        pulse: &Pulse,
+    ) -> Result<Option<Self::Outcome>, ReplicationError>;
+
+    /// Where a replication stops.
+    fn time_limit(&self) -> Time;
+
+    /// About how much memory a replication takes at its peak, in octets.
+    fn memory(&self) -> u64;
+}
+
+impl Replicable for Scenario {
+    type Outcome = Replication;
+
+    fn replicate(
+        &self,
+        seed: u64,
+        index: u64,
+        per_receiver: bool,
+        pulse: &Pulse,
+    ) -> Result<Option<Replication>, ReplicationError> {
+        let (over, replication) = self.visit(seed, index, Replicate { index, per_receiver, pulse })??;
+        Ok(over.then_some(replication))
+    }
+
+    fn time_limit(&self) -> Time {
+        Self::time_limit(self)
+    }
+
+    fn memory(&self) -> u64 {
+        Self::memory(self)
+    }
+}
+
+impl Replicable for TreeScenario {
+    type Outcome = TreeReplication;
+
+    fn replicate(
+        &self,
+        seed: u64,
+        index: u64,
+        per_receiver: bool,
+        pulse: &Pulse,
+    ) -> Result<Option<TreeReplication>, ReplicationError> {
+        let (over, replication) = self.visit(seed, index, Replicate { index, per_receiver, pulse })??;
+        Ok(over.then_some(replication))
+    }
+
+    fn time_limit(&self) -> Time {
+        Self::time_limit(self)
+    }
+
+    fn memory(&self) -> u64 {
+        Self::memory(self)
+    }
 }
 
 /// One replication of `scenario`.
@@ -90,23 +165,33 @@ impl Task for Replicate<'_> {
     }
 }
 
+impl TreeTask for Replicate<'_> {
+    type Output = Result<(bool, TreeReplication), TreeError>;
+
+    fn on<P: OnTree>(self, world: TreeConfig<P>, _codec: P::Codec) -> Self::Output {
+        let mut tree = Tree::new(world)?;
+        let over = tree.run_while(self.pulse);
+        Ok((over, TreeReplication::of(self.index, &tree, self.per_receiver)))
+    }
+}
+
 /// Runs replications of `scenario` as `plan` says, in the order of their index. `watch` is told after each, and ten
 /// times a second, how they stand; it returns whether to go on. If not, those that are done are returned: what is in
 /// the middle of an event that takes longer than [`GRACE`] is left to itself, and ends with it or with the process.
 ///
 /// # Errors
 /// A world that cannot be made.
-pub fn run(
-    scenario: &Scenario,
+pub fn run<S: Replicable>(
+    scenario: &S,
     plan: &Plan,
     watch: &mut dyn FnMut(Standing) -> bool,
-) -> Result<Vec<Replication>, ReplicationError> {
+) -> Result<Vec<S::Outcome>, ReplicationError> {
     let (most, mut rule) = match plan.how_many {
         HowMany::Count(n) => (n, None),
         HowMany::Until(precision, most) => (most, Some(StoppingRule::new(precision, most)?)),
     };
     let scenario = Arc::new(scenario.clone());
-    let mut all: Vec<Replication> = Vec::new();
+    let mut all: Vec<S::Outcome> = Vec::new();
     let mut next = 0;
     while next < most {
         // With a rule, no more is run ahead than is looked at soon.
@@ -116,7 +201,8 @@ pub fn run(
         next += batch;
         for replication in some {
             if let Some(rule) = &mut rule {
-                rule.push(replication.index, replication.aim())?;
+                let Replication { index, .. } = *replication.as_ref();
+                rule.push(index, replication.as_ref().aim())?;
             }
             all.push(replication);
         }
@@ -136,11 +222,11 @@ pub const GRACE: Duration = Duration::from_millis(500);
 /// Between two looks at how they stand.
 const LOOK: Duration = Duration::from_millis(100);
 
-type Result_ = (u64, Result<Replication, StarError>);
+type Result_<S> = (u64, Result<<S as Replicable>::Outcome, ReplicationError>);
 
 /// Replications that are run together. Threads own what they need, so that one that does not hear can be left behind.
-struct Batch {
-    scenario: Arc<Scenario>,
+struct Batch<S> {
+    scenario: Arc<S>,
     seed: u64,
     per_receiver: bool,
     next: AtomicU64,
@@ -148,14 +234,14 @@ struct Batch {
     pulse: Pulse,
 }
 
-impl Batch {
+impl<S: Replicable> Batch<S> {
     /// The replications of `range`, as far as `watch` lets them.
     fn run(
-        scenario: &Arc<Scenario>,
+        scenario: &Arc<S>,
         plan: &Plan,
         range: Range<u64>,
         watch: &mut dyn FnMut(Standing) -> bool,
-    ) -> Result<Vec<Replication>, StarError> {
+    ) -> Result<Vec<S::Outcome>, ReplicationError> {
         let batch = Arc::new(Self {
             scenario: Arc::clone(scenario),
             seed: plan.seed,
@@ -176,13 +262,13 @@ impl Batch {
     }
 
     #[expect(clippy::disallowed_methods, reason = "replications are spread over cores here")]
-    fn spawn(self: &Arc<Self>, results: Sender<Result_>) -> JoinHandle<()> {
+    fn spawn(self: &Arc<Self>, results: Sender<Result_<S>>) -> JoinHandle<()> {
         let batch = Arc::clone(self);
         std::thread::spawn(move || batch.work(&results))
     }
 
     /// Runs what nobody else has begun, until nothing is left or it is to stop.
-    fn work(&self, results: &Sender<Result_>) {
+    fn work(&self, results: &Sender<Result_<S>>) {
         while !self.pulse.is_stopped() {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             if index >= self.end {
@@ -197,21 +283,19 @@ impl Batch {
     }
 
     /// One replication; `None` if it was stopped.
-    fn one(&self, index: u64) -> Result<Option<Replication>, StarError> {
-        let task = Replicate { index, per_receiver: self.per_receiver, pulse: &self.pulse };
-        let (over, replication) = self.scenario.visit(self.seed, index, task)??;
-        Ok(over.then_some(replication))
+    fn one(&self, index: u64) -> Result<Option<S::Outcome>, ReplicationError> {
+        self.scenario.replicate(self.seed, index, self.per_receiver, &self.pulse)
     }
 
     /// Takes results until all threads have ended, or are not waited for.
     fn gather(
         &self,
         begun: u64,
-        finished: &Receiver<Result_>,
+        finished: &Receiver<Result_<S>>,
         threads: Vec<JoinHandle<()>>,
         watch: &mut dyn FnMut(Standing) -> bool,
-    ) -> Vec<Result_> {
-        let mut all: Vec<Result_> = Vec::new();
+    ) -> Vec<Result_<S>> {
+        let mut all: Vec<Result_<S>> = Vec::new();
         let mut patience = GRACE;
         loop {
             match finished.recv_timeout(LOOK) {

@@ -2,6 +2,7 @@
 
 mod look;
 mod show;
+mod tree;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,9 +11,10 @@ use farcast_lab::replications::{self, Limit, Memory, MemoryError, RunError};
 use farcast_lab::traffic::{TrafficError, send_over};
 use farcast_lab::{Progress as Standing, shipped};
 use farcast_scenario::document::{Document, Origin};
-use farcast_sim::outcome::{Replication, Together};
-use farcast_sim::replicate::{HowMany, Plan};
-use farcast_sim::scenario::Scenario;
+use farcast_scenario::links::DefaultQueue as Queue;
+use farcast_sim::outcome::Together;
+use farcast_sim::replicate::{HowMany, Plan, Replicable};
+use farcast_sim::scenario::{Scenario, TreeScenario};
 use farcast_stats::Precision;
 use serde::Serialize;
 
@@ -27,11 +29,11 @@ const REPLICATIONS: u64 = 20;
 
 /// The result for programs.
 #[derive(Serialize)]
-struct Result_<'a> {
+struct Result_<'a, R> {
     scenario: &'a str,
     seed: u64,
     default_queues: Vec<DefaultQueue<'a>>,
-    replications: &'a [Replication],
+    replications: &'a [R],
     summary: &'a Together,
 }
 
@@ -60,19 +62,17 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
         document.set(assignment).map_err(bad_file)?;
     }
     send_over(&mut document, &args.traffic).map_err(no_traffic)?;
+    if TreeScenario::is_one(&document) {
+        return tree::run(args, name, &document, &output);
+    }
     let scenario = Scenario::read(&document).map_err(bad_file)?;
     if args.show {
-        output.result(&shown(&document, &scenario));
+        output.result(&shown(&document, scenario.default_queues()));
         return Ok(Exit::Done);
     }
-    for queue in scenario.default_queues() {
-        let (stage, octets) = (&queue.stage, queue.octets);
-        let what = if queue.is_product() { "one bandwidth-delay product" } else { "ten packets of 1500 B" };
-        output.line(&format!("the queue of {stage} holds {what}, {octets} B"));
-    }
+    tell_queues(scenario.default_queues(), &output);
     let plan = plan(args);
-    let memory = args.memory.map_or_else(Memory::of_machine, Memory::at_most);
-    memory.check(&scenario, &plan).map_err(too_large)?;
+    let memory = memory(args, &scenario, &plan)?;
     let interrupted = crate::interrupt::interrupted()?;
     look::look(args, &scenario, &interrupted, &output)?;
     let replications = replications(&scenario, &plan, &memory, &interrupted, &output)?;
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
         output.object(&Result_ {
             scenario: name,
             seed: args.seed,
-            default_queues: default_queues(&scenario),
+            default_queues: default_queues(scenario.default_queues()),
             replications: &replications,
             summary: &summary,
         });
@@ -91,9 +91,23 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
     Ok(if summary.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
 }
 
-fn default_queues(scenario: &Scenario) -> Vec<DefaultQueue<'_>> {
-    let queues = scenario.default_queues().iter();
-    queues.map(|queue| DefaultQueue { stage: &queue.stage, octets: queue.octets }).collect()
+fn default_queues(queues: &[Queue]) -> Vec<DefaultQueue<'_>> {
+    queues.iter().map(|queue| DefaultQueue { stage: &queue.stage, octets: queue.octets }).collect()
+}
+
+fn tell_queues(queues: &[Queue], output: &Output) {
+    for queue in queues {
+        let (stage, octets) = (&queue.stage, queue.octets);
+        let what = if queue.is_product() { "one bandwidth-delay product" } else { "ten packets of 1500 B" };
+        output.line(&format!("the queue of {stage} holds {what}, {octets} B"));
+    }
+}
+
+/// The memory that there is, if the replications fit.
+fn memory(args: &SimulateArgs, scenario: &impl Replicable, plan: &Plan) -> Result<Memory, Failure> {
+    let memory = args.memory.map_or_else(Memory::of_machine, Memory::at_most);
+    memory.check(scenario, plan).map_err(too_large)?;
+    Ok(memory)
 }
 
 fn bad_file(error: impl std::error::Error) -> Failure {
@@ -115,13 +129,13 @@ fn plan(args: &SimulateArgs) -> Plan {
 }
 
 /// Runs them, with progress, until done or interrupted: what there is then is summed up.
-pub(crate) fn replications(
-    scenario: &Scenario,
+pub(crate) fn replications<S: Replicable>(
+    scenario: &S,
     plan: &Plan,
     memory: &Memory,
     interrupted: &AtomicBool,
     output: &Output,
-) -> Result<Vec<Replication>, Failure> {
+) -> Result<Vec<S::Outcome>, Failure> {
     let mut progress = Progress::new(output);
     let mut tell = |standing| match standing {
         Standing::Replications { elapsed, done, total } => {
@@ -180,7 +194,7 @@ fn interrupted_before(what: &str) -> Failure {
 }
 
 /// Every key in effect, those of queues that were given a limit among them.
-fn shown(document: &Document, scenario: &Scenario) -> String {
+fn shown(document: &Document, queues: &[Queue]) -> String {
     let mut table = Table::new(&[("key", Align::Left), ("value", Align::Left), ("from", Align::Left)]);
     for (key, value, origin) in document.keys_read() {
         let from = match origin {
@@ -190,7 +204,7 @@ fn shown(document: &Document, scenario: &Scenario) -> String {
         };
         table.row([key, value, from.into()]);
     }
-    for queue in scenario.default_queues() {
+    for queue in queues {
         table.row([queue.key.clone(), format!("\"{} B\"", queue.octets), "default".into()]);
     }
     table.render()

@@ -3,8 +3,7 @@
 use std::fmt;
 
 use farcast_core::units::Bytes;
-use farcast_sim::replicate::{HowMany, Plan};
-use farcast_sim::scenario::Scenario;
+use farcast_sim::replicate::{HowMany, Plan, Replicable};
 
 /// The memory that a simulation may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +78,7 @@ impl Memory {
     ///
     /// # Errors
     /// They would take more.
-    pub fn check(&self, scenario: &Scenario, plan: &Plan) -> Result<(), MemoryError> {
+    pub fn check(&self, scenario: &impl Replicable, plan: &Plan) -> Result<(), MemoryError> {
         let (HowMany::Count(replications) | HowMany::Until(_, replications)) = plan.how_many;
         let at_once = replications.min(plan.threads as u64).max(1);
         let needed = scenario.memory().saturating_mul(at_once);

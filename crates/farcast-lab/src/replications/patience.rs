@@ -3,8 +3,7 @@
 use std::time::Instant;
 
 use farcast_core::{Span, Time};
-use farcast_sim::replicate::{HowMany, Plan, Standing};
-use farcast_sim::scenario::Scenario;
+use farcast_sim::replicate::{HowMany, Plan, Replicable, Standing};
 
 use crate::Progress;
 
@@ -26,7 +25,7 @@ pub(super) struct Patience {
 
 impl Patience {
     #[expect(clippy::disallowed_methods, reason = "somebody waits in real time")]
-    pub(super) fn new(scenario: &Scenario, plan: &Plan) -> Self {
+    pub(super) fn new(scenario: &impl Replicable, plan: &Plan) -> Self {
         let total = match plan.how_many {
             HowMany::Count(n) => n,
             // How many it will be is not known; so many it is at least.

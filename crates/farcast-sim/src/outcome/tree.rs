@@ -37,15 +37,15 @@ pub struct EdgeOutcome {
     /// What it is called.
     pub name: String,
     /// From its near end.
-    pub forward: Direction,
+    pub forward: EdgeDirection,
     /// From its far ends.
     #[serde(rename = "return")]
-    pub back: Direction,
+    pub back: EdgeDirection,
 }
 
 /// What passed a direction of an edge.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Direction {
+pub struct EdgeDirection {
     /// Packets that entered, by kind; of kinds that did.
     #[serde(serialize_with = "named")]
     pub packets: Vec<(&'static str, u64)>,
@@ -60,7 +60,7 @@ pub struct Direction {
     pub airtime_s: f64,
 }
 
-impl Direction {
+impl EdgeDirection {
     /// Packets of a kind that entered.
     pub fn packets_of(&self, kind: &str) -> u64 {
         self.packets.iter().find(|(name, _)| *name == kind).map_or(0, |(_, count)| *count)
@@ -127,6 +127,12 @@ impl Serialize for ElementOutcome {
     }
 }
 
+impl AsRef<Replication> for TreeReplication {
+    fn as_ref(&self) -> &Replication {
+        &self.common
+    }
+}
+
 impl TreeReplication {
     /// What `tree`, which has run, came to.
     pub fn of<P: OnTree>(index: u64, tree: &Tree<P>, per_receiver: bool) -> Self {
@@ -189,7 +195,7 @@ fn edge<P: OnTree>(edge: &Edge<P::Message>) -> EdgeOutcome {
             kinds.zip(edge.counts(to).iter().copied()).filter(|(_, count)| count.packets > 0).collect();
         let totals: Vec<Totals> = edge.totals(to).collect();
         let totals = carried(0, 0, totals.into_iter());
-        Direction {
+        EdgeDirection {
             packets: counts.iter().map(|(kind, count)| (*kind, count.packets)).collect(),
             octets: counts.iter().map(|(kind, count)| (*kind, count.octets)).collect(),
             dropped: totals.dropped,

@@ -15,6 +15,7 @@ use farcast_core::{Span, Time};
 use farcast_delivery::Protocol;
 use farcast_scenario::Links;
 use farcast_scenario::links::{ChannelLosses, DefaultQueue};
+use farcast_scenario::receivers::Group;
 use farcast_scenario::streams::{Purpose, Streams};
 
 use super::traffic::TrafficSpec;
@@ -78,6 +79,22 @@ impl TreeScenario {
     /// The queues that were given a limit because the scenario says nothing of one.
     pub fn default_queues(&self) -> &[DefaultQueue] {
         &self.default_queues
+    }
+
+    /// How many receivers there are.
+    pub fn receivers(&self) -> u32 {
+        self.nodes.iter().map(NodeSpec::receivers).sum()
+    }
+
+    /// How many flows there are.
+    pub fn flow_count(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// About how much memory a replication takes at its peak, in octets.
+    pub fn memory(&self) -> u64 {
+        let (transfer, groups) = (self.transfer.as_ref(), groups(&self.nodes));
+        super::memory::of(self.flows.len(), transfer, &groups, &self.slowest, self.engines)
     }
 
     /// Where a replication stops.
@@ -274,3 +291,9 @@ fn named(names: &[&str]) -> u64 {
 
 /// A flow's data goes from its first node to its second.
 const SOURCE: End = End::Hub;
+
+/// The receivers of each of `nodes` that has some.
+fn groups(nodes: &[NodeSpec]) -> Vec<Group> {
+    let counts = nodes.iter().map(NodeSpec::receivers).filter(|&receivers| receivers > 0);
+    counts.map(|receivers| Group { receivers, delay: Span::ZERO, losses: None }).collect()
+}

@@ -10,9 +10,13 @@ use crate::table::{Align, Table};
 /// A heading and the tables: of the transfer, of the links, of the flows, of the stages.
 pub(super) fn summary(name: &str, scenario: &Scenario, seed: u64, summary: &Together) -> String {
     let title = if scenario.name().is_empty() { name } else { scenario.name() };
+    of(title, &who(scenario.receivers(), scenario.flows()), seed, summary)
+}
+
+/// The same of any world: its title, and who takes part.
+pub(super) fn of(title: &str, who: &str, seed: u64, summary: &Together) -> String {
     let mut text = format!(
-        "{title}: {}, {} replications, seed {seed}\n\n{}",
-        who(scenario),
+        "{title}: {who}, {} replications, seed {seed}\n\n{}",
         summary.replications,
         measures(summary)
     );
@@ -36,15 +40,15 @@ pub(super) fn summary(name: &str, scenario: &Scenario, seed: u64, summary: &Toge
 }
 
 /// Who takes part.
-fn who(scenario: &Scenario) -> String {
-    let flows = match scenario.flows() {
+pub(super) fn who(receivers: u64, flows: usize) -> String {
+    let named = match flows {
         1 => "1 flow".to_owned(),
         n => format!("{n} flows"),
     };
-    match (scenario.receivers(), scenario.flows()) {
+    match (receivers, flows) {
         (receivers, 0) => format!("{receivers} receivers"),
-        (0, _) => flows,
-        (receivers, _) => format!("{receivers} receivers, {flows}"),
+        (0, _) => named,
+        (receivers, _) => format!("{receivers} receivers, {named}"),
     }
 }
 

@@ -3,12 +3,12 @@
 use farcast_core::Span;
 use farcast_core::units::BitRate;
 use farcast_scenario::links::LinkSpec;
-use farcast_scenario::receivers::{self, Group};
+use farcast_scenario::receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
 use super::super::traffic::TrafficSpec;
 use super::super::transfer::TransferSpec;
-use super::{EdgeSpec, Kind, NodeSpec, SOURCE, TreeScenario};
+use super::{EdgeSpec, Kind, NodeSpec, SOURCE, TreeScenario, groups};
 
 /// Nodes that a scenario may have.
 const MOST_NODES: usize = 1_000_000;
@@ -86,7 +86,7 @@ impl TreeScenario {
             return Err(top.refuse("edge", "it is empty", "at least one [[edge]]"));
         };
         let flows = nodes.flows(&mut top, &slowest)?;
-        let groups = nodes.groups();
+        let groups = groups(&nodes.specs);
         let transfer =
             if groups.is_empty() { None } else { Some(TransferSpec::read(&mut top, &groups, &slowest)?) };
         let specs = nodes.finish(transfer.as_ref())?;
@@ -254,12 +254,6 @@ impl<'d> Nodes<'d> {
             flows.push((ends, TrafficSpec::read_from(table, SOURCE, links)?));
         }
         Ok(flows)
-    }
-
-    /// The receivers of the transfer.
-    fn groups(&self) -> Vec<Group> {
-        let counts = self.specs.iter().map(NodeSpec::receivers).filter(|&receivers| receivers > 0);
-        counts.map(|receivers| Group { receivers, delay: Span::ZERO, losses: None }).collect()
     }
 
     /// The nodes, if all are where they may be.
