@@ -33,8 +33,8 @@ fn a_population_equals_engines() {
             format!("protocol.round_trip={}", pick(&["10 ms", "500 ms", "2 s"])),
             format!("protocol.group_size={}", pick(&["2", "1000"])),
             format!("protocol.named={}", pick(&["false", "true"])),
-            // Some end while there is much to do.
-            format!("time_limit={}", pick(&["3 s", "1 h", "1 h"])),
+            // Who expects a hundredth of the round trip asks so often that nothing gets through: all end sooner or later.
+            format!("time_limit={}", pick(&["3 s", "20 s", "20 s"])),
         ];
         let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
         let together = replications(&scenario(PGM, &settings), seed, 1).remove(0);
