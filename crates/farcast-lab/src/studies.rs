@@ -7,6 +7,7 @@ mod ftp_emulated;
 mod ftp_umts;
 mod mdp_ftp;
 mod mftp_bgan;
+mod pgm_reference;
 mod tcp_mlppp;
 mod tcp_reference;
 
@@ -19,6 +20,7 @@ pub(crate) const STUDIES: &[Study] = &[
     ftp_umts::STUDY,
     tcp_mlppp::STUDY,
     tcp_reference::STUDY,
+    pgm_reference::STUDY,
     efficiency::STUDY,
     #[cfg(feature = "emulator")]
     agreement::STUDY,

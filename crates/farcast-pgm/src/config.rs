@@ -9,7 +9,7 @@ use farcast_delivery::{Geometry, RatePace, Vouched};
 
 use crate::cc::CcConfig;
 use crate::error::ConfigError;
-use crate::message::{MOST_NAME, NodeId, Sqn, Tsi};
+use crate::message::{MOST_LISTED, MOST_NAME, NodeId, Sqn, Tsi};
 
 /// A file that is sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -247,6 +247,8 @@ pub struct ReceiverConfig {
     pub confirm: Span,
     /// How long it then waits for repair (`NAK_RDATA_IVL`).
     pub repair: Span,
+    /// The most numbers that a request lists besides its first (`OPT_NAK_LIST`), 62 at most; 0: each has its own.
+    pub listed: usize,
     /// How often it asks again for what nobody confirms (`NAK_NCF_RETRIES`).
     pub confirm_retries: u32,
     /// How often it asks again for what does not come (`NAK_DATA_RETRIES`).
@@ -286,6 +288,7 @@ impl ReceiverConfig {
             backoff: Span::from_millis(50),
             confirm: Span::from_millis(800),
             repair: Span::from_secs(2),
+            listed: MOST_LISTED,
             confirm_retries: 50,
             repair_retries: 50,
             spmr_backoff: Span::from_millis(250),
@@ -304,6 +307,7 @@ impl ReceiverConfig {
             ("the back-off of requests", !self.backoff.is_zero()),
             ("the time until a request is confirmed", !self.confirm.is_zero()),
             ("the time until repair", !self.repair.is_zero()),
+            ("the numbers that a request lists", self.listed <= MOST_LISTED),
             ("the time between requests for an SPM", !self.spmr.is_zero()),
             ("the time after which a source is gone", !self.expiry.is_zero()),
             ("the receive window", (1..1 << 30).contains(&self.window)),

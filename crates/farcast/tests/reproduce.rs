@@ -594,6 +594,7 @@ fn an_unknown_paper_is_wrong_usage() {
             "ftp-umts",
             "tcp-mlppp",
             "tcp-reference",
+            "pgm-reference",
             "efficiency",
             "agreement",
             "ftp-emulated",

@@ -7,9 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use farcast_core::Span;
-use farcast_sim::outcome::Replication;
-use farcast_sim::replicate::{HowMany, Plan, Standing, run as replicate};
-use farcast_sim::scenario::Scenario;
+use farcast_sim::replicate::{HowMany, Plan, Replicable, Standing, run as replicate};
 use farcast_sim::star::Pulse;
 
 use super::{Options, Study, StudyError};
@@ -55,12 +53,16 @@ impl<'a> Runner<'a> {
 
     /// Every replication of `scenario`, in order. All settings of a study have the same seed, so their replications of
     /// one index have common random numbers.
-    pub(crate) fn run(&self, scenario: &Scenario) -> Result<Vec<Replication>, StudyError> {
+    pub(crate) fn run<S: Replicable>(&self, scenario: &S) -> Result<Vec<S::Outcome>, StudyError> {
         self.run_at_most(scenario, self.replications)
     }
 
     /// As many, but at most `most`: what draws nothing need not be repeated.
-    pub(crate) fn run_at_most(&self, scenario: &Scenario, most: u64) -> Result<Vec<Replication>, StudyError> {
+    pub(crate) fn run_at_most<S: Replicable>(
+        &self,
+        scenario: &S,
+        most: u64,
+    ) -> Result<Vec<S::Outcome>, StudyError> {
         let wanted = self.replications.min(most);
         let plan = Plan { how_many: HowMany::Count(wanted), ..self.plan };
         let (before, total) = (self.done.get(), self.total);

@@ -285,7 +285,7 @@ impl Element {
             return result;
         }
         for index in 0..data.count.get() {
-            let repaired = self.sessions[at].states.repaired(first.plus(index));
+            let repaired = self.sessions[at].states.repaired(now, first.plus(index), &self.config);
             let back = if is_from_above { Ports::one(from.interface) } else { Ports::NONE };
             let ports = repaired.unwrap_or_default().without(back);
             if repaired.is_some() {

@@ -231,8 +231,16 @@ impl States {
     }
 
     /// `place` is repaired: where to.
-    pub(super) fn repaired(&mut self, place: Place) -> Option<Ports> {
-        self.remove(place).filter(|state| state.phase != Phase::Null).map(|state| state.ports)
+    pub(super) fn repaired(&mut self, now: Time, place: Place, config: &ElementConfig) -> Option<Ports> {
+        let state = self.remove(place)?;
+        match state.phase {
+            Phase::Null => return None,
+            Phase::Outstanding { eliminated_until } if config.lasting && now < eliminated_until => {
+                self.put(place, State { due: eliminated_until, ports: Ports::NONE, ..state });
+            }
+            _ => {}
+        }
+        Some(state.ports)
     }
 
     /// Nothing before `trail` is repaired any more.

@@ -22,7 +22,7 @@ use farcast_delivery::{ObjectId, Received};
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Ack, Body, Has, MOST_LISTED, Message, Nak, NakKind, Opt};
+use crate::message::{Ack, Body, Has, Message, Nak, NakKind, Opt};
 use crate::sqn::Place;
 
 pub(crate) use lacking::Lacking;
@@ -298,13 +298,13 @@ impl Receiver {
     /// Asks for `places`, oldest first; what cannot be asked for now is later.
     fn ask(&mut self, now: Time, at: usize, places: &[Place]) {
         let remote = &mut self.remotes[at];
-        let ReceiverConfig { address, silent, multicast_naks, confirm, .. } = self.config;
+        let ReceiverConfig { address, silent, multicast_naks, confirm, listed, .. } = self.config;
         // Who is not to ask, or knows nobody to ask, waits all the same for what comes.
         let cannot = silent || remote.is_deaf;
         let mut left = places;
         while !left.is_empty() && !cannot {
             let room = remote.credit.saturating_sub(96) / 4 + 1;
-            let count = left.len().min(MOST_LISTED + 1).min(usize::try_from(room).unwrap_or(usize::MAX));
+            let count = left.len().min(listed + 1).min(usize::try_from(room).unwrap_or(usize::MAX));
             let options = remote.report(address).into_iter().chain(remote.feedback(now, address)).collect();
             let Some((message, to)) = Self::nak(remote, &left[..count], options) else { break };
             if let Some(redirection) = &mut remote.redirection {
