@@ -1,7 +1,7 @@
 //! Flows in a world: what they send, what reaches them, and when they are woken.
 
 use farcast_core::engine::Message;
-use farcast_core::stage::{Frame, Port};
+use farcast_core::stage::{Fate, Frame, Port};
 use farcast_core::{Among, Losses, Time};
 use farcast_delivery::Protocol;
 use farcast_link::chain::Entry;
@@ -240,26 +240,43 @@ impl<P: Protocol> Star<'_, P> {
                 self.tally.return_octets += octets;
             }
         }
-        let end = from.other();
-        let frame = self.flows[number as usize].frame(number, end, message);
-        self.enter(Entry::new(end, frame));
+        self.enter_links(number, from, message, octets);
         if refused {
             self.flows[number as usize].flow.refused(self.now, from, &message);
         }
     }
 
-    /// Whether the first stage would take a packet from `from`.
-    fn has_room(&mut self, number: u32, from: End, octets: u64) -> bool {
-        let port = match from {
+    /// Where the links begin for what leaves `from`.
+    fn port_at(&self, number: u32, from: End) -> Port {
+        match from {
             End::Hub => Port::Hub,
             End::Terminal => Port::Terminal(self.receivers + number),
-        };
+        }
+    }
+
+    /// A packet of so many octets passes the links in one go where that is known at once, and as a frame otherwise.
+    fn enter_links(&mut self, number: u32, from: End, message: FlowMessage, octets: u64) {
+        let (port, end) = (self.port_at(number, from), from.other());
+        match self.links.pass(self.now, port, end, octets) {
+            Some(Fate::Leaves(at)) => self.leave_links(at, number, end, message),
+            Some(Fate::Dropped) => {}
+            None => {
+                let frame = self.flows[number as usize].frame(number, end, message);
+                self.enter(Entry::new(end, frame));
+            }
+        }
+    }
+
+    /// Whether the first stage would take a packet from `from`.
+    fn has_room(&mut self, number: u32, from: End, octets: u64) -> bool {
+        let port = self.port_at(number, from);
         self.links.has_room(self.now, port, from.other(), octets)
     }
 
     /// A packet leaves the last stage at `at`.
     pub(super) fn leave_links(&mut self, at: Time, flow: u32, end: End, message: FlowMessage) {
         self.flows[flow as usize].ways[to(end)].passage.left += 1;
+        let at = if end == End::Hub { at + self.back.delay.unwrap_or_default() } else { at };
         self.queue.push_late(at, Event::FlowReach { flow, end, message });
     }
 

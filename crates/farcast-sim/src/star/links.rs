@@ -137,7 +137,6 @@ impl<P: Protocol> Star<'_, P> {
                 self.queue.push(at, Event::Reach(Frame { message, overhead, spacing }));
             }
             Packet::Flow { flow, message, .. } => {
-                let at = at + self.back.delay.unwrap_or_default();
                 self.leave_links(at, flow, End::Hub, message);
             }
         }
