@@ -71,10 +71,12 @@ impl Pending {
         !told && self.store.is_none() && self.failed.is_none()
     }
 
+    #[inline]
     pub(crate) fn take(&mut self) -> Option<Event> {
-        if self.is_empty() {
-            return None;
-        }
+        if self.is_empty() { None } else { self.take_first() }
+    }
+
+    fn take_first(&mut self) -> Option<Event> {
         if let Some(Stored { offset, skip, len }) = self.store.take() {
             return Some(Event::Store { offset, skip, len });
         }
