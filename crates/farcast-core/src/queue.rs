@@ -34,7 +34,13 @@ const LATE: u64 = 1 << 63;
 
 impl<E> Default for EventQueue<E> {
     fn default() -> Self {
-        Self { heap: BinaryHeap::new(), lane: VecDeque::new(), events: Vec::new(), free: Vec::new(), pushed: 0 }
+        Self {
+            heap: BinaryHeap::new(),
+            lane: VecDeque::new(),
+            events: Vec::new(),
+            free: Vec::new(),
+            pushed: 0,
+        }
     }
 }
 
@@ -197,5 +203,30 @@ mod tests {
             assert!(queue.pop().is_some() && queue.pop().is_some());
         }
         assert_eq!((queue.events.len(), queue.pushed()), (2, 2000));
+    }
+
+    /// Two streams of packets in order, one of them far ahead of the other, beside timers that lie still farther
+    /// ahead: what is in the lane and what in the heap makes no difference.
+    #[test]
+    fn streams_and_timers_between_them_keep_their_order() {
+        let mut queue = EventQueue::default();
+        let mut random = RandomStream::derive(3, &[]);
+        let mut waiting = alloc::collections::BTreeSet::new();
+        let (mut now, mut lanes, mut heaps) = (0, 0, 0);
+        for number in 0..50_000u64 {
+            let ahead = [10, 500, 90_000][random.below(3) as usize] + random.below(5);
+            queue.push(Time::from_nanos(now + ahead), number);
+            waiting.insert((Time::from_nanos(now + ahead), number));
+            lanes += usize::from(!queue.lane.is_empty());
+            heaps += usize::from(!queue.heap.is_empty());
+            while queue.len() > 60 || random.chance(0.4) {
+                assert_eq!(queue.next_at(), waiting.first().map_or(Time::NEVER, |first| first.0));
+                assert_eq!(queue.pop(), waiting.pop_first());
+                assert_eq!(queue.len(), waiting.len());
+                let Some(&(at, _)) = waiting.first() else { break };
+                now = now.max(at.as_nanos() - 10);
+            }
+        }
+        assert!(lanes > 10_000 && heaps > 10_000, "both were used: {lanes} and {heaps}");
     }
 }

@@ -4,7 +4,9 @@ use core::num::NonZeroU32;
 
 use farcast_core::engine::{Deadline, Message};
 use farcast_core::random::RandomStream;
-use farcast_core::stage::{Backlog, Fate, Frame, NotSettable, Output, Port, Setting, Settings, Stage, Totals};
+use farcast_core::stage::{
+    Backlog, Fate, Frame, NotSettable, Output, Port, Setting, Settings, Stage, Totals,
+};
 use farcast_core::{BitRate, Span, Time};
 
 use crate::LinkError;
