@@ -440,7 +440,7 @@ proptest! {
         let mut now = 0;
         for (number, (pause, octets)) in (0..).zip(octets) {
             now += pause;
-            framed.handle(ns(now), Port::Hub, frame(number, 1, octets, octets, 0));
+            framed.handle(ns(now), Port::Hub, frame(number, 1, octets as usize, octets as usize, 0));
             let left: Vec<_> = outputs(&mut framed).into_iter().map(|(at, ..)| Fate::Leaves(ns(at))).collect();
             let fate = passed.pass(ns(now), Port::Hub, u64::from(octets)).expect("a pipe knows");
             prop_assert_eq!(left.first().copied().unwrap_or(Fate::Dropped), fate);
