@@ -146,6 +146,15 @@ pub struct Output<M> {
     pub frame: Frame<M>,
 }
 
+/// What becomes of a single datagram, where that is known when it enters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It leaves at this time.
+    Leaves(Time),
+    /// It does not.
+    Dropped,
+}
+
 /// What a stage has done, for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
@@ -288,6 +297,14 @@ pub struct Backlog {
 pub trait Stage<M: Message> {
     /// Takes a frame whose first datagram enters at `now` at `port`.
     fn handle(&mut self, now: Time, port: Port, frame: Frame<M>);
+
+    /// Takes a single datagram of so many octets whose contents the driver keeps: a stage that knows at once what
+    /// becomes of it, whatever is in it, says so, and it is as if it had been [handled](Self::handle) and its output
+    /// polled. Others have `None`, and nothing has happened. Outputs have been polled, the datagram leaves at the other
+    /// end, and timers stay as they are.
+    fn pass(&mut self, _now: Time, _port: Port, _octets: u64) -> Option<Fate> {
+        None
+    }
 
     /// Acts on every timer that is due at `now`. Called early, it does nothing.
     fn handle_timeout(&mut self, now: Time);

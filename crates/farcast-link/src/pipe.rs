@@ -1,8 +1,12 @@
 //! A pipe: rate, queue, delay and jitter in one direction.
 
+use core::num::NonZeroU32;
+
 use farcast_core::engine::{Deadline, Message};
 use farcast_core::random::RandomStream;
-use farcast_core::stage::{Backlog, Frame, NotSettable, Output, Port, Setting, Settings, Stage, Totals};
+use farcast_core::stage::{
+    Backlog, Fate, Frame, NotSettable, Output, Port, Setting, Settings, Stage, Totals,
+};
 use farcast_core::{BitRate, Span, Time};
 
 use crate::LinkError;
@@ -194,6 +198,24 @@ impl<M: Message> Pipe<M> {
 }
 
 impl<M: Message> Stage<M> for Pipe<M> {
+    fn pass(&mut self, now: Time, _port: Port, octets: u64) -> Option<Fate> {
+        let lot = Lot::single(octets, self.config.overhead);
+        let decision = self.server.admit(now, &lot);
+        let octets = lot.octets_of(NonZeroU32::MIN);
+        self.counters.entered.count(1, octets);
+        Some(match decision {
+            Decision::Drop { .. } => {
+                self.counters.dropped.count(1, octets);
+                Fate::Dropped
+            }
+            Decision::Send { first, spacing, busy, wait, .. } => {
+                self.counters.sent.count(1, octets);
+                self.note_service(busy, wait);
+                Fate::Leaves(self.latency.release(first, spacing, NonZeroU32::MIN).at)
+            }
+        })
+    }
+
     fn handle(&mut self, now: Time, _port: Port, frame: Frame<M>) {
         self.inbox.push(now, frame);
     }

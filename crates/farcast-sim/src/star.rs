@@ -23,6 +23,7 @@
 
 mod back;
 pub(crate) mod config;
+mod flights;
 pub(crate) mod flows;
 pub(crate) mod group;
 mod links;
@@ -38,7 +39,9 @@ use farcast_core::{EventQueue, Span, Time};
 use farcast_delivery::{Merged, Protocol, Routes};
 use farcast_link::chain::{Driver, Entry};
 
-use crate::traffic::{End, FlowMessage};
+use crate::traffic::End;
+
+use flights::{Flights, Flying};
 
 pub use back::{Back, BackLosses};
 pub use config::{Cut, GroupConfig, Maker, Receivers, StarConfig, StarError, hub_address, receiver_address};
@@ -70,14 +73,18 @@ enum Event<M, G> {
     /// A frame enters a stage, or the rest of a run the chain. The only variant of this size: so the tag of an event
     /// has room in it, and events move by aligned words.
     Enter(Entry<Packet<M>>),
+}
+
+/// What may happen to flows. It comes behind all else of its instant, so it has a queue of its own, of small events.
+enum FlowEvent {
     /// A flow begins.
-    FlowStart(u32),
+    Start(u32),
     /// A flow's time is over.
-    FlowStop(u32),
+    Stop(u32),
     /// A flow may want to be woken.
-    FlowWake(u32),
+    Wake(u32),
     /// A flow's packet has passed the links; it may be lost yet.
-    FlowReach { flow: u32, end: End, message: FlowMessage },
+    Reach { flow: u32, end: End, packet: Flying },
 }
 
 /// What has passed and what became of it, in one replication.
@@ -105,6 +112,9 @@ pub struct Tally {
 pub struct Star<'o, P: Protocol> {
     now: Time,
     queue: EventQueue<Event<P::Message, Merged<P>>>,
+    flow_queue: EventQueue<FlowEvent>,
+    /// Packets of flows that have passed the links and wait for their time.
+    flights: Flights,
     sender: Option<P::Sender>,
     /// Between whom the transfer goes.
     routes: Routes,

@@ -152,6 +152,15 @@ impl Connection {
         })
     }
 
+    /// The next segment that leaves at `now`, if any: [`poll_transmit`](Engine::poll_transmit) for an owner that knows
+    /// between whom it goes.
+    pub fn poll_segment(&mut self, now: Time) -> Option<Segment> {
+        self.remote?;
+        let segment = self.next_segment(now)?;
+        self.stats.segments_sent += 1;
+        Some(segment)
+    }
+
     /// Appends `octets` to the outgoing stream; how many of them the send buffer took. After fewer,
     /// [`Event::Writable`] tells when there is room. Once closed, it takes none.
     pub fn write(&mut self, octets: u64) -> u64 {
@@ -328,9 +337,8 @@ impl Engine for Connection {
     }
 
     fn poll_transmit(&mut self, now: Time, _until: Time) -> Option<Transmit<Segment>> {
+        let segment = self.poll_segment(now)?;
         let remote = self.remote?;
-        let segment = self.next_segment(now)?;
-        self.stats.segments_sent += 1;
         Some(Transmit { source: Some(self.local), ..Transmit::new(segment, remote) })
     }
 
@@ -338,6 +346,7 @@ impl Engine for Connection {
         self.timers.next()
     }
 
+    #[inline]
     fn poll_event(&mut self) -> Option<Event> {
         self.events.take()
     }

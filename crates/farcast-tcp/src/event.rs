@@ -65,7 +65,18 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
+    /// Whether nothing waits: owners ask after each segment, mostly for nothing.
+    fn is_empty(&self) -> bool {
+        let told = self.connected | self.readable | self.writable | self.peer_closed | self.closed;
+        !told && self.store.is_none() && self.failed.is_none()
+    }
+
+    #[inline]
     pub(crate) fn take(&mut self) -> Option<Event> {
+        if self.is_empty() { None } else { self.take_first() }
+    }
+
+    fn take_first(&mut self) -> Option<Event> {
         if let Some(Stored { offset, skip, len }) = self.store.take() {
             return Some(Event::Store { offset, skip, len });
         }

@@ -7,7 +7,7 @@
 use core::num::NonZeroU32;
 
 use farcast_core::engine::Message;
-use farcast_core::stage::{End, Frame, NotSettable, Output, Port, Setting};
+use farcast_core::stage::{End, Fate, Frame, NotSettable, Output, Port, Setting};
 use farcast_core::{Span, Time};
 
 use super::Chains;
@@ -157,6 +157,18 @@ impl<M: Message> Driver<M> {
         let (head, tail) = frame.split(count);
         self.rest = tail.map(|frame| (later, Entry { to, spot, frame }));
         self.hand(now, port, to, stage, head);
+    }
+
+    /// A single datagram of so many octets enters at `now` through `port`, whose contents its owner keeps: what becomes
+    /// of it, where the chain has no more than one stage and that stage [knows](farcast_core::Stage::pass). There is
+    /// nothing to follow then. Otherwise nothing has happened, and it [enters](Self::enter) as all else does.
+    #[inline]
+    pub fn pass(&mut self, now: Time, port: Port, to: End, octets: u64) -> Option<Fate> {
+        let Some(stage) = self.chains.first(to) else { return Some(Fate::Leaves(now)) };
+        if self.chains.next(stage, to).is_some() {
+            return None;
+        }
+        self.chains.stage(stage).pass(now, port, octets)
     }
 
     /// Hands a frame to a stage, or past all where there is none.

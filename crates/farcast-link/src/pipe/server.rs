@@ -63,6 +63,12 @@ impl Lot {
         Self { segments, spacing: frame.spacing, octets: octets(0), last: octets(segments.get() - 1) }
     }
 
+    /// One datagram of so many octets.
+    pub(super) fn single(octets: u64, overhead: u16) -> Self {
+        let octets = octets.saturating_add(u64::from(overhead));
+        Self { segments: NonZeroU32::MIN, spacing: Span::ZERO, octets, last: octets }
+    }
+
     /// Whether it is one datagram.
     pub(super) const fn is_single(&self) -> bool {
         self.segments.get() == 1

@@ -422,3 +422,29 @@ fn extremes_saturate() {
         assert_eq!(entered.octets, u64::MAX);
     }
 }
+
+proptest! {
+    /// What a pipe says of a datagram whose contents it does not see is what would become of a frame.
+    #[test]
+    fn what_passes_has_the_fate_of_a_frame(
+        octets in proptest::collection::vec((0u64..400, 1u32..300), 1..60),
+        limit in 1u32..5,
+        jitters: bool,
+    ) {
+        let delay = Span::from_nanos(500);
+        let shape = JitterShape::Uniform { half_width: Span::from_nanos(300) };
+        let jitter = jitters.then_some(Jitter { shape, reorder: false });
+        let settings =
+            PipeConfig { delay, jitter, overhead: 3, ..config(OCTET_RATE, QueueLimit::Packets(limit)) };
+        let (mut framed, mut passed) = (pipe(settings), pipe(settings));
+        let mut now = 0;
+        for (number, (pause, octets)) in (0..).zip(octets) {
+            now += pause;
+            framed.handle(ns(now), Port::Hub, frame(number, 1, octets as usize, octets as usize, 0));
+            let left: Vec<_> = outputs(&mut framed).into_iter().map(|(at, ..)| Fate::Leaves(ns(at))).collect();
+            let fate = passed.pass(ns(now), Port::Hub, u64::from(octets)).expect("a pipe knows");
+            prop_assert_eq!(left.first().copied().unwrap_or(Fate::Dropped), fate);
+        }
+        prop_assert_eq!(framed.counters(), passed.counters());
+    }
+}

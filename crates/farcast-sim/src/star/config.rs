@@ -9,7 +9,7 @@ use farcast_delivery::{Protocol, Routes, SenderEngine as _};
 use farcast_link::chain::Driver;
 
 use super::group::{Group, Kind, Station};
-use super::{Back, Chains, FlowConfig, FlowState, Observer, Packet, Party, Star, Tally};
+use super::{Back, Chains, Flights, FlowConfig, FlowState, Observer, Packet, Party, Star, Tally};
 
 /// The address of receiver 0; receiver n has the one n behind it.
 pub(crate) const FIRST_RECEIVER: u32 = 0x0A40_0000;
@@ -161,6 +161,8 @@ impl<'o, P: Protocol> Star<'o, P> {
         Ok(Self {
             now: Time::ZERO,
             queue: EventQueue::default(),
+            flow_queue: EventQueue::default(),
+            flights: Flights::default(),
             sender: config.sender,
             routes: routes.unwrap_or(NOWHERE),
             relays,

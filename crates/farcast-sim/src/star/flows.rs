@@ -1,12 +1,12 @@
 //! Flows in a world: what they send, what reaches them, and when they are woken.
 
 use farcast_core::engine::Message;
-use farcast_core::stage::{Frame, Port};
+use farcast_core::stage::{Fate, Frame, Port};
 use farcast_core::{Among, Losses, Time};
 use farcast_delivery::Protocol;
 use farcast_link::chain::Entry;
 
-use super::{Event, FlowPacket, Packet, Star, hub_address, receiver_address};
+use super::{Event, FlowEvent, FlowPacket, Flying, Packet, Star, hub_address, receiver_address};
 use crate::traffic::{End, Flow, FlowMessage};
 
 /// A flow between the hub and a terminal of its own.
@@ -152,9 +152,9 @@ impl<P: Protocol> Star<'_, P> {
     /// Plans the beginnings and ends of flows.
     pub(super) fn schedule_flows(&mut self) {
         for (number, flow) in (0..).zip(&self.flows) {
-            self.queue.push_late(flow.start, Event::FlowStart(number));
+            self.flow_queue.push(flow.start, FlowEvent::Start(number));
             if let Some(stop) = flow.stop {
-                self.queue.push_late(stop, Event::FlowStop(number));
+                self.flow_queue.push(stop, FlowEvent::Stop(number));
             }
         }
     }
@@ -183,37 +183,50 @@ impl<P: Protocol> Star<'_, P> {
     }
 
     /// A packet has passed the links to `end`.
-    pub(super) fn reach_flow(&mut self, number: u32, end: End, message: &FlowMessage) {
+    pub(super) fn reach_flow(&mut self, number: u32, end: End, packet: Flying) {
+        let taken = self.reach_end(number, end, &packet);
+        self.flights.end(packet);
+        if taken {
+            self.drain_flow(number);
+        }
+    }
+
+    /// A packet is taken where it was to go, unless it is lost there; whether it was.
+    fn reach_end(&mut self, number: u32, end: End, packet: &Flying) -> bool {
         let state = &mut self.flows[number as usize];
+        let message = self.flights.of(packet);
         let way = &mut state.ways[to(end)];
         let octets = message.wire_len(0) as u64 + u64::from(state.overhead);
         self.lost.clear();
         way.losses.draw(self.now, octets, Among::All, &mut self.lost);
         if !self.lost.is_empty() {
             way.passage.lost += 1;
-            return;
+            return false;
         }
         if state.due <= self.now {
             // Timers that are due go before what arrives at the same instant.
             state.flow.handle_timeout(self.now);
             self.drain_flow(number);
         }
-        self.watch(number, end, message, true);
-        self.flows[number as usize].flow.handle(self.now, end, message);
-        self.drain_flow(number);
+        if self.observer.is_some() {
+            let message = *self.flights.of(packet);
+            self.watch(number, end, &message, true);
+        }
+        self.flows[number as usize].flow.handle(self.now, end, self.flights.of(packet));
+        true
     }
 
     /// Sends what leaves, and notes when the flow wants to be woken.
     fn drain_flow(&mut self, number: u32) {
         while let Some((from, message)) = self.flows[number as usize].flow.poll_transmit(self.now) {
-            self.depart(number, from, message);
+            self.depart(number, from, &message);
         }
         let state = &mut self.flows[number as usize];
         state.due = state.flow.poll_timeout();
         // A wake that comes too early costs less than one for each time that the timer moves.
         if state.due < state.wake {
             state.wake = state.due;
-            self.queue.push_late(state.due, Event::FlowWake(number));
+            self.flow_queue.push(state.due, FlowEvent::Wake(number));
         }
         if state.unended && state.flow.completed().is_some() {
             state.unended = false;
@@ -222,9 +235,9 @@ impl<P: Protocol> Star<'_, P> {
     }
 
     /// A packet enters the links at `from`.
-    fn depart(&mut self, number: u32, from: End, message: FlowMessage) {
+    fn depart(&mut self, number: u32, from: End, message: &FlowMessage) {
         if self.observer.is_some() {
-            self.watch(number, from, &message, false);
+            self.watch(number, from, message, false);
         }
         let state = &mut self.flows[number as usize];
         state.ways[to(from.other())].passage.entered += 1;
@@ -240,27 +253,44 @@ impl<P: Protocol> Star<'_, P> {
                 self.tally.return_octets += octets;
             }
         }
-        let end = from.other();
-        let frame = self.flows[number as usize].frame(number, end, message);
-        self.enter(Entry::new(end, frame));
+        self.enter_links(number, from, message, octets);
         if refused {
-            self.flows[number as usize].flow.refused(self.now, from, &message);
+            self.flows[number as usize].flow.refused(self.now, from, message);
+        }
+    }
+
+    /// Where the links begin for what leaves `from`.
+    fn port_at(&self, number: u32, from: End) -> Port {
+        match from {
+            End::Hub => Port::Hub,
+            End::Terminal => Port::Terminal(self.receivers + number),
+        }
+    }
+
+    /// A packet of so many octets passes the links in one go where that is known at once, and as a frame otherwise.
+    fn enter_links(&mut self, number: u32, from: End, message: &FlowMessage, octets: u64) {
+        let (port, end) = (self.port_at(number, from), from.other());
+        match self.links.pass(self.now, port, end, octets) {
+            Some(Fate::Leaves(at)) => self.leave_links(at, number, end, message),
+            Some(Fate::Dropped) => {}
+            None => {
+                let frame = self.flows[number as usize].frame(number, end, *message);
+                self.enter(Entry::new(end, frame));
+            }
         }
     }
 
     /// Whether the first stage would take a packet from `from`.
     fn has_room(&mut self, number: u32, from: End, octets: u64) -> bool {
-        let port = match from {
-            End::Hub => Port::Hub,
-            End::Terminal => Port::Terminal(self.receivers + number),
-        };
+        let port = self.port_at(number, from);
         self.links.has_room(self.now, port, from.other(), octets)
     }
 
     /// A packet leaves the last stage at `at`.
-    pub(super) fn leave_links(&mut self, at: Time, flow: u32, end: End, message: FlowMessage) {
+    pub(super) fn leave_links(&mut self, at: Time, flow: u32, end: End, message: &FlowMessage) {
         self.flows[flow as usize].ways[to(end)].passage.left += 1;
-        self.queue.push_late(at, Event::FlowReach { flow, end, message });
+        let at = if end == End::Hub { at + self.back.delay.unwrap_or_default() } else { at };
+        self.flow_queue.push(at, FlowEvent::Reach { flow, end, packet: self.flights.begin(*message) });
     }
 
     /// Counts what is in a stage, or between two, when the replication is over: it was not dropped.

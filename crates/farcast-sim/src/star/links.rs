@@ -31,7 +31,7 @@ impl<P: Protocol> Star<'_, P> {
     /// Before when nothing but the frame at hand enters the forward chain.
     fn alone_until(&self) -> Time {
         // What has not been handed over may be an answer to what is, but then it has come back meanwhile.
-        let known = self.queue.next_at().min(self.now + self.lookahead);
+        let known = self.next_at().min(self.now + self.lookahead);
         // No answer moves what the sender sends while it is quiet; of what flows send, and of answers that go on to
         // others, only the queue knows.
         let quiet = self.sender.as_ref().filter(|_| self.flows.is_empty() && !self.relays);
@@ -74,7 +74,7 @@ impl<P: Protocol> Star<'_, P> {
         let Frame { message, overhead, spacing } = frame;
         match message {
             Packet::Transfer(message) => self.reach_groups(at, Frame { message, overhead, spacing }),
-            Packet::Flow { flow, message, .. } => self.leave_links(at, flow, End::Terminal, message),
+            Packet::Flow { flow, message, .. } => self.leave_links(at, flow, End::Terminal, &message),
         }
     }
 
@@ -137,8 +137,7 @@ impl<P: Protocol> Star<'_, P> {
                 self.queue.push(at, Event::Reach(Frame { message, overhead, spacing }));
             }
             Packet::Flow { flow, message, .. } => {
-                let at = at + self.back.delay.unwrap_or_default();
-                self.leave_links(at, flow, End::Hub, message);
+                self.leave_links(at, flow, End::Hub, &message);
             }
         }
     }

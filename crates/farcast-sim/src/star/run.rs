@@ -5,7 +5,7 @@ use farcast_delivery::{Merged, Phase, Protocol, SenderEngine as _};
 
 use super::links::is_sent;
 use super::pulse::{EVERY, Pulse};
-use super::{Event, Group, Packet, Star, Tally};
+use super::{Event, FlowEvent, Group, Packet, Star, Tally};
 use crate::traffic::End;
 
 impl<P: Protocol> Star<'_, P> {
@@ -20,12 +20,10 @@ impl<P: Protocol> Star<'_, P> {
     pub fn run_while(&mut self, pulse: &Pulse) -> bool {
         self.open_transfer();
         self.schedule_flows();
-        while self.queue.next_at() <= self.limit
-            && let Some((at, event)) = self.queue.pop()
+        while self.next_at() <= self.limit
+            && let Some(at) = self.happen_next()
         {
-            self.now = at;
             self.tally.events += 1;
-            self.happen(event);
             if self.tally.events.is_multiple_of(EVERY) && !pulse.beat(at) {
                 return false;
             }
@@ -82,6 +80,34 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
+    /// When the next event happens.
+    pub(super) fn next_at(&self) -> Time {
+        self.queue.next_at().min(self.flow_queue.next_at())
+    }
+
+    /// Lets the next event happen, those of flows last in their instant; when that was.
+    fn happen_next(&mut self) -> Option<Time> {
+        if self.flow_queue.next_at() < self.queue.next_at() {
+            let (at, event) = self.flow_queue.pop()?;
+            self.now = at;
+            self.happen_to_flow(event);
+            return Some(at);
+        }
+        let (at, event) = self.queue.pop()?;
+        self.now = at;
+        self.happen(event);
+        Some(at)
+    }
+
+    fn happen_to_flow(&mut self, event: FlowEvent) {
+        match event {
+            FlowEvent::Start(flow) => self.start_flow(flow),
+            FlowEvent::Stop(flow) => self.stop_flow(flow),
+            FlowEvent::Wake(flow) => self.wake_flow(flow),
+            FlowEvent::Reach { flow, end, packet } => self.reach_flow(flow, end, packet),
+        }
+    }
+
     fn happen(&mut self, event: Event<P::Message, Merged<P>>) {
         match event {
             Event::Wake => {
@@ -108,10 +134,6 @@ impl<P: Protocol> Star<'_, P> {
             }
             Event::GroupWake { group, station } => self.wake_group(group as usize, station),
             Event::Answer(message) => self.enter_return(message),
-            Event::FlowStart(flow) => self.start_flow(flow),
-            Event::FlowStop(flow) => self.stop_flow(flow),
-            Event::FlowWake(flow) => self.wake_flow(flow),
-            Event::FlowReach { flow, end, message } => self.reach_flow(flow, end, &message),
         }
     }
 }

@@ -84,12 +84,13 @@ impl<P: Protocol> Star<'_, P> {
 
     fn poll_sender(&mut self) -> Option<Transmit<P::Message>> {
         let beyond = self.beyond();
+        let next = self.next_at();
         let sender = self.sender.as_mut()?;
         let until = match self.cut {
             Cut::One => self.now,
             Cut::Whole | Cut::Random(_) => {
                 // An answer to what leaves now may alter what leaves behind it.
-                let answered = self.queue.next_at().min(self.now + self.lookahead);
+                let answered = next.min(self.now + self.lookahead);
                 sender.settled_until().max(answered).min(beyond)
             }
         };

@@ -87,8 +87,8 @@ impl Side {
             return None;
         }
         while self.stirred {
-            if let Some(transmit) = self.connection.poll_transmit(now, now) {
-                return Some(FlowMessage::Tcp(transmit.message));
+            if let Some(segment) = self.connection.poll_segment(now) {
+                return Some(FlowMessage::Tcp(segment));
             }
             // What is polled may tell the owner something, and the owner's answer may let something leave.
             self.stirred = self.drain_events();

@@ -1,0 +1,33 @@
+//! Packets of flows that wait for their time: each lies still, and its event says where.
+
+use crate::traffic::FlowMessage;
+
+/// Packets under way.
+#[derive(Default)]
+pub(super) struct Flights {
+    packets: Vec<FlowMessage>,
+    free: Vec<u32>,
+}
+
+/// Where a packet lies.
+pub(super) struct Flying(u32);
+
+impl Flights {
+    pub(super) fn begin(&mut self, message: FlowMessage) -> Flying {
+        if let Some(slot) = self.free.pop() {
+            self.packets[slot as usize] = message;
+            return Flying(slot);
+        }
+        self.packets.push(message);
+        Flying(self.packets.len() as u32 - 1)
+    }
+
+    pub(super) fn of(&self, packet: &Flying) -> &FlowMessage {
+        &self.packets[packet.0 as usize]
+    }
+
+    /// It has arrived, or is lost.
+    pub(super) fn end(&mut self, packet: Flying) {
+        self.free.push(packet.0);
+    }
+}
