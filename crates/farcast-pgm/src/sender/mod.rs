@@ -1,25 +1,30 @@
 //! The source: files or messages at a steady rate, repaired as receivers ask (RFC 3208 §5, §16).
 
 mod hearing;
+mod parity;
 mod repairs;
 mod window;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
+use core::num::NonZeroU32;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
-use farcast_core::{Span, Time, Timers, timers};
-use farcast_delivery::{Geometry, ObjectId, Pacer, Phase, RoundProgress};
+use farcast_core::{Run, Span, Time, Timers, timers};
+use farcast_delivery::{Content, Geometry, ObjectId, Pacer, Phase, RoundProgress};
 
 use crate::cc::Controller;
-use crate::config::{self, Advance, SenderConfig, Sending};
+use crate::config::{self, Advance, Grouping, SenderConfig, Sending};
 use crate::error::{ConfigError, SendError};
 use crate::event::{SenderEvent, SenderOutcome};
-use crate::message::{Ask, Body, DataKind, Descriptor, MOST_ASKED, Message, NodeId, Opt, Spm, Sqn};
+use crate::message::{
+    Ask, Body, Data, DataKind, DataOptions, Descriptor, MOST_ASKED, Message, NodeId, Opt, Origin, Parity, Spm, Sqn,
+};
 use crate::sqn::Place;
 use crate::wire::FRAGMENT_OPTIONS;
 
+use parity::{Due, Parities};
 use repairs::Repairs;
 use window::Window;
 
@@ -60,6 +65,7 @@ pub struct Sender {
     cc: Option<Controller>,
     window: Window,
     repairs: Repairs,
+    parities: Parities,
     /// The next message's number.
     next_object: u32,
     /// No message comes any more.
@@ -76,8 +82,9 @@ pub struct Sender {
     marks: VecDeque<(Time, Place)>,
     /// When the oldest part of the window was asked for last.
     asked_at: Option<Time>,
-    /// TPDUs sent for the first time, and again.
+    /// TPDUs sent for the first time, and again, parity that was asked for among these; and all of parity.
     sent: (u64, u64),
+    parity_sent: u64,
     /// Named receivers that have not said that they have everything; those asked next come first.
     lacking: VecDeque<NodeId>,
     /// How it ends as soon as what is to be said has left.
@@ -96,12 +103,13 @@ impl Sender {
     /// What of it cannot be.
     pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
         let geometries = config.check()?;
-        let mut window = Window::new(Place::first(config.first));
+        let group = config.parity.map_or(1, |parity| parity.size);
+        let mut window = Window::new(Place::first(config.first), group);
         if let Sending::Files(objects) = &config.sending {
             for ((number, object), geometry) in (0..).zip(objects).zip(geometries) {
                 let descriptor = Descriptor {
                     number,
-                    behind: 1,
+                    behind: group as u16,
                     segment_size: config.tsdu,
                     size: object.size,
                     vouched: object.vouched,
@@ -117,6 +125,7 @@ impl Sender {
             cc: config.cc.map(|cc| Controller::new(cc, window.next)),
             window,
             repairs: Repairs::default(),
+            parities: Parities::default(),
             next_object: 0,
             is_closed: matches!(config.sending, Sending::Files(_)),
             spm: Sqn(0),
@@ -127,6 +136,7 @@ impl Sender {
             marks: VecDeque::new(),
             asked_at: None,
             sent: (0, 0),
+            parity_sent: 0,
             lacking: config.named.iter().copied().collect(),
             ending: None,
             rounds: Vec::new(),
@@ -168,6 +178,11 @@ impl Sender {
         self.sent
     }
 
+    /// TPDUs of parity sent.
+    pub fn parity_sent(&self) -> u64 {
+        self.parity_sent
+    }
+
     /// Its congestion control, if there is any.
     pub fn cc(&self) -> Option<&Controller> {
         self.cc.as_ref()
@@ -191,7 +206,7 @@ impl Sender {
         self.phase = Phase::Sending;
         self.pacer.begin(now);
         self.events.push_back(SenderEvent::Started { named: self.config.named.len() as u32 });
-        self.begin_round(Window::between(self.window.next, self.window.end));
+        self.begin_round(self.window.tpdus());
         self.spms = self.config.opening;
         self.timers.set(Timer::Ambient, now + self.config.ambient);
         self.timers.set(Timer::Heartbeat, now + self.beat);
@@ -211,7 +226,7 @@ impl Sender {
         let tsdu = self.config.tsdu;
         let whole = len <= u32::from(tsdu);
         let cut = if whole { tsdu } else { tsdu - FRAGMENT_OPTIONS as u16 };
-        let geometry = config::geometry(len.into(), cut).map_err(|_| SendError::Size(len))?;
+        let geometry = config::geometry(len.into(), cut, None).map_err(|_| SendError::Size(len))?;
         let room = (1u32 << 31) - 1 - Window::between(self.window.trail, self.window.end);
         if len == 0 || geometry.segments() > room {
             return Err(SendError::Size(len));
@@ -297,10 +312,15 @@ impl Sender {
         self.last_spm = Some(now);
         let sqn = self.spm;
         self.spm = sqn.next();
-        let (trail, lead) = (self.window.trail.sqn(), self.window.next.sqn().minus(1));
+        let (trail, lead) = (self.window.trail.sqn(), self.window.lead.sqn().minus(1));
         let mut options = Vec::new();
         if matches!(self.config.sending, Sending::Files(_)) {
             options.push(Opt::Join(self.config.first));
+        }
+        if let Some(Grouping { size, ahead, on_demand }) = self.config.parity {
+            options.push(Opt::ParityPrm { on_demand, proactive: ahead > 0, size, octet: 0 });
+            let last = Place(self.window.lead.0 - 1);
+            options.extend(self.window.short(last).map(Opt::GroupSize));
         }
         if let Some(backoff) = self.config.backoff {
             let interval_us = u32::try_from(backoff.as_nanos() / 1000).unwrap_or(u32::MAX);
@@ -382,6 +402,14 @@ impl Sender {
 
     /// What leaves next of data, as much as leaves before `until`.
     fn data(&mut self, now: Time, until: Time) -> Option<Transmit<Message>> {
+        // What belongs to a group leaves with it, and what was asked for itself before what is asked for by counts.
+        let due = self.config.parity.and_then(|grouping| match self.repairs.next() {
+            Some(_) => self.parities.unasked(),
+            None => self.parities.next(&grouping),
+        });
+        if let Some(due) = due {
+            return self.parity(now, due);
+        }
         let (kind, place, most) = match self.repairs.next() {
             Some((place, count)) => (DataKind::Repair, place, count),
             None => match self.room(now) {
@@ -429,12 +457,49 @@ impl Sender {
         Some(Transmit { router_alert, ..Transmit::new(message, self.config.group).spaced(spacing) })
     }
 
+    /// A parity packet (RFC 3208 §11.1): its number is one of its group's.
+    fn parity(&mut self, now: Time, due: Due) -> Option<Transmit<Message>> {
+        let Due { base, index, is_repair } = due;
+        let grouping = self.config.parity?;
+        let Some((object, block, count, len)) = self.window.group_at(base) else {
+            self.parities.forget(base);
+            return None;
+        };
+        self.pacer.settle(now);
+        let group_size = (count < grouping.size).then_some(count);
+        let message = self.message(Body::Data(Data {
+            kind: if is_repair { DataKind::Repair } else { DataKind::Original },
+            sqn: base.plus(index % grouping.size).sqn(),
+            count: NonZeroU32::MIN,
+            trail: self.window.trail.sqn(),
+            parity: Some(Parity { group: index / grouping.size, var_len: false }),
+            options: DataOptions { group_size, ..DataOptions::default() },
+            descriptor: None,
+            len,
+            last_len: len,
+            origin: Origin(Content::Parity { object, block, symbols: Run::one(index) }),
+        }));
+        let spacing = self.pacer.span(message.wire_len(0));
+        self.pacer.charge(spacing);
+        self.parities.sent(now, due, &grouping);
+        self.parity_sent += 1;
+        self.sent.1 += u64::from(is_repair);
+        self.note_sent(now);
+        let router_alert = self.config.router_alert && is_repair;
+        Some(Transmit { router_alert, ..Transmit::new(message, self.config.group).spaced(spacing) })
+    }
+
     /// A TPDU leaves at `at`.
     fn left(&mut self, at: Time, kind: DataKind, place: Place) {
         match kind {
             DataKind::Original => {
                 self.mark(at, place);
-                self.window.next = place.next();
+                self.window.sent(place);
+                if let Some(grouping) = &self.config.parity
+                    && let Some(base) = self.window.ended_by(place)
+                {
+                    self.parities.begin(base, grouping);
+                }
                 if self.config.heads_twice && self.window.is_head_of_many(place) {
                     self.repairs.repeat(place);
                 }
@@ -445,6 +510,11 @@ impl Sender {
                 self.sent.1 += 1;
             }
         }
+        self.note_sent(at);
+    }
+
+    /// Something of what is repaired left at `at`.
+    fn note_sent(&mut self, at: Time) {
         self.progress.sent += 1;
         if let Some(round) = self.rounds.last_mut() {
             *round += 1;
@@ -480,7 +550,7 @@ impl Sender {
                     cc.timeout();
                 }
             }
-            Timer::Linger if self.repairs.is_any() => {
+            Timer::Linger if self.repairs.is_any() || self.parities.is_any() => {
                 self.timers.set(Timer::Linger, now + self.config.linger);
             }
             Timer::Linger => self.conclude(),
@@ -496,10 +566,12 @@ impl Sender {
 
     /// What was gathered is repaired.
     fn repair(&mut self) {
-        let idle = !self.repairs.is_ready() && self.window.next == self.window.end;
+        let is_ready = |this: &Self| this.repairs.is_ready() || this.parities.is_ready();
+        let idle = !is_ready(self) && self.window.next == self.window.end;
         self.repairs.commit();
-        if idle && self.repairs.is_ready() {
-            self.begin_round(self.repairs.len());
+        self.parities.commit();
+        if idle && is_ready(self) {
+            self.begin_round(self.repairs.len() + self.parities.len());
         }
     }
 
@@ -516,7 +588,8 @@ impl Sender {
             }
             _ => false,
         };
-        self.repairs.is_ready() || self.window.next < self.window.end && !blocked
+        let waits = self.repairs.is_ready() || self.parities.is_ready();
+        waits || self.window.next < self.window.end && !blocked
     }
 }
 
