@@ -10,6 +10,7 @@ mod hostile;
 mod laws;
 mod messages;
 mod neighbours;
+mod parity;
 mod repair;
 mod tree;
 mod tshark;

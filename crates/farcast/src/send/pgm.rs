@@ -120,7 +120,7 @@ fn parity(args: &SendArgs, planned: Option<Grouping>) -> Result<Option<Option<Gr
     };
     let ahead = match ahead {
         None => planned.map_or(0, |planned| planned.ahead),
-        Some(Ahead::Symbols(symbols)) => symbols,
+        Some(Ahead::Symbols(symbols)) => symbols.into(),
         Some(Ahead::Auto) => {
             return Err(Failure::usage("--parity-ahead: by PGM a number of parity packets behind each group"));
         }
