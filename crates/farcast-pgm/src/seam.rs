@@ -8,9 +8,9 @@ use core::net::SocketAddr;
 use farcast_core::engine::RejectCounts;
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
-    Answer, Asked, Cause, Content, Delivery, ErasureCode, Figure, Geometry, Milestone, ObjectId, Outcome, Packet, Phase,
-    Protocol, Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine,
-    Transport,
+    Answer, Asked, Cause, Content, Delivery, ErasureCode, Figure, Geometry, Milestone, ObjectId, Outcome,
+    Packet, Phase, Protocol, Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress,
+    Routes, SenderEngine, Transport,
 };
 
 use crate::config::parity_of;

@@ -32,7 +32,8 @@ fn send_slowly(place: &Place, file: &Path, args: &[&str]) -> Running {
 #[test]
 fn files_arrive_repaired() {
     let unasked = ["--parity-ahead", "1", "--block-size", "8"];
-    let ways = [&[][..], &["--cc"], &["--parity", "auto"], &unasked, &["--parity", "auto", "--parity-ahead", "2"]];
+    let ways =
+        [&[][..], &["--cc"], &["--parity", "auto"], &unasked, &["--parity", "auto", "--parity-ahead", "2"]];
     for way in ways {
         let place = Place::new();
         let file = place.file("product.bin", 1_000_001);

@@ -493,11 +493,7 @@ impl Engine for Receiver {
     fn handle_timeout(&mut self, now: Time) {
         // One that expires is removed: those behind it move up.
         for at in (0..self.remotes.len()).rev() {
-            while self.remotes[at]
-                .reception
-                .as_ref()
-                .and_then(Reception::next)
-                .is_some_and(|due| due <= now)
+            while self.remotes[at].reception.as_ref().and_then(Reception::next).is_some_and(|due| due <= now)
             {
                 self.expire(now, at);
             }

@@ -6,10 +6,10 @@ use farcast_core::Time;
 use farcast_core::engine::{Arrival, Reject};
 use farcast_delivery::ObjectId;
 
-use super::files::State;
-use super::remote::{Goods, Reception};
 use super::Receiver;
+use super::files::State;
 use super::groups::Request;
+use super::remote::{Goods, Reception};
 use crate::config::parity_of;
 use crate::message::{Data, Nak, NakKind};
 use crate::sqn::Place;
@@ -160,7 +160,9 @@ impl Receiver {
         for (&place, object) in &mut files.objects {
             let Some(groups) = &mut object.groups else { continue };
             let due = groups.window.expire(now, &intervals, &mut again);
-            lost.extend(due.lost.first().map(|group| object.first.plus(object.geometry.first_of(group.0 as u32))));
+            lost.extend(
+                due.lost.first().map(|group| object.first.plus(object.geometry.first_of(group.0 as u32))),
+            );
             for group in due.ask {
                 match object.request(group.0 as u32, room) {
                     Some(request) => requests.push((place, group, request)),
@@ -185,9 +187,15 @@ impl Receiver {
             let until = now + self.config.confirm;
             let Some(files) = self.remotes[at].files() else { return };
             // What could not be said is another time.
-            for (place, group, request) in requests.iter().filter(|(.., request)| request.by_count == by_count) {
+            for (place, group, request) in
+                requests.iter().filter(|(.., request)| request.by_count == by_count)
+            {
                 if left < request.places.len() {
-                    files.objects.get_mut(place).into_iter().for_each(|object| object.postpone(*group, until));
+                    files
+                        .objects
+                        .get_mut(place)
+                        .into_iter()
+                        .for_each(|object| object.postpone(*group, until));
                 }
                 left = left.saturating_sub(request.places.len());
             }

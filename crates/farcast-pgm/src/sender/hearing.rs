@@ -48,8 +48,7 @@ impl Sender {
         }
         let window = self.window.trail..self.window.next;
         let is_there = |place: &Place| window.contains(place) && self.window.has(*place);
-        let places: Vec<Place> =
-            nak.sqns().map(|sqn| self.window.next.near(sqn)).filter(is_there).collect();
+        let places: Vec<Place> = nak.sqns().map(|sqn| self.window.next.near(sqn)).filter(is_there).collect();
         if places.is_empty() {
             return Err(Reject::OutOfRange);
         }

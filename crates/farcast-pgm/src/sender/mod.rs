@@ -19,7 +19,8 @@ use crate::config::{self, Advance, Grouping, SenderConfig, Sending};
 use crate::error::{ConfigError, SendError};
 use crate::event::{SenderEvent, SenderOutcome};
 use crate::message::{
-    Ask, Body, Data, DataKind, DataOptions, Descriptor, MOST_ASKED, Message, NodeId, Opt, Origin, Parity, Spm, Sqn,
+    Ask, Body, Data, DataKind, DataOptions, Descriptor, MOST_ASKED, Message, NodeId, Opt, Origin, Parity,
+    Spm, Sqn,
 };
 use crate::sqn::Place;
 use crate::wire::FRAGMENT_OPTIONS;

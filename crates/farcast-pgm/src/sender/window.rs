@@ -29,7 +29,11 @@ impl Entry {
     }
 
     pub(super) fn end(&self) -> Place {
-        if self.geometry.segments() == 0 { self.place.next() } else { self.first().plus(self.geometry.segments()) }
+        if self.geometry.segments() == 0 {
+            self.place.next()
+        } else {
+            self.first().plus(self.geometry.segments())
+        }
     }
 
     fn tpdus(&self) -> u32 {

@@ -164,7 +164,11 @@ impl Shelf {
         let (geometry, have, parity) = self.0.get_mut(&object).expect("it was offered");
         let run = geometry.block_run(block).expect("a block");
         let symbols = parity.range((block, 0)..(block + 1, 0)).count() as u32;
-        assert!(have.count_in(run) + symbols >= run.count(), "{} and {symbols} of {run:?}", have.count_in(run));
+        assert!(
+            have.count_in(run) + symbols >= run.count(),
+            "{} and {symbols} of {run:?}",
+            have.count_in(run)
+        );
         have.insert_run(run);
     }
 }

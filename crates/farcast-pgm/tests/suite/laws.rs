@@ -64,8 +64,7 @@ impl Case {
 }
 
 fn cases() -> Vec<Case> {
-    let parity =
-        |size, ahead, on_demand| Case { parity: Some(Grouping { size, ahead, on_demand }), ..CASE };
+    let parity = |size, ahead, on_demand| Case { parity: Some(Grouping { size, ahead, on_demand }), ..CASE };
     let files = [
         CASE,
         Case { named: false, ..CASE },

@@ -237,7 +237,8 @@ fn settings_that_cannot_be_are_refused() {
     assert!(matches!(Sender::new(odd), Err(ConfigError::Range(_))));
     let of_messages = SenderConfig { parity: Some(by(8, 0, true)), ..messages() };
     assert_eq!(Sender::new(of_messages).err(), Some(ConfigError::Parity("messages")));
-    let cc = SenderConfig { cc: Some(farcast_pgm::cc::CcConfig::default()), ..with(by(8, 0, true), &[20], 0) };
+    let cc =
+        SenderConfig { cc: Some(farcast_pgm::cc::CcConfig::default()), ..with(by(8, 0, true), &[20], 0) };
     assert_eq!(Sender::new(cc).err(), Some(ConfigError::Parity("PGMCC")));
 }
 

@@ -7,8 +7,8 @@ use farcast_core::{BitRate, Span};
 use farcast_pgm::message::{DataKind, NakKind};
 use farcast_pgm::settings::{RateControl, Sent, Way};
 use farcast_pgm::{
-    Body, Codec, Element, ElementConfig, Grouping, Gsi, MOST_GROUP, Message, NodeId, Object, Receiver, ReceiverConfig, Sender,
-    SenderConfig, Sending, Settings, StoreConfig, Tsi,
+    Body, Codec, Element, ElementConfig, Grouping, Gsi, MOST_GROUP, Message, NodeId, Object, Receiver,
+    ReceiverConfig, Sender, SenderConfig, Sending, Settings, StoreConfig, Tsi,
 };
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
@@ -227,7 +227,11 @@ fn parity(table: &mut Reader<'_>) -> Result<Option<Grouping>, DocumentError> {
     let Some(grouping) = grouping else { return Ok(None) };
     let size = table.integer_or("block_size", 2..=MOST_GROUP, grouping.size)?;
     if !size.is_power_of_two() {
-        return Err(table.refuse("block_size", "a transmission group is a power of two", "2, 4, 8, 16, 32 or 64"));
+        return Err(table.refuse(
+            "block_size",
+            "a transmission group is a power of two",
+            "2, 4, 8, 16, 32 or 64",
+        ));
     }
     Ok(Some(Grouping { size, ..grouping }))
 }

@@ -12,7 +12,8 @@ use farcast_mftp::settings::Parity;
 use farcast_norm::settings::Parity as Ahead;
 use farcast_pgm::settings::{self, RateControl, Sent, Way};
 use farcast_pgm::{
-    Codec, Grouping, Gsi, NodeId, Object, Pgm, Sender, SenderConfig, SenderEvent, SenderOutcome, Sending, Settings, Tsi,
+    Codec, Grouping, Gsi, NodeId, Object, Pgm, Sender, SenderConfig, SenderEvent, SenderOutcome, Sending,
+    Settings, Tsi,
 };
 use farcast_sim::scenario::pgm as scenario;
 use serde_json::{Value, json};
@@ -115,14 +116,18 @@ fn parity(args: &SendArgs, planned: Option<Grouping>) -> Result<Option<Option<Gr
         Some(Parity::Auto) => true,
         Some(Parity::Symbols(0)) => false,
         Some(Parity::Symbols(_)) => {
-            return Err(Failure::usage("--parity: by PGM \"auto\" or \"off\"; a group has as much as is asked for"));
+            return Err(Failure::usage(
+                "--parity: by PGM \"auto\" or \"off\"; a group has as much as is asked for",
+            ));
         }
     };
     let ahead = match ahead {
         None => planned.map_or(0, |planned| planned.ahead),
         Some(Ahead::Symbols(symbols)) => symbols.into(),
         Some(Ahead::Auto) => {
-            return Err(Failure::usage("--parity-ahead: by PGM a number of parity packets behind each group"));
+            return Err(Failure::usage(
+                "--parity-ahead: by PGM a number of parity packets behind each group",
+            ));
         }
     };
     let grouping = settings::grouping(size.or(planned.map(|planned| planned.size)), ahead, on_demand);
@@ -308,6 +313,8 @@ mod tests {
             (&["--rtt", "3 s", "--burst", "1 MiB"], "round_trip = \"3 s\"\nburst = \"1 MiB\""),
             (&["--spread", "2 s", "--linger", "1 min"], "backoff = \"2 s\"\nlinger = \"1 min\""),
             (&["--cc"], "rate_control = \"pgmcc\""),
+            (&["--parity", "auto"], "parity = \"auto\""),
+            (&["--parity-ahead", "2", "--block-size", "8"], "parity_ahead = 2\nblock_size = 8"),
         ] {
             let keys = simulated(&format!("rate = \"2 Mbit/s\"\n{lines}"));
             assert_ne!(keys, simulated("rate = \"2 Mbit/s\""), "{lines} changes nothing");
