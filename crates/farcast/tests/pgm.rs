@@ -51,41 +51,6 @@ fn files_arrive_repaired() {
     }
 }
 
-/// Parity that makes up for losses is not sent again, and what it does not make up for is asked for by counts.
-#[test]
-fn parity_repairs_many_at_once() {
-    let place = Place::new();
-    let file = place.file("product.bin", 2_000_000);
-    let names = ["ant", "bee", "cat", "dog"];
-    let receivers = names.map(|name| receive(&place, name, &["--simulate-loss", "5 %"]));
-    let args = ["--receivers", "ant,bee,cat,dog", "--parity", "auto", "--parity-ahead", "1"];
-    let sent = send(&place, &[&file], &args).succeed().summary();
-    for receiver in receivers {
-        assert_eq!(receiver.succeed().summary()["vouched"], true);
-    }
-    place.assert_received(&file, &names);
-    // 1,401 segments in 88 groups of 16, and a descriptor that leaves twice.
-    let figures = &sent["figures"];
-    let (odata, parity) = (figures["odata"].as_u64().unwrap(), figures["parity"].as_u64().unwrap());
-    assert!(parity > 88, "{sent}");
-    assert!((1400..1420).contains(&odata), "{sent}");
-}
-
-#[test]
-fn parity_that_cannot_be_is_refused() {
-    let place = Place::new();
-    let file = place.file("product.bin", 1000);
-    for args in [
-        &["--parity", "3"][..],
-        &["--parity", "auto", "--block-size", "12"],
-        &["--parity", "auto", "--cc"],
-        &["--block-size", "8"],
-        &["--parity-ahead", "auto"],
-    ] {
-        assert_eq!(send(&place, &[&file], args).wait().code, Some(2), "{args:?}");
-    }
-}
-
 #[test]
 fn each_file_of_a_tree_is_an_object_and_may_be_empty() {
     let place = Place::new();

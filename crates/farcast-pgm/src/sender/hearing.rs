@@ -131,6 +131,17 @@ impl Sender {
         }
     }
 
+    /// What was gathered is repaired.
+    pub(super) fn repair(&mut self) {
+        let is_ready = |this: &Self| this.repairs.is_ready() || this.parities.is_ready();
+        let idle = !is_ready(self) && self.window.next == self.window.end;
+        self.repairs.commit();
+        self.parities.commit();
+        if idle && is_ready(self) {
+            self.begin_round(self.repairs.len() + self.parities.len());
+        }
+    }
+
     /// Somebody wants to know where it is (RFC 3208 §13.4).
     fn hear_spmr(&mut self, now: Time) -> Result<(), Reject> {
         let lately = self.last_spm.is_some_and(|at| now.since(at) < self.config.heartbeat);

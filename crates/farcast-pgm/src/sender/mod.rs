@@ -8,24 +8,20 @@ mod window;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
-use core::num::NonZeroU32;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
-use farcast_core::{Run, Span, Time, Timers, timers};
-use farcast_delivery::{Content, Geometry, ObjectId, Pacer, Phase, RoundProgress};
+use farcast_core::{Span, Time, Timers, timers};
+use farcast_delivery::{Geometry, ObjectId, Pacer, Phase, RoundProgress};
 
 use crate::cc::Controller;
 use crate::config::{self, Advance, Grouping, SenderConfig, Sending};
 use crate::error::{ConfigError, SendError};
 use crate::event::{SenderEvent, SenderOutcome};
-use crate::message::{
-    Ask, Body, Data, DataKind, DataOptions, Descriptor, MOST_ASKED, Message, NodeId, Opt, Origin, Parity,
-    Spm, Sqn,
-};
+use crate::message::{Ask, Body, DataKind, Descriptor, MOST_ASKED, Message, NodeId, Opt, Spm, Sqn};
 use crate::sqn::Place;
 use crate::wire::FRAGMENT_OPTIONS;
 
-use parity::{Due, Parities};
+use parity::Parities;
 use repairs::Repairs;
 use window::Window;
 
@@ -177,11 +173,6 @@ impl Sender {
     /// TPDUs sent for the first time, and again.
     pub fn sent(&self) -> (u64, u64) {
         self.sent
-    }
-
-    /// TPDUs of parity sent.
-    pub fn parity_sent(&self) -> u64 {
-        self.parity_sent
     }
 
     /// Its congestion control, if there is any.
@@ -458,38 +449,6 @@ impl Sender {
         Some(Transmit { router_alert, ..Transmit::new(message, self.config.group).spaced(spacing) })
     }
 
-    /// A parity packet (RFC 3208 §11.1): its number is one of its group's.
-    fn parity(&mut self, now: Time, due: Due) -> Option<Transmit<Message>> {
-        let Due { base, index, is_repair } = due;
-        let grouping = self.config.parity?;
-        let Some((object, block, count, len)) = self.window.group_at(base) else {
-            self.parities.forget(base);
-            return None;
-        };
-        self.pacer.settle(now);
-        let group_size = (count < grouping.size).then_some(count);
-        let message = self.message(Body::Data(Data {
-            kind: if is_repair { DataKind::Repair } else { DataKind::Original },
-            sqn: base.plus(index % grouping.size).sqn(),
-            count: NonZeroU32::MIN,
-            trail: self.window.trail.sqn(),
-            parity: Some(Parity { group: index / grouping.size, var_len: false }),
-            options: DataOptions { group_size, ..DataOptions::default() },
-            descriptor: None,
-            len,
-            last_len: len,
-            origin: Origin(Content::Parity { object, block, symbols: Run::one(index) }),
-        }));
-        let spacing = self.pacer.span(message.wire_len(0));
-        self.pacer.charge(spacing);
-        self.parities.sent(now, due, &grouping);
-        self.parity_sent += 1;
-        self.sent.1 += u64::from(is_repair);
-        self.note_sent(now);
-        let router_alert = self.config.router_alert && is_repair;
-        Some(Transmit { router_alert, ..Transmit::new(message, self.config.group).spaced(spacing) })
-    }
-
     /// A TPDU leaves at `at`.
     fn left(&mut self, at: Time, kind: DataKind, place: Place) {
         match kind {
@@ -562,17 +521,6 @@ impl Sender {
     fn wake(&mut self, now: Time, had: bool) {
         if !had && self.has_data() {
             self.pacer.begin(now);
-        }
-    }
-
-    /// What was gathered is repaired.
-    fn repair(&mut self) {
-        let is_ready = |this: &Self| this.repairs.is_ready() || this.parities.is_ready();
-        let idle = !is_ready(self) && self.window.next == self.window.end;
-        self.repairs.commit();
-        self.parities.commit();
-        if idle && is_ready(self) {
-            self.begin_round(self.repairs.len() + self.parities.len());
         }
     }
 

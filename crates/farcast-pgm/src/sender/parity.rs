@@ -1,10 +1,15 @@
 //! Parity that a source has yet to send, by transmission groups (RFC 3208 §11.3).
 
 use alloc::collections::{BTreeMap, VecDeque};
+use core::num::NonZeroU32;
 
-use farcast_core::{Span, Time};
+use farcast_core::engine::{Message as _, Transmit};
+use farcast_core::{Run, Span, Time};
+use farcast_delivery::Content;
 
+use super::Sender;
 use crate::config::{Grouping, parity_of};
+use crate::message::{Body, Data, DataKind, DataOptions, Message, Origin, Parity};
 use crate::sqn::Place;
 
 /// Of so many groups it is known when parity was asked for last.
@@ -137,5 +142,44 @@ impl Parities {
     pub(super) fn forget(&mut self, base: Place) {
         self.ahead = self.ahead.filter(|&(ahead, _)| ahead != base);
         self.ready.remove(&base);
+    }
+}
+
+impl Sender {
+    /// TPDUs of parity sent.
+    pub fn parity_sent(&self) -> u64 {
+        self.parity_sent
+    }
+
+    /// A parity packet (RFC 3208 §11.1): its number is one of its group's.
+    pub(super) fn parity(&mut self, now: Time, due: Due) -> Option<Transmit<Message>> {
+        let Due { base, index, is_repair } = due;
+        let grouping = self.config.parity?;
+        let Some((object, block, count, len)) = self.window.group_at(base) else {
+            self.parities.forget(base);
+            return None;
+        };
+        self.pacer.settle(now);
+        let group_size = (count < grouping.size).then_some(count);
+        let message = self.message(Body::Data(Data {
+            kind: if is_repair { DataKind::Repair } else { DataKind::Original },
+            sqn: base.plus(index % grouping.size).sqn(),
+            count: NonZeroU32::MIN,
+            trail: self.window.trail.sqn(),
+            parity: Some(Parity { group: index / grouping.size, var_len: false }),
+            options: DataOptions { group_size, ..DataOptions::default() },
+            descriptor: None,
+            len,
+            last_len: len,
+            origin: Origin(Content::Parity { object, block, symbols: Run::one(index) }),
+        }));
+        let spacing = self.pacer.span(message.wire_len(0));
+        self.pacer.charge(spacing);
+        self.parities.sent(now, due, &grouping);
+        self.parity_sent += 1;
+        self.sent.1 += u64::from(is_repair);
+        self.note_sent(now);
+        let router_alert = self.config.router_alert && is_repair;
+        Some(Transmit { router_alert, ..Transmit::new(message, self.config.group).spaced(spacing) })
     }
 }
