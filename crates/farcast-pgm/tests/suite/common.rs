@@ -131,9 +131,12 @@ impl Client {
 
 /// What an owner keeps of files: it rebuilds what can be rebuilt.
 #[derive(Default)]
-struct Shelf(BTreeMap<ObjectId, (Geometry, Bitmap, BTreeSet<(u32, u32)>)>);
+struct Keeper(BTreeMap<ObjectId, (Geometry, Bitmap, Symbols)>);
 
-impl Shelf {
+/// Parity packets by their groups.
+type Symbols = BTreeSet<(u32, u32)>;
+
+impl Keeper {
     fn look(&mut self, event: &ReceiverEvent, held: &Bitmap) {
         match event {
             ReceiverEvent::Offered(offer) => {
@@ -215,13 +218,13 @@ impl Session {
     pub(crate) fn add_with(&mut self, n: u32, config: ReceiverConfig, held: Bitmap) -> Client {
         let told = Rc::new(RefCell::new(Vec::new()));
         let mine = told.clone();
-        let mut shelf = Shelf::default();
+        let mut keeper = Keeper::default();
         let owner = move |engine: &mut Receiver, now, event| {
-            shelf.look(&event, &held);
+            keeper.look(&event, &held);
             match &event {
                 ReceiverEvent::Offered(offer) => engine.accept(now, offer.object, &held),
                 ReceiverEvent::Decode { object, block } => {
-                    shelf.rebuild(*object, *block);
+                    keeper.rebuild(*object, *block);
                     engine.decoded(now, *object, *block, true);
                 }
                 ReceiverEvent::Complete(object) => engine.verified(now, *object),
