@@ -39,6 +39,8 @@ pub struct Geometry {
     segments: u32,
     /// Where blocks are as equal as can be.
     partition: Option<Partition>,
+    /// The code is that of a full block, even if there is none.
+    is_grouped: bool,
 }
 
 impl Geometry {
@@ -62,6 +64,7 @@ impl Geometry {
             block_size,
             segments: fits.ok_or(GeometryError::ObjectSize { size, segment_size })?,
             partition: None,
+            is_grouped: false,
         })
     }
 
@@ -72,6 +75,15 @@ impl Geometry {
     pub fn partitioned(size: u64, segment_size: u32, block_size: u32) -> Result<Self, GeometryError> {
         let uniform = Self::new(size, segment_size, block_size)?;
         Ok(Self { partition: Some(Partition::new(uniform.segments, block_size)), ..uniform })
+    }
+
+    /// As [`new`](Self::new), where the code is that of a full block however few segments there are, as a protocol
+    /// announces it (RFC 3208 §11: `TGSIZE`).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn grouped(size: u64, segment_size: u32, block_size: u32) -> Result<Self, GeometryError> {
+        Ok(Self { is_grouped: true, ..Self::new(size, segment_size, block_size)? })
     }
 
     /// An object of no bytes, which has neither segments nor blocks, where a protocol knows such: what its segments and
@@ -102,7 +114,7 @@ impl Geometry {
     /// For how many source symbols the code of its blocks is made: those of the largest block, or where blocks are
     /// partitioned, as many as they may have (RFC 5052's `B`), which the protocol announces.
     pub const fn code_size(&self) -> u32 {
-        if self.partition.is_some() || self.block_size < self.segments {
+        if self.partition.is_some() || self.is_grouped || self.block_size < self.segments {
             self.block_size
         } else {
             self.segments
@@ -195,6 +207,8 @@ mod tests {
         // A code is announced for more than a small object has.
         assert_eq!(Geometry::partitioned(1000, 512, 16).expect("valid").code_size(), 16);
         assert_eq!(Geometry::new(1000, 512, 16).expect("valid").code_size(), 2);
+        let grouped = Geometry::grouped(1000, 512, 16).expect("valid");
+        assert_eq!((grouped.code_size(), grouped.blocks(), grouped.block_len(0)), (16, 1, 2));
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub enum Sending {
 }
 
 /// Files that come into being while they are sent, octet by octet at a steady rate: what a source of constant bit rate
-/// sends. What the window or the pace does not let leave yet waits.
+/// sends. What the window or the pace does not let leave yet waits. There is no parity of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Live {
     /// The rate of their octets; headers do not count.
@@ -56,6 +56,31 @@ pub enum Advance {
     },
     /// With time: what was sent longer ago is gone (`TXW_SECS`).
     Time(Span),
+}
+
+/// The most data packets of a transmission group that parity is made of here: parity for all of them then has numbers
+/// among the code's 255.
+pub const MOST_GROUP: u32 = 64;
+
+/// Parity packets that a group of `size` can have: the others of the code's 255 (GF(2^8)).
+pub(crate) const fn parity_of(size: u32) -> u32 {
+    255 - size
+}
+
+/// Whether `size` data packets can be a transmission group.
+pub(crate) const fn is_group(size: u32) -> bool {
+    size.is_power_of_two() && size >= 2 && size <= MOST_GROUP
+}
+
+/// Parity of transmission groups (RFC 3208 §11).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Grouping {
+    /// Data packets of a group, a power of two of 2 to [`MOST_GROUP`] (`TGSIZE`).
+    pub size: u32,
+    /// Parity packets that leave behind each group, unasked: as many as a group has data at most.
+    pub ahead: u32,
+    /// Whether receivers may ask for parity by counts.
+    pub on_demand: bool,
 }
 
 /// How a source sends.
@@ -106,6 +131,8 @@ pub struct SenderConfig {
     /// Congestion control by PGMCC: then data leave as the acker's acknowledgements let them, and no faster than
     /// `pace`.
     pub cc: Option<CcConfig>,
+    /// Parity, of files only, and without congestion control: OpenPGM aborts when it hears of any.
+    pub parity: Option<Grouping>,
     /// Who must have all files before the source says that they are delivered; nobody: it cannot know.
     pub named: Vec<NodeId>,
 }
@@ -141,6 +168,7 @@ impl SenderConfig {
             backlog: 1024,
             router_alert: false,
             cc: None,
+            parity: None,
             named: Vec::new(),
         }
     }
@@ -159,9 +187,22 @@ impl SenderConfig {
             ("the transmit window", self.is_window()),
             ("what comes into being while it is sent", self.live.is_none() || self.is_of_files_for_good()),
             ("a setting of congestion control", self.cc.is_none_or(|cc| is_sound(&cc))),
+            ("parity", self.parity.is_none_or(|parity| is_parity(&parity))),
+            (
+                "the first number, which begins a transmission group,",
+                self.parity.is_none_or(|parity| self.first.0.is_multiple_of(parity.size)),
+            ),
         ];
         if let Some((what, _)) = ranges.into_iter().find(|(_, right)| !right) {
             return Err(ConfigError::Range(what));
+        }
+        if self.parity.is_some() {
+            let is_files = matches!(self.sending, Sending::Files(_))
+                && self.advance == Advance::Never
+                && self.parity.is_none();
+            if !is_files || self.cc.is_some() {
+                return Err(ConfigError::Parity(if is_files { "PGMCC" } else { "messages" }));
+            }
         }
         let mut named = self.named.clone();
         named.sort_unstable();
@@ -176,15 +217,17 @@ impl SenderConfig {
             if object.name.len() > MOST_NAME || object.name.len() + 64 > usize::from(self.tsdu) {
                 return Err(ConfigError::Name(object.name.len()));
             }
-            Ok(geometry(object.size, self.tsdu)?)
+            Ok(geometry(object.size, self.tsdu, self.parity.map(|parity| parity.size))?)
         });
         let cut = cut.collect::<Result<Vec<_>, _>>()?;
-        let tpdus: u64 = cut.iter().map(|geometry| u64::from(geometry.segments()) + 1).sum();
+        // With the numbers that groups leave unused.
+        let unused = self.parity.map_or(0, |parity| 2 * u64::from(parity.size));
+        let tpdus: u64 = cut.iter().map(|geometry| u64::from(geometry.segments()) + 1 + unused).sum();
         if tpdus > (1 << 31) - 1 { Err(ConfigError::Window(tpdus)) } else { Ok(cut) }
     }
 
     fn is_of_files_for_good(&self) -> bool {
-        matches!(self.sending, Sending::Files(_)) && self.advance == Advance::Never
+        matches!(self.sending, Sending::Files(_)) && self.advance == Advance::Never && self.parity.is_none()
     }
 
     fn is_window(&self) -> bool {
@@ -200,10 +243,22 @@ fn is_sound(cc: &CcConfig) -> bool {
     (1..=1 << 15).contains(&cc.most) && (1..=100).contains(&cc.hysteresis_percent) && !cc.timeout.is_zero()
 }
 
-/// How a file of `size` octets is cut: into one block.
-pub(crate) fn geometry(size: u64, tsdu: u16) -> Result<Geometry, farcast_delivery::GeometryError> {
-    let block = farcast_delivery::MAX_SEGMENTS;
-    if size == 0 { Geometry::empty(tsdu.into(), block) } else { Geometry::new(size, tsdu.into(), block) }
+fn is_parity(parity: &Grouping) -> bool {
+    is_group(parity.size) && parity.ahead <= parity.size && (parity.ahead > 0 || parity.on_demand)
+}
+
+/// How a file of `size` octets is cut: into transmission groups of so many, or one block.
+pub(crate) fn geometry(
+    size: u64,
+    tsdu: u16,
+    group: Option<u32>,
+) -> Result<Geometry, farcast_delivery::GeometryError> {
+    let block = group.unwrap_or(farcast_delivery::MAX_SEGMENTS);
+    match group {
+        _ if size == 0 => Geometry::empty(tsdu.into(), block),
+        Some(_) => Geometry::grouped(size, tsdu.into(), block),
+        None => Geometry::new(size, tsdu.into(), block),
+    }
 }
 
 /// What a receiver makes of what comes.
@@ -267,6 +322,8 @@ pub struct ReceiverConfig {
     pub largest_message: u32,
     /// Octets of messages that have begun and were not delivered, as they say themselves: more are not taken.
     pub message_memory: u64,
+    /// Octets of parity that are kept for groups that still lack some; beyond, segments are asked for themselves.
+    pub parity_memory: u64,
     /// The seed of its waits.
     pub seed: u64,
 }
@@ -298,6 +355,7 @@ impl ReceiverConfig {
             largest: 1 << 48,
             largest_message: 1 << 20,
             message_memory: 64 << 20,
+            parity_memory: 64 << 20,
             seed: 0,
         }
     }

@@ -16,6 +16,9 @@ pub enum ConfigError {
     /// A receiver is named twice.
     #[error("receiver {0} is named twice")]
     Node(u32),
+    /// Parity is not for this.
+    #[error("parity is for files at a fixed rate: not with {0}")]
+    Parity(&'static str),
     /// A number is out of its range.
     #[error("{0} is out of range")]
     Range(&'static str),

@@ -71,6 +71,22 @@ pub enum ReceiverEvent {
         /// Where in the message they begin.
         offset: u32,
     },
+    /// Keep the TSDU of the message at hand, which is parity of a transmission group.
+    StoreParity {
+        /// The object.
+        object: ObjectId,
+        /// Which of its groups.
+        block: u32,
+        /// Which of that group's parity.
+        symbol: u32,
+    },
+    /// Rebuild what a group lacks from its parity, and store it.
+    Decode {
+        /// The object.
+        object: ObjectId,
+        /// Which of its groups.
+        block: u32,
+    },
     /// Everything of a file is there.
     Complete(ObjectId),
     /// It is over with a file.

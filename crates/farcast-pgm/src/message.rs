@@ -7,7 +7,7 @@ use core::net::IpAddr;
 use core::num::NonZeroU32;
 
 use farcast_core::Run;
-use farcast_delivery::{Content, ObjectId, Vouched};
+use farcast_delivery::{Content, Geometry, ObjectId, Vouched};
 
 pub use crate::sqn::Sqn;
 use crate::wire;
@@ -486,8 +486,11 @@ impl farcast_core::Message for Message {
 
 impl Origin {
     /// Of segments of an object.
-    pub(crate) const fn segments(object: ObjectId, segments: Run) -> Self {
-        Self(Content::Source { object, block: 0, segments })
+    pub(crate) fn segments(object: ObjectId, (geometry, segments): (&Geometry, Run)) -> Self {
+        let block = geometry.block_of(segments.first());
+        let first = segments.first() - geometry.first_of(block);
+        let within = Run::new(first, segments.count());
+        Self(within.map_or(Content::None, |segments| Content::Source { object, block, segments }))
     }
 
     fn with(self, cut: impl Fn(Run) -> Option<Run>) -> Self {

@@ -8,11 +8,12 @@ use core::net::SocketAddr;
 use farcast_core::engine::RejectCounts;
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
-    Answer, Asked, Cause, Content, Delivery, Figure, Geometry, Milestone, ObjectId, Outcome, Packet, Phase,
-    Protocol, Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine,
-    Transport,
+    Answer, Asked, Cause, Content, Delivery, ErasureCode, Figure, Geometry, Milestone, ObjectId, Outcome,
+    Packet, Phase, Protocol, Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress,
+    Routes, SenderEngine, Transport,
 };
 
+use crate::config::parity_of;
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent};
 use crate::message::{Body, DataKind, Message, NakKind, Opt, Origin};
 use crate::population::Population;
@@ -154,6 +155,15 @@ impl SenderEngine for Sender {
         Self::geometry(self, object)
     }
 
+    fn parity_symbols(&self, object: ObjectId) -> u32 {
+        let parity = self.config().parity.filter(|_| Self::geometry(self, object).is_some());
+        parity.map_or(0, |parity| parity_of(parity.size))
+    }
+
+    fn erasure_code(&self, _object: ObjectId) -> ErasureCode {
+        ErasureCode::ReedSolomon8
+    }
+
     fn phase(&self) -> Phase {
         Self::phase(self)
     }
@@ -164,7 +174,8 @@ impl SenderEngine for Sender {
 
     fn figures(&self, naks: &RequestCounts) -> Vec<Figure> {
         let (odata, rdata) = self.sent();
-        alloc::vec![
+        let parity = Figure::count("parity", self.parity_sent()).labelled("parity packets sent");
+        let mut figures = alloc::vec![
             Figure::count("odata", odata).labelled("ODATA sent"),
             Figure::count("rdata", rdata).labelled("RDATA sent"),
             Figure::counts("tpdus_per_round", self.sent_per_round().to_vec()),
@@ -172,7 +183,9 @@ impl SenderEngine for Sender {
             Figure::count("naks.collided", naks.collided),
             Figure::count("naks.late", naks.late),
             Figure::count("naks.used", naks.used),
-        ]
+        ];
+        figures.extend(self.config().parity.map(|_| parity));
+        figures
     }
 
     fn milestone(event: &SenderEvent) -> Option<Milestone> {
@@ -198,6 +211,10 @@ impl ReceiverEngine for Receiver {
         Some(match *event {
             ReceiverEvent::Offered(ref offer) => Request::Open(offer),
             ReceiverEvent::Store { object, segments, offset } => Request::Store { object, segments, offset },
+            ReceiverEvent::StoreParity { object, block, symbol } => {
+                Request::Parity { object, block, symbols: Run::one(symbol), offset: 0 }
+            }
+            ReceiverEvent::Decode { object, block } => Request::Decode { object, block },
             ReceiverEvent::Complete(object) => Request::Verify(object),
             ReceiverEvent::Ended(object, outcome) => {
                 let outcome = match outcome {
@@ -219,7 +236,8 @@ impl ReceiverEngine for Receiver {
             Answer::Held(held) | Answer::Compared(held) => self.held(now, object, &held),
             Answer::Lost(segments) => self.lost(now, object, segments),
             Answer::Verified => self.verified(now, object),
-            Answer::Decoded { .. } | Answer::ListIs(_) | Answer::Listed => {}
+            Answer::Decoded { block, rebuilt } => self.decoded(now, object, block, rebuilt),
+            Answer::ListIs(_) | Answer::Listed => {}
         }
     }
 
@@ -231,6 +249,10 @@ impl ReceiverEngine for Receiver {
 
     fn is_busy(&self) -> bool {
         Self::is_busy(self)
+    }
+
+    fn erasure_code(&self, _object: ObjectId) -> ErasureCode {
+        ErasureCode::ReedSolomon8
     }
 
     fn have(&self, object: ObjectId) -> Option<&Bitmap> {

@@ -11,7 +11,7 @@ use farcast_core::{BitRate, Span};
 use farcast_delivery::RatePace;
 
 use crate::cc::CcConfig;
-use crate::config::{ReceiverConfig, SenderConfig, Sending};
+use crate::config::{Grouping, ReceiverConfig, SenderConfig, Sending};
 use crate::message::{NodeId, Tsi};
 
 /// How much sending time a late wake-up may make up for at once: what the burst takes at the rate, within these bounds.
@@ -21,6 +21,10 @@ const MTU: u32 = 1500;
 /// Octets of the header before a segment; the option of PGMCC besides.
 const HEADER: u32 = 24;
 const CC_OPTIONS: u32 = 20;
+/// Of parity: which part of it, and how many data packets a short group has.
+const PARITY_OPTIONS: u32 = 20;
+/// Data packets of a group where nobody says how many.
+pub const GROUP: u32 = 16;
 /// The back-off of a few receivers, who may all ask without harm.
 const SHORTEST: Span = Span::from_millis(50);
 /// The group that is reckoned with where nobody says how many there are.
@@ -83,6 +87,8 @@ pub struct Settings {
     /// After everything was sent: how long the source stays while it hears nothing; `None` for what suits the round
     /// trip, 20 s at least.
     pub linger: Option<Span>,
+    /// Parity; OpenPGM aborts when it hears of any.
+    pub parity: Option<Grouping>,
     /// Octets that may leave together, at most.
     pub burst: u64,
     /// The transfer is aborted after this long.
@@ -100,6 +106,7 @@ impl Settings {
             round_trip: ROUND_TRIP,
             backoff: None,
             linger: None,
+            parity: None,
             burst: 64 << 10,
             time_limit: Span::from_secs(24 * 3600),
         }
@@ -129,6 +136,7 @@ impl Settings {
             backoff: Some(backoff),
             linger: self.linger.unwrap_or_else(|| LINGER.max((backoff + repair(self.round_trip)) * 4)),
             cc: (self.control == RateControl::Pgmcc).then(CcConfig::default),
+            parity: self.parity,
             named,
             ..base
         }
@@ -136,7 +144,9 @@ impl Settings {
 
     fn segment(&self, way: Way) -> u16 {
         let cc = if self.control == RateControl::Pgmcc { CC_OPTIONS } else { 0 };
-        let room = way.mtu.unwrap_or(MTU).min(MTU).saturating_sub(u32::from(way.headers) + HEADER + cc);
+        let parity = self.parity.map_or(0, |_| PARITY_OPTIONS);
+        let headers = u32::from(way.headers) + HEADER + cc + parity;
+        let room = way.mtu.unwrap_or(MTU).min(MTU).saturating_sub(headers);
         u16::try_from(room).unwrap_or(u16::MAX).max(64)
     }
 }
@@ -155,6 +165,12 @@ fn backoff(receivers: u32, round_trip: Span) -> Span {
         65..=1000 => round_trip * 2,
         _ => round_trip * 4,
     }
+}
+
+/// Parity of groups of `size`, where any is wanted.
+pub fn grouping(size: Option<u32>, ahead: u32, on_demand: bool) -> Option<Grouping> {
+    let wanted = ahead > 0 || on_demand;
+    wanted.then(|| Grouping { size: size.unwrap_or(GROUP), ahead, on_demand })
 }
 
 /// The configuration of a receiver of files over ways with this round trip.

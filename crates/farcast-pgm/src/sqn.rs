@@ -65,6 +65,16 @@ impl Place {
     pub(crate) const fn next(self) -> Self {
         self.plus(1)
     }
+
+    /// Where the transmission group of `size`, a power of two, begins that this is of.
+    pub(crate) const fn group(self, size: u32) -> Self {
+        Self(self.0 & !(size as u64 - 1))
+    }
+
+    /// The first place from here on where such a group begins.
+    pub(crate) const fn align(self, size: u32) -> Self {
+        self.plus(size - 1).group(size)
+    }
 }
 
 #[cfg(test)]

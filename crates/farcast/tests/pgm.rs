@@ -31,11 +31,14 @@ fn send_slowly(place: &Place, file: &Path, args: &[&str]) -> Running {
 
 #[test]
 fn files_arrive_repaired() {
-    for cc in [&[][..], &["--cc"]] {
+    let unasked = ["--parity-ahead", "1", "--block-size", "8"];
+    let ways =
+        [&[][..], &["--cc"], &["--parity", "auto"], &unasked, &["--parity", "auto", "--parity-ahead", "2"]];
+    for way in ways {
         let place = Place::new();
         let file = place.file("product.bin", 1_000_001);
         let receivers = ["ant", "bee"].map(|name| receive(&place, name, &["--simulate-loss", "5 %"]));
-        let args = [&["--receivers", "ant,bee"], cc].concat();
+        let args = [&["--receivers", "ant,bee"], way].concat();
         let sent = send(&place, &[&file], &args).succeed().summary();
         assert_eq!((&sent["outcome"], &sent["exit_code"]), (&"acknowledged".into(), &0.into()), "{sent}");
         let digest = blake3::hash(&fs::read(&file).unwrap()).to_string();

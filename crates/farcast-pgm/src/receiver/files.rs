@@ -6,14 +6,16 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use farcast_core::engine::Reject;
-use farcast_core::{Bitmap, Run};
+use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{Geometry, ObjectId, Offer, Received};
 
+use super::groups::Groups;
 use super::window::Range;
-use crate::config::{ReceiverConfig, geometry};
+use crate::config::{ReceiverConfig, geometry, parity_of};
 use crate::message::{Data, Descriptor, Tsi};
 use crate::sqn::Place;
 
@@ -41,6 +43,8 @@ pub(super) struct Object {
     pub(super) state: State,
     pub(super) have: Bitmap,
     pub(super) received: Received,
+    /// Where its source makes parity of groups of it.
+    pub(super) groups: Option<Groups>,
 }
 
 impl Object {
@@ -48,20 +52,28 @@ impl Object {
         id: ObjectId,
         place: Place,
         said: &Descriptor,
-        config: &ReceiverConfig,
+        (config, group): (&ReceiverConfig, Option<u32>),
     ) -> Result<Self, Reject> {
         if said.size > config.largest {
             return Err(Reject::Limit);
         }
-        let geometry = geometry(said.size, said.segment_size).map_err(|_| Reject::OutOfRange)?;
         let first = place.plus(said.behind.into());
+        // Groups begin where a file does, or it has none.
+        let group = group.filter(|&size| first.group(size) == first && place.group(size) == place);
+        let geometry = geometry(said.size, said.segment_size, group).map_err(|_| Reject::OutOfRange)?;
         let have = Bitmap::new(geometry.segments());
-        Ok(Self { id, place, first, geometry, state: State::Opening, have, received: Received::default() })
+        let (state, received, groups) = (State::Opening, Received::default(), group.map(Groups::new));
+        Ok(Self { id, place, first, geometry, state, have, received, groups })
     }
 
     /// One past its last segment.
     pub(super) fn end(&self) -> Place {
         self.first.plus(self.geometry.segments())
+    }
+
+    /// Where the next file's descriptor is: at the beginning of a group, if there are groups.
+    pub(super) fn next(&self) -> Place {
+        self.groups.as_ref().map_or(self.end(), |groups| self.end().align(groups.size))
     }
 
     /// Its segments' places.
@@ -119,7 +131,7 @@ impl Object {
             serial: Some(gsi >> 16 << 32 | u64::from(said.number)),
             vouched: said.vouched.map(Box::new),
             geometry: self.geometry,
-            parity_symbols: 0,
+            parity_symbols: self.groups.as_ref().map_or(0, |groups| parity_of(groups.size)),
             overwrite: true,
             rate_bps: u32::MAX,
         }
@@ -134,11 +146,13 @@ pub(super) struct Files {
     pub(super) objects: BTreeMap<Place, Object>,
     /// Whether everything from the source's beginning on is here, or under way.
     pub(super) is_sound: bool,
+    /// Numbers before `next` that are nobody's.
+    pub(super) unused: Range,
 }
 
 impl Files {
     pub(super) const fn new(next: Option<Place>, is_sound: bool) -> Self {
-        Self { next, objects: BTreeMap::new(), is_sound }
+        Self { next, objects: BTreeMap::new(), is_sound, unused: Place(0)..Place(0) }
     }
 
     /// Before which place it is known what is of what, and what of that is here: so far is asked for what lacks.
@@ -148,6 +162,16 @@ impl Files {
         // Its owner may have most of it.
         let opening = self.objects.values().find(|object| object.state == State::Opening);
         opening.map_or(known, |object| known.min(object.first))
+    }
+
+    /// Where segments are that groups ask for.
+    pub(super) fn grouped(&self) -> Vec<Range> {
+        self.objects.values().filter(|object| object.groups.is_some()).map(Object::places).collect()
+    }
+
+    /// When a group is due.
+    pub(super) fn next_due(&self) -> Option<Time> {
+        self.objects.values().filter_map(|object| object.groups.as_ref()?.window.next()).min()
     }
 
     /// The file of which `place` is a segment.

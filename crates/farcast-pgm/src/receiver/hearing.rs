@@ -1,5 +1,6 @@
 //! What a receiver makes of what it hears.
 
+use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Message as _, Reject};
@@ -9,10 +10,10 @@ use farcast_delivery::ObjectId;
 use super::congestion::Losses;
 use super::files::{Files, MOST_OBJECTS, Object, State};
 use super::messages::Messages;
-use super::remote::{Goods, Path, Reception, Remote, Timer};
+use super::remote::{Goods, Grouped, Path, Reception, Remote, Timer};
 use super::window::Window;
 use super::{CREDIT, CREDIT_MOST, MOST_REMOTES, Receiver};
-use crate::config::Delivering;
+use crate::config::{Delivering, is_group};
 use crate::event::ReceiverEvent;
 use crate::message::{Body, Data, Descriptor, MOST_ASKED, Message, Nak, NakKind, NodeId, Opt, Spm, Sqn, Tsi};
 use crate::sqn::Place;
@@ -25,6 +26,14 @@ fn asks(options: &[Opt], node: NodeId) -> bool {
     options.iter().any(|option| match option {
         Opt::Ask(ask) => ask.nodes.len() >= MOST_ASKED || ask.nodes.contains(&node),
         _ => false,
+    })
+}
+
+/// What a source says of parity, where it can be used here: other groups' segments are asked for themselves.
+fn grouped(options: &[Opt]) -> Option<Grouped> {
+    options.iter().find_map(|option| match *option {
+        Opt::ParityPrm { on_demand, size, .. } if is_group(size) => Some(Grouped { size, on_demand }),
+        _ => None,
     })
 }
 
@@ -137,6 +146,9 @@ impl Receiver {
         if remote.wanted == 0 {
             remote.losses = None;
         }
+        if remote.reception.is_none() {
+            remote.grouped = grouped(&spm.options);
+        }
         if !spm.is_windowless() {
             self.hear_window(at, spm);
         }
@@ -207,7 +219,7 @@ impl Receiver {
     }
 
     /// Everything before `lead` has been sent.
-    fn extend(&mut self, at: usize, lead: Place) {
+    pub(super) fn extend(&mut self, at: usize, lead: Place) {
         let Some(Reception { window, goods }) = &mut self.remotes[at].reception else { return };
         let known = window.lead();
         window.extend(lead);
@@ -252,8 +264,11 @@ impl Receiver {
     }
 
     fn hear_nak(&mut self, now: Time, at: usize, from: &Arrival, nak: &Nak) -> Result<(), Reject> {
-        if nak.kind == NakKind::NullNak || nak.parity {
+        if nak.kind == NakKind::NullNak {
             return Err(Reject::Unexpected);
+        }
+        if nak.parity {
+            return self.hear_counts(now, at, from, nak);
         }
         let intervals = self.intervals();
         let window =
@@ -275,12 +290,14 @@ impl Receiver {
                 window.heard(now, place, nak.kind == NakKind::Confirmation, &intervals);
             }
         }
+        let all: Vec<Place> = places().collect();
+        self.hear_of_groups(now, at, &all, nak.kind == NakKind::Confirmation);
         Ok(())
     }
 
     fn hear_data(&mut self, now: Time, at: usize, data: &Data) -> Result<(), Reject> {
         if data.parity.is_some() {
-            return Err(Reject::Unexpected);
+            return self.hear_parity(now, at, data);
         }
         let remote = &mut self.remotes[at];
         if remote.reception.is_none() {
@@ -381,7 +398,8 @@ impl Receiver {
             return Err(Reject::Duplicate);
         }
         let id = ObjectId::new(self.next_object);
-        let object = Object::new(id, place, said, &self.config)?;
+        let group = self.remotes[at].grouped.map(|grouped| grouped.size);
+        let object = Object::new(id, place, said, (&self.config, group))?;
         let remote = &mut self.remotes[at];
         let files = remote.files().ok_or(Reject::Unexpected)?;
         if files.next.is_some_and(|next| next != place) {
@@ -394,7 +412,8 @@ impl Receiver {
             self.extend(at, place.next());
             return Ok(());
         }
-        files.next = Some(object.end());
+        let before = core::mem::replace(&mut files.unused, object.end()..object.next());
+        files.next = Some(object.next());
         self.next_object += 1;
         self.settle(at, place);
         let remote = &mut self.remotes[at];
@@ -403,6 +422,7 @@ impl Receiver {
             return Ok(());
         };
         // Numbers between are nobody's.
+        window.settle_all(&before);
         if place.next() < object.first {
             window.extend(object.first);
             window.settle_all(&(place.next()..object.first));
@@ -452,6 +472,7 @@ impl Receiver {
                 offset: index,
             }),
         }
+        self.check_group((at, at_place), segment);
         self.check_complete((at, at_place));
         Ok(())
     }

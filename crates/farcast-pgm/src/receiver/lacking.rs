@@ -39,7 +39,7 @@ impl Lacking {
             self.window.extend(lead);
         }
         self.window.advance(trail.min(self.window.lead()));
-        self.window.fill(Place(u64::MAX), backoff);
+        self.window.fill(Place(u64::MAX), &[], backoff);
     }
 
     /// `place` has come.

@@ -2,10 +2,12 @@
 
 mod congestion;
 mod files;
+mod groups;
 mod hearing;
 mod lacking;
 mod messages;
 mod neighbours;
+mod parity;
 mod remote;
 mod window;
 
@@ -22,7 +24,7 @@ use farcast_delivery::{ObjectId, Received};
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Ack, Body, Has, Message, Nak, NakKind, Opt};
+use crate::message::{Ack, Body, Has, Message, Nak, NakKind, Opt, Sqn};
 use crate::sqn::Place;
 
 pub(crate) use lacking::Lacking;
@@ -156,6 +158,7 @@ impl Receiver {
         for range in object.held_in(&known) {
             reception.window.settle_all(&range);
         }
+        object.check_groups(&mut self.events);
         self.check_complete((at, place));
         self.fill(now, at);
     }
@@ -173,6 +176,7 @@ impl Receiver {
         let range = object.range_of(segments);
         let gone = range.start < reception.window.trail();
         let known = range.start..range.end.min(reception.window.lead());
+        object.unsettle(segments);
         if gone {
             self.end((at, place), ReceiverOutcome::Lost);
         } else if known.start < known.end {
@@ -235,7 +239,7 @@ impl Receiver {
             files.is_sound = false;
             reception.window.extend(object.end());
         }
-        reception.window.settle_all(&(object.place..object.end()));
+        reception.window.settle_all(&(object.place..object.next()));
         if self.over.len() == REMEMBERED {
             self.over.pop_front();
         }
@@ -269,12 +273,21 @@ impl Receiver {
         let Self { remotes, random, config, .. } = self;
         let remote = &mut remotes[at];
         let Some(Reception { window, goods }) = &mut remote.reception else { return };
-        let limit = match goods {
-            Goods::Files(files) => files.limit(),
-            Goods::Messages(_) => Place(u64::MAX),
-        };
         let interval = remote.backoff;
-        window.fill(limit, || Self::backoff(random, now, config.reorder, interval));
+        let mut due = || Self::backoff(random, now, config.reorder, interval);
+        let files = match goods {
+            Goods::Files(files) => files,
+            Goods::Messages(_) => return window.fill(Place(u64::MAX), &[], due),
+        };
+        window.settle_all(&(files.unused.start..files.unused.end.min(window.lead())));
+        window.fill(files.limit(), &files.grouped(), &mut due);
+        let lead = window.lead();
+        for object in files.objects.values_mut().filter(|object| object.state == State::Receiving) {
+            object.look_at_groups(lead);
+            if let Some(groups) = &mut object.groups {
+                groups.window.fill(Place(u64::MAX), &[], &mut due);
+            }
+        }
     }
 
     /// Does what is due for missing numbers.
@@ -288,6 +301,7 @@ impl Receiver {
         let mut again = || Self::backoff(random, now, config.reorder, interval);
         let due = window.expire(now, &intervals, &mut again);
         self.ask(now, at, &due.ask);
+        self.expire_groups(now, at);
         for place in due.lost {
             self.lose(at, &(place..place.next()));
         }
@@ -297,8 +311,18 @@ impl Receiver {
 
     /// Asks for `places`, oldest first; what cannot be asked for now is later.
     fn ask(&mut self, now: Time, at: usize, places: &[Place]) {
+        let said = self.say_naks(now, at, (places, false));
+        if let Some(Reception { window, .. }) = &mut self.remotes[at].reception {
+            for &place in places.get(said..).unwrap_or_default() {
+                window.postpone(place, now + self.config.confirm);
+            }
+        }
+    }
+
+    /// Asks for these places, or for as much parity as they say; for how many of them it could.
+    fn say_naks(&mut self, now: Time, at: usize, (places, parity): (&[Place], bool)) -> usize {
         let remote = &mut self.remotes[at];
-        let ReceiverConfig { address, silent, multicast_naks, confirm, listed, .. } = self.config;
+        let ReceiverConfig { address, silent, multicast_naks, listed, .. } = self.config;
         // Who is not to ask, or knows nobody to ask, waits all the same for what comes.
         let cannot = silent || remote.is_deaf;
         let mut left = places;
@@ -306,7 +330,9 @@ impl Receiver {
             let room = remote.credit.saturating_sub(96) / 4 + 1;
             let count = left.len().min(listed + 1).min(usize::try_from(room).unwrap_or(usize::MAX));
             let options = remote.report(address).into_iter().chain(remote.feedback(now, address)).collect();
-            let Some((message, to)) = Self::nak(remote, &left[..count], options) else { break };
+            let sqns: Vec<Sqn> = left[..count].iter().map(|place| place.sqn()).collect();
+            let Some((message, to)) = Self::nak(remote, (&sqns, parity), options) else { break };
+            remote.unheard += u32::from(parity);
             if let Some(redirection) = &mut remote.redirection {
                 redirection.asked.get_or_insert(now);
             }
@@ -319,25 +345,26 @@ impl Receiver {
             self.outbox.push_back(Transmit::new(message, to));
             left = &left[count..];
         }
-        if let Some(Reception { window, .. }) = &mut remote.reception {
-            for &place in left {
-                window.postpone(place, now + confirm);
-            }
-        }
+        places.len() - left.len()
     }
 
-    /// A request for `places`, and where it goes; `None` where the source has not said enough to be asked.
-    fn nak(remote: &mut Remote, places: &[Place], options: Vec<Opt>) -> Option<(Message, SocketAddr)> {
+    /// A request for numbers, or for parity by counts, and where it goes; `None` where the source has not said enough to
+    /// be asked.
+    fn nak(
+        remote: &mut Remote,
+        (sqns, parity): (&[Sqn], bool),
+        options: Vec<Opt>,
+    ) -> Option<(Message, SocketAddr)> {
         let Path { upstream, source, group, .. } = remote.path?;
         let to = remote.redirection.map_or(upstream, |redirection| redirection.to);
-        let (first, also) = places.split_first()?;
+        let (&sqn, also) = sqns.split_first()?;
         let nak = Nak {
             kind: NakKind::Nak,
-            parity: false,
-            sqn: first.sqn(),
+            parity,
+            sqn,
             source,
             group,
-            also: also.iter().map(|place| place.sqn()).collect(),
+            also: also.to_vec(),
             list_octet: 0,
             options,
         };
@@ -466,11 +493,7 @@ impl Engine for Receiver {
     fn handle_timeout(&mut self, now: Time) {
         // One that expires is removed: those behind it move up.
         for at in (0..self.remotes.len()).rev() {
-            while self.remotes[at]
-                .reception
-                .as_ref()
-                .and_then(|r| r.window.next())
-                .is_some_and(|due| due <= now)
+            while self.remotes[at].reception.as_ref().and_then(Reception::next).is_some_and(|due| due <= now)
             {
                 self.expire(now, at);
             }
@@ -489,7 +512,7 @@ impl Engine for Receiver {
 
     fn poll_timeout(&self) -> Option<Deadline> {
         let of = |remote: &Remote| {
-            let nak = remote.reception.as_ref().and_then(|reception| reception.window.next());
+            let nak = remote.reception.as_ref().and_then(Reception::next);
             let nak = nak.map(|at| Deadline { at, timer: "NAK" });
             nak.into_iter().chain(remote.timers.next()).min_by_key(|deadline| deadline.at)
         };

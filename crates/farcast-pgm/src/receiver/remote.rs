@@ -68,6 +68,24 @@ pub(super) struct Reception {
     pub(super) goods: Goods,
 }
 
+impl Reception {
+    /// When something that is missing is due.
+    pub(super) fn next(&self) -> Option<Time> {
+        let of_files = match &self.goods {
+            Goods::Files(files) => files.next_due(),
+            Goods::Messages(_) => None,
+        };
+        self.window.next().into_iter().chain(of_files).min()
+    }
+}
+
+/// Transmission groups as a source's SPMs first told of them (`OPT_PARITY_PRM`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Grouped {
+    pub(super) size: u32,
+    pub(super) on_demand: bool,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Remote {
     pub(super) tsi: Tsi,
@@ -85,6 +103,10 @@ pub(super) struct Remote {
     pub(super) reception: Option<Reception>,
     /// What is known of congestion on the way, if it asks.
     pub(super) listener: Option<Listener>,
+    /// What it makes parity of, if it does: said before anything of it was heard, or never.
+    pub(super) grouped: Option<Grouped>,
+    /// Requests for parity since anything showed that such are understood.
+    pub(super) unheard: u32,
     /// Over how long requests are spread.
     pub(super) backoff: Span,
     /// Requests for repair are not heard.
@@ -116,6 +138,8 @@ impl Remote {
             losses: None,
             reception: None,
             listener: None,
+            grouped: None,
+            unheard: 0,
             backoff,
             is_deaf: false,
             finished: None,

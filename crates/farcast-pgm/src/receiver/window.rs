@@ -148,6 +148,9 @@ impl Window {
 
     /// The same of a range.
     pub(super) fn settle_all(&mut self, range: &Range) {
+        if range.is_empty() {
+            return;
+        }
         let asked: Vec<Place> = self.missing.range(range.clone()).map(|(&place, _)| place).collect();
         for place in asked {
             self.settle(place);
@@ -199,27 +202,41 @@ impl Window {
     }
 
     /// Takes what waits before `limit` into its turn; the back-off ends at `due`.
-    pub(super) fn fill(&mut self, limit: Place, due: impl FnOnce() -> Time) {
-        if self.missing.len() >= MOST_ASKED
-            || self.gaps.first_key_value().is_none_or(|(&first, _)| first >= limit)
-        {
-            return;
-        }
-        let due = due();
+    ///
+    /// What lies in `others`, which follow each other, is not asked for here.
+    pub(super) fn fill(&mut self, limit: Place, others: &[Range], due: impl FnOnce() -> Time) {
+        let (mut due, mut at) = (Err(due), Place(0));
         while self.missing.len() < MOST_ASKED {
-            let Some((&first, &end)) = self.gaps.first_key_value().filter(|&(&first, _)| first < limit)
-            else {
+            let next = || self.gaps.range(at..).next().map(|(&first, &end)| (first, end));
+            let Some((first, end)) = self.gap_of(at).or_else(next) else { break };
+            let begin = first.max(at);
+            if begin >= limit {
                 break;
-            };
-            self.gaps.remove(&first);
+            }
+            if let Some(other) = others.iter().find(|other| other.contains(&begin)) {
+                at = other.end;
+                continue;
+            }
+            let other = others.iter().map(|other| other.start).find(|&start| start > begin);
             let room = (MOST_ASKED - self.missing.len()) as u32;
-            let until = end.min(limit).min(first.plus(room));
-            for at in first.0..until.0 {
-                self.put(Place(at), Missing { state: State::Backoff, due, ncf_retries: 0, data_retries: 0 });
+            let until = end.min(limit).min(begin.plus(room)).min(other.unwrap_or(end));
+            let ends = match due {
+                Ok(ends) => ends,
+                Err(draw) => draw(),
+            };
+            due = Ok(ends);
+            self.gaps.remove(&first);
+            if first < begin {
+                self.gaps.insert(first, begin);
             }
             if until < end {
                 self.gaps.insert(until, end);
             }
+            for number in begin.0..until.0 {
+                let (state, due) = (State::Backoff, ends);
+                self.put(Place(number), Missing { state, due, ncf_retries: 0, data_retries: 0 });
+            }
+            at = until;
         }
     }
 

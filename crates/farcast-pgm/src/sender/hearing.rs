@@ -40,12 +40,15 @@ impl Sender {
     /// A request for repair is confirmed to all at once, and repaired a little later.
     fn hear_nak(&mut self, now: Time, nak: &Nak) -> Result<(), Reject> {
         let ours = (nak.source, nak.group) == (self.config.source.ip(), self.config.group.ip());
-        if !ours || nak.parity {
+        if !ours {
             return Err(Reject::Inconsistent);
         }
+        if nak.parity {
+            return self.hear_parity_nak(now, nak);
+        }
         let window = self.window.trail..self.window.next;
-        let places: Vec<Place> =
-            nak.sqns().map(|sqn| self.window.next.near(sqn)).filter(|place| window.contains(place)).collect();
+        let is_there = |place: &Place| window.contains(place) && self.window.has(*place);
+        let places: Vec<Place> = nak.sqns().map(|sqn| self.window.next.near(sqn)).filter(is_there).collect();
         if places.is_empty() {
             return Err(Reject::OutOfRange);
         }
@@ -65,18 +68,54 @@ impl Sender {
             .filter(|&&place| self.repairs.ask(now, place, holdoff))
             .map(|place| place.sqn())
             .collect();
+        self.confirm(now, nak, &fresh);
+        Ok(())
+    }
+
+    /// So many parity packets are asked for, of a group each (RFC 3208 §11.3).
+    fn hear_parity_nak(&mut self, now: Time, nak: &Nak) -> Result<(), Reject> {
+        let grouping = self.config.parity.filter(|parity| parity.on_demand).ok_or(Reject::Inconsistent)?;
+        let asked: Vec<(Sqn, Place, u32)> = nak
+            .sqns()
+            .filter_map(|sqn| {
+                let place = self.window.next.near(sqn);
+                let base = place.group(grouping.size);
+                let (.., len, _) = self.window.group_at(base)?;
+                // What is counted are packets of a full group; those that a short one has not are not missing.
+                let count = (Window::between(base, place) + 1).saturating_sub(grouping.size - len);
+                (count > 0 && base >= self.window.trail).then_some((sqn, base, count))
+            })
+            .collect();
+        if asked.is_empty() {
+            return Err(Reject::OutOfRange);
+        }
+        if self.sent.1 > self.sent.0 * REPAIRS.0 + REPAIRS.1 {
+            return Err(Reject::Limit);
+        }
+        let holdoff = self.config.holdoff;
+        let fresh: Vec<Sqn> = asked
+            .iter()
+            .filter(|&&(_, base, count)| self.parities.ask(now, (base, count), holdoff))
+            .map(|&(sqn, ..)| sqn)
+            .collect();
+        self.confirm(now, nak, &fresh);
+        Ok(())
+    }
+
+    /// What of a request is news is confirmed, and repaired when it was gathered.
+    fn confirm(&mut self, now: Time, nak: &Nak, fresh: &[Sqn]) {
         let fate = if fresh.is_empty() { NakFate::Known } else { NakFate::Used };
         self.last_asked = Some(Asked { round: self.progress.round, count: 1, fate });
         if self.phase == Phase::Waiting {
             self.timers.set(Timer::Linger, now + self.config.linger);
         }
-        let Some((&sqn, also)) = fresh.split_first() else { return Ok(()) };
+        let Some((&sqn, also)) = fresh.split_first() else { return };
         if self.confirmations.len() < MOST_CONFIRMATIONS {
             let (kind, also, options) = (NakKind::Confirmation, also.to_vec(), Vec::new());
             let (source, group) = (nak.source, nak.group);
             self.confirmations.push_back(Body::Nak(Nak {
                 kind,
-                parity: false,
+                parity: nak.parity,
                 sqn,
                 source,
                 group,
@@ -90,7 +129,17 @@ impl Sender {
         } else if !self.timers.is_set(Timer::Gather) {
             self.timers.set(Timer::Gather, now + self.config.gather);
         }
-        Ok(())
+    }
+
+    /// What was gathered is repaired.
+    pub(super) fn repair(&mut self) {
+        let is_ready = |this: &Self| this.repairs.is_ready() || this.parities.is_ready();
+        let idle = !is_ready(self) && self.window.next == self.window.end;
+        self.repairs.commit();
+        self.parities.commit();
+        if idle && is_ready(self) {
+            self.begin_round(self.repairs.len() + self.parities.len());
+        }
     }
 
     /// Somebody wants to know where it is (RFC 3208 §13.4).

@@ -1,6 +1,8 @@
 //! The source: files or messages at a steady rate, repaired as receivers ask (RFC 3208 §5, §16).
 
+mod advance;
 mod hearing;
+mod parity;
 mod repairs;
 mod window;
 
@@ -13,13 +15,14 @@ use farcast_core::{Span, Time, Timers, timers};
 use farcast_delivery::{Geometry, ObjectId, Pacer, Phase, RoundProgress};
 
 use crate::cc::Controller;
-use crate::config::{self, Advance, SenderConfig, Sending};
+use crate::config::{self, Advance, Grouping, SenderConfig, Sending};
 use crate::error::{ConfigError, SendError};
 use crate::event::{SenderEvent, SenderOutcome};
 use crate::message::{Ask, Body, DataKind, Descriptor, MOST_ASKED, Message, NodeId, Opt, Spm, Sqn};
 use crate::sqn::Place;
 use crate::wire::FRAGMENT_OPTIONS;
 
+use parity::Parities;
 use repairs::Repairs;
 use window::Window;
 
@@ -64,6 +67,7 @@ pub struct Sender {
     /// What comes into being while it is sent: how far it has, and when that begins.
     made: Option<(Place, Time)>,
     repairs: Repairs,
+    parities: Parities,
     /// The next message's number.
     next_object: u32,
     /// No message comes any more.
@@ -80,8 +84,9 @@ pub struct Sender {
     marks: VecDeque<(Time, Place)>,
     /// When the oldest part of the window was asked for last.
     asked_at: Option<Time>,
-    /// TPDUs sent for the first time, and again.
+    /// TPDUs sent for the first time, and again, parity that was asked for among these; and all of parity.
     sent: (u64, u64),
+    parity_sent: u64,
     /// Named receivers that have not said that they have everything; those asked next come first.
     lacking: VecDeque<NodeId>,
     /// How it ends as soon as what is to be said has left.
@@ -100,12 +105,13 @@ impl Sender {
     /// What of it cannot be.
     pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
         let geometries = config.check()?;
-        let mut window = Window::new(Place::first(config.first));
+        let group = config.parity.map_or(1, |parity| parity.size);
+        let mut window = Window::new(Place::first(config.first), group);
         if let Sending::Files(objects) = &config.sending {
             for ((number, object), geometry) in (0..).zip(objects).zip(geometries) {
                 let descriptor = Descriptor {
                     number,
-                    behind: 1,
+                    behind: group as u16,
                     segment_size: config.tsdu,
                     size: object.size,
                     vouched: object.vouched,
@@ -122,6 +128,7 @@ impl Sender {
             made: config.live.map(|_| (window.next, Time::NEVER)),
             window,
             repairs: Repairs::default(),
+            parities: Parities::default(),
             next_object: 0,
             is_closed: matches!(config.sending, Sending::Files(_)),
             spm: Sqn(0),
@@ -132,6 +139,7 @@ impl Sender {
             marks: VecDeque::new(),
             asked_at: None,
             sent: (0, 0),
+            parity_sent: 0,
             lacking: config.named.iter().copied().collect(),
             ending: None,
             rounds: Vec::new(),
@@ -196,7 +204,7 @@ impl Sender {
         self.phase = Phase::Sending;
         self.pacer.begin(now);
         self.events.push_back(SenderEvent::Started { named: self.config.named.len() as u32 });
-        self.begin_round(Window::between(self.window.next, self.window.end));
+        self.begin_round(self.window.tpdus());
         self.spms = self.config.opening;
         self.timers.set(Timer::Ambient, now + self.config.ambient);
         self.timers.set(Timer::Heartbeat, now + self.beat);
@@ -221,7 +229,7 @@ impl Sender {
         let tsdu = self.config.tsdu;
         let whole = len <= u32::from(tsdu);
         let cut = if whole { tsdu } else { tsdu - FRAGMENT_OPTIONS as u16 };
-        let geometry = config::geometry(len.into(), cut).map_err(|_| SendError::Size(len))?;
+        let geometry = config::geometry(len.into(), cut, None).map_err(|_| SendError::Size(len))?;
         let room = (1u32 << 31) - 1 - Window::between(self.window.trail, self.window.end);
         if len == 0 || geometry.segments() > room {
             return Err(SendError::Size(len));
@@ -307,10 +315,15 @@ impl Sender {
         self.last_spm = Some(now);
         let sqn = self.spm;
         self.spm = sqn.next();
-        let (trail, lead) = (self.window.trail.sqn(), self.window.next.sqn().minus(1));
+        let (trail, lead) = (self.window.trail.sqn(), self.window.lead.sqn().minus(1));
         let mut options = Vec::new();
         if matches!(self.config.sending, Sending::Files(_)) {
             options.push(Opt::Join(self.config.first));
+        }
+        if let Some(Grouping { size, ahead, on_demand }) = self.config.parity {
+            options.push(Opt::ParityPrm { on_demand, proactive: ahead > 0, size, octet: 0 });
+            let last = Place(self.window.lead.0 - 1);
+            options.extend(self.window.short(last).map(Opt::GroupSize));
         }
         if let Some(backoff) = self.config.backoff {
             let interval_us = u32::try_from(backoff.as_nanos() / 1000).unwrap_or(u32::MAX);
@@ -340,74 +353,16 @@ impl Sender {
         said
     }
 
-    /// One past the last that could be sent now.
-    fn there(&self) -> Place {
-        self.made.map_or(self.window.end, |(made, _)| made)
-    }
-
-    /// Another segment has come into being.
-    fn make(&mut self) {
-        let (Some(live), Some((made, begins))) = (self.config.live, &mut self.made) else { return };
-        *made = made.next();
-        if *made < self.window.end {
-            // Of the whole, so that what is rounded does not add up.
-            let octets = self.window.octets_before(*made);
-            self.timers.set(Timer::Live, *begins + live.rate.time_of_bytes(octets));
-        }
-    }
-
-    /// How many new TPDUs the window lets leave; where it is full, it advances if it may.
-    fn room(&mut self, now: Time) -> u32 {
-        let left = Window::between(self.window.next, self.there());
-        let Advance::Data { sqns, hold } = self.config.advance else { return left };
-        let used = Window::between(self.window.trail, self.window.next);
-        if used < sqns || left == 0 {
-            return left.min(sqns - used);
-        }
-        let trail = self.window.trail.plus(sqns / 8);
-        let asked = self.asked_at.map(|at| at + hold).filter(|&until| until > now);
-        // What is ready leaves before this is asked: it is still being gathered.
-        let wanted =
-            self.repairs.oldest().filter(|&oldest| oldest < trail).map(|_| self.timers.due(Timer::Gather));
-        if let Some(until) = asked.max(wanted) {
-            self.timers.set(Timer::Advance, until);
-            return 0;
-        }
-        self.advance(trail);
-        left.min(sqns / 8)
-    }
-
-    fn advance(&mut self, trail: Place) {
-        self.asked_at = None;
-        self.timers.stop(Timer::Advance);
-        let is_messages = self.config.sending == Sending::Messages;
-        let released = self.window.advance(trail).filter(|_| is_messages).map(SenderEvent::Released);
-        self.events.extend(released);
-        self.repairs.advance(self.window.trail);
-    }
-
-    /// Where the window is told by time: `place` left at `at`.
-    fn mark(&mut self, at: Time, place: Place) {
-        let Advance::Time(span) = self.config.advance else { return };
-        let due = self.marks.back().is_none_or(|&(last, _)| at.since(last).as_nanos() >= span.as_nanos() / 8);
-        if due {
-            self.marks.push_back((at, place));
-            self.timers.set(Timer::Advance, self.marks[0].0 + span);
-        }
-    }
-
-    /// The oldest part of the window is too old.
-    fn age(&mut self) {
-        let Advance::Time(span) = self.config.advance else { return };
-        let Some((_, trail)) = self.marks.pop_front() else { return };
-        self.advance(trail);
-        if let Some(&(at, _)) = self.marks.front() {
-            self.timers.set(Timer::Advance, at + span);
-        }
-    }
-
     /// What leaves next of data, as much as leaves before `until`.
     fn data(&mut self, now: Time, until: Time) -> Option<Transmit<Message>> {
+        // What belongs to a group leaves with it, and what was asked for itself before what is asked for by counts.
+        let due = self.config.parity.and_then(|grouping| match self.repairs.next() {
+            Some(_) => self.parities.unasked(),
+            None => self.parities.next(&grouping),
+        });
+        if let Some(due) = due {
+            return self.parity(now, due);
+        }
         let (kind, place, most) = match self.repairs.next() {
             Some((place, count)) => (DataKind::Repair, place, count),
             None => match self.room(now) {
@@ -460,7 +415,12 @@ impl Sender {
         match kind {
             DataKind::Original => {
                 self.mark(at, place);
-                self.window.next = place.next();
+                self.window.sent(place);
+                if let Some(grouping) = &self.config.parity
+                    && let Some(base) = self.window.ended_by(place)
+                {
+                    self.parities.begin(base, grouping);
+                }
                 if self.config.heads_twice && self.window.is_head_of_many(place) {
                     self.repairs.repeat(place);
                 }
@@ -471,6 +431,11 @@ impl Sender {
                 self.sent.1 += 1;
             }
         }
+        self.note_sent(at);
+    }
+
+    /// Something of what is repaired left at `at`.
+    fn note_sent(&mut self, at: Time) {
         self.progress.sent += 1;
         if let Some(round) = self.rounds.last_mut() {
             *round += 1;
@@ -507,7 +472,7 @@ impl Sender {
                 }
             }
             Timer::Live => self.make(),
-            Timer::Linger if self.repairs.is_any() => {
+            Timer::Linger if self.repairs.is_any() || self.parities.is_any() => {
                 self.timers.set(Timer::Linger, now + self.config.linger);
             }
             Timer::Linger => self.conclude(),
@@ -518,15 +483,6 @@ impl Sender {
     fn wake(&mut self, now: Time, had: bool) {
         if !had && self.has_data() {
             self.pacer.begin(now);
-        }
-    }
-
-    /// What was gathered is repaired.
-    fn repair(&mut self) {
-        let idle = !self.repairs.is_ready() && self.window.next == self.window.end;
-        self.repairs.commit();
-        if idle && self.repairs.is_ready() {
-            self.begin_round(self.repairs.len());
         }
     }
 
@@ -543,7 +499,8 @@ impl Sender {
             }
             _ => false,
         };
-        self.repairs.is_ready() || self.window.next < self.there() && !blocked
+        let waits = self.repairs.is_ready() || self.parities.is_ready();
+        waits || self.window.next < self.there() && !blocked
     }
 }
 

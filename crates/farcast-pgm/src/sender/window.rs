@@ -29,7 +29,15 @@ impl Entry {
     }
 
     pub(super) fn end(&self) -> Place {
-        self.first().plus(self.geometry.segments())
+        if self.geometry.segments() == 0 {
+            self.place.next()
+        } else {
+            self.first().plus(self.geometry.segments())
+        }
+    }
+
+    fn tpdus(&self) -> u32 {
+        self.geometry.segments() + u32::from(self.descriptor.is_some())
     }
 
     /// What each of its TPDUs says of the message that it is a piece of.
@@ -56,18 +64,85 @@ pub(super) struct Window {
     pub(super) next: Place,
     /// One past the last that is to be sent.
     pub(super) end: Place,
+    /// One past the last that was sent.
+    pub(super) lead: Place,
+    /// Numbers of a transmission group; 1 without parity.
+    group: u32,
 }
 
 impl Window {
-    pub(super) const fn new(first: Place) -> Self {
-        Self { entries: VecDeque::new(), trail: first, next: first, end: first }
+    pub(super) const fn new(first: Place, group: u32) -> Self {
+        Self { entries: VecDeque::new(), trail: first, next: first, end: first, lead: first, group }
     }
 
     /// Gives the next numbers to an object.
     pub(super) fn push(&mut self, object: ObjectId, geometry: Geometry, descriptor: Option<Descriptor>) {
-        let entry = Entry { object, place: self.end, geometry, descriptor: descriptor.map(Into::into) };
+        let place = self.end.align(self.group);
+        let entry = Entry { object, place, geometry, descriptor: descriptor.map(Into::into) };
         self.end = entry.end();
         self.entries.push_back(entry);
+    }
+
+    /// `place` was sent: what comes next, past numbers that are nobody's (RFC 3208 §11.2: a group that ends early leaves
+    /// some).
+    pub(super) fn sent(&mut self, place: Place) {
+        (self.lead, self.next) = (place.next(), place.next());
+        let behind = self.entries.partition_point(|entry| entry.place <= self.next);
+        let entry = behind.checked_sub(1).and_then(|at| self.entries.get(at));
+        match entry.filter(|entry| self.next < entry.end()) {
+            Some(entry) if self.next > entry.place => self.next = self.next.max(entry.first()),
+            Some(_) => {}
+            None => self.next = self.entries.get(behind).map_or(self.next, |entry| entry.place),
+        }
+    }
+
+    /// How many TPDUs there are in all.
+    pub(super) fn tpdus(&self) -> u32 {
+        self.entries.iter().map(Entry::tpdus).sum()
+    }
+
+    /// Whether `place` is anybody's.
+    pub(super) fn has(&self, place: Place) -> bool {
+        self.at(place).is_some_and(|entry| place == entry.place || place >= entry.first())
+    }
+
+    /// The transmission group that begins at `base`, all of which was sent: its object, which block of that, how many
+    /// data packets, and their octets.
+    pub(super) fn group_at(&self, base: Place) -> Option<(ObjectId, u32, u32, u16)> {
+        let entry = self.at(base).filter(|entry| base >= entry.first())?;
+        let block = entry.geometry.block_of(Self::between(entry.first(), base));
+        let len = entry.geometry.block_len(block);
+        let is_sent = base.plus(len) <= self.next;
+        is_sent.then_some((entry.object, block, len, entry.geometry.segment_size()))
+    }
+
+    /// Where the group begins that `place` is the last of.
+    pub(super) fn ended_by(&self, place: Place) -> Option<Place> {
+        let base = place.group(self.group);
+        let (.., len, _) = self.group_at(base)?;
+        (base.plus(len) == place.next()).then_some(base)
+    }
+
+    /// How many data packets the group has that `place` ends early (`OPT_CURR_TGSIZE`).
+    pub(super) fn short(&self, place: Place) -> Option<u32> {
+        let entry = self.at(place).filter(|_| self.group > 1)?;
+        if place == entry.place {
+            return Some(1);
+        }
+        let segment = Self::between(entry.first(), place);
+        let len = segment % self.group + 1;
+        (segment + 1 == entry.geometry.segments() && len < self.group).then_some(len)
+    }
+
+    /// How many of `most` segments from `place` on may leave in one message, where groups end.
+    fn within_group(&self, place: Place, left: u32, most: u32) -> u32 {
+        if self.group == 1 {
+            return most.min(left);
+        }
+        let room = (self.group - Self::between(place.group(self.group), place)).min(left);
+        // What ends a group early says so, and leaves alone.
+        let ends = self.short(place.plus(room - 1)).is_some();
+        most.min(if ends { (room - 1).max(1) } else { room })
     }
 
     /// How many objects wait to be sent, or are.
@@ -108,7 +183,10 @@ impl Window {
     pub(super) fn data(&self, kind: DataKind, place: Place, most: u32) -> Option<Data> {
         let entry = self.at(place)?;
         let trail = self.trail.sqn();
-        let options = DataOptions::default();
+        let options = DataOptions { group_size: self.short(place), ..DataOptions::default() };
+        if place > entry.place && place < entry.first() {
+            return None;
+        }
         if place < entry.first() {
             let descriptor = entry.descriptor.clone()?;
             let len = wire::descriptor_len(&descriptor);
@@ -128,7 +206,8 @@ impl Window {
             });
         }
         let (segment, geometry) = (Self::between(entry.first(), place), &entry.geometry);
-        let segments = Run::new(segment, most.min(geometry.segments() - segment))?;
+        let most = self.within_group(place, geometry.segments() - segment, most);
+        let segments = Run::new(segment, most)?;
         let last_len = geometry.payload_len(segments.last());
         Some(Data {
             kind,
@@ -140,7 +219,7 @@ impl Window {
             descriptor: None,
             len: if segments.count() == 1 { last_len } else { geometry.segment_size() },
             last_len,
-            origin: Origin::segments(entry.object, segments),
+            origin: Origin::segments(entry.object, (geometry, segments)),
         })
     }
 

@@ -1,12 +1,13 @@
 //! A source and its receivers in a network in virtual time.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Bitmap, Message as _, Span, Time};
+use farcast_delivery::{Geometry, ObjectId};
 use farcast_pgm::event::ApduId;
 use farcast_pgm::message::{Data, DataKind, Nak, NakKind, Spm};
 use farcast_pgm::{
@@ -128,6 +129,53 @@ impl Client {
     }
 }
 
+/// What an owner keeps of files: it rebuilds what can be rebuilt.
+#[derive(Default)]
+struct Keeper(BTreeMap<ObjectId, (Geometry, Bitmap, Symbols)>);
+
+/// Parity packets by their groups.
+type Symbols = BTreeSet<(u32, u32)>;
+
+impl Keeper {
+    fn look(&mut self, event: &ReceiverEvent, held: &Bitmap) {
+        match event {
+            ReceiverEvent::Offered(offer) => {
+                let mut have = Bitmap::new(offer.geometry.segments());
+                if held.len() == have.len() {
+                    have.union(held);
+                }
+                self.0.insert(offer.object, (offer.geometry, have, BTreeSet::new()));
+            }
+            ReceiverEvent::Store { object, segments, .. } => {
+                self.0.get_mut(object).expect("it was offered").1.insert_run(*segments);
+            }
+            ReceiverEvent::StoreParity { object, block, symbol } => {
+                let (geometry, _, parity) = self.0.get_mut(object).expect("it was offered");
+                assert!(*block < geometry.blocks() && *symbol < 255 - geometry.block_size());
+                assert!(parity.insert((*block, *symbol)), "kept twice");
+            }
+            ReceiverEvent::Complete(object) => {
+                let (_, have, _) = &self.0[object];
+                assert!(have.is_full(), "complete with {} of {}", have.count(), have.len());
+            }
+            _ => {}
+        }
+    }
+
+    /// As many packets of a group as it has data packets make it whole, and no fewer.
+    fn rebuild(&mut self, object: ObjectId, block: u32) {
+        let (geometry, have, parity) = self.0.get_mut(&object).expect("it was offered");
+        let run = geometry.block_run(block).expect("a block");
+        let symbols = parity.range((block, 0)..(block + 1, 0)).count() as u32;
+        assert!(
+            have.count_in(run) + symbols >= run.count(),
+            "{} and {symbols} of {run:?}",
+            have.count_in(run)
+        );
+        have.insert_run(run);
+    }
+}
+
 /// A source and its receivers.
 pub(crate) struct Session {
     pub(crate) net: Network<Message>,
@@ -170,9 +218,15 @@ impl Session {
     pub(crate) fn add_with(&mut self, n: u32, config: ReceiverConfig, held: Bitmap) -> Client {
         let told = Rc::new(RefCell::new(Vec::new()));
         let mine = told.clone();
+        let mut keeper = Keeper::default();
         let owner = move |engine: &mut Receiver, now, event| {
+            keeper.look(&event, &held);
             match &event {
                 ReceiverEvent::Offered(offer) => engine.accept(now, offer.object, &held),
+                ReceiverEvent::Decode { object, block } => {
+                    keeper.rebuild(*object, *block);
+                    engine.decoded(now, *object, *block, true);
+                }
                 ReceiverEvent::Complete(object) => engine.verified(now, *object),
                 _ => {}
             }

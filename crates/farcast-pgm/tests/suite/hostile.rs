@@ -5,17 +5,24 @@ use std::net::SocketAddr;
 use farcast_core::random::RandomStream;
 use farcast_core::{Arrival, Bitmap, Engine as _, Message as _, Span, Time};
 use farcast_pgm::message::{Data, DataKind, DataOptions, Fragment, Nak, NakKind, Origin, Spm};
-use farcast_pgm::{Body, Delivering, Message, Receiver, ReceiverEvent, Sender, SenderConfig, Sqn};
+use farcast_pgm::{Body, Delivering, Grouping, Message, Receiver, ReceiverEvent, Sender, SenderConfig, Sqn};
 use farcast_testkit::{Link, Setup, laws};
 
 use crate::common::{
     Session, TSI, files, forge, group, hears_messages, messages, ms, receiver, receiver_address, source,
 };
 
+/// Files, every other time with parity.
+fn of_groups(seed: u64) -> SenderConfig {
+    let parity = Grouping { size: 8, ahead: 1, on_demand: true };
+    SenderConfig { parity: (seed % 2 == 1).then_some(parity), ..files(&[40, 20], 3) }
+}
+
 /// Everything that is said in a session with losses, forged every other time.
 fn conversation(seed: u64, of_files: bool) -> Vec<(Time, Arrival, Message)> {
     let mut session = if of_files {
-        Session::new("words", Setup::plain(seed), files(&[40, 20], 3), 3, Link::lossy(ms(50), 0.1))
+        let link = Link::lossy(ms(50), 0.1);
+        Session::new("words", Setup::plain(seed), of_groups(seed), 3, link)
     } else {
         let mut session = Session::empty("words", Setup::plain(seed), messages(), Link::lossy(ms(50), 0.1));
         (0..3).for_each(|n| drop(session.add(n, hears_messages(n, Delivering::Ordered))));
@@ -41,7 +48,7 @@ fn conversation(seed: u64, of_files: bool) -> Vec<(Time, Arrival, Message)> {
 #[test]
 fn what_is_turned_down_leaves_no_trace_at_a_source() {
     for seed in 0..10 {
-        let mut engine = Sender::new(files(&[40, 20], 3)).unwrap();
+        let mut engine = Sender::new(of_groups(seed)).unwrap();
         engine.open(Time::ZERO);
         while engine.poll_transmit(Time::ZERO, Time::ZERO).is_some() {}
         while engine.poll_event().is_some() {}

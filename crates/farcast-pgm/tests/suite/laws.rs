@@ -1,7 +1,7 @@
 //! The laws of engines, for every way of sending and asking.
 
 use farcast_core::{BitRate, Span};
-use farcast_pgm::{Advance, Delivering};
+use farcast_pgm::{Advance, Delivering, Grouping};
 use farcast_testkit::{Link, Setup, laws};
 
 use crate::common::{Session, files, hears_messages, messages, ms, receiver};
@@ -15,6 +15,7 @@ struct Case {
     /// Messages are sent, and delivered like this.
     messages: Option<Delivering>,
     advance: Option<Advance>,
+    parity: Option<Grouping>,
     multicast_naks: bool,
     gather: Span,
     loss: f64,
@@ -27,6 +28,7 @@ const CASE: Case = Case {
     named: true,
     messages: None,
     advance: None,
+    parity: None,
     multicast_naks: false,
     gather: Span::ZERO,
     loss: 0.05,
@@ -45,6 +47,7 @@ impl Case {
         let mut config = if self.messages.is_some() { messages() } else { files(&[40, 0, 25], named) };
         config.advance = self.advance.unwrap_or(config.advance);
         config.gather = self.gather;
+        config.parity = self.parity;
         let mut session = Session::empty(&format!("{self:?}"), setup, config, link);
         session.net.limit(Span::from_secs(20_000));
         for n in 0..self.receivers {
@@ -61,6 +64,7 @@ impl Case {
 }
 
 fn cases() -> Vec<Case> {
+    let parity = |size, ahead, on_demand| Case { parity: Some(Grouping { size, ahead, on_demand }), ..CASE };
     let files = [
         CASE,
         Case { named: false, ..CASE },
@@ -68,6 +72,9 @@ fn cases() -> Vec<Case> {
         Case { gather: ms(30), loss: 0.1, ..CASE },
         Case { loss: 0.0, ..CASE },
         Case { receivers: 10, loss: 0.1, ..CASE },
+        parity(8, 1, true),
+        Case { loss: 0.2, gather: ms(20), ..parity(16, 0, true) },
+        Case { loss: 0.1, multicast_naks: true, ..parity(4, 2, false) },
     ];
     let ordered = Case { messages: Some(Delivering::Ordered), ..CASE };
     let data = |sqns| Some(Advance::Data { sqns, hold: ms(300) });

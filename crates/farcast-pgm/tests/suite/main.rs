@@ -11,6 +11,7 @@ mod laws;
 mod live;
 mod messages;
 mod neighbours;
+mod parity;
 mod repair;
 mod tree;
 mod tshark;

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use farcast_core::{BitRate, Message as _, Time};
 use farcast_pgm::cc::CcConfig;
-use farcast_pgm::{Delivering, Message, ReceiverConfig, wire};
+use farcast_pgm::{Delivering, Grouping, Message, ReceiverConfig, wire};
 use farcast_testkit::{Link, Log, Setup};
 
 use crate::common::{
@@ -113,6 +113,9 @@ fn assert_read(name: &str, session: Session) {
 fn tshark_reads_files() {
     let lossy = Link::lossy(ms(50), 0.1);
     assert_read("files", Session::new("files", Setup::plain(1), files(&[60, 20], 3), 3, lossy));
+    let mut config = files(&[60, 20], 3);
+    config.parity = Some(Grouping { size: 8, ahead: 1, on_demand: true });
+    assert_read("parity", Session::new("parity", Setup::plain(1), config, 3, Link::lossy(ms(50), 0.2)));
     let mut config = files(&[100], 2);
     config.cc = Some(CcConfig::default());
     config.pace.rate = BitRate::from_bps(10_000_000).unwrap();

@@ -7,8 +7,8 @@ use farcast_core::{BitRate, Span};
 use farcast_pgm::message::{DataKind, NakKind};
 use farcast_pgm::settings::{RateControl, Sent, Way};
 use farcast_pgm::{
-    Body, Codec, Element, ElementConfig, Gsi, Live, Message, NodeId, Object, Receiver, ReceiverConfig,
-    Sender, SenderConfig, Sending, Settings, StoreConfig, Tsi,
+    Body, Codec, Element, ElementConfig, Grouping, Gsi, Live, MOST_GROUP, Message, NodeId, Object, Receiver,
+    ReceiverConfig, Sender, SenderConfig, Sending, Settings, StoreConfig, Tsi,
 };
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
@@ -222,6 +222,7 @@ pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, 
         round_trip: table.span_or("round_trip", base.round_trip)?,
         backoff: table.optional_span("backoff")?,
         linger: table.optional_span("linger")?,
+        parity: parity(table)?,
         burst: table.bytes_or("burst", Bytes(base.burst))?.0,
         time_limit: table.span_or("transfer_limit", base.time_limit)?,
         ..base
@@ -230,6 +231,22 @@ pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, 
         return Err(table.refuse("round_trip", "nothing is as fast", "more than 0 s"));
     }
     Ok(settings)
+}
+
+fn parity(table: &mut Reader<'_>) -> Result<Option<Grouping>, DocumentError> {
+    let on_demand = table.choice_or("parity", &[("off", false), ("auto", true)], false)?;
+    let ahead = table.integer_or("parity_ahead", 0..=MOST_GROUP, 0)?;
+    let grouping = farcast_pgm::settings::grouping(None, ahead, on_demand);
+    let Some(grouping) = grouping else { return Ok(None) };
+    let size = table.integer_or("block_size", 2..=MOST_GROUP, grouping.size)?;
+    if !size.is_power_of_two() {
+        return Err(table.refuse(
+            "block_size",
+            "a transmission group is a power of two",
+            "2, 4, 8, 16, 32 or 64",
+        ));
+    }
+    Ok(Some(Grouping { size, ..grouping }))
 }
 
 /// Says what is used where `table` says nothing.

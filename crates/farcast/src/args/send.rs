@@ -113,11 +113,13 @@ pub(crate) struct ProtocolArgs {
     /// headers].
     #[arg(help_heading = "MFTP", long, value_name = "SIZE", value_parser = dtu_size)]
     pub(crate) dtu_size: Option<u32>,
-    /// DTUs in a block; receivers report losses block by block [default: a quarter of a second's].
+    /// DTUs in a block; receivers report losses block by block [default: a quarter of a second's; by PGM, with parity,
+    /// 16].
     #[arg(long, value_name = "DTUS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) block_size: Option<u32>,
     /// Parity symbols that a block may have: they replace lost DTUs where fewer of them do. "auto": as many as suit the
-    /// block, some of them before they are asked for where asking takes long [default: auto].
+    /// block, some of them before they are asked for where asking takes long [default: auto; by PGM, where it is one
+    /// of the words, off].
     #[arg(long, value_name = "N|auto|off", value_parser = parity)]
     pub(crate) parity: Option<Parity>,
     /// When the next pass begins: at once when something is missing (draft), or after a whole Status Retry Timer

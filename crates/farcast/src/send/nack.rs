@@ -25,8 +25,8 @@ pub(crate) struct NackArgs {
     #[arg(help_heading = NORM_MDP_AND_PGM, long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(4..=65_000))]
     pub(super) segment_size: Option<u16>,
     /// Parity symbols that leave with each block before anybody has asked, or "auto": by NORM as many as what is
-    /// expected to be lost asks for, by MDP none [default: auto].
-    #[arg(long, value_name = "N|auto", value_parser = ahead)]
+    /// expected to be lost asks for, by MDP none [default: auto; by PGM, where it is a number, 0].
+    #[arg(help_heading = NORM_MDP_AND_PGM, long, value_name = "N|auto", value_parser = ahead)]
     pub(super) parity_ahead: Option<Parity>,
     /// How many receivers there are, where they are not named: they wait the longer before they ask, the more they are
     /// [default: as many as named, or 10000, by PGM 64; by MDP receivers are told themselves].

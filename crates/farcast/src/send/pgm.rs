@@ -8,9 +8,12 @@ use clap::Args;
 use farcast_core::{Span, Time};
 use farcast_files::{Entry, Outgoing};
 use farcast_lab::shipped;
-use farcast_pgm::settings::{RateControl, Sent, Way};
+use farcast_mftp::settings::Parity;
+use farcast_norm::settings::Parity as Ahead;
+use farcast_pgm::settings::{self, RateControl, Sent, Way};
 use farcast_pgm::{
-    Codec, Gsi, NodeId, Object, Pgm, Sender, SenderConfig, SenderEvent, SenderOutcome, Sending, Settings, Tsi,
+    Codec, Grouping, Gsi, NodeId, Object, Pgm, Sender, SenderConfig, SenderEvent, SenderOutcome, Sending,
+    Settings, Tsi,
 };
 use farcast_sim::scenario::pgm as scenario;
 use serde_json::{Value, json};
@@ -85,8 +88,8 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
 pub(super) fn settings(args: &SendArgs) -> Result<Settings, Failure> {
     let mut settings = base(args, "PGM", scenario::plan, Settings::new)?;
     let (nack, protocol) = (&args.nack, &args.protocol);
-    if protocol.parity.is_some() || protocol.block_size.is_some() {
-        return Err(Failure::usage("--parity and --block-size: by PGM what lacks is sent again as it is"));
+    if let Some(parity) = parity(args, settings.parity)? {
+        settings.parity = parity;
     }
     set(&mut settings.control, args.norm.cc.then_some(RateControl::Pgmcc));
     settings.segment_size = nack.segment_size.or(settings.segment_size);
@@ -100,6 +103,38 @@ pub(super) fn settings(args: &SendArgs) -> Result<Settings, Failure> {
     set(&mut settings.burst, protocol.burst.map(|burst| burst.0));
     set(&mut settings.time_limit, protocol.time_limit);
     Ok(settings)
+}
+
+/// The parity that `args` ask for, if they say anything of it; what they leave open is as `planned`.
+fn parity(args: &SendArgs, planned: Option<Grouping>) -> Result<Option<Option<Grouping>>, Failure> {
+    let (parity, size, ahead) = (args.protocol.parity, args.protocol.block_size, args.nack.parity_ahead);
+    if parity.is_none() && size.is_none() && ahead.is_none() {
+        return Ok(None);
+    }
+    let on_demand = match parity {
+        None => planned.is_some_and(|planned| planned.on_demand),
+        Some(Parity::Auto) => true,
+        Some(Parity::Symbols(0)) => false,
+        Some(Parity::Symbols(_)) => {
+            return Err(Failure::usage(
+                "--parity: by PGM \"auto\" or \"off\"; a group has as much as is asked for",
+            ));
+        }
+    };
+    let ahead = match ahead {
+        None => planned.map_or(0, |planned| planned.ahead),
+        Some(Ahead::Symbols(symbols)) => symbols.into(),
+        Some(Ahead::Auto) => {
+            return Err(Failure::usage(
+                "--parity-ahead: by PGM a number of parity packets behind each group",
+            ));
+        }
+    };
+    let grouping = settings::grouping(size.or(planned.map(|planned| planned.size)), ahead, on_demand);
+    if grouping.is_none() && size.is_some() {
+        return Err(Failure::usage("--block-size: by PGM with --parity auto or --parity-ahead"));
+    }
+    Ok(Some(grouping))
 }
 
 /// What is sent from `source` to `to`.
@@ -278,6 +313,8 @@ mod tests {
             (&["--rtt", "3 s", "--burst", "1 MiB"], "round_trip = \"3 s\"\nburst = \"1 MiB\""),
             (&["--spread", "2 s", "--linger", "1 min"], "backoff = \"2 s\"\nlinger = \"1 min\""),
             (&["--cc"], "rate_control = \"pgmcc\""),
+            (&["--parity", "auto"], "parity = \"auto\""),
+            (&["--parity-ahead", "2", "--block-size", "8"], "parity_ahead = 2\nblock_size = 8"),
         ] {
             let keys = simulated(&format!("rate = \"2 Mbit/s\"\n{lines}"));
             assert_ne!(keys, simulated("rate = \"2 Mbit/s\""), "{lines} changes nothing");

@@ -1,0 +1,197 @@
+//! Transmission groups of a file: what each lacks, and by how much it is asked for (RFC 3208 §11.4).
+//!
+//! A group is looked at when all of it was sent. Then it has one state machine, that of a missing number, and asks for
+//! as many packets as it lacks: for parity by their count, or where that is not to be had, for that many segments.
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+
+use farcast_core::engine::Reject;
+use farcast_core::{Bitmap, Run, Time};
+use farcast_delivery::Geometry;
+
+use super::files::Object;
+use super::window::Window;
+use crate::config::parity_of;
+use crate::event::ReceiverEvent;
+use crate::sqn::Place;
+
+/// Octets that a group's parity takes besides its packets, about.
+const BOOKKEEPING: u64 = 128;
+
+/// What a group asks for.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    /// For packets of parity, as many as its one place says: the number of packets is the place in the group, from 0,
+    /// and 1. Otherwise its places are the segments that it asks for.
+    pub(super) by_count: bool,
+    pub(super) places: Vec<Place>,
+}
+
+/// The groups of a file. Groups are the places of their window.
+#[derive(Clone, Debug)]
+pub(super) struct Groups {
+    /// Numbers of a full one.
+    pub(super) size: u32,
+    pub(super) window: Window,
+    /// Parity that is there, by group.
+    held: BTreeMap<u32, Bitmap>,
+    /// Groups that are being rebuilt.
+    decoding: BTreeSet<u32>,
+    /// Octets that this takes.
+    pub(super) memory: u64,
+}
+
+impl Groups {
+    pub(super) fn new(size: u32) -> Self {
+        let (held, decoding) = (BTreeMap::new(), BTreeSet::new());
+        Self { size, window: Window::new(Place(0)), held, decoding, memory: 0 }
+    }
+
+    /// How many packets of parity are there.
+    fn parity(&self, block: u32) -> u32 {
+        self.held.get(&block).map_or(0, Bitmap::count)
+    }
+
+    fn cost(geometry: &Geometry, symbols: u32) -> u64 {
+        BOOKKEEPING + u64::from(symbols) * u64::from(geometry.segment_size())
+    }
+
+    fn forget(&mut self, geometry: &Geometry, block: u32) {
+        if let Some(held) = self.held.remove(&block) {
+            self.memory -= Self::cost(geometry, held.count());
+        }
+    }
+}
+
+impl Object {
+    fn missing_in(&self, block: u32) -> u32 {
+        self.geometry.block_run(block).map_or(0, |run| run.count() - self.have.count_in(run))
+    }
+
+    /// How many packets of a group have yet to come.
+    pub(super) fn lacks(&self, block: u32) -> u32 {
+        match &self.groups {
+            Some(groups) if groups.decoding.contains(&block) => 0,
+            Some(groups) => self.missing_in(block).saturating_sub(groups.parity(block)),
+            None => self.missing_in(block),
+        }
+    }
+
+    /// What a group asks for, where parity may take `room` octets; `None` while it is being rebuilt.
+    pub(super) fn request(&self, block: u32, room: u64) -> Option<Request> {
+        let groups = self.groups.as_ref()?;
+        let (lacks, run) = (self.lacks(block), self.geometry.block_run(block)?);
+        if lacks == 0 {
+            return None;
+        }
+        if Groups::cost(&self.geometry, lacks) <= room {
+            // Packets that a short group has not count as missing (RFC 3208 §11.4).
+            let count = lacks + groups.size - run.count();
+            let places = alloc::vec![self.first.plus(run.first() + count - 1)];
+            return Some(Request { by_count: true, places });
+        }
+        let gaps = self.have.gaps_in(run).flat_map(Run::segments).take(lacks as usize);
+        let places = gaps.map(|segment| self.first.plus(segment)).collect();
+        Some(Request { by_count: false, places })
+    }
+
+    /// A group asks again at `until`.
+    pub(super) fn postpone(&mut self, group: Place, until: Time) {
+        if let Some(groups) = &mut self.groups {
+            groups.window.postpone(group, until);
+        }
+    }
+
+    /// Everything before `lead` was sent: groups that lack something, and of which nothing more comes by itself, take
+    /// their turn.
+    pub(super) fn look_at_groups(&mut self, lead: Place) {
+        let sent = lead.0.saturating_sub(self.first.0).min(self.geometry.segments().into()) as u32;
+        let (geometry, have) = (&self.geometry, &self.have);
+        let Some(Groups { window, .. }) = &mut self.groups else { return };
+        let ended = if sent == geometry.segments() { geometry.blocks() } else { geometry.block_of(sent) };
+        while window.lead() < Place(ended.into()) {
+            let block = window.lead().0 as u32;
+            let is_whole = geometry.block_run(block).is_none_or(|run| have.count_in(run) == run.count());
+            if is_whole {
+                window.follow();
+            } else {
+                window.extend(window.lead().next());
+            }
+        }
+    }
+
+    /// Keeps parity packet `symbol` of a group, within `room` octets.
+    pub(super) fn store_parity(
+        &mut self,
+        (block, symbol): (u32, u32),
+        room: u64,
+        events: &mut VecDeque<ReceiverEvent>,
+    ) -> Result<(), Reject> {
+        let lacks = self.lacks(block);
+        let id = self.id;
+        let Some(groups) = &mut self.groups else { return Err(Reject::Unexpected) };
+        let is_there = groups.held.get(&block).is_some_and(|held| held.contains(symbol));
+        if lacks == 0 || is_there {
+            self.received.duplicates += 1;
+            return Err(Reject::Duplicate);
+        }
+        let before = groups.held.get(&block).map_or(0, |held| Groups::cost(&self.geometry, held.count()));
+        let after = Groups::cost(&self.geometry, groups.parity(block) + 1);
+        if after - before > room {
+            return Err(Reject::Limit);
+        }
+        let size = groups.size;
+        groups.held.entry(block).or_insert_with(|| Bitmap::new(parity_of(size))).insert(symbol);
+        groups.memory += after - before;
+        self.received.parity += 1;
+        events.push_back(ReceiverEvent::StoreParity { object: id, block, symbol });
+        self.check_decodable(block, events);
+        Ok(())
+    }
+
+    /// Has the owner rebuild a group once there is enough of it.
+    pub(super) fn check_decodable(&mut self, block: u32, events: &mut VecDeque<ReceiverEvent>) {
+        let (missing, lacks) = (self.missing_in(block), self.lacks(block));
+        let Some(groups) = &mut self.groups else { return };
+        if missing == 0 {
+            groups.forget(&self.geometry, block);
+            groups.window.settle(Place(block.into()));
+        } else if lacks == 0 && groups.decoding.insert(block) {
+            events.push_back(ReceiverEvent::Decode { object: self.id, block });
+        }
+    }
+
+    /// The same of all groups of which something came otherwise.
+    pub(super) fn check_groups(&mut self, events: &mut VecDeque<ReceiverEvent>) {
+        let Some(groups) = &self.groups else { return };
+        let lead = groups.window.lead().0 as u32;
+        let begun: Vec<u32> = groups.held.range(lead..).map(|(&block, _)| block).collect();
+        for block in (0..lead).chain(begun) {
+            self.check_decodable(block, events);
+        }
+    }
+
+    /// A group was rebuilt, or could not be: its parity is used up either way. Its segments, if all are here.
+    pub(super) fn decoded(&mut self, block: u32, is_rebuilt: bool) -> Option<Run> {
+        let groups = self.groups.as_mut().filter(|groups| groups.decoding.contains(&block))?;
+        groups.decoding.remove(&block);
+        groups.forget(&self.geometry, block);
+        let run = self.geometry.block_run(block).filter(|_| is_rebuilt)?;
+        groups.window.settle(Place(block.into()));
+        self.have.insert_run(run);
+        Some(run)
+    }
+
+    /// These segments have to come again; what was to be rebuilt from them is asked for anew.
+    pub(super) fn unsettle(&mut self, segments: Run) {
+        let blocks = self.geometry.block_of(segments.first())..=self.geometry.block_of(segments.last());
+        let Some(groups) = &mut self.groups else { return };
+        for block in blocks.clone() {
+            groups.forget(&self.geometry, block);
+            groups.decoding.remove(&block);
+        }
+        let end = Place(u64::from(*blocks.end()) + 1).min(groups.window.lead());
+        groups.window.unsettle(&(Place((*blocks.start()).into())..end));
+    }
+}

@@ -1,0 +1,77 @@
+//! How far the source is: what has come into being, and how its window advances (RFC 3208 §16).
+
+use farcast_core::Time;
+
+use super::window::Window;
+use super::{Sender, Timer};
+use crate::config::{Advance, Sending};
+use crate::event::SenderEvent;
+use crate::sqn::Place;
+
+impl Sender {
+    /// One past the last that could be sent now.
+    pub(super) fn there(&self) -> Place {
+        self.made.map_or(self.window.end, |(made, _)| made)
+    }
+
+    /// Another segment has come into being.
+    pub(super) fn make(&mut self) {
+        let (Some(live), Some((made, begins))) = (self.config.live, &mut self.made) else { return };
+        *made = made.next();
+        if *made < self.window.end {
+            // Of the whole, so that what is rounded does not add up.
+            let octets = self.window.octets_before(*made);
+            self.timers.set(Timer::Live, *begins + live.rate.time_of_bytes(octets));
+        }
+    }
+
+    /// How many new TPDUs the window lets leave; where it is full, it advances if it may.
+    pub(super) fn room(&mut self, now: Time) -> u32 {
+        let left = Window::between(self.window.next, self.there());
+        let Advance::Data { sqns, hold } = self.config.advance else { return left };
+        let used = Window::between(self.window.trail, self.window.next);
+        if used < sqns || left == 0 {
+            return left.min(sqns - used);
+        }
+        let trail = self.window.trail.plus(sqns / 8);
+        let asked = self.asked_at.map(|at| at + hold).filter(|&until| until > now);
+        // What is ready leaves before this is asked: it is still being gathered.
+        let wanted =
+            self.repairs.oldest().filter(|&oldest| oldest < trail).map(|_| self.timers.due(Timer::Gather));
+        if let Some(until) = asked.max(wanted) {
+            self.timers.set(Timer::Advance, until);
+            return 0;
+        }
+        self.advance(trail);
+        left.min(sqns / 8)
+    }
+
+    pub(super) fn advance(&mut self, trail: Place) {
+        self.asked_at = None;
+        self.timers.stop(Timer::Advance);
+        let is_messages = self.config.sending == Sending::Messages;
+        let released = self.window.advance(trail).filter(|_| is_messages).map(SenderEvent::Released);
+        self.events.extend(released);
+        self.repairs.advance(self.window.trail);
+    }
+
+    /// Where the window is told by time: `place` left at `at`.
+    pub(super) fn mark(&mut self, at: Time, place: Place) {
+        let Advance::Time(span) = self.config.advance else { return };
+        let due = self.marks.back().is_none_or(|&(last, _)| at.since(last).as_nanos() >= span.as_nanos() / 8);
+        if due {
+            self.marks.push_back((at, place));
+            self.timers.set(Timer::Advance, self.marks[0].0 + span);
+        }
+    }
+
+    /// The oldest part of the window is too old.
+    pub(super) fn age(&mut self) {
+        let Advance::Time(span) = self.config.advance else { return };
+        let Some((_, trail)) = self.marks.pop_front() else { return };
+        self.advance(trail);
+        if let Some(&(at, _)) = self.marks.front() {
+            self.timers.set(Timer::Advance, at + span);
+        }
+    }
+}
