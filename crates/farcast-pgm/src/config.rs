@@ -31,6 +31,16 @@ pub enum Sending {
     Messages,
 }
 
+/// Files that come into being while they are sent, octet by octet at a steady rate: what a source of constant bit rate
+/// sends. What the window or the pace does not let leave yet waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Live {
+    /// The rate of their octets; headers do not count.
+    pub rate: BitRate,
+    /// From the opening to the first segment, which is there whole.
+    pub start: Span,
+}
+
 /// How the transmit window advances (RFC 3208 §16).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advance {
@@ -61,6 +71,8 @@ pub struct SenderConfig {
     pub group: SocketAddr,
     /// What it sends.
     pub sending: Sending,
+    /// Whether its files come into being while they are sent; `None`: they are there.
+    pub live: Option<Live>,
     /// The most octets of a TSDU: of a file's segment, or of a message that is not cut.
     pub tsdu: u16,
     /// How fast, SPMs, NCFs and repairs included (`TXW_MAX_RTE`).
@@ -112,6 +124,7 @@ impl SenderConfig {
             source,
             group,
             sending,
+            live: None,
             tsdu: 1400,
             pace: RatePace { rate, overhead, credit: Span::from_millis(2), granule: 1 },
             advance,
@@ -144,6 +157,7 @@ impl SenderConfig {
             ("the time to stay", !self.linger.is_zero()),
             ("the number of SPMs that come first", (1..=16).contains(&self.opening)),
             ("the transmit window", self.is_window()),
+            ("what comes into being while it is sent", self.live.is_none() || self.is_of_files_for_good()),
             ("a setting of congestion control", self.cc.is_none_or(|cc| is_sound(&cc))),
         ];
         if let Some((what, _)) = ranges.into_iter().find(|(_, right)| !right) {
@@ -167,6 +181,10 @@ impl SenderConfig {
         let cut = cut.collect::<Result<Vec<_>, _>>()?;
         let tpdus: u64 = cut.iter().map(|geometry| u64::from(geometry.segments()) + 1).sum();
         if tpdus > (1 << 31) - 1 { Err(ConfigError::Window(tpdus)) } else { Ok(cut) }
+    }
+
+    fn is_of_files_for_good(&self) -> bool {
+        matches!(self.sending, Sending::Files(_)) && self.advance == Advance::Never
     }
 
     fn is_window(&self) -> bool {

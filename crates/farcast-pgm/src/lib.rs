@@ -29,7 +29,7 @@ pub mod settings;
 mod sqn;
 pub mod wire;
 
-pub use config::{Advance, Delivering, Object, ReceiverConfig, SenderConfig, Sending};
+pub use config::{Advance, Delivering, Live, Object, ReceiverConfig, SenderConfig, Sending};
 pub use element::{Element, ElementConfig, ElementCounts, ElementEvent};
 pub use error::{ConfigError, SendError};
 pub use event::{ApduId, ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};

@@ -36,6 +36,8 @@ timers! {
         Advance = "advance",
         /// An acknowledgement of the acker is overdue.
         Acker = "acker",
+        /// The next segment comes into being.
+        Live = "live",
         /// Nothing was asked for for long.
         Linger = "linger",
     }
@@ -59,6 +61,8 @@ pub struct Sender {
     pacer: Pacer,
     cc: Option<Controller>,
     window: Window,
+    /// What comes into being while it is sent: how far it has, and when that begins.
+    made: Option<(Place, Time)>,
     repairs: Repairs,
     /// The next message's number.
     next_object: u32,
@@ -115,6 +119,7 @@ impl Sender {
             timers: Timers::default(),
             pacer: Pacer::new(Some(config.pace)),
             cc: config.cc.map(|cc| Controller::new(cc, window.next)),
+            made: config.live.map(|_| (window.next, Time::NEVER)),
             window,
             repairs: Repairs::default(),
             next_object: 0,
@@ -195,6 +200,11 @@ impl Sender {
         self.spms = self.config.opening;
         self.timers.set(Timer::Ambient, now + self.config.ambient);
         self.timers.set(Timer::Heartbeat, now + self.beat);
+        if let (Some(live), Some((made, begins))) = (self.config.live, &mut self.made) {
+            // What says what the first file is, is there at once.
+            (*made, *begins) = (made.next(), now + live.start);
+            self.timers.set(Timer::Live, *begins);
+        }
     }
 
     /// Sends a message of `len` octets: which object its octets are asked for as. They are needed until it is released.
@@ -330,9 +340,25 @@ impl Sender {
         said
     }
 
+    /// One past the last that could be sent now.
+    fn there(&self) -> Place {
+        self.made.map_or(self.window.end, |(made, _)| made)
+    }
+
+    /// Another segment has come into being.
+    fn make(&mut self) {
+        let (Some(live), Some((made, begins))) = (self.config.live, &mut self.made) else { return };
+        *made = made.next();
+        if *made < self.window.end {
+            // Of the whole, so that what is rounded does not add up.
+            let octets = self.window.octets_before(*made);
+            self.timers.set(Timer::Live, *begins + live.rate.time_of_bytes(octets));
+        }
+    }
+
     /// How many new TPDUs the window lets leave; where it is full, it advances if it may.
     fn room(&mut self, now: Time) -> u32 {
-        let left = Window::between(self.window.next, self.window.end);
+        let left = Window::between(self.window.next, self.there());
         let Advance::Data { sqns, hold } = self.config.advance else { return left };
         let used = Window::between(self.window.trail, self.window.next);
         if used < sqns || left == 0 {
@@ -480,6 +506,7 @@ impl Sender {
                     cc.timeout();
                 }
             }
+            Timer::Live => self.make(),
             Timer::Linger if self.repairs.is_any() => {
                 self.timers.set(Timer::Linger, now + self.config.linger);
             }
@@ -516,7 +543,7 @@ impl Sender {
             }
             _ => false,
         };
-        self.repairs.is_ready() || self.window.next < self.window.end && !blocked
+        self.repairs.is_ready() || self.window.next < self.there() && !blocked
     }
 }
 

@@ -89,6 +89,15 @@ impl Window {
         self.entries.get(behind.checked_sub(1)?).filter(|entry| place < entry.end())
     }
 
+    /// Octets of files before `place`.
+    pub(super) fn octets_before(&self, place: Place) -> u64 {
+        let of = |entry: &Entry| {
+            let segments = Self::between(entry.first(), place).min(entry.geometry.segments());
+            entry.geometry.size().min(u64::from(segments) * u64::from(entry.geometry.segment_size()))
+        };
+        self.entries.iter().map(of).sum()
+    }
+
     /// Whether `place` says what a file is of more than a few segments: without it, none of those can be kept.
     pub(super) fn is_head_of_many(&self, place: Place) -> bool {
         let entry = self.at(place).filter(|entry| entry.descriptor.is_some() && entry.place == place);

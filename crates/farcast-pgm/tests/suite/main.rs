@@ -8,6 +8,7 @@ mod elements;
 mod files;
 mod hostile;
 mod laws;
+mod live;
 mod messages;
 mod neighbours;
 mod repair;

@@ -7,17 +7,21 @@ use farcast_core::{BitRate, Span};
 use farcast_pgm::message::{DataKind, NakKind};
 use farcast_pgm::settings::{RateControl, Sent, Way};
 use farcast_pgm::{
-    Body, Codec, Element, ElementConfig, Gsi, Message, NodeId, Object, Receiver, ReceiverConfig, Sender,
-    SenderConfig, Sending, Settings, StoreConfig, Tsi,
+    Body, Codec, Element, ElementConfig, Gsi, Live, Message, NodeId, Object, Receiver, ReceiverConfig,
+    Sender, SenderConfig, Sending, Settings, StoreConfig, Tsi,
 };
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
+
+mod timers;
 
 use super::Scenario;
 use super::norm::receiver_node;
 use super::transfer::{self, TransferSpec};
 use crate::star::{self, StarError, hub_address, receiver_address};
 use crate::tree::OnTree;
+
+use timers::Timers;
 
 pub use farcast_pgm::Pgm;
 
@@ -28,8 +32,7 @@ const ENGINE: u64 = 2048;
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
     sender: SenderConfig,
-    /// What receivers expect of a round trip.
-    round_trip: Span,
+    timers: Timers,
     overhead: u16,
 }
 
@@ -79,13 +82,15 @@ impl transfer::Transfer for Transfer {
         let object = Object { size, name: b"file".to_vec(), vouched: None };
         let sent = sent(Sending::Files(vec![object]), named);
         let sender = settings.sender(sent, Way { headers: overhead, mtu: None, granule: 1 });
+        let sender = SenderConfig { live: live(&mut table)?, ..timers::source(&mut table, sender)? };
         show(&mut table, &sender)?;
         if let Err(error) = Sender::new(sender.clone()) {
             return Err(table.refuse("file", error.to_string(), "settings that a transfer can have"));
         }
+        let timers = Timers::read(&mut table, sender.group, settings.round_trip)?;
         table.finish()?;
         super::check_marks(top, groups, links)?;
-        Ok(Self { sender, round_trip: settings.round_trip, overhead })
+        Ok(Self { sender, timers, overhead })
     }
 
     fn codec(&self) -> Codec {
@@ -106,11 +111,12 @@ impl transfer::Transfer for Transfer {
     }
 
     fn receivers(&self, count: u32, seed: u64, engines: bool) -> star::Receivers<Pgm> {
-        let (group, round_trip) = (self.sender.group, self.round_trip);
-        let of = move |n| {
-            let node = NodeId(receiver_node(n).0);
-            let base = farcast_pgm::settings::receiver(node, group, round_trip);
-            ReceiverConfig { address: Some(receiver_address(n).ip()), seed, ..base }
+        let base = self.timers.receiver.clone();
+        let of = move |n| ReceiverConfig {
+            node: NodeId(receiver_node(n).0),
+            address: Some(receiver_address(n).ip()),
+            seed,
+            ..base.clone()
         };
         // Who acknowledges is told by its address, which each has of its own.
         if engines || self.sender.cc.is_some() {
@@ -124,8 +130,8 @@ impl transfer::Transfer for Transfer {
 
     fn element(&self, addresses: &[Ipv4Addr], repairs: bool, seed: u64) -> Result<Element, StarError> {
         let ports = addresses.iter().copied().map(IpAddr::V4).collect();
-        let store = repairs.then(|| StoreConfig { seed, ..StoreConfig::new() });
-        Element::new(ElementConfig { store, ..ElementConfig::new(ports) }).map_err(in_words)
+        let store = repairs.then(|| StoreConfig { seed, ..self.timers.store.clone() });
+        Element::new(ElementConfig { ports, store, ..self.timers.element.clone() }).map_err(in_words)
     }
 
     fn memory(&self, groups: &[Receivers], _links: &Links, _engines: bool) -> u64 {
@@ -133,6 +139,13 @@ impl transfer::Transfer for Transfer {
         let receivers: u64 = groups.iter().map(|group| u64::from(group.receivers)).sum();
         receivers.saturating_mul(ENGINE + segments / 4)
     }
+}
+
+/// Whether what is sent comes into being while it is, as from a source of constant bit rate.
+fn live(table: &mut Reader<'_>) -> Result<Option<Live>, DocumentError> {
+    let Some(rate) = table.optional_rate("source_rate")? else { return Ok(None) };
+    let start = table.span_or("source_start", Span::ZERO)?;
+    Ok(Some(Live { rate, start }))
 }
 
 fn in_words(error: impl std::error::Error) -> StarError {
@@ -174,7 +187,7 @@ pub fn over(
     let Sent { tsi, sending, source, group, named } = sent(sender.sending.clone(), named);
     let overhead = sender.pace.overhead;
     let sender = SenderConfig { tsi, sending, source, group, named, ..sender.clone() };
-    let transfer = Transfer { sender, round_trip, overhead };
+    let transfer = Transfer { timers: Timers::of(sender.group, round_trip), sender, overhead };
     Scenario::over_link(document, TransferSpec::Pgm(transfer), receivers, time_limit)
 }
 
