@@ -79,7 +79,7 @@ fn names(all: impl Iterator<Item = Shipped>) -> String {
 }
 
 /// Name, what it is, and text.
-const SCENARIOS: [(&str, &str, &str); 7] = [
+const SCENARIOS: [(&str, &str, &str); 8] = [
     (
         "mftp-bgan",
         "MFTP to 20 receivers over BGAN: the study of Status Retry Timers",
@@ -114,6 +114,11 @@ const SCENARIOS: [(&str, &str, &str); 7] = [
         "umts",
         "files by FTP over a UMTS bearer with Radio Link Control",
         include_str!("../../../scenarios/umts.toml"),
+    ),
+    (
+        "pgm-satellite",
+        "PGM to three networks, two of them behind a satellite, and TCP beside it: a tree",
+        include_str!("../../../scenarios/pgm-satellite.toml"),
     ),
 ];
 

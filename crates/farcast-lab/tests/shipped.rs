@@ -7,14 +7,18 @@ use std::fs;
 use farcast_lab::shipped::{self, OpenError, Shipped};
 use farcast_lab::traffic::{TrafficError, send_over};
 use farcast_scenario::Links;
-use farcast_sim::scenario::Scenario;
+use farcast_sim::scenario::{Scenario, TreeScenario};
 
 #[test]
 fn every_scenario_can_be_run() {
     for shipped in shipped::scenarios() {
         let document = shipped.document().unwrap();
         assert!(!Links::are_all_of(&document), "{}", shipped.name());
-        Scenario::read(&document).unwrap();
+        if TreeScenario::is_one(&document) {
+            TreeScenario::read(&document).unwrap();
+        } else {
+            Scenario::read(&document).unwrap();
+        }
         let mut document = document;
         assert_eq!(send_over(&mut document, &["tcp".to_owned()]), Err(TrafficError::Scenario));
         assert_eq!(send_over(&mut document, &[]), Ok(()));

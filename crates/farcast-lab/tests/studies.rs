@@ -17,12 +17,20 @@ fn few(stop: &AtomicBool, threads: usize) -> Options<'_> {
 #[test]
 fn each_is_found_by_its_name() {
     let names: Vec<_> = study::all().iter().map(Study::name).collect();
-    let simulated =
-        ["mftp-bgan", "mdp-ftp", "ftp-umts", "tcp-mlppp", "tcp-reference", "pgm-reference", "efficiency"];
-    assert_eq!(names[..6], simulated);
+    let simulated = [
+        "mftp-bgan",
+        "mdp-ftp",
+        "ftp-umts",
+        "tcp-mlppp",
+        "pgm-satellite",
+        "tcp-reference",
+        "pgm-reference",
+        "efficiency",
+    ];
+    assert_eq!(names[..8], simulated);
     let in_real_time: &[&str] =
         if cfg!(feature = "emulator") { &["agreement", "ftp-emulated"] } else { &["ftp-emulated"] };
-    assert_eq!(&names[6..], in_real_time);
+    assert_eq!(&names[8..], in_real_time);
     for name in names {
         let study = study::named(name).unwrap();
         assert_eq!(study.name(), name);

@@ -26,7 +26,11 @@ fn results_are_written_as_files() {
     assert_eq!(ended.code, Some(0), "{}", ended.story());
     let mut names: Vec<_> = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, ["reproduce.csv", "reproduce.json", "reproduce.md"], "and nothing half-written");
+    let plots = ["2a", "2b", "3a", "3b", "3c", "3d", "4a", "4b", "4c", "4d", "5"];
+    let plots = plots.map(|figure| format!("pgm-satellite-figure-{figure}.svg"));
+    assert_eq!(names[..plots.len()], plots);
+    let tables = ["reproduce.csv", "reproduce.json", "reproduce.md"];
+    assert_eq!(names[plots.len()..], tables, "and nothing half-written");
     let read = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
     let rows: Vec<Value> = serde_json::from_str(&read("reproduce.json")).unwrap();
     let of =

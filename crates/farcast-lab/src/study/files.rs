@@ -34,7 +34,7 @@ pub fn make(dir: &Path) -> Result<(), WriteError> {
     std::fs::create_dir_all(dir).map_err(WriteError::of(dir))
 }
 
-/// Writes [`NAMES`] into a directory. Each has its name only when it is whole.
+/// Writes [`NAMES`] into a directory, and the plots of studies that have some. Each has its name only when it is whole.
 ///
 /// # Errors
 /// The system refused.
@@ -44,6 +44,10 @@ pub fn write(dir: &Path, results: &[Results]) -> Result<(), WriteError> {
     for (name, text) in NAMES.into_iter().zip(text) {
         let path = dir.join(name);
         text.and_then(|text| put(dir, &path, &text)).map_err(WriteError::of(&path))?;
+    }
+    for (name, text) in results.iter().flat_map(crate::studies::plots) {
+        let path = dir.join(name);
+        put(dir, &path, &text).map_err(WriteError::of(&path))?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use farcast_core::Span;
 use farcast_sim::replicate::{HowMany, Plan, Replicable, Standing, run as replicate};
 use farcast_sim::star::Pulse;
 
-use super::{Options, Study, StudyError};
+use super::{Effort, Options, Study, StudyError};
 use crate::Progress;
 
 /// Between two looks at how replications stand.
@@ -133,6 +133,11 @@ impl<'a> Runner<'a> {
     /// What all draws follow from.
     pub(crate) fn seed(&self) -> u64 {
         self.plan.seed
+    }
+
+    /// How much is done.
+    pub(crate) fn effort(&self) -> Effort {
+        self.options.effort
     }
 
     /// Replications of each setting.

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Span};
+use farcast_pgm::cc::CcConfig;
 use farcast_pgm::message::{DataKind, NakKind};
 use farcast_pgm::settings::{RateControl, Sent, Way};
 use farcast_pgm::{
@@ -83,6 +84,7 @@ impl transfer::Transfer for Transfer {
         let sent = sent(Sending::Files(vec![object]), named);
         let sender = settings.sender(sent, Way { headers: overhead, mtu: None, granule: 1 });
         let sender = SenderConfig { live: live(&mut table)?, ..timers::source(&mut table, sender)? };
+        let sender = SenderConfig { cc: limited(&mut table, sender.cc)?, ..sender };
         show(&mut table, &sender)?;
         if let Err(error) = Sender::new(sender.clone()) {
             return Err(table.refuse("file", error.to_string(), "settings that a transfer can have"));
@@ -146,6 +148,12 @@ fn live(table: &mut Reader<'_>) -> Result<Option<Live>, DocumentError> {
     let Some(rate) = table.optional_rate("source_rate")? else { return Ok(None) };
     let start = table.span_or("source_start", Span::ZERO)?;
     Ok(Some(Live { rate, start }))
+}
+
+/// The largest window of PGMCC, in packets.
+fn limited(table: &mut Reader<'_>, cc: Option<CcConfig>) -> Result<Option<CcConfig>, DocumentError> {
+    let Some(cc) = cc else { return Ok(None) };
+    Ok(Some(CcConfig { most: table.integer_or("window", 1..=1 << 15, cc.most)?, ..cc }))
 }
 
 fn in_words(error: impl std::error::Error) -> StarError {

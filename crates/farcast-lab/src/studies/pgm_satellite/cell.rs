@@ -1,0 +1,166 @@
+//! What the replications of a setting came to, in a steady state.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use farcast_scenario::Document;
+use farcast_sim::outcome::TreeReplication;
+use farcast_sim::replicate::Replicable as _;
+use farcast_sim::scenario::TreeScenario;
+use farcast_sim::star::Pulse;
+use farcast_stats::{StatsError, Summary};
+
+use super::STUDY;
+use super::setup::Setup;
+use crate::shipped;
+use crate::study::{Effort, Runner, StudyError};
+
+/// What is measured, in kbit/s.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Metric {
+    /// Content that was new to R1.
+    UsefulAtR1,
+    /// Content that came to R1 and brought nothing new.
+    UselessAtR1,
+    /// Content that was new to R6.
+    UsefulAtR6,
+    /// What the source let enter the satellite, with all headers.
+    OnSatellite,
+    /// Repairs on the way to R1, with all headers.
+    RepairsToR1,
+    /// What TCP brought to R11.
+    Tcp,
+}
+
+const METRICS: usize = 6;
+
+/// The rates of one replication, in the order of [`Metric`].
+type Rates = [f64; METRICS];
+
+/// Between which instants, in seconds, things are counted.
+type Window = (u32, u32);
+
+/// The warm-up is what comes before the first instant: what a run of the same numbers has counted by then is taken away.
+const FULL: Window = (60, 360);
+const QUICK: Window = (20, 60);
+
+/// A setting's replications.
+#[derive(Debug)]
+pub(super) struct Cell {
+    rates: Vec<Rates>,
+}
+
+impl Cell {
+    /// The metric of each replication.
+    pub(super) fn values(&self, metric: Metric) -> Vec<f64> {
+        self.rates.iter().map(|rates| rates[metric as usize]).collect()
+    }
+
+    pub(super) fn summary(&self, metric: Metric) -> Result<Summary, StatsError> {
+        Summary::of(&self.values(metric))
+    }
+}
+
+/// The settings that were simulated; each is once.
+pub(super) struct Cells<'r, 'o> {
+    runner: &'r Runner<'o>,
+    known: RefCell<Vec<(Setup, Window, Rc<Cell>)>>,
+}
+
+impl<'r, 'o> Cells<'r, 'o> {
+    pub(super) fn new(runner: &'r Runner<'o>) -> Self {
+        Self { runner, known: RefCell::default() }
+    }
+
+    pub(super) fn is_quick(&self) -> bool {
+        self.runner.effort() == Effort::Quick
+    }
+
+    /// Simulates a setting, unless that was done before.
+    pub(super) fn of(&self, setup: Setup) -> Result<Rc<Cell>, StudyError> {
+        self.between(setup, self.window())
+    }
+
+    fn window(&self) -> Window {
+        if self.is_quick() { QUICK } else { FULL }
+    }
+
+    /// The first and the second half of what is counted.
+    pub(super) fn halves(&self, setup: Setup) -> Result<[Rc<Cell>; 2], StudyError> {
+        let (begin, end) = self.window();
+        let middle = u32::midpoint(begin, end);
+        Ok([self.between(setup, (begin, middle))?, self.between(setup, (middle, end))?])
+    }
+
+    fn between(&self, setup: Setup, window: Window) -> Result<Rc<Cell>, StudyError> {
+        let is = |(known, when, _): &&(Setup, Window, Rc<Cell>)| *known == setup && *when == window;
+        if let Some((.., cell)) = self.known.borrow().iter().find(is) {
+            return Ok(Rc::clone(cell));
+        }
+        let cell = Rc::new(simulate(self.runner, &setup, window)?);
+        self.known.borrow_mut().push((setup, window, Rc::clone(&cell)));
+        Ok(cell)
+    }
+}
+
+fn simulate(runner: &Runner<'_>, setup: &Setup, (begin, end): Window) -> Result<Cell, StudyError> {
+    let [before, whole] = [scenario(setup, begin)?, scenario(setup, end)?];
+    let seed = runner.seed();
+    let rates = runner.map(u64::MAX, |index, pulse| {
+        let one = |scenario| octets(scenario, seed, index, pulse);
+        let Some((before, whole)) = one(&before)?.zip(one(&whole)?) else { return Ok(None) };
+        let seconds = f64::from(end - begin);
+        Ok(Some(std::array::from_fn(|at| (whole[at] - before[at]) * 8.0 / 1000.0 / seconds)))
+    })?;
+    Ok(Cell { rates })
+}
+
+/// The shipped scenario with a setting, until an instant.
+fn scenario(setup: &Setup, until: u32) -> Result<TreeScenario, StudyError> {
+    let mut document = if setup.has_a { shipped::document(STUDY.name)? } else { without_a()? };
+    for setting in setup.settings() {
+        document.set(&setting)?;
+    }
+    document.set(&format!("time_limit=\"{until} s\""))?;
+    Ok(TreeScenario::read(&document)?)
+}
+
+/// The shipped scenario without network A.
+fn without_a() -> Result<Document, StudyError> {
+    let text = shipped::named(STUDY.name).map_or("", |shipped| shipped.text());
+    let mut text = text.to_owned();
+    for receiver in 1..=5 {
+        text = text.replace(&format!("[[node]]\nname = \"R{receiver}\"\nkind = \"receiver\"\n"), "");
+    }
+    let is_kept = |part: &&str| !part.contains("name = \"A\"");
+    let parts: Vec<_> = text.split("\n\n").filter(is_kept).collect();
+    Ok(Document::parse("pgm-satellite without network A", &parts.join("\n\n"))?)
+}
+
+/// What a replication has counted, in the order of [`Metric`].
+fn octets(
+    scenario: &TreeScenario,
+    seed: u64,
+    index: u64,
+    pulse: &Pulse,
+) -> Result<Option<Rates>, StudyError> {
+    let Some(one) = scenario.replicate(seed, index, false, pulse)? else { return Ok(None) };
+    let heard = |name: &str| one.node(name).and_then(|node| node.heard);
+    let (first, sixth) = (heard("R1"), heard("R6"));
+    let useful = |of: Option<farcast_sim::outcome::HeardOutcome>| of.map_or(0, |heard| heard.useful_octets);
+    let counts = [
+        useful(first),
+        first.map_or(0, |heard| heard.useless_octets),
+        useful(sixth),
+        ["spm", "odata", "rdata", "ncf"].iter().map(|kind| carried(&one, "satellite", kind)).sum(),
+        carried(&one, "A.R1", "rdata"),
+        one.common.flows.first().map_or(0, |flow| flow.octets),
+    ];
+    Ok(Some(counts.map(|octets| octets as f64)))
+}
+
+/// Octets of a kind that entered an edge on the way forward.
+fn carried(one: &TreeReplication, edge: &str, kind: &str) -> u64 {
+    let octets = one.edge(edge).map_or(&[][..], |edge| &edge.forward.octets);
+    octets.iter().find(|(name, _)| *name == kind).map_or(0, |(_, octets)| *octets)
+}
