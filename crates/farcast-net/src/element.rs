@@ -1,6 +1,7 @@
 //! What stands on the way, for real: the interfaces of this host as the ports of an [`ElementEngine`], and the router
 //! around it that the engine is written for.
 
+mod heir;
 mod kept;
 mod packet;
 mod raw;
@@ -23,6 +24,7 @@ use crate::error::NetError;
 use crate::interface::{Interface, route_source};
 use crate::links::{LOOK_EVERY, Links};
 use crate::socket::SocketOptions;
+use heir::Heir;
 use kept::Kept;
 use raw::RawPorts;
 use udp::UdpPorts;
@@ -109,6 +111,8 @@ pub enum ElementNotice<'a> {
         ports: &'a [Port],
         /// Whether the kernel forwards multicast already, as a daemon has told it; else this does.
         routed: bool,
+        /// The table of nftables by which the kernel forwards when the process has been killed; or why nothing does.
+        outlives: Result<&'a str, &'a str>,
     },
     /// How it goes, each second while anything comes.
     Going(&'a ElementCounts),
@@ -158,6 +162,15 @@ impl Sockets {
                 RawPorts::open(ports, groups, protocol, *receive_buffer).map(Self::Raw)
             }
             Transport::Udp => UdpPorts::open(ports, groups, (*receive_buffer, *ttl)).map(Self::Udp),
+        }
+    }
+
+    /// Has the kernel forward when this process has been killed; or why it cannot.
+    fn heir(&self) -> Result<Heir, String> {
+        match self {
+            Self::Raw(raw) if raw.is_routed() => Err("forwarding is a daemon's".into()),
+            Self::Raw(raw) => Heir::appoint(raw.ports(), raw.protocol()),
+            Self::Udp(_) => Err("over UDP receivers take this host for the source".into()),
         }
     }
 
@@ -222,7 +235,8 @@ where
         sources: BTreeMap::new(),
         datagram: Vec::new(),
     };
-    observer(clock.now(), &element.engine, listening(&ports, &element.sockets));
+    let mut heir = element.sockets.heir();
+    observer(clock.now(), &element.engine, listening(&ports, &element.sockets, &heir));
     let mut buffer = vec![0; LONGEST];
     let (mut told, mut told_at) = (element.counts.clone(), clock.now());
     let mut look_at = None;
@@ -250,7 +264,10 @@ where
             match again {
                 Ok((found, Some(sockets))) => {
                     (ports, element.sockets) = (found, sockets);
-                    observer(now, &element.engine, listening(&ports, &element.sockets));
+                    // The rules went with the interface, and whose table it is decides who may make another.
+                    drop(heir);
+                    heir = element.sockets.heir();
+                    observer(now, &element.engine, listening(&ports, &element.sockets, &heir));
                 }
                 Ok((_, None)) => {}
                 Err(error) if error.may_pass() => {
@@ -276,13 +293,17 @@ where
             element.hear(clock.now(), &heard, &mut buffer);
         }
     }
+    if let Ok(heir) = heir {
+        heir.dismiss();
+    }
     element.counts.kept_octets = element.kept.octets();
     Ok((element.engine, element.counts))
 }
 
-fn listening<'a>(ports: &'a [Port], sockets: &Sockets) -> ElementNotice<'a> {
+fn listening<'a>(ports: &'a [Port], sockets: &Sockets, heir: &'a Result<Heir, String>) -> ElementNotice<'a> {
     let routed = matches!(sockets, Sockets::Raw(raw) if raw.is_routed());
-    ElementNotice::Listening { ports, routed }
+    let outlives = heir.as_ref().map(Heir::table).map_err(String::as_str);
+    ElementNotice::Listening { ports, routed, outlives }
 }
 
 /// The interfaces of these names, all of which must be up and have an IPv4 address.

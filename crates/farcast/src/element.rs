@@ -97,15 +97,23 @@ fn serve(
         Element::new(ElementConfig { store, router_alert, ..ElementConfig::new(addresses) })
     };
     let mut observer = |_: Time, engine: &Element, notice: ElementNotice<'_>| match notice {
-        ElementNotice::Listening { ports, routed } => {
+        ElementNotice::Listening { ports, routed, outlives } => {
             let hears: Vec<Value> =
                 ports.iter().map(|port| json!({ "interface": port.name, "address": port.address })).collect();
-            output.event("listening", json!({ "ports": hears, "kernel_forwards": routed }));
+            output.event(
+                "listening",
+                json!({ "ports": hears, "kernel_forwards": routed, "outlives": outlives.ok() }),
+            );
             let between: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
             output.line(&format!("between {}", between.join(", ")));
             if routed {
                 output
                     .line("a multicast routing daemon has the kernel forward; data that pass are left to it");
+            } else {
+                output.line(&match outlives {
+                    Ok(table) => format!("if this is killed, the kernel forwards: nft table netdev {table}"),
+                    Err(why) => format!("if this is killed, nothing is forwarded: {why}"),
+                });
             }
         }
         ElementNotice::Going(counts) => {

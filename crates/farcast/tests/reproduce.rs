@@ -593,6 +593,7 @@ fn an_unknown_paper_is_wrong_usage() {
             "mdp-ftp",
             "ftp-umts",
             "tcp-mlppp",
+            "pgm-satellite",
             "tcp-reference",
             "pgm-reference",
             "efficiency",

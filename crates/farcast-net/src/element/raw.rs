@@ -67,6 +67,10 @@ impl RawPorts {
         self.routed
     }
 
+    pub(super) fn protocol(&self) -> u8 {
+        self.protocol
+    }
+
     pub(super) fn ports(&self) -> &[Port] {
         &self.ports
     }
