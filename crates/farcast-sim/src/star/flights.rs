@@ -28,6 +28,7 @@ impl Flights {
 
     /// It has arrived, or is lost.
     pub(super) fn end(&mut self, packet: Flying) {
-        self.free.push(packet.0);
+        let Flying(slot) = packet;
+        self.free.push(slot);
     }
 }
