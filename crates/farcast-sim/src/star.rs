@@ -76,6 +76,7 @@ enum Event<M, G> {
 }
 
 /// What may happen to flows. It comes behind all else of its instant, so it has a queue of its own, of small events.
+#[derive(Clone, Copy)]
 enum FlowEvent {
     /// A flow begins.
     Start(u32),

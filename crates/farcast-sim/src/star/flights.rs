@@ -10,6 +10,7 @@ pub(super) struct Flights {
 }
 
 /// Where a packet lies.
+#[derive(Clone, Copy)]
 pub(super) struct Flying(u32);
 
 impl Flights {
@@ -22,7 +23,7 @@ impl Flights {
         Flying(self.packets.len() as u32 - 1)
     }
 
-    pub(super) fn of(&self, packet: &Flying) -> &FlowMessage {
+    pub(super) fn of(&self, packet: Flying) -> &FlowMessage {
         &self.packets[packet.0 as usize]
     }
 

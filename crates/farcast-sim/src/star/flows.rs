@@ -184,7 +184,7 @@ impl<P: Protocol> Star<'_, P> {
 
     /// A packet has passed the links to `end`.
     pub(super) fn reach_flow(&mut self, number: u32, end: End, packet: Flying) {
-        let taken = self.reach_end(number, end, &packet);
+        let taken = self.reach_end(number, end, packet);
         self.flights.end(packet);
         if taken {
             self.drain_flow(number);
@@ -192,7 +192,7 @@ impl<P: Protocol> Star<'_, P> {
     }
 
     /// A packet is taken where it was to go, unless it is lost there; whether it was.
-    fn reach_end(&mut self, number: u32, end: End, packet: &Flying) -> bool {
+    fn reach_end(&mut self, number: u32, end: End, packet: Flying) -> bool {
         let state = &mut self.flows[number as usize];
         let message = self.flights.of(packet);
         let way = &mut state.ways[to(end)];
