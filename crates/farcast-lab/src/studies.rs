@@ -32,7 +32,11 @@ const PUBLISHED: [&str; 2] = ["published", "farcast"];
 
 /// What is drawn of a study's rows: of each plot the name of its file and its SVG.
 pub(crate) fn plots(results: &Results) -> Vec<(String, String)> {
-    if results.name == pgm_satellite::STUDY.name { pgm_satellite::plots::of(&results.rows) } else { Vec::new() }
+    if results.name == pgm_satellite::STUDY.name {
+        pgm_satellite::plots::of(&results.rows)
+    } else {
+        Vec::new()
+    }
 }
 
 /// Of a machine that simulates nothing is needed.

@@ -163,8 +163,10 @@ fn draw(svg: &mut Svg, number: usize, curve: &Curve, (x, y): (&Along, &Along), l
                 svg.line(&class, (at.0 - MARK, end), (at.0 + MARK, end), "");
             }
         }
-        let tip =
-            format!("{}: {} {}, {} {:.4} ± {:.4}", curve.name, labels[0], point.x, labels[1], point.y, point.half);
+        let tip = format!(
+            "{}: {} {}, {} {:.4} ± {:.4}",
+            curve.name, labels[0], point.x, labels[1], point.y, point.half
+        );
         svg.shape(&format!("mark c{number}"), at, MARKS[number], &tip);
     }
 }

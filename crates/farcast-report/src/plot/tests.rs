@@ -11,20 +11,24 @@ fn ticks(is_logarithmic: bool, values: &[f64]) -> Vec<(f64, String)> {
 #[test]
 fn marks_are_round_and_where_they_belong() {
     let texts = |all: Vec<(f64, String)>| all.into_iter().map(|(_, text)| text).collect::<Vec<_>>();
-    assert_eq!(ticks(false, &[2.0]), [
-        (0.0, "0.0".to_owned()),
-        (25.0, "0.5".to_owned()),
-        (50.0, "1.0".to_owned()),
-        (75.0, "1.5".to_owned()),
-        (100.0, "2.0".to_owned()),
-    ]);
+    assert_eq!(
+        ticks(false, &[2.0]),
+        [
+            (0.0, "0.0".to_owned()),
+            (25.0, "0.5".to_owned()),
+            (50.0, "1.0".to_owned()),
+            (75.0, "1.5".to_owned()),
+            (100.0, "2.0".to_owned()),
+        ]
+    );
     assert_eq!(texts(ticks(false, &[10_000.0])), ["0", "2000", "4000", "6000", "8000", "10000"]);
     assert_eq!(texts(ticks(false, &[])), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
     assert_eq!(texts(ticks(true, &[1e-5, 0.2])), ["1e-5", "1e-4", "0.001", "0.01", "0.1"]);
     // Zero has a place of its own, half a decade before the least.
     let with_zero = ticks(true, &[0.0, 1e-4, 1e-2]);
-    assert_eq!(texts(with_zero.clone()), ["0", "1e-4", "0.001", "0.01"]);
-    assert!((with_zero[1].0 - 20.0).abs() < 1e-9 && (with_zero[3].0 - 100.0).abs() < 1e-9, "{with_zero:?}");
+    let few = ["0", "1e-4", "2e-4", "5e-4", "0.001", "0.002", "0.005", "0.01"];
+    assert_eq!(texts(with_zero.clone()), few);
+    assert!((with_zero[1].0 - 20.0).abs() < 1e-9 && (with_zero[7].0 - 100.0).abs() < 1e-9, "{with_zero:?}");
 }
 
 #[test]

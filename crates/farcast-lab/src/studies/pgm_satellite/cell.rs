@@ -41,8 +41,8 @@ type Rates = [f64; METRICS];
 type Window = (u32, u32);
 
 /// The warm-up is what comes before the first instant: what a run of the same numbers has counted by then is taken away.
-const FULL: Window = (60, 360);
-const QUICK: Window = (20, 60);
+const FULL: Window = (60, 300);
+const QUICK: Window = (15, 40);
 
 /// A setting's replications.
 #[derive(Debug)]
@@ -138,7 +138,12 @@ fn without_a() -> Result<Document, StudyError> {
 }
 
 /// What a replication has counted, in the order of [`Metric`].
-fn octets(scenario: &TreeScenario, seed: u64, index: u64, pulse: &Pulse) -> Result<Option<Rates>, StudyError> {
+fn octets(
+    scenario: &TreeScenario,
+    seed: u64,
+    index: u64,
+    pulse: &Pulse,
+) -> Result<Option<Rates>, StudyError> {
     let Some(one) = scenario.replicate(seed, index, false, pulse)? else { return Ok(None) };
     let heard = |name: &str| one.node(name).and_then(|node| node.heard);
     let (first, sixth) = (heard("R1"), heard("R6"));

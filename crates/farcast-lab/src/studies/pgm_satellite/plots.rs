@@ -34,8 +34,12 @@ fn begun(row: &Row) -> Option<(String, Plot)> {
         _ => ("one-way delay of the satellite, ms", false),
     };
     let axis = |label: &str, is_logarithmic| Axis { label: label.to_owned(), is_logarithmic };
-    let plot =
-        Plot { title: row.row.clone(), x: axis(x, is_logarithmic), y: axis("kbit/s", false), curves: Vec::new() };
+    let plot = Plot {
+        title: row.row.clone(),
+        x: axis(x, is_logarithmic),
+        y: axis("kbit/s", false),
+        curves: Vec::new(),
+    };
     Some((format!("{}-figure-{number}.svg", row.paper), plot))
 }
 

@@ -116,7 +116,8 @@ impl Setup {
             Dlr::Before => Some("node.G1.kind=\"repairer\""),
             Dlr::Behind => Some("node.G2.kind=\"repairer\""),
         };
-        let texts = at.into_iter().chain(self.source.settings().iter().copied()).chain(self.more.iter().copied());
+        let texts =
+            at.into_iter().chain(self.source.settings().iter().copied()).chain(self.more.iter().copied());
         settings.extend(texts.map(str::to_owned));
         settings
     }
