@@ -16,8 +16,8 @@ use cell::Cells;
 pub(super) const STUDY: Study = Study {
     name: "pgm-satellite",
     citation: "A. Chodorek and R. R. Chodorek, PGM-based reliable multicast data dissemination in satellite IP networks",
-    settings: 174,
-    replications: (5, 2),
+    settings: 179,
+    replications: (4, 2),
     columns: super::PUBLISHED,
     needs: super::nothing,
     reproduce,

@@ -198,8 +198,10 @@ impl Window {
             self.tokens += new * (1.0 + 1.0 / self.size);
             self.size += new / self.size;
         }
-        self.size = self.size.min(self.most);
-        self.tokens = self.tokens.min(self.size);
+        // What it does not grow by lets nothing leave, or more and more would be under way.
+        let beyond = (self.size - self.most).max(0.0);
+        self.size -= beyond;
+        self.tokens = (self.tokens - beyond).min(self.size);
     }
 
     /// Somebody answers for the first time: one packet may leave, so that it can be acknowledged.
@@ -314,6 +316,22 @@ mod tests {
             !ack(&mut window, 4, &[]) && !ack(&mut window, 1 << 31, &[]) && !ack(&mut window, u32::MAX, &[])
         );
         assert_eq!((window.size, window.tokens), before);
+    }
+
+    #[test]
+    fn no_more_is_under_way_than_the_ceiling_however_long_it_goes_on() {
+        let mut window = full(8);
+        window.most = 8.0;
+        let mut next = 8;
+        for sqn in 0..1000 {
+            ack(&mut window, sqn, &[]);
+            while window.may_send() {
+                window.sent(FIRST.plus(next));
+                next += 1;
+            }
+            assert!(next - (sqn + 1) <= 8, "{} under way at {sqn}", next - (sqn + 1));
+        }
+        assert!(next > 1000);
     }
 
     #[test]

@@ -6,6 +6,8 @@ use super::Axis;
 const TICKS: f64 = 6.0;
 /// Of a logarithmic axis: how far left of its least value what is not above zero stands, in decades.
 const GAP: f64 = 0.5;
+/// Decades that are few.
+const FEW: f64 = 2.5;
 
 /// An axis with the values that it holds.
 #[derive(Clone, Copy, Debug)]
@@ -65,8 +67,17 @@ impl Along {
         let mut ticks: Vec<_> =
             self.zero.map(|zero| (self.place(zero), "0".to_owned())).into_iter().collect();
         let first = self.zero.map_or(self.values.0, |zero| zero + GAP);
-        let decades = (first - 1e-9).ceil() as i32..=(self.values.1 + 1e-9).floor() as i32;
-        ticks.extend(decades.map(|power| (self.place(f64::from(power)), decade(power))));
+        // Within few decades there is room for more than their powers.
+        let factors = if self.values.1 - first < FEW { &[1, 2, 5][..] } else { &[1] };
+        let (least, most) = (first - 1e-9, self.values.1 + 1e-9);
+        for power in least.floor() as i32..=most.floor() as i32 {
+            for &factor in factors {
+                let at = f64::from(power) + f64::from(factor).log10();
+                if least <= at && at <= most {
+                    ticks.push((self.place(at), written(factor, power)));
+                }
+            }
+        }
         ticks
     }
 
@@ -84,11 +95,11 @@ impl Along {
     }
 }
 
-/// A power of ten as people write it.
-fn decade(power: i32) -> String {
+/// A power of ten, so many times, as people write it.
+fn written(factor: u32, power: i32) -> String {
     match power {
-        0..=5 => 10_u32.pow(power as u32).to_string(),
-        -3..0 => format!("{:.*}", power.unsigned_abs() as usize, 10_f64.powi(power)),
-        _ => format!("1e{power}"),
+        0..=5 => (factor * 10_u32.pow(power as u32)).to_string(),
+        -3..0 => format!("{:.*}", power.unsigned_abs() as usize, f64::from(factor) * 10_f64.powi(power)),
+        _ => format!("{factor}e{power}"),
     }
 }

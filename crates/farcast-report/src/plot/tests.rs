@@ -26,8 +26,9 @@ fn marks_are_round_and_where_they_belong() {
     assert_eq!(texts(ticks(true, &[1e-5, 0.2])), ["1e-5", "1e-4", "0.001", "0.01", "0.1"]);
     // Zero has a place of its own, half a decade before the least.
     let with_zero = ticks(true, &[0.0, 1e-4, 1e-2]);
-    assert_eq!(texts(with_zero.clone()), ["0", "1e-4", "0.001", "0.01"]);
-    assert!((with_zero[1].0 - 20.0).abs() < 1e-9 && (with_zero[3].0 - 100.0).abs() < 1e-9, "{with_zero:?}");
+    let few = ["0", "1e-4", "2e-4", "5e-4", "0.001", "0.002", "0.005", "0.01"];
+    assert_eq!(texts(with_zero.clone()), few);
+    assert!((with_zero[1].0 - 20.0).abs() < 1e-9 && (with_zero[7].0 - 100.0).abs() < 1e-9, "{with_zero:?}");
 }
 
 #[test]

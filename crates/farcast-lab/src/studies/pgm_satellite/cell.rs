@@ -41,8 +41,8 @@ type Rates = [f64; METRICS];
 type Window = (u32, u32);
 
 /// The warm-up is what comes before the first instant: what a run of the same numbers has counted by then is taken away.
-const FULL: Window = (60, 360);
-const QUICK: Window = (20, 60);
+const FULL: Window = (60, 300);
+const QUICK: Window = (30, 60);
 
 /// A setting's replications.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ const FIGURE: &str = "the paper has it in a figure only";
 
 /// Octets of a packet's content in figure 2, and at a first look.
 const PAYLOADS: [u32; 7] = [100, 250, 500, 1000, 2000, 5000, 10_000];
-const SOME_PAYLOADS: [u32; 3] = [250, 1000, 5000];
+const SOME_PAYLOADS: [u32; 3] = [500, 1000, 5000];
 /// Packet error rates of figures 3 and 4.
 const PERS: [f64; 8] = [0.0, 1e-5, 1e-4, 1e-3, 1e-2, 5e-2, 1e-1, 2e-1];
 const SOME_PERS: [f64; 3] = [0.0, 1e-3, 1e-1];
