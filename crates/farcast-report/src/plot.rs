@@ -15,6 +15,8 @@
 
 mod axis;
 
+use std::fmt::Write as _;
+
 use crate::svg::{Anchor, Area, Escaped, Svg, text_width};
 use axis::Along;
 
@@ -93,8 +95,9 @@ impl Plot {
         svg.text("title", (FIELD.x, 26.0), Anchor::Start, &self.title);
         let points = || self.curves.iter().flat_map(|curve| curve.points.iter().filter(|one| one.is_drawn()));
         let bottom = FIELD.y + FIELD.height;
-        let x = Along::of(&self.x, points().map(|one| one.x), (FIELD.x + 14.0, FIELD.x + FIELD.width - 14.0));
-        let y = Along::of(&self.y, points().map(|one| one.y + one.half), (bottom, FIELD.y + 6.0));
+        let x =
+            Along::of(&self.x, &points().map(|one| one.x), (FIELD.x + 14.0, FIELD.x + FIELD.width - 14.0));
+        let y = Along::of(&self.y, &points().map(|one| one.y + one.half), (bottom, FIELD.y + 6.0));
         self.frame(&mut svg, &x, &y);
         for (number, curve) in self.curves.iter().enumerate() {
             draw(&mut svg, number % MARKS.len(), curve, (&x, &y), [&self.x.label, &self.y.label]);
@@ -148,7 +151,7 @@ fn draw(svg: &mut Svg, number: usize, curve: &Curve, (x, y): (&Along, &Along), l
     let mut path = String::new();
     for point in &points {
         let verb = if path.is_empty() { 'M' } else { 'L' };
-        path += &format!("{verb}{:.1} {:.1}", x.at(point.x), y.at(point.y));
+        let _ = write!(path, "{verb}{:.1} {:.1}", x.at(point.x), y.at(point.y));
     }
     if points.len() > 1 {
         svg.path(&format!("curve c{number}"), &path, &curve.name);

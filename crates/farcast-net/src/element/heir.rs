@@ -5,6 +5,7 @@
 //! kernel forwards nothing; when it dies, however that is, the kernel takes the second table away, and forwards. What is
 //! forwarded twice or not at all in that moment is a matter of milliseconds, and of repairs.
 
+use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -109,6 +110,7 @@ fn exists(table: &str) -> Result<bool, String> {
 }
 
 /// Whether `holds` does so in time.
+#[expect(clippy::disallowed_methods, reason = "the driver waits in real time, before it begins")]
 fn within_patience(mut holds: impl FnMut() -> Result<bool, String>) -> Result<bool, String> {
     let end = Instant::now() + PATIENCE;
     while !holds()? {
@@ -128,7 +130,8 @@ fn first_line(said: &[u8]) -> String {
 fn marking(alive: &str, ports: [&Port; 2], protocol: u8) -> String {
     let mut rules = format!("add table netdev {alive} {{ flags owner; }}\n");
     for (number, Port { name, .. }) in ports.iter().enumerate() {
-        rules += &format!(
+        let _ = write!(
+            rules,
             "add chain netdev {alive} port{number} {{ type filter hook ingress device \"{name}\" priority 5; }}\n\
              add rule netdev {alive} port{number} ip protocol {protocol} ip daddr 224.0.0.0/4 meta mark set {MARK}\n"
         );
@@ -143,7 +146,8 @@ fn forwarding(table: &str, [one, other]: [&Port; 2], protocol: u8) -> String {
         format!("add table netdev {table}\ndelete table netdev {table}\ntable netdev {table} {{\n");
     for (number, from, to) in [(0, one, other), (1, other, one)] {
         let (from, to) = (&from.name, &to.name);
-        rules += &format!(
+        let _ = write!(
+            rules,
             "chain port{number} {{\ntype filter hook ingress device \"{from}\" priority 10\n\
              ip protocol != {protocol} return\nip daddr != 224.0.0.0/4 return\n\
              meta mark {MARK} meta mark set 0 return\nip daddr 224.0.0.0/24 return\n\

@@ -88,9 +88,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
 pub(super) fn settings(args: &SendArgs) -> Result<Settings, Failure> {
     let mut settings = base(args, "PGM", scenario::plan, Settings::new)?;
     let (nack, protocol) = (&args.nack, &args.protocol);
-    if let Some(parity) = parity(args, settings.parity)? {
-        settings.parity = parity;
-    }
+    settings.parity = parity(args, settings.parity)?;
     set(&mut settings.control, args.norm.cc.then_some(RateControl::Pgmcc));
     settings.segment_size = nack.segment_size.or(settings.segment_size);
     settings.receivers = nack.group_size.or(settings.receivers);
@@ -105,11 +103,11 @@ pub(super) fn settings(args: &SendArgs) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-/// The parity that `args` ask for, if they say anything of it; what they leave open is as `planned`.
-fn parity(args: &SendArgs, planned: Option<Grouping>) -> Result<Option<Option<Grouping>>, Failure> {
+/// The parity that `args` ask for; what they leave open is as `planned`.
+fn parity(args: &SendArgs, planned: Option<Grouping>) -> Result<Option<Grouping>, Failure> {
     let (parity, size, ahead) = (args.protocol.parity, args.protocol.block_size, args.nack.parity_ahead);
     if parity.is_none() && size.is_none() && ahead.is_none() {
-        return Ok(None);
+        return Ok(planned);
     }
     let on_demand = match parity {
         None => planned.is_some_and(|planned| planned.on_demand),
@@ -134,7 +132,7 @@ fn parity(args: &SendArgs, planned: Option<Grouping>) -> Result<Option<Option<Gr
     if grouping.is_none() && size.is_some() {
         return Err(Failure::usage("--block-size: by PGM with --parity auto or --parity-ahead"));
     }
-    Ok(Some(grouping))
+    Ok(grouping)
 }
 
 /// What is sent from `source` to `to`.
