@@ -2,10 +2,9 @@
 //! repaired, so they take and give datagrams, and own no more than their window.
 
 use alloc::vec::Vec;
-use core::net::SocketAddr;
 
 use farcast_core::Time;
-use farcast_core::engine::{Arrival, RejectCounts};
+use farcast_core::engine::{Arrival, RejectCounts, Transmit};
 
 /// What both ends of a stream are to whoever drives them.
 pub trait StreamEngine {
@@ -18,8 +17,8 @@ pub trait StreamEngine {
     /// Time has passed.
     fn handle_timeout(&mut self, now: Time);
 
-    /// Appends the next datagram that leaves to `out`: where it goes.
-    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<SocketAddr>;
+    /// Appends the next datagram that leaves to `out`: where it goes, and how.
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit<()>>;
 
     /// When it wants to be asked again; [`Time::NEVER`] if not before something happens.
     fn poll_timeout(&self) -> Time;
@@ -58,14 +57,15 @@ pub trait StreamSenderEngine: StreamEngine {
     fn hears_group(&self) -> bool;
 }
 
-/// What a receiver has of a stream.
+/// What a receiver has of a stream. Places are octets from its beginning; or packets by their numbers, where a protocol
+/// does not tell how many octets were lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
     /// Octets, the first of which has this place in the stream.
     Octets(u64),
     /// Octets that cannot be had: from where, and, if it is known, where the stream goes on.
     Gap(u64, Option<u64>),
-    /// The stream has ended at this place.
+    /// The stream has ended, so many octets from its beginning, or from where it was begun with.
     End(u64),
 }
 
@@ -74,7 +74,7 @@ pub trait StreamReceiverEngine: StreamEngine {
     /// Appends what is next of the stream to `out`, if it is there.
     fn read(&mut self, out: &mut Vec<u8>) -> Option<Taken>;
 
-    /// Whether its sender has left.
+    /// Whether its sender has left, or waits for nothing that is said here.
     fn has_left(&self) -> bool;
 
     /// Everything that was read is in its place: it may be acknowledged.

@@ -24,6 +24,8 @@ use crate::ssm;
 pub struct SocketOptions {
     /// The interface for multicast, by name or address; the routing table chooses otherwise.
     pub interface: Option<String>,
+    /// The UDP port that who sends to a group sends from; 0: any that is free.
+    pub port: u16,
     /// Time to live, or hop limit, of what is sent.
     pub ttl: u32,
     /// The differentiated services code point of what is sent, 0 to 63.
@@ -41,6 +43,7 @@ impl Default for SocketOptions {
         // 16 MiB hold half a second of 250 Mbit/s; without privileges the kernel gives less.
         Self {
             interface: None,
+            port: 0,
             ttl: 1,
             dscp: 0,
             receive_buffer: 16 << 20,
@@ -77,7 +80,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// A socket to send to `destination` and to hear answers with, on a port of its own.
+    /// A socket to send to `destination` and to hear answers with, on the port that was asked for, or one of its own.
     pub(crate) fn sender(
         destination: SocketAddr,
         options: &SocketOptions,
@@ -86,7 +89,7 @@ impl Endpoint {
         let (interface, address) = source_for(destination, options)?;
         let socket = new_socket(destination, options, transport)?;
         set_sending(&socket, destination.ip(), interface.as_ref(), options)?;
-        Self::bound(socket, SocketAddr::new(address, 0), interface, (options, transport))
+        Self::bound(socket, SocketAddr::new(address, options.port), interface, (options, transport))
     }
 
     /// A socket that hears `address`: a group, joined on the chosen interface (and from `source` alone, where one is

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use farcast_core::engine::Arrival;
+use farcast_core::engine::{Arrival, Transmit};
 use farcast_core::{Probability, Span, Time};
 use farcast_delivery::{StreamEngine, StreamReceiverEngine, StreamSenderEngine, Taken, Transport};
 use ipnet::IpNet;
@@ -41,6 +41,8 @@ pub struct StreamSendOptions {
     pub to: SocketAddr,
     /// The sockets.
     pub socket: SocketOptions,
+    /// What carries it.
+    pub transport: Transport,
     /// Whether each line is a message, at which whoever comes late may begin.
     pub lines: bool,
 }
@@ -56,6 +58,8 @@ pub struct StreamReceiveOptions {
     pub accept: Vec<IpNet>,
     /// The sockets.
     pub socket: SocketOptions,
+    /// What carries it.
+    pub transport: Transport,
     /// Of what comes this part is lost, to try things.
     pub simulate_loss: Probability,
     /// The seed of that.
@@ -119,7 +123,8 @@ impl Ears {
                 continue;
             }
             let from = Arrival::new(meta.addr, endpoint.local());
-            let content = &self.buffer[slot * SLOT_LEN..][..meta.len];
+            let Some(range) = endpoint.content(&self.buffer[slot * SLOT_LEN..][..meta.len]) else { continue };
+            let content = &self.buffer[slot * SLOT_LEN..][range];
             for datagram in content.chunks(meta.stride.max(1)).filter(|_| heard(meta)) {
                 engine.handle(now, &from, datagram);
             }
@@ -135,9 +140,8 @@ impl Ears {
     }
 }
 
-fn send(endpoint: &Endpoint, to: SocketAddr, datagram: &[u8]) -> Result<(), NetError> {
-    let envelope = Envelope { to, source: None, interface: 0, ttl: None, router_alert: false };
-    match endpoint.send(&envelope, datagram, datagram.len()) {
+fn send(endpoint: &Endpoint, transmit: &Transmit<()>, datagram: &[u8]) -> Result<(), NetError> {
+    match endpoint.send(&Envelope::of(transmit), datagram, datagram.len()) {
         // The way may be back in a moment: what does not leave is lost, and asked for.
         Err(error) if error.may_pass() => Ok(()),
         other => other,
@@ -156,12 +160,13 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
     observer: &mut dyn FnMut(&S, &S::Event),
 ) -> Result<S, NetError> {
     let mut ears = Ears::new();
-    let endpoint = Endpoint::sender(options.to, &options.socket, Transport::Udp)?;
+    let transport = options.transport;
+    let endpoint = Endpoint::sender(options.to, &options.socket, transport)?;
     let own = endpoint.local();
     let mut engine = make(own).map_err(NetError::config)?;
     let group = options.to.ip().is_multicast() && engine.hears_group();
     let group =
-        group.then(|| Endpoint::listener(options.to, None, &options.socket, Transport::Udp)).transpose()?;
+        group.then(|| Endpoint::listener(options.to, None, &options.socket, transport)).transpose()?;
     let mut source = Source { pending: Vec::new(), at: 0, over: false, lines: options.lines };
     let mut out = Vec::new();
     engine.open(ears.clock.now());
@@ -180,8 +185,8 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
         let idle = source.feed(now, &mut engine, (input, readable))?;
         for _ in 0..TURN {
             out.clear();
-            let Some(to) = engine.poll_transmit(ears.clock.now(), &mut out) else { break };
-            send(&endpoint, to, &out)?;
+            let Some(transmit) = engine.poll_transmit(ears.clock.now(), &mut out) else { break };
+            send(&endpoint, &transmit, &out)?;
         }
         while let Some(event) = engine.poll_event() {
             observer(&engine, &event);
@@ -272,18 +277,20 @@ pub fn receive_stream<R: StreamReceiverEngine>(
     observer: &mut dyn FnMut(&StreamNotice<'_, R::Event>) -> bool,
 ) -> Result<StreamEnd, NetError> {
     let mut ears = Ears::new();
-    let public = Endpoint::listener(options.from, options.source, &options.socket, Transport::Udp)?;
+    let transport = options.transport;
+    let public = Endpoint::listener(options.from, options.source, &options.socket, transport)?;
     let multicast = options.from.ip().is_multicast();
     let answers =
-        multicast.then(|| Endpoint::answers(options.from, &options.socket, Transport::Udp)).transpose()?;
+        multicast.then(|| Endpoint::answers(options.from, &options.socket, transport)).transpose()?;
     let mouth = answers.as_ref().unwrap_or(&public);
     let (mut loss, mut out) = (Loss::new(options.simulate_loss, options.seed), Vec::new());
     let mut is_heard = |meta: &RecvMeta| {
         let accept = &options.accept;
         let accepted = accept.is_empty() || accept.iter().any(|prefix| prefix.contains(&meta.addr.ip()));
-        // What we say ourselves comes back on the group.
+        // What we say ourselves comes back on the group; without ports it is not told from what others here say.
+        let tells = answers.as_ref().filter(|_| transport == Transport::Udp);
         accepted
-            && answers.as_ref().is_none_or(|own| meta.addr.port() != own.local().port() || !is_own(meta.addr))
+            && tells.is_none_or(|own| meta.addr.port() != own.local().port() || !is_own(meta.addr))
             && !loss.strikes()
     };
     let mut begins = true;
@@ -330,8 +337,8 @@ pub fn receive_stream<R: StreamReceiverEngine>(
                 return Ok(StreamEnd::Enough);
             }
         }
-        while let Some(to) = engine.poll_transmit(now, &mut out) {
-            send(mouth, to, &out)?;
+        while let Some(transmit) = engine.poll_transmit(now, &mut out) {
+            send(mouth, &transmit, &out)?;
             out.clear();
         }
         if stop.swap(false, Ordering::Relaxed) {

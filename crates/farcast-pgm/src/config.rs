@@ -47,7 +47,7 @@ pub enum Advance {
     /// It does not: everything can be repaired until the end. For files.
     Never,
     /// With data: the last so many numbers are kept, and nothing new is sent while the oldest eighth of them was asked
-    /// for within this time (`TXW_SQNS`, `TXW_ADV_IVL`).
+    /// for within this time (`TXW_SQNS`, `TXW_ADV_IVL`), but for no longer than the source would stay in the end.
     Data {
         /// How many.
         sqns: u32,
@@ -126,6 +126,9 @@ pub struct SenderConfig {
     pub linger: Span,
     /// Messages that wait to be sent, at most.
     pub backlog: usize,
+    /// Whether who comes late may ask for all messages from the first, while that can be repaired (`OPT_JOIN`); of files
+    /// everybody may.
+    pub joins: bool,
     /// Whether SPMs, NCFs and repairs bear IP's router alert, as RFC 3208 has it.
     pub router_alert: bool,
     /// Congestion control by PGMCC: then data leave as the acker's acknowledgements let them, and no faster than
@@ -133,7 +136,8 @@ pub struct SenderConfig {
     pub cc: Option<CcConfig>,
     /// Parity, of files only, and without congestion control: OpenPGM aborts when it hears of any.
     pub parity: Option<Grouping>,
-    /// Who must have all files before the source says that they are delivered; nobody: it cannot know.
+    /// Who must have everything before the source says that it is delivered, and of messages before its window lets go
+    /// of it; nobody: it cannot know.
     pub named: Vec<NodeId>,
 }
 
@@ -166,6 +170,7 @@ impl SenderConfig {
             holdoff: Span::from_millis(50),
             linger: Span::from_secs(20),
             backlog: 1024,
+            joins: false,
             router_alert: false,
             cc: None,
             parity: None,
@@ -268,6 +273,8 @@ pub enum Delivering {
     Ordered,
     /// Messages as soon as they are whole.
     Unordered,
+    /// Messages in order, from where their source says that they begin: until then, nothing is taken of them.
+    Stream,
 }
 
 /// How a receiver receives.

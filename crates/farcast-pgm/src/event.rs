@@ -110,6 +110,8 @@ pub enum ReceiverEvent {
         tsi: Tsi,
         /// From this number on.
         sqn: Sqn,
+        /// The same among all that there have been, as of [`ApduId`].
+        at: u64,
         /// How many TPDUs.
         count: u32,
     },

@@ -5,6 +5,7 @@
 //!
 //! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]) of both ends, [`Element`] that of what stands
 //!   between them: a network element, or a repairer.
+//! * [`stream`] has both ends of a stream of octets, which are messages of these engines.
 //! * [`Message`] is what engines speak; [`wire`] turns it into bytes and back.
 //! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting; [`Settings`] is what a user chooses of them.
 #![no_std]
@@ -27,6 +28,7 @@ mod seam;
 pub mod sender;
 pub mod settings;
 mod sqn;
+pub mod stream;
 pub mod wire;
 
 pub use config::{

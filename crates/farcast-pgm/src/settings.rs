@@ -11,8 +11,9 @@ use farcast_core::{BitRate, Span};
 use farcast_delivery::RatePace;
 
 use crate::cc::CcConfig;
-use crate::config::{Grouping, ReceiverConfig, SenderConfig, Sending};
+use crate::config::{Advance, Grouping, ReceiverConfig, SenderConfig, Sending};
 use crate::message::{NodeId, Tsi};
+use crate::stream;
 
 /// How much sending time a late wake-up may make up for at once: what the burst takes at the rate, within these bounds.
 const CREDIT: (Span, Span) = (Span::from_millis(5), Span::from_millis(20));
@@ -31,6 +32,10 @@ const SHORTEST: Span = Span::from_millis(50);
 const UNKNOWN_GROUP: u32 = 64;
 /// The round trip that is reckoned with: a satellite's.
 pub const ROUND_TRIP: Span = Span::from_millis(500);
+/// What is kept of a stream, in octets, where it is not said; and in TPDUs at most: receivers wait for what is no farther
+/// apart.
+const KEPT: (u64, u64) = (1 << 20, 64 << 20);
+const SQNS: (u64, u64) = (8, 1 << 16);
 /// How long a source stays at least while it hears nothing.
 const LINGER: Span = Span::from_secs(20);
 
@@ -138,6 +143,23 @@ impl Settings {
             cc: (self.control == RateControl::Pgmcc).then(CcConfig::default),
             parity: self.parity,
             named,
+            ..base
+        }
+    }
+
+    /// The configuration of a source of a stream, of which `kept` octets are kept for repair; `None`: what leaves while
+    /// receivers ask three times, 1 MiB to 64 MiB.
+    pub fn stream(&self, sent: Sent, way: Way, kept: Option<u64>) -> SenderConfig {
+        let base = self.sender(sent, way);
+        // Who has lost a repair asks again after so long.
+        let hold = base.backoff.unwrap_or_default() + repair(self.round_trip) + self.round_trip;
+        let leaves = u128::from((hold * 3).as_nanos()) * u128::from(self.rate.as_bps()) / 8_000_000_000;
+        let leaves = u64::try_from(leaves).unwrap_or(u64::MAX).clamp(KEPT.0, KEPT.1);
+        let sqns = (kept.unwrap_or(leaves) / u64::from(base.tsdu)).clamp(SQNS.0, SQNS.1) as u32;
+        SenderConfig {
+            advance: Advance::Data { sqns, hold },
+            backlog: stream::BACKLOG as usize,
+            joins: true,
             ..base
         }
     }

@@ -7,7 +7,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
-use farcast_core::engine::{Arrival, RejectCounts};
+use farcast_core::engine::{Arrival, RejectCounts, Transmit};
 use farcast_core::random::RandomStream;
 use farcast_core::{Span, Time, Timers, timers};
 use farcast_delivery::{StreamEngine, StreamReceiverEngine, Taken};
@@ -307,10 +307,10 @@ impl StreamEngine for StreamReceiver {
         }
     }
 
-    fn poll_transmit(&mut self, _now: Time, out: &mut Vec<u8>) -> Option<SocketAddr> {
+    fn poll_transmit(&mut self, _now: Time, out: &mut Vec<u8>) -> Option<Transmit<()>> {
         let (to, message) = self.outbox.pop_front()?;
         wire::encode(&message, 0, out);
-        Some(to)
+        Some(Transmit::new((), to))
     }
 
     fn poll_timeout(&self) -> Time {

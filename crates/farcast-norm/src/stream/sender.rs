@@ -6,7 +6,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
-use farcast_core::engine::{Arrival, RejectCounts};
+use farcast_core::engine::{Arrival, RejectCounts, Transmit};
 use farcast_core::{Run, Span, Time, Timers, timers};
 use farcast_delivery::{Pacer, StreamEngine, StreamSenderEngine};
 
@@ -299,7 +299,7 @@ impl StreamSender {
         self.outbox.push_back(FromSender::Probe(probe));
     }
 
-    fn say(&mut self, now: Time, said: FromSender, next: Option<&Next>, out: &mut Vec<u8>) -> SocketAddr {
+    fn say(&mut self, now: Time, said: FromSender, next: Option<&Next>, out: &mut Vec<u8>) -> Transmit<()> {
         let SenderConfig { instance, backoff, receivers, node, group, .. } = self.config;
         let terms = Terms { instance, grtt: self.advertised(), backoff, group: receivers };
         let message = Message { source: node, sequence: self.sequence, body: Body::Sender(terms, said) };
@@ -311,7 +311,7 @@ impl StreamSender {
         }
         self.pacer.settle(now);
         self.pacer.charge(self.pacer.span(out.len() - before));
-        group
+        Transmit::new((), group)
     }
 
     fn data(&self, next: &Next) -> FromSender {
@@ -384,7 +384,7 @@ impl StreamEngine for StreamSender {
         }
     }
 
-    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<SocketAddr> {
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit<()>> {
         if let Some(said) = self.outbox.pop_front() {
             return Some(self.say(now, said, None, out));
         }

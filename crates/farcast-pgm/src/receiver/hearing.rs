@@ -42,7 +42,8 @@ impl Receiver {
         if self.is_stopped {
             return Err(Reject::Unexpected);
         }
-        if self.config.port.is_some_and(|port| port != message.port) {
+        let is_other = self.only.is_some_and(|only| only != message.tsi);
+        if is_other || self.config.port.is_some_and(|port| port != message.port) {
             return Err(Reject::OtherSession);
         }
         let found = self.remotes.iter().position(|remote| remote.tsi == message.tsi);
@@ -83,10 +84,6 @@ impl Receiver {
             self.leave_others(message.tsi);
         }
         Ok(())
-    }
-
-    fn has_begun(&self, tsi: Tsi) -> bool {
-        self.remotes.iter().any(|remote| remote.tsi == tsi && remote.reception.is_some())
     }
 
     /// A source of files has one session at a time: another one shows that it was killed, or has ended, and what it sends
@@ -187,7 +184,7 @@ impl Receiver {
         let place = join.unwrap_or(lead);
         let goods = match self.config.delivering {
             Delivering::Files => Goods::Files(Files::new(join, join.is_some())),
-            how => Goods::Messages(Messages::new(how == Delivering::Ordered, place)),
+            how => Goods::Messages(Messages::new(how != Delivering::Unordered, place)),
         };
         self.remotes[at].reception = Some(Reception { window: Window::new(place), goods });
         self.extend(at, lead);
@@ -212,7 +209,7 @@ impl Receiver {
             Opt::Fin if remote.finished.is_none() => remote.finished = Some(known.near(lead).next()),
             Opt::Ask(ask) if ask.nodes.contains(&self.config.node) => {
                 remote.owed = Some((ask.upto, known.near(ask.upto)));
-                self.pay(now, at);
+                self.pay(now, at, true);
             }
             _ => {}
         }
@@ -241,7 +238,7 @@ impl Receiver {
     }
 
     /// Nothing before `trail` can be had any more.
-    fn advance(&mut self, at: usize, trail: Place) {
+    pub(super) fn advance(&mut self, at: usize, trail: Place) {
         let remote = &mut self.remotes[at];
         let Some(Reception { window, .. }) = &mut remote.reception else { return };
         let trail = trail.min(window.lead());
@@ -302,9 +299,10 @@ impl Receiver {
         let remote = &mut self.remotes[at];
         if remote.reception.is_none() {
             let is_ordered = match self.config.delivering {
-                // Where files begin, an SPM says.
+                // Where files begin, an SPM says, and where a stream does, if no data do.
                 Delivering::Files => return Ok(()),
-                how => how == Delivering::Ordered,
+                Delivering::Stream if !data.options.syn && data.options.join.is_none() => return Ok(()),
+                how => how != Delivering::Unordered,
             };
             // Where who joins may begin, if that is before this and can be repaired.
             let here = Place::first(data.sqn);

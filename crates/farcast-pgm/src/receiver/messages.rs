@@ -32,6 +32,8 @@ pub(super) struct Messages {
     memory: u64,
     /// What cannot be had any more and was not told: first to one past the last.
     lost: BTreeMap<Place, Place>,
+    /// Before this all was told, and its owner says that it has it.
+    pub(super) settled: Option<Place>,
 }
 
 impl Messages {
@@ -43,7 +45,13 @@ impl Messages {
             held: BTreeMap::new(),
             memory: 0,
             lost: BTreeMap::new(),
+            settled: None,
         }
+    }
+
+    /// Its owner has all that was told.
+    pub(super) fn settle(&mut self) {
+        self.settled = Some(self.next);
     }
 
     /// Begins at `place` and not, as it did, at `begin`; whether it can.
@@ -181,7 +189,7 @@ impl Messages {
             }
         }
         let count = (end.0 - first.0) as u32;
-        events.push_back(ReceiverEvent::Lost { tsi, sqn: first.sqn(), count });
+        events.push_back(ReceiverEvent::Lost { tsi, sqn: first.sqn(), at: first.0, count });
     }
 
     /// Everything before `trail` has come or was told as lost: what still lacks something then comes no more.

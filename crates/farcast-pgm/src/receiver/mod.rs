@@ -9,6 +9,7 @@ mod messages;
 mod neighbours;
 mod parity;
 mod remote;
+mod streams;
 mod window;
 
 use alloc::collections::VecDeque;
@@ -21,10 +22,10 @@ use farcast_core::random::RandomStream;
 use farcast_core::{Bitmap, Run, Span, Time};
 use farcast_delivery::{ObjectId, Received};
 
-use crate::config::ReceiverConfig;
+use crate::config::{Delivering, ReceiverConfig};
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Ack, Body, Has, Message, Nak, NakKind, Opt, Sqn};
+use crate::message::{Body, Message, Nak, NakKind, Opt, Sqn, Tsi};
 use crate::sqn::Place;
 
 pub(crate) use lacking::Lacking;
@@ -47,6 +48,8 @@ const CREDIT_MOST: u64 = 64 << 10;
 pub struct Receiver {
     config: ReceiverConfig,
     remotes: Vec<Remote>,
+    /// The only session that is heard.
+    only: Option<Tsi>,
     /// Its owner has left.
     is_stopped: bool,
     next_object: u32,
@@ -72,6 +75,7 @@ impl Receiver {
             lot: RandomStream::derive(config.seed, &[3, u64::from(config.node.0)]).bits() as u32,
             config,
             remotes: Vec::new(),
+            only: None,
             is_stopped: false,
             next_object: 0,
             over: VecDeque::new(),
@@ -191,7 +195,7 @@ impl Receiver {
         if self.object_mut(found).is_some_and(|object| object.state == State::Verifying) {
             self.end(found, ReceiverOutcome::Complete(now));
             self.fill(now, found.0);
-            self.pay(now, found.0);
+            self.pay(now, found.0, false);
             self.look_whether_finished(found.0);
         }
     }
@@ -384,7 +388,8 @@ impl Receiver {
         };
         files.is_sound = false;
         let count = (range.end.0 - range.start.0) as u32;
-        self.events.push_back(ReceiverEvent::Lost { tsi, sqn: range.start.sqn(), count });
+        let first = range.start;
+        self.events.push_back(ReceiverEvent::Lost { tsi, sqn: first.sqn(), at: first.0, count });
         if files.next.is_some_and(|next| range.contains(&next)) {
             // What follows cannot be told apart until something says where a file begins.
             files.next = None;
@@ -406,12 +411,17 @@ impl Receiver {
     }
 
     /// Acknowledges what it is asked to, if it can.
-    fn pay(&mut self, now: Time, at: usize) {
+    fn pay(&mut self, now: Time, at: usize, is_asked: bool) {
         let interval = self.config.backoff;
         let Self { remotes, random, config, .. } = self;
         let remote = &mut remotes[at];
         let Some((_, place)) = remote.owed else { return };
-        let can = remote.files().is_some_and(|files| files.has_up_to(place));
+        let can = match remote.reception.as_ref().map(|reception| &reception.goods) {
+            Some(Goods::Files(files)) => files.has_up_to(place),
+            // How far it is, is worth telling to who asks, and besides when it is as far as that.
+            Some(Goods::Messages(messages)) => messages.settled.is_some_and(|has| is_asked || has > place),
+            None => false,
+        };
         if can && !config.silent && !remote.timers.is_set(Timer::Ack) {
             remote.timers.set(Timer::Ack, Self::backoff(random, now, Span::ZERO, interval));
         }
@@ -433,6 +443,9 @@ impl Receiver {
     /// A source has left, or is silent.
     fn gone(&mut self, at: usize) {
         self.end_all(at, ReceiverOutcome::Lost);
+        if self.config.delivering == Delivering::Stream {
+            self.give_up(at);
+        }
         let remote = self.remotes.remove(at);
         self.events.push_back(ReceiverEvent::Gone(remote.tsi));
     }
@@ -454,15 +467,7 @@ impl Receiver {
             }
             Timer::Elect => self.acknowledge(now, at),
             Timer::Poll => self.answer_poll(at),
-            Timer::Ack => {
-                let (Some((upto, _)), Some(path)) = (remote.owed.take(), remote.path) else { return };
-                let options = alloc::vec![Opt::Has(Has { upto, node: self.config.node })];
-                let message = message(Body::Ack(Ack { highest: upto, bitmap: u32::MAX, options }));
-                if let Some(credit) = remote.credit.checked_sub(message.wire_len(0) as u64) {
-                    remote.credit = credit;
-                    self.outbox.push_back(Transmit::new(message, path.upstream));
-                }
-            }
+            Timer::Ack => self.say_has(at),
             Timer::Expiry => self.gone(at),
         }
     }

@@ -34,11 +34,15 @@ impl Sender {
             return left.min(sqns - used);
         }
         let trail = self.window.trail.plus(sqns / 8);
+        if self.is_held() {
+            return 0;
+        }
         let asked = self.asked_at.map(|at| at + hold).filter(|&until| until > now);
         // What is ready leaves before this is asked: it is still being gathered.
         let wanted =
             self.repairs.oldest().filter(|&oldest| oldest < trail).map(|_| self.timers.due(Timer::Gather));
-        if let Some(until) = asked.max(wanted) {
+        let since = *self.blocked.get_or_insert(now);
+        if let Some(until) = asked.max(wanted).filter(|_| now.since(since) < self.config.linger) {
             self.timers.set(Timer::Advance, until);
             return 0;
         }
@@ -47,7 +51,7 @@ impl Sender {
     }
 
     pub(super) fn advance(&mut self, trail: Place) {
-        self.asked_at = None;
+        (self.asked_at, self.blocked) = (None, None);
         self.timers.stop(Timer::Advance);
         let is_messages = self.config.sending == Sending::Messages;
         let released = self.window.advance(trail).filter(|_| is_messages).map(SenderEvent::Released);

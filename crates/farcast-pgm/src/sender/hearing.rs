@@ -8,9 +8,9 @@ use farcast_delivery::{Asked, NakFate, Phase};
 
 use super::window::Window;
 use super::{MOST_CONFIRMATIONS, REPAIRS, Sender, Timer};
-use crate::config::Advance;
+use crate::config::{Advance, Sending};
 use crate::event::SenderEvent;
-use crate::message::{Ack, Body, Has, Message, Nak, NakKind, Opt, Sqn};
+use crate::message::{Ack, Body, Has, Message, Nak, NakKind, NodeId, Opt, Sqn};
 use crate::sqn::Place;
 
 impl Sender {
@@ -106,7 +106,7 @@ impl Sender {
     fn confirm(&mut self, now: Time, nak: &Nak, fresh: &[Sqn]) {
         let fate = if fresh.is_empty() { NakFate::Known } else { NakFate::Used };
         self.last_asked = Some(Asked { round: self.progress.round, count: 1, fate });
-        if self.phase == Phase::Waiting {
+        if self.phase == Phase::Waiting || self.timers.is_set(Timer::Linger) {
             self.timers.set(Timer::Linger, now + self.config.linger);
         }
         let Some((&sqn, also)) = fresh.split_first() else { return };
@@ -172,6 +172,9 @@ impl Sender {
             _ => None,
         });
         let Has { upto, node } = has.ok_or(Reject::Unexpected)?;
+        if self.config.sending == Sending::Messages {
+            return self.hear_progress(now, upto, node);
+        }
         if self.phase != Phase::Waiting || upto != self.window.end.sqn().minus(1) {
             return Err(Reject::OutOfRange);
         }
@@ -180,12 +183,19 @@ impl Sender {
             return Err(if known { Reject::Duplicate } else { Reject::Stranger });
         };
         self.lacking.remove(at);
+        self.has_all(now, node);
+        Ok(())
+    }
+
+    /// `node` has everything, and is asked no more.
+    pub(super) fn has_all(&mut self, now: Time, node: NodeId) {
         self.timers.set(Timer::Linger, now + self.config.linger);
         self.events.push_back(SenderEvent::Acknowledged(node));
         if self.lacking.is_empty() {
-            self.events.push_back(SenderEvent::Delivered);
+            if self.keeping.lost() == 0 {
+                self.events.push_back(SenderEvent::Delivered);
+            }
             self.conclude();
         }
-        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 mod advance;
 mod hearing;
+mod keeping;
 mod parity;
 mod repairs;
 mod window;
@@ -23,6 +24,7 @@ use crate::sqn::Place;
 use crate::wire::FRAGMENT_OPTIONS;
 
 use parity::Parities;
+use keeping::Keeping;
 use repairs::Repairs;
 use window::Window;
 
@@ -41,6 +43,8 @@ timers! {
         Acker = "acker",
         /// The next segment comes into being.
         Live = "live",
+        /// Named receivers are asked again how far they are.
+        Ask = "ask",
         /// Nothing was asked for for long.
         Linger = "linger",
     }
@@ -89,6 +93,10 @@ pub struct Sender {
     parity_sent: u64,
     /// Named receivers that have not said that they have everything; those asked next come first.
     lacking: VecDeque<NodeId>,
+    /// How far those are in messages.
+    keeping: Keeping,
+    /// Since when requests have kept the window from advancing.
+    blocked: Option<Time>,
     /// How it ends as soon as what is to be said has left.
     ending: Option<SenderOutcome>,
     rounds: Vec<u64>,
@@ -141,6 +149,8 @@ impl Sender {
             sent: (0, 0),
             parity_sent: 0,
             lacking: config.named.iter().copied().collect(),
+            keeping: Keeping::new(&config),
+            blocked: None,
             ending: None,
             rounds: Vec::new(),
             progress: RoundProgress::default(),
@@ -179,6 +189,11 @@ impl Sender {
     /// TPDUs sent for the first time, and again.
     pub fn sent(&self) -> (u64, u64) {
         self.sent
+    }
+
+    /// TPDUs that wait to be sent for the first time.
+    pub fn waiting(&self) -> u32 {
+        Window::between(self.window.next, self.window.end)
     }
 
     /// Its congestion control, if there is any.
@@ -245,6 +260,11 @@ impl Sender {
     pub fn finish(&mut self, now: Time) {
         self.is_closed = true;
         self.look_whether_sent(now);
+        if self.phase == Phase::Waiting {
+            self.spms = self.spms.max(1);
+            self.beat = self.config.heartbeat;
+            self.timers.set(Timer::Heartbeat, now + self.beat);
+        }
     }
 
     /// Gives up.
@@ -277,7 +297,7 @@ impl Sender {
     }
 
     fn conclude(&mut self) {
-        let outcome = match (self.config.named.len(), self.lacking.len() as u32) {
+        let outcome = match (self.config.named.len(), self.lacking.len() as u32 + self.keeping.lost()) {
             (0, _) => SenderOutcome::Unknown,
             (_, 0) => SenderOutcome::Acknowledged,
             (_, lacking) => SenderOutcome::Incomplete { lacking },
@@ -317,7 +337,8 @@ impl Sender {
         self.spm = sqn.next();
         let (trail, lead) = (self.window.trail.sqn(), self.window.lead.sqn().minus(1));
         let mut options = Vec::new();
-        if matches!(self.config.sending, Sending::Files(_)) {
+        let is_all_there = self.window.trail == Place::first(self.config.first);
+        if matches!(self.config.sending, Sending::Files(_)) || self.config.joins && is_all_there {
             options.push(Opt::Join(self.config.first));
         }
         if let Some(Grouping { size, ahead, on_demand }) = self.config.parity {
@@ -334,7 +355,7 @@ impl Sender {
             _ if self.is_closed && self.window.next == self.window.end => options.push(Opt::Fin),
             _ => {}
         }
-        if self.phase == Phase::Waiting && !self.lacking.is_empty() {
+        if (self.phase == Phase::Waiting || self.is_pressed()) && !self.lacking.is_empty() {
             let count = self.lacking.len().min(MOST_ASKED);
             options.push(Opt::Ask(Ask {
                 upto: lead,
@@ -425,6 +446,7 @@ impl Sender {
                     self.repairs.repeat(place);
                 }
                 self.sent.0 += 1;
+                self.press(at);
             }
             DataKind::Repair => {
                 self.repairs.sent(at, place);
@@ -472,9 +494,11 @@ impl Sender {
                 }
             }
             Timer::Live => self.make(),
+            Timer::Ask => self.press(now),
             Timer::Linger if self.repairs.is_any() || self.parities.is_any() => {
                 self.timers.set(Timer::Linger, now + self.config.linger);
             }
+            Timer::Linger if self.phase == Phase::Sending => self.give_up_who_lags(),
             Timer::Linger => self.conclude(),
         }
     }
@@ -495,7 +519,7 @@ impl Sender {
         let blocked = match self.config.advance {
             Advance::Data { sqns, .. } => {
                 Window::between(self.window.trail, self.window.next) >= sqns
-                    && self.timers.is_set(Timer::Advance)
+                    && (self.timers.is_set(Timer::Advance) || self.is_held())
             }
             _ => false,
         };

@@ -13,5 +13,6 @@ mod messages;
 mod neighbours;
 mod parity;
 mod repair;
+mod streams;
 mod tree;
 mod tshark;

@@ -1,0 +1,302 @@
+//! The receiver of a stream.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use farcast_core::Time;
+use farcast_core::engine::{Arrival, Engine as _, RejectCounts, Transmit};
+use farcast_delivery::{StreamEngine, StreamReceiverEngine, Taken};
+
+use super::bare;
+use crate::config::{Delivering, ReceiverConfig};
+use crate::error::ConfigError;
+use crate::event::ReceiverEvent;
+use crate::message::{Body, Message, Opt, Sqn, Tsi};
+use crate::receiver::Receiver;
+use crate::sqn::Place;
+use crate::wire;
+
+/// How a stream is received.
+#[derive(Clone, Debug)]
+pub struct StreamReceiverConfig {
+    /// The receiver; what it makes of what comes is a stream, whatever this says.
+    pub receiver: ReceiverConfig,
+    /// Whether it leaves out what was sent before it listened, and what can still be had of it.
+    pub from_now: bool,
+}
+
+/// What the receiver of a stream tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamReceiverEvent {
+    /// A stream is heard.
+    Joined {
+        /// Which session.
+        tsi: Tsi,
+        /// From where.
+        source: SocketAddr,
+    },
+    /// Its source has given up, or was silent for too long, and the stream has not ended.
+    Gone,
+}
+
+/// Receives a stream.
+#[derive(Debug)]
+pub struct StreamReceiver {
+    engine: Receiver,
+    from_now: bool,
+    /// The session that it takes part in.
+    tsi: Option<Tsi>,
+    /// The number with which a session began, where that is known.
+    first: Option<(Tsi, Sqn)>,
+    /// The last number, where the session says that it has ended.
+    last: Option<(Tsi, Sqn)>,
+    /// Messages of which something has come, by the places of their first TPDUs.
+    parts: BTreeMap<u64, Vec<u8>>,
+    /// What is next.
+    ready: VecDeque<(Taken, Vec<u8>)>,
+    /// Numbers that cannot be had, from the first to one past the last, and are not yet told.
+    gap: Option<(u64, u64)>,
+    octets: u64,
+    standing: Standing,
+    /// Whether everything from the beginning on was had.
+    is_sound: bool,
+    malformed: u64,
+    events: VecDeque<StreamReceiverEvent>,
+}
+
+/// Where the stream stands for a receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Standing {
+    /// Nothing of it was told.
+    Ahead,
+    Begun,
+    Ended,
+    /// Its source is gone.
+    Left,
+}
+
+impl StreamReceiver {
+    /// A receiver with these settings.
+    ///
+    /// # Errors
+    /// What of them cannot be.
+    pub fn new(config: StreamReceiverConfig) -> Result<Self, ConfigError> {
+        let StreamReceiverConfig { receiver, from_now } = config;
+        Ok(Self {
+            engine: Receiver::new(ReceiverConfig { delivering: Delivering::Stream, ..receiver })?,
+            from_now,
+            tsi: None,
+            first: None,
+            last: None,
+            parts: BTreeMap::new(),
+            ready: VecDeque::new(),
+            gap: None,
+            octets: 0,
+            standing: Standing::Ahead,
+            is_sound: true,
+            malformed: 0,
+            events: VecDeque::new(),
+        })
+    }
+
+    /// Requests for repair that were sent.
+    pub fn naks(&self) -> u64 {
+        self.engine.naks()
+    }
+
+    /// Octets that are kept of what has not been read.
+    pub fn kept(&self) -> u64 {
+        let parts: usize = self.parts.values().map(Vec::len).sum();
+        let ready: usize = self.ready.iter().map(|(_, octets)| octets.len()).sum();
+        (parts + ready) as u64
+    }
+
+    /// What a message says of where its session began, before it is passed on.
+    fn look_at(&mut self, message: &mut Message) {
+        let is_known = self.first.is_some_and(|(tsi, _)| Some(tsi) == self.tsi);
+        let first = match &message.body {
+            Body::Data(data) if data.options.syn => Some(data.sqn),
+            // A window that has nothing at all had nothing before.
+            Body::Spm(spm) if !spm.is_windowless() && spm.lead.next() == spm.trail => Some(spm.trail),
+            _ => None,
+        };
+        if self.tsi.is_none_or(|tsi| tsi == message.tsi) {
+            if !is_known {
+                self.first = first.map(|first| (message.tsi, first)).or(self.first);
+            }
+            if let Body::Spm(spm) = &message.body
+                && spm.options.contains(&Opt::Fin)
+            {
+                self.last = Some((message.tsi, spm.lead));
+            }
+        }
+        if self.from_now {
+            match &mut message.body {
+                Body::Data(data) => (data.options.syn, data.options.join) = (false, None),
+                Body::Spm(spm) => spm.options.retain(|option| !matches!(option, Opt::Join(_))),
+                _ => {}
+            }
+        }
+    }
+
+    /// The number with which the session at hand began.
+    fn first(&self) -> Option<Sqn> {
+        self.first.filter(|&(tsi, _)| Some(tsi) == self.tsi).map(|(_, first)| first)
+    }
+
+    /// Takes part in the first session of which it knows where to begin.
+    fn join(&mut self, tsi: Tsi, from: &Arrival) {
+        if self.tsi.is_none() && self.engine.has_begun(tsi) {
+            self.tsi = Some(tsi);
+            self.engine.hear_only(tsi);
+            self.events.push_back(StreamReceiverEvent::Joined { tsi, source: from.source });
+        }
+    }
+
+    /// What the engine tells; of pieces of messages, `content` has the one that has come.
+    fn look(&mut self, content: &[u8]) {
+        while let Some(event) = self.engine.poll_event() {
+            match event {
+                ReceiverEvent::Part { apdu, len, offset } => self.keep(apdu.at, (len, offset), content),
+                ReceiverEvent::Apdu(apdu) => self.deliver(apdu.at),
+                ReceiverEvent::Dropped(apdu) => {
+                    self.parts.remove(&apdu.at);
+                    if self.standing != Standing::Ahead {
+                        self.lose(apdu.at, apdu.at + 1);
+                    }
+                }
+                ReceiverEvent::Lost { at, count, .. } => self.lose(at, at + u64::from(count)),
+                ReceiverEvent::Finished(tsi) if self.tsi == Some(tsi) => self.finish(),
+                ReceiverEvent::Gone(tsi) if self.tsi == Some(tsi) => self.leave(),
+                // Files are nobody's here.
+                _ => {}
+            }
+        }
+        self.tell_gap();
+    }
+
+    fn keep(&mut self, at: u64, (len, offset): (u32, u32), content: &[u8]) {
+        let octets = self.parts.entry(at).or_insert_with(|| alloc::vec![0; len as usize]);
+        if let Some(place) = octets.get_mut(offset as usize..).and_then(|rest| rest.get_mut(..content.len())) {
+            place.copy_from_slice(content);
+        }
+    }
+
+    /// The message that begins at `at` is next.
+    fn deliver(&mut self, at: u64) {
+        let Some(octets) = self.parts.remove(&at) else { return };
+        self.tell_gap();
+        let is_first = core::mem::replace(&mut self.standing, Standing::Begun) == Standing::Ahead;
+        let begins = is_first && self.first() == Some(Sqn(at as u32));
+        self.is_sound &= begins || !is_first;
+        self.octets += octets.len() as u64;
+        self.ready.push_back((Taken::Octets(if begins { 0 } else { at }), octets));
+    }
+
+    /// Numbers from `from` up to `to` cannot be had.
+    fn lose(&mut self, from: u64, to: u64) {
+        self.is_sound = false;
+        let (first, end) = self.gap.unwrap_or((from, to));
+        self.gap = Some((first.min(from), end.max(to)));
+    }
+
+    fn tell_gap(&mut self) {
+        if let Some((from, to)) = self.gap.take() {
+            self.ready.push_back((Taken::Gap(from, Some(to)), Vec::new()));
+        }
+    }
+
+    /// The session has ended, and everything of it is here or was told as lost.
+    fn finish(&mut self) {
+        if let Some((at, _)) = self.parts.pop_first() {
+            // Its source has not sent the rest.
+            self.parts.clear();
+            self.lose(at, at + 1);
+        }
+        self.tell_gap();
+        let last = self.last.filter(|&(tsi, _)| self.standing == Standing::Ahead && Some(tsi) == self.tsi);
+        let end = last.map(|(_, last)| last.next());
+        if let Some(end) = end.filter(|&end| self.first() != Some(end)) {
+            // All that there was was sent before.
+            self.is_sound = false;
+            self.ready.push_back((Taken::Octets(Place::first(end).0), Vec::new()));
+        }
+        self.standing = Standing::Ended;
+        self.ready.push_back((Taken::End(self.octets), Vec::new()));
+    }
+
+    fn leave(&mut self) {
+        self.parts.clear();
+        if self.standing != Standing::Ended {
+            self.standing = Standing::Left;
+            self.events.push_back(StreamReceiverEvent::Gone);
+        }
+    }
+}
+
+impl StreamEngine for StreamReceiver {
+    type Event = StreamReceiverEvent;
+
+    fn handle(&mut self, now: Time, from: &Arrival, datagram: &[u8]) {
+        let Ok(packet) = wire::decode(datagram) else {
+            self.malformed += 1;
+            return;
+        };
+        let mut message = packet.message;
+        self.look_at(&mut message);
+        // What it turns down it counts.
+        let _ = self.engine.handle(now, from, &message);
+        self.join(message.tsi, from);
+        self.look(&datagram[packet.payload]);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.engine.handle_timeout(now);
+        self.look(&[]);
+    }
+
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit<()>> {
+        let transmit = self.engine.poll_transmit(now, now)?;
+        let begin = out.len();
+        wire::encode(&transmit.message, 0, out);
+        wire::finish(&mut out[begin..]);
+        Some(bare(&transmit))
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at)
+    }
+
+    fn poll_event(&mut self) -> Option<StreamReceiverEvent> {
+        self.events.pop_front()
+    }
+
+    fn rejects(&self) -> &RejectCounts {
+        self.engine.rejects()
+    }
+
+    fn malformed(&self) -> u64 {
+        self.malformed
+    }
+}
+
+impl StreamReceiverEngine for StreamReceiver {
+    fn read(&mut self, out: &mut Vec<u8>) -> Option<Taken> {
+        let (taken, octets) = self.ready.pop_front()?;
+        out.extend_from_slice(&octets);
+        Some(taken)
+    }
+
+    fn has_left(&self) -> bool {
+        let is_over = matches!(self.standing, Standing::Ended | Standing::Left);
+        is_over && (!self.is_sound || !self.engine.is_busy())
+    }
+
+    fn settle(&mut self, now: Time) {
+        let has_begun = self.standing != Standing::Ahead;
+        if let Some(tsi) = self.tsi.filter(|_| has_begun && self.is_sound && self.ready.is_empty()) {
+            self.engine.keep_told(now, tsi);
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The source of a stream.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use farcast_core::Time;
+use farcast_core::engine::{Arrival, Engine as _, Message as _, RejectCounts, Transmit};
+use farcast_delivery::{Content, Delivery as _, ObjectId, StreamEngine, StreamSenderEngine};
+
+use super::{BACKLOG, bare};
+use crate::config::{SenderConfig, Sending};
+use crate::error::ConfigError;
+use crate::event::{SenderEvent, SenderOutcome};
+use crate::message::{Message, NodeId};
+use crate::sender::Sender;
+use crate::wire::{self, FRAGMENT_OPTIONS};
+
+/// A message has so many TPDUs at most, which is what OpenPGM puts together (its `PGM_MAX_FRAGMENTS`). One that is longer
+/// leaves as several.
+pub const MOST_FRAGMENTS: usize = 16;
+
+/// How a stream is sent.
+#[derive(Clone, Debug)]
+pub struct StreamSenderConfig {
+    /// The source, of messages.
+    pub sender: SenderConfig,
+    /// Whether its owner says where messages end; otherwise they end where a TPDU is full, or nothing more is there.
+    pub messages: bool,
+}
+
+/// What the source of a stream tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamSenderEvent {
+    /// A named receiver has everything up to the end.
+    Acknowledged(NodeId),
+    /// A named receiver does not answer, and is not waited for any more.
+    Lost(NodeId),
+    /// It is over.
+    Ended(SenderOutcome),
+}
+
+/// Where the end of the stream is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    Ahead,
+    /// Nothing more is written.
+    Written,
+    /// The engine knows that it has everything.
+    Told,
+}
+
+/// Sends a stream.
+#[derive(Debug)]
+pub struct StreamSender {
+    engine: Sender,
+    messages: bool,
+    /// Messages that can still be asked for, in order.
+    kept: VecDeque<(ObjectId, Vec<u8>)>,
+    /// The message that is under way, and whether nothing more belongs to it.
+    pending: Vec<u8>,
+    is_sealed: bool,
+    end: End,
+    /// What leaves, and which of its TPDUs is next.
+    leaving: Option<(Transmit<Message>, u32)>,
+    octets: u64,
+    ended: bool,
+    malformed: u64,
+    events: VecDeque<StreamSenderEvent>,
+}
+
+impl StreamSender {
+    /// A source with these settings.
+    ///
+    /// # Errors
+    /// What of them cannot be.
+    pub fn new(config: StreamSenderConfig) -> Result<Self, ConfigError> {
+        if config.sender.sending != Sending::Messages {
+            return Err(ConfigError::Range("what is sent, which is no stream,"));
+        }
+        Ok(Self {
+            engine: Sender::new(config.sender)?,
+            messages: config.messages,
+            kept: VecDeque::new(),
+            pending: Vec::new(),
+            is_sealed: false,
+            end: End::Ahead,
+            leaving: None,
+            octets: 0,
+            ended: false,
+            malformed: 0,
+            events: VecDeque::new(),
+        })
+    }
+
+    /// Octets of the stream so far.
+    pub fn octets(&self) -> u64 {
+        self.octets
+    }
+
+    /// Octets that are kept: what waits, and what can be repaired.
+    pub fn kept(&self) -> u64 {
+        let of_messages: usize = self.kept.iter().map(|(_, octets)| octets.len()).sum();
+        (of_messages + self.pending.len()) as u64
+    }
+
+    /// The engine, for its figures.
+    pub fn engine(&self) -> &Sender {
+        &self.engine
+    }
+
+    /// Octets of a TSDU of a message of `len`.
+    fn cut(&self, len: usize) -> usize {
+        let tsdu = usize::from(self.engine.config().tsdu);
+        if len <= tsdu { tsdu } else { tsdu - FRAGMENT_OPTIONS }
+    }
+
+    /// Octets of a message, at most.
+    fn most(&self) -> usize {
+        if self.messages { self.cut(usize::MAX) * MOST_FRAGMENTS } else { self.cut(0) }
+    }
+
+    /// Gives the engine the message at hand, where that is all of it and there is room; whether another may begin.
+    fn advance(&mut self, now: Time) -> bool {
+        let is_whole = self.is_sealed || self.pending.len() >= self.most();
+        if is_whole && !self.pending.is_empty() {
+            if self.engine.waiting() >= BACKLOG {
+                return false;
+            }
+            // Its length fits, and so it is taken as long as the engine takes anything.
+            let Ok(object) = self.engine.send(now, self.pending.len() as u32) else { return false };
+            self.kept.push_back((object, core::mem::take(&mut self.pending)));
+        }
+        self.is_sealed &= !self.pending.is_empty();
+        if self.end == End::Written && self.pending.is_empty() {
+            self.engine.finish(now);
+            self.end = End::Told;
+        }
+        true
+    }
+
+    /// What the engine tells.
+    fn look(&mut self) {
+        while let Some(event) = self.engine.poll_event() {
+            match event {
+                SenderEvent::Released(_) => drop(self.kept.pop_front()),
+                SenderEvent::Acknowledged(node) => {
+                    self.events.push_back(StreamSenderEvent::Acknowledged(node));
+                }
+                SenderEvent::Lost(node) => self.events.push_back(StreamSenderEvent::Lost(node)),
+                SenderEvent::Ended(outcome) => {
+                    self.ended = true;
+                    self.events.push_back(StreamSenderEvent::Ended(outcome));
+                }
+                SenderEvent::Started { .. } | SenderEvent::Round { .. } | SenderEvent::Delivered => {}
+            }
+        }
+    }
+
+    /// The octets of TPDU `index` of `message`.
+    fn payload(&self, message: &Message, index: u32) -> &[u8] {
+        let (Some(data), Content::Source { object, segments, .. }) = (message.data(), message.content())
+        else {
+            return &[];
+        };
+        let first = self.kept.front().map_or(0, |(first, _)| first.get());
+        let at = object.get().wrapping_sub(first) as usize;
+        let octets = self.kept.get(at).map_or(&[][..], |(_, octets)| octets);
+        let begin = (segments.first() + index) as usize * self.cut(octets.len());
+        octets.get(begin..begin + data.tsdu_len(index)).unwrap_or_default()
+    }
+}
+
+impl StreamEngine for StreamSender {
+    type Event = StreamSenderEvent;
+
+    fn handle(&mut self, now: Time, from: &Arrival, datagram: &[u8]) {
+        let Ok(packet) = wire::decode(datagram) else {
+            self.malformed += 1;
+            return;
+        };
+        // What it turns down it counts.
+        let _ = self.engine.handle(now, from, &packet.message);
+        self.look();
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.engine.handle_timeout(now);
+        self.advance(now);
+        self.look();
+    }
+
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit<()>> {
+        self.advance(now);
+        let (transmit, index) = match self.leaving.take() {
+            Some(leaving) => leaving,
+            None => (self.engine.poll_transmit(now, now)?, 0),
+        };
+        let begin = out.len();
+        wire::encode(&transmit.message, index, out);
+        out.extend_from_slice(self.payload(&transmit.message, index));
+        wire::finish(&mut out[begin..]);
+        let leaves = bare(&transmit);
+        if index + 1 < transmit.message.segments().get() {
+            self.leaving = Some((transmit, index + 1));
+        } else {
+            // What is let go of has left.
+            self.look();
+        }
+        Some(leaves)
+    }
+
+    fn poll_timeout(&self) -> Time {
+        if self.leaving.is_some() {
+            return Time::ZERO;
+        }
+        self.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at)
+    }
+
+    fn poll_event(&mut self) -> Option<StreamSenderEvent> {
+        self.events.pop_front()
+    }
+
+    fn rejects(&self) -> &RejectCounts {
+        self.engine.rejects()
+    }
+
+    fn malformed(&self) -> u64 {
+        self.malformed
+    }
+}
+
+impl StreamSenderEngine for StreamSender {
+    fn open(&mut self, now: Time) {
+        self.engine.open(now);
+    }
+
+    fn write(&mut self, now: Time, octets: &[u8]) -> usize {
+        let mut taken = 0;
+        while self.end == End::Ahead && self.advance(now) && taken < octets.len() {
+            let room = self.most() - self.pending.len();
+            let rest = &octets[taken..];
+            let part = &rest[..rest.len().min(room)];
+            self.pending.extend_from_slice(part);
+            taken += part.len();
+        }
+        self.octets += taken as u64;
+        taken
+    }
+
+    fn end_message(&mut self) {
+        self.is_sealed = !self.pending.is_empty();
+    }
+
+    fn flush(&mut self, now: Time) {
+        // A message is a message: it is waited for.
+        if !self.messages {
+            self.is_sealed = !self.pending.is_empty();
+        }
+        self.advance(now);
+    }
+
+    fn finish(&mut self, now: Time) {
+        if self.end == End::Ahead {
+            self.is_sealed = !self.pending.is_empty();
+            self.end = End::Written;
+            self.advance(now);
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ended && self.leaving.is_none()
+    }
+
+    fn hears_group(&self) -> bool {
+        // Requests come to the source alone (RFC 3208 §6.3).
+        false
+    }
+}
