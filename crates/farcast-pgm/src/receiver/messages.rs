@@ -80,7 +80,10 @@ impl Messages {
     pub(super) fn check(&self, place: Place, data: &Data, (octets, tpdus): (u64, u32)) -> Result<(), Reject> {
         let (first, len, _) = Self::part(place, data)?;
         let is_begun = self.apdus.contains_key(&first);
-        if !is_begun && self.memory + u64::from(len) > octets || self.held.len() as u64 >= u64::from(tpdus) {
+        let is_full = !is_begun && self.memory + u64::from(len) > octets;
+        // What is next makes room for itself: all else waits for it.
+        let is_next = self.is_ordered && first <= self.next;
+        if !is_next && (is_full || self.held.len() as u64 >= u64::from(tpdus)) {
             return Err(Reject::Limit);
         }
         let fits = |apdu: &Apdu| apdu.len == len && apdu.have + u32::from(data.len) <= len;

@@ -63,6 +63,8 @@ pub(crate) struct Got {
     pub(crate) octets: Vec<u8>,
     /// Where octets began that follow on nothing, with how many were there then.
     pub(crate) begins: Vec<(u64, usize)>,
+    /// What comes next follows on what there is.
+    follows: bool,
     pub(crate) gaps: Vec<(u64, Option<u64>)>,
     pub(crate) end: Option<u64>,
     pub(crate) events: Vec<StreamReceiverEvent>,
@@ -192,20 +194,18 @@ impl World {
         let now = self.now;
         let (_, engine, got) = &mut self.receivers[n];
         got.most_kept = got.most_kept.max(engine.kept());
-        let mut follows = false;
         loop {
             let before = got.octets.len();
             match engine.read(&mut got.octets) {
                 Some(Taken::Octets(at)) => {
-                    if !follows && (got.begins.len() <= got.gaps.len()) {
+                    if !std::mem::replace(&mut got.follows, true) {
                         got.begins.push((at, before));
                     }
                     got.messages.push(got.octets.len() - before);
-                    follows = true;
                 }
                 Some(Taken::Gap(from, to)) => {
                     got.gaps.push((from, to));
-                    follows = false;
+                    got.follows = false;
                 }
                 Some(Taken::End(at)) => got.end = Some(at),
                 None => break,
