@@ -54,7 +54,8 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     outputs::log_outside(args.output.log.as_deref(), &args.into, why)?;
     match args.speaks() {
         Speaks::Mftp => mftp::run(args),
-        Speaks::Norm if args.stream.stream => stream::run(args),
+        Speaks::Norm if args.stream.stream => stream::by_norm(args),
+        Speaks::Pgm if args.stream.stream => stream::by_pgm(args),
         Speaks::Norm => norm::run(args),
         Speaks::Mdp => mdp::run(args),
         Speaks::Pgm => pgm::run(args),

@@ -49,7 +49,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     }
     match args.speaks() {
         Speaks::Mftp => mftp::run(args),
-        Speaks::Norm if args.stream.stream => stream::run(args),
+        Speaks::Norm if args.stream.stream => stream::by_norm(args),
+        Speaks::Pgm if args.stream.stream => stream::by_pgm(args),
         Speaks::Norm => norm::run(args),
         Speaks::Mdp => mdp::run(args),
         Speaks::Pgm => pgm::run(args),

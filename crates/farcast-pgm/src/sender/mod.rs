@@ -23,8 +23,8 @@ use crate::message::{Ask, Body, DataKind, Descriptor, MOST_ASKED, Message, NodeI
 use crate::sqn::Place;
 use crate::wire::FRAGMENT_OPTIONS;
 
-use parity::Parities;
 use keeping::Keeping;
+use parity::Parities;
 use repairs::Repairs;
 use window::Window;
 

@@ -178,7 +178,8 @@ impl StreamReceiver {
 
     fn keep(&mut self, at: u64, (len, offset): (u32, u32), content: &[u8]) {
         let octets = self.parts.entry(at).or_insert_with(|| alloc::vec![0; len as usize]);
-        if let Some(place) = octets.get_mut(offset as usize..).and_then(|rest| rest.get_mut(..content.len())) {
+        if let Some(place) = octets.get_mut(offset as usize..).and_then(|rest| rest.get_mut(..content.len()))
+        {
             place.copy_from_slice(content);
         }
     }

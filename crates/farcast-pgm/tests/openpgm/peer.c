@@ -7,7 +7,8 @@
  * and repairs bear the router alert.
  *
  * Message n has 200 + 997 n mod 1200 octets: n, its low octet last, and then 31 n + 7 i for octet i.
- * Both use the loopback interface, and over UDP one port. pgm_send crashes in Debian's build where a header is not of the
+ * Both use the loopback interface, or that with the address in OPENPGM_INTERFACE, and over UDP one port. With
+ * OPENPGM_CLOSE set, who sends closes the session two seconds after the last message instead of staying. pgm_send crashes in Debian's build where a header is not of the
  * length that it expects, so pgm_send_skbv is used.
  */
 #include <errno.h>
@@ -41,7 +42,8 @@ static int set_up(pgm_sock_t** out, const char* group, int port, int is_raw, int
     pgm_error_t* error = NULL;
     pgm_sock_t* sock = NULL;
     char network[256];
-    snprintf(network, sizeof network, "127.0.0.1;%s", group);
+    const char* own = getenv("OPENPGM_INTERFACE");
+    snprintf(network, sizeof network, "%s;%s", own ? own : "127.0.0.1", group);
     if (!pgm_getaddrinfo(network, NULL, &address, &error)) return fail("address", error);
     int protocol = is_raw ? IPPROTO_PGM : IPPROTO_UDP;
     if (!pgm_socket(&sock, AF_INET, SOCK_SEQPACKET, protocol, &error)) return fail("socket", error);
@@ -130,7 +132,8 @@ static int send_all(pgm_sock_t* sock, uint32_t count, int header) {
     }
     printf("sent\n");
     fflush(stdout);
-    for (;;) serve(sock), usleep(500);
+    for (int n = 0; n < 4000 || !getenv("OPENPGM_CLOSE"); n++) serve(sock), usleep(500);
+    return pgm_close(sock, true) ? 0 : fail("close", NULL);
 }
 
 static void receive_all(pgm_sock_t* sock) {

@@ -1,4 +1,4 @@
-//! `farcast receive --stream`: what a sender of NORM streams, to standard output.
+//! `farcast receive --stream`: what a sender streams, to standard output.
 
 use std::fs::File;
 use std::io;
@@ -6,20 +6,27 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use clap::Args;
+use farcast_delivery::{StreamEngine, StreamReceiverEngine, Transport};
 use farcast_net::{StreamEnd, StreamNotice, StreamReceiveOptions};
-use farcast_norm::stream::{StreamReceiver, StreamReceiverConfig, StreamReceiverEvent};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Heard, waiting};
 use crate::args::ReceiveArgs;
 use crate::output::Output;
 use crate::progress::size;
+use crate::protocols::NORM_AND_PGM;
 use crate::send::socket_options;
 use crate::{Exit, Failure};
 
+mod norm;
+mod pgm;
+
+pub(super) use norm::run as by_norm;
+pub(super) use pgm::run as by_pgm;
+
 /// Streams.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "NORM")]
+#[command(next_help_heading = NORM_AND_PGM)]
 pub(crate) struct StreamArgs {
     /// Write the stream that is sent to standard output, until its end.
     #[arg(long)]
@@ -42,18 +49,47 @@ impl StreamArgs {
     }
 }
 
-pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
+/// What a protocol tells of a stream that is received.
+trait Face {
+    /// What receives it.
+    type Engine: StreamReceiverEngine;
+
+    /// What its places are.
+    const PLACE: Place;
+
+    /// What an event says.
+    fn told(event: &<Self::Engine as StreamEngine>::Event) -> Told;
+
+    /// How often it has asked for repair.
+    fn requests(engine: &Self::Engine) -> u64;
+}
+
+/// What the places of a stream are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Octets from its beginning.
+    Octet,
+    /// Sequence numbers of packets, the low 32 bits of what is told. 0 in all bits is the beginning.
+    Number,
+}
+
+/// What all protocols tell.
+enum Told {
+    /// A stream is heard: of what, in words and for programs, and from where.
+    Joined { what: String, known_as: (&'static str, Value), source: SocketAddr },
+    /// Its sender has left, or was silent for too long.
+    Gone,
+}
+
+/// Receives a stream to standard output.
+fn receive<F: Face>(
+    args: &ReceiveArgs,
+    heard: Heard,
+    (mut engine, seed, transport): (F::Engine, u64, Transport),
+) -> Result<Exit, Failure> {
     if args.output.json {
         return Err(Failure::usage("--json goes to standard output, and so does the stream: use --log"));
     }
-    let heard = Heard::of(args)?;
-    let receiver = super::norm::configure(args, &heard)?;
-    let seed = receiver.seed;
-    let mut engine = StreamReceiver::new(StreamReceiverConfig {
-        from_now: args.stream.from_now,
-        ..StreamReceiverConfig::new(receiver)
-    })
-    .map_err(Failure::wrong)?;
     let mut output = Output::new(&args.output)?;
     let stop = crate::interrupt::interrupted()?;
     let socket = socket_options(&args.socket);
@@ -69,6 +105,7 @@ pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
         source: heard.source,
         accept: heard.accept,
         socket,
+        transport,
         simulate_loss: args.simulate_loss,
         seed,
     };
@@ -76,13 +113,13 @@ pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     let descriptor = io::stdout().as_fd().try_clone_to_owned();
     let mut out =
         File::from(descriptor.map_err(|error| Failure::usage(format!("standard output: {error}")))?);
-    let mut view = View { args, from: heard.from, output, lacks: None, gone: false };
+    let mut view = View { args, from: heard.from, place: F::PLACE, output, lacks: None, gone: false };
     let end = farcast_net::receive_stream(&options, &mut out, &mut engine, &stop, &mut |notice| {
-        view.observe(notice)
+        view.observe::<F>(notice)
     });
     let end = end.map_err(Failure::of_net)?;
     let complete = view.lacks.is_none() && matches!(end, StreamEnd::Ended(_));
-    view.output.event("summary", json!({ "requests": engine.nacks(), "complete": complete }));
+    view.output.event("summary", json!({ "requests": F::requests(&engine), "complete": complete }));
     match (end, view.lacks) {
         (StreamEnd::Ended(octets), None) => {
             view.output.line(&format!("the stream has ended ({})", size(octets)));
@@ -103,6 +140,7 @@ pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
 struct View<'a> {
     args: &'a ReceiveArgs,
     from: SocketAddr,
+    place: Place,
     output: Output,
     /// What cannot be had, in words.
     lacks: Option<String>,
@@ -111,42 +149,66 @@ struct View<'a> {
 
 impl View<'_> {
     /// Tells of what happens; whether to go on.
-    fn observe(&mut self, notice: &StreamNotice<'_, StreamReceiverEvent>) -> bool {
+    fn observe<F: Face>(&mut self, notice: &StreamNotice<'_, <F::Engine as StreamEngine>::Event>) -> bool {
         match *notice {
             StreamNotice::Listening => {
                 self.output.line(&format!("listening on {}, the stream goes to standard output", self.from));
                 self.output.event("listening", json!({}));
             }
-            StreamNotice::Event(&StreamReceiverEvent::Joined { sender, source }) => {
-                self.output.line(&format!("receiving a stream of node {sender} at {source}"));
-                self.output.event("joined", json!({ "node": sender.0, "sender": source.to_string() }));
-            }
-            StreamNotice::Event(StreamReceiverEvent::Gone) => {
-                self.gone = true;
-                return false;
-            }
+            StreamNotice::Event(event) => match F::told(event) {
+                Told::Joined { what, known_as: (key, id), source } => {
+                    self.output.line(&format!("receiving a stream of {what} at {source}"));
+                    self.output.event("joined", json!({ key: id, "sender": source.to_string() }));
+                }
+                Told::Gone => {
+                    self.gone = true;
+                    return false;
+                }
+            },
             StreamNotice::Begins(0) => {}
-            StreamNotice::Begins(at) => {
-                self.output.line(&format!("it goes on {} from its beginning", size(at)));
-                self.output.event("begins", json!({ "offset": at }));
-            }
+            StreamNotice::Begins(at) => self.begins(at),
             StreamNotice::Gap(from, to) => return self.gap(from, to),
         }
         true
     }
 
+    fn begins(&mut self, at: u64) {
+        match self.place {
+            Place::Octet => {
+                self.output.line(&format!("it goes on {} from its beginning", size(at)));
+                self.output.event("begins", json!({ "offset": at }));
+            }
+            Place::Number => {
+                let begins = if self.lacks.is_some() { "goes on" } else { "is received from where it is," };
+                let number = at as u32;
+                self.output.line(&format!("it {begins} with number {number}"));
+                self.output.event("begins", json!({ "number": number }));
+            }
+        }
+    }
+
     fn gap(&mut self, from: u64, to: Option<u64>) -> bool {
-        self.output.event("gap", json!({ "from": from, "to": to }));
+        let what = match (self.place, from, to) {
+            (Place::Octet, 0, None) => {
+                "the stream's beginning cannot be had any more (--from-now does without it)".to_owned()
+            }
+            (Place::Octet, from, None) => {
+                format!("octets behind the first {from} of the stream cannot be had")
+            }
+            (Place::Octet, from, Some(to)) => format!("octets {from} to {to} of the stream cannot be had"),
+            (Place::Number, from, None) => format!("what has numbers from {} on cannot be had", from as u32),
+            (Place::Number, from, Some(to)) if from + 1 == to => {
+                format!("what has number {} cannot be had", from as u32)
+            }
+            (Place::Number, from, Some(to)) => {
+                format!("what has numbers {} to {} cannot be had", from as u32, (to - 1) as u32)
+            }
+        };
+        let said = |place: u64| if self.place == Place::Number { u64::from(place as u32) } else { place };
+        self.output.event("gap", json!({ "from": said(from), "to": to.map(said) }));
         if from == 0 && self.args.stream.from_now {
             return true;
         }
-        let what = match (from, to) {
-            (0, None) => {
-                "the stream's beginning cannot be had any more (--from-now does without it)".to_owned()
-            }
-            (from, None) => format!("octets behind the first {from} of the stream cannot be had"),
-            (from, Some(to)) => format!("octets {from} to {to} of the stream cannot be had"),
-        };
         self.output.line(&what);
         self.lacks.get_or_insert(what);
         self.args.stream.skip_gaps

@@ -39,6 +39,10 @@ pub(crate) struct PgmArgs {
     /// Send as IP protocol 113, without UDP, which takes IPv4 and the right to open raw sockets; receivers do the same.
     #[arg(long)]
     pub(crate) raw: bool,
+    /// With --stream, send from this UDP port, where OpenPGM's receivers ask for repair (PGM_UDP_ENCAP_UCAST_PORT); others
+    /// ask where the stream comes from [default: any that is free].
+    #[arg(long, value_name = "PORT", requires = "stream", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) unicast_port: Option<u16>,
 }
 
 fn some_time(text: &str) -> Result<Span, String> {
@@ -173,13 +177,24 @@ pub(super) fn session(source: SocketAddr, to: SocketAddr) -> Tsi {
 }
 
 pub(super) fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConfig {
-    let mtu = farcast_net::path_mtu(sent.group, &socket_options(&args.socket)).ok().flatten();
-    let raw = args.pgm.raw;
+    let way = way(args, sent.group);
+    on_wire(args, settings.sender(sent, way))
+}
+
+/// What the way to `group` is like.
+pub(super) fn way(args: &SendArgs, group: SocketAddr) -> Way {
+    let mtu = farcast_net::path_mtu(group, &socket_options(&args.socket)).ok().flatten();
     // Over IP itself what network elements are to look at bears the router alert, an option of four octets.
-    let headers = if raw { 4 } else { 8 } + if sent.group.is_ipv6() { 40 } else { 20 };
+    let headers = if args.pgm.raw { 4 } else { 8 } + if group.is_ipv6() { 40 } else { 20 };
+    Way { headers, mtu, granule: 1 }
+}
+
+/// `config` by what carries it.
+pub(super) fn on_wire(args: &SendArgs, config: SenderConfig) -> SenderConfig {
+    let raw = args.pgm.raw;
     // Where UDP has no port, PGM's says which of a group's transfers it is.
-    let port = if raw { sent.group.port() } else { PORT };
-    SenderConfig { port, router_alert: raw, ..settings.sender(sent, Way { headers, mtu, granule: 1 }) }
+    let port = if raw { config.group.port() } else { PORT };
+    SenderConfig { port, router_alert: raw, ..config }
 }
 
 fn predict_over(

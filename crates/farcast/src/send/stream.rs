@@ -1,25 +1,32 @@
-//! `farcast send --stream`: what standard input gives, by NORM.
+//! `farcast send --stream`: standard input, as it comes.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use clap::Args;
 use farcast_core::Span;
 use farcast_core::units::Bytes;
-use farcast_net::StreamSendOptions;
-use farcast_norm::settings::{Sent, Way};
-use farcast_norm::stream::{StreamSender, StreamSenderEvent};
-use farcast_norm::{Kind, NodeId, Object, SenderConfig, SenderOutcome, Settings};
+use farcast_delivery::{StreamSenderEngine, Transport};
+use farcast_net::{SocketOptions, StreamSendOptions};
+use farcast_norm::{NodeId, SenderOutcome};
 use serde_json::json;
 
-use super::nack::named;
-use super::norm::settings;
-use super::{await_network, destination, socket_options};
+use super::await_network;
 use crate::args::SendArgs;
 use crate::output::Output;
 use crate::progress::size;
+use crate::protocols::NORM_AND_PGM;
 use crate::{Exit, Failure};
+
+mod norm;
+mod pgm;
+
+pub(super) use norm::run as by_norm;
+pub(super) use pgm::run as by_pgm;
 
 /// Streams.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "NORM")]
+#[command(next_help_heading = NORM_AND_PGM)]
 pub(crate) struct StreamArgs {
     /// Send what standard input gives, until its end, as one stream to whoever runs `receive --stream`.
     #[arg(long)]
@@ -43,65 +50,64 @@ impl StreamArgs {
     }
 }
 
-/// Segments of a block: what lacks of one waits until it is through.
-const BLOCK: u16 = 64;
-/// Octets that each segment says of itself.
-const SEGMENT_HEADER: u16 = 8;
-/// What is kept at least and at most where it isn't said.
-const KEPT: (u64, u64) = (1 << 20, 64 << 20);
-/// Round trips in which whoever lacks anything has asked three times.
-const TRIPS: u64 = 48;
+/// How a stream is sent, whatever the protocol.
+struct Stream {
+    /// What the protocol is called.
+    by: &'static str,
+    to: SocketAddr,
+    /// How long is waited for a network.
+    limit: Span,
+    socket: SocketOptions,
+    transport: Transport,
+}
 
-pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
-    let mut settings = settings(args)?;
-    if args.norm.cc {
-        return Err(Failure::usage("--cc is for files: a stream leaves at --rate"));
+/// What all protocols tell of a stream.
+enum Told {
+    /// A named receiver has everything up to the end.
+    Acknowledged(NodeId),
+    /// A named receiver is not waited for any more.
+    Lost(NodeId),
+    Ended(SenderOutcome),
+}
+
+/// Sends standard input by the engine that `make` makes; `told` and `octets` say what it tells, and how much it was given.
+fn send<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
+    args: &SendArgs,
+    (stream, named): (&Stream, &BTreeMap<NodeId, String>),
+    make: impl FnOnce(SocketAddr) -> Result<S, E>,
+    told: &dyn Fn(&S::Event) -> Told,
+    octets: &dyn Fn(&S) -> u64,
+) -> Result<Exit, Failure> {
+    if args.protocol.predict.is_some() {
+        return Err(Failure::usage("--predict is for files: how long a stream is, nobody knows"));
     }
-    settings.block_len.get_or_insert(BLOCK);
-    let to = destination(args)?;
-    let named = named(&args.group.receivers)?;
     let mut output = Output::new(&args.output)?;
     let stop = crate::interrupt::interrupted()?;
-    await_network(args, (to, settings.time_limit), &mut output, &stop)?;
+    let &Stream { by, to, limit, transport, .. } = stream;
+    await_network(args, (to, limit), &mut output, &stop)?;
     let whom =
         if named.is_empty() { "whoever listens".into() } else { format!("{} named receivers", named.len()) };
-    output.line(&format!("sending standard input by NORM to {to}, for {whom}"));
-    let make = |source| {
-        let sent = Sent {
-            node: args.nack.node(source),
-            // Another each time: what is sent is not the same, whatever it is.
-            instance: std::process::id() as u16 ^ (std::process::id() >> 16) as u16,
-            objects: vec![Object {
-                kind: Kind::Data,
-                size: window(args, &settings),
-                info: Vec::new(),
-                vouched: None,
-            }],
-            source,
-            group: to,
-            ackers: named.keys().copied().collect(),
-        };
-        StreamSender::new(configuration(args, &settings, sent))
-    };
-    let options = StreamSendOptions { to, socket: socket_options(&args.socket), lines: args.stream.lines };
+    output.line(&format!("sending standard input by {by} to {to}, for {whom}"));
+    let options =
+        StreamSendOptions { to, socket: stream.socket.clone(), transport, lines: args.stream.lines };
     let mut outcome = SenderOutcome::Aborted;
-    let label = |node: &NodeId| named.get(node).cloned().unwrap_or_else(|| node.to_string());
-    let mut observer = |_: &StreamSender, event: &StreamSenderEvent| match event {
-        StreamSenderEvent::Acknowledged(node) => {
+    let label = |node: NodeId| named.get(&node).cloned().unwrap_or_else(|| node.to_string());
+    let mut observer = |_: &S, event: &S::Event| match told(event) {
+        Told::Acknowledged(node) => {
             output.line(&format!("{} has everything", label(node)));
             output.event("acknowledged", json!({ "receiver": label(node) }));
         }
-        StreamSenderEvent::Lost(node) => {
+        Told::Lost(node) => {
             output.line(&format!("{} does not answer, and is not waited for any more", label(node)));
             output.event("lost", json!({ "receiver": label(node) }));
         }
-        StreamSenderEvent::Ended(how) => outcome = *how,
+        Told::Ended(how) => outcome = how,
     };
     let mut input = std::io::stdin().lock();
     let engine = farcast_net::send_stream(&options, &mut input, make, &stop, &mut observer);
-    let engine = engine.map_err(Failure::of_net)?;
-    output.event("summary", json!({ "outcome": super::named::word(outcome), "size_bytes": engine.octets() }));
-    let sent = size(engine.octets());
+    let octets = octets(&engine.map_err(Failure::of_net)?);
+    output.event("summary", json!({ "outcome": super::named::word(outcome), "size_bytes": octets }));
+    let sent = size(octets);
     match outcome {
         SenderOutcome::Acknowledged => output.line(&format!("all named receivers have the stream ({sent})")),
         SenderOutcome::Unknown => {
@@ -113,22 +119,4 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Done)
-}
-
-/// Octets that are kept.
-fn window(args: &SendArgs, settings: &Settings) -> u64 {
-    let trips = Span::from_nanos(settings.round_trip.as_nanos().saturating_mul(TRIPS));
-    let octets = u128::from(trips.as_nanos()) * u128::from(settings.rate.as_bps()) / 8_000_000_000;
-    let leaves = u64::try_from(octets).unwrap_or(u64::MAX);
-    args.stream.window.map_or(leaves.clamp(KEPT.0, KEPT.1), |window| window.0)
-}
-
-fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConfig {
-    let mtu = farcast_net::path_mtu(sent.group, &socket_options(&args.socket)).ok().flatten();
-    let way = Way { headers: if sent.group.is_ipv6() { 48 } else { 28 }, mtu, granule: 1 };
-    let mut config = settings.sender(sent, way);
-    if settings.segment_size.is_none() {
-        config.segment_size -= SEGMENT_HEADER;
-    }
-    config
 }

@@ -121,11 +121,9 @@ fn what_is_not_full_leaves_when_nothing_more_is_there() {
     sender.flush(at(50));
     assert_eq!(sent(&mut sender, at(60)), [0]);
     // A message is a message.
-    let mut lines = StreamSender::new(farcast_pgm::stream::StreamSenderConfig {
-        messages: true,
-        ..config(1 << 20, 0)
-    })
-    .unwrap();
+    let mut lines =
+        StreamSender::new(farcast_pgm::stream::StreamSenderConfig { messages: true, ..config(1 << 20, 0) })
+            .unwrap();
     lines.open(Time::ZERO);
     assert_eq!(lines.write(at(1), b"half a"), 6);
     lines.flush(at(1));

@@ -57,8 +57,12 @@ fn one_that_dies_is_given_up_once_and_the_others_go_on() {
     world.killed.push((at(300), 1));
     let world = world.run(LONG);
     world.assert_whole(0, &text);
-    let lost: Vec<Time> =
-        world.told.iter().filter(|(_, event)| *event == StreamSenderEvent::Lost(NodeId(1))).map(|&(at, _)| at).collect();
+    let lost: Vec<Time> = world
+        .told
+        .iter()
+        .filter(|(_, event)| *event == StreamSenderEvent::Lost(NodeId(1)))
+        .map(|&(at, _)| at)
+        .collect();
     assert_eq!(lost.len(), 1, "{:?}", world.told);
     assert!(lost[0] > at(5000) && lost[0] < at(7000), "after five seconds: {lost:?}");
     assert_eq!(ended(&world), SenderOutcome::Incomplete { lacking: 1 });

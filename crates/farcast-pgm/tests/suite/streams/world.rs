@@ -239,9 +239,11 @@ impl World {
         self.settle();
         loop {
             let next = self.flight.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
-            let there = self.receivers.iter().enumerate().filter(|&(n, _)| {
-                !self.killed.iter().any(|&(at, who)| who == n && self.now >= at)
-            });
+            let there = self
+                .receivers
+                .iter()
+                .enumerate()
+                .filter(|&(n, _)| !self.killed.iter().any(|&(at, who)| who == n && self.now >= at));
             let timers = there.map(|(_, (from, engine, _))| (*from).max(engine.poll_timeout()));
             let own = if self.now < self.dies { self.sender.poll_timeout() } else { Time::NEVER };
             let due = timers.chain([own, next]).min().unwrap_or(Time::NEVER);

@@ -1,0 +1,87 @@
+//! `farcast send --protocol norm --stream`.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use farcast_core::Span;
+use farcast_delivery::Transport;
+use farcast_norm::settings::{Sent, Settings, Way};
+use farcast_norm::stream::{StreamSender, StreamSenderEvent};
+use farcast_norm::{Kind, NodeId, Object, SenderConfig};
+
+use super::{Stream, Told, send};
+use crate::args::SendArgs;
+use crate::send::nack::named;
+use crate::send::norm::settings;
+use crate::send::{destination, socket_options};
+use crate::{Exit, Failure};
+
+/// Segments of a block: what lacks of one waits until it is through.
+const BLOCK: u16 = 64;
+/// Octets that each segment says of itself.
+const SEGMENT_HEADER: u16 = 8;
+/// What is kept at least and at most where it isn't said.
+const KEPT: (u64, u64) = (1 << 20, 64 << 20);
+/// Round trips in which whoever lacks anything has asked three times.
+const TRIPS: u64 = 48;
+
+pub(in crate::send) fn run(args: &SendArgs) -> Result<Exit, Failure> {
+    let mut settings = settings(args)?;
+    if args.norm.cc {
+        return Err(Failure::usage("--cc is for files by NORM: a stream leaves at --rate"));
+    }
+    settings.block_len.get_or_insert(BLOCK);
+    let to = destination(args)?;
+    let named = named(&args.group.receivers)?;
+    let socket = socket_options(&args.socket);
+    let stream = Stream { by: "NORM", to, limit: settings.time_limit, socket, transport: Transport::Udp };
+    let make = |source| {
+        StreamSender::new(configuration(args, &settings, sent(args, &settings, &named, (source, to))))
+    };
+    let told = |event: &StreamSenderEvent| match *event {
+        StreamSenderEvent::Acknowledged(node) => Told::Acknowledged(node),
+        StreamSenderEvent::Lost(node) => Told::Lost(node),
+        StreamSenderEvent::Ended(how) => Told::Ended(how),
+    };
+    send(args, (&stream, &named), make, &told, &StreamSender::octets)
+}
+
+fn sent(
+    args: &SendArgs,
+    settings: &Settings,
+    named: &BTreeMap<NodeId, String>,
+    (source, to): (SocketAddr, SocketAddr),
+) -> Sent {
+    Sent {
+        node: args.nack.node(source),
+        // Another each time: what is sent is not the same, whatever it is.
+        instance: std::process::id() as u16 ^ (std::process::id() >> 16) as u16,
+        objects: vec![Object {
+            kind: Kind::Data,
+            size: window(args, settings),
+            info: Vec::new(),
+            vouched: None,
+        }],
+        source,
+        group: to,
+        ackers: named.keys().copied().collect(),
+    }
+}
+
+/// Octets that are kept.
+fn window(args: &SendArgs, settings: &Settings) -> u64 {
+    let trips = Span::from_nanos(settings.round_trip.as_nanos().saturating_mul(TRIPS));
+    let octets = u128::from(trips.as_nanos()) * u128::from(settings.rate.as_bps()) / 8_000_000_000;
+    let leaves = u64::try_from(octets).unwrap_or(u64::MAX);
+    args.stream.window.map_or(leaves.clamp(KEPT.0, KEPT.1), |window| window.0)
+}
+
+fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConfig {
+    let mtu = farcast_net::path_mtu(sent.group, &socket_options(&args.socket)).ok().flatten();
+    let way = Way { headers: if sent.group.is_ipv6() { 48 } else { 28 }, mtu, granule: 1 };
+    let mut config = settings.sender(sent, way);
+    if settings.segment_size.is_none() {
+        config.segment_size -= SEGMENT_HEADER;
+    }
+    config
+}
