@@ -54,6 +54,9 @@ impl Stage {
     pub(crate) fn sends(&self, script: &str, args: &[&str]) -> Running {
         let mut command = self.place.farcast(["send", "--stream", "--protocol", self.protocol]);
         command.args(["--to", &self.place.group, "--interface", "eth0"]).args(args);
+        if self.protocol == "norm" {
+            command.args(["--node", "1"]);
+        }
         self.shell(1, script, &command)
     }
 
