@@ -197,9 +197,7 @@ impl SenderConfig {
             return Err(ConfigError::Range(what));
         }
         if self.parity.is_some() {
-            let is_files = matches!(self.sending, Sending::Files(_))
-                && self.advance == Advance::Never
-                && self.parity.is_none();
+            let is_files = matches!(self.sending, Sending::Files(_)) && self.advance == Advance::Never;
             if !is_files || self.cc.is_some() {
                 return Err(ConfigError::Parity(if is_files { "PGMCC" } else { "messages" }));
             }
