@@ -1,8 +1,8 @@
 //! Limits of queues of which a scenario says nothing.
 
 use farcast_core::Span;
-use farcast_scenario::Links;
 use farcast_scenario::links::DefaultQueue;
+use farcast_scenario::{Document, Links};
 use farcast_sim::outcome::FlowCounts;
 use farcast_sim::scenario::TreeScenario;
 
