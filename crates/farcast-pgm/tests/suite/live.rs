@@ -2,7 +2,7 @@
 
 use farcast_core::{BitRate, Span, Time};
 use farcast_pgm::message::DataKind;
-use farcast_pgm::{ConfigError, Live, Sender, SenderConfig, SenderOutcome};
+use farcast_pgm::{ConfigError, Grouping, Live, Sender, SenderConfig, SenderOutcome};
 use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, data, files, messages, ms};
@@ -62,6 +62,13 @@ fn what_comes_faster_than_it_may_leave_waits() {
     let took = sent[200].0.since(made(0));
     assert!(took > Span::from_millis(16_700) && took < Span::from_millis(17_200), "{took:?}");
     assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
+}
+
+#[test]
+fn there_is_no_parity_of_what_is_not_there_yet() {
+    let parity = Some(Grouping { size: 8, ahead: 0, on_demand: true });
+    let error = Sender::new(SenderConfig { parity, ..live(files(&[16], 0)) }).expect_err("parity");
+    assert!(matches!(error, ConfigError::Range(_)), "{error}");
 }
 
 #[test]

@@ -42,7 +42,7 @@ type Window = (u32, u32);
 
 /// The warm-up is what comes before the first instant: what a run of the same numbers has counted by then is taken away.
 const FULL: Window = (60, 300);
-const QUICK: Window = (30, 60);
+const QUICK: Window = (20, 40);
 
 /// A setting's replications.
 #[derive(Debug)]
