@@ -1,5 +1,5 @@
 # A PGM source of constant bit rate and ten receivers, five of them behind a satellite, for 600 s: the tree, the timers and
-# the losses of vectors/pgm/reference.csv. Arguments: the packet error rate of the satellite's link towards the receivers.
+# the losses of vectors/ns2/pgm.csv. Arguments: the packet error rate of the satellite's link towards the receivers.
 # Prints ODATA that left, and RDATA.
 set per [lindex $argv 0]
 set ns [new Simulator -multicast on]

@@ -11,7 +11,7 @@ use cell::Cell;
 
 pub(super) const STUDY: Study = Study {
     name: "pgm-reference",
-    citation: "PGM over a tree with a satellite link, as ns-2.35 does it (vectors/pgm/reference.csv)",
+    citation: "PGM over a tree with a satellite link, as ns-2.35 does it (vectors/ns2/pgm.csv)",
     settings: CELLS,
     replications: (5, 2),
     columns: super::PUBLISHED,
@@ -20,7 +20,7 @@ pub(super) const STUDY: Study = Study {
 };
 
 /// The measurements.
-const TABLE: &str = include_str!("../../../../vectors/pgm/reference.csv");
+const TABLE: &str = include_str!("../../../../vectors/ns2/pgm.csv");
 /// How many there are.
 const CELLS: u64 = 11;
 /// What a number may be off, of ns-2's.

@@ -1,9 +1,10 @@
 //! Limits of queues of which a scenario says nothing.
 
 use farcast_core::Span;
-use farcast_scenario::Links;
 use farcast_scenario::links::DefaultQueue;
+use farcast_scenario::{Document, Links};
 use farcast_sim::outcome::FlowCounts;
+use farcast_sim::scenario::TreeScenario;
 
 use crate::worlds::{BGAN, PIPE, document, once, scenario};
 
@@ -76,5 +77,11 @@ fn the_scenarios_that_ship_say_what_their_queues_hold() {
     let here = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
     let files = std::fs::read_dir(here).unwrap().map(|entry| entry.unwrap().path());
     let toml = files.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
-    assert_eq!(toml.count(), shipped.len());
+    // Trees are read by themselves.
+    let trees = [include_str!("../../../../scenarios/pgm-satellite.toml")];
+    for text in trees {
+        let document = Document::parse("tree.toml", text).unwrap();
+        assert_eq!(TreeScenario::read(&document).unwrap().default_queues(), [], "{text}");
+    }
+    assert_eq!(toml.count(), shipped.len() + trees.len());
 }

@@ -23,7 +23,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Whatever takes longer than this hangs; nothing here is meant to measure speed.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// A directory of its own, and a group of its own on the loopback interface.
