@@ -8,6 +8,14 @@ use super::{Event, OnTree, Packet, Tree, TreeTally};
 use crate::star::Pulse;
 use crate::star::pulse::EVERY;
 
+/// How a run stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    GoesOn,
+    Over,
+    Stopped,
+}
+
 impl<P: OnTree> Tree<P> {
     /// Runs until nothing is under way, or the limit. Where something has no end but the transfer or a flow has one, it
     /// is over when everything that has an end has reached it.
@@ -18,26 +26,44 @@ impl<P: OnTree> Tree<P> {
     /// The same, unless `pulse` is stopped meanwhile; whether it was over. If not, what has happened so far is no
     /// replication.
     pub fn run_while(&mut self, pulse: &Pulse) -> bool {
+        self.run_with_look(pulse, self.limit, |_| {})
+    }
+
+    /// The same, with `look` at how it stands when everything until `at` has happened; not if it was over before that.
+    pub fn run_with_look(&mut self, pulse: &Pulse, at: Time, look: impl FnOnce(&Self)) -> bool {
         self.open_transfer();
         self.schedule_flows();
-        while self.queue.next_at() <= self.limit
+        let mut standing = self.run_until(at.min(self.limit), pulse);
+        if standing == Standing::GoesOn {
+            look(self);
+            standing = self.run_until(self.limit, pulse);
+        }
+        if standing == Standing::Stopped {
+            return false;
+        }
+        if !self.flows.is_empty() {
+            self.count_under_way();
+        }
+        true
+    }
+
+    /// What happens until an instant.
+    fn run_until(&mut self, until: Time, pulse: &Pulse) -> Standing {
+        while self.queue.next_at() <= until
             && let Some((at, event)) = self.queue.pop()
         {
             self.now = at;
             self.tally.events += 1;
             self.happen(event);
             if self.tally.events.is_multiple_of(EVERY) && !pulse.beat(at) {
-                return false;
+                return Standing::Stopped;
             }
             if self.stops_early && self.is_over() {
                 self.end = at;
-                break;
+                return Standing::Over;
             }
         }
-        if !self.flows.is_empty() {
-            self.count_under_way();
-        }
-        true
+        Standing::GoesOn
     }
 
     /// When it was over: at the limit, unless it is over earlier because everything that has an end has reached it.

@@ -3,12 +3,13 @@
 mod elements;
 mod pgm;
 
+use farcast_core::{Span, Time};
 use farcast_delivery::Protocol;
 use farcast_scenario::document::DocumentError;
 use farcast_sim::outcome::{HeardOutcome, Replication, TreeReplication};
 use farcast_sim::replicate::replicate;
 use farcast_sim::scenario::{Scenario, TreeScenario, TreeTask};
-use farcast_sim::star::Cut;
+use farcast_sim::star::{Cut, Pulse};
 use farcast_sim::tree::{OnTree, Tree, TreeConfig};
 
 use crate::worlds::{document, scenario};
@@ -122,6 +123,40 @@ fn losses_of_each_receiver_are_its_own_and_a_receiver_more_changes_no_others() {
     }
     assert_eq!(heard(&other, 12), heard(&one, 1));
     assert_ne!(run(&paper(&per), 2).nodes, one.nodes, "another seed");
+}
+
+/// Runs a tree with a look at it on the way.
+struct LookAt(Time);
+
+impl TreeTask for LookAt {
+    type Output = (Option<TreeReplication>, TreeReplication);
+
+    fn on<P: OnTree>(self, world: TreeConfig<P>, _codec: <P as Protocol>::Codec) -> Self::Output {
+        let mut tree = Tree::new(world).unwrap();
+        let mut then = None;
+        let over = tree.run_with_look(&Pulse::default(), self.0, |tree| {
+            then = Some(TreeReplication::of(0, tree, true));
+        });
+        assert!(over);
+        (then, TreeReplication::of(0, &tree, true))
+    }
+}
+
+#[test]
+fn a_look_on_the_way_sees_what_a_shorter_run_does_and_changes_nothing() {
+    let settings = ["edge.satellite.link.forward.per=0.05", "time_limit=\"6 s\""];
+    let at = |seconds| Time::ZERO + Span::from_secs(seconds);
+    let (then, whole) = paper(&settings).visit(3, 0, LookAt(at(2))).unwrap();
+    assert_eq!(whole, run(&paper(&settings), 3));
+    let (then, short) = (then.unwrap(), run(&paper(&[settings[0], "time_limit=\"2 s\""]), 3));
+    for receiver in [1, 6] {
+        let octets = heard(&then, receiver).useful_octets;
+        assert_eq!(octets, heard(&short, receiver).useful_octets, "R{receiver}");
+        assert!(octets > 0 && octets < heard(&whole, receiver).useful_octets, "R{receiver}");
+    }
+    assert_eq!(then.common.flows[0].octets, short.common.flows[0].octets);
+    let (beyond, same) = paper(&settings).visit(3, 0, LookAt(at(7))).unwrap();
+    assert_eq!((beyond.map(|one| one.nodes), same == whole), (Some(whole.nodes.clone()), true));
 }
 
 #[test]

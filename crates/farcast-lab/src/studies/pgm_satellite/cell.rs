@@ -3,11 +3,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use farcast_core::{Span, Time};
 use farcast_scenario::Document;
 use farcast_sim::outcome::TreeReplication;
-use farcast_sim::replicate::Replicable as _;
-use farcast_sim::scenario::TreeScenario;
+use farcast_sim::replicate::ReplicationError;
+use farcast_sim::scenario::{TreeScenario, TreeTask};
 use farcast_sim::star::Pulse;
+use farcast_sim::tree::{OnTree, Tree, TreeConfig};
 use farcast_stats::{StatsError, Summary};
 
 use super::STUDY;
@@ -40,9 +42,9 @@ type Rates = [f64; METRICS];
 /// Between which instants, in seconds, things are counted.
 type Window = (u32, u32);
 
-/// The warm-up is what comes before the first instant: what a run of the same numbers has counted by then is taken away.
+/// The warm-up is what comes before the first instant: what was counted by then is taken away.
 const FULL: Window = (60, 300);
-const QUICK: Window = (20, 40);
+const QUICK: Window = (20, 45);
 
 /// A setting's replications.
 #[derive(Debug)]
@@ -104,15 +106,34 @@ impl<'r, 'o> Cells<'r, 'o> {
 }
 
 fn simulate(runner: &Runner<'_>, setup: &Setup, (begin, end): Window) -> Result<Cell, StudyError> {
-    let [before, whole] = [scenario(setup, begin)?, scenario(setup, end)?];
-    let seed = runner.seed();
+    let (scenario, seed) = (scenario(setup, end)?, runner.seed());
     let rates = runner.map(u64::MAX, |index, pulse| {
-        let one = |scenario| octets(scenario, seed, index, pulse);
-        let Some((before, whole)) = one(&before)?.zip(one(&whole)?) else { return Ok(None) };
+        let counted = Counted { index, pulse, from: Time::ZERO + Span::from_secs(begin.into()) };
+        let octets = scenario.visit(seed, index, counted).map_err(ReplicationError::from)?;
         let seconds = f64::from(end - begin);
-        Ok(Some(std::array::from_fn(|at| (whole[at] - before[at]) * 8.0 / 1000.0 / seconds)))
+        Ok(octets?.map(|octets| octets.map(|octets| octets * 8.0 / 1000.0 / seconds)))
     })?;
     Ok(Cell { rates })
+}
+
+/// Runs a tree, and counts from an instant on.
+struct Counted<'a> {
+    index: u64,
+    pulse: &'a Pulse,
+    from: Time,
+}
+
+impl TreeTask for Counted<'_> {
+    type Output = Result<Option<Rates>, ReplicationError>;
+
+    fn on<P: OnTree>(self, world: TreeConfig<P>, _codec: P::Codec) -> Self::Output {
+        let mut tree = Tree::new(world)?;
+        let count = |tree: &Tree<P>| octets(&TreeReplication::of(self.index, tree, false));
+        let mut before = None;
+        let over = tree.run_with_look(self.pulse, self.from, |tree| before = Some(count(tree)));
+        let (before, whole) = (before.unwrap_or_default(), count(&tree));
+        Ok(over.then(|| std::array::from_fn(|at| whole[at] - before[at])))
+    }
 }
 
 /// The shipped scenario with a setting, until an instant.
@@ -138,13 +159,7 @@ fn without_a() -> Result<Document, StudyError> {
 }
 
 /// What a replication has counted, in the order of [`Metric`].
-fn octets(
-    scenario: &TreeScenario,
-    seed: u64,
-    index: u64,
-    pulse: &Pulse,
-) -> Result<Option<Rates>, StudyError> {
-    let Some(one) = scenario.replicate(seed, index, false, pulse)? else { return Ok(None) };
+fn octets(one: &TreeReplication) -> Rates {
     let heard = |name: &str| one.node(name).and_then(|node| node.heard);
     let (first, sixth) = (heard("R1"), heard("R6"));
     let useful = |of: Option<farcast_sim::outcome::HeardOutcome>| of.map_or(0, |heard| heard.useful_octets);
@@ -152,11 +167,11 @@ fn octets(
         useful(first),
         first.map_or(0, |heard| heard.useless_octets),
         useful(sixth),
-        ["spm", "odata", "rdata", "ncf"].iter().map(|kind| carried(&one, "satellite", kind)).sum(),
-        carried(&one, "A.R1", "rdata"),
+        ["spm", "odata", "rdata", "ncf"].iter().map(|kind| carried(one, "satellite", kind)).sum(),
+        carried(one, "A.R1", "rdata"),
         one.common.flows.first().map_or(0, |flow| flow.octets),
     ];
-    Ok(Some(counts.map(|octets| octets as f64)))
+    counts.map(|octets| octets as f64)
 }
 
 /// Octets of a kind that entered an edge on the way forward.
