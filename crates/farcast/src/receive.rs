@@ -50,6 +50,9 @@ type Report<F> = farcast_net::ReceiveReport<Event<F>>;
 
 pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     args.stream.check()?;
+    if args.pgm.unicast_port.is_some() && !args.stream.stream {
+        return Err(Failure::usage("--unicast-port goes with --stream"));
+    }
     let why = "where the sender names the files and could replace it";
     outputs::log_outside(args.output.log.as_deref(), &args.into, why)?;
     match args.speaks() {

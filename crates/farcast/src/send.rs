@@ -44,6 +44,9 @@ const MOST_AHEAD: Span = Span::from_millis(1);
 
 pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     args.stream.check()?;
+    if args.pgm.unicast_port.is_some() && !args.stream.stream {
+        return Err(Failure::usage("--unicast-port goes with --stream"));
+    }
     for path in &args.paths {
         outputs::log_outside(args.output.log.as_deref(), path, "which must not change while it is sent")?;
     }

@@ -142,13 +142,17 @@ impl Sender {
         }
     }
 
-    /// Somebody wants to know where it is (RFC 3208 §13.4).
+    /// Somebody wants to know where it is (RFC 3208 §13.4). Who asks just after an SPM has left may have missed it, and
+    /// hears the next as soon as there may be one.
     fn hear_spmr(&mut self, now: Time) -> Result<(), Reject> {
-        let lately = self.last_spm.is_some_and(|at| now.since(at) < self.config.heartbeat);
-        if lately || self.spms > 0 {
+        if self.spms > 0 {
             return Err(Reject::Duplicate);
         }
-        self.spms = 1;
+        match self.last_spm.map(|at| at + self.config.heartbeat).filter(|&next| next > now) {
+            Some(next) if self.timers.due(Timer::Ambient) <= next => return Err(Reject::Duplicate),
+            Some(next) => self.timers.set(Timer::Ambient, next),
+            None => self.spms = 1,
+        }
         Ok(())
     }
 
