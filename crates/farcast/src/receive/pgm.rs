@@ -22,7 +22,7 @@ pub(crate) struct PgmArgs {
     #[arg(long)]
     pub(super) raw: bool,
     /// With --stream, ask for repair at this UDP port of the source, as OpenPGM's sources want it
-    /// (PGM_UDP_ENCAP_UCAST_PORT) [default: where the stream comes from].
+    /// (`PGM_UDP_ENCAP_UCAST_PORT`) [default: where the stream comes from].
     #[arg(long, value_name = "PORT", requires = "stream", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) unicast_port: Option<u16>,
 }

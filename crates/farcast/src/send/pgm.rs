@@ -39,8 +39,8 @@ pub(crate) struct PgmArgs {
     /// Send as IP protocol 113, without UDP, which takes IPv4 and the right to open raw sockets; receivers do the same.
     #[arg(long)]
     pub(crate) raw: bool,
-    /// With --stream, send from this UDP port, where OpenPGM's receivers ask for repair (PGM_UDP_ENCAP_UCAST_PORT); others
-    /// ask where the stream comes from [default: any that is free].
+    /// With --stream, send from this UDP port, where OpenPGM's receivers ask for repair (its option
+    /// `PGM_UDP_ENCAP_UCAST_PORT`); others ask where the stream comes from [default: any that is free].
     #[arg(long, value_name = "PORT", requires = "stream", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) unicast_port: Option<u16>,
 }
