@@ -64,12 +64,18 @@ pub struct Plot {
 
 const STYLE: &str = include_str!("plot.css");
 const WIDTH: f64 = 720.0;
+/// With one row of the legend.
 const HEIGHT: f64 = 420.0;
 /// Where the curves are.
 const FIELD: Area = Area { x: 76.0, y: 44.0, width: 620.0, height: 282.0 };
 /// Letters.
 const SIZE: f64 = 13.0;
+/// The first row of the legend, and how far the next is below.
 const LEGEND: f64 = 392.0;
+const ROW: f64 = 22.0;
+/// From where a curve's line is in the legend to its name, and from that to the next line.
+const KEY: f64 = 33.0;
+const GAP: f64 = 18.0;
 /// Half a marker, and half the foot of a bar.
 const MARK: f64 = 4.0;
 /// Markers around their middle.
@@ -86,12 +92,14 @@ impl Plot {
     /// The plot as a file of SVG, or inlined in a page.
     pub fn svg(&self) -> String {
         let mut svg = Svg::default();
+        let keys = self.keys();
+        let height = HEIGHT + keys.last().map_or(0.0, |&(_, y)| y - LEGEND);
         svg.raw(&format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" viewBox=\"0 0 {WIDTH:.0} {HEIGHT:.0}\" \
-             width=\"{WIDTH:.0}\" height=\"{HEIGHT:.0}\" role=\"img\" aria-label=\"{}\">\n<style>\n{STYLE}</style>\n",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" viewBox=\"0 0 {WIDTH:.0} {height:.0}\" \
+             width=\"{WIDTH:.0}\" height=\"{height:.0}\" role=\"img\" aria-label=\"{}\">\n<style>\n{STYLE}</style>\n",
             Escaped(&self.title)
         ));
-        svg.rect("ground", Area { x: 0.0, y: 0.0, width: WIDTH, height: HEIGHT }, "");
+        svg.rect("ground", Area { x: 0.0, y: 0.0, width: WIDTH, height }, "");
         svg.text("title", (FIELD.x, 26.0), Anchor::Start, &self.title);
         let points = || self.curves.iter().flat_map(|curve| curve.points.iter().filter(|one| one.is_drawn()));
         let bottom = FIELD.y + FIELD.height;
@@ -102,7 +110,7 @@ impl Plot {
         for (number, curve) in self.curves.iter().enumerate() {
             draw(&mut svg, number % MARKS.len(), curve, (&x, &y), [&self.x.label, &self.y.label]);
         }
-        self.legend(&mut svg);
+        self.legend(&mut svg, &keys);
         svg.raw("</svg>\n");
         svg.into_string()
     }
@@ -127,14 +135,27 @@ impl Plot {
         svg.raw("</g>\n");
     }
 
-    fn legend(&self, svg: &mut Svg) {
-        let mut at = FIELD.x;
-        for (number, curve) in self.curves.iter().enumerate() {
+    /// Where each curve is in the legend: as many in a row as there is room for.
+    fn keys(&self) -> Vec<(f64, f64)> {
+        let (mut at, mut row) = (FIELD.x, LEGEND);
+        let place = |curve: &Curve| {
+            let width = KEY + text_width(&curve.name, SIZE);
+            if at > FIELD.x && at + width > WIDTH {
+                (at, row) = (FIELD.x, row + ROW);
+            }
+            let key = (at, row);
+            at += width + GAP;
+            key
+        };
+        self.curves.iter().map(place).collect()
+    }
+
+    fn legend(&self, svg: &mut Svg, keys: &[(f64, f64)]) {
+        for (number, (curve, &(x, y))) in self.curves.iter().zip(keys).enumerate() {
             let number = number % MARKS.len();
-            svg.line(&format!("curve c{number}"), (at, LEGEND), (at + 26.0, LEGEND), "");
-            svg.shape(&format!("mark c{number}"), (at + 13.0, LEGEND), MARKS[number], "");
-            svg.text("name", (at + 33.0, LEGEND + 4.0), Anchor::Start, &curve.name);
-            at += 33.0 + text_width(&curve.name, SIZE) + 18.0;
+            svg.line(&format!("curve c{number}"), (x, y), (x + 26.0, y), "");
+            svg.shape(&format!("mark c{number}"), (x + 13.0, y), MARKS[number], "");
+            svg.text("name", (x + KEY, y + 4.0), Anchor::Start, &curve.name);
         }
     }
 }

@@ -52,3 +52,21 @@ fn points_have_markers_bars_and_what_they_are() {
     let expected = 326.0 - (326.0 - top) * 2.0 / 4.0;
     assert!(svg.contains(&format!("L682.0 {expected:.1}\"")), "{svg}");
 }
+
+#[test]
+fn a_legend_has_as_many_rows_as_it_takes() {
+    let plot = |names: &[&str]| {
+        let curves =
+            names.iter().map(|&name| Curve { name: name.into(), points: Vec::new() }).collect::<Vec<_>>();
+        Plot { title: "t".into(), x: axis(false), y: axis(false), curves }
+    };
+    let long = "a curve with a name of forty-two letters ..";
+    assert_eq!(plot(&["a", "b", "c"]).keys().iter().map(|&(_, y)| y).collect::<Vec<_>>(), [LEGEND; 3]);
+    let three = plot(&[long, "b", long]);
+    let keys = three.keys();
+    assert_eq!((keys[2], keys[1].1), ((FIELD.x, LEGEND + ROW), LEGEND));
+    for ((x, _), curve) in keys.iter().zip(&three.curves) {
+        assert!(x + KEY + text_width(&curve.name, SIZE) <= WIDTH, "{x}");
+    }
+    assert!(three.svg().contains("viewBox=\"0 0 720 442\"") && plot(&[]).svg().contains("\"0 0 720 420\""));
+}
