@@ -14,7 +14,7 @@ use crate::tree::{OnTree, TreeConfig};
 /// A transfer, as its protocol reads it from `[protocol]`.
 pub(super) trait Transfer: Clone + Debug + Sized {
     /// By what it goes.
-    type Protocol: OnTree<Message: Send>;
+    type Protocol: OnTree<Message: Send + Sync>;
 
     /// Whether there are elements of it.
     const HAS_ELEMENTS: bool = false;

@@ -210,7 +210,7 @@ impl TreeScenario {
         ChannelLosses { losses: &edge.links.losses, first: 0, receivers, stream }.make()
     }
 
-    fn edge<M: Message + Send + 'static>(
+    fn edge<M: Message + Send + Sync + 'static>(
         &self,
         edge: &EdgeSpec,
         streams: Streams,

@@ -1,8 +1,9 @@
 //! Groups of receivers.
 
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 
-use farcast_core::engine::{Arrival, Engine as _, Message as _};
+use farcast_core::engine::{Arrival, Engine as _, Message};
 use farcast_core::stage::Frame;
 use farcast_core::{Among, Bitmap, Losses, Span, Time};
 use farcast_delivery::{
@@ -59,6 +60,37 @@ pub struct Group<P: Protocol> {
 
 /// What a receiver of a group says, or several merged, and when.
 pub(crate) type TimedFeedback<P> = farcast_delivery::TimedFeedback<<P as Protocol>::Message, Merged<P>>;
+
+/// A message that reaches a group, or a run of them.
+pub(crate) struct Hearing<'a, M> {
+    /// Who says it.
+    pub(crate) from: Party,
+    /// Whom it is for.
+    pub(crate) to: Party,
+    /// What is said.
+    pub(crate) message: &'a M,
+    /// Octets of its first datagram as the link sees it.
+    pub(crate) octets: u64,
+    /// Of these, octets of UDP and IP.
+    pub(crate) overhead: u16,
+}
+
+impl<'a, M: Message> From<&'a Frame<Addressed<M>>> for Hearing<'a, M> {
+    fn from(frame: &'a Frame<Addressed<M>>) -> Self {
+        let Addressed { from, to, message } = &frame.message;
+        Self { from: *from, to: *to, message, octets: frame.octets(0), overhead: frame.overhead }
+    }
+}
+
+impl<M: Message> Hearing<'_, M> {
+    /// Its first datagram.
+    fn head(&self) -> Cow<'_, M> {
+        if self.message.segments() == NonZeroU32::MIN {
+            return Cow::Borrowed(self.message);
+        }
+        Cow::Owned(self.message.clone().split(NonZeroU32::MIN).0)
+    }
+}
 
 impl<P: Protocol> Group<P> {
     /// The number of the group's first receiver.
@@ -120,29 +152,29 @@ impl<P: Protocol> Group<P> {
         party.as_receiver()?.checked_sub(self.first).filter(|&n| n < self.receivers)
     }
 
-    /// A frame's first datagram reaches the group at `now`; how many of its datagrams were taken. Who says it does not
+    /// What is heard reaches the group at `now`, its first datagram at least; how many of its datagrams were taken. Who says it does not
     /// hear it.
     pub(crate) fn take(
         &mut self,
         now: Time,
         from: &Arrival,
-        frame: &Frame<Addressed<P::Message>>,
+        heard: &Hearing<'_, P::Message>,
         merged: Option<&mut (dyn Losses + 'static)>,
         feedback: &mut Vec<TimedFeedback<P>>,
     ) -> u32 {
-        if let Some(member) = self.member(frame.message.to) {
-            self.take_alone(now, from, frame, member, feedback);
+        if let Some(member) = self.member(heard.to) {
+            self.take_alone(now, from, heard, member, feedback);
             return 1;
         }
-        let speaker = self.member(frame.message.from);
+        let speaker = self.member(heard.from);
         let Self { kind, losses, lost, touched, data_only, .. } = self;
-        let message = &frame.message.message;
+        let message = heard.message;
         match kind {
             Kind::Population { population, .. } => {
                 if population.poll_timeout() <= now {
                     population.handle_timeout(now);
                 }
-                let (overhead, data_only) = (frame.overhead, *data_only);
+                let (overhead, data_only) = (heard.overhead, *data_only);
                 let mut channel = Channel { losses: losses.as_mut(), overhead, data_only, merged };
                 let taken = population.handle(now, from, message, &mut channel);
                 feedback.extend(std::iter::from_fn(|| population.poll_feedback()));
@@ -152,8 +184,8 @@ impl<P: Protocol> Group<P> {
                 lost.clear();
                 let spared = *data_only && !message.content().is_some();
                 let among = if spared { Among::These(&[]) } else { Among::All };
-                losses.draw(now, frame.octets(0), among, lost);
-                let (head, _) = message.clone().split(NonZeroU32::MIN);
+                losses.draw(now, heard.octets, among, lost);
+                let head = heard.head();
                 let mut losers = lost.iter().copied().peekable();
                 for (n, station) in (0..).zip(stations.iter_mut()) {
                     if losers.next_if_eq(&n).is_some() || speaker == Some(n) {
@@ -172,20 +204,20 @@ impl<P: Protocol> Group<P> {
         &mut self,
         now: Time,
         from: &Arrival,
-        frame: &Frame<Addressed<P::Message>>,
+        heard: &Hearing<'_, P::Message>,
         member: u32,
         feedback: &mut Vec<TimedFeedback<P>>,
     ) {
-        let message = &frame.message.message;
+        let message = heard.message;
         let spared = self.data_only && !message.content().is_some();
         let alone = [member];
         let among = if spared { Among::These(&[]) } else { Among::These(&alone) };
         self.lost.clear();
-        self.losses.draw(now, frame.octets(0), among, &mut self.lost);
+        self.losses.draw(now, heard.octets, among, &mut self.lost);
         if !self.lost.is_empty() {
             return;
         }
-        let (head, _) = message.clone().split(NonZeroU32::MIN);
+        let head = heard.head();
         match &mut self.kind {
             Kind::Population { population, .. } => {
                 if population.poll_timeout() <= now {
@@ -193,7 +225,7 @@ impl<P: Protocol> Group<P> {
                 }
                 let mut others = Others { member, receivers: self.receivers };
                 let mut channel =
-                    Channel { losses: &mut others, overhead: frame.overhead, data_only: false, merged: None };
+                    Channel { losses: &mut others, overhead: heard.overhead, data_only: false, merged: None };
                 population.handle(now, from, &head, &mut channel);
                 feedback.extend(std::iter::from_fn(|| population.poll_feedback()));
             }
@@ -209,12 +241,12 @@ impl<P: Protocol> Group<P> {
         &mut self,
         now: Time,
         from: &Arrival,
-        frame: &Frame<Addressed<P::Message>>,
+        heard: &Hearing<'_, P::Message>,
         feedback: &mut Vec<TimedFeedback<P>>,
     ) {
         let mut losses: Box<dyn Losses> = Box::new(farcast_link::losses::NoLoss);
         std::mem::swap(&mut self.losses, &mut losses);
-        self.take(now, from, frame, None, feedback);
+        self.take(now, from, heard, None, feedback);
         self.losses = losses;
     }
 

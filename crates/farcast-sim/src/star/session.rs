@@ -130,7 +130,7 @@ impl<P: Protocol> Star<'_, P> {
         for group in 0..self.groups.len() {
             let to = frame.message.to;
             if to == Party::GROUP || self.groups[group].member(to).is_some() {
-                self.groups[group].tell(self.now, &from, frame, &mut feedback);
+                self.groups[group].tell(self.now, &from, &frame.into(), &mut feedback);
                 self.say(group, &mut feedback);
             }
         }
@@ -161,7 +161,7 @@ impl<P: Protocol> Star<'_, P> {
         let may_merge = !each && !self.relays && self.sender.as_ref().is_some_and(P::Sender::may_merge);
         let merged = if may_merge { self.back.merged() } else { None };
         let mut feedback = Vec::new();
-        let taken = self.groups[group].take(self.now, &from, &head, merged, &mut feedback);
+        let taken = self.groups[group].take(self.now, &from, &(&head).into(), merged, &mut feedback);
         self.say(group, &mut feedback);
         if let Some(taken) = NonZeroU32::new(taken).filter(|taken| taken.get() < head.segments()) {
             let later = self.now + head.spacing * u64::from(taken.get());

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use farcast_core::engine::Message;
-use farcast_core::stage::{Figure, Frame, Port, Totals};
+use farcast_core::stage::{Fate, Figure, Frame, Port, Totals};
 use farcast_core::{Among, Losses, Span, Time};
 use farcast_delivery::SenderEngine as _;
 use farcast_link::chain::{Driver, Entry, Owner, follow};
@@ -156,6 +156,14 @@ pub(super) fn draws(losses: &mut dyn Losses, at: Time, octets: u64, lost: &mut V
     !lost.is_empty()
 }
 
+/// Where a frame enters a chain that leads to `to`: on the way back, at the terminal that it comes from.
+fn port(to: End, entered: u32) -> Port {
+    match to {
+        End::Terminal => Port::Hub,
+        End::Hub => Port::Terminal(entered),
+    }
+}
+
 /// An edge that is being driven.
 struct Driven<'a, P: OnTree> {
     tree: &'a mut Tree<P>,
@@ -173,11 +181,7 @@ impl<P: OnTree> Owner<Packet<P::Message>> for Driven<'_, P> {
     }
 
     fn left(&mut self, at: Time, to: End, frame: Frame<Packet<P::Message>>) {
-        let edge = self.edge;
-        match to {
-            End::Terminal => self.tree.reach(at, edge, to, frame),
-            End::Hub => self.tree.plan(at, Event::Leave { edge, frame }),
-        }
+        self.tree.left(at, self.edge, to, frame);
     }
 
     fn drained(&mut self, stage: u32, wake: Option<Time>) {
@@ -225,7 +229,7 @@ impl<P: OnTree> Tree<P> {
         frame.message.leaves = leaves;
         self.count(edge, to, &frame);
         let Some(delay) = self.edges[number].delays[to.way()] else {
-            return self.enter(edge, Entry::new(to, frame));
+            return self.enter_chain(edge, to, frame);
         };
         let at = self.now + delay;
         if to == End::Terminal {
@@ -245,22 +249,46 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
+    /// A packet enters a chain: in one go where what becomes of it is known at once, and as a frame otherwise.
+    fn enter_chain(&mut self, edge: u32, to: End, mut frame: Frame<Packet<P::Message>>) {
+        let known = if frame.segments() == 1 {
+            let (port, octets) = (port(to, frame.message.entered), frame.octets(0));
+            self.edges[edge as usize].links.pass(self.now, port, to, octets)
+        } else {
+            None
+        };
+        match known {
+            Some(Fate::Leaves(at)) => {
+                frame.spacing = Span::ZERO;
+                self.left(at, edge, to, frame);
+            }
+            Some(Fate::Dropped) => {}
+            None => self.enter(edge, Entry::new(to, frame)),
+        }
+    }
+
+    /// A frame leaves the last stage of a chain.
+    fn left(&mut self, at: Time, edge: u32, to: End, frame: Frame<Packet<P::Message>>) {
+        match to {
+            End::Terminal => self.reach(at, edge, to, frame),
+            End::Hub => self.plan(at, Event::Leave { edge, frame }),
+        }
+    }
+
     fn count(&mut self, edge: u32, to: End, frame: &Frame<Packet<P::Message>>) {
         let kind = match &frame.message.body {
-            Body::Transfer(carried) => P::kind(&carried.message).min(P::KINDS.len() - 1),
+            Body::Transfer(carried) => P::kind(carried.message()).min(P::KINDS.len() - 1),
             Body::Flow { .. } => P::KINDS.len(),
         };
         let segments = frame.segments();
-        let (full, last) = (frame.octets(0), frame.octets(segments - 1));
+        let full = frame.octets(0);
+        let last = if segments == 1 { full } else { frame.octets(segments - 1) };
         self.edges[edge as usize].counts[to.way()][kind].count(segments, full, last);
     }
 
     /// A frame enters a chain, or a stage behind the first.
     pub(super) fn enter(&mut self, edge: u32, entry: Entry<Packet<P::Message>>) {
-        let port = match entry.to() {
-            End::Terminal => Port::Hub,
-            End::Hub => Port::Terminal(entry.message().entered),
-        };
+        let port = port(entry.to(), entry.message().entered);
         // Only a run can be cut.
         let single = entry.message().segments() == NonZeroU32::MIN;
         let known = if single { Time::NEVER } else { self.alone_until(edge, entry.to()) };

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 
-use farcast_core::engine::{Arrival, Engine as _, Transmit};
+use farcast_core::engine::{Arrival, Engine as _, Message, Transmit};
 use farcast_core::stage::Frame;
 use farcast_core::{Span, Time};
 use farcast_delivery::{ElementEngine, SenderEngine as _};
@@ -202,7 +202,7 @@ impl<P: OnTree> Tree<P> {
         let (source, destination) = (carried.source.into(), carried.destination.into());
         let from = Arrival { interface, spacing, ..Arrival::new(source, destination) };
         if self.is_sender(node) {
-            return self.sender_hears(&from, &carried.message);
+            return self.sender_hears(&from, carried.message());
         }
         let Some(station) = &mut self.nodes[node as usize].element else {
             self.tally.unheard += 1;
@@ -215,7 +215,7 @@ impl<P: OnTree> Tree<P> {
         }
         if let Some(station) = &mut self.nodes[node as usize].element {
             // What an element turns down is counted there.
-            let _ = station.engine.handle(self.now, &from, &carried.message);
+            let _ = station.engine.handle(self.now, &from, carried.message());
             self.drain_element(node);
         }
     }
@@ -319,13 +319,11 @@ impl<P: OnTree> Tree<P> {
 }
 
 /// What is said with a transmit's header.
-pub(super) fn carried<M>(source: SocketAddr, transmit: Transmit<M>, awaited: bool) -> Option<Carried<M>> {
-    Some(Carried {
-        source: v4(source)?,
-        destination: v4(transmit.destination)?,
-        ttl: transmit.ttl.unwrap_or(TTL),
-        alert: transmit.router_alert,
-        awaited,
-        message: transmit.message,
-    })
+pub(super) fn carried<M: Message>(
+    source: SocketAddr,
+    transmit: Transmit<M>,
+    awaited: bool,
+) -> Option<Carried<M>> {
+    let header = (transmit.ttl.unwrap_or(TTL), transmit.router_alert, awaited);
+    Some(Carried::new((v4(source)?, v4(transmit.destination)?), header, transmit.message))
 }

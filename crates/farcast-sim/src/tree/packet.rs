@@ -2,6 +2,7 @@
 
 use std::net::SocketAddrV4;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use farcast_core::engine::Message;
 
@@ -22,8 +23,43 @@ pub struct Carried<M> {
     pub alert: bool,
     /// Whether nobody is done before it has arrived: the sender or a node on the way has said it.
     pub awaited: bool,
+    /// The octets of its first datagram without UDP and IP: every edge and every stage asks for them.
+    len: u32,
+    /// What is said. It lies still: each edge that it passes, each queue and each of those whom it reaches has its own
+    /// packet, and all have one message.
+    message: Arc<M>,
+}
+
+impl<M: Message> Carried<M> {
+    /// Of a message that nobody has yet.
+    pub(super) fn new(
+        (source, destination): (SocketAddrV4, SocketAddrV4),
+        (ttl, alert, awaited): (u8, bool, bool),
+        message: M,
+    ) -> Self {
+        let len = message.wire_len(0) as u32;
+        Self { source, destination, ttl, alert, awaited, len, message: Arc::new(message) }
+    }
+
     /// What is said.
-    pub message: M,
+    pub fn message(&self) -> &M {
+        &self.message
+    }
+
+    /// Octets of datagram `segment` without UDP and IP.
+    pub(super) fn wire_len(&self, segment: u32) -> usize {
+        if segment == 0 { self.len as usize } else { self.message.wire_len(segment) }
+    }
+
+    fn split(self, count: NonZeroU32) -> (Self, Option<Self>) {
+        if count >= self.message.segments() {
+            return (self, None);
+        }
+        let Self { source, destination, ttl, alert, awaited, message, .. } = self;
+        let carried = |message| Self::new((source, destination), (ttl, alert, awaited), message);
+        let (head, tail) = Arc::unwrap_or_clone(message).split(count);
+        (carried(head), tail.map(carried))
+    }
 }
 
 /// What a packet is.
@@ -84,12 +120,9 @@ impl<M: Message> Message for Packet<M> {
         let Self { to, entered, leaves, body } = self;
         let packet = |body| Self { to, entered, leaves, body };
         match body {
-            Body::Transfer(Carried { source, destination, ttl, alert, awaited, message }) => {
-                let carried = |message| {
-                    packet(Body::Transfer(Carried { source, destination, ttl, alert, awaited, message }))
-                };
-                let (head, tail) = message.split(count);
-                (carried(head), tail.map(carried))
+            Body::Transfer(carried) => {
+                let (head, tail) = carried.split(count);
+                (packet(Body::Transfer(head)), tail.map(|tail| packet(Body::Transfer(tail))))
             }
             flow @ Body::Flow { .. } => (packet(flow), None),
         }
@@ -97,7 +130,7 @@ impl<M: Message> Message for Packet<M> {
 
     fn wire_len(&self, segment: u32) -> usize {
         match &self.body {
-            Body::Transfer(carried) => carried.message.wire_len(segment),
+            Body::Transfer(carried) => carried.wire_len(segment),
             Body::Flow { message, .. } => message.wire_len(segment),
         }
     }

@@ -3,17 +3,17 @@
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
-use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine as _, Transmit};
 use farcast_core::stage::Frame;
+use farcast_core::{Span, Time};
 use farcast_delivery::{Delivery as _, Feedback, Merged, Milestone, Population as _, SenderEngine as _};
 
 use super::nodes::carried;
 use super::shape::{EVERYONE, Step};
 use super::{Body, Carried, Event, OnTree, Packet, Said, Tree};
 use crate::star::config::FIRST_RECEIVER;
-use crate::star::group::TimedFeedback;
-use crate::star::{Addressed, Cut, Group, Kind, Party, receiver_address};
+use crate::star::group::{Hearing, TimedFeedback};
+use crate::star::{Cut, Group, Kind, Party, receiver_address};
 use crate::traffic::End;
 
 impl<P: OnTree> Tree<P> {
@@ -113,7 +113,7 @@ impl<P: OnTree> Tree<P> {
         let Some(frame) = self.packet(to, source, transmit, true) else { return };
         if let Body::Transfer(carried) = &frame.message.body
             && self.given
-            && carried.message.is_set_up()
+            && carried.message().is_set_up()
         {
             self.tell(to, &frame);
         } else {
@@ -127,8 +127,8 @@ impl<P: OnTree> Tree<P> {
         let mut feedback = Vec::new();
         for group in 0..self.groups.len() {
             if to == EVERYONE || to == self.node_of(group) {
-                let (from, frame) = self.addressed(carried.clone(), frame);
-                self.groups[group].tell(self.now, &from, &frame, &mut feedback);
+                let (from, heard) = self.hearing(carried, frame.overhead, frame.spacing);
+                self.groups[group].tell(self.now, &from, &heard, &mut feedback);
                 self.say(group, &mut feedback);
             }
         }
@@ -142,18 +142,19 @@ impl<P: OnTree> Tree<P> {
     }
 
     /// What comes to receivers as a group of a star hears it.
-    fn addressed<F>(
+    fn hearing<'a>(
         &self,
-        carried: Carried<P::Message>,
-        frame: &Frame<F>,
-    ) -> (Arrival, Frame<Addressed<P::Message>>) {
+        carried: &'a Carried<P::Message>,
+        overhead: u16,
+        spacing: Span,
+    ) -> (Arrival, Hearing<'a, P::Message>) {
         let (source, destination) = (SocketAddr::from(carried.source), SocketAddr::from(carried.destination));
         // Elements speak with the address of the source: who is no receiver is the sender.
         let from = self.receiver_at(source).unwrap_or(Party::HUB);
         let to = self.receiver_at(destination).unwrap_or(Party::GROUP);
-        let message = Addressed { from, to, message: carried.message };
-        let arrival = Arrival { spacing: frame.spacing, interface: 1, ..Arrival::new(source, destination) };
-        (arrival, Frame { message, overhead: frame.overhead, spacing: frame.spacing })
+        let octets = carried.wire_len(0) as u64 + u64::from(overhead);
+        let arrival = Arrival { spacing, interface: 1, ..Arrival::new(source, destination) };
+        (arrival, Hearing { from, to, message: carried.message(), octets, overhead })
     }
 
     /// A frame reaches the node of a group.
@@ -175,18 +176,16 @@ impl<P: OnTree> Tree<P> {
         if let Some(frame) = tail {
             self.reach_later(later, edge, place, frame);
         }
-        let Frame { message: packet, overhead, spacing } = head;
-        let Body::Transfer(carried) = &packet.body else { return };
-        let (from, addressed) = self.addressed(carried.clone(), &Frame { message: (), overhead, spacing });
+        let Body::Transfer(carried) = &head.message.body else { return };
+        let (from, heard) = self.hearing(carried, head.overhead, head.spacing);
         let depth_one = self.sole && self.shape.node_at(edge, super::shape::NEAR) == self.seat;
         let may_merge = depth_one && self.sender.as_ref().is_some_and(P::Sender::may_merge);
         let merged = if may_merge { self.edges[edge as usize].merged() } else { None };
         let mut feedback = Vec::new();
-        let taken = self.groups[group].take(self.now, &from, &addressed, merged, &mut feedback);
+        let taken = self.groups[group].take(self.now, &from, &heard, merged, &mut feedback);
         self.say(group, &mut feedback);
-        let head = Frame { message: packet, overhead, spacing };
         if let Some(taken) = NonZeroU32::new(taken).filter(|taken| taken.get() < head.segments()) {
-            let later = self.now + spacing * u64::from(taken.get());
+            let later = self.now + head.spacing * u64::from(taken.get());
             if let (_, Some(tail)) = head.split(taken) {
                 self.reach_later(later, edge, place, tail);
             }
@@ -225,15 +224,15 @@ impl<P: OnTree> Tree<P> {
     /// What a receiver says enters its edge.
     pub(super) fn enter_answer(&mut self, said: Said<P::Message>) {
         let Said { group, receiver, to, carried } = said;
-        if self.given && carried.message.is_set_up() {
+        if self.given && carried.message().is_set_up() {
             let from = Arrival::new(carried.source.into(), carried.destination.into());
-            return self.sender_hears(&from, &carried.message);
+            return self.sender_hears(&from, carried.message());
         }
         let seat = self.seats[group as usize];
         let node = self.shape.node_at(seat.edge, seat.place);
         let step = match to {
             EVERYONE => Step { edge: seat.edge, from: seat.place, to: EVERYONE },
-            to if to == node => return self.among_themselves(group as usize, carried),
+            to if to == node => return self.among_themselves(group as usize, &carried),
             to => self.shape.step(node, to),
         };
         let mut packet = Packet::new(to, Body::Transfer(carried));
@@ -242,11 +241,10 @@ impl<P: OnTree> Tree<P> {
     }
 
     /// What one of a group says to another of it goes over no edge: they are at one node.
-    fn among_themselves(&mut self, group: usize, carried: Carried<P::Message>) {
-        let frame = Frame { message: (), overhead: self.overhead, spacing: farcast_core::Span::ZERO };
-        let (from, frame) = self.addressed(carried, &frame);
+    fn among_themselves(&mut self, group: usize, carried: &Carried<P::Message>) {
+        let (from, heard) = self.hearing(carried, self.overhead, Span::ZERO);
         let mut feedback = Vec::new();
-        self.groups[group].tell(self.now, &from, &frame, &mut feedback);
+        self.groups[group].tell(self.now, &from, &heard, &mut feedback);
         self.say(group, &mut feedback);
     }
 
