@@ -127,7 +127,11 @@ impl<M: Message> Frame<M> {
     }
 
     /// Cuts after `count` datagrams; the tail, if there is one, begins `count` spacings later.
+    #[inline]
     pub fn split(self, count: NonZeroU32) -> (Self, Option<Self>) {
+        if count >= self.message.segments() {
+            return (self, None);
+        }
         let (overhead, spacing) = (self.overhead, self.spacing);
         let (head, tail) = self.message.split(count);
         let frame = |message| Self { message, overhead, spacing };

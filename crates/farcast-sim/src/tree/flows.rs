@@ -92,7 +92,8 @@ impl<P: OnTree> Tree<P> {
         if frame.message.target() != Some(node) {
             return self.depart(node, 0, frame);
         }
-        let Body::Flow { flow, message, .. } = frame.message.body else { return };
+        let Body::Flow { flow, message, .. } = &frame.message.body else { return };
+        let flow = *flow;
         let end = self.end_of(flow, &frame.message);
         let state = &mut self.flows[flow as usize];
         state.ways[way(end)].passage.left += 1;
@@ -101,7 +102,7 @@ impl<P: OnTree> Tree<P> {
             state.flow.handle_timeout(self.now);
             self.drain_flow(flow);
         }
-        self.flows[flow as usize].flow.handle(self.now, end, &message);
+        self.flows[flow as usize].flow.handle(self.now, end, message);
         self.drain_flow(flow);
     }
 
@@ -134,7 +135,7 @@ impl<P: OnTree> Tree<P> {
         let octets = message.wire_len(0) as u64 + u64::from(overhead);
         let step = self.shape.step(here, there);
         let refused = self.flows[number as usize].local_congestion && !self.has_room(step, octets);
-        let body = Body::Flow { flow: number, identification, message };
+        let body = Body::Flow { flow: number, identification, message: message.into() };
         self.depart(here, 0, Frame::new(Packet::new(there, body), overhead));
         if refused {
             self.flows[number as usize].flow.refused(self.now, from, &message);

@@ -73,8 +73,8 @@ pub enum Body<M> {
         flow: u32,
         /// What its IP header is told apart by: flows count the packets of each direction.
         identification: u16,
-        /// What it says.
-        message: FlowMessage,
+        /// What it says; it lies still.
+        message: Arc<FlowMessage>,
     },
 }
 
@@ -137,7 +137,8 @@ impl<M: Message> Message for Packet<M> {
 
     /// Of a flow's segment: as a star's.
     fn headers(&self, segment: u32, out: &mut Vec<u8>) {
-        if let &Body::Flow { flow, identification, message } = &self.body {
+        if let Body::Flow { flow, identification, message } = &self.body {
+            let (flow, identification, message) = (*flow, *identification, **message);
             star::Packet::<M>::Flow { flow, identification, message }.headers(segment, out);
         }
     }
