@@ -8,18 +8,15 @@ use farcast_core::engine::Transmit;
 use super::Element;
 use super::session::{Neighbour, Session};
 use super::state::{Due, Ports, Way};
-use crate::message::{Body, MOST_LISTED, Message, Nak, NakKind, Opt, Poll, Sqn};
+use crate::message::{Body, MOST_LISTED, Message, Nak, NakKind, Opt};
 use crate::sqn::Place;
 
-/// Over how long repairers spread their answers to a POLL: a round trip of a LAN or of a short way; ours.
-const POLL_BACKOFF_US: u32 = 100_000;
-
 /// A message about repair of `places`, of which there is one at least and no more than a list holds.
-pub(crate) fn about(session: &Session, kind: NakKind, places: &[Place], options: Vec<Opt>) -> Body {
+pub(crate) fn about(session: &Session, kind: NakKind, places: &[Place], options: Vec<Opt>) -> Nak {
     let mut sqns = places.iter().map(|place| place.sqn());
     let sqn = sqns.next().unwrap_or_default();
     let (source, group) = (session.source_ip(), session.group.ip());
-    Body::Nak(Nak { kind, parity: false, sqn, source, group, also: sqns.collect(), list_octet: 0, options })
+    Nak { kind, parity: false, sqn, source, group, also: sqns.collect(), list_octet: 0, options }
 }
 
 impl Element {
@@ -45,20 +42,37 @@ impl Element {
 
     /// Confirms NAKs for `places` to those below `port`.
     pub(crate) fn confirm(&mut self, at: usize, port: u32, places: &[Place]) {
+        self.confirm_as(at, port, places, false);
+    }
+
+    /// The same; as `parity`, places are counts of groups.
+    pub(super) fn confirm_as(&mut self, at: usize, port: u32, places: &[Place], parity: bool) {
         for places in places.chunks(1 + MOST_LISTED) {
-            let body = about(&self.sessions[at], NakKind::Confirmation, places, Vec::new());
+            let nak = about(&self.sessions[at], NakKind::Confirmation, places, Vec::new());
             self.counts.confirmations += 1;
-            self.send_down(at, port, body);
+            self.send_down(at, port, Body::Nak(Nak { parity, ..nak }));
         }
     }
 
     /// Asks for `places` in `way`.
     pub(super) fn forward(&mut self, at: usize, way: Way, places: &[Place], options: &[Opt]) {
+        self.forward_as(at, way, places, options, false);
+    }
+
+    /// The same; as `parity`, places are counts of groups.
+    pub(super) fn forward_as(
+        &mut self,
+        at: usize,
+        way: Way,
+        places: &[Place],
+        options: &[Opt],
+        parity: bool,
+    ) {
         let to = self.sessions[at].neighbour(way);
         for places in places.chunks(1 + MOST_LISTED) {
-            let body = about(&self.sessions[at], NakKind::Nak, places, options.to_vec());
+            let nak = about(&self.sessions[at], NakKind::Nak, places, options.to_vec());
             self.counts.forwarded += 1;
-            self.send_to(at, to, body);
+            self.send_to(at, to, Body::Nak(Nak { parity, ..nak }));
         }
     }
 
@@ -119,30 +133,6 @@ impl Element {
         for same in repeat.chunk_by(|one, other| one.0 == other.0) {
             let places: Vec<Place> = same.iter().map(|&(_, place)| place).collect();
             self.forward(at, same[0].0, &places, &[]);
-        }
-    }
-
-    /// Seeks repairers beside the tree, if it is time for that (§14).
-    pub(super) fn poll_if_due(&mut self, now: Time, at: usize) {
-        let Some(interval) = self.config.polls.filter(|_| self.sessions[at].next_poll <= now) else { return };
-        let random = self.random.bits() as u32;
-        let session = &mut self.sessions[at];
-        session.next_poll = now + interval;
-        session.polls = session.polls.wrapping_add(1);
-        let (sqn, upstream, group) = (Sqn(session.polls), session.upstream.port, session.group);
-        for port in self.ports().without(Ports::one(upstream)).numbers() {
-            let Some(path) = self.address(port, group) else { continue };
-            let poll = Poll {
-                sqn,
-                round: 0,
-                subtype: super::hearing::REPAIRERS,
-                path: path.ip(),
-                backoff_us: POLL_BACKOFF_US,
-                random,
-                mask: 0,
-                options: Vec::new(),
-            };
-            self.send_down(at, port, Body::Poll(poll));
         }
     }
 }

@@ -7,14 +7,13 @@ use farcast_core::{Span, Time};
 use farcast_delivery::Content;
 
 use super::Element;
+use super::parity::{Groups, on_demand};
 use super::session::{Neighbour, Session};
 use super::state::{Ports, States};
 use crate::message::{Ack, Body, Data, DataKind, Message, Nak, NakKind, Opt, Origin, Polr, Spm};
 use crate::repairer::single;
 use crate::sqn::Place;
 
-/// The sub-type of POLLs that seek repairers (§14.7.2).
-pub(crate) const REPAIRERS: u16 = 1;
 /// An SPM is asked for once in this time (`SPMR_BO_IVL`, the one value that RFC 3208 gives, §13.2).
 const SPMR: Span = Span::from_millis(250);
 
@@ -38,6 +37,7 @@ impl Element {
             Body::Nak(nak) => {
                 self.check(at, nak)?;
                 match nak.kind {
+                    _ if nak.parity => self.hear_counts(now, at, from, nak),
                     NakKind::Nak => self.hear_nak(now, at, from, nak),
                     NakKind::Confirmation => self.hear_confirmation(now, at, from, nak),
                     NakKind::NullNak => self.hear_null(now, at, from, nak),
@@ -89,8 +89,10 @@ impl Element {
             session.lead = session.lead.max(session.lead.near(spm.lead).next());
             session.trail = session.trail.max(session.lead.near(spm.trail));
             session.states.advance(session.trail);
+            session.groups.advance(session.trail);
             self.follow(now, at);
         }
+        self.sessions[at].groups.set_size(on_demand(spm));
         if !self.is_beside() {
             self.tell_path(at, spm);
         }
@@ -101,7 +103,16 @@ impl Element {
         let (group, upstream) = (self.sessions[at].group, self.sessions[at].upstream.port);
         for port in self.ports().without(Ports::one(upstream)).numbers() {
             let Some(path) = self.address(port, group) else { continue };
-            self.send_down(at, port, Body::Spm(Spm { path: path.ip(), ..spm.clone() }));
+            let mut spm = Spm { path: path.ip(), ..spm.clone() };
+            if self.store.is_some() {
+                // A store has what was sent and no parity: who is asked by numbers can repair from it.
+                for option in &mut spm.options {
+                    if let Opt::ParityPrm { on_demand, .. } = option {
+                        *on_demand = false;
+                    }
+                }
+            }
+            self.send_down(at, port, Body::Spm(spm));
         }
     }
 
@@ -127,12 +138,13 @@ impl Element {
             trail,
             lead,
             states: States::default(),
+            groups: Groups::new(on_demand(spm)),
             lacking: self.begin(spm, trail, lead),
             heard: now,
             asked_spm: None,
             next_poll: if self.config.polls.is_some() { now } else { Time::NEVER },
             polls: 0,
-            answer: None,
+            polled: None,
             told: None,
             kept: 0,
             served: 0,
@@ -145,11 +157,7 @@ impl Element {
         let session = &self.sessions[at];
         // Who hears this host in the source's place, as over UDP, takes it for the source.
         let is_source = nak.source == session.source_ip() || self.config.ports.contains(&nak.source);
-        if !is_source || nak.group != session.group.ip() {
-            return Err(Reject::Inconsistent);
-        }
-        // Counts of parity are not understood yet; as numbers they would be forwarded and repaired wrongly.
-        if nak.parity { Err(Reject::Unexpected) } else { Ok(()) }
+        if is_source && nak.group == session.group.ip() { Ok(()) } else { Err(Reject::Inconsistent) }
     }
 
     /// The numbers of `nak` that can be asked for, or are kept.
@@ -180,7 +188,7 @@ impl Element {
     }
 
     /// Whether something came from below, to this element.
-    fn is_from_below(&self, at: usize, from: &Arrival) -> bool {
+    pub(super) fn is_from_below(&self, at: usize, from: &Arrival) -> bool {
         from.interface != self.sessions[at].upstream.port && !from.destination.ip().is_multicast()
     }
 
@@ -280,10 +288,10 @@ impl Element {
         if first >= self.sessions[at].lead.plus(self.config.ahead) {
             return Err(Reject::OutOfRange);
         }
-        let mut result = if self.keep(now, at, first, data) { Ok(()) } else { Err(Reject::Unexpected) };
         if data.parity.is_some() {
-            return result;
+            return self.hear_parity(now, at, from, data);
         }
+        let mut result = if self.keep(now, at, first, data) { Ok(()) } else { Err(Reject::Unexpected) };
         for index in 0..data.count.get() {
             let repaired = self.sessions[at].states.repaired(now, first.plus(index), &self.config);
             let back = if is_from_above { Ports::one(from.interface) } else { Ports::NONE };

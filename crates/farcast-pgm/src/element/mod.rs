@@ -7,10 +7,14 @@
 //! | `state.rs` | of each number that is asked for |
 //! | `hearing.rs` | what comes |
 //! | `asking.rs` | what is confirmed and forwarded |
+//! | `parity.rs` | parity that is asked for by counts |
+//! | `polls.rs` | who is there |
 
 mod asking;
 mod config;
 mod hearing;
+mod parity;
+mod polls;
 mod session;
 mod state;
 
@@ -31,7 +35,7 @@ use crate::repairer::Store;
 
 pub(crate) use asking::about;
 pub use config::{ElementConfig, MOST_PORTS};
-pub(crate) use hearing::REPAIRERS;
+pub(crate) use polls::GENERAL;
 pub(crate) use session::Session;
 pub(crate) use state::Ports;
 
@@ -101,12 +105,11 @@ impl Element {
     /// What of them cannot be.
     pub fn new(config: ElementConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        let seed = config.store.as_ref().map_or(0, |store| store.seed);
         Ok(Self {
+            random: RandomStream::derive(polls::lot(&config), &[3]),
             store: config.store.clone().map(Store::new),
             config,
             sessions: Vec::new(),
-            random: RandomStream::derive(seed, &[3]),
             outbox: VecDeque::new(),
             events: VecDeque::new(),
             counts: ElementCounts::default(),
@@ -124,9 +127,9 @@ impl Element {
         self.sessions.len()
     }
 
-    /// Numbers that are asked for, of all sessions.
+    /// Numbers that are asked for, and groups of which parity is, of all sessions.
     pub fn states(&self) -> usize {
-        self.sessions.iter().map(|session| session.states.len()).sum()
+        self.sessions.iter().map(|session| session.states.len() + session.groups.len()).sum()
     }
 
     /// TPDUs that its store holds, and octets of their contents.
@@ -175,6 +178,7 @@ impl Engine for Element {
                 continue;
             }
             self.expire(now, at);
+            self.expire_parity(now, at);
             self.poll_if_due(now, at);
             self.answer_poll(now, at);
             self.ask_for_own(now, at);
@@ -188,11 +192,13 @@ impl Engine for Element {
     fn poll_timeout(&self) -> Option<Deadline> {
         let of = |session: &Session| {
             let own = session.lacking.as_ref().and_then(crate::receiver::Lacking::next);
+            let answer = session.polled.and_then(|polled| polled.answer);
             [
                 Some(Deadline { at: session.heard + self.config.expiry, timer: "expiry" }),
                 session.states.next().map(|at| Deadline { at, timer: "NAK" }),
+                session.groups.next().map(|at| Deadline { at, timer: "parity NAK" }),
                 Some(Deadline { at: session.next_poll, timer: "poll" }).filter(|poll| poll.at != Time::NEVER),
-                session.answer.map(|(at, ..)| Deadline { at, timer: "poll response" }),
+                answer.map(|at| Deadline { at, timer: "poll response" }),
                 own.map(|at| Deadline { at, timer: "own NAK" }),
             ]
         };

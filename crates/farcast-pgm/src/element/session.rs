@@ -4,6 +4,8 @@ use core::net::{IpAddr, SocketAddr};
 
 use farcast_core::Time;
 
+use super::parity::Groups;
+use super::polls::Polled;
 use super::state::{States, Way};
 use crate::message::{Sqn, Tsi};
 use crate::receiver::Lacking;
@@ -34,6 +36,7 @@ pub(crate) struct Session {
     pub(crate) trail: Place,
     pub(crate) lead: Place,
     pub(super) states: States,
+    pub(super) groups: Groups,
     /// Of a repairer: what it lacks itself.
     pub(crate) lacking: Option<Lacking>,
     /// When something was heard of it last.
@@ -43,8 +46,7 @@ pub(crate) struct Session {
     /// When repairers are sought next, and how often that was done.
     pub(super) next_poll: Time,
     pub(super) polls: u32,
-    /// Of a repairer beside the tree: which poll it answers, and when.
-    pub(crate) answer: Option<(Time, Sqn, u16)>,
+    pub(super) polled: Option<Polled>,
     /// When its repairer told of itself last.
     pub(crate) told: Option<Time>,
     /// TPDUs that its repairer has kept, and sent.

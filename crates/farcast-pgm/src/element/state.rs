@@ -93,13 +93,29 @@ pub(super) struct Due {
     pub(super) cancelled: u64,
 }
 
+/// How long confirmation takes, if that is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Confirming(Option<Span>);
+
+impl Confirming {
+    /// When a NAK is repeated.
+    pub(super) fn wait(self, config: &ElementConfig) -> Span {
+        let Some(unknown) = config.unknown else { return config.repeat };
+        self.0.map_or(unknown, |takes| takes * 5 / 4).max(config.repeat)
+    }
+
+    /// It has taken `takes`. What takes longer counts at once, what takes less by an eighth.
+    pub(super) fn learn(&mut self, takes: Span) {
+        self.0 = Some(self.0.map_or(takes, |known| takes.max((known * 7 + takes) / 8)));
+    }
+}
+
 /// The numbers of one session that are asked for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct States {
     map: BTreeMap<Place, State>,
     deadlines: BTreeSet<(Time, Place)>,
-    /// How long confirmation takes, if that is known.
-    takes: Option<Span>,
+    confirming: Confirming,
 }
 
 impl States {
@@ -117,18 +133,10 @@ impl States {
 
     /// A NAK that is forwarded now.
     fn pending(&self, now: Time, config: &ElementConfig) -> (Phase, Time) {
-        (Phase::Pending { until: now + config.confirm }, now + self.wait(config).min(config.confirm))
-    }
-
-    /// When a NAK is repeated.
-    fn wait(&self, config: &ElementConfig) -> Span {
-        let Some(unknown) = config.unknown else { return config.repeat };
-        self.takes.map_or(unknown, |takes| takes * 5 / 4).max(config.repeat)
-    }
-
-    /// Confirmation has taken `takes`. What takes longer counts at once, what takes less by an eighth.
-    fn learn(&mut self, takes: Span) {
-        self.takes = Some(self.takes.map_or(takes, |known| takes.max((known * 7 + takes) / 8)));
+        (
+            Phase::Pending { until: now + config.confirm },
+            now + self.confirming.wait(config).min(config.confirm),
+        )
     }
 
     fn put(&mut self, place: Place, state: State) {
@@ -219,7 +227,7 @@ impl States {
             confirmed: (Ports::NONE, Time::ZERO),
         };
         if let Some(state) = before.filter(|state| matches!(state.phase, Phase::Pending { .. })) {
-            self.learn(now.since(state.asked));
+            self.confirming.learn(now.since(state.asked));
         }
         self.put(place, before.map_or(fresh, |state| State { phase, due, ..state }));
         true
@@ -264,7 +272,7 @@ impl States {
             };
             if now < until {
                 due.repeat.push((state.way, place));
-                let due = now + self.wait(config);
+                let due = now + self.confirming.wait(config);
                 self.put(place, State { due: due.min(until), ..state });
             } else if state.way == Way::Neighbour {
                 self.remove(place);

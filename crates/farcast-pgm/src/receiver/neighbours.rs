@@ -8,10 +8,8 @@ use farcast_core::{Span, Time};
 
 use super::Receiver;
 use super::remote::{Polled, Redirection, Timer};
+use crate::element::GENERAL;
 use crate::message::{Body, Message, Nak, NakKind, Opt, Poll, Polr, Spm, Sqn};
-
-/// The sub-type of a poll that everybody answers.
-const GENERAL: u16 = 0;
 
 /// Whether `address` is in the subnet of `own` with a prefix of `len` bits.
 fn is_near(address: IpAddr, (own, len): (IpAddr, u8)) -> bool {

@@ -6,8 +6,8 @@ use farcast_core::engine::{Arrival, Message as _, Reject, Transmit};
 use farcast_core::{Span, Time};
 
 use super::{Asks, Served, Waiting};
-use crate::element::{Element, Ports, REPAIRERS, about};
-use crate::message::{Body, Data, MOST_LISTED, Message, Nak, NakKind, Opt, Poll, Polr, Spm, Sqn};
+use crate::element::{Element, Ports, about};
+use crate::message::{Body, Data, MOST_LISTED, Message, Nak, NakKind, Opt, Polr, Spm, Sqn};
 use crate::receiver::Lacking;
 use crate::sqn::Place;
 
@@ -158,7 +158,7 @@ impl Element {
         let options: Vec<Opt> = options.iter().filter(is_told).cloned().collect();
         for places in places.chunks(1 + MOST_LISTED) {
             let session = &self.sessions[at];
-            let body = about(session, NakKind::NullNak, places, options.clone());
+            let body = Body::Nak(about(session, NakKind::NullNak, places, options.clone()));
             let upstream = session.upstream;
             self.counts.nulls += 1;
             self.send_to(at, upstream, body);
@@ -185,12 +185,12 @@ impl Element {
         self.tell_served(at, &fresh, &nak.options);
         let heard: Vec<Place> = fresh.iter().chain(&lacking).copied().collect();
         for places in heard.chunks(1 + MOST_LISTED) {
-            let body = about(&self.sessions[at], NakKind::Confirmation, places, Vec::new());
+            let body = Body::Nak(about(&self.sessions[at], NakKind::Confirmation, places, Vec::new()));
             self.counts.confirmations += 1;
             self.send_to(at, parent, body);
         }
         for places in lacking.chunks(1 + MOST_LISTED) {
-            let body = about(&self.sessions[at], NakKind::Nak, places, Vec::new());
+            let body = Body::Nak(about(&self.sessions[at], NakKind::Nak, places, Vec::new()));
             self.counts.forwarded += 1;
             self.send_to(at, parent, body);
         }
@@ -237,41 +237,6 @@ impl Element {
 
 /// How it is found.
 impl Element {
-    /// Beside the tree it answers who seeks repairers; all else stops here (§14).
-    pub(crate) fn hear_poll(
-        &mut self,
-        now: Time,
-        at: usize,
-        from: &Arrival,
-        poll: &Poll,
-    ) -> Result<(), Reject> {
-        let session = &self.sessions[at];
-        let is_parent = self.is_from_above(at, from) && poll.path == session.upstream.address.ip();
-        // Its number among those who answer is drawn from its seed.
-        let node = self.config.store.as_ref().map_or(0, |store| store.seed as u32);
-        let is_meant = poll.subtype == REPAIRERS && (node ^ poll.random) & poll.mask == 0;
-        if !self.is_beside() || !is_parent || !is_meant {
-            return Err(Reject::Unexpected);
-        }
-        let wait = self.random.below(u64::from(poll.backoff_us).max(1) * 1000);
-        let session = &mut self.sessions[at];
-        session.answer = Some((now + Span::from_nanos(1 + wait), poll.sqn, poll.round));
-        Ok(())
-    }
-
-    pub(crate) fn answer_poll(&mut self, now: Time, at: usize) {
-        let Some((due, sqn, round)) = self.sessions[at].answer else { return };
-        if due > now {
-            return;
-        }
-        let upstream = self.sessions[at].upstream;
-        self.sessions[at].answer = None;
-        if let Some(own) = self.address(upstream.port, upstream.address) {
-            let options = alloc::vec![Opt::Redirect(own.ip())];
-            self.send_to(at, upstream, Body::Polr(Polr { sqn, round, parity: false, options }));
-        }
-    }
-
     /// On the tree it tells those below of itself when its parent confirms what was not asked for here (§9.5.2.1), if
     /// that was not a moment ago.
     pub(crate) fn tell_of_itself(&mut self, now: Time, at: usize, is_news: bool) {

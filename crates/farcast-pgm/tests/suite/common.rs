@@ -131,13 +131,13 @@ impl Client {
 
 /// What an owner keeps of files: it rebuilds what can be rebuilt.
 #[derive(Default)]
-struct Keeper(BTreeMap<ObjectId, (Geometry, Bitmap, Symbols)>);
+pub(crate) struct Keeper(BTreeMap<ObjectId, (Geometry, Bitmap, Symbols)>);
 
 /// Parity packets by their groups.
 type Symbols = BTreeSet<(u32, u32)>;
 
 impl Keeper {
-    fn look(&mut self, event: &ReceiverEvent, held: &Bitmap) {
+    pub(crate) fn look(&mut self, event: &ReceiverEvent, held: &Bitmap) {
         match event {
             ReceiverEvent::Offered(offer) => {
                 let mut have = Bitmap::new(offer.geometry.segments());
@@ -163,7 +163,7 @@ impl Keeper {
     }
 
     /// As many packets of a group as it has data packets make it whole, and no fewer.
-    fn rebuild(&mut self, object: ObjectId, block: u32) {
+    pub(crate) fn rebuild(&mut self, object: ObjectId, block: u32) {
         let (geometry, have, parity) = self.0.get_mut(&object).expect("it was offered");
         let run = geometry.block_run(block).expect("a block");
         let symbols = parity.range((block, 0)..(block + 1, 0)).count() as u32;

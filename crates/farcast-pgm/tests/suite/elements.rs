@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use farcast_core::Span;
-use farcast_pgm::message::{DataKind, NakKind};
-use farcast_pgm::{SenderConfig, StoreConfig};
+use farcast_core::engine::{Arrival, Engine as _};
+use farcast_pgm::message::{DataKind, NakKind, Opt, Poll, Spm};
+use farcast_pgm::{Body, Element, ElementConfig, Message, SenderConfig, Sqn, StoreConfig};
 
-use crate::common::{files, ms, receiver};
+use crate::common::{TSI, files, group, ms, receiver, source};
 use crate::tree::{Hop, Tree};
 
 fn config(named: u32) -> SenderConfig {
@@ -18,7 +19,7 @@ fn tenth(hop: &Hop) -> bool {
     hop.sqn(DataKind::Original).is_some_and(|sqn| sqn % 10 == 3)
 }
 
-fn between(hop: &Hop, from: usize, to: usize) -> bool {
+pub(crate) fn between(hop: &Hop, from: usize, to: usize) -> bool {
     (hop.from, hop.to) == (from, to)
 }
 
@@ -43,7 +44,7 @@ fn three(each: u32, lose: impl FnMut(&Hop) -> bool + 'static) -> (Tree, Vec<usiz
     (tree, receivers)
 }
 
-fn all_complete(tree: &Tree, receivers: &[usize]) {
+pub(crate) fn all_complete(tree: &Tree, receivers: &[usize]) {
     for &receiver in receivers {
         assert_eq!(tree.complete(receiver), 1, "receiver at node {receiver}");
     }
@@ -120,7 +121,7 @@ fn a_nak_is_repeated_until_it_is_confirmed() {
 }
 
 /// Source 0, element 1, a repairer 2 below it with `count` receivers, and one receiver at the element.
-fn island(
+pub(crate) fn island(
     count: u32,
     store: StoreConfig,
     lose: impl FnMut(&Hop) -> bool + 'static,
@@ -262,4 +263,52 @@ fn a_repairer_beside_the_tree_that_dies_is_forgotten() {
     let asked = tree.passed(1, repairer, |hop| Some(hop.at).filter(|_| !hop.named(NakKind::Nak).is_empty()));
     let late = farcast_core::Time::ZERO + ms(3000);
     assert!(!asked.is_empty() && asked.iter().all(|&at| at < late), "{asked:?}");
+}
+
+/// As a poll of the one above comes to an element whose first port has this address; what it answers within 200 ms.
+fn answers(own: &str, polls: &[Poll]) -> Vec<(farcast_core::Time, u32, u16, Vec<Opt>)> {
+    let ports = vec![own.parse().unwrap(), "10.9.1.1".parse().unwrap()];
+    let mut element = Element::new(ElementConfig::new(ports)).unwrap();
+    let above = Arrival { interface: 1, ..Arrival::new(source(), group()) };
+    let now = farcast_core::Time::ZERO;
+    let spm = Spm { sqn: Sqn(1), trail: Sqn(0), lead: Sqn(9), path: source().ip(), options: vec![] };
+    let message = |body| Message { tsi: TSI, port: group().port(), body };
+    element.handle(now, &above, &message(Body::Spm(spm))).unwrap();
+    for poll in polls {
+        let _ = element.handle(now, &above, &message(Body::Poll(poll.clone())));
+    }
+    let mut said = Vec::new();
+    while let Some(due) = element.poll_timeout().filter(|due| due.at <= now + ms(200)) {
+        element.handle_timeout(due.at);
+        while let Some(transmit) = element.poll_transmit(due.at, due.at) {
+            if let Body::Polr(polr) = transmit.message.body {
+                assert_eq!((transmit.destination, transmit.interface), (source(), 1));
+                said.push((due.at, polr.sqn.0, polr.round, polr.options));
+            }
+        }
+    }
+    said
+}
+
+fn poll(sqn: u32, round: u16, mask: u32) -> Poll {
+    let (subtype, path, backoff_us, random) = (0, source().ip(), 100_000, 0);
+    Poll { sqn: Sqn(sqn), round, subtype, path, backoff_us, random, mask, options: vec![] }
+}
+
+#[test]
+fn an_element_is_counted_by_the_one_above() {
+    let said = answers("10.9.0.1", &[poll(7, 0, 0), poll(7, 0, 0)]);
+    assert_eq!(said.len(), 1);
+    assert!(said[0].0 <= farcast_core::Time::ZERO + ms(101));
+    assert_eq!((said[0].1, said[0].2, &said[0].3), (7, 0, &vec![]), "it offers no repair");
+    // Another poll takes the place of one that is not answered yet, and a round counts for who heard the first.
+    let said = answers("10.9.0.1", &[poll(7, 0, 0), poll(8, 0, 0), poll(9, 1, 0)]);
+    assert_eq!(said.iter().map(|said| (said.1, said.2)).collect::<Vec<_>>(), [(8, 0)]);
+    assert_eq!(answers("10.9.0.1", &[poll(7, 0, 0), poll(7, 1, 0)])[0].2, 1);
+    // As many answer as the mask says, of whom none is like another.
+    let few = (1..=200u8).filter(|n| !answers(&format!("10.9.0.{n}"), &[poll(7, 0, 3)]).is_empty()).count();
+    assert_eq!(few, 50);
+    // What seeks repairers is not for it, nor what is from another.
+    assert_eq!(answers("10.9.0.1", &[Poll { subtype: 1, ..poll(7, 0, 0) }]), []);
+    assert_eq!(answers("10.9.0.1", &[Poll { path: "10.9.9.9".parse().unwrap(), ..poll(7, 0, 0) }]), []);
 }

@@ -5,6 +5,7 @@ mod between;
 mod common;
 mod congestion;
 mod elements;
+mod elements_parity;
 mod files;
 mod hostile;
 mod laws;

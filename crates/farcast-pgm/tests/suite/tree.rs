@@ -13,7 +13,7 @@ use farcast_pgm::{
     SenderConfig,
 };
 
-use crate::common::{group, source};
+use crate::common::{Keeper, group, source};
 
 /// What stands at a node.
 enum Kind {
@@ -32,6 +32,8 @@ struct Node {
     ended: bool,
     /// Keys of contents that a repairer has its owner keep.
     kept: BTreeSet<u64>,
+    /// What a receiver has its owner keep.
+    keeper: Keeper,
 }
 
 struct Edge {
@@ -108,7 +110,7 @@ impl Tree {
 
     fn node(&mut self, kind: Kind) -> usize {
         let (ports, kept) = (Vec::new(), BTreeSet::new());
-        self.nodes.push(Node { kind, ports, complete: 0, ended: false, kept });
+        self.nodes.push(Node { kind, ports, complete: 0, ended: false, kept, keeper: Keeper::default() });
         self.nodes.len() - 1
     }
 
@@ -143,6 +145,11 @@ impl Tree {
         let mut config = ElementConfig::new(ports);
         set(&mut config);
         self.nodes[node].kind = Kind::Element(Box::new(Element::new(config).unwrap()));
+    }
+
+    /// Another source stands at node 0.
+    pub(crate) fn source(&mut self, config: SenderConfig) {
+        self.nodes[0].kind = Kind::Source(Box::new(Sender::new(config).unwrap()));
     }
 
     /// An element's program ends: what is left is a router.
@@ -236,7 +243,7 @@ impl Tree {
         let now = self.now;
         let until = now + Span::from_nanos(1);
         loop {
-            let Node { kind, complete, ended, kept, .. } = &mut self.nodes[node];
+            let Node { kind, complete, ended, kept, keeper, .. } = &mut self.nodes[node];
             let sent = match kind {
                 Kind::Source(engine) => {
                     while let Some(event) = engine.poll_event() {
@@ -246,7 +253,12 @@ impl Tree {
                 }
                 Kind::Receiver(engine) => {
                     while let Some(event) = engine.poll_event() {
+                        keeper.look(&event, &Bitmap::new(0));
                         match event {
+                            ReceiverEvent::Decode { object, block } => {
+                                keeper.rebuild(object, block);
+                                engine.decoded(now, object, block, true);
+                            }
                             ReceiverEvent::Offered(offer) => {
                                 engine.accept(now, offer.object, &Bitmap::new(0));
                             }

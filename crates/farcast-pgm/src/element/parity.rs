@@ -1,0 +1,348 @@
+//! What an element knows of each transmission group of which parity is asked for (RFC 3208 §11.6).
+//!
+//! Requests say how many packets of a group they want; one for more covers those for less. So there is one state for a
+//! group: the most that was asked for upstream, and for each port how many packets have yet to go there.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use farcast_core::Time;
+use farcast_core::engine::{Arrival, Reject};
+use farcast_delivery::Content;
+
+use super::Element;
+use super::config::ElementConfig;
+use super::state::{Confirming, Ports, Reaction, Way};
+use crate::message::{Body, Data, Nak, NakKind, Opt, Origin, Spm};
+use crate::sqn::Place;
+
+/// What a session makes parity of on demand, by the options of its SPMs: how many numbers a group has.
+pub(super) fn on_demand(spm: &Spm) -> Option<u32> {
+    spm.options.iter().find_map(|option| match *option {
+        Opt::ParityPrm { on_demand: true, size, .. } if size.is_power_of_two() => Some(size),
+        _ => None,
+    })
+}
+
+/// A group and a number of its packets, as requests name them: by the number that lies that many behind its first, less
+/// one.
+fn named(base: Place, count: u32) -> Place {
+    base.plus(count.saturating_sub(1))
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// A NAK was forwarded, and is repeated until it is confirmed, but for no longer than this.
+    Pending { until: Time },
+    /// It was confirmed; from this time on another NAK is forwarded.
+    Outstanding { eliminated_until: Time },
+}
+
+/// What is wanted by a port.
+#[derive(Clone, Copy, Debug)]
+struct Wish {
+    port: u32,
+    /// How many packets have yet to go there.
+    count: u32,
+    /// How many were confirmed there last, and when.
+    confirmed: (u32, Time),
+}
+
+#[derive(Clone, Debug)]
+struct Group {
+    phase: Phase,
+    due: Time,
+    /// When so many were asked for first.
+    asked: Time,
+    /// The most packets that were asked for upstream, or that others were promised, and have yet to come.
+    largest: u32,
+    wishes: Vec<Wish>,
+}
+
+/// The groups of one session of which parity is asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Groups {
+    /// How many numbers a group has, where there is parity on demand.
+    size: Option<u32>,
+    map: BTreeMap<Place, Group>,
+    deadlines: BTreeSet<(Time, Place)>,
+    confirming: Confirming,
+}
+
+impl Groups {
+    pub(super) fn new(size: Option<u32>) -> Self {
+        Self { size, ..Self::default() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    pub(super) fn next(&self) -> Option<Time> {
+        self.deadlines.first().map(|&(at, _)| at)
+    }
+
+    /// Groups have `size` numbers from now on, or there are none.
+    pub(super) fn set_size(&mut self, size: Option<u32>) {
+        if self.size != size {
+            *self = Self::new(size);
+        }
+    }
+
+    /// Nothing before `trail` is repaired any more.
+    pub(super) fn advance(&mut self, trail: Place) {
+        let Some(size) = self.size else { return };
+        while let Some(&base) = self.map.keys().next().filter(|&&base| base.plus(size) <= trail) {
+            self.remove(base);
+        }
+    }
+
+    fn put(&mut self, base: Place, group: Group) {
+        let due = group.due;
+        if let Some(before) = self.map.insert(base, group) {
+            self.deadlines.remove(&(before.due, base));
+        }
+        self.deadlines.insert((due, base));
+    }
+
+    fn remove(&mut self, base: Place) -> Option<Group> {
+        let group = self.map.remove(&base)?;
+        self.deadlines.remove(&(group.due, base));
+        Some(group)
+    }
+
+    /// `count` packets of the group at `base` are asked for by `port`.
+    fn ask(&mut self, now: Time, (base, count, port): (Place, u32, u32), config: &ElementConfig) -> Reaction {
+        let before = self.remove(base);
+        let forward = before.as_ref().is_none_or(|group| {
+            let eliminated = match group.phase {
+                Phase::Pending { .. } => true,
+                Phase::Outstanding { eliminated_until } => now < eliminated_until,
+            };
+            count > group.largest || !eliminated
+        });
+        let mut group = before.unwrap_or(Group {
+            phase: Phase::Pending { until: now },
+            due: now,
+            asked: now,
+            largest: 0,
+            wishes: Vec::new(),
+        });
+        group.largest = group.largest.max(count);
+        if forward {
+            group.phase = Phase::Pending { until: now + config.confirm };
+            group.due = now + self.confirming.wait(config).min(config.confirm);
+            group.asked = now;
+        }
+        let known = group.wishes.iter().position(|wish| wish.port == port).unwrap_or_else(|| {
+            group.wishes.push(Wish { port, count: 0, confirmed: (0, now) });
+            group.wishes.len() - 1
+        });
+        let wish = &mut group.wishes[known];
+        wish.count = wish.count.max(count);
+        let (confirmed, at) = wish.confirmed;
+        let confirm = now.since(at) >= config.holdoff || confirmed < count;
+        if confirm {
+            wish.confirmed = (count, now);
+        }
+        self.put(base, group);
+        Reaction { confirm, forward }
+    }
+
+    /// `count` packets were confirmed from above; if nobody asked, they are anticipated if there is `room` for that.
+    /// Whether they are.
+    fn confirmed(
+        &mut self,
+        now: Time,
+        (base, count): (Place, u32),
+        room: bool,
+        config: &ElementConfig,
+    ) -> bool {
+        let (phase, due) =
+            (Phase::Outstanding { eliminated_until: now + config.eliminate }, now + config.repair);
+        match self.remove(base) {
+            Some(group) if matches!(group.phase, Phase::Pending { .. }) && count < group.largest => {
+                // It is another's, who asked for less.
+                self.put(base, group);
+                false
+            }
+            Some(group) => {
+                let largest = group.largest.max(count);
+                if matches!(group.phase, Phase::Pending { .. }) {
+                    self.confirming.learn(now.since(group.asked));
+                    self.put(base, Group { phase, due, largest, ..group });
+                } else {
+                    self.put(base, Group { largest, ..group });
+                }
+                false
+            }
+            None if room => {
+                self.put(base, Group { phase, due, asked: now, largest: count, wishes: Vec::new() });
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A packet of parity of the group at `base` has come, which has `short` numbers less than others: to whom it goes.
+    fn repaired(&mut self, base: Place, short: u32) -> Option<Ports> {
+        let mut group = self.remove(base)?;
+        let ports = group.wishes.iter().fold(Ports::NONE, |all, wish| all.with(Ports::one(wish.port)));
+        for wish in &mut group.wishes {
+            wish.count -= 1;
+        }
+        // Requests count the numbers that a short group has not as missing.
+        group.wishes.retain(|wish| wish.count > short);
+        group.largest -= 1;
+        if group.largest > short {
+            self.put(base, group);
+        }
+        Some(ports)
+    }
+
+    /// What is to be asked for again, and how many groups were given up.
+    fn expire(&mut self, now: Time, config: &ElementConfig) -> (Vec<Place>, u64) {
+        let (mut repeat, mut cancelled) = (Vec::new(), 0);
+        while let Some(&(_, base)) = self.deadlines.first().filter(|&&(at, _)| at <= now) {
+            let Some(group) = self.remove(base) else { break };
+            let Phase::Pending { until } = group.phase else { continue };
+            if now >= until {
+                cancelled += 1;
+                continue;
+            }
+            repeat.push(named(base, group.largest));
+            let due = (now + self.confirming.wait(config)).min(until);
+            self.put(base, Group { due, ..group });
+        }
+        (repeat, cancelled)
+    }
+}
+
+impl Element {
+    /// Requests for parity of groups, or that they were heard.
+    pub(super) fn hear_counts(
+        &mut self,
+        now: Time,
+        at: usize,
+        from: &Arrival,
+        nak: &Nak,
+    ) -> Result<(), Reject> {
+        // Who repairs from a store makes no parity, and says so to those below.
+        let size = self.sessions[at].groups.size.filter(|_| self.store.is_none());
+        let size = size.ok_or(Reject::Unexpected)?;
+        let wants = self.wants(at, nak, size)?;
+        match nak.kind {
+            NakKind::Nak if self.is_from_below(at, from) => {
+                self.ask_for_parity(now, at, from.interface, &wants)
+            }
+            NakKind::Confirmation if self.is_from_above(at, from) => {
+                self.anticipate_parity(now, at, &wants);
+                Ok(())
+            }
+            _ => Err(Reject::Unexpected),
+        }
+    }
+
+    /// The groups that `nak` names and of which there can be parity, and how many packets of each.
+    ///
+    /// # Errors
+    /// There is none.
+    fn wants(&self, at: usize, nak: &Nak, size: u32) -> Result<Vec<(Place, u32)>, Reject> {
+        let session = &self.sessions[at];
+        let end = session.lead.plus(self.config.ahead);
+        let want = |place: Place| (place.group(size), (place.0 - place.group(size).0) as u32 + 1);
+        let is_known = |&(base, _): &(Place, u32)| base < end && base.plus(size) > session.trail;
+        let wants: Vec<_> = nak.sqns().map(|sqn| want(session.lead.near(sqn))).filter(is_known).collect();
+        if wants.is_empty() { Err(Reject::OutOfRange) } else { Ok(wants) }
+    }
+
+    fn ask_for_parity(
+        &mut self,
+        now: Time,
+        at: usize,
+        port: u32,
+        wants: &[(Place, u32)],
+    ) -> Result<(), Reject> {
+        let mut room = self.config.states.saturating_sub(self.states());
+        let Self { sessions, config, counts, .. } = self;
+        let groups = &mut sessions[at].groups;
+        counts.naks += 1;
+        let (mut confirm, mut ask, mut forward) = (Vec::new(), Vec::new(), false);
+        for &(base, count) in wants {
+            if !groups.map.contains_key(&base) {
+                if room == 0 {
+                    counts.crowded += 1;
+                    continue;
+                }
+                room -= 1;
+            }
+            let reaction = groups.ask(now, (base, count, port), config);
+            let largest = groups.map.get(&base).map_or(count, |group| group.largest);
+            ask.push(named(base, largest));
+            forward |= reaction.forward;
+            if reaction.confirm {
+                confirm.push(named(base, count));
+            }
+        }
+        if ask.is_empty() {
+            return Err(Reject::Limit);
+        }
+        self.confirm_as(at, port, &confirm, true);
+        if forward {
+            self.forward_as(at, Way::Neighbour, &ask, &[], true);
+        } else {
+            self.counts.eliminated += 1;
+        }
+        Ok(())
+    }
+
+    fn anticipate_parity(&mut self, now: Time, at: usize, wants: &[(Place, u32)]) {
+        let mut room = self.config.states.saturating_sub(self.states());
+        let Self { sessions, config, counts, .. } = self;
+        for &want in wants {
+            if sessions[at].groups.confirmed(now, want, room > 0, config) {
+                (room, counts.anticipated) = (room - 1, counts.anticipated + 1);
+            }
+        }
+        sessions[at].heard = now;
+    }
+
+    /// Parity that was asked for goes where it was.
+    pub(super) fn hear_parity(
+        &mut self,
+        now: Time,
+        at: usize,
+        from: &Arrival,
+        data: &Data,
+    ) -> Result<(), Reject> {
+        let size = self.sessions[at].groups.size.ok_or(Reject::Unexpected)?;
+        let actual = data.options.group_size.unwrap_or(size);
+        if data.count.get() > 1 || !(1..=size).contains(&actual) {
+            return Err(Reject::Inconsistent);
+        }
+        let session = &mut self.sessions[at];
+        let base = session.lead.near(data.sqn).group(size);
+        let ports = session.groups.repaired(base, size - actual);
+        let ports = ports.ok_or(Reject::Unexpected)?.without(Ports::one(from.interface));
+        session.heard = now;
+        if ports == Ports::NONE {
+            self.counts.unasked += 1;
+        }
+        for port in ports.numbers() {
+            let one = Data { origin: Origin(Content::Passing { datagram: 0 }), ..data.clone() };
+            self.counts.repairs += 1;
+            self.send_down(at, port, Body::Data(one));
+        }
+        Ok(())
+    }
+
+    /// Asks again for parity that nobody has confirmed.
+    pub(super) fn expire_parity(&mut self, now: Time, at: usize) {
+        let Self { sessions, config, counts, .. } = self;
+        let (repeat, cancelled) = sessions[at].groups.expire(now, config);
+        counts.cancelled += cancelled;
+        if !repeat.is_empty() {
+            self.forward_as(at, Way::Neighbour, &repeat, &[], true);
+        }
+    }
+}

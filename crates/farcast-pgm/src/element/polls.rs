@@ -1,0 +1,111 @@
+//! Polls (RFC 3208 §14): an element seeks repairers beside the tree, and is counted by the one above.
+
+use alloc::vec::Vec;
+use core::net::IpAddr;
+
+use farcast_core::engine::{Arrival, Reject};
+use farcast_core::{Span, Time};
+
+use super::Element;
+use super::config::ElementConfig;
+use super::state::Ports;
+use crate::message::{Body, Opt, Poll, Polr, Sqn};
+
+/// The sub-type of polls that everybody answers (§14.7.1).
+pub(crate) const GENERAL: u16 = 0;
+/// The sub-type of polls that seek repairers (§14.7.2).
+const REPAIRERS: u16 = 1;
+/// Over how long repairers spread their answers to a POLL: a round trip of a LAN or of a short way; ours.
+const POLL_BACKOFF_US: u32 = 100_000;
+
+/// The poll that was heard last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Polled {
+    sqn: Sqn,
+    round: u16,
+    /// It seeks repairers.
+    seeks: bool,
+    /// When it is answered, if it is yet to be.
+    pub(super) answer: Option<Time>,
+}
+
+/// What an element's draws come from, and its number among those who answer polls: its repairer's seed, or its address.
+pub(super) fn lot(config: &ElementConfig) -> u64 {
+    match (&config.store, config.ports.first()) {
+        (Some(store), _) => store.seed,
+        (None, Some(IpAddr::V4(own))) => own.to_bits().into(),
+        (None, Some(IpAddr::V6(own))) => own.to_bits() as u64,
+        (None, None) => 0,
+    }
+}
+
+impl Element {
+    /// Seeks repairers beside the tree, if it is time for that (§14).
+    pub(super) fn poll_if_due(&mut self, now: Time, at: usize) {
+        let Some(interval) = self.config.polls.filter(|_| self.sessions[at].next_poll <= now) else { return };
+        let random = self.random.bits() as u32;
+        let session = &mut self.sessions[at];
+        session.next_poll = now + interval;
+        session.polls = session.polls.wrapping_add(1);
+        let (sqn, upstream, group) = (Sqn(session.polls), session.upstream.port, session.group);
+        for port in self.ports().without(Ports::one(upstream)).numbers() {
+            let Some(path) = self.address(port, group) else { continue };
+            let poll = Poll {
+                sqn,
+                round: 0,
+                subtype: REPAIRERS,
+                path: path.ip(),
+                backoff_us: POLL_BACKOFF_US,
+                random,
+                mask: 0,
+                options: Vec::new(),
+            };
+            self.send_down(at, port, Body::Poll(poll));
+        }
+    }
+
+    /// Its parent wants to know who is there, or seeks repairers: only one beside the tree is meant then.
+    pub(super) fn hear_poll(
+        &mut self,
+        now: Time,
+        at: usize,
+        from: &Arrival,
+        poll: &Poll,
+    ) -> Result<(), Reject> {
+        let session = &self.sessions[at];
+        let is_parent = self.is_from_above(at, from) && poll.path == session.upstream.address.ip();
+        let seeks = poll.subtype == REPAIRERS && self.is_beside();
+        if !is_parent || !(seeks || poll.subtype == GENERAL) {
+            return Err(Reject::Unexpected);
+        }
+        let heard = session.polled.filter(|heard| heard.sqn == poll.sqn);
+        if heard.is_some_and(|heard| heard.round >= poll.round) {
+            return Err(Reject::Duplicate);
+        }
+        if heard.is_none() && poll.round > 0 {
+            return Err(Reject::OutOfRange);
+        }
+        let is_meant = (lot(&self.config) as u32 ^ poll.random) & poll.mask == 0;
+        let most = u64::from(poll.backoff_us).max(1) * 1000;
+        let answer = is_meant.then(|| now + Span::from_nanos(1 + self.random.below(most)));
+        // The answer to another is not wanted any more.
+        self.sessions[at].polled = Some(Polled { sqn: poll.sqn, round: poll.round, seeks, answer });
+        Ok(())
+    }
+
+    /// Answers the poll that was heard last, if it is time for that.
+    pub(super) fn answer_poll(&mut self, now: Time, at: usize) {
+        let session = &mut self.sessions[at];
+        let Some(polled) =
+            session.polled.as_mut().filter(|polled| polled.answer.is_some_and(|due| due <= now))
+        else {
+            return;
+        };
+        polled.answer = None;
+        let (Polled { sqn, round, seeks, .. }, upstream) = (*polled, session.upstream);
+        if let Some(own) = self.address(upstream.port, upstream.address) {
+            let options = if seeks { alloc::vec![Opt::Redirect(own.ip())] } else { Vec::new() };
+            self.send_to(at, upstream, Body::Polr(Polr { sqn, round, parity: false, options }));
+        }
+    }
+}
