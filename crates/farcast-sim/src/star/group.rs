@@ -158,23 +158,23 @@ impl<P: Protocol> Group<P> {
         &mut self,
         now: Time,
         from: &Arrival,
-        heard: &Hearing<'_, P::Message>,
+        hearing: &Hearing<'_, P::Message>,
         merged: Option<&mut (dyn Losses + 'static)>,
         feedback: &mut Vec<TimedFeedback<P>>,
     ) -> u32 {
-        if let Some(member) = self.member(heard.to) {
-            self.take_alone(now, from, heard, member, feedback);
+        if let Some(member) = self.member(hearing.to) {
+            self.take_alone(now, from, hearing, member, feedback);
             return 1;
         }
-        let speaker = self.member(heard.from);
+        let speaker = self.member(hearing.from);
         let Self { kind, losses, lost, touched, data_only, .. } = self;
-        let message = heard.message;
+        let message = hearing.message;
         match kind {
             Kind::Population { population, .. } => {
                 if population.poll_timeout() <= now {
                     population.handle_timeout(now);
                 }
-                let (overhead, data_only) = (heard.overhead, *data_only);
+                let (overhead, data_only) = (hearing.overhead, *data_only);
                 let mut channel = Channel { losses: losses.as_mut(), overhead, data_only, merged };
                 let taken = population.handle(now, from, message, &mut channel);
                 feedback.extend(std::iter::from_fn(|| population.poll_feedback()));
@@ -184,8 +184,8 @@ impl<P: Protocol> Group<P> {
                 lost.clear();
                 let spared = *data_only && !message.content().is_some();
                 let among = if spared { Among::These(&[]) } else { Among::All };
-                losses.draw(now, heard.octets, among, lost);
-                let head = heard.head();
+                losses.draw(now, hearing.octets, among, lost);
+                let head = hearing.head();
                 let mut losers = lost.iter().copied().peekable();
                 for (n, station) in (0..).zip(stations.iter_mut()) {
                     if losers.next_if_eq(&n).is_some() || speaker == Some(n) {
@@ -204,28 +204,32 @@ impl<P: Protocol> Group<P> {
         &mut self,
         now: Time,
         from: &Arrival,
-        heard: &Hearing<'_, P::Message>,
+        hearing: &Hearing<'_, P::Message>,
         member: u32,
         feedback: &mut Vec<TimedFeedback<P>>,
     ) {
-        let message = heard.message;
+        let message = hearing.message;
         let spared = self.data_only && !message.content().is_some();
         let alone = [member];
         let among = if spared { Among::These(&[]) } else { Among::These(&alone) };
         self.lost.clear();
-        self.losses.draw(now, heard.octets, among, &mut self.lost);
+        self.losses.draw(now, hearing.octets, among, &mut self.lost);
         if !self.lost.is_empty() {
             return;
         }
-        let head = heard.head();
+        let head = hearing.head();
         match &mut self.kind {
             Kind::Population { population, .. } => {
                 if population.poll_timeout() <= now {
                     population.handle_timeout(now);
                 }
                 let mut others = Others { member, receivers: self.receivers };
-                let mut channel =
-                    Channel { losses: &mut others, overhead: heard.overhead, data_only: false, merged: None };
+                let mut channel = Channel {
+                    losses: &mut others,
+                    overhead: hearing.overhead,
+                    data_only: false,
+                    merged: None,
+                };
                 population.handle(now, from, &head, &mut channel);
                 feedback.extend(std::iter::from_fn(|| population.poll_feedback()));
             }
@@ -241,12 +245,12 @@ impl<P: Protocol> Group<P> {
         &mut self,
         now: Time,
         from: &Arrival,
-        heard: &Hearing<'_, P::Message>,
+        hearing: &Hearing<'_, P::Message>,
         feedback: &mut Vec<TimedFeedback<P>>,
     ) {
         let mut losses: Box<dyn Losses> = Box::new(farcast_link::losses::NoLoss);
         std::mem::swap(&mut self.losses, &mut losses);
-        self.take(now, from, heard, None, feedback);
+        self.take(now, from, hearing, None, feedback);
         self.losses = losses;
     }
 

@@ -127,8 +127,8 @@ impl<P: OnTree> Tree<P> {
         let mut feedback = Vec::new();
         for group in 0..self.groups.len() {
             if to == EVERYONE || to == self.node_of(group) {
-                let (from, heard) = self.hearing(carried, frame.overhead, frame.spacing);
-                self.groups[group].tell(self.now, &from, &heard, &mut feedback);
+                let (from, hearing) = self.hearing(carried, frame.overhead, frame.spacing);
+                self.groups[group].tell(self.now, &from, &hearing, &mut feedback);
                 self.say(group, &mut feedback);
             }
         }
@@ -177,12 +177,12 @@ impl<P: OnTree> Tree<P> {
             self.reach_later(later, edge, place, frame);
         }
         let Body::Transfer(carried) = &head.message.body else { return };
-        let (from, heard) = self.hearing(carried, head.overhead, head.spacing);
+        let (from, hearing) = self.hearing(carried, head.overhead, head.spacing);
         let depth_one = self.sole && self.shape.node_at(edge, super::shape::NEAR) == self.seat;
         let may_merge = depth_one && self.sender.as_ref().is_some_and(P::Sender::may_merge);
         let merged = if may_merge { self.edges[edge as usize].merged() } else { None };
         let mut feedback = Vec::new();
-        let taken = self.groups[group].take(self.now, &from, &heard, merged, &mut feedback);
+        let taken = self.groups[group].take(self.now, &from, &hearing, merged, &mut feedback);
         self.say(group, &mut feedback);
         if let Some(taken) = NonZeroU32::new(taken).filter(|taken| taken.get() < head.segments()) {
             let later = self.now + head.spacing * u64::from(taken.get());
@@ -242,9 +242,9 @@ impl<P: OnTree> Tree<P> {
 
     /// What one of a group says to another of it goes over no edge: they are at one node.
     fn among_themselves(&mut self, group: usize, carried: &Carried<P::Message>) {
-        let (from, heard) = self.hearing(carried, self.overhead, Span::ZERO);
+        let (from, hearing) = self.hearing(carried, self.overhead, Span::ZERO);
         let mut feedback = Vec::new();
-        self.groups[group].tell(self.now, &from, &heard, &mut feedback);
+        self.groups[group].tell(self.now, &from, &hearing, &mut feedback);
         self.say(group, &mut feedback);
     }
 
