@@ -37,9 +37,6 @@ pub struct ElementConfig {
     /// For how long further NAKs for it are not forwarded (`NAK_ELIM_IVL`): by §7.4 a small fraction of the time
     /// before. ns-2 has 5 s, longer than most receivers wait for repair.
     pub eliminate: Span,
-    /// Whether NAKs are eliminated for as long even if repair has passed meanwhile, as ns-2 does: who loses a repair then
-    /// asks in vain until that time is over. RFC 3208 §7.5 has the state go with the repair.
-    pub lasting: bool,
     /// For how long what was confirmed on a port is not confirmed there again (§7.3 asks for a limit; ours).
     pub holdoff: Span,
     /// A session counts as idle that has said nothing for so long: it makes room for another, and is believed to come by
@@ -68,7 +65,6 @@ impl ElementConfig {
             confirm: Span::from_secs(1),
             repair: Span::from_secs(10),
             eliminate: Span::from_secs(1),
-            lasting: false,
             holdoff: Span::from_millis(20),
             idle: Span::from_secs(10),
             expiry: Span::from_secs(60),

@@ -293,7 +293,7 @@ impl Element {
         }
         let mut result = if self.keep(now, at, first, data) { Ok(()) } else { Err(Reject::Unexpected) };
         for index in 0..data.count.get() {
-            let repaired = self.sessions[at].states.repaired(now, first.plus(index), &self.config);
+            let repaired = self.sessions[at].states.repaired(first.plus(index));
             let back = if is_from_above { Ports::one(from.interface) } else { Ports::NONE };
             let ports = repaired.unwrap_or_default().without(back);
             if repaired.is_some() {

@@ -239,14 +239,10 @@ impl States {
     }
 
     /// `place` is repaired: where to.
-    pub(super) fn repaired(&mut self, now: Time, place: Place, config: &ElementConfig) -> Option<Ports> {
+    pub(super) fn repaired(&mut self, place: Place) -> Option<Ports> {
         let state = self.remove(place)?;
-        match state.phase {
-            Phase::Null => return None,
-            Phase::Outstanding { eliminated_until } if config.lasting && now < eliminated_until => {
-                self.put(place, State { due: eliminated_until, ports: Ports::NONE, ..state });
-            }
-            _ => {}
+        if state.phase == Phase::Null {
+            return None;
         }
         Some(state.ports)
     }

@@ -90,11 +90,16 @@ impl<'a> Cell<'a> {
         let mut text = TREE.to_owned();
         let receivers: u32 = self.text("receivers").parse().unwrap_or(10);
         let half = receivers / 2;
+        // ns-2's hosts have an element each, between the receiver and its link.
         for number in 1..=receivers {
-            let _ = write!(text, "\n[[node]]\nname = \"R{number}\"\nkind = \"receiver\"\n");
+            let _ = write!(
+                text,
+                "\n[[node]]\nname = \"R{number}\"\nkind = \"receiver\"\n\n[[node]]\nname = \"H{number}\"\nkind = \"element\"\n\
+                 \n[[edge]]\nname = \"host{number}\"\nfrom = \"H{number}\"\nto = [\"R{number}\"]\nlink = {{}}\n"
+            );
         }
         for (name, gateway, range) in [("a", "G1", 1..=half), ("b", "G2", half + 1..=receivers)] {
-            let names: Vec<String> = range.map(|number| format!("\"R{number}\"")).collect();
+            let names: Vec<String> = range.map(|number| format!("\"H{number}\"")).collect();
             let _ = write!(
                 text,
                 "\n[[edge]]\nname = \"{name}\"\nfrom = \"{gateway}\"\nto = [{}]\neach = true\nsymmetric = true\n\

@@ -86,7 +86,6 @@ fn element(protocol: &mut Reader<'_>, base: ElementConfig) -> Result<ElementConf
         confirm: table.span_or("confirm", base.confirm)?,
         repair: table.span_or("repair", base.repair)?,
         eliminate: table.span_or("eliminate", base.eliminate)?,
-        lasting: table.flag_or("lasting", base.lasting)?,
         holdoff: table.span_or("holdoff", base.holdoff)?,
         idle: table.span_or("idle", base.idle)?,
         expiry: table.span_or("expiry", base.expiry)?,
