@@ -170,14 +170,15 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
     let mut source = Source { pending: Vec::new(), at: 0, over: false, lines: options.lines };
     let mut out = Vec::new();
     engine.open(ears.clock.now());
-    let mut readable = false;
+    let (mut readable, mut stopped) = (false, false);
     loop {
         // Our own data comes back on the group.
         for endpoint in group.iter().chain([&endpoint]) {
             ears.hear(endpoint, &mut engine, &mut |meta| meta.addr != own)?;
         }
-        if stop.swap(false, Ordering::Relaxed) {
-            source.over = true;
+        // The flag stays: what has been read may take long to arrive, and who asks again waits no longer.
+        if !stopped && stop.load(Ordering::Relaxed) {
+            (stopped, source.over) = (true, true);
             engine.finish(ears.clock.now());
         }
         let now = ears.clock.now();

@@ -10,6 +10,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use common::stage::Stage;
 use common::{Place, Running, noise};
@@ -162,6 +163,22 @@ fn a_sender_that_is_killed_is_a_failure_and_what_came_is_there() {
     sender.kill9();
     receiver.wait().assert_failed(1, &["the sender has left before the stream's end"]);
     stage.assert_same();
+}
+
+/// Under PGMCC and with nobody who acknowledges a packet leaves every few seconds: what has been read takes long.
+#[test]
+fn who_interrupts_twice_waits_no_longer() {
+    let stage = stage(1, 0, &lines(1000));
+    let mut sender = stage.sends_input(&["--cc"]);
+    common::wait_until("the sender", || sender.stderr().contains("sending standard input"));
+    common::pause(Duration::from_millis(500));
+    sender.terminate();
+    common::pause(Duration::from_secs(2));
+    assert!(sender.is_running(), "what has been read is sent");
+    sender.terminate();
+    common::pause(Duration::from_secs(1));
+    assert!(!sender.is_running(), "it waits on");
+    sender.wait().assert_failed(1, &[]);
 }
 
 #[test]
