@@ -7,6 +7,7 @@ use core::net::IpAddr;
 use core::num::NonZeroU32;
 
 use farcast_core::Run;
+use farcast_core::engine::Reject;
 use farcast_delivery::{Content, Geometry, ObjectId, Vouched};
 
 pub use crate::sqn::Sqn;
@@ -102,6 +103,21 @@ pub struct Poll {
     pub mask: u32,
     /// Its options.
     pub options: Vec<Opt>,
+}
+
+impl Poll {
+    /// Whether it is news to who has heard a poll of this number and round last: a round counts for who has heard the
+    /// first of its poll.
+    ///
+    /// # Errors
+    /// It was heard, or its first round was not.
+    pub(crate) fn follows(&self, heard: Option<(Sqn, u16)>) -> Result<(), Reject> {
+        match heard.filter(|&(sqn, _)| sqn == self.sqn) {
+            Some((_, round)) if round >= self.round => Err(Reject::Duplicate),
+            None if self.round > 0 => Err(Reject::OutOfRange),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// POLR (RFC 3208 §14).

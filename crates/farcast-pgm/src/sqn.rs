@@ -71,6 +71,13 @@ impl Place {
         Self(self.0 & !(size as u64 - 1))
     }
 
+    /// What a request for parity means by this number, of such groups: where its group begins, and how many packets of it
+    /// are asked for (RFC 3208 §11.4).
+    pub(crate) const fn wanted(self, size: u32) -> (Self, u32) {
+        let base = self.group(size);
+        (base, (self.0 - base.0) as u32 + 1)
+    }
+
     /// The first place from here on where such a group begins.
     pub(crate) const fn align(self, size: u32) -> Self {
         self.plus(size - 1).group(size)

@@ -250,9 +250,9 @@ impl Element {
     fn wants(&self, at: usize, nak: &Nak, size: u32) -> Result<Vec<(Place, u32)>, Reject> {
         let session = &self.sessions[at];
         let end = session.lead.plus(self.config.ahead);
-        let want = |place: Place| (place.group(size), (place.0 - place.group(size).0) as u32 + 1);
         let is_known = |&(base, _): &(Place, u32)| base < end && base.plus(size) > session.trail;
-        let wants: Vec<_> = nak.sqns().map(|sqn| want(session.lead.near(sqn))).filter(is_known).collect();
+        let wants: Vec<_> =
+            nak.sqns().map(|sqn| session.lead.near(sqn).wanted(size)).filter(is_known).collect();
         if wants.is_empty() { Err(Reject::OutOfRange) } else { Ok(wants) }
     }
 

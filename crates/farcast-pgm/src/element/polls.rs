@@ -78,13 +78,7 @@ impl Element {
         if !is_parent || !(seeks || poll.subtype == GENERAL) {
             return Err(Reject::Unexpected);
         }
-        let heard = session.polled.filter(|heard| heard.sqn == poll.sqn);
-        if heard.is_some_and(|heard| heard.round >= poll.round) {
-            return Err(Reject::Duplicate);
-        }
-        if heard.is_none() && poll.round > 0 {
-            return Err(Reject::OutOfRange);
-        }
+        poll.follows(session.polled.map(|heard| (heard.sqn, heard.round)))?;
         let is_meant = (lot(&self.config) as u32 ^ poll.random) & poll.mask == 0;
         let most = u64::from(poll.backoff_us).max(1) * 1000;
         let answer = is_meant.then(|| now + Span::from_nanos(1 + self.random.below(most)));

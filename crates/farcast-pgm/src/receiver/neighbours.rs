@@ -29,13 +29,7 @@ impl Receiver {
         if poll.subtype != GENERAL || parent != Some(poll.path) {
             return Err(Reject::Unexpected);
         }
-        let heard = remote.polled.filter(|heard| heard.sqn == poll.sqn);
-        if heard.is_some_and(|heard| heard.round >= poll.round) {
-            return Err(Reject::Duplicate);
-        }
-        if heard.is_none() && poll.round > 0 {
-            return Err(Reject::OutOfRange);
-        }
+        poll.follows(remote.polled.map(|heard| (heard.sqn, heard.round)))?;
         remote.polled = Some(Polled { sqn: poll.sqn, round: poll.round });
         // The answer to another is not wanted any more.
         remote.timers.stop(Timer::Poll);

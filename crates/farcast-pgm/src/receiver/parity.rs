@@ -106,9 +106,7 @@ impl Receiver {
         let lead = window.lead();
         let mut result = Err(Reject::OutOfRange);
         for sqn in nak.sqns() {
-            let place = lead.near(sqn);
-            let base = place.group(grouped.size);
-            let count = (place.0 - base.0) as u32 + 1;
+            let (base, count) = lead.near(sqn).wanted(grouped.size);
             let Some(object) = files.at(base) else { continue };
             let Some(segment) = object.segment(base) else { continue };
             let block = object.geometry.block_of(segment);
