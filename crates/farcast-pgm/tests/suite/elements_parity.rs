@@ -1,8 +1,10 @@
 //! Parity that is asked for by counts, through network elements (RFC 3208 §11.6).
 
+use std::num::NonZeroU32;
+
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine as _, Reject};
-use farcast_pgm::message::{DataKind, Nak, NakKind, Opt, Spm};
+use farcast_pgm::message::{Data, DataKind, DataOptions, Nak, NakKind, Opt, Origin, Parity, Spm};
 use farcast_pgm::{Body, Element, ElementConfig, Grouping, Message, SenderConfig, Sqn, StoreConfig};
 
 use crate::common::{TSI, files, group, ms, receiver, receiver_address, source};
@@ -237,4 +239,19 @@ fn when_elimination_is_over_the_most_that_was_asked_for_is_asked_for_again() {
     assert_eq!(asked(at(20), &above, NakKind::Confirmation, 5), []);
     assert_eq!(asked(at(1000), &below, NakKind::Nak, 2), []);
     assert_eq!(asked(at(1030), &below, NakKind::Nak, 2), [5]);
+    // Of two behind one port who lacks more counts: all five go there.
+    let (sqn, trail, count) = (Sqn(16), Sqn(0), NonZeroU32::MIN);
+    let (kind, parity) = (DataKind::Repair, Some(Parity { group: 0, var_len: false }));
+    let (options, origin) = (DataOptions::default(), Origin::UNKNOWN);
+    let data =
+        Data { kind, sqn, count, trail, parity, options, descriptor: None, len: 9, last_len: 9, origin };
+    let repair = Message { tsi: TSI, port: group_port(), body: Body::Data(data) };
+    for _ in 0..5 {
+        element.handle(at(1040), &above, &repair).unwrap();
+        let sent: Vec<u32> = std::iter::from_fn(|| element.poll_transmit(at(1040), at(1040)))
+            .map(|transmit| transmit.interface)
+            .collect();
+        assert_eq!(sent, [2]);
+    }
+    assert_eq!(element.handle(at(1040), &above, &repair), Err(Reject::Unexpected), "none is lacking");
 }
