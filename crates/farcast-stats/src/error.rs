@@ -36,6 +36,12 @@ pub enum StatsError {
         /// The number.
         value: f64,
     },
+    /// A number that is no level of an interval.
+    #[error("{value} is not a level of confidence; it must lie within 0.5 to 0.9999")]
+    Confidence {
+        /// The number.
+        value: f64,
+    },
     /// More successes than trials.
     #[error(
         "{successes} successes were given for {trials} trials; there cannot be more successes than trials"
@@ -62,6 +68,24 @@ pub enum StatsError {
         /// How many are needed.
         needed: u64,
     },
+    /// More than the statistic takes.
+    #[error("{given} were given where at most {limit} are allowed")]
+    TooMany {
+        /// How many were given.
+        given: u64,
+        /// The most that are allowed.
+        limit: u64,
+    },
+    /// A series that has not settled.
+    #[error(
+        "{truncation} of {values} values come before the series settles, more than half; it must be longer"
+    )]
+    Unsettled {
+        /// How many values come before.
+        truncation: u64,
+        /// How many there are.
+        values: u64,
+    },
     /// Counts and probabilities that do not belong together.
     #[error("{counts} counts were given for {probabilities} probabilities; there must be as many of each")]
     Categories {
@@ -69,6 +93,14 @@ pub enum StatsError {
         counts: usize,
         /// How many probabilities.
         probabilities: usize,
+    },
+    /// Samples that should stand in pairs and do not.
+    #[error("{first} values were given for {second} others; there must be as many of each")]
+    Pairs {
+        /// How many values of the first sample.
+        first: usize,
+        /// How many of the second.
+        second: usize,
     },
     /// More categories than the exact test enumerates.
     #[error("{categories} categories are too many for an exact test; at most {limit} are allowed")]
@@ -99,6 +131,12 @@ pub enum StatsError {
     /// A number that is no relative precision.
     #[error("{value} is not a relative precision; it must be finite and above 0")]
     Precision {
+        /// The number.
+        value: f64,
+    },
+    /// A number that is no studentised range.
+    #[error("{value} is not a studentised range; it must be 0 or more")]
+    Range {
         /// The number.
         value: f64,
     },

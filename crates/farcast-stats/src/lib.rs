@@ -1,33 +1,46 @@
 //! Statistics of replications: summaries with intervals, quantiles, tests, and when to stop.
 //!
 //! Everything here is a pure function of its arguments: no random draw, no clock, no state beyond the accumulators
-//! that a caller feeds. Two questions are asked of results:
+//! that a caller feeds. Three questions are asked of results:
 //!
-//! * *How well do we know our own number?* [`Summary`] with its confidence interval, [`binomial_interval`],
-//!   [`StoppingRule`].
+//! * *How well do we know our own number?* [`Summary`] with its confidence interval, [`t_interval`] at other levels,
+//!   [`binomial_interval`], [`StoppingRule`].
 //! * *Does a published number agree with ours?* [`prediction_half_width`] for a mean, [`binomial_range`] and
 //!   [`predictive_binomial_range`] for a count, [`multinomial_p_value`] for a table of counts, [`ks_two_sample`] for
-//!   two samples, [`chi_square_exponential`] for times between events of a Poisson process. [`tukey_hsd`] says by what
-//!   means of several samples have to differ.
+//!   two samples, [`chi_square_exponential`] for times between events of a Poisson process.
+//! * *Does what we vary make a difference?* [`paired`] with common random numbers, [`welch`]
+//!   without; of several variants [`one_way_anova`], and [`tukey_pairs`] for which of them differ. [`holm`] and
+//!   [`benjamini_hochberg`] adjust for asking many such questions at once. [`tukey_hsd`] says by what means of samples of
+//!   one size have to differ.
 #![forbid(unsafe_code)]
 
+mod anova;
 mod binomial;
 mod chi_square;
+mod difference;
 mod error;
 mod ks;
 mod multinomial;
+mod multiple;
 mod quantile;
 mod special;
 mod stopping;
+mod student;
+mod studentized_range;
 mod summary;
 mod tukey;
 
+pub use anova::{Anova, one_way_anova};
 pub use binomial::{COUNT_LIMIT, Interval, binomial_interval, binomial_range, predictive_binomial_range};
 pub use chi_square::{ChiSquareTest, chi_square_exponential};
+pub use difference::{MeanDifference, paired, welch};
 pub use error::StatsError;
 pub use ks::{KsTest, ks_two_sample};
 pub use multinomial::{CATEGORY_LIMIT, OUTCOME_LIMIT, multinomial_log_likelihood, multinomial_p_value};
+pub use multiple::{benjamini_hochberg, holm};
 pub use quantile::{Quantiles, quantile};
 pub use stopping::{Precision, StoppingRule};
+pub use student::{MeanInterval, t_interval};
+pub use studentized_range::{studentized_range_quantile, studentized_range_survival};
 pub use summary::{Accumulator, Summary, VALUE_LIMIT, prediction_half_width};
-pub use tukey::{TukeyHsd, studentized_range_quantile, tukey_hsd};
+pub use tukey::{TukeyHsd, TukeyPair, tukey_hsd, tukey_pairs};

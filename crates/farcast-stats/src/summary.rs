@@ -26,11 +26,18 @@ impl Accumulator {
         Self { n: 0, mean: 0.0, squares: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY }
     }
 
+    /// What there is of `values`, in any order; refuses what [`push`](Self::push) refuses.
+    pub(crate) fn of(values: &[f64]) -> Result<Self, StatsError> {
+        let mut all = Self::new();
+        for &value in values {
+            all.push(value)?;
+        }
+        Ok(all)
+    }
+
     /// Takes one value; one that is not finite or passes [`VALUE_LIMIT`] is refused and changes nothing.
     pub fn push(&mut self, value: f64) -> Result<(), StatsError> {
-        if value.is_nan() || value.abs() > VALUE_LIMIT {
-            return Err(StatsError::Value { value });
-        }
+        check_values(&[value])?;
         self.n = self.n.saturating_add(1);
         let deviation = value - self.mean;
         self.mean += deviation / self.n as f64;
@@ -66,9 +73,24 @@ impl Accumulator {
         self.n
     }
 
+    /// The mean, 0 before the first value.
+    pub(crate) const fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// The sum of the squared deviations from the mean.
+    pub(crate) const fn squares(&self) -> f64 {
+        self.squares
+    }
+
+    /// The variance with divisor n - 1; there are two values at least.
+    pub(crate) fn variance(&self) -> f64 {
+        self.squares / (self.n - 1) as f64
+    }
+
     /// The summary so far, without quantiles; `None` before the first value.
     pub fn summary(&self) -> Option<Summary> {
-        let sd = (self.n >= 2).then(|| (self.squares / (self.n - 1) as f64).sqrt());
+        let sd = (self.n >= 2).then(|| self.variance().sqrt());
         (self.n > 0).then(|| Summary {
             n: self.n,
             mean: self.mean,
@@ -111,14 +133,19 @@ impl Summary {
     /// The summary of `values`, in any order. Refused are an empty slice and values that [`Accumulator::push`]
     /// refuses.
     pub fn of(values: &[f64]) -> Result<Self, StatsError> {
-        let mut all = Accumulator::new();
-        for &value in values {
-            all.push(value)?;
-        }
+        let all = Accumulator::of(values)?;
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         let summary = all.summary().ok_or(StatsError::Empty)?;
         Ok(Self { quantiles: Some(Quantiles::of_sorted(&sorted)), ..summary })
+    }
+}
+
+/// Refuses values that are not finite or pass [`VALUE_LIMIT`].
+pub(crate) fn check_values(values: &[f64]) -> Result<(), StatsError> {
+    match values.iter().find(|value| value.is_nan() || value.abs() > VALUE_LIMIT) {
+        Some(&value) => Err(StatsError::Value { value }),
+        None => Ok(()),
     }
 }
 
