@@ -1,14 +1,15 @@
 //! Statistics of replications: summaries with intervals, quantiles, tests, and when to stop.
 //!
-//! Everything here is a pure function of its arguments: no random draw, no clock, no state beyond the accumulators
-//! that a caller feeds. Three questions are asked of results:
+//! Everything here is a pure function of its arguments: no clock, no state beyond the accumulators that a caller feeds.
+//! Where something is drawn at random, as for [`bootstrap_interval`], every draw follows from the seed that the caller
+//! gives. Three questions are asked of results:
 //!
 //! * *How well do we know our own number?* [`Summary`] with its confidence interval, [`t_interval`] at other levels,
-//!   [`binomial_interval`], [`StoppingRule`].
+//!   [`bootstrap_interval`] of what is no mean, [`binomial_interval`], [`StoppingRule`].
 //! * *Does a published number agree with ours?* [`prediction_half_width`] for a mean, [`binomial_range`] and
 //!   [`predictive_binomial_range`] for a count, [`multinomial_p_value`] for a table of counts, [`ks_two_sample`] for
 //!   two samples, [`chi_square_exponential`] for times between events of a Poisson process.
-//! * *Does what we vary make a difference?* [`paired`] with common random numbers, [`welch`]
+//! * *Does what we vary make a difference?* [`paired`] and [`paired_bootstrap`] with common random numbers, [`welch`]
 //!   without; of several variants [`one_way_anova`], and [`tukey_pairs`] for which of them differ. [`holm`] and
 //!   [`benjamini_hochberg`] adjust for asking many such questions at once. [`tukey_hsd`] says by what means of samples of
 //!   one size have to differ.
@@ -16,6 +17,7 @@
 
 mod anova;
 mod binomial;
+mod bootstrap;
 mod chi_square;
 mod difference;
 mod error;
@@ -32,6 +34,9 @@ mod tukey;
 
 pub use anova::{Anova, one_way_anova};
 pub use binomial::{COUNT_LIMIT, Interval, binomial_interval, binomial_range, predictive_binomial_range};
+pub use bootstrap::{
+    BootstrapInterval, Correction, RESAMPLE_LIMIT, Statistic, bootstrap_interval, paired_bootstrap,
+};
 pub use chi_square::{ChiSquareTest, chi_square_exponential};
 pub use difference::{MeanDifference, paired, welch};
 pub use error::StatsError;

@@ -52,12 +52,21 @@ pub(crate) fn check_order(values: &[f64]) -> Result<(), StatsError> {
     }
 }
 
-fn interpolate(sorted: &[f64], p: f64) -> f64 {
-    let position = (sorted.len() - 1) as f64 * p;
-    let index = (position as usize).min(sorted.len() - 1);
-    let part = position - index as f64;
-    let low = sorted[index];
-    let high = sorted[(index + 1).min(sorted.len() - 1)];
+/// The quantile `p` of values that ascend; there must be at least one.
+pub(crate) fn interpolate(sorted: &[f64], p: f64) -> f64 {
+    let (index, part) = position(sorted.len(), p);
+    between(sorted[index], sorted[(index + 1).min(sorted.len() - 1)], part)
+}
+
+/// Behind which of `n` values in their order a quantile lies, from 0, and how far on the way to the next, 0 to 1.
+pub(crate) fn position(n: usize, p: f64) -> (usize, f64) {
+    let position = (n - 1) as f64 * p;
+    let index = (position as usize).min(n - 1);
+    (index, position - index as f64)
+}
+
+/// What lies `part` of the way between two neighbours.
+pub(crate) fn between(low: f64, high: f64, part: f64) -> f64 {
     // Infinity times zero is not a number, so the ends of the interval are taken as they are.
     if part <= 0.0 || low >= high {
         return low;

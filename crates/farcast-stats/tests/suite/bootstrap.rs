@@ -1,0 +1,61 @@
+//! Intervals by resampling, which vary with the draws, and what in them does not.
+
+use farcast_stats::{BootstrapInterval, Statistic, bootstrap_interval, paired_bootstrap};
+use serde_json::Value;
+
+use super::common::{cases, close, count, lists, number, numbers};
+
+/// Over so many seeds of ours the intervals are averaged.
+const SEEDS: u64 = 30;
+/// Over so many of its seeds `SciPy`'s were.
+const REPEATS: f64 = 60.0;
+
+fn intervals(case: &Value) -> Vec<BootstrapInterval> {
+    let statistic = match case["statistic"].as_str().expect("a name") {
+        "mean" => Statistic::Mean,
+        "deviation" => Statistic::Deviation,
+        "median" => Statistic::Quantile(0.5),
+        "p80" => Statistic::Quantile(0.8),
+        other => panic!("{other}"),
+    };
+    let (level, resamples) = (number(&case["level"]), count(&case["resamples"]));
+    let samples = lists(&case["samples"]);
+    let interval = |seed| match &samples[..] {
+        [one] => bootstrap_interval(one, statistic, level, resamples, seed).expect("valid"),
+        [a, b] => paired_bootstrap(a, b, statistic, level, resamples, seed).expect("valid"),
+        _ => panic!("{case}"),
+    };
+    (0..SEEDS).map(interval).collect()
+}
+
+/// The mean of ours is within four standard errors of the mean of theirs: each of our intervals varies as each of theirs
+/// does, so the error is their deviation times `sqrt(1 / SEEDS + 1 / REPEATS)`.
+fn agrees(name: &str, case: &Value, ours: impl Iterator<Item = f64>) {
+    let mean = ours.sum::<f64>() / SEEDS as f64;
+    let [theirs, sd] = numbers(&case[name])[..] else { panic!("{case}") };
+    let error = sd * (1.0 / SEEDS as f64 + 1.0 / REPEATS).sqrt();
+    assert!(
+        (mean - theirs).abs() <= 4.0 * error + 1e-9 * theirs.abs(),
+        "{name}: {mean}, not {theirs} +- {error}: {case}"
+    );
+}
+
+#[test]
+fn intervals_agree_within_what_draws_vary() {
+    for case in cases(include_str!("../../../../vectors/scipy/bootstrap.json")) {
+        let found = intervals(&case);
+        let correction = |one: &BootstrapInterval| one.correction.expect("defined");
+        for one in &found {
+            close(one.estimate, number(&case["estimate"]), 1e-10, &case);
+            // Of a median it is a difference of equal numbers.
+            let acceleration = number(&case["acceleration"]);
+            assert!(
+                (correction(one).acceleration - acceleration).abs() <= 1e-8 * acceleration.abs() + 1e-12,
+                "{case}"
+            );
+        }
+        agrees("bias", &case, found.iter().map(|one| correction(one).bias));
+        agrees("low", &case, found.iter().map(|one| one.interval.low));
+        agrees("high", &case, found.iter().map(|one| one.interval.high));
+    }
+}
