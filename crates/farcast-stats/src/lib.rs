@@ -1,8 +1,8 @@
-//! Statistics of replications: summaries with intervals, quantiles, tests, and when to stop.
+//! Statistics of replications and series: summaries with intervals, quantiles, tests, and when to stop.
 //!
 //! Everything here is a pure function of its arguments: no clock, no state beyond the accumulators that a caller feeds.
 //! Where something is drawn at random, as for [`bootstrap_interval`], every draw follows from the seed that the caller
-//! gives. Three questions are asked of results:
+//! gives. Four questions are asked of results:
 //!
 //! * *How well do we know our own number?* [`Summary`] with its confidence interval, [`t_interval`] at other levels,
 //!   [`bootstrap_interval`] of what is no mean, [`binomial_interval`], [`StoppingRule`].
@@ -13,15 +13,18 @@
 //!   without; of several variants [`one_way_anova`], and [`tukey_pairs`] for which of them differ. [`holm`] and
 //!   [`benjamini_hochberg`] adjust for asking many such questions at once. [`tukey_hsd`] says by what means of samples of
 //!   one size have to differ.
+//! * *What does one long run say?* [`mser`] for where it settles, [`batch_means`] for its mean.
 #![forbid(unsafe_code)]
 
 mod anova;
+mod batch_means;
 mod binomial;
 mod bootstrap;
 mod chi_square;
 mod difference;
 mod error;
 mod ks;
+mod mser;
 mod multinomial;
 mod multiple;
 mod quantile;
@@ -33,6 +36,7 @@ mod summary;
 mod tukey;
 
 pub use anova::{Anova, one_way_anova};
+pub use batch_means::{BatchMeans, batch_means};
 pub use binomial::{COUNT_LIMIT, Interval, binomial_interval, binomial_range, predictive_binomial_range};
 pub use bootstrap::{
     BootstrapInterval, Correction, RESAMPLE_LIMIT, Statistic, bootstrap_interval, paired_bootstrap,
@@ -41,6 +45,7 @@ pub use chi_square::{ChiSquareTest, chi_square_exponential};
 pub use difference::{MeanDifference, paired, welch};
 pub use error::StatsError;
 pub use ks::{KsTest, ks_two_sample};
+pub use mser::mser;
 pub use multinomial::{CATEGORY_LIMIT, OUTCOME_LIMIT, multinomial_log_likelihood, multinomial_p_value};
 pub use multiple::{benjamini_hochberg, holm};
 pub use quantile::{Quantiles, quantile};

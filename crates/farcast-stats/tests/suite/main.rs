@@ -5,3 +5,4 @@ mod bootstrap;
 mod common;
 mod comparisons;
 mod means;
+mod steady;
