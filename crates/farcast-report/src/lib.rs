@@ -5,11 +5,13 @@
 //! | module | what it draws |
 //! |---|---|
 //! | [`timeline`] | a replication of a simulated transfer: who sent, waited and asked again |
+//! | [`page`] | pages with figures and tables, for any command |
 //! | [`plot`] | curves of numbers, with their intervals |
 //! | [`emulation`] | a run of an emulated link: throughput, delay and losses of both ways |
 #![forbid(unsafe_code)]
 
 pub mod emulation;
+pub mod page;
 pub mod plot;
 mod scale;
 mod svg;

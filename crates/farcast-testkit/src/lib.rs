@@ -105,6 +105,7 @@
 //! assert_eq!(network.take_log().events[0].at.since(Time::ZERO).as_millis(), 2500);
 //! ```
 
+pub mod browser;
 mod host;
 pub mod laws;
 mod link;

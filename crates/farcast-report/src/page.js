@@ -1,0 +1,64 @@
+"use strict";
+(() => {
+  // Figures: drawn anew when the reader's colours change.
+  const source = document.getElementById("figures");
+  const figures = source ? JSON.parse(source.textContent) : [];
+  // Okabe and Ito's colours, which the colour-blind can tell apart; the yellow is darker on a light ground.
+  const light = ["#0072b2", "#d55e00", "#009e73", "#b0679b", "#9a7d00", "#4a9cc9", "#5b6b7b"];
+  const dark = ["#56b4e9", "#ee8a4a", "#3ecb9c", "#d99bc4", "#f0e442", "#9ad0f5", "#b7c3cf"];
+  const scheme = matchMedia("(prefers-color-scheme: dark)");
+  const draw = () => {
+    const style = getComputedStyle(document.body);
+    const [ink, line] = [style.color, scheme.matches ? "#3a4652" : "#d5dde5"];
+    const font = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
+    const config = {
+      background: null,
+      font,
+      view: { stroke: null },
+      range: { category: scheme.matches ? dark : light },
+      axis: {
+        labelColor: ink, titleColor: ink, domainColor: line, tickColor: line, gridColor: line, gridOpacity: 0.6,
+        labelFontSize: 12, titleFontSize: 12.5, titleFontWeight: 500, titlePadding: 8,
+      },
+      legend: { labelColor: ink, titleColor: ink, labelFontSize: 12, titleFontSize: 12 },
+    };
+    const theme = scheme.matches ? "dark" : "light";
+    const options = {
+      renderer: "svg", config, tooltip: { theme },
+      actions: { export: true, source: false, compiled: false, editor: false },
+    };
+    figures.forEach((specification, number) => {
+      vegaEmbed(`#figure-${number}`, specification, options).catch((error) => console.error(error));
+    });
+  };
+  if (figures.length > 0) {
+    draw();
+    scheme.addEventListener("change", draw);
+  }
+
+  // Tables: a click on a heading sorts by it, another the other way round.
+  for (const table of document.querySelectorAll("table")) {
+    const headings = [...table.querySelectorAll("thead th")];
+    headings.forEach((heading, place) => {
+      heading.querySelector("button").addEventListener("click", () => {
+        const falls = heading.getAttribute("aria-sort") === "ascending";
+        headings.forEach((other) => other.removeAttribute("aria-sort"));
+        heading.setAttribute("aria-sort", falls ? "descending" : "ascending");
+        const body = table.tBodies[0];
+        const key = (row) => {
+          const cell = row.cells[place];
+          return cell.dataset.exact === undefined ? cell.textContent : Number(cell.dataset.exact);
+        };
+        const compare = (a, b) => {
+          const [one, other] = [key(a), key(b)];
+          if (typeof one === "number" && typeof other === "number") return one - other;
+          // What has no number stands behind what has one.
+          if (typeof one !== typeof other) return (typeof one === "number") === falls ? 1 : -1;
+          return one.localeCompare(other, "en", { numeric: true });
+        };
+        const rows = [...body.rows].sort((a, b) => (falls ? compare(b, a) : compare(a, b)));
+        body.append(...rows);
+      });
+    });
+  }
+})();

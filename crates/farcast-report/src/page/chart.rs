@@ -1,0 +1,403 @@
+//! Figures: what is drawn, as specifications of Vega-Lite.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::svg::Escaped;
+
+/// A figure with what it says.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figure {
+    /// Above it.
+    pub title: String,
+    /// Below it: what is shown, and what bars and bands mean.
+    pub note: String,
+    /// What is drawn.
+    pub chart: Chart,
+}
+
+/// An axis.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Axis {
+    /// What it shows, with the unit.
+    pub label: String,
+    /// Whether equal ratios are equally far apart.
+    pub is_logarithmic: bool,
+    /// Whether it begins at zero.
+    pub has_zero: bool,
+}
+
+impl Axis {
+    /// Equal differences are equally far apart; zero is shown where the values come near it.
+    pub fn linear(label: &str) -> Self {
+        Self { label: label.to_owned(), is_logarithmic: false, has_zero: false }
+    }
+
+    /// Equal ratios are equally far apart; values above zero only.
+    pub fn logarithmic(label: &str) -> Self {
+        Self { label: label.to_owned(), is_logarithmic: true, has_zero: false }
+    }
+
+    /// The same from zero on.
+    #[must_use]
+    pub fn from_zero(self) -> Self {
+        Self { has_zero: true, ..self }
+    }
+
+    fn scale(&self) -> Value {
+        if self.is_logarithmic {
+            json!({"type": "log", "nice": false})
+        } else {
+            json!({"zero": self.has_zero, "nice": true})
+        }
+    }
+}
+
+/// A point with its interval, low and high, where it has one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Point {
+    /// Where.
+    pub x: f64,
+    /// What was found there.
+    pub y: f64,
+    /// From where to where it may be.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// A curve.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Series {
+    /// What the legend calls it.
+    pub name: String,
+    /// Its points.
+    pub points: Vec<Point>,
+}
+
+/// A value with its interval, in a row of its own.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Interval {
+    /// What it is of.
+    pub name: String,
+    /// Which kind, for the colour; empty for none.
+    pub kind: String,
+    /// What was found.
+    pub value: f64,
+    /// From where to where it may be.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// A part of a bar.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Bar {
+    /// Which bar.
+    pub name: String,
+    /// Which part.
+    pub part: String,
+    /// How long.
+    pub value: f64,
+}
+
+/// A cell of two settings.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Cell {
+    /// The first setting.
+    pub x: String,
+    /// The second.
+    pub y: String,
+    /// What was found there.
+    pub value: f64,
+}
+
+/// What is drawn. Values that are not finite are left out.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Chart {
+    /// Curves, with bars for intervals.
+    Lines {
+        /// From left to right.
+        x: Axis,
+        /// From the bottom up.
+        y: Axis,
+        /// The curves.
+        series: Vec<Series>,
+    },
+    /// The share of values that are at most so much: the empirical distribution function of each sample.
+    Distribution {
+        /// What the values are.
+        x: Axis,
+        /// Name and values of each sample.
+        samples: Vec<(String, Vec<f64>)>,
+    },
+    /// Values with intervals, one below the other.
+    Intervals {
+        /// What the values are.
+        x: Axis,
+        /// From the top down.
+        rows: Vec<Interval>,
+        /// A line to compare them with.
+        reference: Option<f64>,
+    },
+    /// Bars of parts, one below the other.
+    Bars {
+        /// What their lengths are.
+        x: Axis,
+        /// In the order of their names' first appearance.
+        bars: Vec<Bar>,
+    },
+    /// A value for each combination of two settings.
+    Heat {
+        /// What the settings and the value are called.
+        labels: [String; 3],
+        /// The cells.
+        cells: Vec<Cell>,
+    },
+}
+
+/// Pixels of a figure's height, and of a row in one that has rows.
+const HEIGHT: f64 = 320.0;
+const ROW: usize = 22;
+/// Points of a distribution's curve at most: a screen has no more.
+const MOST_STEPS: usize = 2000;
+
+impl Figure {
+    /// Where the figure comes, which is empty until the script has drawn it.
+    pub(super) fn html(&self, number: usize, out: &mut String) {
+        // A String takes all that is written.
+        let _ = writeln!(
+            out,
+            "<figure>\n<h3>{}</h3>\n<div class=\"plot\" id=\"figure-{number}\" role=\"img\" aria-label=\"{}\"></div>\n\
+             <noscript>This figure needs scripts; its numbers are in the tables.</noscript>\n\
+             <figcaption>{}</figcaption>\n</figure>",
+            Escaped(&self.title),
+            Escaped(&self.title),
+            Escaped(&self.note),
+        );
+    }
+}
+
+impl Chart {
+    /// What Vega-Lite takes.
+    pub(super) fn specification(&self) -> Value {
+        let mut specification = match self {
+            Self::Lines { x, y, series } => lines(x, y, series),
+            Self::Distribution { x, samples } => distribution(x, samples),
+            Self::Intervals { x, rows, reference } => intervals(x, rows, *reference),
+            Self::Bars { x, bars } => self::bars(x, bars),
+            Self::Heat { labels, cells } => heat(labels, cells),
+        };
+        specification["$schema"] = "https://vega.github.io/schema/vega-lite/v6.json".into();
+        specification["width"] = "container".into();
+        specification["autosize"] = json!({"type": "fit-x", "contains": "padding"});
+        specification
+    }
+}
+
+/// Labels as people read them: large numbers with a prefix of the SI, small ones as they are.
+fn ticks() -> Value {
+    let label = "abs(datum.value) >= 1e5 ? format(datum.value, '~s') : format(datum.value, '~g')";
+    json!({"labelOverlap": true, "labelExpr": label})
+}
+
+/// A quantitative channel.
+fn number(field: &str, axis: &Axis) -> Value {
+    json!({"field": field, "type": "quantitative", "title": axis.label, "scale": axis.scale(),
+           "axis": ticks()})
+}
+
+/// A legend below, which lines of a colour and a dash share; none for one name.
+fn legend(names: &[&str]) -> Value {
+    if names.len() < 2 {
+        return Value::Null;
+    }
+    json!({"title": null, "orient": "bottom", "direction": "horizontal", "columns": 3, "labelLimit": 320})
+}
+
+/// A dash for each name, so that lines can be told apart without colours.
+fn dash(names: &[&str]) -> Value {
+    json!({"field": "series", "type": "nominal", "sort": names, "scale": {"domain": names}, "legend": legend(names)})
+}
+
+/// A colour for each name, in their order.
+fn colour(names: &[&str]) -> Value {
+    let legend = legend(names);
+    json!({"field": "series", "type": "nominal", "sort": names, "scale": {"domain": names}, "legend": legend})
+}
+
+fn lines(x: &Axis, y: &Axis, series: &[Series]) -> Value {
+    let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
+    let values: Vec<Value> = series
+        .iter()
+        .flat_map(|one| one.points.iter().map(move |point| (one, point)))
+        .filter(|(_, point)| point.x.is_finite() && point.y.is_finite())
+        .map(|(one, point)| {
+            let (low, high) = point.interval.unwrap_or((point.y, point.y));
+            json!({"x": point.x, "y": point.y, "low": low, "high": high, "series": one.name})
+        })
+        .collect();
+    let tooltip = json!([
+        {"field": "series", "title": " "},
+        {"field": "x", "title": x.label, "format": ".5~g"},
+        {"field": "y", "title": y.label, "format": ".5~g"},
+        {"field": "low", "title": "from", "format": ".5~g"},
+        {"field": "high", "title": "to", "format": ".5~g"},
+    ]);
+    json!({
+        "data": {"values": values},
+        "height": HEIGHT,
+        "encoding": {"x": number("x", x), "color": colour(&names)},
+        "layer": [
+            {"mark": {"type": "line", "strokeWidth": 2},
+             "encoding": {"y": number("y", y), "strokeDash": dash(&names)}},
+            {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": {"y": number("low", y), "y2": {"field": "high"}}},
+            {"mark": {"type": "point", "filled": true, "size": 45, "opacity": 1},
+             "encoding": {"y": number("y", y), "tooltip": tooltip}},
+        ],
+    })
+}
+
+fn distribution(x: &Axis, samples: &[(String, Vec<f64>)]) -> Value {
+    let names: Vec<&str> = samples.iter().map(|(name, _)| name.as_str()).collect();
+    let mut values = Vec::new();
+    for (name, sample) in samples {
+        let mut sorted: Vec<f64> = sample.iter().copied().filter(|value| value.is_finite()).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let step = sorted.len().div_ceil(MOST_STEPS).max(1);
+        let all = sample.len() as f64;
+        for (place, value) in sorted.iter().enumerate() {
+            if place % step == 0 || place + 1 == sorted.len() {
+                values.push(json!({"x": value, "share": 100.0 * (place + 1) as f64 / all, "series": name}));
+            }
+        }
+        if let Some(first) = sorted.first() {
+            values.push(json!({"x": first, "share": 0.0, "series": name}));
+        }
+    }
+    json!({
+        "data": {"values": values},
+        "height": HEIGHT,
+        "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2},
+        "encoding": {
+            "x": number("x", x),
+            "y": {"field": "share", "type": "quantitative", "title": "share, %", "scale": {"domain": [0, 100]}},
+            "order": {"field": "share"},
+            "color": colour(&names),
+            "strokeDash": dash(&names),
+            "tooltip": [
+                {"field": "series", "title": " "},
+                {"field": "x", "title": x.label, "format": ".5~g"},
+                {"field": "share", "title": "share, %", "format": ".3~g"},
+            ],
+        },
+    })
+}
+
+fn intervals(x: &Axis, rows: &[Interval], reference: Option<f64>) -> Value {
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    let mut kinds: Vec<&str> = rows.iter().map(|row| row.kind.as_str()).collect();
+    kinds.dedup();
+    let mut seen: Vec<&str> = Vec::new();
+    for kind in kinds {
+        if !seen.contains(&kind) {
+            seen.push(kind);
+        }
+    }
+    let values: Vec<Value> = rows
+        .iter()
+        .filter(|row| row.value.is_finite())
+        .map(|row| {
+            let (low, high) = row.interval.unwrap_or((row.value, row.value));
+            json!({"name": row.name, "x": row.value, "low": low, "high": high, "series": row.kind})
+        })
+        .collect();
+    let y = json!({"field": "name", "type": "nominal", "sort": names, "title": null, "axis": {"labelLimit": 340}});
+    let tooltip = json!([
+        {"field": "name", "title": " "},
+        {"field": "x", "title": x.label, "format": ".5~g"},
+        {"field": "low", "title": "from", "format": ".5~g"},
+        {"field": "high", "title": "to", "format": ".5~g"},
+    ]);
+    let mut layer = vec![
+        json!({"mark": {"type": "rule", "strokeWidth": 2}, "encoding": {"x": number("low", x), "x2": {"field": "high"}}}),
+        json!({"mark": {"type": "point", "filled": true, "size": 70, "opacity": 1},
+               "encoding": {"x": number("x", x), "tooltip": tooltip}}),
+    ];
+    if let Some(reference) = reference.filter(|reference| reference.is_finite()) {
+        layer.insert(0, json!({"data": {"values": [{"at": reference}]}, "mark": {"type": "rule", "strokeDash": [5, 4], "color": "#888"},
+                               "encoding": {"x": {"field": "at", "type": "quantitative"}, "y": {"value": 0}, "color": {"value": "#888"}}}));
+        layer[0]["encoding"]["y2"] = json!({"value": rows.len() * ROW});
+    }
+    json!({
+        "data": {"values": values},
+        "height": rows.len() * ROW,
+        "encoding": {"y": y, "color": colour(&seen)},
+        "layer": layer,
+    })
+}
+
+fn bars(x: &Axis, bars: &[Bar]) -> Value {
+    let (mut names, mut parts): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for bar in bars {
+        if !names.contains(&bar.name.as_str()) {
+            names.push(&bar.name);
+        }
+        if !parts.contains(&bar.part.as_str()) {
+            parts.push(&bar.part);
+        }
+    }
+    let values: Vec<Value> = bars
+        .iter()
+        .filter(|bar| bar.value.is_finite())
+        .map(|bar| json!({"name": bar.name, "series": bar.part, "x": bar.value}))
+        .collect();
+    json!({
+        "data": {"values": values},
+        "height": names.len() * (ROW + 6),
+        "mark": {"type": "bar"},
+        "encoding": {
+            "y": {"field": "name", "type": "nominal", "sort": names, "title": null, "axis": {"labelLimit": 340}},
+            "x": {"field": "x", "type": "quantitative", "title": x.label, "stack": "zero", "axis": ticks()},
+            "color": colour(&parts),
+            "tooltip": [
+                {"field": "name", "title": " "},
+                {"field": "series", "title": "part"},
+                {"field": "x", "title": x.label, "format": ".5~g"},
+            ],
+        },
+    })
+}
+
+fn heat(labels: &[String; 3], cells: &[Cell]) -> Value {
+    let (mut columns, mut rows): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for cell in cells {
+        if !columns.contains(&cell.x.as_str()) {
+            columns.push(&cell.x);
+        }
+        if !rows.contains(&cell.y.as_str()) {
+            rows.push(&cell.y);
+        }
+    }
+    let values: Vec<Value> = cells
+        .iter()
+        .filter(|cell| cell.value.is_finite())
+        .map(|cell| json!({"x": cell.x, "y": cell.y, "value": cell.value}))
+        .collect();
+    let axis = |field: &str, order: &[&str], title: &str| json!({"field": field, "type": "ordinal", "sort": order, "title": title, "axis": {"labelAngle": 0, "labelOverlap": true}});
+    let (x, y) = (axis("x", &columns, &labels[0]), axis("y", &rows, &labels[1]));
+    let tooltip = json!([
+        {"field": "x", "title": labels[0]},
+        {"field": "y", "title": labels[1]},
+        {"field": "value", "title": labels[2], "format": ".5~g"},
+    ]);
+    json!({
+        "data": {"values": values},
+        "height": (rows.len() * 34).clamp(120, 640),
+        "mark": "rect",
+        "encoding": {
+            "x": x,
+            "y": y,
+            "color": {"field": "value", "type": "quantitative", "scale": {"scheme": "viridis", "zero": false},
+                      "legend": {"title": labels[2], "orient": "bottom", "gradientLength": 220, "format": "~s"}},
+            "tooltip": tooltip,
+        },
+    })
+}

@@ -1,0 +1,72 @@
+use super::*;
+
+#[test]
+fn nothing_that_is_shown_can_act() {
+    let evil = "</script><img src=x onerror=alert(1)>\"'&<!--";
+    let page = Page {
+        title: evil.into(),
+        lead: vec![evil.into()],
+        settings: vec![(evil.into(), evil.into())],
+        parts: vec![
+            Part::Heading(evil.into()),
+            Part::Text(evil.into()),
+            Part::Table(Table {
+                caption: evil.into(),
+                columns: vec![Column::text(evil)],
+                rows: vec![vec![Cell::text(evil)]],
+            }),
+            Part::Figure(Figure {
+                title: evil.into(),
+                note: evil.into(),
+                chart: Chart::Distribution {
+                    x: Axis::linear(evil),
+                    samples: vec![(evil.into(), vec![1.0, 2.0])],
+                },
+            }),
+        ],
+        downloads: vec![Download { name: evil.into(), mime: "text/csv", text: evil.into() }],
+        made_by: evil.into(),
+    };
+    let html = page.html();
+    assert!(!html.contains("<img src=x"), "an element that nobody meant");
+    // Three libraries, the figures, and the page's own.
+    assert_eq!(html.matches("</script>").count(), 5);
+    for script in LIBRARIES.into_iter().chain([SCRIPT]) {
+        assert!(!script.contains("</script") && !script.contains("<!--"), "it would end its own element");
+    }
+}
+
+#[test]
+fn numbers_have_five_digits() {
+    for (value, shown) in [
+        (0.0, "0"),
+        (54.672_404_6, "54.672"),
+        (1_234_567.0, "1234567"),
+        (0.001, "0.001"),
+        (0.004_641_59, "0.0046416"),
+        (100.0, "100"),
+        (1e-7, "1.000e-7"),
+        (-2.5, "-2.5"),
+    ] {
+        assert_eq!(table::digits(value), shown);
+    }
+}
+
+#[test]
+fn a_table_is_data_too() {
+    let table = Table {
+        caption: String::new(),
+        columns: vec![Column::text("what, said"), Column::number("s")],
+        rows: vec![
+            vec![Cell::text("a\"b"), Cell::number(Some(1.0 / 3.0))],
+            vec![Cell::text("c"), Cell::number(None)],
+        ],
+    };
+    assert_eq!(table.csv(), "\"what, said\",s\r\n\"a\"\"b\",0.3333333333333333\r\nc,\r\n");
+}
+
+#[test]
+fn a_page_without_figures_carries_no_library() {
+    let page = Page { title: "plain".into(), ..Page::default() };
+    assert!(page.html().len() < 20_000);
+}
