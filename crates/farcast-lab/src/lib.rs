@@ -6,6 +6,13 @@
 //! | [`traffic`] | makes a scenario of a link alone, by saying what is sent over it |
 //! | [`study`] | published studies again, their numbers beside ours: rows, rules, tables, files |
 //! | [`replications`] | runs a scenario's replications, within memory and for somebody who waits |
+//! | [`vary`] | which settings are varied, and over which values |
+//! | [`points`] | runs the replications of many points on all cores |
+//! | [`tune`] | the best settings, and how sure that is |
+//! | [`compare`], [`table`] | what differs between results in files |
+//! | [`report`] | pages of all that |
+//! | [`figures`] | what replications come to, as a table of numbers |
+//! | [`sweep`] | every combination of some settings, resumable, with files |
 //!
 //! Nothing is printed and no argument is parsed here. Who waits is told by a callback how work stands ([`Progress`]),
 //! and ends it by a flag.
@@ -14,11 +21,21 @@
 //! the emulator and the network driver.
 #![forbid(unsafe_code)]
 
+pub mod compare;
+pub mod figures;
+pub mod points;
 mod progress;
 pub mod replications;
+pub mod report;
 pub mod shipped;
 mod studies;
 pub mod study;
+pub mod sweep;
+pub mod table;
 pub mod traffic;
+pub mod tune;
+pub mod vary;
+mod world;
 
 pub use progress::Progress;
+pub use world::{Outcome, World};

@@ -41,7 +41,7 @@ pub use error::{DocumentError, Place, Problem};
 pub use reader::Reader;
 
 use error::Fault;
-use tree::{Source, Table};
+use tree::{Entry, Source, Table};
 
 /// How many tables and lists may lie within each other.
 pub const NESTING_LIMIT: usize = 16;
@@ -67,6 +67,8 @@ pub struct Document {
     /// Files that it may name, by that name.
     attached: BTreeMap<String, String>,
     reads: RefCell<Vec<(String, String, Origin)>>,
+    /// The files that readers opened: path and text.
+    files: RefCell<BTreeMap<String, String>>,
 }
 
 impl Document {
@@ -81,6 +83,7 @@ impl Document {
             assignments: Vec::new(),
             attached: BTreeMap::new(),
             reads: RefCell::default(),
+            files: RefCell::default(),
         };
         match build::document(text) {
             Ok(top) => document.top = top,
@@ -123,6 +126,18 @@ impl Document {
             reads.iter().enumerate().map(|(index, (key, ..))| (key.as_str(), index)).collect();
         let is_last = |(index, read): &(usize, &(String, String, Origin))| last[read.0.as_str()] == *index;
         reads.iter().enumerate().filter(is_last).map(|(_, read)| read.clone()).collect()
+    }
+
+    /// The document with what was laid over it as TOML, a line for each key of the topmost table, without comments.
+    /// Documents that say the same in the same order have the same text.
+    pub fn in_effect(&self) -> String {
+        let line = |entry: &Entry| format!("{} = {}\n", tree::key(&entry.key), entry.node.value.literal());
+        self.top.entries.iter().map(line).collect()
+    }
+
+    /// The files whose text readers asked for, by the path that the document names, and their text.
+    pub fn files_read(&self) -> BTreeMap<String, String> {
+        self.files.borrow().clone()
     }
 
     fn record(&self, key: String, value: String, origin: Origin) {

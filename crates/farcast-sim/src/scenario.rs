@@ -86,6 +86,8 @@ impl Scenario {
         let traffic = traffic::read(&top, traffic, &links)?;
         // What an emulation of the scenario runs is nothing to simulate.
         programs::read(&mut top)?;
+        // What is tuned in it is for whoever tunes.
+        top.holds("tune");
         top.finish()?;
         let groups = groups.unwrap_or_default();
         Ok(Self { name, engines, time_limit, groups, transfer, traffic, links, default_queues })

@@ -10,10 +10,12 @@ use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Probability};
 
 mod element;
+mod lab;
 mod receive;
 mod send;
 
 pub(crate) use element::{ElementArgs, RepairArgs};
+pub(crate) use lab::{CompareArgs, LabArgs, SweepArgs, TuneArgs};
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use send::{NakTimingArg, PassWaitArg, SendArgs};
 
@@ -67,6 +69,15 @@ pub(crate) enum Command {
     /// Predict a transfer: run its engines in virtual time over simulated links.
     #[command(after_help = EXIT_CODES)]
     Simulate(SimulateArgs),
+    /// Simulate every combination of some settings: all cores, resumable, results as Parquet.
+    #[command(after_help = EXIT_CODES)]
+    Sweep(Box<SweepArgs>),
+    /// Find the best settings: which, how sure that is, and by how much they beat the scenario's own.
+    #[command(after_help = EXIT_CODES)]
+    Tune(Box<TuneArgs>),
+    /// Say what differs between two sets of replications, by how much, and how sure that is.
+    #[command(after_help = EXIT_CODES)]
+    Compare(CompareArgs),
     /// Say what a closed-form model makes of a transfer: throughput, time, and what bounds them.
     #[command(after_help = EXIT_CODES)]
     Model(ModelArgs),
@@ -192,6 +203,9 @@ pub(crate) struct SimulateArgs {
     /// Draw one replication as a page: passes, NAKs, and who waited for what.
     #[arg(help_heading = "Packets", long, value_name = "FILE.html")]
     pub(crate) timeline: Option<PathBuf>,
+    /// Draw the results of all replications as a page: delivery over time, what it took, every figure and setting.
+    #[arg(help_heading = "Replications", long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
     /// Which replication --trace and --timeline show.
     #[arg(help_heading = "Packets", long, default_value_t = 0, value_name = "INDEX")]
     pub(crate) replication: u64,
@@ -218,7 +232,8 @@ pub(crate) struct ReproduceArgs {
     /// Fewer replications: a first look, with wider intervals.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Write the results into this directory: reproduce.csv, reproduce.json, and the tables in reproduce.md.
+    /// Write the results into this directory: a page, report.html, with the verdicts first; reproduce.csv,
+    /// reproduce.json, and the tables in reproduce.md.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// The seed of all random numbers: the same seed gives the same results, on any number of threads.

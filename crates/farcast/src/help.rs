@@ -55,6 +55,20 @@ const PAGES: &[Page] = &[
   farcast simulate geo --traffic 'tcp, size = 10 MB' --timeline run.html",
     },
     Page {
+        command: "sweep",
+        main: &["scenario", "vary", "set", "replications", "precision", "out", "column", "json", "quiet"],
+        examples: "
+  farcast sweep mftp-bgan --vary link.forward.per=0.001..0.02*8 --vary receivers=20,80 --out losses
+  farcast sweep geo --traffic 'tcp, size = 10 MB' --vary 'link.forward.delay=50 ms..300 ms/6'",
+    },
+    Page {
+        command: "tune",
+        main: &["scenario", "vary", "minimise", "subject_to", "set", "plan", "json", "quiet"],
+        examples: "
+  farcast tune mftp-bgan
+  farcast tune mftp-bgan --vary protocol.srt.n=1..10 --minimise completion_time_s.p95 --plan best.toml",
+    },
+    Page {
         command: "emulate",
         main: &["link", "command", "far", "shell", "set", "timeline", "control", "list", "quiet"],
         examples: "

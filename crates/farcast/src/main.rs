@@ -3,6 +3,7 @@
 
 #[expect(clippy::doc_markdown, reason = "doc comments are what --help prints")]
 mod args;
+mod compare;
 mod demo;
 mod element;
 mod emulate;
@@ -10,6 +11,7 @@ mod help;
 mod hook;
 mod host;
 mod interrupt;
+mod laboratory;
 mod lock;
 mod model;
 mod node;
@@ -24,7 +26,9 @@ mod send;
 mod simulate;
 mod state;
 mod stdio;
+mod sweep;
 mod table;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -57,6 +61,9 @@ fn main() -> ExitCode {
         Command::Receive(args) => receive::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Model(args) => model::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
+        Command::Tune(args) => tune::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Element(args) => element::run(&args),
         Command::Repair(args) => element::repair(&args),

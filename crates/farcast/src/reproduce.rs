@@ -19,6 +19,9 @@ use crate::{Exit, Failure};
 /// The program that studies in real time run: this one, also when its file was replaced meanwhile.
 const EXECUTABLE: &str = "/proc/self/exe";
 
+/// What one looks at first.
+const PAGE: &str = "report.html";
+
 /// Who is faster than this says nothing in between.
 const PATIENCE: Span = Span::from_secs(2);
 
@@ -54,7 +57,9 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Exit, Failure> {
     }
     if let Some(dir) = &args.out {
         files::write(dir, &results).map_err(Failure::wrong)?;
-        output.line(&format!("{} holds {}", dir.display(), NAMES.join(", ")));
+        let page = farcast_lab::report::studies(&results, crate::laboratory::VERSION);
+        files::write_text(&dir.join(PAGE), &page.html()).map_err(Failure::wrong)?;
+        output.line(&format!("{} holds {PAGE}, {}", dir.display(), NAMES.join(", ")));
     }
     failed.map_or(Ok(Exit::Done), |error| Err(failure(error)))
 }

@@ -8,21 +8,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::Time;
 use farcast_lab::replications::{self, Limit, Memory, MemoryError, RunError};
+use farcast_lab::report;
 use farcast_lab::traffic::{TrafficError, send_over};
 use farcast_lab::{Progress as Standing, shipped};
 use farcast_scenario::document::{Document, Origin};
 use farcast_scenario::links::DefaultQueue as Queue;
-use farcast_sim::outcome::Together;
+use farcast_sim::outcome::{Replication, Together};
 use farcast_sim::replicate::{HowMany, Plan, Replicable};
 use farcast_sim::scenario::{Scenario, TreeScenario};
 use farcast_stats::Precision;
 use serde::Serialize;
 
 use crate::args::SimulateArgs;
+use crate::laboratory::{VERSION, write_page};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::table::{Align, Table};
 use crate::{Exit, Failure};
+pub(crate) use show::unit_of;
 
 /// Replications where nobody says how many.
 const REPLICATIONS: u64 = 20;
@@ -71,12 +74,17 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     tell_queues(scenario.default_queues(), &output);
-    let plan = plan(args);
+    let plan = plan(args, scenario.receivers());
     let memory = memory(args, &scenario, &plan)?;
     let interrupted = crate::interrupt::interrupted()?;
     look::look(args, &scenario, &interrupted, &output)?;
     let replications = replications(&scenario, &plan, &memory, &interrupted, &output)?;
     let summary = Together::of(&replications)?;
+    if let Some(path) = &args.report {
+        let title = if scenario.name().is_empty() { name } else { scenario.name() };
+        write_page(path, &report::simulation(title, &document, &replications, args.seed, VERSION)?, &output)?;
+    }
+    let replications = if args.per_receiver { replications } else { without_receivers(replications) };
     if args.json {
         output.object(&Result_ {
             scenario: name,
@@ -114,17 +122,30 @@ fn bad_file(error: impl std::error::Error) -> Failure {
     Failure::usage(error.to_string())
 }
 
-fn plan(args: &SimulateArgs) -> Plan {
+/// Times of receivers that a page draws at most.
+const MOST_TIMES: u64 = 2_000_000;
+
+/// Without the times that only the page was for.
+fn without_receivers(mut replications: Vec<Replication>) -> Vec<Replication> {
+    for transfer in replications.iter_mut().filter_map(|one| one.transfer.as_mut()) {
+        (transfer.receivers, transfer.symbols_needed) = (None, None);
+    }
+    replications
+}
+
+fn plan(args: &SimulateArgs, receivers: u64) -> Plan {
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     let how_many = match args.until_precision {
         Some(share) => HowMany::Until(Precision { relative: share.get() }, args.most),
         None => HowMany::Count(args.replications.unwrap_or(REPLICATIONS)),
     };
+    let (HowMany::Count(count) | HowMany::Until(_, count)) = how_many;
+    let drawn = args.report.is_some() && receivers.saturating_mul(count) <= MOST_TIMES;
     Plan {
         seed: args.seed,
         how_many,
         threads: args.threads.map_or_else(cores, usize::from),
-        per_receiver: args.per_receiver,
+        per_receiver: args.per_receiver || drawn,
     }
 }
 
@@ -164,7 +185,7 @@ pub(crate) fn replications<S: Replicable>(
 }
 
 /// What takes too much memory, and the options that change it.
-fn too_large(MemoryError { need, most, limit }: MemoryError) -> Failure {
+pub(crate) fn too_large(MemoryError { need, most, limit }: MemoryError) -> Failure {
     let whose = match limit {
         Limit::Caller => "--memory allows",
         Limit::Machine => "this machine can give (--memory sets another limit)",
@@ -177,7 +198,7 @@ fn too_large(MemoryError { need, most, limit }: MemoryError) -> Failure {
 }
 
 /// What --traffic should say.
-fn no_traffic(error: TrafficError) -> Failure {
+pub(crate) fn no_traffic(error: TrafficError) -> Failure {
     match error {
         TrafficError::Scenario => Failure::usage(
             "--traffic is for links alone: this scenario says itself what is sent; set its keys with --set",

@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 use common::Place;
 
 /// Commands with sections.
-const LONG: [&str; 4] = ["send", "receive", "simulate", "emulate"];
+const LONG: [&str; 6] = ["send", "receive", "simulate", "sweep", "tune", "emulate"];
 /// Those that fit a screen.
-const SHORT: [&[&str]; 10] = [
+const SHORT: [&[&str]; 11] = [
     &[],
+    &["compare"],
     &["model"],
     &["model", "pftk"],
     &["model", "mathis"],

@@ -1,6 +1,6 @@
 //! Results as files.
 
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -43,22 +43,35 @@ pub fn write(dir: &Path, results: &[Results]) -> Result<(), WriteError> {
     let text = [csv(&rows), json(&rows), Ok(tables::markdown(results))];
     for (name, text) in NAMES.into_iter().zip(text) {
         let path = dir.join(name);
-        text.and_then(|text| put(dir, &path, &text)).map_err(WriteError::of(&path))?;
+        text.and_then(|text| put(&path, &text)).map_err(WriteError::of(&path))?;
     }
     for (name, text) in results.iter().flat_map(crate::studies::plots) {
         let path = dir.join(name);
-        put(dir, &path, &text).map_err(WriteError::of(&path))?;
+        put(&path, &text).map_err(WriteError::of(&path))?;
     }
     Ok(())
 }
 
-/// Writes under another name first.
-fn put(dir: &Path, path: &Path, text: &str) -> io::Result<()> {
+/// Writes a file of text, which has its name only when it is whole.
+///
+/// # Errors
+/// The system refused.
+pub fn write_text(path: &Path, text: &str) -> Result<(), WriteError> {
+    put(path, text).map_err(WriteError::of(path))
+}
+
+fn put(path: &Path, text: &str) -> io::Result<()> {
+    staged(path, |file| file.write_all(text.as_bytes()))
+}
+
+/// A file that `fill` writes under another name first.
+pub(crate) fn staged(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let dir = path.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new("."));
     // What the umask leaves, as for any file.
-    let mut file = tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(dir)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
+    let mut named = tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(dir)?;
+    fill(named.as_file_mut())?;
+    named.as_file().sync_all()?;
+    named.persist(path)?;
     Ok(())
 }
 
@@ -82,7 +95,8 @@ fn csv(rows: &[&Row]) -> io::Result<String> {
     Ok(lines.join("\r\n") + "\r\n")
 }
 
-fn quoted(text: &str) -> String {
+/// A field of CSV.
+pub(crate) fn quoted(text: &str) -> String {
     if text.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

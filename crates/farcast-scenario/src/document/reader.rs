@@ -305,6 +305,12 @@ impl<'d> Reader<'d> {
     }
 
     fn contents(&self, key: &'static str, path: &str, what: &str) -> Result<String, DocumentError> {
+        let text = self.found(key, path, what)?;
+        self.document.files.borrow_mut().insert(path.to_owned(), text.clone());
+        Ok(text)
+    }
+
+    fn found(&self, key: &'static str, path: &str, what: &str) -> Result<String, DocumentError> {
         if let Some(text) = self.document.attached.get(path) {
             return Ok(text.clone());
         }

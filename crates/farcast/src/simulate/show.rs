@@ -77,7 +77,7 @@ fn table_of(what: &str) -> Table {
 }
 
 /// A figure's name without its unit, which is at its end, and the unit.
-pub(super) fn unit_of(name: &str) -> (&str, &'static str) {
+pub(crate) fn unit_of(name: &str) -> (&str, &'static str) {
     match (name.strip_suffix("_s"), name.strip_suffix("_percent")) {
         (Some(what), _) => (what, "s"),
         (_, Some(what)) => (what, "%"),

@@ -1,11 +1,13 @@
 //! `farcast simulate` of a tree: what passed its edges, and what its receivers and elements came to.
 
 use farcast_delivery::FigureValue;
+use farcast_lab::report;
 use farcast_scenario::Document;
 use farcast_sim::outcome::{EdgeDirection, HeardOutcome, NodeOutcome, Together, TreeReplication};
 use farcast_sim::scenario::TreeScenario;
 
 use crate::args::SimulateArgs;
+use crate::laboratory::{VERSION, write_page};
 use crate::output::Output;
 use crate::table::{Align, Table};
 use crate::{Exit, Failure};
@@ -31,12 +33,17 @@ pub(super) fn run(
         return Ok(Exit::Done);
     }
     super::tell_queues(scenario.default_queues(), output);
-    let plan = super::plan(args);
+    // Receivers of a tree are at nodes: a page has these.
+    let plan = super::plan(args, u64::MAX);
     let memory = super::memory(args, &scenario, &plan)?;
     let interrupted = crate::interrupt::interrupted()?;
     let replications = super::replications(&scenario, &plan, &memory, &interrupted, output)?;
     let common: Vec<_> = replications.iter().map(|one| one.common.clone()).collect();
     let summary = Together::of(&common)?;
+    if let Some(path) = &args.report {
+        let title = if scenario.name().is_empty() { name } else { scenario.name() };
+        write_page(path, &report::simulation(title, document, &replications, args.seed, VERSION)?, output)?;
+    }
     if args.json {
         output.object(&Result_ {
             scenario: name,

@@ -1,0 +1,207 @@
+//! What replications come to, as a table of numbers: a row for each replication, a column for each figure.
+//!
+//! A column is called as the figure is in `simulate --json`, with dots between the keys and the names of members in the
+//! place of lists: `completion_time_s`, `forward.octets`, `naks.sent`, `flows.download.goodput_bit_per_s`,
+//! `stages.uplink.dropped`. Lists of numbers, such as the packets of each pass, are no columns.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// Numbers of replications. What a replication does not have is not a number in its row.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Figures {
+    names: Vec<String>,
+    columns: Vec<Vec<f64>>,
+    rows: usize,
+    /// Where each name is.
+    places: HashMap<String, usize>,
+}
+
+impl Figures {
+    /// No replication yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A table of these columns, all of one length; `None` if they are not, or if a name comes twice.
+    pub fn of(columns: impl IntoIterator<Item = (String, Vec<f64>)>) -> Option<Self> {
+        let mut table = Self::default();
+        let mut rows = None;
+        for (name, values) in columns {
+            if *rows.get_or_insert(values.len()) != values.len() || table.places.contains_key(&name) {
+                return None;
+            }
+            table.places.insert(name.clone(), table.names.len());
+            table.names.push(name);
+            table.columns.push(values);
+        }
+        table.rows = rows.unwrap_or_default();
+        Some(table)
+    }
+
+    /// Takes the figures of a replication: all numbers of what it says of itself. Truth counts as 1 and 0.
+    pub fn push(&mut self, replication: &impl Serialize) {
+        // What is no JSON has no figures; results have keys that are text and numbers that JSON has.
+        let value = serde_json::to_value(replication).unwrap_or_default();
+        self.take(&mut String::new(), &value);
+        self.rows += 1;
+        for column in &mut self.columns {
+            column.resize(self.rows, f64::NAN);
+        }
+    }
+
+    /// Rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The columns, by name.
+    pub fn columns(&self) -> impl Iterator<Item = (&str, &[f64])> {
+        let mut all: Vec<_> =
+            self.names.iter().map(String::as_str).zip(self.columns.iter().map(Vec::as_slice)).collect();
+        all.retain(|(name, values)| !self.is_hollow(name, values));
+        all.sort_unstable_by_key(|&(name, _)| order(name));
+        all.into_iter()
+    }
+
+    /// The values of a figure, one for each replication.
+    pub fn column(&self, name: &str) -> Option<&[f64]> {
+        self.places.get(name).map(|&place| self.columns[place].as_slice())
+    }
+
+    /// Whether what they are of has an end: a transfer, or a flow of a size.
+    pub fn has_end(&self) -> bool {
+        let is_end = |name: &String| {
+            name == "incomplete" || (name.starts_with("flows.") && name.ends_with(".completion_time_s"))
+        };
+        self.names.iter().any(is_end)
+    }
+
+    /// Whether nothing stands in a column but the absence of a group of others: `receiver_time_s` where nobody had the
+    /// file, `receiver_time_s.p50` where somebody had.
+    fn is_hollow(&self, name: &str, values: &[f64]) -> bool {
+        let is_part = |other: &String| other.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+        values.iter().all(|value| value.is_nan()) && self.names.iter().any(is_part)
+    }
+
+    fn take(&mut self, path: &mut String, value: &Value) {
+        match value {
+            Value::Number(number) => self.set(path, number.as_f64().unwrap_or(f64::NAN)),
+            Value::Bool(truth) => self.set(path, f64::from(u8::from(*truth))),
+            Value::Null => self.set(path, f64::NAN),
+            Value::Object(map) => {
+                for (key, value) in map {
+                    // It only says which replication this is.
+                    if !(path.is_empty() && key == "index") {
+                        self.below(path, key, value);
+                    }
+                }
+            }
+            Value::Array(members) => {
+                for member in members {
+                    if let Some(name) = member.get("name").and_then(Value::as_str) {
+                        self.below(path, name, member);
+                    }
+                }
+            }
+            Value::String(_) => {}
+        }
+    }
+
+    fn below(&mut self, path: &mut String, key: &str, value: &Value) {
+        let length = path.len();
+        if length > 0 {
+            path.push('.');
+        }
+        path.push_str(key);
+        self.take(path, value);
+        path.truncate(length);
+    }
+
+    /// Puts a value into the row that is being made.
+    fn set(&mut self, name: &str, value: f64) {
+        let place = if let Some(&place) = self.places.get(name) {
+            place
+        } else {
+            self.names.push(name.to_owned());
+            self.columns.push(Vec::new());
+            self.places.insert(name.to_owned(), self.names.len() - 1);
+            self.names.len() - 1
+        };
+        let column = &mut self.columns[place];
+        column.resize(self.rows, f64::NAN);
+        column.push(value);
+    }
+}
+
+/// What is asked for most stands first.
+pub(crate) fn order(name: &str) -> (bool, &str) {
+    (name != "completion_time_s", name)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn table(replications: &[Value]) -> Figures {
+        let mut figures = Figures::new();
+        for one in replications {
+            figures.push(one);
+        }
+        figures
+    }
+
+    #[test]
+    fn names_are_paths() {
+        let figures = table(&[json!({
+            "index": 0, "completion_time_s": 2.5, "passes": [1, 2], "forward": {"octets": 12}, "done": true,
+            "flows": [{"name": "a", "protocol": "tcp", "goodput_bit_per_s": 3.0}, {"name": "b", "loss": 0.5}],
+        })]);
+        let all: Vec<_> = figures.columns().map(|(name, values)| (name, values.to_vec())).collect();
+        assert_eq!(
+            all,
+            [
+                ("completion_time_s", vec![2.5]),
+                ("done", vec![1.0]),
+                ("flows.a.goodput_bit_per_s", vec![3.0]),
+                ("flows.b.loss", vec![0.5]),
+                ("forward.octets", vec![12.0]),
+            ]
+        );
+        assert!(figures.column("index").is_none() && figures.column("passes").is_none());
+    }
+
+    #[test]
+    fn what_is_absent_is_no_number_in_its_own_row() {
+        let figures = table(&[
+            json!({"a": 1, "time": null}),
+            json!({"a": 2, "b": 5, "time": {"p50": 7}}),
+            json!({"b": 6, "time": {"p50": 8}}),
+        ]);
+        let shown = |name| figures.column(name).map(|values| format!("{values:?}"));
+        assert_eq!(shown("a").as_deref(), Some("[1.0, 2.0, NaN]"));
+        assert_eq!(shown("b").as_deref(), Some("[NaN, 5.0, 6.0]"));
+        assert_eq!(shown("time.p50").as_deref(), Some("[NaN, 7.0, 8.0]"));
+        let names: Vec<_> = figures.columns().map(|(name, _)| name).collect();
+        assert_eq!(names, ["a", "b", "time.p50"], "a group that is absent once is no column");
+        assert_eq!(figures.len(), 3);
+    }
+
+    #[test]
+    fn columns_have_one_length_and_a_name_each() {
+        let column = |name: &str, values: &[f64]| (name.to_owned(), values.to_vec());
+        assert!(Figures::of([column("a", &[1.0]), column("b", &[1.0, 2.0])]).is_none());
+        assert!(Figures::of([column("a", &[1.0]), column("a", &[2.0])]).is_none());
+        let figures = Figures::of([column("a", &[1.0, 2.0])]).unwrap();
+        assert_eq!((figures.len(), figures.column("a")), (2, Some(&[1.0, 2.0][..])));
+    }
+}

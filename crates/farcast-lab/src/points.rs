@@ -1,0 +1,272 @@
+//! Runs the replications of many points on all cores.
+//!
+//! A thread takes some replications of the point that was begun first and still has some, so that few points with many
+//! replications keep all cores busy as many points with few do. All points have the same seed: replication 7 of one has
+//! the random numbers of replication 7 of every other, and points are compared on common random numbers.
+
+mod open;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use farcast_core::Span;
+use farcast_scenario::document::DocumentError;
+use farcast_sim::replicate::{HowMany, Plan, Replicable as _, ReplicationError};
+use farcast_sim::star::Pulse;
+use farcast_stats::StatsError;
+
+use crate::figures::Figures;
+use crate::replications::{Memory, MemoryError};
+use crate::world::{Outcome, World};
+use open::Open;
+
+/// Between two looks at how points stand.
+const LOOK: Duration = Duration::from_millis(100);
+/// About so long a thread works before it takes more.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// Replications of one point that are wanted: from `first` on, as many as `how_many` says.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Wanted {
+    /// The caller's number of the point.
+    pub point: usize,
+    /// The first replication.
+    pub first: u64,
+    /// How many from there on; a precision counts all from `first` on.
+    pub how_many: HowMany,
+}
+
+/// What came of a point.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Done {
+    /// The caller's number of the point.
+    pub point: usize,
+    /// The figures of its replications, in order.
+    pub figures: Figures,
+    /// The time that cores spent in its replications, in seconds.
+    pub cpu_s: f64,
+}
+
+/// How points are run.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<'a> {
+    /// The seed of all random numbers.
+    pub seed: u64,
+    /// Threads, at least 1; figures do not depend on it.
+    pub threads: usize,
+    /// The memory that they may take.
+    pub memory: &'a Memory,
+    /// Set by whoever wants it all to end: what is not done by then is thrown away.
+    pub stop: &'a AtomicBool,
+}
+
+/// How points stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// Since they were begun, in real time.
+    pub elapsed: Span,
+    /// Points that are done.
+    pub points: usize,
+    /// Replications that are done.
+    pub replications: u64,
+}
+
+/// Why points could not be run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PointError {
+    /// The scenario of a point is wrong.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+    /// Replications take more memory than they may.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// A replication cannot be run.
+    #[error(transparent)]
+    Replication(#[from] ReplicationError),
+    /// The caller's flag was set.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl From<StatsError> for PointError {
+    fn from(error: StatsError) -> Self {
+        Self::Replication(error.into())
+    }
+}
+
+/// Runs what is `wanted`, in that order as far as cores allow. `make` reads the scenario of a point; `done` is told of
+/// each point when it is complete, in any order, and `progress` ten times a second how all stand.
+///
+/// # Errors
+/// The first that a point gives, or that `done` gives; [`PointError::Interrupted`] if `stop` was set before all were
+/// done.
+pub fn run<E: From<PointError>>(
+    wanted: &[Wanted],
+    work: &Work<'_>,
+    make: &(dyn Fn(usize) -> Result<World, DocumentError> + Sync),
+    done: &mut dyn FnMut(Done) -> Result<(), E>,
+    progress: &mut dyn FnMut(Standing),
+) -> Result<(), E> {
+    #[expect(clippy::disallowed_methods, reason = "somebody waits in real time")]
+    let begin = Instant::now();
+    let shared = Shared { queue: Mutex::default(), pulse: Pulse::default(), work, make };
+    shared.lock().waiting = wanted.iter().copied().collect();
+    let mut standing = Standing { elapsed: Span::ZERO, points: 0, replications: 0 };
+    let mut failed = None;
+    std::thread::scope(|scope| {
+        let (sender, finished) = mpsc::channel();
+        for _ in 0..work.threads.max(1) {
+            let (sender, shared) = (sender.clone(), &shared);
+            scope.spawn(move || shared.work(&sender));
+        }
+        drop(sender);
+        loop {
+            let result = match finished.recv_timeout(LOOK) {
+                Ok(Told::Replications(count)) => {
+                    standing.replications += count;
+                    Ok(())
+                }
+                Ok(Told::Point(point)) => {
+                    standing.points += 1;
+                    if failed.is_none() { done(*point) } else { Ok(()) }
+                }
+                Ok(Told::Failed(error)) => Err(error.into()),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    work.memory.look().map_err(|error| PointError::from(error).into())
+                }
+            };
+            if let Err(error) = result {
+                failed.get_or_insert(error);
+                shared.pulse.stop();
+            }
+            standing.elapsed = Span::from_secs_f64(begin.elapsed().as_secs_f64());
+            progress(standing);
+            if work.stop.load(Ordering::Relaxed) {
+                shared.pulse.stop();
+            }
+        }
+    });
+    match failed {
+        Some(error) => Err(error),
+        None if standing.points < wanted.len() => Err(PointError::Interrupted.into()),
+        None => Ok(()),
+    }
+}
+
+/// What threads tell.
+enum Told {
+    Replications(u64),
+    Point(Box<Done>),
+    Failed(PointError),
+}
+
+/// Points that wait and points that are open.
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Wanted>,
+    open: Vec<Open>,
+}
+
+/// Replications that a thread runs at once.
+struct Slice {
+    point: usize,
+    world: Arc<World>,
+    range: std::ops::Range<u64>,
+}
+
+struct Shared<'a> {
+    queue: Mutex<Queue>,
+    pulse: Pulse,
+    work: &'a Work<'a>,
+    make: &'a (dyn Fn(usize) -> Result<World, DocumentError> + Sync),
+}
+
+impl Shared<'_> {
+    /// Nothing panics while it is held that others could still finish.
+    fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self, tell: &Sender<Told>) {
+        while !self.pulse.is_stopped() {
+            let told = match self.take() {
+                Ok(Some(slice)) => self.run(&slice, tell),
+                Ok(None) => {
+                    let queue = self.lock();
+                    if queue.waiting.is_empty() && queue.open.is_empty() {
+                        break;
+                    }
+                    drop(queue);
+                    // Others work on what is left, and what they find may ask for more.
+                    std::thread::park_timeout(Duration::from_millis(1));
+                    continue;
+                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = told {
+                // Nobody may be listening any more.
+                drop(tell.send(Told::Failed(error)));
+                break;
+            }
+        }
+    }
+
+    /// What to do next: some replications of an open point, or of one that is opened for it. `None` if there is nothing
+    /// at the moment.
+    fn take(&self) -> Result<Option<Slice>, PointError> {
+        let mut queue = self.lock();
+        if let Some(slice) = queue.open.iter_mut().find_map(Open::slice) {
+            return Ok(Some(slice));
+        }
+        let Some(wanted) = queue.waiting.pop_front() else { return Ok(None) };
+        // It holds a place, so that nobody ends while it is read.
+        queue.open.push(Open::new(wanted)?);
+        drop(queue);
+        let world = (self.make)(wanted.point)?;
+        let plan = Plan {
+            seed: self.work.seed,
+            how_many: wanted.how_many,
+            threads: self.work.threads.max(1),
+            per_receiver: false,
+        };
+        self.work.memory.check(&world, &plan)?;
+        let mut queue = self.lock();
+        let open = queue.open.iter_mut().find(|open| open.is(&wanted));
+        Ok(open.and_then(|open| {
+            open.begin(Arc::new(world));
+            open.slice()
+        }))
+    }
+
+    fn run(&self, slice: &Slice, tell: &Sender<Told>) -> Result<(), PointError> {
+        let begin = cpu_time();
+        let mut outcomes: Vec<Outcome> = Vec::new();
+        for index in slice.range.clone() {
+            match slice.world.replicate(self.work.seed, index, false, &self.pulse)? {
+                Some(outcome) => outcomes.push(outcome),
+                None => return Ok(()),
+            }
+        }
+        let spent = cpu_time().saturating_sub(begin);
+        drop(tell.send(Told::Replications(outcomes.len() as u64)));
+        let mut queue = self.lock();
+        let Some(place) = queue.open.iter().position(|open| open.is_of(slice)) else { return Ok(()) };
+        if queue.open[place].put(slice.range.start, outcomes, spent)? {
+            let done = queue.open.remove(place).into_done();
+            drop(queue);
+            drop(tell.send(Told::Point(Box::new(done))));
+        }
+        Ok(())
+    }
+}
+
+/// The time that this thread has had of a core.
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}

@@ -1,0 +1,72 @@
+//! Pages of what was run: one self-contained file each.
+//!
+//! What happened stands first, then the settings, then figures with intervals, then tables, and the data to take away.
+
+mod compare;
+mod simulation;
+mod study;
+mod sweep;
+mod tune;
+
+use farcast_report::page::Cell;
+use farcast_scenario::document::{Document, Origin};
+
+pub use compare::compare;
+pub use simulation::simulation;
+pub use study::studies;
+pub use sweep::sweep;
+pub use tune::{Case, tune};
+
+/// Every key of a document that was read, with what is in effect; those that nobody set by their default.
+fn settings(document: &Document) -> Vec<(String, String)> {
+    let read = document.keys_read().into_iter();
+    read.map(|(key, value, origin)| match origin {
+        Origin::Default => (key, format!("{value} (default)")),
+        _ => (key, value),
+    })
+    .collect()
+}
+
+/// A figure's name for people: its words and its unit.
+pub(crate) fn label(figure: &str) -> String {
+    const UNITS: [(&str, &str); 3] = [("_bit_per_s", "bit/s"), ("_s", "s"), ("_percent", "%")];
+    let plain = |text: &str| text.replace(['_', '.'], " ");
+    // What stands behind a dot may be a part of a figure with a unit: receiver_time_s.p50.
+    let (figure, part) = match figure.rsplit_once('.') {
+        Some((whole, part)) if UNITS.iter().any(|(ending, _)| whole.ends_with(ending)) => (whole, part),
+        _ => (figure, ""),
+    };
+    let part = if part.is_empty() { String::new() } else { format!(" {}", plain(part)) };
+    let unit = UNITS.into_iter().find_map(|(ending, unit)| Some((figure.strip_suffix(ending)?, unit)));
+    unit.map_or_else(|| plain(figure) + &part, |(words, unit)| format!("{}{part}, {unit}", plain(words)))
+}
+
+/// The cells of a summary: mean, half of its interval, standard deviation, quantiles, and how many.
+fn measured(measure: &farcast_sim::outcome::Measure) -> Vec<Cell> {
+    let mut cells = vec![Cell::number(measure.mean), Cell::half_width(measure.ci95_half_width)];
+    cells.extend(
+        [measure.sd, measure.p05, measure.p50, measure.p95, Some(measure.n as f64)].map(Cell::number),
+    );
+    cells
+}
+
+/// What stands above them.
+const MEASURED: [&str; 7] = ["mean", "95 % interval", "sd", "5 %", "median", "95 %", "n"];
+
+#[cfg(test)]
+mod tests {
+    use super::label;
+
+    #[test]
+    fn figures_have_words_and_units() {
+        for (figure, words) in [
+            ("completion_time_s", "completion time, s"),
+            ("forward.octets", "forward octets"),
+            ("flows.a.goodput_bit_per_s", "flows a goodput, bit/s"),
+            ("naks.sent", "naks sent"),
+            ("receiver_time_s.p50", "receiver time p50, s"),
+        ] {
+            assert_eq!(label(figure), words);
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Sweeps: every combination of some settings, each with replications of its own.
+//!
+//! A sweep is resumable: what a point came to is kept in a [`Store`] as soon as it is there, under a name that follows
+//! from all that the figures follow from, and is not run again. Whoever adds a value to an axis runs the new points only.
+
+mod directory;
+mod journal;
+mod parquet;
+mod summary;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use farcast_core::Span;
+use farcast_scenario::document::{Document, DocumentError};
+use farcast_sim::replicate::HowMany;
+
+use crate::figures::Figures;
+use crate::points::{self, Done, PointError, Wanted, Work};
+use crate::table::{Column, Table};
+use crate::vary::{Grid, VaryError};
+use crate::world::World;
+pub(crate) use directory::csv;
+pub use directory::{Directory, NAMES};
+pub use journal::{Journal, decode, encode};
+pub(crate) use summary::measure;
+pub use summary::{Line, summary};
+
+/// What is swept.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    document: Document,
+    grid: Grid,
+    /// The seed of all random numbers.
+    pub seed: u64,
+    /// How many replications each point has.
+    pub how_many: HowMany,
+    /// Who runs it: results of another version are not taken for its own.
+    pub version: String,
+}
+
+/// The name of what a point came to: the same only for the same scenario, seed, number of replications and version.
+pub type Key = [u8; 32];
+
+/// Where results are kept between runs.
+pub trait Store {
+    /// Keeps what the point of this name came to.
+    ///
+    /// # Errors
+    /// It cannot be kept.
+    fn keep(&mut self, key: &Key, done: &Done) -> io::Result<()>;
+}
+
+/// Keeps nothing.
+impl Store for () {
+    fn keep(&mut self, _: &Key, _: &Done) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What a point came to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Point {
+    /// The figures of its replications.
+    pub figures: Figures,
+    /// The time that cores spent in its replications, in seconds; what it spent then, if it was run before.
+    pub cpu_s: f64,
+}
+
+/// All points of a sweep, in the order of the grid.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Swept {
+    /// What was varied.
+    pub grid: Grid,
+    /// What each point came to.
+    pub points: Vec<Point>,
+    /// Of these, how many had been run before.
+    pub kept: usize,
+    /// How long it took, in real time.
+    pub elapsed: Span,
+}
+
+/// Why there is no sweep.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SweepError {
+    /// What should be varied is wrong.
+    #[error(transparent)]
+    Vary(#[from] VaryError),
+    /// The scenario of a point is wrong.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+    /// A point cannot be run.
+    #[error(transparent)]
+    Point(#[from] PointError),
+    /// The directory is in use.
+    #[error("{} is in use: another sweep writes into it", .0.display())]
+    InUse(PathBuf),
+    /// A file is something else than what it should be.
+    #[error("{}: {what}", path.display())]
+    Foreign {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Results cannot be kept.
+    #[error("cannot keep what a point came to: {0}")]
+    Store(#[from] io::Error),
+}
+
+/// How a sweep stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// Since it was begun or resumed, in real time.
+    pub elapsed: Span,
+    /// Points that are done, those of earlier runs among them.
+    pub points: usize,
+    /// Of these, those of earlier runs.
+    pub kept: usize,
+    /// Of so many.
+    pub total: usize,
+    /// Replications that were run now.
+    pub replications: u64,
+}
+
+impl Sweep {
+    /// A sweep of `grid` in the scenario that `document` is.
+    ///
+    /// # Errors
+    /// A scenario that is wrong somewhere on an axis: each value is tried with the first value of all others.
+    pub fn new(
+        document: Document,
+        grid: Grid,
+        seed: u64,
+        how_many: HowMany,
+        version: &str,
+    ) -> Result<Self, SweepError> {
+        let sweep = Self { document, grid, seed, how_many, version: version.to_owned() };
+        sweep.read(0)?;
+        let axes = sweep.grid.axes();
+        for (number, axis) in axes.iter().enumerate() {
+            let after: usize = axes[number + 1..].iter().map(|axis| axis.values().len()).product();
+            for value in 1..axis.values().len() {
+                sweep.read(value * after)?;
+            }
+        }
+        Ok(sweep)
+    }
+
+    /// What is varied.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// The scenario, before anything is varied.
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+
+    /// The scenario at a point of the grid.
+    ///
+    /// # Errors
+    /// It is wrong there.
+    pub fn read(&self, point: usize) -> Result<World, DocumentError> {
+        World::read(&self.document_at(point)?)
+    }
+
+    /// The scenario's document at a point of the grid.
+    ///
+    /// # Errors
+    /// It cannot be laid over.
+    pub fn document_at(&self, point: usize) -> Result<Document, DocumentError> {
+        with(self.document.clone(), &self.grid.assignments(point))
+    }
+
+    /// The name of what a point comes to.
+    ///
+    /// # Errors
+    /// The scenario is wrong there.
+    pub fn key(&self, point: usize) -> Result<Key, DocumentError> {
+        let document = self.document_at(point)?;
+        World::read(&document)?;
+        let mut hash = blake3::Hasher::new();
+        let mut part = |text: &str| {
+            hash.update(&(text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        };
+        part(&self.version);
+        part(&format!("{} {:?}", self.seed, self.how_many));
+        part(&document.in_effect());
+        for (path, text) in document.files_read() {
+            part(&path);
+            part(&text);
+        }
+        Ok(*hash.finalize().as_bytes())
+    }
+
+    /// The name of what each point comes to.
+    ///
+    /// # Errors
+    /// The scenario is wrong somewhere.
+    pub fn keys(&self) -> Result<Vec<Key>, DocumentError> {
+        (0..self.grid.points()).map(|point| self.key(point)).collect()
+    }
+
+    /// Runs the points that are not among `found`, and keeps each in `store`. `progress` is told ten times a second.
+    ///
+    /// # Errors
+    /// A point that cannot be run, or results that cannot be kept; what was kept before stays.
+    pub fn run(
+        &self,
+        mut found: Found,
+        store: &mut dyn Store,
+        work: &Work<'_>,
+        progress: &mut dyn FnMut(Standing),
+    ) -> Result<Swept, SweepError> {
+        let total = self.grid.points();
+        let keys = self.keys()?;
+        let mut places: Vec<Option<Point>> = keys.iter().map(|key| found.remove(key)).collect();
+        let kept = places.iter().flatten().count();
+        let missing: Vec<Wanted> = (0..total)
+            .filter(|&point| places[point].is_none())
+            .map(|point| Wanted { point, first: 0, how_many: self.how_many })
+            .collect();
+        let mut standing = Standing { elapsed: Span::ZERO, points: kept, kept, total, replications: 0 };
+        let mut done = |done: Done| -> Result<(), SweepError> {
+            store.keep(&keys[done.point], &done)?;
+            places[done.point] = Some(Point { figures: done.figures, cpu_s: done.cpu_s });
+            Ok(())
+        };
+        // A document notes who reads it, so threads have copies of their own.
+        let (document, grid) = (Mutex::new(self.document.clone()), &self.grid);
+        let make = |point| {
+            let own = document.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            World::read(&with(own, &grid.assignments(point))?)
+        };
+        points::run(&missing, work, &make, &mut done, &mut |now| {
+            standing.elapsed = now.elapsed;
+            standing.points = kept + now.points;
+            standing.replications = now.replications;
+            progress(standing);
+        })?;
+        let points = places.into_iter().flatten().collect();
+        Ok(Swept { grid: self.grid.clone(), points, kept, elapsed: standing.elapsed })
+    }
+}
+
+/// The document with these laid over it.
+fn with(mut document: Document, assignments: &[String]) -> Result<Document, DocumentError> {
+    for assignment in assignments {
+        document.set(assignment)?;
+    }
+    Ok(document)
+}
+
+impl Point {
+    /// Whether anything in its world has an end: a transfer, or a flow of a size.
+    pub fn has_end(&self) -> bool {
+        self.figures.has_end()
+    }
+
+    /// Replications that reached the time limit before that end.
+    pub fn unfinished(&self) -> usize {
+        let times = self.figures.column("completion_time_s").unwrap_or_default();
+        if self.has_end() { times.iter().filter(|time| time.is_nan()).count() } else { 0 }
+    }
+}
+
+impl From<&Swept> for Table {
+    /// A row for each replication of each point: `point`, the varied keys as numbers in their base unit or as texts,
+    /// `replication`, and the figures.
+    fn from(swept: &Swept) -> Self {
+        let rows = |point: &Point| point.figures.len();
+        let numbers = |values: Vec<f64>| Column::Numbers(values);
+        let of_each = |value: &dyn Fn(usize) -> f64| -> Vec<f64> {
+            let repeated = |(number, point)| std::iter::repeat_n(value(number), rows(point));
+            swept.points.iter().enumerate().flat_map(repeated).collect()
+        };
+        let mut columns = vec![("point".to_owned(), numbers(of_each(&|point| point as f64)))];
+        for (place, axis) in swept.grid.axes().iter().enumerate() {
+            let index = |point: usize| swept.grid.indices(point)[place];
+            let column = match axis.numbers() {
+                Some(all) => numbers(of_each(&|point| all.values[index(point)])),
+                None => Column::Texts(
+                    of_each(&|point| index(point) as f64)
+                        .into_iter()
+                        .map(|index| axis.values()[index as usize].clone())
+                        .collect(),
+                ),
+            };
+            columns.push((axis.key().to_owned(), column));
+        }
+        let replication = swept.points.iter().flat_map(|point| 0..rows(point)).map(|index| index as f64);
+        columns.push(("replication".to_owned(), numbers(replication.collect())));
+        for name in swept.columns() {
+            let values = swept.points.iter().flat_map(|point| match point.figures.column(name) {
+                Some(values) => values.to_vec(),
+                None => vec![f64::NAN; rows(point)],
+            });
+            columns.push((name.to_owned(), numbers(values.collect())));
+        }
+        Self::of_columns(columns)
+    }
+}
+
+impl Swept {
+    /// Every column that any point has, the completion time first.
+    pub fn columns(&self) -> Vec<&str> {
+        let mut names: Vec<&str> =
+            self.points.iter().flat_map(|point| point.figures.columns().map(|(name, _)| name)).collect();
+        names.sort_unstable_by_key(|name| crate::figures::order(name));
+        names.dedup();
+        names
+    }
+
+    /// The time that cores spent in replications, in seconds.
+    pub fn cpu_s(&self) -> f64 {
+        self.points.iter().map(|point| point.cpu_s).sum()
+    }
+
+    /// Replications of all points.
+    pub fn replications(&self) -> usize {
+        self.points.iter().map(|point| point.figures.len()).sum()
+    }
+}
+
+/// What points came to in earlier runs, by name.
+pub type Found = HashMap<Key, Point>;

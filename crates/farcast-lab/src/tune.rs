@@ -1,0 +1,481 @@
+//! Tuning: the settings for which a figure is least, within bounds of others, and how sure that is.
+//!
+//! Every combination of the values that are varied races against all others (see [`Tuning::run`]); what the scenario
+//! itself says takes part, so that the result tells by how much it is beaten. Where something of the link is not known,
+//! settings are judged by the mean over a range of it.
+
+mod objective;
+mod plan;
+mod race;
+mod wish;
+
+use std::collections::BTreeMap;
+
+use farcast_core::Span;
+use farcast_scenario::document::{Document, DocumentError};
+use farcast_sim::replicate::HowMany;
+use statrs::distribution::{ContinuousCDF as _, StudentsT};
+
+use crate::points::{self, Done, PointError, Wanted, Work};
+use crate::sweep::{Sweep, SweepError};
+use crate::vary::Grid;
+pub use objective::{Bound, Measured, ObjectiveError, Side, Statistic};
+pub use plan::plan;
+use race::{Difference, Standings, Values};
+pub use wish::{Case, Wish};
+
+/// With more settings than this, the worse half of them is dropped after each round, sure or not.
+pub const HALVED_ABOVE: usize = 32;
+
+/// What is tuned.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// The scenario.
+    pub document: Document,
+    /// The settings that race.
+    pub settings: Grid,
+    /// What is not known: settings are judged by the mean over all of these points.
+    pub conditions: Grid,
+    /// What is to be least.
+    pub minimise: Measured,
+    /// What must hold besides.
+    pub bounds: Vec<Bound>,
+    /// Replications of each setting in the first round, and at most.
+    pub replications: (u64, u64),
+    /// With what probability the best setting is not dropped; above 0 and below 1.
+    pub level: f64,
+}
+
+/// How a race stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// Since it was begun, in real time.
+    pub elapsed: Span,
+    /// The round, from 1.
+    pub round: u32,
+    /// Settings that are still in it.
+    pub racing: usize,
+    /// Replications that were run.
+    pub replications: u64,
+    /// At most so many will be run if nothing more is dropped.
+    pub total: u64,
+}
+
+/// Why a setting is no longer in the race.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// It is the best.
+    Best,
+    /// At the end it could not be told from the best.
+    Tied,
+    /// It is worse than the best, with confidence.
+    Worse,
+    /// It was among the worse half of many; nobody can say how sure that is.
+    Halved,
+    /// It passes a bound.
+    OutOfBounds,
+}
+
+/// What a setting came to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Entry {
+    /// The settings in words; what the scenario itself says is the default.
+    pub name: String,
+    /// The settings, as `--set` would have them.
+    pub assignments: Vec<String>,
+    /// Whether that is what the scenario itself says.
+    pub is_default: bool,
+    /// What came of it.
+    pub fate: Fate,
+    /// Replications of each condition.
+    pub replications: u64,
+    /// The statistic, and its standard error.
+    pub value: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+    /// By how much it is more than the best on the replications that both have.
+    pub above_best: f64,
+    /// The standard error of that.
+    pub above_best_error: f64,
+    /// In what share of resamples of the last round it is the best of those that raced then; 0 of others.
+    pub chance: f64,
+    /// The statistic at each condition.
+    pub conditions: Vec<f64>,
+    /// What each bounded figure came to: the worst over conditions.
+    pub bounded: Vec<f64>,
+}
+
+impl Entry {
+    /// How probable it is that a setting is seen so far above the best if it is not above it (one-sided, Student's t).
+    pub fn chance_of_difference(&self) -> f64 {
+        let t = if self.above_best == 0.0 { 0.0 } else { self.above_best / self.above_best_error };
+        let freedom = self.replications.saturating_sub(1).max(1) as f64;
+        StudentsT::new(0.0, 1.0, freedom).map_or(1.0, |distribution| distribution.sf(t))
+    }
+}
+
+/// What came of a race.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Tuned {
+    /// Every setting, the best first, others by how they did. Empty bounds leave at least one.
+    pub entries: Vec<Entry>,
+    /// Whether no setting keeps the bounds; the first is then the one that passes them least.
+    pub none_within_bounds: bool,
+    /// Rounds that were run.
+    pub rounds: u32,
+    /// Replications that were run.
+    pub replications: u64,
+    /// Replications of a full grid: the most for every setting.
+    pub full_grid: u64,
+    /// The time that cores spent in replications, in seconds.
+    pub cpu_s: f64,
+    /// What a full grid would take, by the time a replication of each setting took.
+    pub full_grid_cpu_s: f64,
+    /// How long it took, in real time.
+    pub elapsed: Span,
+}
+
+/// Why nothing was tuned.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TuneError {
+    /// The scenario is wrong with a setting.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
+    /// A setting cannot be run.
+    #[error(transparent)]
+    Point(#[from] PointError),
+    /// What is asked for is not there.
+    #[error(transparent)]
+    Objective(#[from] ObjectiveError),
+    /// The figure that is to be least is not always there, and is no time that was not reached.
+    #[error("no setting has a finite {0}: nothing can be compared; look at one with farcast simulate")]
+    Nothing(String),
+}
+
+/// A setting in the race.
+struct Racer {
+    /// Its point of the grid of settings; none for the default.
+    point: Option<usize>,
+    values: Values,
+    bounded: Vec<Values>,
+    cpu_s: f64,
+    fate: Option<Fate>,
+}
+
+impl Tuning {
+    /// Runs the race: rounds of replications, each doubling what every setting has, until one setting is left or all
+    /// have the most. All settings and conditions have common random numbers, and `work.seed` is the seed of all.
+    ///
+    /// # Errors
+    /// A setting that cannot be run, or a figure that is not there.
+    pub fn run(&self, work: &Work<'_>, progress: &mut dyn FnMut(Standing)) -> Result<Tuned, TuneError> {
+        let count = HowMany::Count(1);
+        let check =
+            |grid: &Grid| Sweep::new(self.document.clone(), grid.clone(), work.seed, count, "").map(drop);
+        check(&self.settings)?;
+        check(&self.conditions)?;
+        let mut race = Race::new(self, work);
+        let (first, most) = (self.replications.0.max(2), self.replications.1.max(2));
+        let (mut done, mut round) = (0, 0);
+        // Bonferroni over all comparisons that there will be.
+        let rounds = (most as f64 / first as f64).log2().ceil().max(0.0) + 1.0;
+        let others = race.racers.len().saturating_sub(1).max(1) as f64;
+        let tail = (1.0 - self.level) / (others * rounds);
+        while done < most && (race.racing().len() > 1 || done == 0) {
+            round += 1;
+            let until = if done == 0 { first.min(most) } else { (done * 2).min(most) };
+            race.run(done..until, round, most, progress)?;
+            done = until;
+            if !race.drop_some(threshold(tail, done), round, done == most)? {
+                break;
+            }
+        }
+        Ok(race.result(most, round))
+    }
+}
+
+/// How many standard errors of so many replications leave no more than `tail` above them: Student's t, because errors
+/// are estimated from the same replications.
+fn threshold(tail: f64, replications: u64) -> f64 {
+    StudentsT::new(0.0, 1.0, replications as f64 - 1.0).map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - tail))
+}
+
+struct Race<'a> {
+    tuning: &'a Tuning,
+    work: &'a Work<'a>,
+    racers: Vec<Racer>,
+    documents: Vec<Vec<String>>,
+    replications: u64,
+    elapsed: Span,
+}
+
+impl<'a> Race<'a> {
+    fn new(tuning: &'a Tuning, work: &'a Work<'a>) -> Self {
+        let default = tuning.default_point();
+        let points = (0..tuning.settings.points()).map(Some);
+        let points = points.chain(default.is_none().then_some(None));
+        let conditions = tuning.conditions.points();
+        let racer = |point| Racer {
+            point,
+            values: vec![Vec::new(); conditions],
+            bounded: vec![vec![Vec::new(); conditions]; tuning.bounds.len()],
+            cpu_s: 0.0,
+            fate: None,
+        };
+        let racers: Vec<Racer> = points.map(racer).collect();
+        let documents = racers.iter().map(|racer| tuning.assignments(racer.point)).collect();
+        Self { tuning, work, racers, documents, replications: 0, elapsed: Span::ZERO }
+    }
+
+    /// Those that were not dropped.
+    fn racing(&self) -> Vec<usize> {
+        (0..self.racers.len()).filter(|&racer| self.racers[racer].fate.is_none()).collect()
+    }
+
+    /// Those that are run: what the scenario itself says is run to the end, so that what beats it is known as exactly.
+    fn running(&self) -> Vec<usize> {
+        let default = self.tuning.default_point();
+        let is_run = |racer: &Racer| racer.fate.is_none() || racer.point == default;
+        (0..self.racers.len()).filter(|&racer| is_run(&self.racers[racer])).collect()
+    }
+
+    /// Replications `range` of all that race.
+    fn run(
+        &mut self,
+        range: std::ops::Range<u64>,
+        round: u32,
+        most: u64,
+        progress: &mut dyn FnMut(Standing),
+    ) -> Result<(), TuneError> {
+        let (running, racing) = (self.running(), self.racing().len());
+        let conditions = self.tuning.conditions.points();
+        let how_many = HowMany::Count(range.end - range.start);
+        let wanted: Vec<Wanted> = running
+            .iter()
+            .flat_map(|&racer| (0..conditions).map(move |condition| racer * conditions + condition))
+            .map(|point| Wanted { point, first: range.start, how_many })
+            .collect();
+        let mut results: BTreeMap<usize, Done> = BTreeMap::new();
+        let documents = std::sync::Mutex::new(self.tuning.document.clone());
+        let (assignments, grid) = (&self.documents, &self.tuning.conditions);
+        let make = |point: usize| -> Result<crate::World, DocumentError> {
+            let mut document = documents.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+            let set = assignments[point / conditions].iter().cloned();
+            for assignment in set.chain(grid.assignments(point % conditions)) {
+                document.set(&assignment)?;
+            }
+            crate::World::read(&document)
+        };
+        let mut done = |done: Done| -> Result<(), TuneError> {
+            results.insert(done.point, done);
+            Ok(())
+        };
+        let (before, so_far) = (self.elapsed, self.replications);
+        let total = so_far + (running.len() * conditions) as u64 * (most - range.start);
+        let mut elapsed = Span::ZERO;
+        points::run(&wanted, self.work, &make, &mut done, &mut |now| {
+            elapsed = now.elapsed;
+            progress(Standing {
+                elapsed: before + now.elapsed,
+                round,
+                racing,
+                replications: so_far + now.replications,
+                total,
+            });
+        })?;
+        self.elapsed = before + elapsed;
+        for (point, done) in results {
+            let (racer, condition) = (&mut self.racers[point / conditions], point % conditions);
+            self.replications += done.figures.len() as u64;
+            racer.cpu_s += done.cpu_s;
+            racer.values[condition].extend(self.tuning.minimise.values(&done.figures)?);
+            for (bound, values) in self.tuning.bounds.iter().zip(&mut racer.bounded) {
+                values[condition].extend(bound.measured.values(&done.figures)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops what passes a bound or is worse than the best, both with confidence, and of many the worse half. Whether it
+    /// is worth going on: not if all pass a bound.
+    fn drop_some(&mut self, threshold: f64, round: u32, is_last: bool) -> Result<bool, TuneError> {
+        let racing = self.racing();
+        let standings = self.standings(&racing);
+        let excess: Vec<f64> = racing.iter().map(|&racer| self.excess(racer, threshold, round)).collect();
+        let within: Vec<usize> = (0..racing.len()).filter(|&place| excess[place] <= 0.0).collect();
+        let Some(best) = standings.best(within.iter().copied()) else { return Ok(false) };
+        if !standings.values[best].is_finite() && is_last {
+            return Err(TuneError::Nothing(self.tuning.minimise.to_string()));
+        }
+        let mut fates: Vec<Option<Fate>> = (0..racing.len())
+            .map(|place| {
+                let difference = standings.difference(place, best);
+                let unreached = !standings.values[place].is_finite() && standings.values[best].is_finite();
+                if !within.contains(&place) {
+                    return Some(Fate::OutOfBounds);
+                }
+                let is_worse = unreached || difference.value > threshold * difference.standard_error;
+                (place != best && is_worse).then_some(Fate::Worse)
+            })
+            .collect();
+        let mut left: Vec<usize> = (0..racing.len()).filter(|&place| fates[place].is_none()).collect();
+        if left.len() > HALVED_ABOVE && !is_last {
+            left.sort_by(|&a, &b| standings.values[a].total_cmp(&standings.values[b]));
+            for &place in &left[left.len().div_ceil(2)..] {
+                fates[place] = Some(Fate::Halved);
+            }
+        }
+        for (place, fate) in fates.into_iter().enumerate().filter(|(_, fate)| fate.is_some()) {
+            self.racers[racing[place]].fate = fate;
+        }
+        Ok(true)
+    }
+
+    /// By how much a setting passes its bounds for sure; not above zero if it may keep them all.
+    fn excess(&self, racer: usize, threshold: f64, round: u32) -> f64 {
+        let bounds = self.tuning.bounds.iter().zip(&self.racers[racer].bounded);
+        let of = |(bound, values): (&Bound, &Values)| {
+            let each = values.iter().map(|condition| {
+                let one = vec![condition.clone()];
+                let standings = Standings::of(&[&one], bound.measured.statistic, self.draws(round));
+                let (value, error) = (standings.values[0], standings.error(0));
+                if value.is_finite() { bound.excess(value) - threshold * error } else { bound.excess(value) }
+            });
+            each.fold(f64::NEG_INFINITY, f64::max)
+        };
+        bounds.map(of).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    fn standings(&self, racers: &[usize]) -> Standings {
+        let values: Vec<&Values> = racers.iter().map(|&racer| &self.racers[racer].values).collect();
+        Standings::of(&values, self.tuning.minimise.statistic, self.draws(0))
+    }
+
+    /// What a setting comes to, the standard error of that, and by how much it is above `best` on the replications that
+    /// both have.
+    fn beside(&self, racer: usize, best: usize) -> (f64, f64, Difference) {
+        let own = self.standings(&[racer]);
+        let [racer, best] = [racer, best].map(|racer| &self.racers[racer].values);
+        let count = |values: &Values| values.first().map_or(0, Vec::len);
+        let common = count(racer).min(count(best));
+        let cut = |values: &Values| values.iter().map(|values| values[..common].to_vec()).collect::<Values>();
+        let both = Standings::of(&[&cut(racer), &cut(best)], self.tuning.minimise.statistic, self.draws(0));
+        (own.values[0], own.error(0), both.difference(0, 1))
+    }
+
+    /// The seed of resamples, apart from those of replications.
+    fn draws(&self, round: u32) -> u64 {
+        self.work.seed ^ 0xb007_57a9_0000_0000 ^ u64::from(round)
+    }
+
+    fn result(self, most: u64, rounds: u32) -> Tuned {
+        let racing = self.racing();
+        let standings = self.standings(&racing);
+        let passes = |racer: usize| {
+            let bounds = self.tuning.bounds.iter().zip(&self.racers[racer].bounded);
+            let worst = |(bound, values): (&Bound, &Values)| bound.excess(worst(bound, values));
+            bounds.map(worst).fold(f64::NEG_INFINITY, f64::max)
+        };
+        let kept: Vec<usize> = (0..racing.len()).filter(|&place| passes(racing[place]) <= 0.0).collect();
+        let none_within_bounds = kept.is_empty();
+        let best = if none_within_bounds {
+            (0..racing.len()).min_by(|&a, &b| passes(racing[a]).total_cmp(&passes(racing[b])))
+        } else {
+            standings.best(kept.iter().copied())
+        };
+        let best = best.unwrap_or(0);
+        let chances = standings.chances();
+        let conditions = self.tuning.conditions.points() as u64;
+        let mut entries = Vec::new();
+        for (number, racer) in self.racers.iter().enumerate() {
+            let place = racing.iter().position(|&one| one == number);
+            let fate = match (racer.fate, place) {
+                (Some(fate), _) => fate,
+                (None, Some(place)) if place == best => Fate::Best,
+                (None, Some(_)) if passes(number) > 0.0 => Fate::OutOfBounds,
+                _ => Fate::Tied,
+            };
+            let (value, standard_error, difference) = self.beside(number, racing[best]);
+            entries.push(Entry {
+                name: self.tuning.name(racer.point),
+                assignments: self.documents[number].clone(),
+                is_default: racer.point == self.tuning.default_point(),
+                fate,
+                replications: racer.values.first().map_or(0, |values| values.len() as u64),
+                value,
+                standard_error,
+                above_best: difference.value,
+                above_best_error: difference.standard_error,
+                chance: place.map_or(0.0, |place| chances[place]),
+                conditions: racer
+                    .values
+                    .iter()
+                    .map(|values| self.tuning.minimise.statistic.of(values))
+                    .collect(),
+                bounded: self
+                    .tuning
+                    .bounds
+                    .iter()
+                    .zip(&racer.bounded)
+                    .map(|(bound, values)| worst(bound, values))
+                    .collect(),
+            });
+        }
+        let rank = |entry: &Entry| (entry.fate != Fate::Best, matches!(entry.fate, Fate::OutOfBounds));
+        entries.sort_by(|a, b| rank(a).cmp(&rank(b)).then(a.value.total_cmp(&b.value)));
+        let cpu_s = self.racers.iter().map(|racer| racer.cpu_s).sum();
+        let full: f64 = self
+            .racers
+            .iter()
+            .map(|racer| racer.cpu_s * most as f64 / racer.values.first().map_or(1, Vec::len).max(1) as f64)
+            .sum();
+        Tuned {
+            none_within_bounds,
+            rounds,
+            replications: self.replications,
+            full_grid: self.racers.len() as u64 * conditions * most,
+            cpu_s,
+            full_grid_cpu_s: full,
+            elapsed: self.elapsed,
+            entries,
+        }
+    }
+}
+
+/// What a bounded figure comes to at the condition where it is worst.
+fn worst(bound: &Bound, values: &Values) -> f64 {
+    let each = values.iter().map(|condition| bound.measured.statistic.of(condition));
+    match bound.side {
+        Side::Below => each.fold(f64::NEG_INFINITY, f64::max),
+        Side::Above => each.fold(f64::INFINITY, f64::min),
+    }
+}
+
+impl Tuning {
+    fn assignments(&self, point: Option<usize>) -> Vec<String> {
+        point.map_or_else(Vec::new, |point| self.settings.assignments(point))
+    }
+
+    fn name(&self, point: Option<usize>) -> String {
+        point.map_or_else(|| "as the scenario has it".to_owned(), |point| self.settings.name(point))
+    }
+
+    /// The point of the grid that is what the scenario itself says, if one is.
+    fn default_point(&self) -> Option<usize> {
+        let document = self.document.clone();
+        crate::World::read(&document).ok()?;
+        let read = document.keys_read();
+        let value = |key: &str| read.iter().find(|(name, ..)| name == key).map(|(_, value, _)| value.clone());
+        let same = |said: &str, read: &str| match (crate::vary::number(said), crate::vary::number(read)) {
+            (Some(said), Some(read)) => said == read,
+            _ => said.trim_matches('"') == read.trim_matches('"'),
+        };
+        (0..self.settings.points()).find(|&point| {
+            let values = self.settings.values(point);
+            let axes = self.settings.axes().iter().zip(values);
+            axes.into_iter().all(|(axis, said)| value(axis.key()).is_some_and(|read| same(said, &read)))
+        })
+    }
+}

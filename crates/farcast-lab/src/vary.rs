@@ -1,0 +1,390 @@
+//! Which settings are varied, and over which values.
+//!
+//! | said | values |
+//! |---|---|
+//! | `KEY=a,b,c` | these |
+//! | `KEY=1..10` | every whole number from 1 to 10 |
+//! | `KEY=10 ms..50 ms/5` | five, evenly apart: 10, 20, 30, 40, 50 ms |
+//! | `KEY=0.001..0.1*3` | three in equal ratios: 0.001, 0.01, 0.1 |
+//!
+//! Each may be a member of the list before a comma: `1..3,5,8`. Commas in brackets, braces or quotes are the value's.
+
+use std::fmt;
+use std::str::FromStr;
+
+use farcast_core::Span;
+use farcast_core::units::{BitRate, Bytes, Probability};
+
+/// Values that a key may have at most, and points that a grid may have.
+pub const MOST_POINTS: usize = 1_000_000;
+
+/// A key of a scenario and the values that it takes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Axis {
+    key: String,
+    values: Vec<String>,
+}
+
+/// What is wrong with what should be varied.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VaryError {
+    /// There is no key with values.
+    #[error("\"{0}\" does not say what to vary: KEY=VALUE,VALUE,... or KEY=FROM..TO")]
+    Form(String),
+    /// A range that is none.
+    #[error(
+        "{key}: \"{range}\" is no range: FROM..TO for whole numbers, FROM..TO/N for N values evenly apart, \
+         FROM..TO*N for N in equal ratios, with one unit"
+    )]
+    Range {
+        /// Of this key.
+        key: String,
+        /// What was said.
+        range: String,
+    },
+    /// A value comes twice.
+    #[error("{key}: the value {value} comes twice")]
+    Twice {
+        /// Of this key.
+        key: String,
+        /// Which.
+        value: String,
+    },
+    /// A key is varied twice.
+    #[error("{0} is varied twice: give all its values at once")]
+    SameKey(String),
+    /// More points than anybody can run.
+    #[error("that is {points} points, more than the {MOST_POINTS} that there may be: vary fewer values")]
+    TooMany {
+        /// So many, at least.
+        points: u128,
+    },
+}
+
+impl FromStr for Axis {
+    type Err = VaryError;
+
+    fn from_str(text: &str) -> Result<Self, VaryError> {
+        let form = || VaryError::Form(text.to_owned());
+        let (key, values) = text.split_once('=').ok_or_else(form)?;
+        let key = key.trim();
+        let parts = parts(values);
+        if key.is_empty() || parts.iter().any(|part| part.is_empty()) {
+            return Err(form());
+        }
+        let mut all = Vec::new();
+        for part in parts {
+            // A path may have two dots, but not behind a number.
+            let is_text = |from: &str| from.is_empty() || part.starts_with(['"', '\'', '[', '{']);
+            match part.split_once("..").filter(|(from, _)| !is_text(from)) {
+                None => all.push(part.to_owned()),
+                Some((from, to)) => {
+                    let range = VaryError::Range { key: key.to_owned(), range: part.to_owned() };
+                    all.extend(self::range(from.trim(), to.trim()).ok_or(range)??);
+                }
+            }
+        }
+        Self::new(key, all)
+    }
+}
+
+impl fmt::Display for Axis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.key, self.values.join(","))
+    }
+}
+
+impl Axis {
+    /// A key with these values, each as `--set` would have it.
+    ///
+    /// # Errors
+    /// No key or no value, or one that comes twice.
+    pub fn new(key: &str, values: Vec<String>) -> Result<Self, VaryError> {
+        if key.is_empty() || values.is_empty() {
+            return Err(VaryError::Form(key.to_owned()));
+        }
+        let mut sorted: Vec<&String> = values.iter().collect();
+        sorted.sort_unstable();
+        if let Some(two) = sorted.windows(2).find(|two| two[0] == two[1]) {
+            return Err(VaryError::Twice { key: key.to_owned(), value: two[0].clone() });
+        }
+        Ok(Self { key: key.to_owned(), values })
+    }
+
+    /// What is not known, as `--robust` has it: as any axis, and `FROM..TO` of numbers that are not both whole is five in
+    /// equal ratios, or evenly apart from zero.
+    ///
+    /// # Errors
+    /// It says nothing to vary.
+    pub fn unknown(text: &str) -> Result<Self, VaryError> {
+        let Err(error) = text.parse::<Self>() else { return text.parse() };
+        let from_zero = text
+            .split_once('=')
+            .is_some_and(|(_, range)| split(range.trim()).is_some_and(|(low, _)| low == 0.0));
+        format!("{text}{}", if from_zero { "/5" } else { "*5" }).parse().map_err(|_| error)
+    }
+
+    /// The key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Its values, as `--set` would have them.
+    pub fn values(&self) -> &[String] {
+        &self.values
+    }
+
+    /// The values as numbers with one unit, if all are.
+    pub fn numbers(&self) -> Option<Numbers> {
+        let all: Vec<(f64, &'static str)> =
+            self.values.iter().map(|value| number(value)).collect::<Option<_>>()?;
+        let unit = all.first()?.1;
+        let values = all.iter().map(|&(value, _)| value).collect();
+        all.iter().all(|&(_, other)| other == unit).then_some(Numbers { values, unit })
+    }
+}
+
+/// Values as numbers.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Numbers {
+    /// One for each value.
+    pub values: Vec<f64>,
+    /// Their unit: `s`, `bit/s`, `B`, or nothing.
+    pub unit: &'static str,
+}
+
+/// A value as a number in its base unit.
+pub(crate) fn number(value: &str) -> Option<(f64, &'static str)> {
+    let value = value.trim().trim_matches('"');
+    if let Ok(number) = value.parse::<f64>() {
+        return number.is_finite().then_some((number, ""));
+    }
+    if let Ok(span) = value.parse::<Span>() {
+        return Some((span.as_secs_f64(), "s"));
+    }
+    if let Ok(rate) = value.parse::<BitRate>() {
+        return Some((rate.as_bps() as f64, "bit/s"));
+    }
+    if let Ok(Bytes(octets)) = value.parse::<Bytes>() {
+        return Some((octets as f64, "B"));
+    }
+    value.parse::<Probability>().ok().map(|part| (part.get(), ""))
+}
+
+/// Settings in which each axis has one of its values.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Grid {
+    axes: Vec<Axis>,
+    points: usize,
+}
+
+impl Grid {
+    /// Every combination of the values of `axes`; one point if there are none.
+    ///
+    /// # Errors
+    /// A key that is varied twice, or more than [`MOST_POINTS`].
+    pub fn new(axes: Vec<Axis>) -> Result<Self, VaryError> {
+        for (number, axis) in axes.iter().enumerate() {
+            if axes[..number].iter().any(|other| other.key == axis.key) {
+                return Err(VaryError::SameKey(axis.key.clone()));
+            }
+        }
+        let points = axes.iter().fold(1u128, |all, axis| all.saturating_mul(axis.values.len() as u128));
+        match usize::try_from(points) {
+            Ok(points) if points <= MOST_POINTS => Ok(Self { axes, points }),
+            _ => Err(VaryError::TooMany { points }),
+        }
+    }
+
+    /// What is varied.
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// How many points.
+    pub fn points(&self) -> usize {
+        self.points
+    }
+
+    /// Which value each axis has at `point`: the last axis changes fastest.
+    pub fn indices(&self, point: usize) -> Vec<usize> {
+        let mut rest = point;
+        let mut indices: Vec<usize> = self
+            .axes
+            .iter()
+            .rev()
+            .map(|axis| {
+                let index = rest % axis.values.len();
+                rest /= axis.values.len();
+                index
+            })
+            .collect();
+        indices.reverse();
+        indices
+    }
+
+    /// The value of each axis at `point`.
+    pub fn values(&self, point: usize) -> Vec<&str> {
+        let indices = self.indices(point);
+        self.axes.iter().zip(indices).map(|(axis, index)| axis.values[index].as_str()).collect()
+    }
+
+    /// The settings at `point`, as `--set` would have them.
+    pub fn assignments(&self, point: usize) -> Vec<String> {
+        let values = self.values(point);
+        self.axes.iter().zip(values).map(|(axis, value)| format!("{}={value}", axis.key)).collect()
+    }
+
+    /// `protocol.srt.n=4, receivers=20`: the point in words.
+    pub fn name(&self, point: usize) -> String {
+        self.assignments(point).join(", ")
+    }
+}
+
+/// What stands between commas that are not within brackets, braces or quotes.
+pub(crate) fn parts(text: &str) -> Vec<&str> {
+    let (mut all, mut begin, mut depth, mut quote) = (Vec::new(), 0, 0i32, None);
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => depth -= 1,
+            (None, ',') if depth <= 0 => {
+                all.push(text[begin..at].trim());
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    all.push(text[begin..].trim());
+    all
+}
+
+/// The values of `FROM..TO`, `FROM..TO/N` and `FROM..TO*N`; `None` where that is none.
+fn range(from: &str, to: &str) -> Option<Result<Vec<String>, VaryError>> {
+    let (to, steps) = match to.rfind(['/', '*']) {
+        // A rate has a stroke in its unit.
+        Some(at) if to[at + 1..].trim().parse::<usize>().is_ok() => {
+            let steps = to[at + 1..].trim().parse::<usize>().ok()?;
+            (to[..at].trim(), Some((to.as_bytes()[at], steps)))
+        }
+        _ => (to, None),
+    };
+    let Some((kind, steps)) = steps else {
+        let (from, to) = (from.parse::<i64>().ok()?, to.parse::<i64>().ok()?);
+        if from >= to {
+            return None;
+        }
+        let points = i128::from(to) - i128::from(from) + 1;
+        if points > MOST_POINTS as i128 {
+            return Some(Err(VaryError::TooMany { points: points.unsigned_abs() }));
+        }
+        return Some(Ok((from..=to).map(|value| value.to_string()).collect()));
+    };
+    let ((low, low_unit), (high, high_unit)) = (split(from)?, split(to)?);
+    let unit = if low_unit.is_empty() { high_unit } else { low_unit };
+    let is_one_unit = high_unit == unit && (low_unit == unit || low == 0.0);
+    let is_range = low < high && is_one_unit && steps >= 2 && (kind == b'/' || low > 0.0);
+    if !is_range {
+        return None;
+    }
+    if steps > MOST_POINTS {
+        return Some(Err(VaryError::TooMany { points: steps as u128 }));
+    }
+    let at = |step: usize| {
+        let share = step as f64 / (steps - 1) as f64;
+        if kind == b'/' { low + (high - low) * share } else { low * (high / low).powf(share) }
+    };
+    let space = if unit.is_empty() { "" } else { " " };
+    let mut values: Vec<String> =
+        (0..steps).map(|step| format!("{}{space}{unit}", rounded(at(step)))).collect();
+    values.dedup();
+    Some(Ok(values))
+}
+
+/// A number and what stands behind it.
+fn split(text: &str) -> Option<(f64, &str)> {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c))).unwrap_or(text.len());
+    let number = text[..end].trim().parse::<f64>().ok().filter(|number| number.is_finite())?;
+    Some((number, text[end..].trim()))
+}
+
+/// To six digits, without those that say nothing.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(text: &str) -> Vec<String> {
+        text.parse::<Axis>().unwrap().values
+    }
+
+    fn error(text: &str) -> String {
+        text.parse::<Axis>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn lists_and_ranges() {
+        assert_eq!(values("a.b=0.001,0.005"), ["0.001", "0.005"]);
+        assert_eq!(values("n=1..4"), ["1", "2", "3", "4"]);
+        assert_eq!(values("n=-1..1, 5"), ["-1", "0", "1", "5"]);
+        assert_eq!(values("d=10 ms..50 ms/5"), ["10 ms", "20 ms", "30 ms", "40 ms", "50 ms"]);
+        assert_eq!(values("d=0..1 s/3"), ["0 s", "0.5 s", "1 s"]);
+        assert_eq!(values("per=0.001..0.1*3"), ["0.001", "0.01", "0.1"]);
+        assert_eq!(values("r=64 kbit/s..256 kbit/s*3"), ["64 kbit/s", "128 kbit/s", "256 kbit/s"]);
+        assert_eq!(values("r=1 Mbit/s,2 Mbit/s"), ["1 Mbit/s", "2 Mbit/s"]);
+        assert_eq!(values("list=[1, 2],[3]"), ["[1, 2]", "[3]"]);
+        assert_eq!(values("text=\"a,b\",c"), ["\"a,b\"", "c"]);
+        assert_eq!(values("file=../a.csv").len(), 1, "a path is no range: {:?}", values("file=../a.csv"));
+    }
+
+    #[test]
+    fn what_is_not_known_is_a_range_of_ratios() {
+        let values = |text: &str| Axis::unknown(text).map(|axis| axis.values);
+        assert_eq!(values("p=0.001..0.1").unwrap(), ["0.001", "0.00316228", "0.01", "0.0316228", "0.1"]);
+        assert_eq!(values("d=0 ms..80 ms").unwrap(), ["0 ms", "20 ms", "40 ms", "60 ms", "80 ms"]);
+        assert_eq!(values("p=0.1,0.2").unwrap(), ["0.1", "0.2"]);
+        assert!(values("p=0.2..0.1").is_err());
+    }
+
+    #[test]
+    fn what_is_no_range_is_said() {
+        for wrong in ["n=4..1", "n=1..1", "d=1 ms..2 s/3", "p=0..1*3", "p=0.1..0.5", "p=1..9/1", "r=a..b"] {
+            assert!(error(wrong).contains("is no range"), "{wrong}: {}", error(wrong));
+        }
+        for wrong in ["n", "=1", "n=", "n=1,,2"] {
+            assert!(error(wrong).contains("does not say what to vary"), "{wrong}: {}", error(wrong));
+        }
+        assert_eq!(error("n=1,2,1"), "n: the value 1 comes twice");
+        assert!(error("n=0..99999999").starts_with("that is 100000000 points"));
+    }
+
+    #[test]
+    fn numbers_have_one_unit() {
+        let numbers = |text: &str| text.parse::<Axis>().unwrap().numbers().map(|n| (n.values, n.unit));
+        assert_eq!(numbers("d=10 ms,1 s"), Some((vec![0.01, 1.0], "s")));
+        assert_eq!(numbers("r=64 kbit/s,1 Mbit/s"), Some((vec![64e3, 1e6], "bit/s")));
+        assert_eq!(numbers("f=1 MB,1 KiB"), Some((vec![1e6, 1024.0], "B")));
+        assert_eq!(numbers("p=0.5 %,0.02"), Some((vec![0.005, 0.02], "")));
+        assert_eq!(numbers("p=0.5 %,open"), None);
+        assert_eq!(numbers("p=1 s,5"), None);
+    }
+
+    #[test]
+    fn the_last_axis_changes_fastest() {
+        let axes = ["a=1..2", "b=x,y,z"].map(|axis| axis.parse().unwrap());
+        let grid = Grid::new(axes.to_vec()).unwrap();
+        let names: Vec<_> = (0..grid.points()).map(|point| grid.name(point)).collect();
+        assert_eq!(names, ["a=1, b=x", "a=1, b=y", "a=1, b=z", "a=2, b=x", "a=2, b=y", "a=2, b=z"]);
+        assert_eq!(Grid::new(Vec::new()).unwrap().points(), 1);
+        let twice = ["a=1..2", "a=3,4"].map(|axis| axis.parse().unwrap());
+        assert_eq!(Grid::new(twice.to_vec()).unwrap_err(), VaryError::SameKey("a".into()));
+        let many = ["a=1..2000", "b=1..2000"].map(|axis| axis.parse().unwrap());
+        assert_eq!(Grid::new(many.to_vec()).unwrap_err(), VaryError::TooMany { points: 4_000_000 });
+    }
+}

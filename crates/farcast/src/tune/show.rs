@@ -1,0 +1,157 @@
+//! What came of a race, for people.
+
+use farcast_lab::tune::{Entry, Fate};
+
+use super::{Finished, Span, rounded};
+use crate::table::{Align, Table};
+
+/// Rows that a person reads.
+const MOST_ROWS: usize = 40;
+/// Standard errors in half of a 95 % interval.
+const HALF: f64 = 1.959_964;
+
+/// A case: the settings by how they did, and what that means.
+pub(super) fn text(scenario: &str, one: &Finished) -> String {
+    let case = if one.case.name.is_empty() { String::new() } else { format!(", {}", one.case.name) };
+    let mut parts = vec![format!("{scenario}{case}: the least {}", one.tuning.minimise)];
+    parts.push(table(one));
+    parts.push(verdict(one).join("\n"));
+    parts.join("\n\n")
+}
+
+fn table(one: &Finished) -> String {
+    let axes = one.tuning.settings.axes();
+    let mut heading: Vec<(&str, Align)> = axes.iter().map(|axis| (axis.key(), Align::Right)).collect();
+    let minimised = one.tuning.minimise.to_string();
+    heading.push((&minimised, Align::Right));
+    heading.extend(["95 % interval", "above the best", "95 % interval"].map(|name| (name, Align::Right)));
+    let bounds: Vec<String> = one.tuning.bounds.iter().map(|bound| bound.measured.to_string()).collect();
+    heading.extend(bounds.iter().map(|name| (name.as_str(), Align::Right)));
+    heading.extend([("n", Align::Right), ("", Align::Left)]);
+    let mut table = Table::new(&heading);
+    for entry in one.tuned.entries.iter().take(MOST_ROWS) {
+        let mut cells: Vec<String> = if entry.assignments.is_empty() {
+            axes.iter().map(|_| "default".to_owned()).collect()
+        } else {
+            entry
+                .assignments
+                .iter()
+                .map(|set| set.split_once('=').map_or("", |(_, value)| value).to_owned())
+                .collect()
+        };
+        let is_best = entry.fate == Fate::Best;
+        cells.extend([significant(entry.value), half(entry.standard_error)]);
+        cells.extend(if is_best {
+            [String::new(), String::new()]
+        } else {
+            [significant(entry.above_best), half(entry.above_best_error)]
+        });
+        cells.extend(entry.bounded.iter().map(|&value| significant(value)));
+        cells.extend([entry.replications.to_string(), fate(entry)]);
+        table.row(cells);
+    }
+    let more = one.tuned.entries.len().saturating_sub(MOST_ROWS);
+    let more =
+        if more == 0 { String::new() } else { format!("\nand {more} settings more: --json has them all") };
+    table.render() + &more
+}
+
+fn fate(entry: &Entry) -> String {
+    let what = match entry.fate {
+        Fate::Best => "best",
+        Fate::Tied => "not told from the best",
+        Fate::Worse => "worse",
+        Fate::Halved => "in the worse half of many",
+        Fate::OutOfBounds => "out of bounds",
+    };
+    if entry.is_default { format!("{what} (as the scenario has it)") } else { what.to_owned() }
+}
+
+/// What the table means.
+pub(super) fn verdict(one: &Finished) -> Vec<String> {
+    let tuned = &one.tuned;
+    let mut lines = Vec::new();
+    let Some(best) = tuned.entries.first() else { return lines };
+    if tuned.none_within_bounds {
+        let bounds: Vec<&str> = one.tuning.bounds.iter().map(|bound| bound.text.as_str()).collect();
+        lines.push(format!("No setting keeps {}: the first passes it least.", bounds.join(" and ")));
+    } else {
+        let tied: Vec<&str> = tuned
+            .entries
+            .iter()
+            .filter(|entry| entry.fate == Fate::Tied)
+            .map(|entry| entry.name.as_str())
+            .collect();
+        lines.push(match tied.as_slice() {
+            [] => format!(
+                "The best is {}: with a confidence of {} all others are worse.",
+                best.name,
+                percent(one.tuning.level)
+            ),
+            tied => format!(
+                "The best is {}, in {} of resamples; {} cannot be told from it.",
+                best.name,
+                percent(best.chance),
+                tied.join(" and ")
+            ),
+        });
+    }
+    if let Some(default) = tuned.entries.iter().find(|entry| entry.is_default) {
+        let name = if default.assignments.is_empty() {
+            "What the scenario has".to_owned()
+        } else {
+            format!("{}, which the scenario has,", default.name)
+        };
+        lines.push(match default.fate {
+            Fate::Best => format!("{name} is the best."),
+            Fate::OutOfBounds => format!("{name} is out of bounds."),
+            fate => format!(
+                "{name} {}: {} of it is {} ({}) more, {} of the best's {}; the chance of seeing that if it were no more: {}.",
+                if fate == Fate::Tied { "may be the best as well" } else { "is not the optimum" },
+                one.tuning.minimise,
+                significant(default.above_best),
+                half(default.above_best_error),
+                percent(default.above_best / best.value),
+                significant(best.value),
+                chance(default),
+            ),
+        });
+    }
+    lines.push(format!(
+        "{} replications in {} rounds, {} of cores in {}: {} of what a full grid of {} replications takes.",
+        tuned.replications,
+        tuned.rounds,
+        seconds(tuned.cpu_s),
+        rounded(tuned.elapsed),
+        percent(tuned.cpu_s / tuned.full_grid_cpu_s),
+        tuned.full_grid,
+    ));
+    lines
+}
+
+/// How probable it is that a setting is seen so far above the best if it is not above it.
+fn chance(entry: &Entry) -> String {
+    match entry.chance_of_difference() {
+        p if p < 1e-6 => "less than one in a million".to_owned(),
+        p => format!("{p:.1e}"),
+    }
+}
+
+fn seconds(seconds: f64) -> String {
+    if seconds < 10.0 { format!("{seconds:.2} s") } else { rounded(Span::from_secs_f64(seconds)) }
+}
+
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let places = usize::from((0.05..99.95).contains(&percent));
+    format!("{percent:.places$} %")
+}
+
+fn half(error: f64) -> String {
+    if error.is_finite() { format!("\u{b1} {}", significant(HALF * error)) } else { "-".to_owned() }
+}
+
+/// A number with as many places as a person reads.
+pub(super) fn significant(value: f64) -> String {
+    if value.is_finite() { crate::sweep::significant(value) } else { "-".to_owned() }
+}

@@ -1,0 +1,189 @@
+//! `farcast sweep`: what it finds is what `simulate` finds, and nothing that is done is lost or done again.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::float_cmp,
+    clippy::unwrap_used,
+    reason = "a test may panic, open its own files, and ask for the same digits"
+)]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use common::{Ended, Place, pause};
+use farcast_lab::table::{Column, Table};
+use serde_json::Value;
+
+/// A small file to few receivers.
+const SMALL: [&str; 5] = ["mftp-bgan", "--set", "receivers=10", "--set", "protocol.file=60 kB"];
+
+fn sweep(place: &Place, args: &[&str]) -> Ended {
+    place.run("sweep", place.farcast([&["sweep"], &SMALL[..], args].concat()))
+}
+
+fn done(place: &Place, args: &[&str]) -> Ended {
+    let ended = sweep(place, args);
+    assert_eq!(ended.code, Some(0), "{}", ended.story());
+    ended
+}
+
+fn numbers(table: &Table, name: &str) -> Vec<f64> {
+    match table.column(name) {
+        Some(Column::Numbers(values)) => values.clone(),
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_point_is_what_simulate_makes_of_its_settings() {
+    let place = Place::new();
+    let out = place.path("out");
+    done(
+        &place,
+        &[
+            "--vary",
+            "link.forward.per=0.5 %,0.02",
+            "--vary",
+            "protocol.srt.n=2..3",
+            "-n",
+            "7",
+            "--seed",
+            "3",
+            "--out",
+            out.to_str().unwrap(),
+        ],
+    );
+    let table = Table::read(&out).unwrap();
+    assert_eq!(table.len(), 4 * 7);
+    let (times, octets) = (numbers(&table, "completion_time_s"), numbers(&table, "forward.octets"));
+    for (point, (per, n)) in [(0.005, 2), (0.005, 3), (0.02, 2), (0.02, 3)].into_iter().enumerate() {
+        let (per_set, n_set) = (format!("link.forward.per={per}"), format!("protocol.srt.n={n}"));
+        let more = ["--set", &per_set, "--set", &n_set, "-n", "7", "--seed", "3", "--json"];
+        let ended = place.run("simulate", place.farcast([&["simulate"], &SMALL[..], &more].concat()));
+        let object: Value = serde_json::from_str(&ended.stdout).unwrap();
+        for (index, one) in object["replications"].as_array().unwrap().iter().enumerate() {
+            let row = point * 7 + index;
+            assert_eq!(times[row], one["completion_time_s"].as_f64().unwrap(), "point {point}, {index}");
+            assert_eq!(octets[row], one["forward"]["octets"].as_f64().unwrap(), "point {point}, {index}");
+            assert_eq!(numbers(&table, "link.forward.per")[row], per);
+            assert_eq!(numbers(&table, "protocol.srt.n")[row], f64::from(n));
+            assert_eq!(numbers(&table, "replication")[row], index as f64);
+        }
+    }
+}
+
+#[test]
+fn killed_again_and_again_it_comes_to_the_same() {
+    let place = Place::new();
+    let vary =
+        ["--vary", "link.forward.per=0.001..0.02/40", "--vary", "protocol.srt.n=1..4", "-n", "40", "--quiet"];
+    let run = |out: &Path| {
+        [&vary[..], &["--out", out.to_str().unwrap()]]
+            .concat()
+            .iter()
+            .map(|&a| a.to_owned())
+            .collect::<Vec<_>>()
+    };
+    let whole = place.path("whole");
+    done(&place, &run(&whole).iter().map(String::as_str).collect::<Vec<_>>());
+    let out = place.path("out");
+    let journal = out.join("journal");
+    let size = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
+    let all = size(&whole.join("journal"));
+    for kill in 1..=3 {
+        let args = run(&out);
+        let words = ["sweep"].into_iter().chain(SMALL).chain(args.iter().map(String::as_str));
+        let mut running = place.start("sweep", place.farcast(words));
+        while size(&journal) < all * kill / 4 && running.is_running() {
+            pause(Duration::from_millis(1));
+        }
+        assert!(running.is_running(), "it was done before it was killed for the {kill}th time");
+        running.kill9();
+        assert!(!out.join("sweep.parquet").exists(), "no result before its time");
+    }
+    let kept = size(&journal);
+    assert!(kept < all, "nothing was left to do");
+    done(&place, &run(&out).iter().map(String::as_str).collect::<Vec<_>>());
+    for name in ["sweep.parquet", "summary.csv"] {
+        assert!(fs::read(out.join(name)).unwrap() == fs::read(whole.join(name)).unwrap(), "{name} differs");
+    }
+    // What was done was not done again: the journal has each point once.
+    assert_eq!(size(&journal), all);
+}
+
+#[test]
+fn only_new_points_are_run() {
+    let place = Place::new();
+    let out = place.path("out");
+    let out = out.to_str().unwrap();
+    let told = |args: &[&str]| {
+        let ended = done(&place, &[args, &["-n", "5", "--out", out]].concat());
+        ended.stdout.lines().find(|line| line.contains(" points")).unwrap().to_owned()
+    };
+    assert!(told(&["--vary", "protocol.srt.n=1..3"]).starts_with("3 points, 15 replications"));
+    assert!(told(&["--vary", "protocol.srt.n=1..5"]).starts_with("5 points (3 of them had been run before)"));
+    assert!(told(&["--vary", "protocol.srt.n=2,4"]).starts_with("2 points (2 of them had been run before)"));
+    // Anything else that figures follow from makes other points.
+    assert!(told(&["--vary", "protocol.srt.n=2,4", "--seed", "2"]).starts_with("2 points, "));
+    assert!(
+        told(&["--vary", "protocol.srt.n=2,4", "--set", "protocol.spread=2 s"]).starts_with("2 points, ")
+    );
+}
+
+#[test]
+fn threads_and_order_change_nothing() {
+    let place = Place::new();
+    let read = |name: &str, threads: &str| {
+        let out = place.path(name);
+        let args = ["--vary", "link.forward.per=0.001,0.05", "--precision", "1 %", "--most", "200", "--out"];
+        done(&place, &[&args[..], &[out.to_str().unwrap(), "--threads", threads]].concat());
+        fs::read(out.join("sweep.parquet")).unwrap()
+    };
+    let one = read("one", "1");
+    assert!(one == read("two", "2") && one == read("seven", "7"));
+    let table = Table::read(&place.path("one")).unwrap();
+    let rows = |point: f64| numbers(&table, "point").iter().filter(|&&one| one == point).count();
+    assert!(
+        rows(0.0) >= 10 && rows(0.0) != rows(1.0),
+        "as many as the precision takes: {} {}",
+        rows(0.0),
+        rows(1.0)
+    );
+}
+
+#[test]
+fn figures_are_where_they_are_and_null_where_not() {
+    let place = Place::new();
+    let out = place.path("out");
+    let ended = sweep(&place, &["--vary", "time_limit=1 s,1 h", "-n", "3", "--out", out.to_str().unwrap()]);
+    assert_eq!(ended.code, Some(3), "a point that is not finished: {}", ended.story());
+    let table = Table::read(&out).unwrap();
+    let times = numbers(&table, "completion_time_s");
+    assert!(
+        times[..3].iter().all(|time| time.is_nan()) && times[3..].iter().all(|time| *time > 1.0),
+        "{times:?}"
+    );
+    assert_eq!(numbers(&table, "time_limit"), [1.0, 1.0, 1.0, 3600.0, 3600.0, 3600.0], "in seconds");
+    let summary = fs::read_to_string(out.join("summary.csv")).unwrap();
+    let line = summary.lines().find(|line| line.starts_with("0,1 s,completion_time_s,")).unwrap();
+    assert_eq!(line, "0,1 s,completion_time_s,3,0,,,,,,", "no mean of what never came");
+}
+
+#[test]
+fn what_is_wrong_is_one_sentence() {
+    let place = Place::new();
+    let sentence = |args: &[&str], parts: &[&str]| sweep(&place, args).assert_one_sentence(2, parts);
+    sentence(&["--vary", "protocol.srt.m=1..3"], &["protocol.srt.m", "--set"]);
+    // A value in the middle of an axis is found before anything is run.
+    sentence(&["--vary", "link.forward.per=0.1,2"], &["link.forward.per", "2"]);
+    sentence(&["--vary", "receivers=1..2", "--vary", "receivers=3"], &["receivers is varied twice"]);
+    sentence(&["--vary", "receivers=1..2", "-n", "2", "--column", "speed"], &["speed", "completion_time_s"]);
+    let out = place.path("mine");
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("journal"), "of my own").unwrap();
+    let args = ["--vary", "receivers=1..2", "--out", out.to_str().unwrap()];
+    sentence(&args, &["journal", "name another directory"]);
+    assert_eq!(fs::read_to_string(out.join("journal")).unwrap(), "of my own");
+}
