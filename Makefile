@@ -1,6 +1,6 @@
 # Two commands do everything: `make demo` runs the main job, `make test` passes the tests.
 
-.PHONY: demo test lint bench fuzz draws setup
+.PHONY: demo test lint bench fuzz draws setup wheel
 
 # A real file to three receivers on this machine over lossy multicast.
 demo:
@@ -29,6 +29,10 @@ draws:
 # Every decoder and engine, a minute each (SECONDS_EACH).
 fuzz:
 	@scripts/fuzz
+
+# The Python package, in target/wheels.
+wheel:
+	@scripts/python wheel
 
 # System packages, through apt as root; otherwise it names what is missing.
 setup:

@@ -1,0 +1,36 @@
+//! The laboratory of farcast, as far as Python needs it in Rust: what is convenient stands in `python/farcast`.
+//!
+//! Functions that run simulations release the interpreter's lock, and end at Ctrl-C.
+
+#![expect(clippy::needless_pass_by_value, reason = "Python hands values over")]
+
+mod errors;
+mod models;
+mod points;
+mod race;
+mod scenario;
+mod stats;
+mod studies;
+mod table;
+
+use pyo3::prelude::*;
+
+/// What `import farcast._native` gives.
+#[pymodule(gil_used = false)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    errors::add(module)?;
+    module.add_class::<scenario::Scenario>()?;
+    module.add_class::<table::Table>()?;
+    module.add_class::<points::Sweep>()?;
+    module.add_class::<points::Gathering>()?;
+    module.add_class::<points::Swept>()?;
+    module.add_function(wrap_pyfunction!(points::run_point, module)?)?;
+    module.add_function(wrap_pyfunction!(points::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(race::tune, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::shipped_documents, module)?)?;
+    module.add_function(wrap_pyfunction!(studies::reproduce, module)?)?;
+    module.add_function(wrap_pyfunction!(studies::studies, module)?)?;
+    models::add(module)?;
+    stats::add(module)
+}

@@ -1,0 +1,387 @@
+//! Points: one is a simulation, a grid of them is a sweep.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use farcast_lab::points::{Done, Wanted, Work, run};
+use farcast_lab::replications::Memory;
+use farcast_lab::sweep::{self, Directory, Found, Point, Store, SweepError};
+use farcast_lab::table::Table as Columns;
+use farcast_lab::vary::{Axis, Grid};
+use farcast_scenario::document::Document;
+use farcast_sim::replicate::HowMany;
+use farcast_stats::Precision;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::{failed, of_point, of_sweep, wrong};
+use crate::scenario::Scenario;
+use crate::table::Table;
+
+/// The version that results carry.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// So many replications, or until the precision is reached, but at most `most`.
+pub(crate) fn how_many(replications: u64, precision: Option<f64>, most: u64) -> PyResult<HowMany> {
+    match precision {
+        None if replications == 0 => Err(wrong("there must be a replication")),
+        None => Ok(HowMany::Count(replications)),
+        Some(relative) if relative > 0.0 && relative < 1.0 => {
+            Ok(HowMany::Until(Precision { relative }, most.max(1)))
+        }
+        Some(relative) => {
+            Err(wrong(format!("a precision of {relative}: say a share above 0 and below 1, as 0.02")))
+        }
+    }
+}
+
+/// Threads: as many as there are cores, if nobody says.
+pub(crate) fn threads(threads: Option<usize>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    threads.unwrap_or_else(cores).clamp(1, 1024)
+}
+
+/// Watches for Ctrl-C, and tells a Python callable how it stands.
+pub(crate) struct Watch {
+    progress: Option<Py<PyAny>>,
+    pub(crate) stop: AtomicBool,
+    error: Mutex<Option<PyErr>>,
+}
+
+impl Watch {
+    pub(crate) fn new(progress: Option<Py<PyAny>>) -> Self {
+        Self { progress, stop: AtomicBool::new(false), error: Mutex::new(None) }
+    }
+
+    /// Called ten times a second, without the interpreter's lock.
+    pub(crate) fn look(&self, done: u64, total: u64, replications: u64) {
+        let seen = Python::attach(|py| {
+            py.check_signals()?;
+            match &self.progress {
+                Some(tell) => tell.call1(py, (done, total, replications)).map(drop),
+                None => Ok(()),
+            }
+        });
+        if let Err(error) = seen {
+            self.stop.store(true, Ordering::Relaxed);
+            self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        }
+    }
+
+    /// What Python said, before what that made of the run.
+    pub(crate) fn result<T>(self, result: PyResult<T>) -> PyResult<T> {
+        match self.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => result,
+        }
+    }
+}
+
+/// What a key is varied over.
+#[derive(FromPyObject)]
+pub(crate) enum Said {
+    Text(String),
+    Values(Vec<String>),
+}
+
+/// A grid of settings, each with replications.
+#[pyclass(frozen, module = "farcast._native")]
+pub(crate) struct Sweep(Mutex<sweep::Sweep>);
+
+impl Sweep {
+    fn inner(&self) -> sweep::Sweep {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[pymethods]
+impl Sweep {
+    /// `axes` are keys, each with values as `--set` has them or with a text as `--vary` has it behind the key.
+    #[new]
+    fn new(
+        scenario: &Scenario,
+        axes: Vec<(String, Said)>,
+        seed: u64,
+        replications: u64,
+        precision: Option<f64>,
+        most: u64,
+    ) -> PyResult<Self> {
+        let mut all = Vec::new();
+        for (key, said) in axes {
+            let one = match said {
+                Said::Values(values) => Axis::new(&key, values),
+                Said::Text(text) => format!("{key}={text}").parse(),
+            };
+            all.push(one.map_err(wrong)?);
+        }
+        let grid = Grid::new(all).map_err(wrong)?;
+        let how_many = how_many(replications, precision, most)?;
+        let sweep =
+            sweep::Sweep::new(scenario.document(), grid, seed, how_many, VERSION).map_err(of_sweep)?;
+        Ok(Self(Mutex::new(sweep)))
+    }
+
+    /// How many points there are.
+    fn __len__(&self) -> usize {
+        self.inner().grid().points()
+    }
+
+    /// The settings of a point: keys and values as they were said.
+    fn settings(&self, point: usize) -> Vec<(String, String)> {
+        let sweep = self.inner();
+        let values = sweep.grid().values(point);
+        let keys = sweep.grid().axes().iter().map(|axis| axis.key().to_owned());
+        keys.zip(values.into_iter().map(str::to_owned)).collect()
+    }
+
+    /// What another process needs to run a point: the document, the files that it names, and its settings.
+    fn task(&self, point: usize) -> PyResult<(String, BTreeMap<String, String>, Vec<u8>)> {
+        let sweep = self.inner();
+        let document = sweep.document_at(point).map_err(wrong)?;
+        farcast_lab::World::read(&document).map_err(wrong)?;
+        let key = sweep.key(point).map_err(wrong)?;
+        Ok((document.in_effect(), document.files_read(), key.to_vec()))
+    }
+
+    /// Runs what `out` does not have yet, here and on all cores. `progress` is called with points done, points in all,
+    /// and replications.
+    fn run(
+        &self,
+        py: Python<'_>,
+        out: Option<PathBuf>,
+        threads: Option<usize>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Swept> {
+        let watch = Watch::new(progress);
+        // A document notes who reads it: one thread has it at a time.
+        let sweep = Mutex::new(self.inner());
+        let result = py.detach(|| -> Result<sweep::Swept, SweepError> {
+            let sweep = sweep.lock().unwrap_or_else(PoisonError::into_inner);
+            let (mut directory, found) = match &out {
+                Some(path) => {
+                    let (directory, found, _) = Directory::open(path)?;
+                    (Some(directory), found)
+                }
+                None => (None, Found::new()),
+            };
+            let memory = Memory::of_machine();
+            let work = Work {
+                seed: sweep.seed,
+                threads: self::threads(threads),
+                memory: &memory,
+                stop: &watch.stop,
+            };
+            let mut nothing = ();
+            let store: &mut dyn Store = match &mut directory {
+                Some(directory) => &mut directory.journal,
+                None => &mut nothing,
+            };
+            let swept = sweep.run(found, store, &work, &mut |now| {
+                watch.look(now.points as u64, now.total as u64, now.replications);
+            })?;
+            if let Some(directory) = &directory {
+                directory.write(&sweep, &swept)?;
+            }
+            Ok(swept)
+        });
+        watch.result(result.map(Swept).map_err(of_sweep))
+    }
+
+    /// Begins to gather what other processes come to, and what `out` has.
+    fn gather(&self, out: Option<PathBuf>) -> PyResult<Gathering> {
+        let sweep = self.inner();
+        let keys = sweep.keys().map_err(wrong)?;
+        let (directory, mut found) = match &out {
+            Some(path) => {
+                let (directory, found, _) = Directory::open(path).map_err(of_sweep)?;
+                (Some(directory), found)
+            }
+            None => (None, Found::new()),
+        };
+        let points: Vec<Option<Point>> = keys.iter().map(|key| found.remove(key)).collect();
+        let kept = points.iter().flatten().count();
+        Ok(Gathering(Mutex::new(Gathered { sweep, keys, points, directory, kept })))
+    }
+}
+
+struct Gathered {
+    sweep: sweep::Sweep,
+    keys: Vec<sweep::Key>,
+    points: Vec<Option<Point>>,
+    directory: Option<Directory>,
+    kept: usize,
+}
+
+/// Results of a sweep that other processes run.
+#[pyclass(frozen, module = "farcast._native")]
+pub(crate) struct Gathering(Mutex<Gathered>);
+
+#[pymethods]
+impl Gathering {
+    /// The points that are not there yet.
+    fn missing(&self) -> Vec<usize> {
+        let gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (0..gathered.points.len()).filter(|&point| gathered.points[point].is_none()).collect()
+    }
+
+    /// Takes what [`run_point`] gave for a point.
+    fn put(&self, point: usize, octets: &[u8]) -> PyResult<()> {
+        let gathered = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let expected = gathered.keys.get(point).ok_or_else(|| failed("there is no such point"))?;
+        let (key, found) = sweep::decode(octets).ok_or_else(|| failed("what a worker sent is no result"))?;
+        if key != *expected {
+            return Err(failed("what a worker sent is of another point, or of another version of farcast"));
+        }
+        if let Some(directory) = &mut gathered.directory {
+            let done = Done { point, figures: found.figures.clone(), cpu_s: found.cpu_s };
+            directory.journal.keep(&key, &done).map_err(failed)?;
+        }
+        gathered.points[point] = Some(found);
+        Ok(())
+    }
+
+    /// The sweep, once nothing is missing.
+    fn finish(&self, elapsed_s: f64) -> PyResult<Swept> {
+        let gathered = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if gathered.points.iter().any(Option::is_none) {
+            return Err(failed("points are missing"));
+        }
+        let swept = sweep::Swept {
+            grid: gathered.sweep.grid().clone(),
+            points: std::mem::take(&mut gathered.points).into_iter().flatten().collect(),
+            kept: gathered.kept,
+            elapsed: farcast_core::Span::from_secs_f64(elapsed_s),
+        };
+        if let Some(directory) = &gathered.directory {
+            directory.write(&gathered.sweep, &swept).map_err(of_sweep)?;
+        }
+        Ok(Swept(swept))
+    }
+}
+
+/// Runs one point, as a worker does: what [`Gathering::put`] takes. `key` is its name.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "it is one call over a network")]
+pub(crate) fn run_point<'py>(
+    py: Python<'py>,
+    text: &str,
+    files: BTreeMap<String, String>,
+    key: &[u8],
+    seed: u64,
+    replications: u64,
+    precision: Option<f64>,
+    most: u64,
+    threads: usize,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let mut document = Document::parse("scenario", text).map_err(wrong)?;
+    for (path, text) in &files {
+        document.attach(path, text);
+    }
+    let key: sweep::Key = key.try_into().map_err(|_| wrong("a key has 32 octets"))?;
+    let how_many = how_many(replications, precision, most)?;
+    let world = farcast_lab::World::read(&document).map_err(wrong)?;
+    let (memory, stop) = (Memory::of_machine(), AtomicBool::new(false));
+    let done = py.detach(|| {
+        let work = Work { seed, threads: threads.max(1), memory: &memory, stop: &stop };
+        let mut result = None;
+        let wanted = [Wanted { point: 0, first: 0, how_many }];
+        let mut take = |done: Done| -> Result<(), farcast_lab::points::PointError> {
+            result = Some(done);
+            Ok(())
+        };
+        run(&wanted, &work, &|_| Ok(world.clone()), &mut take, &mut |_| {}).map(|()| result)
+    });
+    let done = done.map_err(of_point)?.ok_or_else(|| failed("the point came to nothing"))?;
+    Ok(PyBytes::new(py, &sweep::encode(&key, &done).map_err(failed)?))
+}
+
+/// A sweep that was run.
+#[pyclass(frozen, module = "farcast._native")]
+pub(crate) struct Swept(sweep::Swept);
+
+#[pymethods]
+impl Swept {
+    /// A row for each replication of each point.
+    fn table(&self) -> PyResult<Table> {
+        Table::of(&Columns::from(&self.0))
+    }
+
+    /// The figures of all points, the completion time first.
+    fn columns(&self) -> Vec<String> {
+        self.0.columns().into_iter().map(str::to_owned).collect()
+    }
+
+    /// The keys that were varied.
+    fn keys(&self) -> Vec<String> {
+        self.0.grid.axes().iter().map(|axis| axis.key().to_owned()).collect()
+    }
+
+    /// The unit of a key's values, in which the table has them.
+    fn unit(&self, place: usize) -> Option<&'static str> {
+        self.0.grid.axes().get(place)?.numbers().map(|numbers| numbers.unit)
+    }
+
+    /// Each point's settings as they were said, and as numbers where they are.
+    fn settings(&self) -> Vec<Vec<(String, Option<f64>)>> {
+        let numbers: Vec<_> = self.0.grid.axes().iter().map(Axis::numbers).collect();
+        let point = |point: usize| {
+            let indices = self.0.grid.indices(point);
+            let values = self.0.grid.values(point).into_iter().zip(indices).zip(&numbers);
+            values
+                .map(|((said, index), all)| (said.to_owned(), all.as_ref().map(|all| all.values[index])))
+                .collect()
+        };
+        (0..self.0.points.len()).map(point).collect()
+    }
+
+    /// The summary of a figure at each point, as JSON.
+    fn summary(&self, figure: &str) -> PyResult<String> {
+        let all = self.0.points.iter().map(|point| sweep::summary(point, figure));
+        let all = all.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        serde_json::to_string(&all).map_err(failed)
+    }
+
+    /// Replications of each point that reached the time limit.
+    fn unfinished(&self) -> Vec<usize> {
+        self.0.points.iter().map(Point::unfinished).collect()
+    }
+
+    /// Whether a completion time is what is asked for: a transfer, or a flow of a size.
+    fn has_end(&self) -> bool {
+        self.0.points.iter().any(Point::has_end)
+    }
+
+    /// Replications, points that had been run before, the time of cores and the real time, in seconds.
+    fn effort(&self) -> (usize, usize, f64, f64) {
+        (self.0.replications(), self.0.kept, self.0.cpu_s(), self.0.elapsed.as_secs_f64())
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.points.len()
+    }
+}
+
+/// What differs between two results or files of results, as JSON.
+#[pyfunction]
+pub(crate) fn compare(
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    columns: Vec<String>,
+    paired: bool,
+    level: f64,
+) -> PyResult<String> {
+    let read = |one: &Bound<'_, PyAny>| -> PyResult<Columns> {
+        if let Ok(swept) = one.cast::<Swept>() {
+            return Ok(Columns::from(&swept.get().0));
+        }
+        Columns::read(&one.extract::<PathBuf>()?).map_err(wrong)
+    };
+    let options = farcast_lab::compare::Options { columns, paired, level };
+    let all = farcast_lab::compare::compare(&read(a)?, &read(b)?, &options).map_err(wrong)?;
+    let all: Vec<_> =
+        all.iter().map(|one| serde_json::json!({"words": one.words(), "values": one})).collect();
+    serde_json::to_string(&all).map_err(failed)
+}

@@ -1,0 +1,52 @@
+//! Published studies.
+
+use std::num::NonZeroUsize;
+
+use farcast_lab::Progress;
+use farcast_lab::study::{self, Effort, Options, StudyError};
+use pyo3::prelude::*;
+
+use crate::errors::{failed, wrong};
+use crate::points::{Watch, threads};
+
+/// Every study: name, and what it repeats.
+#[pyfunction]
+pub(crate) fn studies() -> Vec<(&'static str, &'static str)> {
+    study::all().iter().map(|study| (study.name(), study.citation())).collect()
+}
+
+/// Repeats a study; its rows as JSON.
+#[pyfunction]
+pub(crate) fn reproduce(
+    py: Python<'_>,
+    name: &str,
+    quick: bool,
+    replications: Option<u64>,
+    seed: u64,
+    workers: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let study = study::named(name).map_err(wrong)?;
+    let watch = Watch::new(progress);
+    let effort = match (replications, quick) {
+        (Some(count), _) => Effort::Replications(count),
+        (None, true) => Effort::Quick,
+        (None, false) => Effort::Full,
+    };
+    let result = py.detach(|| {
+        let threads = NonZeroUsize::new(threads(workers)).unwrap_or(NonZeroUsize::MIN);
+        let options = Options { seed, effort, threads, ..Options::new(&watch.stop) };
+        study.needs(&options)?;
+        study.run(&options, &mut |standing| {
+            if let Progress::Replications { done, total, .. } | Progress::Runs { done, total, .. } = standing
+            {
+                watch.look(done, total, done);
+            }
+        })
+    });
+    let rows = watch.result(result.map_err(|error| match error {
+        error @ StudyError::Unknown { .. } => wrong(error),
+        error => failed(error),
+    }))?;
+    serde_json::to_string(&rows).map_err(failed)
+}
