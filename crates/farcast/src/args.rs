@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Probability};
 
@@ -98,6 +98,10 @@ pub(crate) enum Command {
     Partials(PartialsArgs),
     /// Send a file to three receivers on this machine over lossy multicast, and show it.
     Demo(DemoArgs),
+    /// Print what a shell needs to complete the command line.
+    Completions(CompletionsArgs),
+    /// Write the manual: a page for man(1) of each command.
+    Manual(ManualArgs),
 }
 
 const EMULATE_HELP: &str = "\
@@ -221,6 +225,40 @@ pub(crate) struct SimulateArgs {
     /// Print errors only, and with --json the result.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// For which shell.
+#[derive(Args, Debug)]
+pub(crate) struct CompletionsArgs {
+    /// The shell. For bash: farcast completions bash > /etc/bash_completion.d/farcast
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: Shell,
+}
+
+/// Where the manual goes.
+#[derive(Args, Debug)]
+pub(crate) struct ManualArgs {
+    /// The directory, as /usr/local/share/man/man1.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+}
+
+/// A shell that completes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+impl From<Shell> for clap_complete::Shell {
+    fn from(shell: Shell) -> Self {
+        match shell {
+            Shell::Bash => Self::Bash,
+            Shell::Zsh => Self::Zsh,
+            Shell::Fish => Self::Fish,
+        }
+    }
 }
 
 /// Which studies are repeated, and how thoroughly.

@@ -13,6 +13,7 @@ mod host;
 mod interrupt;
 mod laboratory;
 mod lock;
+mod manual;
 mod model;
 mod node;
 mod output;
@@ -69,6 +70,8 @@ fn main() -> ExitCode {
         Command::Repair(args) => element::repair(&args),
         Command::Partials(args) => partials::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Completions(args) => Ok(manual::completions(&args)),
+        Command::Manual(args) => manual::manual(&args),
     };
     let exit = result.unwrap_or_else(|failure| {
         output::error(&failure.sentence);

@@ -8,8 +8,10 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 
 use common::Place;
+use farcast_testkit::browser;
 use serde_json::Value;
 
 const KEYS: &str = "paper,item,row,column,published,farcast,ci95_half_width,verdict,rule";
@@ -29,7 +31,7 @@ fn results_are_written_as_files() {
     let plots = ["2a", "2b", "3a", "3b", "3c", "3d", "4a", "4b", "4c", "4d", "5"];
     let plots = plots.map(|figure| format!("pgm-satellite-figure-{figure}.svg"));
     assert!(names.iter().zip(&plots).all(|(name, plot)| name.to_str() == Some(plot)), "{names:?}");
-    let tables = ["reproduce.csv", "reproduce.json", "reproduce.md"];
+    let tables = ["report.html", "reproduce.csv", "reproduce.json", "reproduce.md"];
     assert_eq!(names[plots.len()..], tables, "and nothing half-written");
     let read = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
     let rows: Vec<Value> = serde_json::from_str(&read("reproduce.json")).unwrap();
@@ -40,6 +42,7 @@ fn results_are_written_as_files() {
         let alone: Vec<Value> = serde_json::from_str(&ended.stdout).unwrap();
         assert!(of(paper) == alone, "{paper} is the same among all papers and alone");
     }
+    check_page(&dir.join("report.html"), &rows);
     check_reference(&of("tcp-reference"));
     check_agreement(&of("agreement"));
     check_programs(&of("ftp-emulated"));
@@ -57,6 +60,42 @@ fn results_are_written_as_files() {
     }
     let last = ended.stdout.lines().last().unwrap();
     assert!(last.contains("numbers compared: ") && page.trim_end().ends_with(last), "{last}");
+}
+
+/// The page as a browser shows it: the verdicts of every study first, then each study's numbers, all as in `rows`.
+fn check_page(path: &Path, rows: &[Value]) {
+    let opened = browser::open(path, "");
+    assert!(opened.console.is_empty(), "{:?}", opened.console);
+    let mut papers: Vec<&str> = rows.iter().map(|row| row["paper"].as_str().unwrap()).collect();
+    papers.dedup();
+    let verdicts: Vec<String> = papers
+        .iter()
+        .flat_map(|paper| {
+            let count = |verdict: &str| {
+                rows.iter()
+                    .filter(|row| row["paper"] == *paper && row["verdict"] == verdict)
+                    .count()
+                    .to_string()
+            };
+            let counts = ["agrees", "differs", "undetermined", "not_published"].map(count);
+            std::iter::once((*paper).to_owned()).chain(counts)
+        })
+        .collect();
+    assert_eq!(opened.texts("table-0", "td"), verdicts);
+    for (number, paper) in papers.iter().enumerate() {
+        let cells = opened.texts(&format!("table-{}", number + 1), "td");
+        let own: Vec<&Value> = rows.iter().filter(|row| row["paper"] == *paper).collect();
+        assert_eq!(cells.len(), 7 * own.len().min(1000), "{paper}");
+        for (cells, row) in cells.chunks(7).zip(own) {
+            assert_eq!((&row["row"], &row["item"]), (&cells[0].as_str().into(), &cells[1].as_str().into()));
+            let shown: f64 = cells[4].parse().unwrap();
+            let ours = row["farcast"].as_f64().unwrap();
+            assert!((shown - ours).abs() <= 0.5, "{paper}: {shown} for {ours}");
+            let verdict = row["verdict"].as_str().unwrap().replace('_', " ");
+            assert_eq!(cells[6], verdict, "{paper}");
+        }
+    }
+    assert!(opened.document.matches("class=\"marks\"").count() >= 5, "figures are missing");
 }
 
 /// The grid of other TCPs' goodput: all of ns-2's cells agree but for those whose slow start overruns the queue over
