@@ -1,12 +1,13 @@
 "use strict";
 (() => {
-  // Figures: drawn anew when the reader's colours change.
+  // Figures: drawn anew when the reader's colours or width change.
   const source = document.getElementById("figures");
   const figures = source ? JSON.parse(source.textContent) : [];
   // Okabe and Ito's colours, which the colour-blind can tell apart; the yellow is darker on a light ground.
   const light = ["#0072b2", "#d55e00", "#009e73", "#b0679b", "#9a7d00", "#4a9cc9", "#5b6b7b"];
   const dark = ["#56b4e9", "#ee8a4a", "#3ecb9c", "#d99bc4", "#f0e442", "#9ad0f5", "#b7c3cf"];
   const scheme = matchMedia("(prefers-color-scheme: dark)");
+  const narrow = matchMedia("(max-width: 700px)");
   const draw = () => {
     const style = getComputedStyle(document.body);
     const [ink, line] = [style.color, scheme.matches ? "#3a4652" : "#d5dde5"];
@@ -20,7 +21,7 @@
         labelColor: ink, titleColor: ink, domainColor: line, tickColor: line, gridColor: line, gridOpacity: 0.6,
         labelFontSize: 12, titleFontSize: 12.5, titleFontWeight: 500, titlePadding: 8,
       },
-      legend: { labelColor: ink, titleColor: ink, labelFontSize: 12, titleFontSize: 12 },
+      legend: { labelColor: ink, titleColor: ink, labelFontSize: 12, titleFontSize: 12, columns: narrow.matches ? 1 : 3 },
     };
     const theme = scheme.matches ? "dark" : "light";
     const options = {
@@ -34,6 +35,7 @@
   if (figures.length > 0) {
     draw();
     scheme.addEventListener("change", draw);
+    narrow.addEventListener("change", draw);
   }
 
   // Tables: a click on a heading sorts by it, another the other way round.

@@ -25,6 +25,8 @@ const MOST_ROWS: usize = 60;
 struct Result_<'a> {
     scenario: &'a str,
     seed: u64,
+    /// The time that cores spent in replications, in seconds.
+    cpu_s: f64,
     points: Vec<PointResult<'a>>,
 }
 
@@ -128,6 +130,7 @@ fn result<'a>(args: &'a SweepArgs, swept: &'a Swept) -> Result<Result_<'a>, Fail
     Ok(Result_ {
         scenario: &args.lab.scenario,
         seed: args.lab.seed,
+        cpu_s: swept.cpu_s(),
         points: swept.points.iter().enumerate().map(point).collect::<Result<_, _>>()?,
     })
 }

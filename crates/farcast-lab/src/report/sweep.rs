@@ -1,5 +1,7 @@
 //! A sweep.
 
+use std::fmt::Write as _;
+
 use farcast_report::page::{
     Axis, Chart, Column, Download, Figure, HeatCell, Interval, Page, Part, Point, Series, Table,
 };
@@ -114,65 +116,94 @@ fn table(swept: &Swept, figure: &str) -> Result<Table, StatsError> {
     Ok(Table { caption: label(figure), columns, rows })
 }
 
-/// Curves over an axis of numbers, a curve for each combination of the others; where there are two axes and too many
-/// curves a map; where nothing is a number rows.
+/// What of a sweep one figure shows.
+struct View {
+    /// The axis from left to right, one of numbers.
+    over: usize,
+    /// The axes that tell its curves apart.
+    by: Vec<usize>,
+    /// The values of the others, by axis, and of those that tell curves apart the only ones that are drawn.
+    only: Vec<(usize, Vec<usize>)>,
+}
+
+/// Curves over an axis of numbers, a curve for each combination of the others; where these are too many, a map of two
+/// axes, or of more than two a figure by each of the others, all else held at the value in the middle; where nothing is
+/// a number rows.
 fn charts(swept: &Swept, figure: &str) -> Result<Vec<Part>, StatsError> {
     let axes = swept.grid.axes();
-    let over = (0..axes.len())
-        .filter(|&place| axes[place].numbers().is_some() && axes[place].values().len() > 1)
-        .max_by_key(|&place| axes[place].values().len());
-    let y = Axis::linear(&label(figure));
-    let mut title = "Point by point".to_owned();
-    let chart = match over {
-        None => rows(swept, figure)?,
-        Some(place) => {
-            let numbers =
-                axes[place].numbers().unwrap_or(crate::vary::Numbers { values: Vec::new(), unit: "" });
-            let mut series: Vec<Series> = Vec::new();
-            for (number, point) in swept.points.iter().enumerate() {
-                let indices = swept.grid.indices(number);
-                let values = swept.grid.values(number);
-                let others =
-                    (0..axes.len()).filter(|&other| other != place && axes[other].values().len() > 1);
-                let name = others
-                    .map(|other| format!("{} = {}", axes[other].key(), values[other]))
-                    .collect::<Vec<_>>()
-                    .join(", ");
-                let measure = summary(point, figure)?;
-                let Some(mean) = measure.mean else { continue };
-                let interval = measure.ci95_half_width.map(|half| (mean - half, mean + half));
-                let point = Point { x: numbers.values[indices[place]], y: mean, interval };
-                match series.iter_mut().find(|one| one.name == name) {
-                    Some(one) => one.points.push(point),
-                    None => series.push(Series { name, points: vec![point] }),
-                }
-            }
-            if series.len() > MOST_CURVES && axes.len() == 2 {
-                title = format!("Over {} and {}", axes[place].key(), axes[1 - place].key());
-                map(swept, figure, place)?
-            } else {
-                series.truncate(MOST_CURVES);
-                title = format!("Over {}", axes[place].key());
-                let named = if numbers.unit.is_empty() {
-                    axes[place].key().to_owned()
-                } else {
-                    format!("{}, {}", axes[place].key(), numbers.unit)
-                };
-                let (least, greatest) = numbers
-                    .values
-                    .iter()
-                    .fold((f64::INFINITY, 0.0f64), |(low, high), &value| (low.min(value), high.max(value)));
-                let x = if least > 0.0 && greatest / least >= 20.0 {
-                    Axis::logarithmic(&named)
-                } else {
-                    Axis::linear(&named)
-                };
-                Chart::Lines { x, y, series }
-            }
-        }
-    };
+    let lengths: Vec<usize> = axes.iter().map(|axis| axis.values().len()).collect();
     let note = "mean and 95 % interval of it".to_owned();
-    Ok(vec![Part::Figure(Figure { title, note, chart })])
+    let over = (0..axes.len())
+        .filter(|&place| axes[place].numbers().is_some() && lengths[place] > 1)
+        .max_by_key(|&place| lengths[place]);
+    let Some(over) = over else {
+        let (title, chart) = ("Point by point".to_owned(), rows(swept, figure)?);
+        return Ok(vec![Part::Figure(Figure { title, note, chart })]);
+    };
+    let others: Vec<usize> = (0..axes.len()).filter(|&other| other != over && lengths[other] > 1).collect();
+    let curves: usize = others.iter().map(|&other| lengths[other]).product();
+    if curves <= MOST_CURVES {
+        let view = View { over, by: others, only: Vec::new() };
+        return Ok(vec![lines(swept, figure, &view)?]);
+    }
+    if let [other] = others[..] {
+        let title = format!("Over {} and {}", axes[over].key(), axes[other].key());
+        let note = "mean".to_owned();
+        return Ok(vec![Part::Figure(Figure { title, note, chart: map(swept, figure, (over, other))? })]);
+    }
+    let held = |by: usize| others.iter().filter(move |&&other| other != by);
+    let view = |&by: &usize| {
+        let mut only: Vec<_> = held(by).map(|&other| (other, vec![lengths[other] / 2])).collect();
+        let drawn = lengths[by].min(MOST_CURVES);
+        // Evenly spread, with the first and the last.
+        only.push((by, (0..drawn).map(|curve| curve * (lengths[by] - 1) / (drawn - 1)).collect()));
+        lines(swept, figure, &View { over, by: vec![by], only })
+    };
+    others.iter().map(view).collect()
+}
+
+/// The curves of a view.
+fn lines(swept: &Swept, figure: &str, view: &View) -> Result<Part, StatsError> {
+    let axes = swept.grid.axes();
+    let across = &axes[view.over];
+    let numbers = across.numbers().unwrap_or(crate::vary::Numbers { values: Vec::new(), unit: "" });
+    let named = |place: usize, value: &str| format!("{} = {value}", axes[place].key());
+    let mut series: Vec<Series> = Vec::new();
+    for (number, point) in swept.points.iter().enumerate() {
+        let (indices, values) = (swept.grid.indices(number), swept.grid.values(number));
+        if !view.only.iter().all(|(place, some)| some.contains(&indices[*place])) {
+            continue;
+        }
+        let measure = summary(point, figure)?;
+        let Some(mean) = measure.mean else { continue };
+        let name: Vec<String> = view.by.iter().map(|&place| named(place, values[place])).collect();
+        let name = name.join(", ");
+        let interval = measure.ci95_half_width.map(|half| (mean - half, mean + half));
+        let point = Point { x: numbers.values[indices[view.over]], y: mean, interval };
+        match series.iter_mut().find(|one| one.name == name) {
+            Some(one) => one.points.push(point),
+            None => series.push(Series { name, points: vec![point] }),
+        }
+    }
+    let mut title = format!("Over {}", across.key());
+    let mut note = "mean and 95 % interval of it".to_owned();
+    if let ([by], false) = (&view.by[..], view.only.is_empty()) {
+        let _ = write!(title, ", by {}", axes[*by].key());
+        let held = view.only.iter().filter(|(place, _)| place != by);
+        let held: Vec<String> =
+            held.map(|(place, some)| named(*place, &axes[*place].values()[some[0]])).collect();
+        let _ = write!(note, "; for {}; the table has all combinations", held.join(", "));
+    }
+    let unit = if numbers.unit.is_empty() { String::new() } else { format!(", {}", numbers.unit) };
+    let label_x = format!("{}{unit}", across.key());
+    let (least, greatest) = numbers
+        .values
+        .iter()
+        .fold((f64::INFINITY, 0.0f64), |(low, high), &value| (low.min(value), high.max(value)));
+    let is_wide = least > 0.0 && greatest / least >= 20.0;
+    let x = if is_wide { Axis::logarithmic(&label_x) } else { Axis::linear(&label_x) };
+    let chart = Chart::Lines { x, y: Axis::linear(&label(figure)), series };
+    Ok(Part::Figure(Figure { title, note, chart }))
 }
 
 fn rows(swept: &Swept, figure: &str) -> Result<Chart, StatsError> {
@@ -187,9 +218,8 @@ fn rows(swept: &Swept, figure: &str) -> Result<Chart, StatsError> {
     Ok(Chart::Intervals { x: Axis::linear(&label(figure)), rows, reference: None })
 }
 
-fn map(swept: &Swept, figure: &str, across: usize) -> Result<Chart, StatsError> {
+fn map(swept: &Swept, figure: &str, (across, down): (usize, usize)) -> Result<Chart, StatsError> {
     let axes = swept.grid.axes();
-    let down = 1 - across;
     let mut cells = Vec::new();
     for (number, point) in swept.points.iter().enumerate() {
         let values = swept.grid.values(number);

@@ -204,12 +204,24 @@ fn number(field: &str, axis: &Axis) -> Value {
            "axis": ticks()})
 }
 
-/// A legend below, which lines of a colour and a dash share; none for one name.
+/// A quantitative channel from left to right, where labels need more room than from the bottom up; of whole numbers no
+/// halves are labelled.
+fn across(field: &str, axis: &Axis, values: impl IntoIterator<Item = f64>) -> Value {
+    let mut channel = number(field, axis);
+    channel["axis"]["tickCount"] = json!({"expr": "ceil(width / 80)"});
+    if values.into_iter().all(|value| value.fract() == 0.0) {
+        channel["axis"]["tickMinStep"] = 1.into();
+    }
+    channel
+}
+
+/// A legend below, which lines of a colour and a dash share; none for one name. How many stand side by side follows from
+/// the reader's width.
 fn legend(names: &[&str]) -> Value {
     if names.len() < 2 {
         return Value::Null;
     }
-    json!({"title": null, "orient": "bottom", "direction": "horizontal", "columns": 3, "labelLimit": 320})
+    json!({"title": null, "orient": "bottom", "direction": "horizontal", "labelLimit": 320})
 }
 
 /// A dash for each name, so that lines can be told apart without colours.
@@ -234,6 +246,7 @@ fn lines(x: &Axis, y: &Axis, series: &[Series]) -> Value {
             json!({"x": point.x, "y": point.y, "low": low, "high": high, "series": one.name})
         })
         .collect();
+    let numbers = series.iter().flat_map(|one| one.points.iter().map(|point| point.x));
     let tooltip = json!([
         {"field": "series", "title": " "},
         {"field": "x", "title": x.label, "format": ".5~g"},
@@ -244,7 +257,7 @@ fn lines(x: &Axis, y: &Axis, series: &[Series]) -> Value {
     json!({
         "data": {"values": values},
         "height": HEIGHT,
-        "encoding": {"x": number("x", x), "color": colour(&names)},
+        "encoding": {"x": across("x", x, numbers), "color": colour(&names)},
         "layer": [
             {"mark": {"type": "line", "strokeWidth": 2},
              "encoding": {"y": number("y", y), "strokeDash": dash(&names)}},
@@ -277,7 +290,7 @@ fn distribution(x: &Axis, samples: &[(String, Vec<f64>)]) -> Value {
         "height": HEIGHT,
         "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2},
         "encoding": {
-            "x": number("x", x),
+            "x": across("x", x, samples.iter().flat_map(|(_, sample)| sample.iter().copied())),
             "y": {"field": "share", "type": "quantitative", "title": "share, %", "scale": {"domain": [0, 100]}},
             "order": {"field": "share"},
             "color": colour(&names),
@@ -316,10 +329,11 @@ fn intervals(x: &Axis, rows: &[Interval], reference: Option<f64>) -> Value {
         {"field": "low", "title": "from", "format": ".5~g"},
         {"field": "high", "title": "to", "format": ".5~g"},
     ]);
+    let place = |field: &str| across(field, x, rows.iter().map(|row| row.value));
     let mut layer = vec![
-        json!({"mark": {"type": "rule", "strokeWidth": 2}, "encoding": {"x": number("low", x), "x2": {"field": "high"}}}),
+        json!({"mark": {"type": "rule", "strokeWidth": 2}, "encoding": {"x": place("low"), "x2": {"field": "high"}}}),
         json!({"mark": {"type": "point", "filled": true, "size": 70, "opacity": 1},
-               "encoding": {"x": number("x", x), "tooltip": tooltip}}),
+               "encoding": {"x": place("x"), "tooltip": tooltip}}),
     ];
     if let Some(reference) = reference.filter(|reference| reference.is_finite()) {
         layer.insert(0, json!({"data": {"values": [{"at": reference}]}, "mark": {"type": "rule", "strokeDash": [5, 4], "color": "#888"},
