@@ -69,7 +69,8 @@ fn joined(at: &Path, path: &str) -> PathBuf {
     let mut joined = at.to_owned();
     for part in Path::new(path).components() {
         match part {
-            Component::ParentDir => drop(joined.pop()),
+            // What leads out of the book is no page of it.
+            Component::ParentDir if joined.pop() => {}
             Component::CurDir => {}
             part => joined.push(part),
         }
