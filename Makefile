@@ -1,6 +1,6 @@
 # Two commands do everything: `make demo` runs the main job, `make test` passes the tests.
 
-.PHONY: demo test lint bench fuzz draws setup wheel
+.PHONY: demo test lint book bench fuzz draws setup wheel
 
 # A real file to three receivers on this machine over lossy multicast.
 demo:
@@ -15,6 +15,10 @@ test: setup
 # Formatting, lints and documentation, warnings denied.
 lint:
 	@scripts/test lint
+
+# The book in docs/ as HTML; says where it is, or which links lead nowhere.
+book:
+	@cargo run --quiet --locked -p farcast-book
 
 # Throughput and delay beside a plain blaster, UFTP, NORM and rsync; of the last tables a quick variant.
 bench:

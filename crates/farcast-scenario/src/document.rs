@@ -30,6 +30,7 @@ mod build;
 mod error;
 mod kinds;
 mod nesting;
+mod questions;
 mod reader;
 mod suggestion;
 mod tree;
@@ -38,6 +39,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 pub use error::{DocumentError, Place, Problem};
+pub use questions::{Asked, Presence, Question};
 pub use reader::Reader;
 
 use error::Fault;
@@ -69,6 +71,8 @@ pub struct Document {
     reads: RefCell<Vec<(String, String, Origin)>>,
     /// The files that readers opened: path and text.
     files: RefCell<BTreeMap<String, String>>,
+    /// What readers asked for, where somebody wants to know.
+    questions: Option<RefCell<Vec<Question>>>,
 }
 
 impl Document {
@@ -84,6 +88,7 @@ impl Document {
             attached: BTreeMap::new(),
             reads: RefCell::default(),
             files: RefCell::default(),
+            questions: None,
         };
         match build::document(text) {
             Ok(top) => document.top = top,
@@ -111,6 +116,17 @@ impl Document {
     /// Gives the document a file: where it names `path`, the text is this one's, whatever there is on the disk.
     pub fn attach(&mut self, path: &str, text: &str) {
         self.attached.insert(path.to_owned(), text.to_owned());
+    }
+
+    /// Keeps from now on what readers ask for, for [`questions`](Self::questions).
+    pub fn keep_questions(&mut self) {
+        self.questions = Some(RefCell::default());
+    }
+
+    /// What readers asked for since [`keep_questions`](Self::keep_questions), in order, whether it was there or not, and
+    /// whether the reading came to its end or not: the schema as far as this document leads into it.
+    pub fn questions(&self) -> Vec<Question> {
+        self.questions.as_ref().map(|questions| questions.borrow().clone()).unwrap_or_default()
     }
 
     /// A reader of the topmost table.

@@ -25,6 +25,14 @@ pub(super) trait Kind {
 
     /// A value of this kind as TOML, for the message about a missing key.
     fn example(&self) -> String;
+
+    /// What it is, with its article.
+    fn noun(&self) -> String;
+
+    /// All values of this kind as TOML, where they can be listed.
+    fn words(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A quantity with a unit.
@@ -129,6 +137,10 @@ impl<Q: Quantity> Kind for WithUnit<Q> {
     fn example(&self) -> String {
         Q::EXAMPLE.to_owned()
     }
+
+    fn noun(&self) -> String {
+        Q::NOUN.to_owned()
+    }
 }
 
 /// A quantity, or a word that stands for one.
@@ -157,6 +169,10 @@ impl<Q: Quantity + Clone + PartialEq> Kind for OrWord<'_, Q> {
 
     fn example(&self) -> String {
         Q::EXAMPLE.to_owned()
+    }
+
+    fn noun(&self) -> String {
+        format!("{} or {}", Q::NOUN, quoted(self.0.0))
     }
 }
 
@@ -190,6 +206,10 @@ impl<K: Kind> Kind for WordFor<'_, K> {
     fn example(&self) -> String {
         self.kind.example()
     }
+
+    fn noun(&self) -> String {
+        format!("{} or {}", self.kind.noun(), quoted(self.word))
+    }
 }
 
 /// An integer within a range.
@@ -199,7 +219,7 @@ impl<T: Copy + Display + PartialOrd + TryFrom<i64>> Kind for Integer<T> {
     type Value = T;
 
     fn read(&self, node: &Node) -> Result<T, (Source, Problem)> {
-        let allowed = || format!("an integer from {} to {}", self.0.start(), self.0.end());
+        let allowed = || self.noun();
         let Value::Integer(integer) = node.value else {
             return Err((node.source, kind(&node.value, "an integer", allowed())));
         };
@@ -215,6 +235,10 @@ impl<T: Copy + Display + PartialOrd + TryFrom<i64>> Kind for Integer<T> {
     fn example(&self) -> String {
         self.0.start().to_string()
     }
+
+    fn noun(&self) -> String {
+        format!("an integer from {} to {}", self.0.start(), self.0.end())
+    }
 }
 
 /// A number within a range.
@@ -224,7 +248,7 @@ impl Kind for Number {
     type Value = f64;
 
     fn read(&self, node: &Node) -> Result<f64, (Source, Problem)> {
-        let allowed = || format!("a number from {} to {}", self.0.start(), self.0.end());
+        let allowed = || self.noun();
         let number = match node.value {
             Value::Integer(integer) => integer as f64,
             Value::Float(float) => float,
@@ -242,6 +266,10 @@ impl Kind for Number {
 
     fn example(&self) -> String {
         Value::Float(*self.0.start()).literal()
+    }
+
+    fn noun(&self) -> String {
+        format!("a number from {} to {}", self.0.start(), self.0.end())
     }
 }
 
@@ -265,6 +293,10 @@ impl Kind for Text {
     fn example(&self) -> String {
         "\"...\"".to_owned()
     }
+
+    fn noun(&self) -> String {
+        "text".to_owned()
+    }
 }
 
 /// Yes or no.
@@ -276,7 +308,7 @@ impl Kind for Flag {
     fn read(&self, node: &Node) -> Result<bool, (Source, Problem)> {
         match node.value {
             Value::Flag(flag) => Ok(flag),
-            ref other => Err((node.source, kind(other, "a flag", "true or false".to_owned()))),
+            ref other => Err((node.source, kind(other, "a flag", self.noun()))),
         }
     }
 
@@ -286,6 +318,14 @@ impl Kind for Flag {
 
     fn example(&self) -> String {
         "true".to_owned()
+    }
+
+    fn noun(&self) -> String {
+        "true or false".to_owned()
+    }
+
+    fn words(&self) -> Vec<String> {
+        [true, false].map(|flag| self.literal(&flag)).to_vec()
     }
 }
 
@@ -320,6 +360,14 @@ impl<T: Clone + PartialEq> Kind for Choice<'_, T> {
     fn example(&self) -> String {
         quoted(self.0.first().map_or("", |(word, _)| *word))
     }
+
+    fn noun(&self) -> String {
+        self.words().join(", ")
+    }
+
+    fn words(&self) -> Vec<String> {
+        self.0.iter().map(|(word, _)| quoted(word)).collect()
+    }
 }
 
 /// A list of values of one kind.
@@ -341,6 +389,10 @@ impl<K: Kind> Kind for List<K> {
 
     fn example(&self) -> String {
         format!("[{}]", self.0.example())
+    }
+
+    fn noun(&self) -> String {
+        format!("a list, each of them {}", self.0.noun())
     }
 }
 

@@ -10,6 +10,7 @@ use farcast_core::units::{BitRate, Bytes, Probability};
 
 use super::error::{Fault, Problem};
 use super::kinds::{self, Choice, Flag, Integer, Kind, List, Number, OrWord, Text, WithUnit, WordFor};
+use super::questions::{Asked, Presence, Question};
 use super::suggestion::nearest;
 use super::tree::{self, Node, Source, Table, Value};
 use super::{Document, DocumentError, Origin};
@@ -227,18 +228,25 @@ impl<'d> Reader<'d> {
 
     /// A reader of the table at `key`; an error if it is absent.
     pub fn table(&mut self, key: &'static str) -> Result<Reader<'d>, DocumentError> {
+        self.note(key, || (Asked::Table, Presence::Required));
         let example = format!("[{}]", tree::join(&self.header, key));
-        self.optional_table(key)?.ok_or_else(|| self.missing(key, example))
+        self.table_if_any(key)?.ok_or_else(|| self.missing(key, example))
     }
 
     /// A reader of the table at `key`, of one without keys if it is absent: for tables all of whose keys have defaults.
     pub fn table_or_empty(&mut self, key: &'static str) -> Result<Reader<'d>, DocumentError> {
-        let found = self.optional_table(key)?;
+        self.note(key, || (Asked::Table, Presence::Optional));
+        let found = self.table_if_any(key)?;
         Ok(found.unwrap_or_else(|| self.inner(Table::EMPTY, self.source, tree::join(&self.path, key), key)))
     }
 
     /// A reader of the table at `key`; `None` if it is absent.
     pub fn optional_table(&mut self, key: &'static str) -> Result<Option<Reader<'d>>, DocumentError> {
+        self.note(key, || (Asked::Table, Presence::Optional));
+        self.table_if_any(key)
+    }
+
+    fn table_if_any(&mut self, key: &'static str) -> Result<Option<Reader<'d>>, DocumentError> {
         let Some(node) = self.ask(key) else { return Ok(None) };
         let path = tree::join(&self.path, key);
         match &node.value {
@@ -254,12 +262,18 @@ impl<'d> Reader<'d> {
     ///
     /// Two members with the same `name` are refused.
     pub fn tables(&mut self, key: &'static str) -> Result<Vec<Reader<'d>>, DocumentError> {
+        self.note(key, || (Asked::Tables, Presence::Required));
         let example = format!("[[{}]]", tree::join(&self.header, key));
-        self.optional_tables(key)?.ok_or_else(|| self.missing(key, example))
+        self.tables_if_any(key)?.ok_or_else(|| self.missing(key, example))
     }
 
     /// Readers of the tables in the list at `key`, as [`tables`](Self::tables); `None` if it is absent.
     pub fn optional_tables(&mut self, key: &'static str) -> Result<Option<Vec<Reader<'d>>>, DocumentError> {
+        self.note(key, || (Asked::Tables, Presence::Optional));
+        self.tables_if_any(key)
+    }
+
+    fn tables_if_any(&mut self, key: &'static str) -> Result<Option<Vec<Reader<'d>>>, DocumentError> {
         let Some(node) = self.ask(key) else { return Ok(None) };
         let path = tree::join(&self.path, key);
         let allowed = || format!("tables, each headed [[{}]]", tree::join(&self.header, key));
@@ -380,6 +394,32 @@ impl<'d> Reader<'d> {
     }
 
     fn optional<K: Kind>(&mut self, key: &'static str, kind: &K) -> Result<Option<K::Value>, DocumentError> {
+        self.note(key, || (Asked::value(kind), Presence::Optional));
+        self.value(key, kind)
+    }
+
+    fn or<K: Kind>(
+        &mut self,
+        key: &'static str,
+        kind: &K,
+        default: K::Value,
+    ) -> Result<K::Value, DocumentError> {
+        self.note(key, || (Asked::value(kind), Presence::Default(kind.literal(&default))));
+        if let Some(value) = self.value(key, kind)? {
+            return Ok(value);
+        }
+        self.document.record(tree::join(&self.path, key), kind.literal(&default), Origin::Default);
+        Ok(default)
+    }
+
+    fn required<K: Kind>(&mut self, key: &'static str, kind: &K) -> Result<K::Value, DocumentError> {
+        self.note(key, || (Asked::value(kind), Presence::Required));
+        let found = self.value(key, kind)?;
+        found.ok_or_else(|| self.missing(key, format!("{} = {}", tree::key(key), kind.example())))
+    }
+
+    /// The value of `key`, if there is one.
+    fn value<K: Kind>(&mut self, key: &'static str, kind: &K) -> Result<Option<K::Value>, DocumentError> {
         let Some(node) = self.ask(key) else { return Ok(None) };
         let path = tree::join(&self.path, key);
         match kind.read(node) {
@@ -395,22 +435,13 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn or<K: Kind>(
-        &mut self,
-        key: &'static str,
-        kind: &K,
-        default: K::Value,
-    ) -> Result<K::Value, DocumentError> {
-        if let Some(value) = self.optional(key, kind)? {
-            return Ok(value);
-        }
-        self.document.record(tree::join(&self.path, key), kind.literal(&default), Origin::Default);
-        Ok(default)
-    }
-
-    fn required<K: Kind>(&mut self, key: &'static str, kind: &K) -> Result<K::Value, DocumentError> {
-        let found = self.optional(key, kind)?;
-        found.ok_or_else(|| self.missing(key, format!("{} = {}", tree::key(key), kind.example())))
+    /// Keeps what is asked for, where somebody wants to know: else nothing is put together.
+    fn note(&self, key: &'static str, what: impl FnOnce() -> (Asked, Presence)) {
+        let Some(questions) = &self.document.questions else { return };
+        let (asked, presence) = what();
+        let (path, table) = (tree::join(&self.path, key), self.header.clone());
+        let given = self.table.get(key).is_some();
+        questions.borrow_mut().push(Question { path, table, key, asked, presence, given });
     }
 
     fn missing(&self, key: &str, example: String) -> DocumentError {

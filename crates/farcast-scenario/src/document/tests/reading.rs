@@ -4,7 +4,7 @@ use farcast_core::Span;
 use farcast_core::units::{BitRate, Bytes, Probability};
 
 use super::{Direction, FULL, LEAST, Order, Scenario, Stage, document, rate, read};
-use crate::document::Origin;
+use crate::document::{Asked, Origin, Presence};
 
 fn probability(value: f64) -> Probability {
     Probability::new(value).expect("a probability")
@@ -203,4 +203,34 @@ fn the_three_forms_differ_only_where_the_key_is_absent() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn who_wants_to_know_learns_what_was_asked_for() {
+    let mut document = document(FULL);
+    assert!(Scenario::read(&document).is_ok());
+    assert_eq!(document.questions(), [], "nobody wanted to know");
+
+    document.keep_questions();
+    assert!(Scenario::read(&document).is_ok());
+    let questions = document.questions();
+    let find = |path: &str| questions.iter().find(|question| question.path == path).expect("asked");
+    let air = find("link.stages.air.per");
+    assert_eq!((&*air.table, air.key, air.given), ("link.stages", "per", true));
+    assert_eq!(air.presence, Presence::Required);
+    assert!(matches!(&air.asked, Asked::Value { noun, .. } if noun == "a probability"));
+    let order = find("link.return.order");
+    assert_eq!((order.given, &order.presence), (false, &Presence::Default("\"fifo\"".into())));
+    assert!(matches!(&order.asked, Asked::Value { words, .. } if words == &["\"fifo\"", "\"random\""]));
+    assert_eq!(find("link.return").presence, Presence::Optional);
+    assert_eq!(find("link.stages").asked, Asked::Tables);
+}
+
+#[test]
+fn what_was_asked_for_is_known_up_to_an_error() {
+    let mut document = document("title = \"t\"\nseed = \"x\"\n");
+    document.keep_questions();
+    assert!(Scenario::read(&document).is_err());
+    let keys: Vec<_> = document.questions().iter().map(|question| question.key).collect();
+    assert_eq!(keys, ["title", "seed"]);
 }

@@ -1,0 +1,146 @@
+//! The page of all keys of scenarios.
+//!
+//! Which keys there are, what each may be and what holds where it is absent comes from the reader of scenarios: it keeps
+//! what it asks for while it reads the samples ([`SAMPLES`]), as they are and with one key changed at a time. What a key
+//! means is said by sections ([`sections()`]), which also say the order of the page. What was asked for and is in no
+//! section is an error, and so is what is in a section and was not asked for.
+
+mod explore;
+mod row;
+mod samples;
+mod sections;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use farcast_scenario::document::{Asked, Question};
+
+pub use explore::{Reading, explore};
+pub use samples::{ATTACHED, SAMPLES, Sample};
+pub use sections::sections;
+
+/// A table of the page: keys that stand together.
+#[derive(Clone, Copy, Debug)]
+pub struct Section {
+    /// Its heading in Markdown, behind it the name by which links reach it.
+    pub title: &'static str,
+    /// What stands before the table; empty for nothing.
+    pub intro: &'static str,
+    /// The headers of the tables that have these keys, such as `link.forward`; empty for the top.
+    pub tables: &'static [&'static str],
+    /// The samples in which they are asked for.
+    pub samples: &'static [&'static str],
+    /// Whether the same keys are asked for in other samples, too, and mean the same there.
+    pub everywhere: bool,
+    /// Keys and what they mean.
+    pub keys: &'static [(&'static str, &'static str)],
+}
+
+/// The page.
+///
+/// # Errors
+/// What was asked for and is not described, or is described and was not asked for, a line each.
+pub fn page() -> Result<String, String> {
+    let readings = explore()?;
+    let sections = sections();
+    let wrong: Vec<_> =
+        undescribed(&sections, &readings).into_iter().chain(unasked(&sections, &readings)).collect();
+    if !wrong.is_empty() {
+        return Err(wrong.join("\n"));
+    }
+    let lists = lists(&readings);
+    let mut page = sections::HEAD.to_owned();
+    for section in &sections {
+        // A write to a String cannot fail.
+        let _ = match section.title.strip_suffix('}').and_then(|title| title.split_once(" {#")) {
+            // Other pages show what mdBook reads as the name of a heading; both read this.
+            Some((title, anchor)) => write!(page, "\n<a id=\"{anchor}\"></a>\n\n{title}\n\n"),
+            None => write!(page, "\n{}\n\n", section.title),
+        };
+        if !section.intro.is_empty() {
+            let _ = write!(page, "{}\n\n", section.intro);
+        }
+        let paths: Vec<_> = section.tables.iter().map(|table| reached(table, &lists)).collect();
+        let _ = write!(
+            page,
+            "`--set` {}\n\n| key | what it may be | default | meaning |\n|---|---|---|---|\n",
+            paths.join(", ")
+        );
+        for (key, meaning) in section.keys {
+            page.push_str(&row::row(section, &readings, key, meaning));
+        }
+    }
+    Ok(page)
+}
+
+/// Keys that a sample was asked for and that no section has.
+fn undescribed(sections: &[Section], readings: &[Reading]) -> BTreeSet<String> {
+    let is_described = |reading: &Reading, question: &Question| {
+        sections.iter().any(|section| {
+            (section.everywhere || section.samples.contains(&reading.sample))
+                && section.tables.contains(&&*table(question))
+                && section.keys.iter().any(|(key, _)| *key == question.key)
+        })
+    };
+    let mut wrong = BTreeSet::new();
+    for reading in readings {
+        for question in reading.questions.iter().filter(|question| !is_described(reading, question)) {
+            let (sample, table, key) = (reading.sample, table(question), question.key);
+            wrong.insert(format!("sample {sample}: [{table}] {key} is in no section"));
+        }
+    }
+    wrong
+}
+
+/// Keys that a section has and that its samples were not asked for.
+fn unasked(sections: &[Section], readings: &[Reading]) -> BTreeSet<String> {
+    let mut wrong = BTreeSet::new();
+    for section in sections {
+        let mut asked = BTreeSet::new();
+        for reading in readings.iter().filter(|reading| section.samples.contains(&reading.sample)) {
+            let here =
+                reading.questions.iter().filter(|question| section.tables.contains(&&*table(question)));
+            asked.extend(here.map(|question| question.key));
+        }
+        let never = section.keys.iter().filter(|(key, _)| !asked.contains(key));
+        wrong.extend(never.map(|(key, _)| format!("{}: nobody asks for {key}", section.title)));
+    }
+    wrong
+}
+
+/// The table of a key as sections call it: an edge's link is a link, a tree's flow is traffic but for its ends.
+fn table(question: &Question) -> String {
+    let table = &question.table;
+    if let Some(link) = table.strip_prefix("edge.").filter(|rest| rest.starts_with("link")) {
+        return link.to_owned();
+    }
+    match table.strip_prefix("flow") {
+        Some(rest) if !matches!(question.key, "from" | "to") => format!("traffic{rest}"),
+        _ => table.clone(),
+    }
+}
+
+/// The lists of tables, by header.
+fn lists(readings: &[Reading]) -> BTreeSet<String> {
+    let questions = readings.iter().flat_map(|reading| &reading.questions);
+    let list = |question: &Question| match (&question.asked, &*question.table) {
+        (Asked::Tables, "") => Some(question.key.to_owned()),
+        (Asked::Tables, table) => Some(format!("{table}.{}", question.key)),
+        _ => None,
+    };
+    questions.filter_map(list).collect()
+}
+
+/// How `--set` reaches the keys of a table.
+fn reached(table: &str, lists: &BTreeSet<String>) -> String {
+    let (mut header, mut path) = (String::new(), String::new());
+    for part in table.split('.').filter(|part| !part.is_empty()) {
+        if !header.is_empty() {
+            header.push('.');
+        }
+        header.push_str(part);
+        path.push_str(part);
+        path.push_str(if lists.contains(&header) { ".NAME." } else { "." });
+    }
+    format!("`{path}KEY=VALUE`")
+}

@@ -1,0 +1,141 @@
+//! The top, receivers, trees, programs and tuning.
+
+use crate::keys::Section;
+
+pub(super) const SECTIONS: &[Section] = &[
+    Section {
+        title: "## Top",
+        intro: "",
+        tables: &[""],
+        samples: &["star", "groups", "tree", "tcp"],
+        everywhere: true,
+        keys: &[
+            ("name", "what it is called, in reports"),
+            (
+                "receivers",
+                "how many there are, all alike, where there are no `[[groups]]`; not needed where there is traffic alone",
+            ),
+            ("groups", "[receivers in groups](#groups)"),
+            ("protocol", "[the transfer](#protocol); not needed where there is traffic alone"),
+            ("traffic", "[flows of other protocols](#traffic)"),
+            ("link", "[the links](#link) of a star"),
+            ("node", "[nodes](#node): with them it is a tree"),
+            ("edge", "[edges](#edge) of a tree"),
+            ("flow", "[flows in a tree](#flow)"),
+            (
+                "engines",
+                "an engine for each receiver, packet by packet: slower, other random numbers, the same distribution",
+            ),
+            ("time_limit", "where a replication stops"),
+            ("programs", "[what hosts run](#programs) where the scenario is emulated"),
+            ("tune", "[how it is tuned](#tune)"),
+        ],
+    },
+    Section {
+        title: "## `[[groups]]` {#groups}",
+        intro: "Losses of their own are in place of those of the link; `per` is of a packet here.",
+        tables: &["groups"],
+        samples: &["groups"],
+        everywhere: false,
+        keys: &[
+            ("name", "by which `--set` reaches it"),
+            ("receivers", "how many there are; 1073741824 in all groups"),
+            ("delay", "what their way from the channel takes, each way"),
+            ("per", "the probability that a receiver loses a packet"),
+            ("ber", "the probability that a bit is wrong"),
+            ("ber_frame", "the frames that bit errors hit; without it, packets"),
+            ("gilbert_elliott", "[losses in two states](#gilbert_elliott)"),
+            ("error_vector", "which packets of the channel everyone loses: `\"00010\"`"),
+            (
+                "error_vector_file",
+                "a file with such a line for each receiver, the first again after the last",
+            ),
+            ("error_vector_repeats", "whether a vector begins anew when it is over"),
+            ("outages", "[times in which everything is lost](#outages)"),
+        ],
+    },
+    Section {
+        title: "## `[[node]]` of a tree {#node}",
+        intro: "",
+        tables: &["node"],
+        samples: &["tree"],
+        everywhere: false,
+        keys: &[
+            ("name", "by which edges and flows name it"),
+            (
+                "kind",
+                "the sender of the transfer, a receiver, an end of flows, what only sends on, or an engine of the protocol on the way",
+            ),
+            ("receivers", "of a `receiver`: how many are there; 1073741824 in all nodes"),
+        ],
+    },
+    Section {
+        title: "## `[[edge]]` of a tree {#edge}",
+        intro: "`link` has the keys of [`[link]`](#link) and its tables, by `--set edge.NAME.link.forward.KEY=VALUE` and the like.",
+        tables: &["edge"],
+        samples: &["tree"],
+        everywhere: false,
+        keys: &[
+            ("name", "in reports, and in the names of random streams"),
+            ("from", "the node at the near end"),
+            ("to", "the nodes at the far ends"),
+            (
+                "each",
+                "whether there is an edge to each of them, alike, called NAME.NODE; else they are on one medium",
+            ),
+            (
+                "relayed",
+                "whether far ends hear each other only when the near one sends on what it has heard, as behind a satellite's hub",
+            ),
+            ("symmetric", "whether the way back has the rate, delay and queue of the way forward"),
+            ("link", "[the link](#link) between"),
+        ],
+    },
+    Section {
+        title: "## `[[flow]]` of a tree {#flow}",
+        intro: "Besides these, the keys of [`[[traffic]]`](#traffic) but `direction`.",
+        tables: &["flow"],
+        samples: &["tree"],
+        everywhere: false,
+        keys: &[("from", "the node that has the data"), ("to", "the node that gets it")],
+    },
+    Section {
+        title: "## `[[programs]]` {#programs}",
+        intro: "For [`farcast emulate`](emulate.md); simulating checks them and runs none.",
+        tables: &["programs"],
+        samples: &["star"],
+        everywhere: false,
+        keys: &[
+            ("name", "what messages call it"),
+            (
+                "on",
+                "`\"hub\"`, `\"terminals\"` (each of them), or the number of one terminal, from 0, as text",
+            ),
+            ("command", "a command line for `sh -c`"),
+            ("start", "when it starts"),
+            ("background", "whether the emulation does not wait for its end"),
+        ],
+    },
+    Section {
+        title: "## `[tune]` {#tune}",
+        intro: "For [`farcast tune`](laboratory.md#tuning); simulating passes it over.",
+        tables: &["tune"],
+        samples: &["star"],
+        everywhere: false,
+        keys: &[
+            ("vary", "what is varied, as `--vary` has it"),
+            ("minimise", "the figure that is to be least, with its statistic: `\"completion_time_s.p95\"`"),
+            ("subject_to", "bounds: `\"forward.octets < 1.5 * protocol.file\"`"),
+            ("robust", "what is not known, as `--robust` has it"),
+            ("case", "cases, each tuned by itself"),
+        ],
+    },
+    Section {
+        title: "### `[[tune.case]]`",
+        intro: "",
+        tables: &["tune.case"],
+        samples: &["star"],
+        everywhere: false,
+        keys: &[("name", "what it is called"), ("set", "what it sets, as `--set` has it")],
+    },
+];

@@ -1,0 +1,158 @@
+//! `[[traffic]]`, by its protocol.
+
+use crate::keys::Section;
+
+pub(super) const SECTIONS: &[Section] = &[
+    Section {
+        title: "## `[[traffic]]` {#traffic}",
+        intro: "",
+        tables: &["traffic"],
+        samples: &["tcp", "ftp", "cbr"],
+        everywhere: true,
+        keys: &[
+            ("name", "by which `--set` reaches it"),
+            ("protocol", "one connection, a session of FTP, or datagrams at a constant rate"),
+            ("direction", "whence the data comes: from the hub, or from a terminal of the flow's own"),
+            ("start", "when it begins"),
+            ("stop", "when it is cut off"),
+            ("packet_overhead", "octets of a packet besides the TCP or UDP header and the data: IPv4"),
+            (
+                "local_congestion",
+                "whether hosts are told [what their own queue drops](tcp.md#the-queue-of-the-host): TCP or FTP over one stage of the kind `ppp`",
+            ),
+        ],
+    },
+    Section {
+        title: "### `protocol = \"tcp\"` {#tcp}",
+        intro: "[TCP and FTP as farcast speaks them](tcp.md) says what stands behind these.",
+        tables: &["traffic"],
+        samples: &["tcp"],
+        everywhere: false,
+        keys: &[("size", "octets to be carried; without it the connection goes on")],
+    },
+    Section {
+        title: "### Settings of a TCP connection, of `\"tcp\"` and `\"ftp\"` {#connection}",
+        intro: "",
+        tables: &["traffic"],
+        samples: &["tcp", "ftp"],
+        everywhere: false,
+        keys: &[
+            (
+                "preset",
+                "what the other keys are where they are not given: what RFCs recommend today, a Linux of today, Linux 2.4, the agents of ns-2",
+            ),
+            ("mss", "the largest segment, without headers and options; from 64 B"),
+            ("window", "the receive window, as a size or in segments: `\"64 KiB\"`, `\"20 packets\"`"),
+            ("first_window", "the window that is advertised at first, or `\"none\"` of its own"),
+            (
+                "initial_window",
+                "the congestion window at first: `\"rfc5681\"`, `\"rfc6928\"` or `\"2 packets\"`",
+            ),
+            ("initial_ssthresh", "the slow start threshold at first: a size, packets, or `\"none\"`"),
+            ("congestion", "how the window grows in congestion avoidance"),
+            ("recovery", "how losses are found"),
+            (
+                "reduction",
+                "how the window comes down with SACK: at once, by PRR (RFC 6937), by PRR of RFC 9937, or by rate halving",
+            ),
+            (
+                "halve_window",
+                "whether a loss halves the congestion window, as Linux does, instead of what is in flight",
+            ),
+            (
+                "limited_transmit",
+                "whether the first two duplicate acknowledgments send a new segment each (RFC 3042)",
+            ),
+            ("after_timeout", "what a timeout costs and what follows it"),
+            ("frto", "whether a timeout is checked for being spurious (RFC 5682)"),
+            ("undo", "whether a reduction is undone when timestamps or DSACK show that nothing was lost"),
+            ("tail_loss_probe", "whether tail loss probes are sent; only with `recovery = \"rack\"`"),
+            (
+                "most_retries",
+                "how often a segment, a SYN or a window probe is sent again before the connection fails",
+            ),
+            (
+                "most_burst",
+                "segments that may leave at once when a recovery ends; without it as the preset has it",
+            ),
+            (
+                "increase",
+                "by what the window grows: acknowledgments, octets acknowledged, or what is newly known to have arrived",
+            ),
+            (
+                "increase_limit",
+                "with `\"octets\"`: segments that one acknowledgment counts for at most in slow start; without it 2",
+            ),
+            ("hystart", "whether slow start ends when the round trip grows (RFC 9406)"),
+            ("idle_restart", "whether a connection that was idle starts from the initial window"),
+            (
+                "send_buffer",
+                "what may be written and is not acknowledged yet; without it no limit, but for that of the preset",
+            ),
+            (
+                "write_space",
+                "when a writer that found the send buffer full goes on: as soon as there is room, or when a third is free",
+            ),
+            ("nagle", "whether a small segment waits while others are in flight"),
+            ("rto", "[the retransmission timer](#rto)"),
+            ("delayed_ack", "which segments are acknowledged: all at once, every second, or as Linux does"),
+            ("ack_delay", "the longest delay of an acknowledgment"),
+            ("ack_delay_least", "the shortest"),
+            ("quick_acks", "segments at the beginning that are acknowledged at once"),
+            ("sack", "whether SACK is offered and used"),
+            ("dsack", "whether the first SACK block reports duplicates (RFC 2883)"),
+            ("window_scaling", "whether window scaling is offered (RFC 7323)"),
+            ("timestamps", "whether timestamps are offered (RFC 7323); they take 12 octets of `mss`"),
+            ("timestamp_tick", "the tick of their clock, 1 ms to 1 s"),
+            ("time_wait", "how long a closed connection lingers"),
+        ],
+    },
+    Section {
+        title: "#### `[traffic.rto]` {#rto}",
+        intro: "",
+        tables: &["traffic.rto"],
+        samples: &["tcp", "ftp"],
+        everywhere: false,
+        keys: &[
+            ("initial", "the timeout before any round trip was measured"),
+            ("min", "the least"),
+            ("max", "the most, also when doubled"),
+            ("granularity", "the clock's granularity, to which measured round trips are rounded, too"),
+            ("min_of", "what `min` is a floor of: the timeout, or as in Linux the variation"),
+            ("variation", "how the variation is kept"),
+            ("after_lost_syn", "the timeout when data begins after a SYN was lost, if it would be shorter"),
+        ],
+    },
+    Section {
+        title: "### `protocol = \"ftp\"` {#ftp}",
+        intro: "Besides these, the [settings of a TCP connection](#connection), for the control and the data connections.",
+        tables: &["traffic"],
+        samples: &["ftp"],
+        everywhere: false,
+        keys: &[
+            ("operation", "whether the client fetches or stores the files"),
+            ("mode", "who opens data connections: the client, or the server"),
+            ("syst", "whether the client asks SYST after the login, as most do"),
+            ("files", "sizes of the files, one after the other; 1 to 10000 of them"),
+            ("size", "the size of each file, in place of `files`"),
+            ("count", "how many files of that size"),
+            ("gap", "from the end of a file to the beginning of the next"),
+        ],
+    },
+    Section {
+        title: "### `protocol = \"cbr\"` {#cbr}",
+        intro: "",
+        tables: &["traffic"],
+        samples: &["cbr", "tree"],
+        everywhere: false,
+        keys: &[
+            ("rate", "the rate, all headers included"),
+            (
+                "payload",
+                "data in a datagram, up to 65507 B; 8 octets of UDP and `packet_overhead` come on top",
+            ),
+            ("on", "it sends for so long, then pauses"),
+            ("off", "for so long, and so on"),
+        ],
+    },
+];
