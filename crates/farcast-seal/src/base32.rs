@@ -27,9 +27,15 @@ pub(crate) fn encode(octets: &[u8]) -> String {
 /// letters are taken, `O` for 0, `I` and `L` for 1.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut octets = Vec::with_capacity(text.len() * 5 / 8);
+    decode_into(text, &mut octets).then_some(octets)
+}
+
+/// The same behind what `octets` has, and whether it is as there; so that a secret is where its owner wipes it.
+pub(crate) fn decode_into(text: &str, octets: &mut Vec<u8>) -> bool {
     let (mut held, mut bits) = (0u32, 0);
     for letter in text.chars() {
-        held = held << 5 | value(letter)?;
+        let Some(value) = value(letter) else { return false };
+        held = held << 5 | value;
         bits += 5;
         if bits >= 8 {
             bits -= 8;
@@ -37,7 +43,7 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
             held &= (1 << bits) - 1;
         }
     }
-    (bits < 5 && held == 0).then_some(octets)
+    bits < 5 && held == 0
 }
 
 fn letter(value: u32) -> char {

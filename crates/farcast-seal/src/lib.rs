@@ -6,6 +6,7 @@
 //! | file | what |
 //! |---|---|
 //! | `identity.rs` | who somebody is: two keys, their text, a fingerprint |
+//! | `secret.rs` | the secrets of an identity as text |
 //! | `base32.rs` | octets as letters and digits |
 //! | `draws.rs` | what is drawn from a seed |
 #![no_std]
@@ -18,5 +19,7 @@ extern crate std;
 mod base32;
 mod draws;
 mod identity;
+mod secret;
 
 pub use identity::{Fingerprint, Identity, KeyError, Listed, PublicIdentity};
+pub use secret::SecretError;
