@@ -46,6 +46,11 @@ pub(crate) fn decode_into(text: &str, octets: &mut Vec<u8>) -> bool {
     bits < 5 && held == 0
 }
 
+/// Whether `text`, which says no whole `octets`, is cut or too long: it has only letters, and not as many as they take.
+pub(crate) fn is_cut(text: &str, octets: usize) -> bool {
+    text.len() != (octets * 8).div_ceil(5) && text.chars().all(|letter| value(letter).is_some())
+}
+
 fn letter(value: u32) -> char {
     char::from(ALPHABET[(value & 31) as usize])
 }

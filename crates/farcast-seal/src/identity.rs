@@ -171,7 +171,8 @@ impl FromStr for PublicIdentity {
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
         let text = text.trim().strip_prefix(PREFIX).ok_or(KeyError::Prefix)?;
-        let octets = base32::decode(text).ok_or(KeyError::Letters)?;
+        let why = || if base32::is_cut(text, PUBLIC_LEN) { KeyError::Length } else { KeyError::Letters };
+        let octets = base32::decode(text).ok_or_else(why)?;
         let octets: &[u8; PUBLIC_LEN] = octets.as_slice().try_into().map_err(|_| KeyError::Length)?;
         let mut key = Self { signing: [0; 32], agreement: [0; 32], renewals: 0, signature: [0; 64] };
         let mut renewals = [0; 4];

@@ -40,7 +40,8 @@ impl Identity {
         let letters = text.trim().strip_prefix(PREFIX).ok_or(SecretError::Prefix)?;
         let mut octets = Zeroizing::new(Vec::with_capacity(letters.len() * 5 / 8));
         if !base32::decode_into(letters, &mut octets) {
-            return Err(SecretError::Letters);
+            let cut = base32::is_cut(letters, Self::LEN + CHECK_LEN);
+            return Err(if cut { SecretError::Length } else { SecretError::Letters });
         }
         let Some((secrets, given)) = octets.split_at_checked(Self::LEN).filter(|(_, b)| b.len() == CHECK_LEN)
         else {
