@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -65,7 +65,15 @@ pub(super) fn read(path: &Path, care: Care) -> Result<Option<Zeroizing<Vec<u8>>>
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(cannot(error)),
     };
-    let mode = file.metadata().map_err(cannot)?.permissions().mode() & 0o777;
+    let there = file.metadata().map_err(cannot)?;
+    // A pipe is what a shell gives for <(command). Of directories and devices the mode is nothing to change.
+    if !there.is_file() && !there.file_type().is_fifo() {
+        return Err(Failure::usage(format!(
+            "{} is a directory or a device, and no file of keys",
+            path.display()
+        )));
+    }
+    let mode = there.permissions().mode() & 0o777;
     let (forbidden, why, remedy) = care.against();
     if mode & forbidden != 0 {
         let path = path.display();
