@@ -19,6 +19,7 @@ pub(crate) use lab::{CompareArgs, LabArgs, SweepArgs, TuneArgs};
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use send::{NakTimingArg, PassWaitArg, SendArgs};
 
+use crate::keys::KeyArgs;
 use crate::model::ModelArgs;
 use crate::partials::PartialsArgs;
 
@@ -96,6 +97,9 @@ pub(crate) enum Command {
     /// Show what is kept of products that are not complete, or remove it.
     #[command(after_help = EXIT_CODES)]
     Partials(PartialsArgs),
+    /// Make and show this host's key, and say whom it trusts.
+    #[command(after_help = EXIT_CODES)]
+    Key(KeyArgs),
     /// Send a file to three receivers on this machine over lossy multicast, and show it.
     Demo(DemoArgs),
     /// Print what a shell needs to complete the command line.

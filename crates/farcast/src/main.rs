@@ -11,6 +11,7 @@ mod help;
 mod hook;
 mod host;
 mod interrupt;
+mod keys;
 mod laboratory;
 mod lock;
 mod manual;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
         Command::Element(args) => element::run(&args),
         Command::Repair(args) => element::repair(&args),
         Command::Partials(args) => partials::run(&args),
+        Command::Key(args) => keys::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => Ok(manual::completions(&args)),
         Command::Manual(args) => manual::manual(&args),

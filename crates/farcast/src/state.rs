@@ -23,11 +23,17 @@ pub(crate) use known::Known;
 /// 256 bits that nobody can guess.
 pub(crate) fn random_secret() -> io::Result<Secret> {
     let mut bytes = [0; 32];
+    draw(&mut bytes)?;
+    Ok(Secret(bytes))
+}
+
+/// Fills `bytes` with what nobody can guess.
+pub(crate) fn draw(bytes: &mut [u8]) -> io::Result<()> {
     let mut filled = 0;
     while filled < bytes.len() {
         filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())?;
     }
-    Ok(Secret(bytes))
+    Ok(())
 }
 
 /// What the receiver `name` into the directory `into` is known by when it starts again: kept from its first start on.
@@ -120,13 +126,17 @@ impl State {
 }
 
 /// `$XDG_STATE_HOME/farcast`, or `~/.local/state/farcast`.
+pub(crate) fn directory() -> Option<PathBuf> {
+    base("XDG_STATE_HOME", ".local/state")
+}
+
+/// Our directory in the one that `variable` names, or else in `below` the user's home.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the command line is no engine: where state goes is the environment's say"
+    reason = "the command line is no engine: where files of the user go is the environment's say"
 )]
-pub(crate) fn directory() -> Option<PathBuf> {
+pub(crate) fn base(variable: &str, below: &str) -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var(name).ok().map(PathBuf::from).filter(|path| path.is_absolute());
-    let state =
-        absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;
-    Some(state.join("farcast"))
+    let base = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below)))?;
+    Some(base.join("farcast"))
 }

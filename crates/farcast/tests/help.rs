@@ -10,7 +10,7 @@ use common::Place;
 /// Commands with sections.
 const LONG: [&str; 6] = ["send", "receive", "simulate", "sweep", "tune", "emulate"];
 /// Those that fit a screen.
-const SHORT: [&[&str]; 11] = [
+const SHORT: [&[&str]; 18] = [
     &[],
     &["compare"],
     &["model"],
@@ -21,6 +21,13 @@ const SHORT: [&[&str]; 11] = [
     &["model", "pgmcc"],
     &["reproduce"],
     &["partials"],
+    &["key"],
+    &["key", "new"],
+    &["key", "show"],
+    &["key", "trust"],
+    &["key", "list"],
+    &["key", "revoke"],
+    &["key", "renew"],
     &["demo"],
 ];
 

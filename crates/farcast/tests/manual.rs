@@ -44,6 +44,8 @@ fn bash_completes_commands_and_options() {
     };
     assert_eq!(completed("farcast swe", 1), ["sweep"]);
     assert_eq!(completed("farcast sweep --vary a=1 --preci", 4), ["--precision"]);
+    assert_eq!(completed("farcast key rev", 2), ["revoke"]);
+    assert_eq!(completed("farcast key trust a --as rec", 5), ["receiver"]);
     for shell in ["zsh", "fish"] {
         let ended = place.run("completions", place.farcast(["completions", shell]));
         assert!(ended.stdout.contains("sweep") && ended.stdout.contains("tune"), "{shell}");
@@ -63,5 +65,5 @@ fn every_command_has_a_page() {
         assert!(page.contains(".TH") && page.contains(".SH OPTIONS"), "{command}");
     }
     assert!(fs::read_to_string(out.join("farcast.1")).unwrap().contains("farcast\\-sweep(1)"));
-    assert!(out.join("farcast-model-pftk.1").exists());
+    assert!(out.join("farcast-model-pftk.1").exists() && out.join("farcast-key-trust.1").exists());
 }

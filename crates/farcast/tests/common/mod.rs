@@ -76,10 +76,16 @@ impl Place {
         path
     }
 
-    /// `farcast`, whose state goes into this place.
+    /// `farcast`, whose state and configuration are in this place.
     pub(crate) fn farcast<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_farcast"));
-        command.args(args).env("XDG_STATE_HOME", self.path("state"));
+        command
+            .args(args)
+            .env("XDG_STATE_HOME", self.path("state"))
+            .env("XDG_CONFIG_HOME", self.path("config"));
+        for variable in ["FARCAST_KEY", "FARCAST_KEY_FILE", "FARCAST_TRUST_FILE"] {
+            command.env_remove(variable);
+        }
         command
     }
 

@@ -1,0 +1,69 @@
+use std::string::ToString as _;
+
+use super::*;
+
+#[test]
+fn survives_storage_and_text() {
+    let identity = Identity::from_seed([7; 32]);
+    let again = Identity::from_bytes(&identity.to_bytes()).expect("what was stored");
+    assert_eq!(again.public(), identity.public());
+    let text = identity.public().to_string();
+    assert_eq!(text.len(), PREFIX.len() + 212);
+    assert_eq!(text.parse::<PublicIdentity>().as_ref(), Ok(identity.public()));
+    assert_eq!(format!("{text}\n").to_lowercase().parse::<PublicIdentity>().as_ref(), Ok(identity.public()));
+    assert_eq!(Identity::from_bytes(&[0; 67]).unwrap_err(), KeyError::Length);
+}
+
+#[test]
+fn a_wrong_letter_is_found() {
+    let text = Identity::from_seed([7; 32]).public().to_string();
+    for at in PREFIX.len()..text.len() {
+        let mut wrong = text.clone().into_bytes();
+        wrong[at] = if wrong[at] == b'Z' { b'Y' } else { b'Z' };
+        let wrong = String::from_utf8(wrong).expect("text");
+        assert!(wrong.parse::<PublicIdentity>().is_err(), "letter {at}");
+        assert_eq!(text[..at].parse::<PublicIdentity>(), Err(KeyError::Length), "cut at {at}");
+    }
+    assert_eq!("ssh-ed25519 AAAA".parse::<PublicIdentity>(), Err(KeyError::Prefix));
+}
+
+#[test]
+fn renewing_keeps_the_name() {
+    let mut identity = Identity::from_seed([7; 32]);
+    let before = identity.public().clone();
+    identity.renew([8; 32]);
+    let after = identity.public();
+    assert_eq!(after.signing(), before.signing());
+    assert_eq!(after.fingerprint(), before.fingerprint());
+    assert_ne!(after.agreement(), before.agreement());
+    assert_eq!((before.renewals(), after.renewals()), (0, 1));
+    assert_eq!(after.to_string().parse::<PublicIdentity>().as_ref(), Ok(after));
+}
+
+#[test]
+fn an_agreement_key_of_somebody_else_is_refused() {
+    let (a, b) = (Identity::from_seed([1; 32]), Identity::from_seed([2; 32]));
+    let mixed = PublicIdentity { agreement: b.public.agreement, ..a.public.clone() };
+    assert_eq!(mixed.to_string().parse::<PublicIdentity>(), Err(KeyError::Signature));
+    let earlier = PublicIdentity { renewals: 1, ..a.public };
+    assert_eq!(earlier.to_string().parse::<PublicIdentity>(), Err(KeyError::Signature));
+}
+
+#[test]
+fn fingerprints_are_read_as_they_are_written() {
+    let fingerprint = Identity::from_seed([3; 32]).public().fingerprint();
+    let text = fingerprint.to_string();
+    assert_eq!(text.len(), 24);
+    assert_eq!(text.parse(), Ok(fingerprint));
+    assert_eq!(text.to_lowercase().replace('-', " ").parse(), Ok(fingerprint));
+    assert_eq!(text[..23].parse::<Fingerprint>(), Err(KeyError::Length));
+    assert_eq!(text.replace('-', "_").parse::<Fingerprint>(), Err(KeyError::Letters));
+    // SHA-256 of 32 zeros: 66687AADF862BD776C8FC18B8E9F8E20089714856EE233B3902A591D0D5F2925.
+    assert_eq!(Fingerprint::of(&[0; 32]).to_string(), "CSM7-NBFR-CAYQ-EV4F-R65R");
+}
+
+#[test]
+fn what_is_printed_holds_no_secret() {
+    let identity = Identity::from_seed([9; 32]);
+    assert_eq!(format!("{identity:?}"), format!("Identity({})", identity.public().fingerprint()));
+}

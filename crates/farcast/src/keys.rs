@@ -1,0 +1,31 @@
+//! `farcast key`: who we are and whom we trust, in files of the user's configuration.
+//!
+//! | file | what |
+//! |---|---|
+//! | `keys/own.rs` | our own key, from a file or the environment |
+//! | `keys/trust.rs` | the list of whom we trust; `read` and `change` |
+//! | `keys/file.rs` | where files are, who else may read them, how they are replaced |
+//! | `keys/lines.rs`, `keys/name.rs` | lines of words, and names |
+//! | `keys/args.rs`, `keys/command.rs`, `keys/list.rs` | the command |
+
+#[expect(clippy::doc_markdown, reason = "doc comments are what --help prints")]
+mod args;
+mod command;
+mod file;
+mod lines;
+mod list;
+mod name;
+mod own;
+mod trust;
+
+pub(crate) use args::KeyArgs;
+pub(crate) use command::run;
+pub(crate) use own::{Own, own};
+pub(crate) use trust::Trust;
+
+use crate::Failure;
+
+/// There is no place for the user's files.
+fn nowhere() -> Failure {
+    Failure::usage("neither HOME nor XDG_CONFIG_HOME says where keys are: set one, or name a file")
+}

@@ -1,0 +1,178 @@
+//! Files of keys: where they are, who else may read or write them, and how they are replaced.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::retry_on_intr;
+use zeroize::Zeroizing;
+
+use crate::{Exit, Failure, state};
+
+/// What a file holds, and who must be kept from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Care {
+    /// A secret, which nobody else may read.
+    Secret,
+    /// A list, which nobody else may write.
+    List,
+}
+
+impl Care {
+    /// The longest file that is read: a key and what people write beside it; a list of tens of thousands.
+    fn limit(self) -> usize {
+        match self {
+            Self::Secret => 16 << 10,
+            Self::List => 16 << 20,
+        }
+    }
+
+    /// What of a file's mode must not be set, what that means, and the remedy.
+    fn against(self) -> (u32, &'static str, &'static str) {
+        match self {
+            Self::Secret => (0o077, "others may read or write it, and it holds a secret", "chmod 600"),
+            Self::List => (0o022, "others may write it, and would say whom you trust", "chmod go-w"),
+        }
+    }
+}
+
+/// Where keys are: `$XDG_CONFIG_HOME/farcast`, or `~/.config/farcast`.
+pub(super) fn directory() -> Option<PathBuf> {
+    state::base("XDG_CONFIG_HOME", ".config")
+}
+
+/// What the environment says of `variable`.
+///
+/// # Errors
+/// It is empty: whoever set it meant something.
+pub(super) fn variable(variable: &str) -> Result<Option<OsString>, Failure> {
+    match std::env::var_os(variable) {
+        Some(value) if value.is_empty() => {
+            Err(Failure::usage(format!("{variable} is set and empty: give it a value, or unset it")))
+        }
+        value => Ok(value),
+    }
+}
+
+/// The octets of a file; none where there is no such file.
+pub(super) fn read(path: &Path, care: Care) -> Result<Option<Zeroizing<Vec<u8>>>, Failure> {
+    let cannot = |error: io::Error| Failure::usage(format!("cannot read {}: {error}", path.display()));
+    let file = match OpenOptions::new().read(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(cannot(error)),
+    };
+    let there = file.metadata().map_err(cannot)?;
+    // A pipe is what a shell gives for <(command). Of directories and devices the mode is nothing to change.
+    if !there.is_file() && !there.file_type().is_fifo() {
+        return Err(Failure::usage(format!(
+            "{} is a directory or a device, and no file of keys",
+            path.display()
+        )));
+    }
+    let mode = there.permissions().mode() & 0o777;
+    let (forbidden, why, remedy) = care.against();
+    if mode & forbidden != 0 {
+        let path = path.display();
+        return Err(Failure::usage(format!("{path} has mode {mode:04o}: {why}; {remedy} {path}")));
+    }
+    let limit = care.limit();
+    // A secret's has room from the start: what grows leaves copies behind.
+    let room = if care == Care::Secret { limit + 64 } else { 0 };
+    let mut octets = Zeroizing::new(Vec::with_capacity(room));
+    file.take(limit as u64 + 1).read_to_end(&mut octets).map_err(cannot)?;
+    if octets.len() > limit {
+        return Err(Failure::usage(format!(
+            "{} has more than {limit} bytes: that is no file of keys",
+            path.display()
+        )));
+    }
+    Ok(Some(octets))
+}
+
+/// Makes the user's directory, for nobody else, if `path` lies in it; others must be there.
+pub(super) fn make_directory(path: &Path) -> Result<(), Failure> {
+    let Some(own) = directory().filter(|own| path.parent() == Some(own)) else { return Ok(()) };
+    DirBuilder::new().recursive(true).mode(0o700).create(&own).map_err(|error| cannot_write(&own, &error))
+}
+
+/// Replaces a file, or makes it, at once and whole; a link there stays, and what it leads to is replaced.
+pub(super) fn replace(path: &Path, octets: &[u8], mode: u32) -> Result<(), Failure> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let stage = || -> io::Result<()> {
+        let (staged, directory) = staged(&path, octets, mode)?;
+        staged.persist(&path)?;
+        keep_name(&directory)
+    };
+    stage().map_err(|error| cannot_write(&path, &error))
+}
+
+/// Makes a file of mode 0600 where there is nothing; whether there was nothing.
+pub(super) fn make(path: &Path, octets: &[u8]) -> Result<bool, Failure> {
+    let stage = || -> io::Result<()> {
+        let (staged, directory) = staged(path, octets, 0o600)?;
+        staged.persist_noclobber(path)?;
+        keep_name(&directory)
+    };
+    match stage() {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(cannot_write(path, &error)),
+    }
+}
+
+/// A file beside `path` with its content, safely on disk, and the directory of both.
+fn staged(path: &Path, octets: &[u8], mode: u32) -> io::Result<(tempfile::NamedTempFile, PathBuf)> {
+    let Some(name) = path.file_name().filter(|_| !path.is_dir()) else {
+        return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory"));
+    };
+    let directory = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let prefix = format!(".{}.", name.to_string_lossy());
+    let mut staged = tempfile::Builder::new().prefix(&prefix).tempfile_in(&directory)?;
+    staged.write_all(octets)?;
+    staged.as_file().set_permissions(Permissions::from_mode(mode))?;
+    staged.as_file().sync_all()?;
+    Ok((staged, directory))
+}
+
+/// Makes sure that the name of a new file outlives a power loss.
+fn keep_name(directory: &Path) -> io::Result<()> {
+    OpenOptions::new().read(true).open(directory)?.sync_all()
+}
+
+/// The mode of the file at `path`, or that of a new one.
+pub(super) fn mode(path: &Path) -> u32 {
+    fs::metadata(path).map_or(0o600, |there| there.permissions().mode() & 0o777)
+}
+
+/// Who changes a file holds its lock meanwhile, so that of two at once none undoes what the other did.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _held: File,
+}
+
+impl Lock {
+    /// Waits for the lock of the file at `path`. It lies beside it and stays there.
+    pub(super) fn wait(path: &Path) -> Result<Self, Failure> {
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let beside = path.with_file_name(format!(".{name}.lock"));
+        let lock = || -> io::Result<File> {
+            let file =
+                OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&beside)?;
+            retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
+            Ok(file)
+        };
+        Ok(Self { _held: lock().map_err(|error| cannot_write(&beside, &error))? })
+    }
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure { sentence: format!("cannot write {}: {error}", path.display()), exit: Exit::Failed }
+}

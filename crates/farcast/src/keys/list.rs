@@ -1,0 +1,81 @@
+//! `farcast key list`: who we are and whom we trust, in a table or for programs.
+
+use serde_json::{Value, json};
+
+use super::args::ListArgs;
+use super::{Own, Trust};
+use crate::Failure;
+use crate::output::Output;
+use crate::table::{Align, Table};
+
+pub(super) fn list(args: &ListArgs) -> Result<(), Failure> {
+    let own = super::own(args.key.file.as_deref())?;
+    let trust = Trust::load()?;
+    let output = Output::of(args.json, false);
+    if args.json {
+        output.object(&object(own.as_ref(), &trust));
+    } else {
+        output.result(&text(own.as_ref(), &trust));
+    }
+    Ok(())
+}
+
+fn text(own: Option<&Own>, trust: &Trust) -> String {
+    let mut table = Table::new(&[
+        ("name", Align::Left),
+        ("role", Align::Left),
+        ("fingerprint", Align::Left),
+        ("renewed", Align::Right),
+    ]);
+    let mut row = |name: &str, role: &str, fingerprint: String, renewed: Option<u32>| {
+        let renewed = renewed.map_or_else(|| "-".into(), |times| times.to_string());
+        table.row([name.into(), role.into(), fingerprint, renewed]);
+    };
+    if let Some(own) = own {
+        let public = own.identity.public();
+        row(&own.name, "this host", public.fingerprint().to_string(), Some(public.renewals()));
+    }
+    for one in trust.trusted() {
+        let key = &one.listed.key;
+        row(&one.listed.name, one.role.shown(), key.fingerprint().to_string(), Some(key.renewals()));
+    }
+    for one in trust.revoked() {
+        row(one.name.as_deref().unwrap_or("-"), "revoked", one.fingerprint.to_string(), None);
+    }
+    let (receivers, senders) = (trust.receivers().count(), trust.senders().count());
+    let mut lines =
+        vec![table.render(), format!("\ntrusted: {receivers} as receivers, {senders} as senders")];
+    if own.is_none() {
+        lines.push("this host has no key: `farcast key new` makes one".into());
+    }
+    lines.join("\n")
+}
+
+fn object(own: Option<&Own>, trust: &Trust) -> Value {
+    let own = own.map(|own| {
+        let public = own.identity.public();
+        json!({
+            "name": own.name,
+            "fingerprint": public.fingerprint().to_string(),
+            "renewals": public.renewals(),
+            "key": public.to_string(),
+        })
+    });
+    let trusted = trust.trusted().map(|one| {
+        let key = &one.listed.key;
+        json!({
+            "name": one.listed.name,
+            "role": one.role.word(),
+            "fingerprint": key.fingerprint().to_string(),
+            "renewals": key.renewals(),
+            "key": key.to_string(),
+        })
+    });
+    let revoked =
+        trust.revoked().map(|one| json!({ "name": one.name, "fingerprint": one.fingerprint.to_string() }));
+    json!({
+        "own": own,
+        "trusted": trusted.collect::<Vec<_>>(),
+        "revoked": revoked.collect::<Vec<_>>(),
+    })
+}

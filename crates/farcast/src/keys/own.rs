@@ -1,0 +1,219 @@
+//! Who we are: a name and an identity, from a file or from the environment.
+
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use farcast_seal::Identity;
+use zeroize::Zeroizing;
+
+use super::file::{self, Care};
+use super::{lines, name};
+use crate::Failure;
+
+/// Holds the secret itself, as in a file.
+pub(super) const KEY: &str = "FARCAST_KEY";
+/// Names the file.
+pub(super) const KEY_FILE: &str = "FARCAST_KEY_FILE";
+/// The file in the user's directory.
+const FILE: &str = "key";
+
+/// Who we are. Shown, it has no secret.
+#[derive(Clone, Debug)]
+pub(crate) struct Own {
+    /// What others call us.
+    pub(crate) name: String,
+    /// Our keys.
+    pub(crate) identity: Identity,
+}
+
+/// Who we are by `file`, or else by the environment, or else by the user's directory; `None` where there is no key
+/// anywhere.
+///
+/// # Errors
+/// A key that was named is not there, or what is there is none, or others can read it.
+pub(crate) fn own(file: Option<&Path>) -> Result<Option<Own>, Failure> {
+    match Place::find(file)? {
+        Some(place) => place.own(),
+        None => Ok(None),
+    }
+}
+
+/// Where our key is, or would be.
+pub(super) enum Place {
+    /// In the environment: what it says.
+    Environment(Zeroizing<Vec<u8>>),
+    /// In this file, which somebody named.
+    Named(PathBuf),
+    /// In the user's directory.
+    Usual(PathBuf),
+}
+
+impl Place {
+    /// Looks for it; `None` where nothing says where the user's files are.
+    pub(super) fn find(file: Option<&Path>) -> Result<Option<Self>, Failure> {
+        if let Some(file) = file {
+            return Ok(Some(Self::Named(file.to_owned())));
+        }
+        match (file::variable(KEY)?, file::variable(KEY_FILE)?) {
+            (Some(secret), other) => {
+                let secret = Zeroizing::new(secret.into_vec());
+                if other.is_some() {
+                    return Err(Failure::usage(format!(
+                        "{KEY} and {KEY_FILE} are both set: unset one of them"
+                    )));
+                }
+                Ok(Some(Self::Environment(secret)))
+            }
+            (None, Some(path)) => Ok(Some(Self::Named(path.into()))),
+            (None, None) => Ok(file::directory().map(|directory| Self::Usual(directory.join(FILE)))),
+        }
+    }
+
+    /// Who it is by what is there.
+    pub(super) fn own(&self) -> Result<Option<Own>, Failure> {
+        let path = match self {
+            Self::Environment(text) => return parse(text, KEY).map(Some),
+            Self::Named(path) | Self::Usual(path) => path,
+        };
+        match file::read(path, Care::Secret)? {
+            Some(text) => parse(&text, &path.display().to_string()).map(Some),
+            None if matches!(self, Self::Usual(_)) => Ok(None),
+            None => Err(Failure::usage(format!("there is no key in {}: no such file", path.display()))),
+        }
+    }
+}
+
+/// The one key that `text` holds.
+fn parse(text: &[u8], origin: &str) -> Result<Own, Failure> {
+    let mut found = None;
+    for (number, line) in lines::of(text, origin)? {
+        let words = lines::words(line);
+        let own = match words[..] {
+            [] => continue,
+            _ if found.is_some() => {
+                return Err(lines::wrong(origin, number, "a second key, and there can be one only"));
+            }
+            [name, secret] => of_words(name, secret),
+            // What the words are is not said: they may be a secret.
+            _ => Err("a line has a name and a secret key, and nothing else".to_owned()),
+        };
+        found = Some(own.map_err(|what| lines::wrong(origin, number, what))?);
+    }
+    found.ok_or_else(|| Failure::usage(format!("there is no key in {origin}: it is empty")))
+}
+
+fn of_words(name: &str, secret: &str) -> Result<Own, String> {
+    if secret.starts_with("farcast-key-") {
+        return Err("this is a public key, and here belongs the secret one".into());
+    }
+    name::check(name)?;
+    let identity = Identity::from_secret_text(secret).map_err(|error| error.to_string())?;
+    Ok(Own { name: name.to_owned(), identity })
+}
+
+impl Own {
+    /// What its file holds.
+    pub(super) fn to_text(&self) -> Zeroizing<String> {
+        let secret = self.identity.to_secret_text();
+        // It has room from the start: what grows leaves copies behind.
+        let mut text = Zeroizing::new(String::with_capacity(1024));
+        let _ = write!(
+            text,
+            "# Whoever has this is {}, {}: show it to nobody, and give to others what `farcast key show` prints.\n{} ",
+            self.name,
+            self.identity.public().fingerprint(),
+            self.name
+        );
+        text.push_str(&secret);
+        text.push('\n');
+        text
+    }
+
+    /// The line for others, below a comment for people.
+    pub(super) fn shown(&self) -> String {
+        let (name, public) = (&self.name, self.identity.public());
+        format!(
+            "# {name}, fingerprint {}, {}\n{name} {public}",
+            public.fingerprint(),
+            renewed(public.renewals())
+        )
+    }
+}
+
+/// How often a key was renewed.
+pub(super) fn renewed(times: u32) -> String {
+    match times {
+        0 => "never renewed".into(),
+        1 => "renewed once".into(),
+        times => format!("renewed {times} times"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ant() -> Own {
+        Own { name: "ant".into(), identity: Identity::from_seed([7; 32]) }
+    }
+
+    fn refused(text: &str) -> String {
+        parse(text.as_bytes(), "f").map(|_| ()).unwrap_err().sentence
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let text = ant().to_text();
+        assert!(text.len() < 1024, "no copies");
+        let again = parse(text.as_bytes(), "f").unwrap();
+        assert_eq!((again.name.as_str(), again.identity.public()), ("ant", ant().identity.public()));
+        assert!(!format!("{again:?}").contains("farcast-secret"));
+        assert!(!ant().shown().contains("farcast-secret"));
+    }
+
+    #[test]
+    fn what_is_no_key_is_told_by_its_line() {
+        let secret = ant().identity.to_secret_text();
+        let (secret, public) = (secret.as_str(), ant().identity.public().to_string());
+        for (text, says) in [
+            (String::new(), "there is no key in f"),
+            ("# only a comment\n".into(), "there is no key in f"),
+            (secret.into(), "f:1: a line has a name and a secret key"),
+            (format!("#\n\nant bee {secret}"), "f:3: a line has a name"),
+            (format!("ant {secret}\nant {secret}"), "f:2: a second key"),
+            (format!("ant {public}"), "f:1: this is a public key"),
+            (format!("{secret} ant"), "f:1: a name has 1 to 64 bytes"),
+            (format!("a,b {secret}"), "f:1: a name has no comma"),
+            (format!("ant {}", &secret[..90]), "f:1: the secret key"),
+            (format!("ant {}", &secret[2..]), "f:1: a secret key begins with farcast-secret-1:"),
+        ] {
+            let said = refused(&text);
+            assert!(said.starts_with(says), "{said}");
+            assert!(!said.contains(&secret[20..40]), "{said}");
+        }
+        assert!(parse(b"# a\n\xff\n", "f").unwrap_err().sentence.starts_with("f:2: this is no UTF-8"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_octets_are_refused_in_one_sentence(octets in proptest::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert!(!parse(&octets, "f").unwrap_err().sentence.contains('\n'));
+        }
+
+        #[test]
+        fn any_damage_is_refused(at in 20usize..150, with in "[0-9A-Z]") {
+            let text = format!("ant {}", *ant().identity.to_secret_text());
+            let at = at.min(text.len() - 1);
+            let damaged = format!("{}{with}{}", &text[..at], &text[at + 1..]);
+            let same = Identity::from_seed([7; 32]).to_bytes();
+            match parse(damaged.as_bytes(), "f") {
+                // I and L are read as 1, O as 0.
+                Ok(own) => prop_assert_eq!(&*own.identity.to_bytes(), &*same),
+                Err(failure) => prop_assert!(failure.sentence.starts_with("f:1: ")),
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Changing the list.
+
+use farcast_seal::{Fingerprint, Listed};
+
+use super::super::own::renewed;
+use super::{Item, Line, Revoked, Role, Trust, Trusted};
+use crate::Failure;
+
+/// What became of somebody who was to be trusted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::keys) enum Added {
+    /// It is trusted now.
+    New,
+    /// It was before; its agreement key is a later one now.
+    Renewed,
+    /// It was before; only what it is trusted as is another thing.
+    Changed,
+    /// All is as it was.
+    Same,
+}
+
+impl Trust {
+    /// Trusts somebody as `role` says, or else as before, or else as both; `again` where its key was revoked.
+    ///
+    /// # Errors
+    /// What is known of its name or its key says otherwise.
+    pub(in crate::keys) fn add(
+        &mut self,
+        listed: Listed,
+        role: Option<Role>,
+        again: bool,
+    ) -> Result<(Added, Role), Failure> {
+        let fingerprint = listed.key.fingerprint();
+        if !again && let Some(revoked) = self.revoked().find(|one| one.fingerprint == fingerprint) {
+            let name = revoked.name.as_ref().map_or(String::new(), |name| format!(" as {name}"));
+            return Err(Failure::usage(format!(
+                "the key {fingerprint} was revoked{name}: say --again if it is to be trusted all the same"
+            )));
+        }
+        let known = self.lines.iter_mut().find_map(|line| match &line.item {
+            Item::Trusted(known) if known.listed.key.fingerprint() == fingerprint => {
+                Some((known.clone(), line))
+            }
+            _ => None,
+        });
+        if let Some((known, line)) = known {
+            let added = judge(&known, &listed, role)?;
+            let role = role.unwrap_or(known.role);
+            if added != Added::Same {
+                *line = Line::new(Item::Trusted(Trusted { role, listed }));
+            }
+            return Ok((added, role));
+        }
+        if let Some(other) = self.trusted().find(|one| one.listed.name == listed.name) {
+            let (name, other) = (&listed.name, other.listed.key.fingerprint());
+            return Err(Failure::usage(format!(
+                "{name} has another key here, {other}: if it is to have this one, {fingerprint}, instead, first say \
+                 `farcast key revoke {name}`; if that is somebody else, give this one another name with --name"
+            )));
+        }
+        self.lines.retain(
+            |line| !matches!(&line.item, Item::Revoked(revoked) if revoked.fingerprint == fingerprint),
+        );
+        let role = role.unwrap_or(Role::Both);
+        self.lines.push(Line::new(Item::Trusted(Trusted { role, listed })));
+        Ok((Added::New, role))
+    }
+
+    /// Trusts whom `who` names or has as its fingerprint no more. A fingerprint need not be known; it is remembered.
+    ///
+    /// # Errors
+    /// Nobody is called so, or it could be either of two.
+    pub(in crate::keys) fn revoke(&mut self, who: &str) -> Result<Revoked, Failure> {
+        let named: Option<Fingerprint> = who.parse().ok();
+        let is = |one: &&Trusted| one.listed.name == who || Some(one.listed.key.fingerprint()) == named;
+        let found: Vec<&Trusted> = self.trusted().filter(is).collect();
+        let revoked = match (&found[..], named) {
+            ([_, _, ..], _) => {
+                return Err(Failure::usage(format!(
+                    "{who} is the name of one and the fingerprint of another: give the other one's name, or the \
+                     fingerprint of the first"
+                )));
+            }
+            ([one], _) => {
+                let fingerprint = one.listed.key.fingerprint();
+                Revoked { name: Some(one.listed.name.clone()), fingerprint }
+            }
+            // A name may happen to have twenty letters; one that is mistyped is no fingerprint.
+            ([], Some(fingerprint)) if who.eq_ignore_ascii_case(&fingerprint.to_string()) => {
+                if let Some(revoked) = self.revoked().find(|one| one.fingerprint == fingerprint) {
+                    return Ok(revoked.clone());
+                }
+                Revoked { name: None, fingerprint }
+            }
+            ([], _) => {
+                return Err(Failure::usage(format!(
+                    "nobody who is trusted is called {who} or has it as a fingerprint: see `farcast key list`"
+                )));
+            }
+        };
+        let fingerprint = revoked.fingerprint;
+        self.lines.retain(
+            |line| !matches!(&line.item, Item::Trusted(one) if one.listed.key.fingerprint() == fingerprint),
+        );
+        self.lines.push(Line::new(Item::Revoked(revoked.clone())));
+        Ok(revoked)
+    }
+}
+
+/// What `listed` is to somebody whose signing key is the same.
+fn judge(known: &Trusted, listed: &Listed, role: Option<Role>) -> Result<Added, Failure> {
+    let (old, name, fingerprint) = (&known.listed, &known.listed.name, listed.key.fingerprint());
+    if *name != listed.name {
+        return Err(Failure::usage(format!(
+            "the key {fingerprint} is here as {name}, not as {}: say --name {name}, or change the name in the file",
+            listed.name
+        )));
+    }
+    let (before, now) = (old.key.renewals(), listed.key.renewals());
+    if now < before {
+        return Err(Failure::usage(format!(
+            "this is an earlier key of {name} ({}) than the one here ({}): get the line that `farcast key show` prints \
+             there today",
+            renewed(now),
+            renewed(before)
+        )));
+    }
+    if now == before && old.key.agreement() != listed.key.agreement() {
+        return Err(Failure::usage(format!(
+            "{name} has two different keys here that say: {}; say `farcast key renew` there, and trust what that prints",
+            renewed(now)
+        )));
+    }
+    match () {
+        () if now > before => Ok(Added::Renewed),
+        () if role.is_some_and(|role| role != known.role) => Ok(Added::Changed),
+        () => Ok(Added::Same),
+    }
+}
