@@ -27,8 +27,6 @@ pub(crate) struct Peer {
     contexts: Vec<Context>,
     /// Beginnings before those.
     spent: Vec<[u8; 8]>,
-    /// The newest epoch that it has said to have.
-    pub(crate) epoch: u8,
     /// Where it was heard last.
     pub(crate) address: Option<SocketAddr>,
     pub(crate) removed: bool,
@@ -39,11 +37,13 @@ struct Context {
     between: Between,
     seen: PairWindow,
     sealed: u64,
+    /// The newest epoch that it has said to have. What it had before it began again went with that.
+    epoch: u8,
 }
 
 impl Context {
     fn new(between: Between) -> Self {
-        Self { between, seen: PairWindow::from(0), sealed: 0 }
+        Self { between, seen: PairWindow::from(0), sealed: 0, epoch: 0 }
     }
 
     /// Opens `body` and remembers its counter.
@@ -55,6 +55,7 @@ impl Context {
             return Err(Refusal::Forged);
         }
         self.seen.mark(header.counter);
+        self.epoch = self.epoch.max(header.epoch);
         Ok(())
     }
 }
@@ -62,13 +63,12 @@ impl Context {
 impl Peer {
     pub(crate) fn new(listed: Listed, session: SessionId) -> Self {
         Self {
-            tag: schedule::tag(session, listed.key.agreement()),
+            tag: schedule::tag(session, &listed.key),
             listed,
             entry: None,
             pairs: Vec::new(),
             contexts: Vec::new(),
             spent: Vec::new(),
-            epoch: 0,
             address: None,
             removed: false,
         }
@@ -77,6 +77,11 @@ impl Peer {
     /// Whether it has answered.
     pub(crate) fn has_answered(&self) -> bool {
         !self.contexts.is_empty()
+    }
+
+    /// The newest epoch that it has said to have.
+    pub(crate) fn epoch(&self) -> u8 {
+        self.contexts.last().map_or(0, |context| context.epoch)
     }
 
     /// Takes what the epoch's KEYS tell it.
@@ -108,15 +113,11 @@ impl Peer {
         (own, session): (&AgreementSecret, SessionId),
         scratch: &mut Vec<u8>,
     ) -> Result<usize, Refusal> {
-        let skipped = if header.kind == Kind::FirstAnswer {
-            self.open_first((header, nonce), body, (own, session))?;
-            OPENING
+        if header.kind == Kind::FirstAnswer {
+            self.open_first((header, nonce), body, (own, session)).map(|()| OPENING)
         } else {
-            self.open_later((header, nonce), body, scratch)?;
-            0
-        };
-        self.epoch = self.epoch.max(header.epoch);
-        Ok(skipped)
+            self.open_later((header, nonce), body, scratch).map(|()| 0)
+        }
     }
 
     fn open_first(
@@ -153,8 +154,6 @@ impl Peer {
             self.spent.push(self::short(&self.contexts.remove(0).between.enc));
         }
         self.contexts.push(context);
-        // What it knew went with what it was before.
-        self.epoch = 0;
         Ok(())
     }
 
@@ -189,7 +188,7 @@ impl Peer {
     pub(crate) fn seal(&mut self, key: (u8, &Secret), datagram: &mut Vec<u8>) -> Result<(), Unsealable> {
         let context = self.contexts.last_mut().ok_or(Unsealable::UnknownAddress)?;
         let (epoch, secret) = key;
-        let lacks = self.epoch < epoch;
+        let lacks = context.epoch < epoch;
         let kind = if lacks { Kind::ToOneKey } else { Kind::ToOne };
         let counter = wire::next(&mut context.sealed)?;
         let nonce = Header { kind, epoch, whose: self.tag, counter }.emit();

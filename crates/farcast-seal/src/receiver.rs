@@ -3,6 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cmp::{Ordering, Reverse};
 use core::fmt;
 use core::net::SocketAddr;
 use core::ops::Range;
@@ -19,8 +20,7 @@ use crate::sender::SIGNED_KEYS;
 use crate::session::{Session, Told};
 use crate::wire::{self, HEADER, Header, Keys, Kind, SessionId, TAG, WRAPPED};
 
-/// How many sessions of one sender, and how many in all, it takes part in at once; the one that was silent longest makes
-/// room.
+/// How many sessions of one sender, and how many in all, it takes part in at once.
 const OF_ONE: usize = 16;
 const SESSIONS: usize = 256;
 
@@ -38,7 +38,8 @@ pub struct ReceiverConfig {
 pub enum Class {
     /// Nothing: it had keys.
     Keys {
-        /// Whether they begin a session here.
+        /// Whether they begin a session here. Those that do not say nothing that is not known, and anybody may have
+        /// repeated or made them.
         new: bool,
     },
     /// Content. Every member of the group could have sealed it.
@@ -104,8 +105,9 @@ impl Receiver {
     /// Whether something has come from `from` whose key is missing, and it is time to ask for that: with an empty answer.
     pub fn wants_key(&mut self, now: Time, datagram: &[u8]) -> Option<SocketAddr> {
         let (header, _) = Header::parse(datagram).ok()?;
-        let session = self.sessions.iter_mut().find(|one| one.id.short() == header.whose)?;
-        (header.kind == Kind::Content && session.asks(now, header.epoch)).then_some(session.from)
+        let mut named = self.sessions.iter_mut().filter(|one| one.id.short() == header.whose);
+        let asks = |one: &mut Session| one.asks(now, header.epoch).then_some(one.from);
+        if header.kind == Kind::Content { named.find_map(asks) } else { None }
     }
 
     /// Opens a datagram in place.
@@ -127,47 +129,41 @@ impl Receiver {
     }
 
     fn keys(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<Opened, Refusal> {
-        let keys = Keys::parse(datagram)?;
+        let (keys, signed, signature) = Keys::parse(datagram)?;
         let name = self.senders.get(keys.signing).ok_or(Refusal::UntrustedSender)?;
-        let opened =
-            |new| Opened { class: Class::Keys { new }, session: keys.session, payload: HEADER..HEADER };
-        let known = self.sessions.iter().position(|one| one.id == keys.session);
+        let id = schedule::session(keys.began_ms, keys.signing, keys.agreement);
+        let opened = |new| Opened { class: Class::Keys { new }, session: id, payload: HEADER..HEADER };
+        let known = self.sessions.iter().position(|one| one.id == id);
         if let Some(session) = known.map(|at| &self.sessions[at]) {
-            let same = session.signing == *keys.signing
-                && session.agreement == *keys.agreement
-                && session.began_ms == keys.began_ms;
-            match keys.epoch {
-                _ if !same => return Err(Refusal::Contradicts),
-                epoch if epoch < session.epoch => return Err(Refusal::UnknownEpoch),
-                // Once more: it says nothing that is not known.
-                epoch if epoch == session.epoch => return Ok(opened(false)),
-                _ => {}
+            match keys.epoch.cmp(&session.epoch) {
+                Ordering::Less => return Err(Refusal::UnknownEpoch),
+                Ordering::Equal => return Ok(opened(false)),
+                Ordering::Greater => {}
             }
         }
-        let (epoch, heard) = self.history.admit(keys.signing, keys.session, keys.began_ms)?;
+        let (epoch, heard) = self.history.admit(keys.signing, id, keys.began_ms)?;
         if keys.epoch < epoch {
             return Err(Refusal::UnknownEpoch);
         }
-        let tag = schedule::tag(keys.session, self.identity.public().agreement());
+        let tag = schedule::tag(id, self.identity.public());
         let mut mine = keys.entries.iter().filter(|entry| entry.starts_with(&tag)).peekable();
         if mine.peek().is_none() {
             return Err(Refusal::NotListed);
         }
-        let signature = [SIGNED_KEYS, keys.signed].concat();
-        if !verify(keys.signing, &signature, keys.signature) {
+        if !verify(keys.signing, &[SIGNED_KEYS, signed].concat(), signature) {
             return Err(Refusal::BadSignature);
         }
-        let info = schedule::keys_info(keys.session, keys.epoch, keys.signing, keys.agreement);
-        let own = self.own.as_ref().ok_or(Refusal::NotListed)?;
+        let own = (self.own.as_ref().ok_or(Refusal::NotListed)?, self.identity.public());
         let unwrap = |entry: &[u8; wire::ENTRY]| {
             let (enc, wrapped) = (entry[4..].first_chunk::<32>()?, entry.last_chunk::<WRAPPED>()?);
-            schedule::unwrap(own, enc, wrapped, &info)
+            schedule::unwrap(own, (id, keys.epoch), enc, wrapped)
         };
         // Whose tag meets by chance is another's.
         let (secret, pair) = mine.find_map(unwrap).ok_or(Refusal::NotListed)?;
         let told = Told {
-            id: keys.session,
+            id,
             began_ms: keys.began_ms,
+            apart: keys.apart,
             signing: *keys.signing,
             name: name.clone(),
             agreement: *keys.agreement,
@@ -182,8 +178,8 @@ impl Receiver {
             (session.from, session.heard) = (from, now);
             return Ok(opened(false));
         }
-        self.make_room(keys.signing);
-        self.history.began(keys.signing, keys.session, keys.began_ms);
+        self.make_room(keys.signing, keys.began_ms)?;
+        self.history.began(keys.signing, id, keys.began_ms);
         let heard = if keys.epoch == epoch { heard } else { 0 };
         self.sessions.push(Session::new(told, heard, (from, now)));
         Ok(opened(true))
@@ -261,28 +257,42 @@ impl Receiver {
     }
 
     /// The session of the sender at `address`; where it hears answers elsewhere, on the same host, or else the only one.
+    ///
+    /// Of a sender the session that began last counts: who plays back the keys of earlier ones diverts no answer. Of
+    /// several senders, of whom all but one only claim to be there, it is one that has shown that it hears answers.
     fn session_at(&self, address: SocketAddr) -> Option<usize> {
         let of = |is: &dyn Fn(&Session) -> bool| {
-            let found = self.sessions.iter().enumerate().filter(|(_, one)| is(one));
-            found.max_by_key(|(_, one)| one.heard).map(|(at, _)| at)
+            let mut last = BTreeMap::<_, (usize, &Session)>::new();
+            for (at, one) in self.sessions.iter().enumerate().filter(|(_, one)| is(one)) {
+                let kept = last.entry(&one.signing).or_insert((at, one));
+                if kept.1.began_ms < one.began_ms {
+                    *kept = (at, one);
+                }
+            }
+            last.into_values().max_by_key(|(_, one)| (one.is_confirmed(), one.heard)).map(|(at, _)| at)
         };
         let only = || (self.sessions.len() == 1).then_some(0);
         of(&|one| one.from == address).or_else(|| of(&|one| one.from.ip() == address.ip())).or_else(only)
     }
 
-    /// Makes room for a session of this sender's: nobody's sessions go for those of one who begins many.
-    fn make_room(&mut self, signing: &[u8; 32]) {
-        let own = self.sessions.iter().filter(|one| one.signing == *signing).count();
+    /// Makes room for a session that began at `began_ms`: of the sender with the most sessions goes the one that began
+    /// first. So nobody's sessions go for those of one who begins many, and none for one that is played back.
+    fn make_room(&mut self, signing: &[u8; 32], began_ms: u64) -> Result<(), Refusal> {
+        let of = |signing: &[u8; 32]| self.sessions.iter().filter(|one| one.signing == *signing).count();
+        let own = of(signing);
         if own < OF_ONE && self.sessions.len() < SESSIONS {
-            return;
+            return Ok(());
         }
-        let goes = |one: &Session| own < OF_ONE || one.signing == *signing;
-        let silent =
-            self.sessions.iter().enumerate().filter(|(_, one)| goes(one)).min_by_key(|(_, one)| one.heard);
-        if let Some(at) = silent.map(|(at, _)| at) {
-            let gone = self.sessions.swap_remove(at);
-            self.history.heard(&gone.signing, gone.id, gone.epoch, gone.counter());
+        let may_go = |one: &Session| own < OF_ONE || one.signing == *signing;
+        let found = self.sessions.iter().enumerate().filter(|(_, one)| may_go(one));
+        let first = found.max_by_key(|(_, one)| (of(&one.signing), Reverse(one.began_ms)));
+        let (at, gone) = first.ok_or(Refusal::Limit)?;
+        if gone.signing == *signing && began_ms < gone.began_ms {
+            return Err(Refusal::Limit);
         }
+        let gone = self.sessions.swap_remove(at);
+        self.history.heard(&gone.signing, gone.id, gone.epoch, gone.counter());
+        Ok(())
     }
 }
 

@@ -36,9 +36,6 @@ pub enum Refusal {
     /// The session's key of its epoch is not known, or not used any more.
     #[error("the key of its epoch is not known")]
     UnknownEpoch,
-    /// It says otherwise of a session than what was taken before.
-    #[error("it contradicts what its session has said")]
-    Contradicts,
     /// It does not open.
     #[error("it does not open")]
     Forged,
@@ -49,7 +46,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Every reason, in the order of [`RefusalCounts`].
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 12] = [
         Self::Unsealed,
         Self::Malformed,
         Self::Misdirected,
@@ -60,7 +57,6 @@ impl Refusal {
         Self::OldSession,
         Self::UnknownSession,
         Self::UnknownEpoch,
-        Self::Contradicts,
         Self::Forged,
         Self::Limit,
     ];

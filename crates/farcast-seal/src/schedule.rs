@@ -9,11 +9,11 @@ use hpke::kem::X25519HkdfSha256 as X25519;
 use hpke::{
     Deserializable, HpkeError, Kem, OpModeR, OpModeS, PskBundle, setup_receiver, setup_sender_with_rng,
 };
-use sha2::{Digest as _, Sha256};
+use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::draws::{Draws, derive_salted};
-use crate::identity::AgreementSecret;
+use crate::identity::{AgreementSecret, PublicIdentity};
 use crate::wire::{SessionId, WRAPPED};
 
 pub(crate) type Secret = Zeroizing<[u8; 32]>;
@@ -42,12 +42,22 @@ pub(crate) fn agreement(draws: &mut Draws) -> (AgreementSecret, [u8; 32]) {
     (secret, bytes(&public))
 }
 
+/// The name of a session, which nobody else's has: it follows from the sender's two keys, of which one is drawn for it.
+pub(crate) fn session(began_ms: u64, signing: &[u8; 32], agreement: &[u8; 32]) -> SessionId {
+    SessionId(digest(&[b"farcast seal 1 session", &began_ms.to_be_bytes(), signing, agreement]))
+}
+
 /// Four octets by which a receiver knows what is for it.
-pub(crate) fn tag(session: SessionId, agreement: &[u8; 32]) -> [u8; 4] {
-    let digest =
-        Sha256::new().chain_update(b"farcast seal 1 tag").chain_update(session.0).chain_update(agreement);
-    let digest: [u8; 32] = digest.finalize().into();
-    [digest[0], digest[1], digest[2], digest[3]]
+pub(crate) fn tag(session: SessionId, receiver: &PublicIdentity) -> [u8; 4] {
+    digest(&[b"farcast seal 1 tag", &session.0, receiver.signing(), receiver.agreement()])
+}
+
+/// The first octets of SHA-256 over `parts`.
+fn digest<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
+    let digest = parts.iter().fold(Sha256::new(), Digest::chain_update).finalize();
+    let mut first = [0; N];
+    first.copy_from_slice(&digest[..N]);
+    first
 }
 
 /// The group's key of an epoch.
@@ -60,31 +70,39 @@ pub(crate) fn opened(secret: &Secret, session: SessionId, epoch: u8) -> Secret {
     derive_salted(&session.0, &**secret, &[b"farcast seal 1 open", &[epoch]])
 }
 
-/// `info` of an entry of KEYS.
-pub(crate) fn keys_info(session: SessionId, epoch: u8, signing: &[u8; 32], agreement: &[u8; 32]) -> Vec<u8> {
-    [&b"farcast seal 1 keys"[..], &session.0, &[epoch], signing, agreement].concat()
+/// `info` of an entry of KEYS. Who claims the agreement key of another as its own gets an entry that this one cannot
+/// open, and so never answers by mistake.
+fn keys_info(session: SessionId, epoch: u8, receiver: &PublicIdentity) -> Vec<u8> {
+    [&b"farcast seal 1 keys"[..], &session.0, &[epoch], receiver.signing()].concat()
 }
 
 /// An entry of KEYS; none for a key that agrees with nobody.
-pub(crate) fn wrap(to: &[u8; 32], info: &[u8], secret: &Secret, draws: &mut Draws) -> Option<Wrapped> {
-    let to = PublicKey::from_bytes(to).ok()?;
+pub(crate) fn wrap(
+    to: &PublicIdentity,
+    (session, epoch): (SessionId, u8),
+    secret: &Secret,
+    draws: &mut Draws,
+) -> Option<Wrapped> {
+    let info = keys_info(session, epoch, to);
+    let to = PublicKey::from_bytes(to.agreement()).ok()?;
     let (enc, mut context) =
-        setup_sender_with_rng::<AesGcm256, HkdfSha256, X25519>(&OpModeS::Base, &to, info, draws).ok()?;
+        setup_sender_with_rng::<AesGcm256, HkdfSha256, X25519>(&OpModeS::Base, &to, &info, draws).ok()?;
     let sealed = context.seal(&**secret, &[]).ok()?;
     let pair = exported(|label, out| context.export(label, out), b"pair")?;
     Some(Wrapped { enc: bytes(&enc), sealed: sealed.as_slice().try_into().ok()?, pair })
 }
 
-/// The secret and the pair secret of an entry of KEYS that is for `own`.
+/// The secret and the pair secret of an entry of KEYS that is for `receiver`, whose key is `own`.
 pub(crate) fn unwrap(
-    own: &AgreementSecret,
+    (own, receiver): (&AgreementSecret, &PublicIdentity),
+    (session, epoch): (SessionId, u8),
     enc: &[u8; 32],
     wrapped: &[u8; WRAPPED],
-    info: &[u8],
 ) -> Option<(Secret, Secret)> {
     let enc = Enc::from_bytes(enc).ok()?;
+    let info = keys_info(session, epoch, receiver);
     let mut context =
-        setup_receiver::<AesGcm256, HkdfSha256, X25519>(&OpModeR::Base, own, &enc, info).ok()?;
+        setup_receiver::<AesGcm256, HkdfSha256, X25519>(&OpModeR::Base, own, &enc, &info).ok()?;
     let opened = Zeroizing::new(context.open(wrapped, &[]).ok()?);
     let mut secret = Zeroizing::new([0; 32]);
     secret.copy_from_slice(opened.get(..32)?);

