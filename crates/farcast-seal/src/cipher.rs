@@ -100,3 +100,39 @@ mod engine {
         key.decrypt_inout_detached(nonce.into(), &[], InOutBuf::from(text), tag.into()).is_ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+
+    fn octets(text: &str) -> Vec<u8> {
+        (0..text.len()).step_by(2).filter_map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+    }
+
+    /// Test case 15 of appendix B of "The Galois/Counter Mode of Operation".
+    #[test]
+    fn a_known_text() {
+        let half = octets("feffe9928665731c6d6a8f9467308308");
+        let key = [&half[..], &half].concat().try_into().expect("32 octets");
+        let nonce = octets("cafebabefacedbaddecaf888").try_into().expect("12 octets");
+        let text = octets(
+            "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72\
+             1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b391aafd255",
+        );
+        let sealed = octets(
+            "522dc1f099567d07f47f37a32a84427d643a8cdcbfe5c0c97598a2bd2555d1aa\
+             8cb08e48590dbb3da7b08b1056828838c5f61e6393ba7a0abcc9f662898015ad\
+             b094dac5d93471bdec1a502270e3cc6c",
+        );
+        let cipher = Cipher::new(&Zeroizing::new(key));
+        let mut body = [&text[..], &[0; TAG]].concat();
+        assert!(cipher.seal(&nonce, &mut body));
+        assert_eq!(body, sealed);
+        assert!(cipher.open(&nonce, &mut body));
+        assert_eq!(body[..text.len()], text);
+        assert!(!cipher.open(&nonce, &mut sealed[1..].to_vec()));
+        assert!(!cipher.open(&nonce, &mut [0; TAG - 1]), "shorter than a tag");
+    }
+}
