@@ -1,5 +1,7 @@
 //! What the fuzz targets share.
 
+pub mod seal;
+
 /// Makes bytes more likely to be a datagram: version, length, no checksum; and one transmission, if so wished.
 pub fn repair(bytes: &mut [u8], transmission: bool) {
     let len = bytes.len() as u16;

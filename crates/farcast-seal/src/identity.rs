@@ -78,6 +78,14 @@ impl Identity {
         &self.public
     }
 
+    pub(crate) fn sign(&self, parts: &[&[u8]]) -> [u8; 64] {
+        self.signing.sign(&parts.concat()).to_bytes()
+    }
+
+    pub(crate) fn agreement_secret(&self) -> Option<AgreementSecret> {
+        AgreementSecret::from_bytes(&*self.agreement).ok()
+    }
+
     fn assemble(signing: SigningKey, agreement: Zeroizing<[u8; 32]>, renewals: u32) -> Self {
         let public = PublicIdentity::sign(&signing, public_of(&agreement), renewals);
         Self { signing, agreement, public }

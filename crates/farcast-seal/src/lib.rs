@@ -7,6 +7,14 @@
 //! |---|---|
 //! | `identity.rs` | who somebody is: two keys, their text, a fingerprint |
 //! | `secret.rs` | the secrets of an identity as text |
+//! | `sender.rs`, `peer.rs` | a session at its sender; what that knows of one receiver |
+//! | `receiver.rs`, `session.rs` | all sessions at a receiver; what that knows of one |
+//! | `history.rs` | which sessions were heard, over restarts |
+//! | `wire.rs` | what is on the wire |
+//! | `schedule.rs` | which key follows from what |
+//! | `cipher.rs` | sealing and opening in place |
+//! | `window.rs` | which counters were seen |
+//! | `refusal.rs` | why something was not taken |
 //! | `base32.rs` | octets as letters and digits |
 //! | `draws.rs` | what is drawn from a seed |
 #![no_std]
@@ -17,9 +25,28 @@ extern crate alloc;
 extern crate std;
 
 mod base32;
+mod cipher;
 mod draws;
+mod history;
 mod identity;
+mod peer;
+mod receiver;
+mod refusal;
+mod schedule;
 mod secret;
+mod sender;
+mod session;
+mod window;
+mod wire;
 
+pub use history::History;
 pub use identity::{Fingerprint, Identity, KeyError, Listed, PublicIdentity};
+pub use receiver::{Class, Opened, Receiver, ReceiverConfig};
+pub use refusal::{Refusal, RefusalCounts, Unsealable};
 pub use secret::SecretError;
+pub use sender::{Answer, Sender, SenderConfig};
+pub use window::{GROUP_WINDOW, PAIR_WINDOW};
+pub use wire::{
+    ANSWER_OVERHEAD, CONTENT_OVERHEAD, CONTROL_OVERHEAD, FIRST_ANSWER_OVERHEAD, HEADER, KEYS_ENTRIES,
+    KEYS_LEN, Kind, SIGNATURE, SessionId, TAG, TO_ONE_KEY_OVERHEAD, TO_ONE_OVERHEAD,
+};

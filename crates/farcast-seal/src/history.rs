@@ -1,0 +1,244 @@
+//! Which sessions a receiver has heard, so that what was recorded of them is no news to it.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write as _;
+
+use crate::refusal::Refusal;
+use crate::wire::SessionId;
+
+/// How many sessions of one sender, and how many senders, are remembered.
+const SESSIONS: usize = 64;
+const SENDERS: usize = 4096;
+
+const TITLE: &str = "farcast-sessions-1";
+
+/// Which sessions a receiver has heard of each sender.
+///
+/// A session that was closed is not heard again. Beyond [64](SESSIONS) of one sender the earliest is forgotten, and no
+/// session that is not remembered and did not begin later than that is heard.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct History(BTreeMap<[u8; 32], Past>);
+
+/// What is remembered of a sender.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Past {
+    /// When the last session that was forgotten began.
+    forgotten_ms: Option<u64>,
+    sessions: Vec<Remembered>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Remembered {
+    session: SessionId,
+    began_ms: u64,
+    closed: bool,
+    /// The last epoch, and what of it was heard.
+    epoch: u8,
+    counter: u64,
+}
+
+impl History {
+    /// Whether a session may be heard, and from which epoch and which counter in it on.
+    pub(crate) fn admit(
+        &self,
+        signing: &[u8; 32],
+        session: SessionId,
+        began_ms: u64,
+    ) -> Result<(u8, u64), Refusal> {
+        let Some(past) = self.0.get(signing) else {
+            return if self.0.len() < SENDERS { Ok((0, 0)) } else { Err(Refusal::Limit) };
+        };
+        match past.sessions.iter().find(|one| one.session == session) {
+            Some(one) if one.closed => Err(Refusal::OldSession),
+            Some(one) => Ok((one.epoch, one.counter)),
+            None if past.forgotten_ms.is_some_and(|forgotten| began_ms <= forgotten) => {
+                Err(Refusal::OldSession)
+            }
+            None => Ok((0, 0)),
+        }
+    }
+
+    /// A session is heard.
+    pub(crate) fn began(&mut self, signing: &[u8; 32], session: SessionId, began_ms: u64) {
+        let past = self.0.entry(*signing).or_default();
+        if past.sessions.iter().any(|one| one.session == session) {
+            return;
+        }
+        if past.sessions.len() >= SESSIONS {
+            // Rather one that is over than one that may go on.
+            let earliest =
+                past.sessions.iter().enumerate().min_by_key(|(_, one)| (!one.closed, one.began_ms));
+            if let Some(at) = earliest.map(|(at, _)| at) {
+                let gone = past.sessions.swap_remove(at);
+                past.forgotten_ms = past.forgotten_ms.max(Some(gone.began_ms));
+            }
+        }
+        past.sessions.push(Remembered { session, began_ms, closed: false, epoch: 0, counter: 0 });
+    }
+
+    /// So much of a session was heard.
+    pub(crate) fn heard(&mut self, signing: &[u8; 32], session: SessionId, epoch: u8, counter: u64) {
+        if let Some(one) = self.find(signing, session) {
+            (one.epoch, one.counter) = (epoch, counter);
+        }
+    }
+
+    /// A session is over for this receiver.
+    pub(crate) fn close(&mut self, signing: &[u8; 32], session: SessionId) {
+        if let Some(one) = self.find(signing, session) {
+            one.closed = true;
+        }
+    }
+
+    fn find(&mut self, signing: &[u8; 32], session: SessionId) -> Option<&mut Remembered> {
+        self.0.get_mut(signing)?.sessions.iter_mut().find(|one| one.session == session)
+    }
+
+    /// As text, a line for each session.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{TITLE}\n");
+        for (signing, past) in &self.0 {
+            // Writing to a string does not fail.
+            let _ = write!(text, "sender ");
+            let _ = signing.iter().try_for_each(|octet| write!(text, "{octet:02x}"));
+            let _ = past.forgotten_ms.iter().try_for_each(|ms| write!(text, " forgotten {ms}"));
+            text.push('\n');
+            for one in &past.sessions {
+                let state = if one.closed { "closed" } else { "open" };
+                let _ = writeln!(
+                    text,
+                    "session {} {} {state} {} {}",
+                    one.session, one.began_ms, one.epoch, one.counter
+                );
+            }
+        }
+        text
+    }
+
+    /// What [`to_text`](Self::to_text) gave; none where it is something else.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let mut lines = text.lines();
+        let mut history = Self::default();
+        if lines.next() != Some(TITLE) {
+            return None;
+        }
+        let mut sender = None;
+        for line in lines {
+            let words: Vec<_> = line.split(' ').collect();
+            match words[..] {
+                ["sender", signing, ref rest @ ..] if history.0.len() < SENDERS => {
+                    let forgotten_ms = match rest {
+                        [] => None,
+                        ["forgotten", ms] => Some(ms.parse().ok()?),
+                        _ => return None,
+                    };
+                    let signing = hex(signing)?;
+                    history.0.entry(signing).or_default().forgotten_ms = forgotten_ms;
+                    sender = Some(signing);
+                }
+                ["session", session, began, state, epoch, counter] => {
+                    let past = history.0.get_mut(&sender?).filter(|past| past.sessions.len() < SESSIONS)?;
+                    past.sessions.push(Remembered {
+                        session: SessionId(hex(session)?),
+                        began_ms: began.parse().ok()?,
+                        closed: match state {
+                            "closed" => true,
+                            "open" => false,
+                            _ => return None,
+                        },
+                        epoch: epoch.parse().ok()?,
+                        counter: counter.parse().ok()?,
+                    });
+                }
+                _ => return None,
+            }
+        }
+        Some(history)
+    }
+}
+
+fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut octets = [0; N];
+    if text.len() != 2 * N || !text.is_ascii() {
+        return None;
+    }
+    for (n, octet) in octets.iter_mut().enumerate() {
+        *octet = u8::from_str_radix(&text[2 * n..2 * n + 2], 16).ok()?;
+    }
+    Some(octets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANN: [u8; 32] = [1; 32];
+
+    fn session(n: u8) -> SessionId {
+        SessionId([n; 16])
+    }
+
+    #[test]
+    fn what_was_closed_stays_closed() {
+        let mut history = History::default();
+        assert_eq!(history.admit(&ANN, session(1), 10), Ok((0, 0)));
+        history.began(&ANN, session(1), 10);
+        history.heard(&ANN, session(1), 2, 77);
+        assert_eq!(history.admit(&ANN, session(1), 10), Ok((2, 77)));
+        history.close(&ANN, session(1));
+        assert_eq!(history.admit(&ANN, session(1), 10), Err(Refusal::OldSession));
+        assert_eq!(history.admit(&[2; 32], session(1), 10), Ok((0, 0)), "another sender's");
+        assert_eq!(history.admit(&ANN, session(2), 9), Ok((0, 0)), "one that began before and was not heard");
+    }
+
+    #[test]
+    fn what_was_forgotten_stays_away() {
+        let mut history = History::default();
+        for n in 0..70 {
+            history.began(&ANN, session(n), 100 + u64::from(n));
+            history.close(&ANN, session(n));
+        }
+        for n in 0..70 {
+            assert_eq!(history.admit(&ANN, session(n), 100 + u64::from(n)), Err(Refusal::OldSession));
+        }
+        assert_eq!(history.admit(&ANN, session(99), 106), Ok((0, 0)));
+        assert_eq!(history.admit(&ANN, session(99), 105), Err(Refusal::OldSession));
+    }
+
+    #[test]
+    fn one_that_goes_on_is_kept() {
+        let mut history = History::default();
+        history.began(&ANN, session(200), 1);
+        for n in 0..100 {
+            history.began(&ANN, session(n), 100 + u64::from(n));
+            history.close(&ANN, session(n));
+        }
+        assert_eq!(history.admit(&ANN, session(200), 1), Ok((0, 0)));
+    }
+
+    #[test]
+    fn text_and_back() {
+        let mut history = History::default();
+        for n in 0..70 {
+            history.began(&ANN, session(n), 100 + u64::from(n));
+            history.close(&ANN, session(n));
+        }
+        history.began(&[0xAB; 32], session(1), u64::MAX);
+        history.heard(&[0xAB; 32], session(1), 4, 1 << 40);
+        let text = history.to_text();
+        assert!(text.ends_with(&format!(
+            "sender {}\nsession {} 18446744073709551615 open 4 1099511627776\n",
+            "ab".repeat(32),
+            "01".repeat(16)
+        )));
+        assert_eq!(History::from_text(&text), Some(history));
+        assert_eq!(History::from_text(&format!("{TITLE}\n")), Some(History::default()));
+        let cut: Vec<_> = text.lines().map(|line| &line[1..]).collect();
+        for damaged in ["", "x", &text[1..], &cut.join("\n"), &format!("{TITLE}\nsession 1 2 open 3 4\n")] {
+            assert_eq!(History::from_text(damaged), None, "{damaged}");
+        }
+    }
+}

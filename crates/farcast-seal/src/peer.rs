@@ -1,0 +1,211 @@
+//! What a sender knows of one receiver.
+
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use crate::cipher::Cipher;
+use crate::identity::{AgreementSecret, Listed};
+use crate::refusal::{Refusal, Unsealable};
+use crate::schedule::{self, Between, Secret, Wrapped};
+use crate::window::PairWindow;
+use crate::wire::{self, ENTRY, HEADER, Header, Kind, OPENING, SessionId, TAG};
+
+/// How many of the last beginnings of a receiver are answered, and how many before are remembered so that nobody plays
+/// them back; who begins more often in one session is not heard any more.
+const CONTEXTS: usize = 8;
+const SPENT: usize = 4096;
+
+/// A receiver of a session.
+pub(crate) struct Peer {
+    pub(crate) listed: Listed,
+    pub(crate) tag: [u8; 4],
+    /// Its entry of the epoch's KEYS, unless nobody agrees with its key.
+    pub(crate) entry: Option<[u8; ENTRY]>,
+    /// The pair secrets of the last KEYS and of those before.
+    pairs: Vec<Secret>,
+    /// Its last beginnings, the one that was heard last behind the others.
+    contexts: Vec<Context>,
+    /// Beginnings before those.
+    spent: Vec<[u8; 8]>,
+    /// Where it was heard last.
+    pub(crate) address: Option<SocketAddr>,
+    pub(crate) removed: bool,
+}
+
+/// What is between a receiver since it began and the sender.
+struct Context {
+    between: Between,
+    seen: PairWindow,
+    sealed: u64,
+    /// The newest epoch that it has said to have. What it had before it began again went with that.
+    epoch: u8,
+}
+
+impl Context {
+    fn new(between: Between) -> Self {
+        Self { between, seen: PairWindow::from(0), sealed: 0, epoch: 0 }
+    }
+
+    /// Opens `body` and remembers its counter.
+    fn open(&mut self, header: &Header, nonce: &[u8; HEADER], body: &mut [u8]) -> Result<(), Refusal> {
+        if !self.seen.is_new(header.counter) {
+            return Err(Refusal::Replayed);
+        }
+        if !Cipher::new(&self.between.up).open(nonce, body) {
+            return Err(Refusal::Forged);
+        }
+        self.seen.mark(header.counter);
+        self.epoch = self.epoch.max(header.epoch);
+        Ok(())
+    }
+}
+
+impl Peer {
+    pub(crate) fn new(listed: Listed, session: SessionId) -> Self {
+        Self {
+            tag: schedule::tag(session, &listed.key),
+            listed,
+            entry: None,
+            pairs: Vec::new(),
+            contexts: Vec::new(),
+            spent: Vec::new(),
+            address: None,
+            removed: false,
+        }
+    }
+
+    /// Whether it has answered.
+    pub(crate) fn has_answered(&self) -> bool {
+        !self.contexts.is_empty()
+    }
+
+    /// The newest epoch that it has said to have.
+    pub(crate) fn epoch(&self) -> u8 {
+        self.contexts.last().map_or(0, |context| context.epoch)
+    }
+
+    /// Takes what the epoch's KEYS tell it.
+    pub(crate) fn wrapped(&mut self, wrapped: Option<Wrapped>) {
+        self.entry = None;
+        let Some(wrapped) = wrapped else { return };
+        let mut entry = [0; ENTRY];
+        entry[..4].copy_from_slice(&self.tag);
+        entry[4..36].copy_from_slice(&wrapped.enc);
+        entry[36..].copy_from_slice(&wrapped.sealed);
+        self.entry = Some(entry);
+        self.pairs.truncate(1);
+        self.pairs.insert(0, wrapped.pair);
+    }
+
+    /// Forgets what it would take to hear it or to be heard by it.
+    pub(crate) fn remove(&mut self) {
+        self.removed = true;
+        (self.entry, self.address) = (None, None);
+        self.pairs.clear();
+        self.contexts.clear();
+    }
+
+    /// Opens an answer's `body`, the octets behind its header, in which what it says begins at the second result.
+    pub(crate) fn open(
+        &mut self,
+        (header, nonce): (&Header, &[u8; HEADER]),
+        body: &mut [u8],
+        (own, session): (&AgreementSecret, SessionId),
+        scratch: &mut Vec<u8>,
+    ) -> Result<usize, Refusal> {
+        if header.kind == Kind::FirstAnswer {
+            self.open_first((header, nonce), body, (own, session)).map(|()| OPENING)
+        } else {
+            self.open_later((header, nonce), body, scratch).map(|()| 0)
+        }
+    }
+
+    fn open_first(
+        &mut self,
+        (header, nonce): (&Header, &[u8; HEADER]),
+        body: &mut [u8],
+        (own, session): (&AgreementSecret, SessionId),
+    ) -> Result<(), Refusal> {
+        let (opening, sealed) = body.split_first_chunk_mut::<OPENING>().ok_or(Refusal::Malformed)?;
+        let Some((&mut enc, &mut guard)) = opening
+            .split_first_chunk_mut::<32>()
+            .and_then(|(enc, guard)| Some((enc, guard.first_chunk_mut::<8>()?)))
+        else {
+            return Err(Refusal::Malformed);
+        };
+        if let Some(at) = self.contexts.iter().position(|context| context.between.enc == enc) {
+            self.contexts[at].open(header, nonce, sealed)?;
+            self.heard_last(at);
+            return Ok(());
+        }
+        let short = short(&enc);
+        if self.spent.contains(&short) {
+            return Err(Refusal::Replayed);
+        }
+        let pair =
+            self.pairs.iter().find(|pair| schedule::guards(pair, &enc, guard)).ok_or(Refusal::Forged)?;
+        if self.spent.len() >= SPENT {
+            return Err(Refusal::Limit);
+        }
+        let between = schedule::take_answer(own, &enc, pair, session).ok_or(Refusal::Forged)?;
+        let mut context = Context::new(between);
+        context.open(header, nonce, sealed)?;
+        if self.contexts.len() >= CONTEXTS {
+            self.spent.push(self::short(&self.contexts.remove(0).between.enc));
+        }
+        self.contexts.push(context);
+        Ok(())
+    }
+
+    fn open_later(
+        &mut self,
+        (header, nonce): (&Header, &[u8; HEADER]),
+        body: &mut [u8],
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
+        scratch.clear();
+        scratch.extend_from_slice(body);
+        let mut refusal = Refusal::Forged;
+        for at in (0..self.contexts.len()).rev() {
+            match self.contexts[at].open(header, nonce, body) {
+                Ok(()) => {
+                    self.heard_last(at);
+                    return Ok(());
+                }
+                // A counter that one has seen may be another's.
+                Err(why) => refusal = if refusal == Refusal::Replayed { refusal } else { why },
+            }
+            body.copy_from_slice(scratch);
+        }
+        Err(refusal)
+    }
+
+    fn heard_last(&mut self, at: usize) {
+        self.contexts[at..].rotate_left(1);
+    }
+
+    /// Seals `datagram` for it, with `key` (an epoch and its secret) if it lacks that one.
+    pub(crate) fn seal(&mut self, key: (u8, &Secret), datagram: &mut Vec<u8>) -> Result<(), Unsealable> {
+        let context = self.contexts.last_mut().ok_or(Unsealable::UnknownAddress)?;
+        let (epoch, secret) = key;
+        let lacks = context.epoch < epoch;
+        let kind = if lacks { Kind::ToOneKey } else { Kind::ToOne };
+        let counter = wire::next(&mut context.sealed)?;
+        let nonce = Header { kind, epoch, whose: self.tag, counter }.emit();
+        let mut front = zeroize::Zeroizing::new(Vec::with_capacity(wire::TO_ONE_KEY_OVERHEAD));
+        front.extend_from_slice(&nonce);
+        if lacks {
+            front.push(epoch);
+            front.extend_from_slice(&**secret);
+        }
+        wire::surround(datagram, &front, TAG);
+        let sealed = Cipher::new(&context.between.down).seal(&nonce, &mut datagram[HEADER..]);
+        if sealed { Ok(()) } else { Err(Unsealable::Room) }
+    }
+}
+
+fn short(enc: &[u8; 32]) -> [u8; 8] {
+    let mut short = [0; 8];
+    short.copy_from_slice(&enc[..8]);
+    short
+}

@@ -1,0 +1,305 @@
+//! A receiver's side of all sessions that it takes part in.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cmp::{Ordering, Reverse};
+use core::fmt;
+use core::net::SocketAddr;
+use core::ops::Range;
+
+use farcast_core::Time;
+use zeroize::Zeroizing;
+
+use crate::draws::Draws;
+use crate::history::History;
+use crate::identity::{AgreementSecret, Identity, Listed, verify};
+use crate::refusal::{Refusal, RefusalCounts, Unsealable};
+use crate::schedule;
+use crate::sender::SIGNED_KEYS;
+use crate::session::{Session, Told};
+use crate::wire::{self, HEADER, Header, Keys, Kind, SessionId, TAG, WRAPPED};
+
+/// How many sessions of one sender, and how many in all, it takes part in at once.
+const OF_ONE: usize = 16;
+const SESSIONS: usize = 256;
+
+/// Who opens, and whom it hears.
+#[derive(Debug)]
+pub struct ReceiverConfig {
+    /// The receiver.
+    pub identity: Identity,
+    /// Whose sessions it takes part in.
+    pub senders: Vec<Listed>,
+}
+
+/// What a datagram may say, by how it was sealed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// Nothing: it had keys.
+    Keys {
+        /// Whether they begin a session here. Those that do not say nothing that is not known, and anybody may have
+        /// repeated or made them.
+        new: bool,
+    },
+    /// Content. Every member of the group could have sealed it.
+    Content,
+    /// Anything: the sender has signed it.
+    Control,
+    /// What the sender says to this receiver alone; nothing, where it had only a key.
+    ToOne,
+}
+
+/// A datagram that was opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Opened {
+    /// What it may say.
+    pub class: Class,
+    /// Its session.
+    pub session: SessionId,
+    /// Where in the datagram lies what it says.
+    pub payload: Range<usize>,
+}
+
+/// Opens what senders say, and seals what a receiver answers.
+pub struct Receiver {
+    identity: Identity,
+    own: Option<AgreementSecret>,
+    senders: BTreeMap<[u8; 32], String>,
+    sessions: Vec<Session>,
+    history: History,
+    draws: Draws,
+    refusals: RefusalCounts,
+}
+
+impl Receiver {
+    /// Opens for `config`; `history` is what was heard before. What it draws follows from `seed`: 32 octets that nobody
+    /// else knows and that are used for nothing else.
+    pub fn new(config: ReceiverConfig, history: History, seed: [u8; 32]) -> Self {
+        let ReceiverConfig { identity, senders } = config;
+        let own = identity.agreement_secret();
+        let senders = senders.into_iter().map(|listed| (*listed.key.signing(), listed.name)).collect();
+        let draws = Draws::new(&Zeroizing::new(seed));
+        let (sessions, refusals) = (Vec::new(), RefusalCounts::default());
+        Self { identity, own, senders, sessions, history, draws, refusals }
+    }
+
+    /// What was not taken, by reason.
+    pub fn refusals(&self) -> &RefusalCounts {
+        &self.refusals
+    }
+
+    /// What was heard until now, to be remembered over restarts.
+    pub fn history(&mut self) -> &History {
+        for session in &self.sessions {
+            self.history.heard(&session.signing, session.id, session.epoch, session.counter());
+        }
+        &self.history
+    }
+
+    /// What the list calls the sender of a session that it takes part in.
+    pub fn sender_of(&self, session: SessionId) -> Option<&str> {
+        self.sessions.iter().find(|one| one.id == session).map(|one| one.name.as_str())
+    }
+
+    /// Whether something has come from `from` whose key is missing, and it is time to ask for that: with an empty answer.
+    pub fn wants_key(&mut self, now: Time, datagram: &[u8]) -> Option<SocketAddr> {
+        let (header, _) = Header::parse(datagram).ok()?;
+        let mut named = self.sessions.iter_mut().filter(|one| one.id.short() == header.whose);
+        let asks = |one: &mut Session| one.asks(now, header.epoch).then_some(one.from);
+        if header.kind == Kind::Content { named.find_map(asks) } else { None }
+    }
+
+    /// Opens a datagram in place.
+    ///
+    /// # Errors
+    /// It was not taken, and is counted.
+    pub fn open(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Result<Opened, Refusal> {
+        let result = self.try_open(now, from, datagram);
+        self.refusals.note(result)
+    }
+
+    fn try_open(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Result<Opened, Refusal> {
+        match wire::kind(datagram)? {
+            Kind::Keys => self.keys(now, from, datagram),
+            Kind::Content | Kind::Control => self.group(now, from, datagram),
+            Kind::ToOne | Kind::ToOneKey => self.alone(now, from, datagram),
+            Kind::Answer | Kind::FirstAnswer => Err(Refusal::Misdirected),
+        }
+    }
+
+    fn keys(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<Opened, Refusal> {
+        let (keys, signed, signature) = Keys::parse(datagram)?;
+        let name = self.senders.get(keys.signing).ok_or(Refusal::UntrustedSender)?;
+        let id = schedule::session(keys.began_ms, keys.signing, keys.agreement);
+        let opened = |new| Opened { class: Class::Keys { new }, session: id, payload: HEADER..HEADER };
+        let known = self.sessions.iter().position(|one| one.id == id);
+        if let Some(session) = known.map(|at| &self.sessions[at]) {
+            match keys.epoch.cmp(&session.epoch) {
+                Ordering::Less => return Err(Refusal::UnknownEpoch),
+                Ordering::Equal => return Ok(opened(false)),
+                Ordering::Greater => {}
+            }
+        }
+        let (epoch, heard) = self.history.admit(keys.signing, id, keys.began_ms)?;
+        if keys.epoch < epoch {
+            return Err(Refusal::UnknownEpoch);
+        }
+        let tag = schedule::tag(id, self.identity.public());
+        let mut mine = keys.entries.iter().filter(|entry| entry.starts_with(&tag)).peekable();
+        if mine.peek().is_none() {
+            return Err(Refusal::NotListed);
+        }
+        if !verify(keys.signing, &[SIGNED_KEYS, signed].concat(), signature) {
+            return Err(Refusal::BadSignature);
+        }
+        let own = (self.own.as_ref().ok_or(Refusal::NotListed)?, self.identity.public());
+        let unwrap = |entry: &[u8; wire::ENTRY]| {
+            let (enc, wrapped) = (entry[4..].first_chunk::<32>()?, entry.last_chunk::<WRAPPED>()?);
+            schedule::unwrap(own, (id, keys.epoch), enc, wrapped)
+        };
+        // Whose tag meets by chance is another's.
+        let (secret, pair) = mine.find_map(unwrap).ok_or(Refusal::NotListed)?;
+        let told = Told {
+            id,
+            began_ms: keys.began_ms,
+            apart: keys.apart,
+            signing: *keys.signing,
+            name: name.clone(),
+            agreement: *keys.agreement,
+            tag,
+            epoch: keys.epoch,
+            secret,
+            pair,
+        };
+        if let Some(at) = known {
+            let session = &mut self.sessions[at];
+            session.go_on(told);
+            (session.from, session.heard) = (from, now);
+            return Ok(opened(false));
+        }
+        self.make_room(keys.signing, keys.began_ms)?;
+        self.history.began(keys.signing, id, keys.began_ms);
+        let heard = if keys.epoch == epoch { heard } else { 0 };
+        self.sessions.push(Session::new(told, heard, (from, now)));
+        Ok(opened(true))
+    }
+
+    fn group(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Result<Opened, Refusal> {
+        let is = |session: &Session, header: &Header| session.id.short() == header.whose;
+        let open = |session: &mut Session, what: (&Header, &[u8; HEADER]), body: &mut [u8]| {
+            session.open_group(what, body).map(|behind| (0, behind))
+        };
+        let (header, at, payload) = self.open_by(datagram, is, open)?;
+        let session = &mut self.sessions[at];
+        session.heard = now;
+        let class = if header.kind == Kind::Control { Class::Control } else { Class::Content };
+        if class == Class::Control {
+            session.from = from;
+        }
+        Ok(Opened { class, session: session.id, payload })
+    }
+
+    fn alone(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Result<Opened, Refusal> {
+        let is = |session: &Session, header: &Header| session.tag == header.whose;
+        let open = |session: &mut Session, what: (&Header, &[u8; HEADER]), body: &mut [u8]| {
+            session.open_own(what, body).map(|skipped| (skipped, TAG))
+        };
+        let (_, at, payload) = self.open_by(datagram, is, open)?;
+        let session = &mut self.sessions[at];
+        (session.from, session.heard) = (from, now);
+        Ok(Opened { class: Class::ToOne, session: session.id, payload })
+    }
+
+    /// Opens a datagram by the session that it `is` of: which one, and where what it says lies. Sessions whose names
+    /// begin alike are tried in turn, so that no sender can shut out another by the name that it chooses.
+    fn open_by(
+        &mut self,
+        datagram: &mut [u8],
+        is: impl Fn(&Session, &Header) -> bool,
+        open: impl Fn(&mut Session, (&Header, &[u8; HEADER]), &mut [u8]) -> Result<(usize, usize), Refusal>,
+    ) -> Result<(Header, usize, Range<usize>), Refusal> {
+        let (header, nonce) = Header::parse(datagram)?;
+        let len = datagram.len();
+        let body = datagram.get_mut(HEADER..).ok_or(Refusal::Malformed)?;
+        let mut candidates = (0..self.sessions.len()).filter(|&at| is(&self.sessions[at], &header));
+        let first = candidates.next().ok_or(Refusal::UnknownSession)?;
+        let others: Vec<_> = candidates.collect();
+        // What one fails to open is not what it was.
+        let copy = if others.is_empty() { Vec::new() } else { body.to_vec() };
+        let mut result = open(&mut self.sessions[first], (&header, &nonce), body);
+        let mut at = first;
+        for &other in &others {
+            if result.is_ok() {
+                break;
+            }
+            body.copy_from_slice(&copy);
+            (result, at) = (open(&mut self.sessions[other], (&header, &nonce), body), other);
+        }
+        let (skipped, behind) = result?;
+        Ok((header, at, HEADER + skipped..len - behind))
+    }
+
+    /// Seals an answer to the sender that is at `to`; an empty one asks for the key of the epoch.
+    ///
+    /// # Errors
+    /// No sender was heard from there, or the key has sealed all that it may.
+    pub fn seal_answer(&mut self, to: SocketAddr, datagram: &mut Vec<u8>) -> Result<(), Unsealable> {
+        let at = self.session_at(to).ok_or(Unsealable::UnknownAddress)?;
+        self.sessions[at].seal(&mut self.draws, datagram)
+    }
+
+    /// The transfer from the sender at `from` is over: what was recorded of its session is no news.
+    pub fn close(&mut self, from: SocketAddr) {
+        let Some(at) = self.session_at(from) else { return };
+        let session = self.sessions.swap_remove(at);
+        self.history.close(&session.signing, session.id);
+    }
+
+    /// The session of the sender at `address`; where it hears answers elsewhere, on the same host, or else the only one.
+    ///
+    /// Of a sender the session that began last counts: who plays back the keys of earlier ones diverts no answer. Of
+    /// several senders, of whom all but one only claim to be there, it is one that has shown that it hears answers.
+    fn session_at(&self, address: SocketAddr) -> Option<usize> {
+        let of = |is: &dyn Fn(&Session) -> bool| {
+            let mut last = BTreeMap::<_, (usize, &Session)>::new();
+            for (at, one) in self.sessions.iter().enumerate().filter(|(_, one)| is(one)) {
+                let kept = last.entry(&one.signing).or_insert((at, one));
+                if kept.1.began_ms < one.began_ms {
+                    *kept = (at, one);
+                }
+            }
+            last.into_values().max_by_key(|(_, one)| (one.is_confirmed(), one.heard)).map(|(at, _)| at)
+        };
+        let only = || (self.sessions.len() == 1).then_some(0);
+        of(&|one| one.from == address).or_else(|| of(&|one| one.from.ip() == address.ip())).or_else(only)
+    }
+
+    /// Makes room for a session that began at `began_ms`: of the sender with the most sessions goes the one that began
+    /// first. So nobody's sessions go for those of one who begins many, and none for one that is played back.
+    fn make_room(&mut self, signing: &[u8; 32], began_ms: u64) -> Result<(), Refusal> {
+        let of = |signing: &[u8; 32]| self.sessions.iter().filter(|one| one.signing == *signing).count();
+        let own = of(signing);
+        if own < OF_ONE && self.sessions.len() < SESSIONS {
+            return Ok(());
+        }
+        let may_go = |one: &Session| own < OF_ONE || one.signing == *signing;
+        let found = self.sessions.iter().enumerate().filter(|(_, one)| may_go(one));
+        let first = found.max_by_key(|(_, one)| (of(&one.signing), Reverse(one.began_ms)));
+        let (at, gone) = first.ok_or(Refusal::Limit)?;
+        if gone.signing == *signing && began_ms < gone.began_ms {
+            return Err(Refusal::Limit);
+        }
+        let gone = self.sessions.swap_remove(at);
+        self.history.heard(&gone.signing, gone.id, gone.epoch, gone.counter());
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Receiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fingerprint = self.identity.public().fingerprint();
+        let sessions: Vec<_> = self.sessions.iter().map(|one| one.id).collect();
+        write!(f, "Receiver {{ {fingerprint}, sessions: {sessions:?}, refusals: {:?} }}", self.refusals)
+    }
+}

@@ -1,0 +1,182 @@
+//! What follows from what: the keys of a session.
+
+use alloc::vec::Vec;
+
+use hkdf::hmac::{Hmac, KeyInit as _, Mac as _};
+use hpke::aead::AesGcm256;
+use hpke::kdf::HkdfSha256;
+use hpke::kem::X25519HkdfSha256 as X25519;
+use hpke::{
+    Deserializable, HpkeError, Kem, OpModeR, OpModeS, PskBundle, setup_receiver, setup_sender_with_rng,
+};
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::draws::{Draws, derive_salted};
+use crate::identity::{AgreementSecret, PublicIdentity};
+use crate::wire::{SessionId, WRAPPED};
+
+pub(crate) type Secret = Zeroizing<[u8; 32]>;
+
+type PublicKey = <X25519 as Kem>::PublicKey;
+type Enc = <X25519 as Kem>::EncappedKey;
+
+/// What an entry of KEYS says to its receiver.
+pub(crate) struct Wrapped {
+    pub(crate) enc: [u8; 32],
+    pub(crate) sealed: [u8; WRAPPED],
+    /// What sender and receiver know from now on.
+    pub(crate) pair: Secret,
+}
+
+/// The keys between a receiver and its sender, and what the sender needs to have them.
+pub(crate) struct Between {
+    pub(crate) enc: [u8; 32],
+    pub(crate) up: Secret,
+    pub(crate) down: Secret,
+}
+
+/// A key for agreement with a sender, for one session.
+pub(crate) fn agreement(draws: &mut Draws) -> (AgreementSecret, [u8; 32]) {
+    let (secret, public) = X25519::derive_keypair(&*draws.secret());
+    (secret, bytes(&public))
+}
+
+/// The name of a session, which nobody else's has: it follows from the sender's two keys, of which one is drawn for it.
+pub(crate) fn session(began_ms: u64, signing: &[u8; 32], agreement: &[u8; 32]) -> SessionId {
+    SessionId(digest(&[b"farcast seal 1 session", &began_ms.to_be_bytes(), signing, agreement]))
+}
+
+/// Four octets by which a receiver knows what is for it.
+pub(crate) fn tag(session: SessionId, receiver: &PublicIdentity) -> [u8; 4] {
+    digest(&[b"farcast seal 1 tag", &session.0, receiver.signing(), receiver.agreement()])
+}
+
+/// The first octets of SHA-256 over `parts`.
+fn digest<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
+    let digest = parts.iter().fold(Sha256::new(), Digest::chain_update).finalize();
+    let mut first = [0; N];
+    first.copy_from_slice(&digest[..N]);
+    first
+}
+
+/// The group's key of an epoch.
+pub(crate) fn group(secret: &Secret, session: SessionId, epoch: u8) -> Secret {
+    derive_salted(&session.0, &**secret, &[b"farcast seal 1 group", &[epoch]])
+}
+
+/// The secret of an even epoch from that of the odd one above it: who has the closed one has the open one.
+pub(crate) fn opened(secret: &Secret, session: SessionId, epoch: u8) -> Secret {
+    derive_salted(&session.0, &**secret, &[b"farcast seal 1 open", &[epoch]])
+}
+
+/// `info` of an entry of KEYS. Who claims the agreement key of another as its own gets an entry that this one cannot
+/// open, and so never answers by mistake.
+fn keys_info(session: SessionId, epoch: u8, receiver: &PublicIdentity) -> Vec<u8> {
+    [&b"farcast seal 1 keys"[..], &session.0, &[epoch], receiver.signing()].concat()
+}
+
+/// An entry of KEYS; none for a key that agrees with nobody.
+pub(crate) fn wrap(
+    to: &PublicIdentity,
+    (session, epoch): (SessionId, u8),
+    secret: &Secret,
+    draws: &mut Draws,
+) -> Option<Wrapped> {
+    let info = keys_info(session, epoch, to);
+    let to = PublicKey::from_bytes(to.agreement()).ok()?;
+    let (enc, mut context) =
+        setup_sender_with_rng::<AesGcm256, HkdfSha256, X25519>(&OpModeS::Base, &to, &info, draws).ok()?;
+    let sealed = context.seal(&**secret, &[]).ok()?;
+    let pair = exported(|label, out| context.export(label, out), b"pair")?;
+    Some(Wrapped { enc: bytes(&enc), sealed: sealed.as_slice().try_into().ok()?, pair })
+}
+
+/// The secret and the pair secret of an entry of KEYS that is for `receiver`, whose key is `own`.
+pub(crate) fn unwrap(
+    (own, receiver): (&AgreementSecret, &PublicIdentity),
+    (session, epoch): (SessionId, u8),
+    enc: &[u8; 32],
+    wrapped: &[u8; WRAPPED],
+) -> Option<(Secret, Secret)> {
+    let enc = Enc::from_bytes(enc).ok()?;
+    let info = keys_info(session, epoch, receiver);
+    let mut context =
+        setup_receiver::<AesGcm256, HkdfSha256, X25519>(&OpModeR::Base, own, &enc, &info).ok()?;
+    let opened = Zeroizing::new(context.open(wrapped, &[]).ok()?);
+    let mut secret = Zeroizing::new([0; 32]);
+    secret.copy_from_slice(opened.get(..32)?);
+    let pair = exported(|label, out| context.export(label, out), b"pair")?;
+    Some((secret, pair))
+}
+
+/// What a receiver draws to answer: `to` is the sender's agreement key of the session.
+pub(crate) fn draw_answer(
+    to: &[u8; 32],
+    pair: &Secret,
+    session: SessionId,
+    draws: &mut Draws,
+) -> Option<Between> {
+    let to = PublicKey::from_bytes(to).ok()?;
+    let mode = OpModeS::Psk(bundle(pair)?);
+    let (enc, context) =
+        setup_sender_with_rng::<AesGcm256, HkdfSha256, X25519>(&mode, &to, &answer_info(session), draws)
+            .ok()?;
+    let export = |label: &[u8], out: &mut [u8]| context.export(label, out);
+    Some(Between { enc: bytes(&enc), up: exported(export, b"up")?, down: exported(export, b"down")? })
+}
+
+/// The same for the sender, from `enc`.
+pub(crate) fn take_answer(
+    own: &AgreementSecret,
+    enc: &[u8; 32],
+    pair: &Secret,
+    session: SessionId,
+) -> Option<Between> {
+    let mode = OpModeR::Psk(bundle(pair)?);
+    let info = answer_info(session);
+    let context =
+        setup_receiver::<AesGcm256, HkdfSha256, X25519>(&mode, own, &Enc::from_bytes(enc).ok()?, &info)
+            .ok()?;
+    let export = |label: &[u8], out: &mut [u8]| context.export(label, out);
+    Some(Between { enc: *enc, up: exported(export, b"up")?, down: exported(export, b"down")? })
+}
+
+/// What shows, before any key agreement, that `enc` is of one who has the pair secret.
+pub(crate) fn guard(pair: &Secret, enc: &[u8; 32]) -> [u8; 8] {
+    let mut guard = [0; 8];
+    if let Some(mac) = mac(pair, enc) {
+        guard.copy_from_slice(&mac.finalize().into_bytes()[..8]);
+    }
+    guard
+}
+
+/// Whether `guard` is that of `enc`; how long it takes says nothing of where they differ.
+pub(crate) fn guards(pair: &Secret, enc: &[u8; 32], guard: [u8; 8]) -> bool {
+    mac(pair, enc).is_some_and(|mac| mac.verify_truncated_left(&guard).is_ok())
+}
+
+fn mac(pair: &Secret, enc: &[u8; 32]) -> Option<Hmac<Sha256>> {
+    // A key of any length is one.
+    let mac = Hmac::<Sha256>::new_from_slice(&**pair).ok()?;
+    Some(mac.chain_update(b"farcast seal 1 guard").chain_update(enc))
+}
+
+fn bundle(pair: &Secret) -> Option<PskBundle<'_>> {
+    PskBundle::new(&**pair, b"farcast seal 1 pair").ok()
+}
+
+fn answer_info(session: SessionId) -> Vec<u8> {
+    [&b"farcast seal 1 answer"[..], &session.0].concat()
+}
+
+fn exported(export: impl Fn(&[u8], &mut [u8]) -> Result<(), HpkeError>, label: &[u8]) -> Option<Secret> {
+    let mut secret = Zeroizing::new([0; 32]);
+    export(label, &mut *secret).ok().map(|()| secret)
+}
+
+fn bytes(key: &impl hpke::Serializable) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    key.write_exact(&mut bytes);
+    bytes
+}

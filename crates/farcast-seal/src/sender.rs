@@ -1,0 +1,322 @@
+//! A session of a sender's.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::net::SocketAddr;
+use core::ops::Range;
+
+use zeroize::Zeroizing;
+
+use crate::cipher::Cipher;
+use crate::draws::Draws;
+use crate::identity::{AgreementSecret, Identity, Listed};
+use crate::peer::Peer;
+use crate::refusal::{Refusal, RefusalCounts, Unsealable};
+use crate::schedule::{self, Secret};
+use crate::wire::{self, HEADER, Header, KEYS_ENTRIES, Keys, Kind, SessionId, TAG};
+
+/// Before what a sender signs.
+pub(crate) const SIGNED_KEYS: &[u8] = b"farcast seal 1 keys";
+pub(crate) const SIGNED_CONTROL: &[u8] = b"farcast seal 1 control";
+
+/// The last epoch in which content is not apart: there is one above it.
+const LAST_EPOCH: u8 = 252;
+
+/// Who seals, and for whom.
+#[derive(Debug)]
+pub struct SenderConfig {
+    /// The sender.
+    pub identity: Identity,
+    /// Who can open what it sends; of several with one signing key the first counts.
+    pub receivers: Vec<Listed>,
+    /// When the session began, in milliseconds since 1970: later than all sessions of this sender before.
+    pub began_ms: u64,
+    /// Whether content has a key that a receiver gets only in answer to its answer, and that nobody has after the session.
+    /// Where receivers cannot answer before content leaves, it has none.
+    pub separate_content: bool,
+}
+
+/// What an answer is of, and where in its datagram it lies.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// The number of the receiver, in the order of the list.
+    pub receiver: usize,
+    /// What it says; nothing, if the receiver only wants the key of the epoch.
+    pub payload: Range<usize>,
+}
+
+/// Seals what a sender says, and opens what receivers answer.
+pub struct Sender {
+    identity: Identity,
+    session: SessionId,
+    began_ms: u64,
+    separate: bool,
+    own: AgreementSecret,
+    agreement: [u8; 32],
+    draws: Draws,
+    epoch: Epoch,
+    peers: Vec<Peer>,
+    by_tag: BTreeMap<[u8; 4], Vec<usize>>,
+    by_address: BTreeMap<SocketAddr, usize>,
+    refusals: RefusalCounts,
+    scratch: Vec<u8>,
+}
+
+/// The keys of an epoch.
+struct Epoch {
+    /// Even: that of KEYS. One more is that of content apart.
+    number: u8,
+    /// What receivers get in answer to their answers.
+    secret: (u8, Secret),
+    control: GroupKey,
+    /// Of content apart.
+    content: Option<GroupKey>,
+}
+
+struct GroupKey {
+    epoch: u8,
+    whose: [u8; 4],
+    cipher: Cipher,
+    sealed: u64,
+}
+
+impl GroupKey {
+    fn new(secret: &Secret, session: SessionId, epoch: u8) -> Self {
+        let cipher = Cipher::new(&schedule::group(secret, session, epoch));
+        Self { epoch, whose: session.short(), cipher, sealed: 0 }
+    }
+
+    fn header(&mut self, kind: Kind) -> Result<[u8; HEADER], Unsealable> {
+        let counter = wire::next(&mut self.sealed)?;
+        Ok(Header { kind, epoch: self.epoch, whose: self.whose, counter }.emit())
+    }
+}
+
+impl Epoch {
+    /// The epoch `number`, and the secret that KEYS tell of it.
+    fn new(number: u8, separate: bool, session: SessionId, draws: &mut Draws) -> (Self, Secret) {
+        let secret = draws.secret();
+        if !separate {
+            let control = GroupKey::new(&secret, session, number);
+            return (Self { number, secret: (number, secret.clone()), control, content: None }, secret);
+        }
+        let open = schedule::opened(&secret, session, number);
+        let control = GroupKey::new(&open, session, number);
+        let content = Some(GroupKey::new(&secret, session, number + 1));
+        (Self { number, secret: (number + 1, secret), control, content }, open)
+    }
+}
+
+impl Sender {
+    /// A session, whose secrets follow from `seed`: 32 octets that nobody else knows and that are used for nothing else.
+    ///
+    /// It takes two multiplications on the curve, about 0.1 ms, for each receiver.
+    pub fn new(config: SenderConfig, seed: [u8; 32]) -> Self {
+        let SenderConfig { identity, receivers, began_ms, separate_content: separate } = config;
+        let mut draws = Draws::new(&Zeroizing::new(seed));
+        let (own, agreement) = schedule::agreement(&mut draws);
+        let session = schedule::session(began_ms, identity.public().signing(), &agreement);
+        let (epoch, told) = Epoch::new(0, separate, session, &mut draws);
+        let mut known = alloc::collections::BTreeSet::new();
+        let fresh = receivers.into_iter().filter(|listed| known.insert(*listed.key.signing()));
+        let peers: Vec<_> = fresh.map(|listed| Peer::new(listed, session)).collect();
+        let mut by_tag = BTreeMap::<_, Vec<_>>::new();
+        for (n, peer) in peers.iter().enumerate() {
+            by_tag.entry(peer.tag).or_default().push(n);
+        }
+        let mut sender = Self {
+            identity,
+            session,
+            began_ms,
+            separate,
+            own,
+            agreement,
+            draws,
+            epoch,
+            peers,
+            by_tag,
+            by_address: BTreeMap::new(),
+            refusals: RefusalCounts::default(),
+            scratch: Vec::new(),
+        };
+        sender.wrap(&told);
+        sender
+    }
+
+    /// The session's name.
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// What was not taken, by reason.
+    pub fn refusals(&self) -> &RefusalCounts {
+        &self.refusals
+    }
+
+    /// What the list calls a receiver; nothing for a number that is none.
+    pub fn name(&self, receiver: usize) -> &str {
+        self.peers.get(receiver).map_or("", |peer| &peer.listed.name)
+    }
+
+    /// What each of those needs who have not answered, or `everyone`: datagrams for the group, which need no sealing.
+    pub fn keys(&self, everyone: bool) -> Vec<Vec<u8>> {
+        let wanted = self.peers.iter().filter(|peer| everyone || !peer.has_answered());
+        let entries: Vec<_> = wanted.filter_map(|peer| peer.entry).collect();
+        let one = |entries: &[_]| {
+            let keys = Keys {
+                apart: self.separate,
+                began_ms: self.began_ms,
+                signing: self.identity.public().signing(),
+                agreement: &self.agreement,
+                epoch: self.epoch.number,
+                entries,
+            };
+            let mut datagram = keys.emit();
+            let signature = self.identity.sign(&[SIGNED_KEYS, &datagram]);
+            datagram.extend_from_slice(&signature);
+            datagram
+        };
+        entries.chunks(KEYS_ENTRIES).map(one).collect()
+    }
+
+    /// Seals a datagram with content for the group in place: what is sealed has [`HEADER`] octets before it and [`TAG`]
+    /// behind.
+    ///
+    /// # Errors
+    /// There is no room, or the key has sealed all that it may.
+    pub fn seal_content(&mut self, datagram: &mut [u8]) -> Result<(), Unsealable> {
+        let key = self.epoch.content.as_mut().unwrap_or(&mut self.epoch.control);
+        let (front, body) = datagram.split_first_chunk_mut::<HEADER>().ok_or(Unsealable::Room)?;
+        if body.len() < TAG {
+            return Err(Unsealable::Room);
+        }
+        *front = key.header(Kind::Content)?;
+        if key.cipher.seal(front, body) { Ok(()) } else { Err(Unsealable::Room) }
+    }
+
+    /// Signs and seals a datagram without content for the group.
+    ///
+    /// # Errors
+    /// The key has sealed all that it may.
+    pub fn seal_control(&mut self, datagram: &mut Vec<u8>) -> Result<(), Unsealable> {
+        let nonce = self.epoch.control.header(Kind::Control)?;
+        let signature = self.identity.sign(&[SIGNED_CONTROL, &self.session.0, &nonce, datagram]);
+        datagram.extend_from_slice(&signature);
+        wire::surround(datagram, &nonce, TAG);
+        let sealed = self.epoch.control.cipher.seal(&nonce, &mut datagram[HEADER..]);
+        if sealed { Ok(()) } else { Err(Unsealable::Room) }
+    }
+
+    /// Seals a datagram for the receiver that was heard last from `to`, with the key of the epoch if it lacks that. An
+    /// empty one is for the key alone.
+    ///
+    /// # Errors
+    /// Nobody has proved to be there, or the key has sealed all that it may.
+    pub fn seal_to(&mut self, to: SocketAddr, datagram: &mut Vec<u8>) -> Result<(), Unsealable> {
+        let peer = self.by_address.get(&to).and_then(|&at| self.peers.get_mut(at));
+        let peer = peer.ok_or(Unsealable::UnknownAddress)?;
+        let (epoch, secret) = &self.epoch.secret;
+        peer.seal((*epoch, secret), datagram)
+    }
+
+    /// Whether a receiver, as far as it has said, lacks the key of content.
+    pub fn lacks_key(&self, receiver: usize) -> bool {
+        self.peers.get(receiver).is_some_and(|peer| !peer.removed && peer.epoch() < self.epoch.secret.0)
+    }
+
+    /// Opens an answer in place.
+    ///
+    /// # Errors
+    /// It was not taken, and is counted.
+    pub fn open(&mut self, from: SocketAddr, datagram: &mut [u8]) -> Result<Answer, Refusal> {
+        let result = self.try_open(from, datagram);
+        self.refusals.note(result)
+    }
+
+    fn try_open(&mut self, from: SocketAddr, datagram: &mut [u8]) -> Result<Answer, Refusal> {
+        let kind = wire::kind(datagram)?;
+        if !matches!(kind, Kind::Answer | Kind::FirstAnswer) {
+            return Err(Refusal::Misdirected);
+        }
+        let (header, nonce) = Header::parse(datagram)?;
+        if header.epoch > self.epoch.secret.0 {
+            return Err(Refusal::UnknownEpoch);
+        }
+        let payload = HEADER..datagram.len() - TAG;
+        let body = datagram.get_mut(HEADER..).ok_or(Refusal::Malformed)?;
+        let candidates = self.by_tag.get(&header.whose).map_or(&[][..], Vec::as_slice);
+        // What one fails to open is not what it was.
+        let copy = if candidates.len() > 1 { body.to_vec() } else { Vec::new() };
+        let mut refusal = Refusal::NotListed;
+        for (n, &receiver) in candidates.iter().enumerate() {
+            let peer = &mut self.peers[receiver];
+            if peer.removed {
+                continue;
+            }
+            if n > 0 {
+                body.copy_from_slice(&copy);
+            }
+            match peer.open((&header, &nonce), body, (&self.own, self.session), &mut self.scratch) {
+                Ok(skipped) => {
+                    self.heard(receiver, from);
+                    return Ok(Answer { receiver, payload: payload.start + skipped..payload.end });
+                }
+                Err(why) => refusal = why,
+            }
+        }
+        Err(refusal)
+    }
+
+    /// Takes receivers off the list: they open nothing that is sealed from now on, and are not heard. The others get other
+    /// keys.
+    ///
+    /// # Errors
+    /// No epochs are left; nothing has changed.
+    pub fn remove(&mut self, receivers: &[usize]) -> Result<(), Unsealable> {
+        let number = self.epoch.number;
+        let next = number.checked_add(2).filter(|&next| next <= LAST_EPOCH).ok_or(Unsealable::Exhausted)?;
+        for &receiver in receivers {
+            let Some(peer) = self.peers.get_mut(receiver) else { continue };
+            if let Some(address) = peer.address {
+                self.by_address.remove(&address);
+            }
+            peer.remove();
+        }
+        let (epoch, told) = Epoch::new(next, self.separate, self.session, &mut self.draws);
+        self.epoch = epoch;
+        self.wrap(&told);
+        Ok(())
+    }
+
+    /// Wraps `told` for each receiver.
+    fn wrap(&mut self, told: &Secret) {
+        let of = (self.session, self.epoch.number);
+        for peer in self.peers.iter_mut().filter(|peer| !peer.removed) {
+            let wrapped = schedule::wrap(&peer.listed.key, of, told, &mut self.draws);
+            peer.wrapped(wrapped);
+        }
+    }
+
+    fn heard(&mut self, receiver: usize, from: SocketAddr) {
+        let peer = &mut self.peers[receiver];
+        if peer.address == Some(from) {
+            return;
+        }
+        if let Some(before) = peer.address.replace(from) {
+            self.by_address.remove(&before);
+        }
+        if let Some(other) = self.by_address.insert(from, receiver) {
+            self.peers[other].address = None;
+        }
+    }
+}
+
+impl fmt::Debug for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&String> = self.peers.iter().map(|peer| &peer.listed.name).collect();
+        let Self { session, refusals, .. } = self;
+        write!(f, "Sender {{ session: {session}, receivers: {names:?}, refusals: {refusals:?} }}")
+    }
+}

@@ -1,0 +1,281 @@
+//! What a receiver knows of one session.
+
+use alloc::string::String;
+use core::net::SocketAddr;
+
+use farcast_core::{Span, Time};
+use zeroize::Zeroizing;
+
+use crate::cipher::Cipher;
+use crate::draws::Draws;
+use crate::identity::verify;
+use crate::refusal::{Refusal, Unsealable};
+use crate::schedule::{self, Secret};
+use crate::sender::SIGNED_CONTROL;
+use crate::window::{GroupWindow, PairWindow};
+use crate::wire::{self, HEADER, Header, KEY, Kind, SIGNATURE, SessionId, TAG};
+
+/// How long a receiver waits for a key before it asks for it again: at first, and at most.
+const ASK_AGAIN: Span = Span::from_secs(1);
+const ASK_LATEST: Span = Span::from_secs(60);
+/// Time goes round in so many spells of so long. What anybody may have claimed makes a receiver ask in one of them only.
+const SPELLS: u64 = 16;
+const SPELL: Span = Span::from_secs(4);
+
+/// A session that a receiver takes part in.
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    pub(crate) began_ms: u64,
+    /// The sender: its signing key, what the list calls it, and its agreement key of the session.
+    pub(crate) signing: [u8; 32],
+    pub(crate) name: String,
+    pub(crate) agreement: [u8; 32],
+    /// By which the sender knows this receiver.
+    pub(crate) tag: [u8; 4],
+    /// Even: that of the last KEYS.
+    pub(crate) epoch: u8,
+    open: GroupKey,
+    /// Whether content is apart, one epoch above, and its key.
+    is_apart: bool,
+    apart: Option<GroupKey>,
+    pair: Secret,
+    between: Option<Between>,
+    /// Where the sender was heard last, and when.
+    pub(crate) from: SocketAddr,
+    pub(crate) heard: Time,
+    /// When it may ask again for the key of content, and how long it waits after that.
+    ask_at: Time,
+    ask_again: Span,
+    /// When it may ask again for that of an epoch of which no KEYS have told.
+    ask_later_at: Time,
+}
+
+struct GroupKey {
+    cipher: Cipher,
+    /// Of what the sender signed.
+    control: GroupWindow,
+    /// Of content, which any member of the group can seal with whatever counter it likes: so what is further back than the
+    /// window is taken, else one datagram could shut out all that follow.
+    content: GroupWindow,
+}
+
+impl GroupKey {
+    fn new(secret: &Secret, session: SessionId, epoch: u8, heard: u64) -> Self {
+        let cipher = Cipher::new(&schedule::group(secret, session, epoch));
+        Self { cipher, control: GroupWindow::from(heard), content: GroupWindow::from(0) }
+    }
+}
+
+/// What this receiver has drawn to answer.
+struct Between {
+    enc: [u8; 32],
+    guard: [u8; 8],
+    up: Cipher,
+    down: Cipher,
+    sealed: u64,
+    seen: PairWindow,
+    /// Whether the sender has shown that it has the keys.
+    confirmed: bool,
+}
+
+/// What KEYS say to one receiver.
+pub(crate) struct Told {
+    pub(crate) id: SessionId,
+    pub(crate) began_ms: u64,
+    pub(crate) apart: bool,
+    pub(crate) signing: [u8; 32],
+    pub(crate) name: String,
+    pub(crate) agreement: [u8; 32],
+    pub(crate) tag: [u8; 4],
+    pub(crate) epoch: u8,
+    pub(crate) secret: Secret,
+    pub(crate) pair: Secret,
+}
+
+impl Session {
+    /// The session that KEYS tell of, of which counters up to `heard` were heard.
+    pub(crate) fn new(told: Told, heard: u64, (from, now): (SocketAddr, Time)) -> Self {
+        Self {
+            id: told.id,
+            began_ms: told.began_ms,
+            signing: told.signing,
+            name: told.name,
+            agreement: told.agreement,
+            tag: told.tag,
+            epoch: told.epoch,
+            open: GroupKey::new(&told.secret, told.id, told.epoch, heard),
+            is_apart: told.apart,
+            apart: None,
+            pair: told.pair,
+            between: None,
+            from,
+            heard: now,
+            ask_at: now,
+            ask_again: ASK_AGAIN,
+            ask_later_at: now,
+        }
+    }
+
+    /// Takes the keys of a later epoch from KEYS.
+    pub(crate) fn go_on(&mut self, told: Told) {
+        self.epoch = told.epoch;
+        self.open = GroupKey::new(&told.secret, self.id, told.epoch, 0);
+        self.apart = None;
+        self.pair = told.pair;
+        // The sender may know the pair secret of the last KEYS alone.
+        self.between = self.between.take().filter(|between| between.confirmed);
+    }
+
+    /// Whether the sender has shown that it hears what is answered.
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.between.as_ref().is_some_and(|between| between.confirmed)
+    }
+
+    /// The newest epoch whose key it has.
+    pub(crate) fn newest(&self) -> u8 {
+        self.epoch + u8::from(self.apart.is_some())
+    }
+
+    /// The highest counter of what the sender signed.
+    pub(crate) fn counter(&self) -> u64 {
+        self.open.control.highest()
+    }
+
+    /// Opens `body`, what follows a header, of something for the group; what remains is behind the header, and so many
+    /// octets short of its end.
+    pub(crate) fn open_group(
+        &mut self,
+        (header, nonce): (&Header, &[u8; HEADER]),
+        body: &mut [u8],
+    ) -> Result<usize, Refusal> {
+        let key = match header.epoch {
+            epoch if epoch == self.epoch => &mut self.open,
+            epoch if epoch == self.epoch + 1 && header.kind == Kind::Content => {
+                self.apart.as_mut().ok_or(Refusal::UnknownEpoch)?
+            }
+            _ => return Err(Refusal::UnknownEpoch),
+        };
+        let signed = header.kind == Kind::Control;
+        let seen =
+            if signed { !key.control.is_new(header.counter) } else { key.content.has_seen(header.counter) };
+        if seen {
+            return Err(Refusal::Replayed);
+        }
+        if !key.cipher.open(nonce, body) {
+            return Err(Refusal::Forged);
+        }
+        if !signed {
+            key.content.mark(header.counter);
+            return Ok(TAG);
+        }
+        let sealed = body.len().checked_sub(TAG).ok_or(Refusal::Malformed)?;
+        let (said, signature) = body[..sealed].split_last_chunk::<SIGNATURE>().ok_or(Refusal::Malformed)?;
+        if !verify(&self.signing, &[SIGNED_CONTROL, &self.id.0, nonce, said].concat(), signature) {
+            return Err(Refusal::BadSignature);
+        }
+        key.control.mark(header.counter);
+        Ok(SIGNATURE + TAG)
+    }
+
+    /// Opens `body`, what follows a header, of something for this receiver alone; what remains begins there.
+    pub(crate) fn open_own(
+        &mut self,
+        (header, nonce): (&Header, &[u8; HEADER]),
+        body: &mut [u8],
+    ) -> Result<usize, Refusal> {
+        let between = self.between.as_mut().ok_or(Refusal::Forged)?;
+        if !between.seen.is_new(header.counter) {
+            return Err(Refusal::Replayed);
+        }
+        if !between.down.open(nonce, body) {
+            return Err(Refusal::Forged);
+        }
+        between.seen.mark(header.counter);
+        between.confirmed = true;
+        if header.kind == Kind::ToOne {
+            return Ok(0);
+        }
+        let (key, _) = body.split_first_chunk_mut::<KEY>().ok_or(Refusal::Malformed)?;
+        let [epoch, secret @ ..] = key;
+        let told = Zeroizing::new(*secret);
+        zeroize::Zeroize::zeroize(secret);
+        self.told(*epoch, &told);
+        Ok(KEY)
+    }
+
+    /// Takes the key of an epoch, if it is later than what is here.
+    fn told(&mut self, epoch: u8, secret: &Secret) {
+        if epoch <= self.newest() {
+            return;
+        }
+        let below = epoch & !1;
+        if below > self.epoch {
+            let open = if epoch == below { secret.clone() } else { schedule::opened(secret, self.id, below) };
+            self.epoch = below;
+            self.open = GroupKey::new(&open, self.id, below, 0);
+            self.apart = None;
+        }
+        if epoch > below {
+            self.apart = Some(GroupKey::new(secret, self.id, epoch, 0));
+        }
+        self.ask_again = ASK_AGAIN;
+    }
+
+    /// Whether it should ask for a key now that something has come whose epoch it does not know. Nothing proves that; so
+    /// it asks at once only for what KEYS have told to be there, else all receivers would answer whom they do not know.
+    pub(crate) fn asks(&mut self, now: Time, epoch: u8) -> bool {
+        if epoch <= self.newest() {
+            return false;
+        }
+        if self.is_apart && epoch == self.epoch + 1 {
+            let asks = now >= self.ask_at;
+            if asks {
+                self.ask_at = now + self.ask_again;
+                self.ask_again = (self.ask_again * 2).min(ASK_LATEST);
+            }
+            return asks;
+        }
+        let spell = now.as_nanos() / SPELL.as_nanos() % SPELLS;
+        let asks =
+            epoch > self.epoch + 1 && now >= self.ask_later_at && spell == u64::from(self.tag[0]) % SPELLS;
+        if asks {
+            self.ask_later_at = now + ASK_LATEST;
+        }
+        asks
+    }
+
+    /// Seals an answer.
+    pub(crate) fn seal(
+        &mut self,
+        draws: &mut Draws,
+        datagram: &mut alloc::vec::Vec<u8>,
+    ) -> Result<(), Unsealable> {
+        if self.between.is_none() {
+            let fresh = schedule::draw_answer(&self.agreement, &self.pair, self.id, draws);
+            let fresh = fresh.ok_or(Unsealable::UnknownAddress)?;
+            self.between = Some(Between {
+                enc: fresh.enc,
+                guard: schedule::guard(&self.pair, &fresh.enc),
+                up: Cipher::new(&fresh.up),
+                down: Cipher::new(&fresh.down),
+                sealed: 0,
+                seen: PairWindow::from(0),
+                confirmed: false,
+            });
+        }
+        let epoch = self.newest();
+        let between = self.between.as_mut().ok_or(Unsealable::UnknownAddress)?;
+        let kind = if between.confirmed { Kind::Answer } else { Kind::FirstAnswer };
+        let counter = wire::next(&mut between.sealed)?;
+        let nonce = Header { kind, epoch, whose: self.tag, counter }.emit();
+        let skipped = if between.confirmed {
+            wire::surround(datagram, &nonce, TAG);
+            HEADER
+        } else {
+            let front = [&nonce[..], &between.enc, &between.guard].concat();
+            wire::surround(datagram, &front, TAG);
+            front.len()
+        };
+        if between.up.seal(&nonce, &mut datagram[skipped..]) { Ok(()) } else { Err(Unsealable::Room) }
+    }
+}

@@ -1,0 +1,532 @@
+//! What those off the list try, and what one on it does who is not honest: docs/src/seal.md, "Threats".
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use common::member::Member;
+use common::*;
+use farcast_core::Span;
+use farcast_seal::{Class, History, Kind, Listed, Receiver, ReceiverConfig, Refusal, Sender, SenderConfig};
+use proptest::prelude::*;
+
+fn receiver_of(name: &str, senders: &[&str]) -> Receiver {
+    let senders = senders.iter().map(|name| listed(name)).collect();
+    Receiver::new(ReceiverConfig { identity: identity(name), senders }, History::default(), [9; 32])
+}
+
+/// Every kind of datagram of a session, and who hears it: `None` the sender.
+fn recorded(ann: &mut Sender, bob: &mut Receiver) -> Vec<(Kind, Vec<u8>)> {
+    let mut record = vec![(Kind::Keys, ann.keys(true).remove(0))];
+    hear(bob, &record[0].1).unwrap();
+    let first = answer(bob, b"registration");
+    take(ann, address(2), &first).unwrap();
+    let granted = to_one(ann, address(2), b"granted");
+    hear(bob, &granted).unwrap();
+    let later = answer(bob, b"nak");
+    take(ann, address(2), &later).unwrap();
+    let other = to_one(ann, address(2), b"other");
+    let (data, end) = (content(ann, b"data"), control(ann, b"end"));
+    record.extend([
+        (Kind::FirstAnswer, first),
+        (Kind::ToOneKey, granted),
+        (Kind::Answer, later),
+        (Kind::ToOne, other),
+        (Kind::Content, data),
+        (Kind::Control, end),
+    ]);
+    for (kind, datagram) in &record {
+        assert_eq!(Kind::of(datagram), Some(*kind));
+    }
+    record
+}
+
+fn is_for_sender(kind: Kind) -> bool {
+    matches!(kind, Kind::Answer | Kind::FirstAnswer)
+}
+
+#[test]
+fn nothing_of_what_is_said_shows() {
+    let mut ann = session_of("ann", &["bob"], true, 1);
+    let mut bob = receiver("bob");
+    let secret: Vec<u8> = (0..64).map(|n| b'A' + n % 26).collect();
+    hear(&mut bob, &ann.keys(true)[0]).unwrap();
+    let first = answer(&mut bob, &secret);
+    take(&mut ann, address(2), &first).unwrap();
+    for datagram in [
+        first,
+        to_one(&mut ann, address(2), &secret),
+        content(&mut ann, &secret),
+        control(&mut ann, &secret),
+        answer(&mut bob, &secret),
+    ] {
+        let shown = datagram.windows(4).any(|four| secret.windows(4).any(|said| said == four));
+        assert!(!shown, "{:?}", Kind::of(&datagram));
+    }
+}
+
+#[test]
+fn no_flipped_bit_is_taken() {
+    let mut ann = session_of("ann", &["bob"], true, 1);
+    let mut bob = receiver("bob");
+    let record = recorded(&mut ann, &mut bob);
+    for (kind, datagram) in &record {
+        for bit in 0..8 * datagram.len() {
+            let mut flipped = datagram.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let refused = if is_for_sender(*kind) {
+                take(&mut ann, address(2), &flipped).is_err()
+            } else {
+                // Nobody has heard of it before.
+                let keys_again = *kind == Kind::Keys;
+                let mut other = receiver("bob");
+                let listener = if keys_again { &mut other } else { &mut bob };
+                hear(listener, &flipped).is_err()
+            };
+            assert!(refused, "{kind:?}, bit {bit}");
+        }
+    }
+    // None of that has harmed what is genuine.
+    for (kind, datagram) in record {
+        match kind {
+            Kind::ToOne => assert_eq!(hear(&mut bob, &datagram).unwrap().1, b"other"),
+            Kind::Content => assert_eq!(hear(&mut bob, &datagram).unwrap().1, b"data"),
+            Kind::Control => assert_eq!(hear(&mut bob, &datagram).unwrap().1, b"end"),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn nothing_is_taken_twice() {
+    let mut ann = session_of("ann", &["bob"], true, 1);
+    let mut bob = receiver("bob");
+    let record = recorded(&mut ann, &mut bob);
+    for (_, datagram) in &record {
+        let _ = hear(&mut bob, datagram);
+    }
+    for (kind, datagram) in &record[1..] {
+        let again = if is_for_sender(*kind) {
+            take(&mut ann, address(2), datagram).map(|_| ())
+        } else {
+            hear(&mut bob, datagram).map(|_| ())
+        };
+        assert_eq!(again, Err(Refusal::Replayed), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_session_is_not_played_again() {
+    let mut ann = session_of("ann", &["bob"], true, 1);
+    let mut bob = receiver("bob");
+    let record = recorded(&mut ann, &mut bob);
+    bob.close(sender_address());
+    let history = History::from_text(&bob.history().to_text()).unwrap();
+    for mut bob in [bob, receiver_with("bob", history, 5)] {
+        for (kind, datagram) in &record {
+            let expected = match kind {
+                Kind::Keys => Refusal::OldSession,
+                Kind::Answer | Kind::FirstAnswer => Refusal::Misdirected,
+                _ => Refusal::UnknownSession,
+            };
+            assert_eq!(hear(&mut bob, datagram), Err(expected), "{kind:?}");
+        }
+    }
+    // To the sender's next session it is no session of its own.
+    let mut next = session_of("ann", &["bob"], true, 2);
+    for (kind, datagram) in record.iter().filter(|(kind, _)| is_for_sender(*kind)) {
+        assert_eq!(take(&mut next, address(2), datagram), Err(Refusal::NotListed), "{kind:?}");
+    }
+}
+
+#[test]
+fn one_that_begins_again_does_not_hear_what_was_signed_before() {
+    let mut ann = session_of("ann", &["bob"], false, 1);
+    let mut bob = receiver("bob");
+    hear(&mut bob, &ann.keys(true)[0]).unwrap();
+    let (early, late) = (control(&mut ann, b"early"), control(&mut ann, b"late"));
+    hear(&mut bob, &early).unwrap();
+    hear(&mut bob, &late).unwrap();
+    let history = bob.history().clone();
+    let mut bob = receiver_with("bob", history, 5);
+    hear(&mut bob, &ann.keys(true)[0]).unwrap();
+    assert_eq!(hear(&mut bob, &early), Err(Refusal::Replayed));
+    assert_eq!(hear(&mut bob, &late), Err(Refusal::Replayed));
+    assert_eq!(hear(&mut bob, &control(&mut ann, b"now")).unwrap().1, b"now");
+}
+
+#[test]
+fn nothing_is_pasted_into_another_session() {
+    let (mut one, mut two) = (session_of("ann", &["bob"], true, 1), session_of("ann", &["bob"], true, 2));
+    let mut bob = receiver("bob");
+    let record = recorded(&mut one, &mut bob);
+    let other = recorded(&mut two, &mut bob);
+    for ((kind, datagram), (_, model)) in record.iter().zip(&other).skip(1) {
+        // With the header of the other, and with its own but for the name of the session.
+        for pasted in [[&model[..12], &datagram[12..]].concat(), {
+            let mut pasted = datagram.clone();
+            pasted[2..6].copy_from_slice(&model[2..6]);
+            pasted[11] += 100;
+            pasted
+        }] {
+            let refused = if is_for_sender(*kind) {
+                take(&mut two, address(2), &pasted).is_err()
+            } else {
+                hear(&mut bob, &pasted).is_err()
+            };
+            assert!(refused, "{kind:?}");
+        }
+    }
+    // Entries of one session's keys under the head of another's.
+    let (a, b) = (one.keys(true).remove(0), two.keys(true).remove(0));
+    let pasted = [&a[..78], &b[78..]].concat();
+    assert!(hear(&mut receiver("bob"), &pasted).is_err());
+}
+
+#[test]
+fn nobody_else_begins_a_session() {
+    // Eve is on bob's list of nobody, or claims to be ann.
+    let mut eve = session_of("eve", &["bob"], false, 1);
+    let mut bob = receiver("bob");
+    assert_eq!(hear(&mut bob, &eve.keys(true)[0]), Err(Refusal::UntrustedSender));
+    let mut claimed = eve.keys(true).remove(0);
+    claimed[12..44].copy_from_slice(identity("ann").public().signing());
+    let tag_of_bob = member::tag(&claimed, identity("bob").public());
+    claimed[78..82].copy_from_slice(&tag_of_bob);
+    assert_eq!(hear(&mut bob, &claimed), Err(Refusal::BadSignature));
+    assert_eq!(hear(&mut bob, &control(&mut eve, b"abort")), Err(Refusal::UnknownSession));
+    // What is for another is not for bob, whatever tag it shows.
+    let ann = session_of("ann", &["eve"], false, 1);
+    assert_eq!(hear(&mut bob, &ann.keys(true)[0]), Err(Refusal::NotListed));
+    let mut other = ann.keys(true).remove(0);
+    let tag_of_bob = member::tag(&other, identity("bob").public());
+    other[78..82].copy_from_slice(&tag_of_bob);
+    assert_eq!(hear(&mut bob, &other), Err(Refusal::BadSignature));
+    member::sign_keys(&mut other, &identity("ann"));
+    assert_eq!(hear(&mut bob, &other), Err(Refusal::NotListed));
+}
+
+#[test]
+fn a_member_forges_nothing_but_content() {
+    let mut ann = session_of("ann", &["bob", "eve"], false, 1);
+    let mut bob = receiver("bob");
+    let keys = ann.keys(true).remove(0);
+    let eve = Member::new(identity("eve"), &keys, 1);
+    hear(&mut bob, &keys).unwrap();
+    let abort = eve.seal(Kind::Control, 1, b"abort");
+    assert_eq!(hear(&mut bob, &abort), Err(Refusal::BadSignature));
+    // Content it can forge, which is what a manifest is for; but no counter of its shuts out all that follow.
+    let poison = eve.seal(Kind::Content, 1 << 40, b"poison");
+    assert_eq!(hear(&mut bob, &poison).unwrap().0.class, Class::Content);
+    let end = control(&mut ann, b"end");
+    assert_eq!(hear(&mut bob, &end).unwrap().1, b"end");
+    assert_eq!(hear(&mut bob, &content(&mut ann, b"data")).unwrap().1, b"data");
+    // What the sender has signed, sealed anew: as content it says what content may, and its counter is not another.
+    assert_eq!(hear(&mut bob, &eve.seal(Kind::Control, 9, &end[12..])), Err(Refusal::BadSignature));
+}
+
+/// Eve has its list entry made with bob's agreement key, which it knows, and comes first.
+#[test]
+fn who_claims_the_agreement_key_of_another_is_not_taken_for_it() {
+    let eve = Listed {
+        name: "eve".into(),
+        key: member::claiming(&identity("eve"), &identity("bob")).public().clone(),
+    };
+    let config = SenderConfig {
+        identity: identity("ann"),
+        receivers: vec![eve, listed("bob")],
+        began_ms: 1,
+        separate_content: true,
+    };
+    let mut ann = Sender::new(config, [1; 32]);
+    let mut bob = receiver("bob");
+    hear(&mut bob, &ann.keys(true)[0]).unwrap();
+    let done = answer(&mut bob, b"done");
+    let (of, _) = take(&mut ann, address(2), &done).unwrap();
+    assert_eq!(ann.name(of.receiver), "bob");
+}
+
+/// Mal, whom bob trusts as well, begins with whatever of ann's session anybody can know, or draw.
+#[test]
+fn no_sender_takes_the_session_of_another() {
+    let mut bob = receiver_of("bob", &["ann", "mal"]);
+    let (mut ann, mut mal) = (session_of("ann", &["bob"], false, 1), session_of("mal", &["bob"], false, 1));
+    hear(&mut bob, &mal.keys(true)[0]).unwrap();
+    assert_eq!(hear(&mut bob, &ann.keys(true)[0]).unwrap().0.class, Class::Keys { new: true });
+    let (of_ann, _) = hear(&mut bob, &content(&mut ann, b"data")).unwrap();
+    let (of_mal, _) = hear(&mut bob, &control(&mut mal, b"abort")).unwrap();
+    assert_eq!(bob.sender_of(of_ann.session), Some("ann"));
+    assert_eq!(bob.sender_of(of_mal.session), Some("mal"));
+}
+
+/// Two sessions whose names begin alike, found by trying: mal chose the time at which its own began.
+#[test]
+fn no_sender_hides_the_session_of_another() {
+    let mut bob = receiver_of("bob", &["mal", "ann"]);
+    let session = |from: &str, separate_content, began_ms| {
+        let receivers = vec![listed("bob")];
+        Sender::new(SenderConfig { identity: identity(from), receivers, began_ms, separate_content }, [1; 32])
+    };
+    let (mut ann, mut mal) = (session("ann", true, 26_512), session("mal", false, 116_320));
+    assert_eq!(ann.session().0[..4], mal.session().0[..4]);
+    hear(&mut bob, &mal.keys(true)[0]).unwrap();
+    hear(&mut bob, &ann.keys(true)[0]).unwrap();
+    let data = content(&mut ann, b"data");
+    assert_eq!(hear(&mut bob, &data), Err(Refusal::UnknownEpoch));
+    assert_eq!(bob.wants_key(NOW, &data), Some(sender_address()), "for ann's session");
+    assert_eq!(hear(&mut bob, &content(&mut mal, b"other")).unwrap().1, b"other");
+}
+
+/// Mal, whom bob trusts as well, sends from the address of ann.
+#[test]
+fn no_sender_diverts_the_answers_to_another() {
+    let mut bob = receiver_of("bob", &["ann", "mal"]);
+    let mut ann = session_of("ann", &["bob"], true, 1);
+    register(&mut ann, &mut bob, address(2));
+    let mut mal = session_of("mal", &["bob"], true, 2);
+    for claim in [mal.keys(true).remove(0), control(&mut mal, b"here")] {
+        assert!(bob.open(NOW + Span::from_secs(1), sender_address(), &mut claim.clone()).is_ok());
+        let nak = answer(&mut bob, b"nak");
+        assert_eq!(take(&mut ann, address(2), &nak).unwrap().1, b"nak");
+    }
+}
+
+/// Keys of sessions that bob has slept through are played to it, more than it takes part in at once.
+#[test]
+fn sessions_played_back_end_none_that_goes_on() {
+    let mut bob = receiver("bob");
+    let missed: Vec<_> =
+        (0..20).rev().map(|n| session_of("ann", &["bob"], false, n).keys(true).remove(0)).collect();
+    let mut ann = session_of("ann", &["bob"], true, 99);
+    register(&mut ann, &mut bob, address(2));
+    for (n, keys) in missed.iter().enumerate() {
+        let now = NOW + Span::from_millis(1 + n as u64);
+        let result = bob.open(now, sender_address(), &mut keys.clone());
+        assert_eq!(result.is_ok(), n < 15, "{n}: {result:?}");
+    }
+    assert_eq!(hear(&mut bob, &content(&mut ann, b"data")).unwrap().1, b"data");
+    assert_eq!(take(&mut ann, address(2), &answer(&mut bob, b"nak")).unwrap().1, b"nak", "to ann as it is");
+    // What begins later has room.
+    let later = session_of("ann", &["bob"], true, 100);
+    assert_eq!(hear(&mut bob, &later.keys(true)[0]).unwrap().0.class, Class::Keys { new: true });
+    assert_eq!(hear(&mut bob, &content(&mut ann, b"more")).unwrap().1, b"more");
+}
+
+#[test]
+fn no_keys_of_an_earlier_epoch_are_taken_again() {
+    let mut ann = session_of("ann", &["bob", "eve"], true, 1);
+    let mut bob = receiver("bob");
+    let before = ann.keys(true).remove(0);
+    register(&mut ann, &mut bob, address(2));
+    ann.remove(&[1]).unwrap();
+    let after = ann.keys(true).remove(0);
+    hear(&mut bob, &after).unwrap();
+    assert_eq!(hear(&mut bob, &before), Err(Refusal::UnknownEpoch));
+    let mut bob = receiver_with("bob", bob.history().clone(), 5);
+    assert_eq!(hear(&mut bob, &before), Err(Refusal::UnknownEpoch));
+    hear(&mut bob, &after).unwrap();
+}
+
+/// What costs a key agreement is looked at only if it is of one who has the pair secret.
+#[test]
+fn a_first_answer_without_its_guard_is_refused() {
+    let mut ann = session_of("ann", &["bob"], true, 1);
+    let mut bob = receiver("bob");
+    hear(&mut bob, &ann.keys(true)[0]).unwrap();
+    let first = answer(&mut bob, b"registration");
+    for bit in 0..64 {
+        let mut flipped = first.clone();
+        flipped[12 + 32 + bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(take(&mut ann, address(2), &flipped), Err(Refusal::Forged), "bit {bit}");
+    }
+    take(&mut ann, address(2), &first).unwrap();
+}
+
+/// An answer from before it began again is held back until it has registered anew.
+#[test]
+fn an_answer_held_back_keeps_no_key_from_who_began_again() {
+    let mut ann = session_of("ann", &["bob"], true, 1);
+    let mut bob = receiver("bob");
+    register(&mut ann, &mut bob, address(2));
+    let held = answer(&mut bob, b"nak");
+    let mut bob = receiver_with("bob", History::default(), 7);
+    hear(&mut bob, &ann.keys(true)[0]).unwrap();
+    take(&mut ann, address(2), &answer(&mut bob, b"register")).unwrap();
+    take(&mut ann, address(2), &held).unwrap();
+    let (of, _) = take(&mut ann, address(2), &answer(&mut bob, b"")).unwrap();
+    assert!(ann.lacks_key(of.receiver));
+    hear(&mut bob, &to_one(&mut ann, address(2), b"")).unwrap();
+    assert_eq!(hear(&mut bob, &content(&mut ann, b"data")).unwrap().1, b"data");
+}
+
+/// Content of an epoch that is none is claimed by somebody who has seen the name of the session.
+#[test]
+fn nobody_makes_a_whole_group_ask() {
+    let names: Vec<String> = (0..64).map(|n| format!("r{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut ann = session_of("ann", &names, true, 1);
+    let mut all: Vec<_> = names.iter().map(|name| receiver(name)).collect();
+    for (n, one) in all.iter_mut().enumerate() {
+        register(&mut ann, one, address(n));
+    }
+    let claim = |epoch| [&[0xE2, epoch], &ann.session().0[..4], &[0, 0, 0, 0, 0, 1], &[0; 16]].concat();
+    let mut asked = 0;
+    for second in 0..60 {
+        let now = NOW + Span::from_secs(second);
+        let many = all.iter_mut().filter_map(|one| one.wants_key(now, &claim(2))).count();
+        assert!(many < 16, "{many} at once");
+        asked += many;
+    }
+    assert!(asked <= 64, "{asked} in a minute");
+    // Where content is not apart, there is no such key to ask for.
+    let ann = session_of("ann", &["bob"], false, 1);
+    let mut bob = receiver("bob");
+    hear(&mut bob, &ann.keys(true)[0]).unwrap();
+    let claim = [&[0xE2, 1], &ann.session().0[..4], &[0, 0, 0, 0, 0, 1], &[0; 16]].concat();
+    assert_eq!(bob.wants_key(NOW, &claim), None);
+}
+
+/// The same keeps nobody waiting for a key that there is.
+#[test]
+fn nobody_keeps_a_receiver_from_asking() {
+    let mut ann = session_of("ann", &["bob"], true, 1);
+    let mut bob = receiver("bob");
+    hear(&mut bob, &ann.keys(true)[0]).unwrap();
+    let claim = [&[0xE2, 200], &ann.session().0[..4], &[0, 0, 0, 0, 0, 1], &[0; 16]].concat();
+    for second in 0..600 {
+        let _ = bob.wants_key(NOW + Span::from_secs(second), &claim);
+    }
+    let data = content(&mut ann, b"data");
+    assert_eq!(bob.wants_key(NOW + Span::from_secs(600), &data), Some(sender_address()));
+}
+
+#[test]
+fn nobody_answers_for_another() {
+    let mut ann = session_of("ann", &["bob", "eve"], true, 1);
+    let (mut bob, mut eve) = (receiver("bob"), receiver("eve"));
+    register(&mut ann, &mut bob, address(2));
+    register(&mut ann, &mut eve, address(3));
+    // Eve's answer under bob's tag, from bob's address.
+    let genuine = answer(&mut bob, b"nak");
+    let mut forged = answer(&mut eve, b"done");
+    let (of, _) = take(&mut ann, address(2), &forged).unwrap();
+    assert_eq!(ann.name(of.receiver), "eve", "by the key, not the address");
+    forged[2..6].copy_from_slice(&genuine[2..6]);
+    assert_eq!(take(&mut ann, address(2), &forged), Err(Refusal::Forged));
+    // A first answer of eve's, drawn with its own pair secret, under bob's tag.
+    let mut again = receiver_with("eve", History::default(), 77);
+    hear(&mut again, &ann.keys(true)[0]).unwrap();
+    let mut first = answer(&mut again, b"registration");
+    first[2..6].copy_from_slice(&genuine[2..6]);
+    assert_eq!(take(&mut ann, address(2), &first), Err(Refusal::Forged));
+    assert_eq!(take(&mut ann, address(2), &genuine).unwrap().1, b"nak");
+}
+
+#[test]
+fn a_sender_that_is_trusted_shuts_out_no_other() {
+    let mut bob = receiver_of("bob", &["ann", "mal"]);
+    let mut ann = session_of("ann", &["bob"], false, 1);
+    hear(&mut bob, &ann.keys(true)[0]).unwrap();
+    for n in 0..100 {
+        let mal = session_of("mal", &["bob"], false, 100 + n);
+        hear(&mut bob, &mal.keys(true)[0]).unwrap();
+    }
+    assert_eq!(hear(&mut bob, &content(&mut ann, b"data")).unwrap().1, b"data");
+}
+
+#[test]
+fn who_begins_without_end_is_not_heard() {
+    let mut ann = session_of("ann", &["bob"], true, 1);
+    let keys = ann.keys(true).remove(0);
+    let mut firsts = Vec::new();
+    for n in 0..20 {
+        let mut bob = receiver_with("bob", History::default(), n);
+        hear(&mut bob, &keys).unwrap();
+        firsts.push(answer(&mut bob, b"registration"));
+        take(&mut ann, address(2), &firsts[usize::from(n)]).unwrap();
+    }
+    for first in firsts {
+        assert_eq!(take(&mut ann, address(2), &first), Err(Refusal::Replayed));
+    }
+}
+
+#[test]
+fn what_is_not_sealed_is_refused() {
+    let mut ann = session_of("ann", &["bob"], true, 1);
+    let mut bob = receiver("bob");
+    hear(&mut bob, &ann.keys(true)[0]).unwrap();
+    for plain in [&b""[..], b"\x01\x02", &[0; 1500]] {
+        assert_eq!(hear(&mut bob, plain), Err(Refusal::Unsealed));
+        assert_eq!(take(&mut ann, address(2), plain), Err(Refusal::Unsealed));
+    }
+}
+
+proptest! {
+    /// Whatever comes, nothing panics, nothing is taken, and the session goes on.
+    #[test]
+    fn noise(
+        datagrams in prop::collection::vec((0xE0..0xE9u8, prop::collection::vec(any::<u8>(), 0..1500)), 1..20),
+        known in any::<prop::sample::Index>(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut ann = session_of("ann", &["bob"], true, 1);
+        let mut bob = receiver("bob");
+        let record = recorded(&mut ann, &mut bob);
+        for (kind, mut noise) in datagrams {
+            if let Some(first) = noise.first_mut() {
+                *first = kind;
+            }
+            // Some with the beginning of something genuine.
+            let (_, genuine) = known.get(&record);
+            let kept = cut.index(genuine.len()).min(noise.len());
+            let mixed = [&genuine[..kept], &noise[kept..]].concat();
+            for datagram in [&noise, &mixed, &genuine[..kept].to_vec()] {
+                // Keys of an epoch that is known say nothing, and are not looked at.
+                let heard = hear(&mut bob, datagram).map(|(opened, _)| opened.class);
+                let taken = heard.is_ok_and(|class| class != (Class::Keys { new: false }));
+                prop_assert!(!taken);
+                prop_assert!(take(&mut ann, address(2), datagram).is_err());
+            }
+        }
+        let data = content(&mut ann, b"more");
+        prop_assert_eq!(hear(&mut bob, &data).unwrap().1, b"more");
+        let nak = answer(&mut bob, b"nak again");
+        prop_assert_eq!(take(&mut ann, address(2), &nak).unwrap().1, b"nak again");
+    }
+}
+
+/// No key seals two datagrams with one nonce, through removals, beginnings again and sessions.
+#[test]
+fn no_nonce_comes_twice() {
+    let mut seen = std::collections::HashSet::new();
+    let mut note = |session: u8, datagram: &[u8]| {
+        // Who begins again has other keys, which `enc` names.
+        let key = match Kind::of(datagram).unwrap() {
+            Kind::FirstAnswer => datagram[12..44].to_vec(),
+            _ => vec![session],
+        };
+        assert!(seen.insert((key, datagram[..12].to_vec())), "{:02x?}", &datagram[..12]);
+    };
+    for session in 0..3 {
+        let mut ann = session_of("ann", &["bob", "eve", "zoe"], session % 2 == 0, session);
+        let mut bob = receiver_with("bob", History::default(), session);
+        register(&mut ann, &mut bob, address(2));
+        for removed in [1, 2] {
+            for _ in 0..100 {
+                note(session, &content(&mut ann, b"data"));
+                note(session, &control(&mut ann, b"control"));
+                note(session, &to_one(&mut ann, address(2), b"one"));
+                note(session, &answer(&mut bob, b"answer"));
+            }
+            ann.remove(&[removed]).unwrap();
+            register(&mut ann, &mut bob, address(2));
+        }
+        for again in 0..5 {
+            let mut bob = receiver_with("bob", History::default(), 10 + again + 10 * session);
+            hear(&mut bob, &ann.keys(true)[0]).unwrap();
+            for _ in 0..10 {
+                note(session, &answer(&mut bob, b"answer"));
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A member of a group with a program of its own: it has the keys that KEYS tell, and seals what it likes with them.
+
+use std::net::SocketAddr;
+
+use aes_gcm::aead::inout::InOutBuf;
+use aes_gcm::{AeadInOut as _, Aes256Gcm, KeyInit as _};
+use ed25519_dalek::{Signer as _, SigningKey};
+use farcast_seal::{Identity, Kind, PublicIdentity, Receiver};
+use hkdf::Hkdf;
+use hpke::aead::AesGcm256;
+use hpke::kdf::HkdfSha256;
+use hpke::kem::X25519HkdfSha256;
+use hpke::{Deserializable as _, Kem, OpModeR, setup_receiver};
+use sha2::{Digest as _, Sha256};
+
+const ENTRIES: usize = 78;
+const ENTRY: usize = 84;
+
+/// The name of the session that KEYS tell of.
+pub(crate) fn session(keys: &[u8]) -> [u8; 16] {
+    let digest = Sha256::new().chain_update(b"farcast seal 1 session").chain_update(&keys[4..76]).finalize();
+    digest[..16].try_into().unwrap()
+}
+
+/// The tag of a receiver in that session.
+pub(crate) fn tag(keys: &[u8], of: &PublicIdentity) -> [u8; 4] {
+    let digest = Sha256::new().chain_update(b"farcast seal 1 tag").chain_update(session(keys));
+    let digest = digest.chain_update(of.signing()).chain_update(of.agreement()).finalize();
+    digest[..4].try_into().unwrap()
+}
+
+/// Signs KEYS anew, whose octets were changed.
+pub(crate) fn sign_keys(keys: &mut [u8], by: &Identity) {
+    let end = keys.len() - 64;
+    let signed = [b"farcast seal 1 keys", &keys[..end]].concat();
+    keys[end..].copy_from_slice(&signing(by).sign(&signed).to_bytes());
+}
+
+/// An identity that calls the agreement key of `other` its own. (That it has the secret here is not needed: it signs what
+/// everybody can know.)
+pub(crate) fn claiming(own: &Identity, other: &Identity) -> Identity {
+    let (own, other) = (own.to_bytes(), other.to_bytes());
+    Identity::from_bytes(&[&own[..32], &other[32..64], &own[64..]].concat()).unwrap()
+}
+
+fn signing(identity: &Identity) -> SigningKey {
+    SigningKey::from_bytes(identity.to_bytes()[..32].try_into().unwrap())
+}
+
+pub(crate) struct Member {
+    identity: Identity,
+    session: [u8; 16],
+    epoch: u8,
+    cipher: Aes256Gcm,
+}
+
+impl Member {
+    /// Takes its keys from KEYS, as long as its entry is the `n`th.
+    pub(crate) fn new(identity: Identity, keys: &[u8], n: usize) -> Self {
+        let (session, epoch) = (session(keys), keys[76]);
+        let entry = &keys[ENTRIES + ENTRY * n..][..ENTRY];
+        let own = <X25519HkdfSha256 as Kem>::PrivateKey::from_bytes(&identity.to_bytes()[32..64]).unwrap();
+        let enc = <X25519HkdfSha256 as Kem>::EncappedKey::from_bytes(&entry[4..36]).unwrap();
+        let info = [b"farcast seal 1 keys", &session[..], &[epoch], identity.public().signing()].concat();
+        let mut context =
+            setup_receiver::<AesGcm256, HkdfSha256, X25519HkdfSha256>(&OpModeR::Base, &own, &enc, &info)
+                .unwrap();
+        let secret = context.open(&entry[36..], &[]).unwrap();
+        let mut key = [0; 32];
+        let info = [&b"farcast seal 1 group"[..], &[epoch]].concat();
+        Hkdf::<Sha256>::new(Some(&session), &secret).expand(&info, &mut key).unwrap();
+        Self { identity, session, epoch, cipher: Aes256Gcm::new(&key.into()) }
+    }
+
+    /// Seals `said` as content or control under whatever counter; control with its own signature.
+    pub(crate) fn seal(&self, kind: Kind, counter: u64, said: &[u8]) -> Vec<u8> {
+        let whose = &self.session[..4];
+        let nonce = [&[kind as u8, self.epoch], whose, &counter.to_be_bytes()[2..]].concat();
+        let mut body = said.to_vec();
+        if kind == Kind::Control {
+            let signed = [b"farcast seal 1 control", &self.session[..], &nonce, said].concat();
+            body.extend_from_slice(&signing(&self.identity).sign(&signed).to_bytes());
+        }
+        let by = <&[u8; 12]>::try_from(&nonce[..]).unwrap().into();
+        let tag = self.cipher.encrypt_inout_detached(by, &[], InOutBuf::from(&mut body[..])).unwrap();
+        [&nonce, &body, tag.as_slice()].concat()
+    }
+}
+
+/// Hears `datagram` from elsewhere than the sender is.
+pub(crate) fn hear_from(receiver: &mut Receiver, from: SocketAddr, datagram: &[u8]) -> bool {
+    receiver.open(super::NOW, from, &mut datagram.to_vec()).is_ok()
+}

@@ -1,0 +1,140 @@
+//! A sealed session, some of whose datagrams are not genuine.
+
+use std::net::SocketAddr;
+
+use arbitrary::Arbitrary;
+use farcast_core::Time;
+use farcast_seal::{HEADER, History, Identity, Listed, Receiver, ReceiverConfig, Sender, SenderConfig, TAG};
+
+/// A datagram that was not said so: one that was, changed, or octets from nowhere.
+#[derive(Arbitrary, Debug)]
+pub enum Forged {
+    Octets(Vec<u8>),
+    Changed { of: u8, at: u16, to: u8, cut: u16 },
+    Repeated { of: u8 },
+}
+
+impl Forged {
+    /// Its octets, where `recorded` is what was said, and whether they are among that.
+    pub fn octets(self, recorded: &[Vec<u8>]) -> (Vec<u8>, bool) {
+        let one = |of: u8| recorded.get(usize::from(of) % recorded.len().max(1)).cloned().unwrap_or_default();
+        let octets = match self {
+            Self::Octets(octets) => octets,
+            Self::Repeated { of } => one(of),
+            Self::Changed { of, at, to, cut } => {
+                let mut octets = one(of);
+                let len = octets.len().max(1);
+                octets.truncate(len - usize::from(cut) % len);
+                let len = octets.len().max(1);
+                if let Some(octet) = octets.get_mut(usize::from(at) % len) {
+                    *octet = to;
+                }
+                octets
+            }
+        };
+        let genuine = recorded.contains(&octets);
+        (octets, genuine)
+    }
+}
+
+/// Ann, who seals for bob and eve.
+pub struct Pair {
+    pub ann: Sender,
+    pub bob: Receiver,
+    /// What was said to bob, and to ann.
+    pub down: Vec<Vec<u8>>,
+    pub up: Vec<Vec<u8>>,
+    began: u8,
+    /// Whether bob may have missed keys: then ann may not know what it answers by.
+    missed: bool,
+}
+
+/// What ann and bob say to one another.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub enum Said {
+    Keys,
+    Content,
+    Control,
+    Answer,
+    ToOne,
+    Again,
+    Removed,
+}
+
+pub fn address(n: u8) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, n], 5402))
+}
+
+fn identity(n: u8) -> Identity {
+    Identity::from_seed([n; 32])
+}
+
+fn listed(n: u8) -> Listed {
+    Listed { name: n.to_string(), key: identity(n).public().clone() }
+}
+
+fn bob(seed: u8, history: History) -> Receiver {
+    Receiver::new(ReceiverConfig { identity: identity(2), senders: vec![listed(1)] }, history, [seed; 32])
+}
+
+impl Pair {
+    pub fn new(separate_content: bool) -> Self {
+        let receivers = vec![listed(2), listed(3)];
+        let config = SenderConfig { identity: identity(1), receivers, began_ms: 1, separate_content };
+        let ann = Sender::new(config, [10; 32]);
+        Self {
+            ann,
+            bob: bob(20, History::default()),
+            down: Vec::new(),
+            up: Vec::new(),
+            began: 20,
+            missed: false,
+        }
+    }
+
+    /// Says it; an answer is taken.
+    pub fn say(&mut self, now: Time, said: Said) {
+        let mut datagram = vec![7; 9];
+        match said {
+            Said::Keys => {
+                for keys in self.ann.keys(true) {
+                    let _ = self.bob.open(now, address(1), &mut keys.clone());
+                    self.down.push(keys);
+                }
+                self.missed = false;
+                return;
+            }
+            Said::Again => {
+                self.began = self.began.wrapping_add(1);
+                let history = History::from_text(&self.bob.history().to_text()).expect("what was written");
+                self.bob = bob(self.began, history);
+                return;
+            }
+            Said::Removed => {
+                let _ = self.ann.remove(&[1]);
+                self.missed = true;
+                return;
+            }
+            Said::Content => {
+                datagram.resize(HEADER + 9 + TAG, 0);
+                self.ann.seal_content(&mut datagram).expect("room");
+            }
+            Said::Control => self.ann.seal_control(&mut datagram).expect("counters are left"),
+            Said::ToOne => {
+                if self.ann.seal_to(address(2), &mut datagram).is_err() {
+                    return;
+                }
+            }
+            Said::Answer => {
+                if self.bob.seal_answer(address(1), &mut datagram).is_ok() {
+                    let opened = self.ann.open(address(2), &mut datagram.clone());
+                    assert!(self.missed || opened.is_ok_and(|answer| answer.receiver == 0));
+                    self.up.push(datagram);
+                }
+                return;
+            }
+        }
+        let _ = self.bob.open(now, address(1), &mut datagram.clone());
+        self.down.push(datagram);
+    }
+}
