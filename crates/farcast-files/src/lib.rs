@@ -90,4 +90,5 @@ pub use incoming::{
 pub use manifest::{Entry, EntryKind, Manifest, ManifestError};
 pub use name::{safe_name, shown_name};
 pub use outgoing::{Outgoing, Progress, SkipReason, Skipped};
+pub use parts::Grain;
 pub use quota::{Quota, Usage};

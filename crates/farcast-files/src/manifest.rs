@@ -5,7 +5,7 @@
 //!
 //! | field | bytes | meaning |
 //! |---|---|---|
-//! | kind | 1 | 0 directory; 1 file, 2 file with parts, 3 file with chunks, 4 file with parts and chunks |
+//! | kind | 1 | 0 directory; 1 file, 2 file with parts, 3 file with chunks, 4 file with parts and chunks, 5 file with fine parts, 6 file with fine parts and chunks |
 //! | mode | 2 | permission bits, at most `0o777` |
 //! | mtime | 8 | modification time, signed nanoseconds since 1970-01-01 UTC |
 //! | path length | 2 | 1 to 4096 |
@@ -17,8 +17,8 @@
 //! | chunks | 4 | files with chunks only: how many there are |
 //! | chunk | 12 each | length of the chunk, and the first 8 bytes of the BLAKE3 of its content |
 //!
-//! A part is the least power of two of bytes, 1 MiB or more, of which the file has at most 256; the last may be
-//! shorter. A file of one part has none, and a larger one may have none, if nothing is known of its parts. The values
+//! A part is the least power of two of bytes, 1 MiB or more, of which the file has at most 256, and a fine one 128 KiB or
+//! more, of which it has at most 4096 ([`Grain`](crate::Grain)); the last may be shorter. A file of one part has none, and a larger one may have none, if nothing is known of its parts. The values
 //! have to merge to the digest. The lengths of [chunks](crate::chunks) have to add up to the size; all but the last
 //! have a quarter of the average at least, and none more than four times as much.
 //!
@@ -29,6 +29,7 @@ use core::cmp::Ordering;
 
 use crate::ProductId;
 use crate::chunks::Chunks;
+use crate::parts::Grain;
 
 mod decode;
 mod error;
@@ -175,8 +176,7 @@ impl Manifest {
     fn encode_into(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.entries.len() as u32).to_be_bytes());
         for entry in &self.entries {
-            let lists = u8::from(!entry.parts.is_empty()) + 2 * u8::from(!entry.chunks.is_empty());
-            out.push(u8::from(entry.is_file()) + lists);
+            out.push(kind_of(entry));
             out.extend_from_slice(&entry.mode.to_be_bytes());
             out.extend_from_slice(&entry.mtime_ns.to_be_bytes());
             out.extend_from_slice(&(entry.path.len() as u16).to_be_bytes());
@@ -188,6 +188,16 @@ impl Manifest {
                 encode_chunks(&entry.chunks, out);
             }
         }
+    }
+}
+
+fn kind_of(entry: &Entry) -> u8 {
+    let chunked = u8::from(!entry.chunks.is_empty());
+    match Grain::of(entry.size(), entry.parts.len()) {
+        _ if !entry.is_file() => 0,
+        _ if entry.parts.is_empty() => 1 + 2 * chunked,
+        Some(Grain::Fine) => 5 + chunked,
+        _ => 2 + 2 * chunked,
     }
 }
 

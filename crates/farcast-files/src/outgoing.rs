@@ -12,6 +12,7 @@ use thiserror::Error;
 use crate::beneath::{mtime_of, open_source, size_of};
 use crate::descriptors::Descriptors;
 use crate::layout::{Geometry, Layout};
+use crate::parts::Grain;
 use crate::transfer::read_all;
 use crate::{Entry, Manifest, ProductId, SourceError};
 
@@ -116,7 +117,19 @@ impl Outgoing {
     /// [`SourceError::Manifest`] if there are too many files, [`SourceError::Changed`] if one changes meanwhile, and
     /// [`SourceError::Io`].
     pub fn scan<P: AsRef<Path>>(paths: &[P], progress: impl FnMut(Progress)) -> Result<Self, SourceError> {
-        Self::scanned(paths, true, progress)
+        Self::scanned(paths, true, Grain::Coarse, progress)
+    }
+
+    /// The same, with large files parted as `grain` says.
+    ///
+    /// # Errors
+    /// As of [`scan`](Self::scan).
+    pub fn scan_by<P: AsRef<Path>>(
+        grain: Grain,
+        paths: &[P],
+        progress: impl FnMut(Progress),
+    ) -> Result<Self, SourceError> {
+        Self::scanned(paths, true, grain, progress)
     }
 
     /// The content of `path` alone, without a head before it: for receivers that know nothing of our manifest. What is
@@ -125,7 +138,7 @@ impl Outgoing {
     /// # Errors
     /// As of [`scan`](Self::scan).
     pub fn plain(path: impl AsRef<Path>, progress: impl FnMut(Progress)) -> Result<Self, SourceError> {
-        Self::scanned(&[path], false, progress)
+        Self::scanned(&[path], false, Grain::Coarse, progress)
     }
 
     /// The content of each regular file in `paths` and below them, alone and without a head, in the order of their
@@ -144,7 +157,7 @@ impl Outgoing {
         }
         let mut skipped = core::mem::take(&mut found.skipped);
         skipped.sort_by(|a, b| a.path.cmp(&b.path));
-        let (manifest, sources) = found.hash(progress)?;
+        let (manifest, sources) = found.hash(Grain::Coarse, progress)?;
         let files = manifest.entries().iter().filter(|entry| entry.is_file());
         let all = files.zip(sources).map(|(entry, source)| Self::alone(entry.clone(), source));
         let all: Vec<Self> = all.collect::<Result<_, _>>()?;
@@ -163,6 +176,7 @@ impl Outgoing {
     fn scanned<P: AsRef<Path>>(
         paths: &[P],
         with_head: bool,
+        grain: Grain,
         progress: impl FnMut(Progress),
     ) -> Result<Self, SourceError> {
         let mut found = scan::Found::default();
@@ -171,7 +185,7 @@ impl Outgoing {
         }
         let mut skipped = core::mem::take(&mut found.skipped);
         skipped.sort_by(|a, b| a.path.cmp(&b.path));
-        let (manifest, sources) = found.hash(progress)?;
+        let (manifest, sources) = found.hash(grain, progress)?;
         let mut head = manifest.head();
         let id = ProductId::of_head(&head);
         let layout = if with_head { Layout::new(&manifest) } else { Layout::of_content(&manifest) };

@@ -5,23 +5,45 @@
 
 use blake3::hazmat::{ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 
-/// The least bytes of a part.
-const MIN_PART_LEN: u64 = 1 << 20;
-/// The most parts of a file. Their values are in the head, which has to come before anything else can be put in its
-/// place: 8 KiB are a handful of segments.
-const MAX_PARTS: u64 = 256;
+/// How finely files are parted. What is found damaged is received again by the part; the values of the parts are in the
+/// head, which has to come before anything else can be put in its place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Grain {
+    /// Parts of 1 MiB or more, at most 256: 8 KiB of values are a handful of segments. For noise, which is rare.
+    #[default]
+    Coarse,
+    /// Parts of 128 KiB or more, at most 4096: a quarter of a thousandth of a file. Where somebody may poison what is sent.
+    Fine,
+}
+
+impl Grain {
+    /// The least bytes of a part, and the most parts of a file.
+    const fn limits(self) -> (u64, u64) {
+        match self {
+            Self::Coarse => (1 << 20, 256),
+            Self::Fine => (128 << 10, 4096),
+        }
+    }
+
+    /// The grain by which a file of `size` bytes has so many parts, more than one.
+    pub(crate) fn of(size: u64, count: usize) -> Option<Self> {
+        let has = |grain: &Self| count > 1 && part_count(size, *grain) == count as u64;
+        [Self::Coarse, Self::Fine].into_iter().find(has)
+    }
+}
 
 /// The digest of a file, and the values of its parts if there is more than one.
 pub(crate) type Digests = ([u8; 32], Box<[ChainingValue]>);
 
 /// The bytes of a part, except the last one, of a file of `size` bytes: a power of two.
-pub(crate) fn part_len(size: u64) -> u64 {
-    size.div_ceil(MAX_PARTS).max(MIN_PART_LEN).next_power_of_two()
+pub(crate) fn part_len(size: u64, grain: Grain) -> u64 {
+    let (least, most) = grain.limits();
+    size.div_ceil(most).max(least).next_power_of_two()
 }
 
 /// How many parts a file of `size` bytes has, at least one.
-pub(crate) fn part_count(size: u64) -> u64 {
-    size.div_ceil(part_len(size)).max(1)
+pub(crate) fn part_count(size: u64, grain: Grain) -> u64 {
+    size.div_ceil(part_len(size, grain)).max(1)
 }
 
 /// The digest of the file whose parts have `values`, at least two.
@@ -60,10 +82,10 @@ pub(crate) struct PartHasher {
 
 impl PartHasher {
     /// For a file of `size` bytes.
-    pub(crate) fn new(size: u64) -> Self {
-        let parted = part_count(size) > 1;
+    pub(crate) fn new(size: u64, grain: Grain) -> Self {
+        let parted = part_count(size, grain) > 1;
         Self {
-            part_len: part_len(size),
+            part_len: part_len(size, grain),
             parted,
             hasher: blake3::Hasher::new(),
             filled: 0,

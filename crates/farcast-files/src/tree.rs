@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use blake3::hazmat::{ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 use farcast_core::Bitmap;
 
-use crate::parts::{part_count, part_len};
+use crate::parts::{Grain, part_len};
 
-/// The bytes of a group, a power of two of chunks.
+/// The bytes of a group, a power of two of chunks, and no more than a part has.
 pub(crate) const GROUP_LEN: u64 = 128 << 10;
 
 /// The finished subtrees of one file.
@@ -29,11 +29,12 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// The tree of a file of `size` bytes, whose parts are known or not.
-    pub(crate) fn new(size: u64, parted: bool) -> Self {
-        let groups = groups_of(size);
-        let part_groups = if parted { part_len(size) / GROUP_LEN } else { groups.next_power_of_two() };
-        let parts = if parted { part_count(size) as u32 } else { 1 };
+    /// The tree of a file of `size` bytes, of whose parts so many are known; none, or as many as one of the
+    /// [grains](Grain) makes.
+    pub(crate) fn new(size: u64, known: usize) -> Self {
+        let whole = (groups_of(size).next_power_of_two(), 1);
+        let parted = Grain::of(size, known).map(|grain| (part_len(size, grain) / GROUP_LEN, known as u32));
+        let (part_groups, parts) = parted.unwrap_or(whole);
         Self { size, part_groups, verified: Bitmap::new(parts), nodes: BTreeMap::new() }
     }
 

@@ -102,7 +102,7 @@ impl Plain {
             known: object.origin.is_some(),
             vouched: object.vouched,
             replaces: object.overwrite && options.overwrite == Overwrite::Overwrite,
-            tree: Tree::new(object.size, false),
+            tree: Tree::new(object.size, 0),
             damages: 0,
             done: false,
         };
@@ -185,7 +185,7 @@ impl Incoming {
         plain.done = matches!(named, Ok(Some(_)));
         // Where all is to come again, nothing that was hashed counts.
         if !self.held.is_full() {
-            plain.tree = Tree::new(self.geometry.size, false);
+            plain.tree = Tree::new(self.geometry.size, 0);
         }
         let (name, vouched) = (plain.name.clone(), plain.vouched.is_some());
         self.plain = Some(plain);

@@ -50,8 +50,8 @@ impl Delivery {
     pub(super) fn tree(&mut self, file: usize) -> &mut Tree {
         let Self { files, layout, manifest, .. } = self;
         let span = &layout.spans()[file];
-        let parted = !manifest.entries()[span.entry].parts.is_empty();
-        files[file].tree.get_or_insert_with(|| Box::new(Tree::new(span.size, parted)))
+        let known = manifest.entries()[span.entry].parts.len();
+        files[file].tree.get_or_insert_with(|| Box::new(Tree::new(span.size, known)))
     }
 
     /// Whether the byte at `offset` of `file` needs no more to be received.

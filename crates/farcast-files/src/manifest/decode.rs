@@ -5,7 +5,7 @@ use super::{
     ManifestError, PARTIAL_SUFFIX, PREFIX_LEN, PathProblem, STATE_DIR, compare_paths,
 };
 use crate::chunks::{Chunk, Chunks};
-use crate::parts::{digest_of, part_count};
+use crate::parts::{Grain, digest_of, part_count};
 
 /// The bytes of a chunk in a manifest.
 const CHUNK_LEN: usize = 12;
@@ -91,7 +91,7 @@ pub(crate) fn encoded_len(entry: &Entry) -> usize {
 /// Whether the values of the parts are those of the file that `entry` is.
 fn parts_fit(entry: &Entry) -> bool {
     let EntryKind::File { size, digest } = entry.kind else { return false };
-    entry.parts.len() as u64 == part_count(size) && digest_of(&entry.parts) == Some(digest)
+    Grain::of(size, entry.parts.len()).is_some() && digest_of(&entry.parts) == Some(digest)
 }
 
 fn check_neighbours(index: usize, last: &Entry, entry: &Entry) -> Result<(), ManifestError> {
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
 
     fn entry(&mut self, index: usize) -> Result<Entry, ManifestError> {
         let [kind] = self.array()?;
-        if kind > 4 {
+        if kind > 6 {
             return Err(ManifestError::UnknownKind { entry: index, kind });
         }
         let mode = u16::from_be_bytes(self.array()?);
@@ -172,8 +172,12 @@ impl<'a> Reader<'a> {
             });
         }
         let (size, digest) = (u64::from_be_bytes(self.array()?), self.array()?);
-        let parts = if matches!(kind, 2 | 4) { self.parts(index, size)? } else { Box::default() };
-        let chunks = if kind > 2 { self.chunks(index, size)? } else { Chunks::default() };
+        let parts = match kind {
+            2 | 4 => self.parts(index, size, Grain::Coarse)?,
+            5 | 6 => self.parts(index, size, Grain::Fine)?,
+            _ => Box::default(),
+        };
+        let chunks = if matches!(kind, 3 | 4 | 6) { self.chunks(index, size)? } else { Chunks::default() };
         Ok(Entry { path, mode, mtime_ns, kind: EntryKind::File { size, digest }, parts, chunks })
     }
 
@@ -189,8 +193,8 @@ impl<'a> Reader<'a> {
         Chunks::new(exponent, list, size).ok_or(ManifestError::BadChunks { entry: index })
     }
 
-    fn parts(&mut self, index: usize, size: u64) -> Result<Box<[[u8; 32]]>, ManifestError> {
-        match part_count(size) as usize {
+    fn parts(&mut self, index: usize, size: u64, grain: Grain) -> Result<Box<[[u8; 32]]>, ManifestError> {
+        match part_count(size, grain) as usize {
             0 | 1 => Err(ManifestError::BadParts { entry: index }),
             count => Ok(self.take(count * 32)?.as_chunks().0.into()),
         }

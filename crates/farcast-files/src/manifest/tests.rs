@@ -1,5 +1,6 @@
 use super::*;
 use crate::chunks::{Chunk, Chunks};
+use crate::parts::{Grain, PartHasher};
 use hex_literal::hex;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -122,21 +123,38 @@ fn entries_that_do_not_fit_together() {
     let set_user_id = Entry { mode: 0o4755, ..file(b"a", 1) };
     assert_eq!(refused(vec![set_user_id]), ManifestError::BadMode { entry: 0, mode: 0o4755 });
     let mut bytes = raw(vec![directory(b"a")]);
-    bytes[4] = 5;
-    assert_eq!(Manifest::decode(&bytes), Err(ManifestError::UnknownKind { entry: 0, kind: 5 }));
+    bytes[4] = 7;
+    assert_eq!(Manifest::decode(&bytes), Err(ManifestError::UnknownKind { entry: 0, kind: 7 }));
 }
 
-/// A file of two parts, whose values are right.
-fn parted() -> Entry {
-    let mut hasher = crate::parts::PartHasher::new(1_500_000);
+/// A file of several parts, whose values are right: two that are coarse, or twelve that are fine.
+fn parted(grain: Grain) -> Entry {
+    let mut hasher = PartHasher::new(1_500_000, grain);
     hasher.update(&vec![7; 1_500_000]);
     let (digest, parts) = hasher.finish();
     Entry { kind: EntryKind::File { size: 1_500_000, digest }, parts, ..file(b"p", 0) }
 }
 
 #[test]
+fn fine_parts_are_another_kind() {
+    let fine = parted(Grain::Fine);
+    let bytes = Manifest::new(vec![fine.clone()]).unwrap().encode();
+    assert_eq!((bytes[4], bytes.len()), (5, 4 + 13 + 1 + 40 + 12 * 32));
+    assert_eq!(Manifest::decode(&bytes).unwrap().entries(), [fine.clone()]);
+    let list = vec![Chunk { len: 250_000, digest: [9; 8] }; 6];
+    let listed = Entry { chunks: Chunks::new(16, list.into(), 1_500_000).unwrap(), ..fine };
+    let bytes = Manifest::new(vec![listed.clone()]).unwrap().encode();
+    assert_eq!(bytes[4], 6);
+    assert_eq!(Manifest::decode(&bytes).unwrap().entries(), [listed]);
+    // A file that has none has no kind for them.
+    let mut bytes = raw(vec![file(b"a", 1000)]);
+    bytes[4] = 5;
+    assert_eq!(Manifest::decode(&bytes), Err(ManifestError::BadParts { entry: 0 }));
+}
+
+#[test]
 fn parts_have_to_make_the_digest() {
-    let good = parted();
+    let good = parted(Grain::Coarse);
     let bytes = Manifest::new(vec![good.clone()]).unwrap().encode();
     assert_eq!((bytes[4], bytes.len()), (2, 4 + 13 + 1 + 40 + 2 * 32));
     assert_eq!(Manifest::decode(&bytes).unwrap().entries(), std::slice::from_ref(&good));
@@ -166,7 +184,7 @@ fn chunks_have_to_make_the_size() {
     let bytes = Manifest::new(vec![good.clone()]).unwrap().encode();
     assert_eq!((bytes[4], bytes.len()), (3, 4 + 13 + 1 + 40 + 5 + 3 * 12));
     assert_eq!(Manifest::decode(&bytes).unwrap().entries(), std::slice::from_ref(&good));
-    let both = Entry { chunks: list(&[250_000; 6]), ..parted() };
+    let both = Entry { chunks: list(&[250_000; 6]), ..parted(Grain::Coarse) };
     let encoded = Manifest::new(vec![both.clone()]).unwrap().encode();
     assert_eq!((encoded[4], Manifest::decode(&encoded).unwrap().entries()), (4, &[both][..]));
     let bad = ManifestError::BadChunks { entry: 0 };

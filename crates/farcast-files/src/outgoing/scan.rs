@@ -11,7 +11,7 @@ use super::{Progress, SkipReason, Skipped, Source, State};
 use crate::beneath::{mtime_of, open_source};
 use crate::chunks::{Chunks, Lister};
 use crate::manifest::{MAX_ENTRIES, MAX_MANIFEST_LEN, PARTIAL_SUFFIX, STATE_DIR, compare_paths, encoded_len};
-use crate::parts::{Digests, PartHasher};
+use crate::parts::{Digests, Grain, PartHasher};
 use crate::transfer::read_at;
 use crate::{Entry, EntryKind, Manifest, ManifestError, SourceError};
 
@@ -81,6 +81,7 @@ impl Found {
     /// Computes the digests.
     pub(super) fn hash(
         mut self,
+        grain: Grain,
         mut progress: impl FnMut(Progress),
     ) -> Result<(Manifest, Vec<Source>), SourceError> {
         if self.items.is_empty() {
@@ -98,7 +99,7 @@ impl Found {
             let (mut kind, mut parts, mut chunks) = (EntryKind::Directory, Box::default(), Chunks::default());
             if item.is_file() {
                 let source = Source { state: State::of(&item.stat), path: item.source };
-                let ((digest, values), list) = source.digest(&mut buffer, |read| {
+                let ((digest, values), list) = source.digest(grain, &mut buffer, |read| {
                     now.hashed += read;
                     progress(now);
                 })?;
@@ -139,12 +140,14 @@ impl Source {
     /// was when it was found.
     fn digest(
         &self,
+        grain: Grain,
         buffer: &mut [u8],
         mut progress: impl FnMut(u64),
     ) -> Result<(Digests, Chunks), SourceError> {
         let failed = |action| move |errno| SourceError::io(&self.path, action, errno);
         let fd = open_source(&self.path).map_err(failed("open"))?;
-        let (mut hasher, mut lister) = (PartHasher::new(self.state.size), Lister::new(self.state.size));
+        let (mut hasher, mut lister) =
+            (PartHasher::new(self.state.size, grain), Lister::new(self.state.size));
         let mut at = 0;
         while at < self.state.size {
             // Never more than the size: a file that grows all the time would not end.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::parts::PartHasher;
+use crate::parts::{Grain, PartHasher};
 use proptest::prelude::*;
 
 fn pattern(len: usize) -> Vec<u8> {
@@ -12,8 +12,8 @@ fn group(bytes: &[u8], index: u64) -> &[u8] {
 }
 
 /// The value of each part of `bytes`, of which the groups in `order` are inserted and the others read at the end.
-fn values_of(bytes: &[u8], parted: bool, order: &[u64]) -> Vec<[u8; 32]> {
-    let mut tree = Tree::new(bytes.len() as u64, parted);
+fn values_of(bytes: &[u8], known: usize, order: &[u64]) -> Vec<[u8; 32]> {
+    let mut tree = Tree::new(bytes.len() as u64, known);
     for index in order {
         tree.insert(*index, group(bytes, *index));
     }
@@ -40,19 +40,21 @@ proptest! {
         let count = (len as u64).div_ceil(GROUP_LEN).max(1);
         // The groups that are left out are read at the end.
         let order: Vec<u64> = order.into_iter().filter(|index| *index < count).take(kept).collect();
-        prop_assert_eq!(values_of(&bytes, false, &order), vec![*blake3::hash(&bytes).as_bytes()]);
-        let mut hasher = PartHasher::new(len as u64);
-        hasher.update(&bytes);
-        let (_, parts) = hasher.finish();
-        if !parts.is_empty() {
-            prop_assert_eq!(values_of(&bytes, true, &order), parts.to_vec());
+        prop_assert_eq!(values_of(&bytes, 0, &order), vec![*blake3::hash(&bytes).as_bytes()]);
+        for grain in [Grain::Coarse, Grain::Fine] {
+            let mut hasher = PartHasher::new(len as u64, grain);
+            hasher.update(&bytes);
+            let (_, parts) = hasher.finish();
+            if !parts.is_empty() {
+                prop_assert_eq!(values_of(&bytes, parts.len(), &order), parts.to_vec());
+            }
         }
     }
 }
 
 #[test]
 fn keeps_few_nodes_when_groups_come_in_order() {
-    let mut tree = Tree::new(100 * GROUP_LEN, false);
+    let mut tree = Tree::new(100 * GROUP_LEN, 0);
     for group in 0..100 {
         tree.insert(group, &pattern(GROUP_LEN as usize));
         assert!(tree.nodes.len() <= 7);
@@ -62,7 +64,7 @@ fn keeps_few_nodes_when_groups_come_in_order() {
 #[test]
 fn a_part_is_forgotten_alone() {
     let bytes = pattern(20 * GROUP_LEN as usize);
-    let mut tree = Tree::new(bytes.len() as u64, true);
+    let mut tree = Tree::new(bytes.len() as u64, 3);
     (0..20).for_each(|index| tree.insert(index, group(&bytes, index)));
     assert_eq!((tree.parts(), tree.nodes.len()), (3, 3));
     assert_eq!((tree.part_bytes(1), tree.part_bytes(2)), (1 << 20..2 << 20, 2 << 20..20 * GROUP_LEN));
