@@ -2,11 +2,12 @@
 
 use std::io::IoSliceMut;
 use std::net::SocketAddr;
+use std::ops::AddAssign;
 
 use farcast_core::Run;
 use farcast_core::engine::{Message as _, Transmit};
 use farcast_delivery::{
-    Ahead, Codec, Content, Delivery, ErasureCode, Geometry, ObjectId, SenderEngine, Transport,
+    Ahead, Codec, Content, Delivery, ErasureCode, Geometry, ObjectId, Purpose, SenderEngine, Transport,
 };
 use farcast_files::{Outgoing, SourceError};
 
@@ -176,6 +177,42 @@ pub struct Sent {
     pub datagrams: u64,
     /// Octets of them, with headers of UDP and IP.
     pub octets: u64,
+    /// The same by what they were for.
+    pub kinds: Kinds,
+}
+
+/// Octets of datagrams by what they were for, all headers included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Kinds {
+    /// Segments in the first round.
+    pub data: u64,
+    /// Segments in later rounds.
+    pub repairs: u64,
+    /// Parity symbols.
+    pub parity: u64,
+    /// What carries nothing of an object.
+    pub control: u64,
+}
+
+impl Kinds {
+    /// Where messages like this one count.
+    fn of(&mut self, message: &impl Delivery) -> &mut u64 {
+        match (message.content(), message.purpose()) {
+            (Content::Parity { .. }, _) => &mut self.parity,
+            (Content::Source { .. }, Purpose::Content { round: 2.. }) => &mut self.repairs,
+            (Content::Source { .. }, _) => &mut self.data,
+            _ => &mut self.control,
+        }
+    }
+}
+
+impl AddAssign for Kinds {
+    fn add_assign(&mut self, more: Self) {
+        self.data += more.data;
+        self.repairs += more.repairs;
+        self.parity += more.parity;
+        self.control += more.control;
+    }
 }
 
 /// Datagrams of equal length (the last may be shorter) that leave in one envelope.
@@ -190,6 +227,8 @@ pub(crate) struct Batch<'a, C> {
     /// The last datagram is shorter, so nothing may follow it.
     closed: bool,
     sent: Sent,
+    /// What of it is in the buffer and has yet to leave.
+    waiting: Kinds,
 }
 
 impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
@@ -203,6 +242,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             envelope: None,
             closed: false,
             sent: Sent::default(),
+            waiting: Kinds::default(),
         }
     }
 
@@ -211,12 +251,18 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         self.sent
     }
 
-    /// So many octets in so many datagrams have left to `to`.
-    fn count(&mut self, to: SocketAddr, octets: usize, datagrams: usize) {
+    /// So many octets in so many datagrams to `to`, with headers of UDP and IP.
+    fn with_headers(&self, to: SocketAddr, octets: usize, datagrams: usize) -> u64 {
         let ip = if to.is_ipv4() { 20 } else { 40 };
         let udp = if self.codec.transport() == Transport::Udp { 8 } else { 0 };
+        (octets + datagrams * (ip + udp)) as u64
+    }
+
+    /// So many octets in so many datagrams have left to `to`, for what `kinds` says.
+    fn count(&mut self, to: SocketAddr, octets: usize, datagrams: usize, kinds: Kinds) {
         self.sent.datagrams += datagrams as u64;
-        self.sent.octets += (octets + datagrams * (ip + udp)) as u64;
+        self.sent.octets += self.with_headers(to, octets, datagrams);
+        self.sent.kinds += kinds;
     }
 
     /// Adds what an engine sends, sending what must leave before it.
@@ -249,7 +295,9 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         self.codec.finish(&mut self.header);
         let sent = out.endpoint.send(envelope, &self.header, self.header.len());
         if sent.is_ok() {
-            self.count(envelope.to, self.header.len(), 1);
+            let mut kinds = Kinds::default();
+            *kinds.of(message) = self.with_headers(envelope.to, self.header.len(), 1);
+            self.count(envelope.to, self.header.len(), 1, kinds);
         }
         // Where a unicast answer goes was its asker's choice; it must not end the transmission.
         if envelope.to.ip().is_multicast() || envelope.to == out.group { sent } else { Ok(()) }
@@ -282,7 +330,10 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             (self.stride, self.envelope) = (stride, Some(envelope));
             let room = (most - self.filled / stride) as u32;
             let count = room.min(total - next);
+            let filled = self.filled;
             self.fill(source, message, content, next, count)?;
+            let octets = self.with_headers(envelope.to, self.filled - filled, count as usize);
+            *self.waiting.of(message) += octets;
             next += count;
         }
         Ok(())
@@ -324,13 +375,15 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
     /// Drops what is there: it could not be sent.
     pub(crate) fn forget(&mut self) {
         (self.envelope, self.filled, self.closed) = (None, 0, false);
+        self.waiting = Kinds::default();
     }
 
     /// Sends what is there.
     pub(crate) fn flush(&mut self, endpoint: &Endpoint) -> Result<(), NetError> {
+        let kinds = std::mem::take(&mut self.waiting);
         if let Some(envelope) = self.envelope.take() {
             endpoint.send(&envelope, &self.buffer[..self.filled], self.stride)?;
-            self.count(envelope.to, self.filled, self.filled.div_ceil(self.stride.max(1)));
+            self.count(envelope.to, self.filled, self.filled.div_ceil(self.stride.max(1)), kinds);
         }
         (self.filled, self.closed) = (0, false);
         Ok(())

@@ -26,13 +26,13 @@ mod stream;
 mod waiting;
 mod way;
 
-pub use batch::Sent;
+pub use batch::{Kinds, Sent};
 pub use clock::Clock;
 pub use element::{ElementCounts, ElementNotice, ElementOptions, Port, PortCounts, serve};
 pub use error::NetError;
 pub use interface::own_address;
 pub use receiving::{ReceiveNotice, ReceiveOptions, ReceiveReport, receive};
-pub use sending::{SendNotice, SendOptions, SendReport, send};
+pub use sending::{SendNotice, SendOptions, SendReport, Traffic, send};
 pub use socket::{SocketOptions, path_mtu};
 pub use store::{FileInfo, PlainFile};
 pub use stream::{

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::engine::{Arrival, Engine};
 use farcast_core::{Span, Time};
-use farcast_delivery::{Cause, Codec, Milestone, ObjectId, Phase, Protocol, SenderEngine};
+use farcast_delivery::{
+    Cause, Codec, Delivery as _, Milestone, ObjectId, Phase, Protocol, Purpose, SenderEngine,
+};
 use farcast_files::{Outgoing, SourceError};
 use quinn_udp::RecvMeta;
 
@@ -45,7 +47,7 @@ pub enum SendNotice<'a, E> {
     /// Something the engine tells.
     Event(&'a E),
     /// A tenth of a second has passed.
-    Tick,
+    Tick(Traffic),
     /// The interface, the address or the route is gone; nothing is sent until it comes back.
     Waiting {
         /// What is missing.
@@ -60,6 +62,19 @@ pub enum SendNotice<'a, E> {
     },
     /// The way has become too narrow for the datagrams: from now on they leave in fragments.
     Fragmenting,
+}
+
+/// What has passed a sender so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Traffic {
+    /// What has left.
+    pub sent: Sent,
+    /// Octets of all that was heard, without headers of UDP and IP.
+    pub heard: u64,
+    /// Requests for repair that were heard and made sense.
+    pub requests: u64,
+    /// How much those asked for, as their protocol counts it: segments, or blocks where it asks for whole ones.
+    pub asked: u64,
 }
 
 /// How a transmission went.
@@ -77,10 +92,8 @@ pub struct SendReport<S: SenderEngine> {
     pub data_duration: Span,
     /// Datagrams that were none of the protocol's.
     pub malformed: u64,
-    /// Octets of all that was heard, without headers of UDP and IP.
-    pub heard: u64,
-    /// What has left.
-    pub sent: Sent,
+    /// What has passed.
+    pub traffic: Traffic,
 }
 
 /// Sends `objects` by the protocol `P`, which names them by their numbers here, from 0. `make` makes the engine for our
@@ -121,6 +134,8 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
         buffer: vec![0; SLOTS * SLOT_LEN],
         malformed: 0,
         heard: 0,
+        requests: 0,
+        asked: 0,
         error: None,
         news: true,
         unsent: None,
@@ -134,14 +149,14 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
     let mut outlet = Outlet::new(endpoint, sources, options.to)?;
     let end = driver.run(&mut outlet, start, stop)?;
     let over = driver.delivered.unwrap_or_else(|| driver.clock.now());
+    let traffic = driver.traffic();
     Ok(SendReport {
         end,
         error: driver.error,
         duration: over.since(Time::ZERO),
         data_duration: driver.data_began.map_or(Span::ZERO, |began| over.since(began)),
         malformed: driver.malformed,
-        heard: driver.heard,
-        sent: driver.batch.sent(),
+        traffic,
         sender: driver.sender,
     })
 }
@@ -169,6 +184,8 @@ struct Driver<'a, P: Protocol> {
     buffer: Vec<u8>,
     malformed: u64,
     heard: u64,
+    requests: u64,
+    asked: u64,
     ended: Option<Ended<Event<P>>>,
     error: Option<NetError>,
     /// Whether there is news of the interfaces.
@@ -217,7 +234,8 @@ impl<P: Protocol> Driver<'_, P> {
             self.drain(&outlet.sources);
             if now >= tick {
                 tick = now + TICK;
-                (self.observer)(now, &self.sender, &SendNotice::Tick);
+                let traffic = self.traffic();
+                (self.observer)(now, &self.sender, &SendNotice::Tick(traffic));
             }
             if self.sender.phase() == Phase::Ended
                 && let Some(ended) = self.ended.take()
@@ -227,6 +245,12 @@ impl<P: Protocol> Driver<'_, P> {
             }
             self.wait(&outlet.endpoint, tick)?;
         }
+    }
+
+    /// What has passed so far.
+    fn traffic(&self) -> Traffic {
+        let Self { heard, requests, asked, .. } = *self;
+        Traffic { sent: self.batch.sent(), heard, requests, asked }
     }
 
     /// Whether data waits until there is a way for it.
@@ -329,12 +353,16 @@ impl<P: Protocol> Driver<'_, P> {
             };
             self.heard += content.len() as u64;
             for datagram in bytes[content].chunks(meta.stride.max(1)) {
-                match self.codec.decode(datagram) {
-                    // What is turned down is counted by the engine, by reason.
-                    Ok(packet) => {
-                        let _ = self.sender.handle(now, &from, &packet.message);
-                    }
-                    Err(_) => self.malformed += 1,
+                let Ok(packet) = self.codec.decode(datagram) else {
+                    self.malformed += 1;
+                    continue;
+                };
+                // What is turned down is counted by the engine, by reason.
+                if self.sender.handle(now, &from, &packet.message).is_ok()
+                    && let Purpose::Nak { segments, .. } = packet.message.purpose()
+                {
+                    self.requests += 1;
+                    self.asked += u64::from(segments);
                 }
             }
         }

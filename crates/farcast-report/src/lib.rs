@@ -8,6 +8,7 @@
 //! | [`page`] | pages with figures and tables, for any command |
 //! | [`plot`] | curves of numbers, with their intervals |
 //! | [`emulation`] | a run of an emulated link: throughput, delay and losses of both ways |
+//! | [`transfer`] | a real transfer, as its sender or a receiver saw it |
 #![forbid(unsafe_code)]
 
 pub mod emulation;
@@ -18,4 +19,5 @@ mod svg;
 #[cfg(test)]
 mod tests;
 pub mod timeline;
+pub mod transfer;
 mod words;

@@ -31,6 +31,7 @@ mod table;
 use std::fmt::Write as _;
 
 pub use chart::{Axis, Bar, Cell as HeatCell, Chart, Figure, Interval, Point, Series};
+pub(crate) use table::digits;
 pub use table::{Cell, Column, Mood, Table};
 
 use crate::svg::Escaped;

@@ -22,6 +22,7 @@ pub(crate) use send::{NakTimingArg, PassWaitArg, SendArgs};
 use crate::keys::KeyArgs;
 use crate::model::ModelArgs;
 use crate::partials::PartialsArgs;
+use crate::report::{Chosen, options};
 
 /// Deliver files reliably to many receivers over links that break ordinary transfer: satellites, polar modems,
 /// lossy multicast.
@@ -40,7 +41,7 @@ impl Cli {
     pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let mut command = Self::command();
         let matches = command.try_get_matches_from_mut(words)?;
-        let cli = Self::from_arg_matches(&matches)?;
+        let mut cli = Self::from_arg_matches(&matches)?;
         let speaks = match &cli.command {
             Command::Send(args) => Some(args.speaks()),
             Command::Receive(args) => Some(args.speaks()),
@@ -51,6 +52,17 @@ impl Cli {
             && let Err(wrong) = speaks.check(inner, given)
         {
             return Err(inner.error(ErrorKind::ArgumentConflict, wrong));
+        }
+        let page = match &mut cli.command {
+            Command::Send(args) => Some(&mut args.page),
+            Command::Receive(args) => Some(&mut args.page),
+            _ => None,
+        };
+        if let (Some(page), Some(speaks), Some((name, given))) = (page, speaks, matches.subcommand())
+            && let Some(inner) = command.find_subcommand(name)
+        {
+            page.options = options(inner, given, speaks);
+            page.protocol = speaks.heading();
         }
         Ok(cli)
     }
@@ -326,6 +338,23 @@ pub(crate) struct OutputArgs {
     /// Print errors only.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// A page about what happens.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct PageArgs {
+    /// Draw what happened as a page: delivery, rates and requests for repair over time, receivers or products, every
+    /// setting. It is there at the end, however that comes about; a receiver that goes on writes it anew after each
+    /// product.
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
+    /// Every option, for that page.
+    #[arg(skip)]
+    pub(crate) options: Vec<Chosen>,
+    /// By which protocol, as people call it.
+    #[arg(skip)]
+    pub(crate) protocol: &'static str,
 }
 
 #[derive(Args, Debug)]

@@ -23,6 +23,7 @@ mod partials;
 mod progress;
 mod protocols;
 mod receive;
+mod report;
 mod reproduce;
 mod send;
 mod simulate;

@@ -21,11 +21,18 @@ pub(crate) fn distinct(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a `--log` that is `path` or lies below it; `why` says what would become of it.
-pub(crate) fn log_outside(log: Option<&Path>, path: &Path, why: &str) -> Result<(), Failure> {
-    let Some(log) = log.filter(|log| place(log).starts_with(place(path))) else { return Ok(()) };
-    let (log, path) = (log.display(), path.display());
-    Err(Failure::usage(format!("--log \"{log}\" lies in \"{path}\", {why}: put it elsewhere")))
+/// Refuses one of `files`, each with the word of the command line that names it, that is `path` or lies below it; `why`
+/// says what would become of it.
+pub(crate) fn outside(files: &[(&str, Option<&Path>)], path: &Path, why: &str) -> Result<(), Failure> {
+    for (word, file) in files.iter().filter_map(|(word, file)| Some((*word, (*file)?))) {
+        if place(file).starts_with(place(path)) {
+            let (file, path) = (file.display(), path.display());
+            return Err(Failure::usage(format!(
+                "{word} \"{file}\" lies in \"{path}\", {why}: put it elsewhere"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What `path` stands for, without links and detours; a file that is not there yet by its directory.

@@ -43,9 +43,20 @@ impl Speaks {
         }
     }
 
+    /// Whether it has options under this heading: its own, or everybody's.
+    pub(crate) fn has(self, heading: &str) -> bool {
+        let of_one = Self::value_variants().iter().any(|one| one.headings().contains(&heading));
+        !of_one || self.headings().contains(&heading)
+    }
+
+    /// As people call it: the heading of what is its own alone.
+    pub(crate) const fn heading(self) -> &'static str {
+        self.headings()[0]
+    }
+
     /// Its name on the command line.
-    fn name(self) -> String {
-        self.headings()[0].to_lowercase()
+    pub(crate) fn name(self) -> String {
+        self.heading().to_lowercase()
     }
 
     /// What is wrong with the options in `given` to `command`, if one of them is another protocol's.

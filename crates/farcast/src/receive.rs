@@ -23,9 +23,10 @@ use crate::output::Output;
 use crate::progress::{Progress, percent, rate, size, time_left};
 use crate::protocols::Speaks;
 use crate::send::socket_options;
-use crate::{Exit, Failure, outputs};
+use crate::{Exit, Failure, outputs, report};
 
 mod files;
+mod losses;
 mod mdp;
 mod mftp;
 mod nack;
@@ -42,6 +43,7 @@ pub(crate) use pgm::PgmArgs;
 pub(crate) use stream::StreamArgs;
 
 use files::Files;
+use losses::Losses;
 
 type Engine_<F> = <<F as Face>::Protocol as Protocol>::Receiver;
 type Event<F> = <Engine_<F> as Engine>::Event;
@@ -54,7 +56,12 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage("--unicast-port goes with --stream"));
     }
     let why = "where the sender names the files and could replace it";
-    outputs::log_outside(args.output.log.as_deref(), &args.into, why)?;
+    let (log, page) = (args.output.log.as_deref(), args.page.report.as_deref());
+    outputs::outside(&[("--log", log), ("--report", page)], &args.into, why)?;
+    if page.is_some() && args.stream.stream {
+        return Err(Failure::usage("--report draws how files are received, and --stream receives none"));
+    }
+    report::check(&args.output, &args.page, &[])?;
     match args.speaks() {
         Speaks::Mftp => mftp::run(args),
         Speaks::Norm if args.stream.stream => stream::by_norm(args),
@@ -139,11 +146,13 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
         seed,
         wait_for_room: args.wait_for_room,
     };
+    let seen = report::Receiving::new(&args.page, F::Protocol::WORDS, own_name(args, heard.from), heard.from);
     let mut view = View {
         output,
         progress: None,
         args,
         face,
+        seen,
         from: heard.from,
         joined: BTreeMap::new(),
         lacking: BTreeMap::new(),
@@ -155,19 +164,14 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
         |now: Time, receiver: &Engine_<F>, notice: &Notice<'_, F>| view.observe(now, receiver, notice);
     let last = farcast_net::receive::<F::Protocol, _>(&options, codec, make, &stop, &mut observer);
     view.wait_for_hook();
-    match last.map_err(Failure::of_net)? {
-        Some(report) if args.once && !report.is_complete() => {
-            Err(Failure { sentence: view.face.outcome(&report), exit: Exit::Failed })
-        }
-        None => nothing(args),
-        Some(_) if args.once && !view.lacking.is_empty() => {
-            let sentence = view.lacking.into_values().next().unwrap_or_default();
-            Err(Failure { sentence, exit: Exit::Failed })
-        }
-        // It has been said why.
-        Some(_) if args.once && view.hook_failed => Ok(Exit::Failed),
-        _ => Ok(Exit::Done),
+    let seen = view.seen.take();
+    let how = view.over(last.map_err(Failure::of_net));
+    if let Some(seen) = seen {
+        seen.finish(
+            how.as_ref().map_or_else(|failure| failure.sentence.as_str(), |_| "The receiver has ended"),
+        );
     }
+    how
 }
 
 /// Whom a receiver hears, with names resolved.
@@ -203,6 +207,11 @@ fn waiting(output: &mut Output, missing: &NetError) {
     output.event("waiting", json!({ "reason": missing.to_string() }));
 }
 
+/// What this receiver is called: its name or its address.
+fn own_name(args: &ReceiveArgs, from: SocketAddr) -> String {
+    args.name.clone().unwrap_or_else(|| own_address(args, from).to_string())
+}
+
 fn own_address(args: &ReceiveArgs, from: SocketAddr) -> IpAddr {
     farcast_net::own_address(from, &socket_options(&args.socket)).unwrap_or(from.ip())
 }
@@ -216,6 +225,8 @@ struct View<'a, F> {
     progress: Option<Progress>,
     args: &'a ReceiveArgs,
     face: F,
+    /// What is noted for a page, if there is to be one.
+    seen: Option<report::Receiving>,
     /// The group that is listened to.
     from: SocketAddr,
     /// The objects that are under way.
@@ -237,35 +248,29 @@ struct Joined {
     losses: Losses,
 }
 
-/// The segments that were missed, as far as they were sent: to ask again while nothing comes is no loss.
-#[derive(Default)]
-struct Losses {
-    /// Segments and parity symbols that had come, and segments that had been asked for, at the last look.
-    heard: u64,
-    naked: u64,
-    missed: u64,
-    /// Whether something has come that requests may be about.
-    fresh: bool,
-}
-
-impl Losses {
-    /// Looks; what was missed so far.
-    fn count(&mut self, received: &Received) -> u64 {
-        let heard = received.segments + received.parity + received.duplicates;
-        let (comes, asked) = (heard != self.heard, received.asked.saturating_sub(self.naked));
-        (self.heard, self.naked) = (heard, received.asked);
-        self.fresh |= comes;
-        if self.fresh && asked > 0 {
-            self.missed += asked;
-            self.fresh = comes;
-        }
-        self.missed
-    }
-}
-
 impl<F: Face> View<'_, F> {
+    /// How the last product, and with it the command, ended.
+    fn over(self, last: Result<Option<Report<F>>, Failure>) -> Result<Exit, Failure> {
+        match last? {
+            Some(report) if self.args.once && !report.is_complete() => {
+                Err(Failure { sentence: self.face.outcome(&report), exit: Exit::Failed })
+            }
+            None => nothing(self.args),
+            Some(_) if self.args.once && !self.lacking.is_empty() => {
+                let sentence = self.lacking.into_values().next().unwrap_or_default();
+                Err(Failure { sentence, exit: Exit::Failed })
+            }
+            // It has been said why.
+            Some(_) if self.args.once && self.hook_failed => Ok(Exit::Failed),
+            _ => Ok(Exit::Done),
+        }
+    }
+
     fn observe(&mut self, now: Time, receiver: &Engine_<F>, notice: &Notice<'_, F>) {
         self.tell_of_hook();
+        if let Some(seen) = &mut self.seen {
+            seen.observe(now, receiver, notice);
+        }
         match notice {
             farcast_net::ReceiveNotice::Listening { address } => {
                 let id = self.own_name();
@@ -343,13 +348,12 @@ impl<F: Face> View<'_, F> {
             }
             farcast_net::ReceiveNotice::Event(event) => self.event(event),
             farcast_net::ReceiveNotice::Tick => self.tick(now, receiver),
-            farcast_net::ReceiveNotice::Ended(report) => self.ended(report, receiver),
+            farcast_net::ReceiveNotice::Ended(report) => self.ended(now, report, receiver),
         }
     }
 
-    /// What this receiver is called: its name or its address.
     fn own_name(&self) -> String {
-        self.args.name.clone().unwrap_or_else(|| own_address(self.args, self.from).to_string())
+        own_name(self.args, self.from)
     }
 
     fn file_done(&mut self, object: ObjectId, path: &str) {
@@ -450,7 +454,7 @@ impl<F: Face> View<'_, F> {
         }
     }
 
-    fn ended(&mut self, report: &Report<F>, receiver: &Engine_<F>) {
+    fn ended(&mut self, now: Time, report: &Report<F>, receiver: &Engine_<F>) {
         if let Some(mut progress) = self.progress.take() {
             progress.clear();
         }
@@ -487,8 +491,11 @@ impl<F: Face> View<'_, F> {
         if let (Value::Object(fields), Value::Object(own)) = (&mut fields, own) {
             fields.extend(own);
         }
-        self.output.event("summary", fields);
         let outcome = self.face.outcome(report);
+        if let Some(seen) = &mut self.seen {
+            seen.ended(now, report, &outcome, &fields);
+        }
+        self.output.event("summary", fields);
         self.output.line(&outcome);
         self.joined.remove(&report.offer.object);
         if report.is_complete() {
@@ -559,21 +566,6 @@ mod tests {
     use farcast_core::random::RandomStream;
 
     use super::*;
-
-    #[test]
-    fn what_is_asked_again_while_nothing_comes_is_no_loss() {
-        let mut losses = Losses::default();
-        let mut look = |dtus, naked_dtus| {
-            losses.count(&Received { segments: dtus, asked: naked_dtus, ..Default::default() })
-        };
-        assert_eq!(look(90, 0), 0);
-        // The request for what was sent may come a look later.
-        assert_eq!(look(90, 10), 10);
-        assert_eq!([look(90, 20), look(90, 30), look(90, 400)], [10; 3]);
-        assert_eq!(look(95, 405), 15);
-        assert_eq!(look(95, 405), 15);
-        assert_eq!(look(95, 410), 20);
-    }
 
     #[test]
     fn receivers_of_which_nothing_is_said_draw_differently() {

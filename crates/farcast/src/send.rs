@@ -18,7 +18,7 @@ use crate::host::{Endpoint, Family};
 use crate::output::Output;
 use crate::progress::{Progress, size};
 use crate::protocols::Speaks;
-use crate::{Exit, Failure, outputs};
+use crate::{Exit, Failure, outputs, report};
 
 mod delivery;
 mod mdp;
@@ -47,9 +47,23 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     if args.pgm.unicast_port.is_some() && !args.stream.stream {
         return Err(Failure::usage("--unicast-port goes with --stream"));
     }
+    let (log, page) = (args.output.log.as_deref(), args.page.report.as_deref());
     for path in &args.paths {
-        outputs::log_outside(args.output.log.as_deref(), path, "which must not change while it is sent")?;
+        outputs::outside(
+            &[("--log", log), ("--report", page)],
+            path,
+            "which must not change while it is sent",
+        )?;
     }
+    if page.is_some() && args.stream.stream {
+        return Err(Failure::usage("--report draws how files are delivered, and --stream sends none"));
+    }
+    if page.is_some() && args.protocol.predict.is_some() {
+        return Err(Failure::usage(
+            "--report draws a transfer, and --predict sends nothing; farcast simulate --report draws a prediction",
+        ));
+    }
+    report::check(&args.output, &args.page, &[("--plan", args.protocol.plan.as_deref())])?;
     match args.speaks() {
         Speaks::Mftp => mftp::run(args),
         Speaks::Norm if args.stream.stream => stream::by_norm(args),

@@ -221,7 +221,7 @@ fn it_carries_a_file_over_the_network() {
             &mut |_, _, _| {},
         );
         let report = report.unwrap();
-        assert_eq!((report.end, report.heard), (Told::Over, 0), "nobody answers");
+        assert_eq!((report.end, report.traffic.heard), (Told::Over, 0), "nobody answers");
         for (n, receiver) in (0..).zip(receivers) {
             assert!(matches!(receiver.join().unwrap(), Some(Outcome::Complete(_))));
             assert_eq!(std::fs::read(inbox(n).join("file.bin")).unwrap(), content);

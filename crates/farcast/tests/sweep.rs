@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use common::{Ended, Place, pause};
 use farcast_lab::table::{Column, Table};
+use farcast_testkit::browser;
 use serde_json::Value;
 
 /// A small file to few receivers.
@@ -186,4 +187,35 @@ fn what_is_wrong_is_one_sentence() {
     let args = ["--vary", "receivers=1..2", "--out", out.to_str().unwrap()];
     sentence(&args, &["journal", "name another directory"]);
     assert_eq!(fs::read_to_string(out.join("journal")).unwrap(), "of my own");
+}
+
+#[test]
+fn a_page_of_three_axes_draws_two_at_a_time() {
+    let place = Place::new();
+    let out = place.path("out");
+    let vary = [
+        "--vary",
+        "link.forward.per=0.001,0.01",
+        "--vary",
+        "protocol.srt.n=1..4",
+        "--vary",
+        "protocol.spread=1 s..9 s/9",
+    ];
+    done(&place, &[&vary[..], &["-n", "2", "--out", out.to_str().unwrap()]].concat());
+    let opened = browser::open(&out.join("report.html"), "");
+    assert!(opened.console.is_empty(), "{:?}", opened.console);
+    let parts = [
+        "<h3>Over protocol.spread, by link.forward.per</h3>",
+        "mean and 95 % interval of it; for protocol.srt.n = 3; the table has all combinations",
+        "<h3>Over protocol.spread, by protocol.srt.n</h3>",
+        "mean and 95 % interval of it; for link.forward.per = 0.01; the table has all combinations",
+    ];
+    for part in parts {
+        assert!(opened.document.contains(part), "no {part}");
+    }
+    // Each of the other axes' values is in a legend, and every point in the table.
+    for n in 1..=4 {
+        assert!(opened.document.contains(&format!(">protocol.srt.n = {n}</text>")), "no curve for {n}");
+    }
+    assert_eq!(opened.texts("table-0", "td").len(), 2 * 4 * 9 * (3 + 7));
 }

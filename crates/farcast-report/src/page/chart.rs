@@ -26,23 +26,31 @@ pub struct Axis {
     pub is_logarithmic: bool,
     /// Whether it begins at zero.
     pub has_zero: bool,
+    /// Whether it has whole numbers only.
+    pub is_whole: bool,
 }
 
 impl Axis {
     /// Equal differences are equally far apart; zero is shown where the values come near it.
     pub fn linear(label: &str) -> Self {
-        Self { label: label.to_owned(), is_logarithmic: false, has_zero: false }
+        Self { label: label.to_owned(), is_logarithmic: false, has_zero: false, is_whole: false }
     }
 
     /// Equal ratios are equally far apart; values above zero only.
     pub fn logarithmic(label: &str) -> Self {
-        Self { label: label.to_owned(), is_logarithmic: true, has_zero: false }
+        Self { label: label.to_owned(), is_logarithmic: true, has_zero: false, is_whole: false }
     }
 
     /// The same from zero on.
     #[must_use]
     pub fn from_zero(self) -> Self {
         Self { has_zero: true, ..self }
+    }
+
+    /// The same with whole numbers only.
+    #[must_use]
+    pub fn of_counts(self) -> Self {
+        Self { is_whole: true, ..self }
     }
 
     fn scale(&self) -> Value {
@@ -121,6 +129,26 @@ pub enum Chart {
         /// The curves.
         series: Vec<Series>,
     },
+    /// Curves over time, without a mark for each point.
+    Course {
+        /// From left to right.
+        x: Axis,
+        /// From the bottom up.
+        y: Axis,
+        /// The curves, each with its points in order.
+        series: Vec<Series>,
+        /// Whether a value stays until the next; otherwise a straight line goes there.
+        has_steps: bool,
+    },
+    /// Parts of a whole over time, one upon the other; a value stays until the next.
+    Stack {
+        /// From left to right.
+        x: Axis,
+        /// From the bottom up.
+        y: Axis,
+        /// The parts, all with points at the same places.
+        series: Vec<Series>,
+    },
     /// The share of values that are at most so much: the empirical distribution function of each sample.
     Distribution {
         /// What the values are.
@@ -158,6 +186,8 @@ const HEIGHT: f64 = 320.0;
 const ROW: usize = 22;
 /// Points of a distribution's curve at most: a screen has no more.
 const MOST_STEPS: usize = 2000;
+/// Points of a course at most that the pointer finds: each is an element of the page.
+const MOST_POINTERS: usize = 2000;
 
 impl Figure {
     /// Where the figure comes, which is empty until the script has drawn it.
@@ -180,6 +210,8 @@ impl Chart {
     pub(super) fn specification(&self) -> Value {
         let mut specification = match self {
             Self::Lines { x, y, series } => lines(x, y, series),
+            Self::Course { x, y, series, has_steps } => course(x, y, series, *has_steps),
+            Self::Stack { x, y, series } => stack(x, y, series),
             Self::Distribution { x, samples } => distribution(x, samples),
             Self::Intervals { x, rows, reference } => intervals(x, rows, *reference),
             Self::Bars { x, bars } => self::bars(x, bars),
@@ -200,8 +232,11 @@ fn ticks() -> Value {
 
 /// A quantitative channel.
 fn number(field: &str, axis: &Axis) -> Value {
-    json!({"field": field, "type": "quantitative", "title": axis.label, "scale": axis.scale(),
-           "axis": ticks()})
+    let mut ticks = ticks();
+    if axis.is_whole {
+        ticks["tickMinStep"] = 1.into();
+    }
+    json!({"field": field, "type": "quantitative", "title": axis.label, "scale": axis.scale(), "axis": ticks})
 }
 
 /// A quantitative channel from left to right, where labels need more room than from the bottom up; of whole numbers no
@@ -265,6 +300,55 @@ fn lines(x: &Axis, y: &Axis, series: &[Series]) -> Value {
             {"mark": {"type": "point", "filled": true, "size": 45, "opacity": 1},
              "encoding": {"y": number("y", y), "tooltip": tooltip}},
         ],
+    })
+}
+
+/// The points of all series.
+fn points(series: &[Series]) -> Vec<Value> {
+    let all = series.iter().flat_map(|one| one.points.iter().map(move |point| (one, point)));
+    let drawn = all.filter(|(_, point)| point.x.is_finite() && point.y.is_finite());
+    drawn.map(|(one, point)| json!({"x": point.x, "y": point.y, "series": one.name})).collect()
+}
+
+/// What the pointer shows of a point.
+fn told(x: &Axis, y: &Axis) -> Value {
+    json!([
+        {"field": "series", "title": " "},
+        {"field": "x", "title": x.label, "format": ".5~g"},
+        {"field": "y", "title": y.label, "format": ".5~g"},
+    ])
+}
+
+fn course(x: &Axis, y: &Axis, series: &[Series], has_steps: bool) -> Value {
+    let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
+    let interpolate = if has_steps { "step-after" } else { "linear" };
+    let line = json!({"type": "line", "interpolate": interpolate, "strokeWidth": 2});
+    let mut layer =
+        vec![json!({"mark": line, "encoding": {"y": number("y", y), "strokeDash": dash(&names)}})];
+    let values = points(series);
+    if values.len() <= MOST_POINTERS {
+        // Nobody sees these; they are what the pointer finds.
+        layer.push(json!({"mark": {"type": "point", "filled": true, "size": 60, "opacity": 0},
+                          "encoding": {"y": number("y", y), "tooltip": told(x, y)}}));
+    }
+    json!({
+        "data": {"values": values},
+        "height": HEIGHT,
+        "encoding": {"x": number("x", x), "color": colour(&names)},
+        "layer": layer,
+    })
+}
+
+fn stack(x: &Axis, y: &Axis, series: &[Series]) -> Value {
+    let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
+    let mut height = number("y", y);
+    height["stack"] = "zero".into();
+    json!({
+        "data": {"values": points(series)},
+        "height": HEIGHT,
+        "mark": {"type": "area", "interpolate": "step-after", "opacity": 0.8},
+        "encoding": {"x": number("x", x), "y": height, "color": colour(&names), "order": {"field": "order"}},
+        "transform": [{"calculate": format!("indexof({}, datum.series)", json!(names)), "as": "order"}],
     })
 }
 

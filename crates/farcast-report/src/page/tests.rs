@@ -48,7 +48,7 @@ fn numbers_have_five_digits() {
         (1e-7, "1.000e-7"),
         (-2.5, "-2.5"),
     ] {
-        assert_eq!(table::digits(value), shown);
+        assert_eq!(digits(value), shown);
     }
 }
 

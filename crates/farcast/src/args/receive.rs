@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use farcast_core::{Probability, Span};
 
-use super::{OutputArgs, SocketArgs};
+use super::{OutputArgs, PageArgs, SocketArgs};
 use crate::host::{Accepted, Endpoint, Host};
 use crate::partials::QuotaArgs;
 use crate::protocols::Speaks;
@@ -87,6 +87,8 @@ pub(crate) struct ReceiveArgs {
     pub(crate) socket: SocketArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
 }
 
 impl ReceiveArgs {

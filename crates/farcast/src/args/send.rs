@@ -8,7 +8,7 @@ use farcast_core::units::Bytes;
 use farcast_mftp::StatusRetry;
 use farcast_mftp::settings::Parity;
 
-use super::{OutputArgs, RateArg, SocketArgs};
+use super::{OutputArgs, PageArgs, RateArg, SocketArgs};
 use crate::host::Endpoint;
 use crate::protocols::{MFTP_AND_PGM, Speaks};
 use crate::send::{MdpArgs, NackArgs, NormArgs, OneWayArgs, PgmArgs, StreamArgs};
@@ -54,6 +54,8 @@ pub(crate) struct SendArgs {
     pub(crate) socket: SocketArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
     /// Say at the end what was sent and what was left out.
     #[arg(help_heading = "Output", long)]
     pub(crate) stats: bool,

@@ -8,11 +8,13 @@ use farcast_core::{Span, Time};
 use farcast_delivery::{Phase, Protocol, RoundProgress, SenderEngine, Words};
 use farcast_files::Outgoing;
 use farcast_net::SendOptions;
+use farcast_report::transfer;
 use serde_json::{Value, json};
 
 use crate::args::SendArgs;
 use crate::output::Output;
 use crate::progress::{MOST_LINES, Progress, rate, size, time_left};
+use crate::report::{End, Sending};
 use crate::table::{Align, Table};
 use crate::{Exit, Failure};
 
@@ -41,6 +43,9 @@ pub(super) trait Face {
 
     /// What only this protocol reports in the end.
     fn figures(&self, sender: &<Self::Protocol as Protocol>::Sender) -> Value;
+
+    /// What came of options, by their names.
+    fn settings(&self, sender: &<Self::Protocol as Protocol>::Sender) -> Vec<(&'static str, String)>;
 }
 
 /// An event, in words and for programs.
@@ -93,6 +98,7 @@ pub(super) fn deliver<F: Face, E: std::error::Error + Send + Sync + 'static>(
         output,
         progress: None,
         face,
+        seen: Sending::new(&args.page, F::Protocol::WORDS, (&name, octets), to),
         began: None,
         name,
         octets,
@@ -111,7 +117,10 @@ pub(super) fn deliver<F: Face, E: std::error::Error + Send + Sync + 'static>(
         };
     let report =
         farcast_net::send::<F::Protocol, E>(objects, codec, &options, make, (&start, stop), &mut observer);
-    view.close(&report.map_err(Failure::of_net)?)
+    match report {
+        Ok(report) => view.close(&report),
+        Err(error) => view.failed(Failure::of_net(error)),
+    }
 }
 
 /// What the person at the sender sees.
@@ -119,6 +128,8 @@ struct View<'a, F: Face> {
     output: &'a mut Output,
     progress: Option<Progress>,
     face: &'a mut F,
+    /// What is noted for a page, if there is to be one.
+    seen: Option<Sending>,
     began: Option<Time>,
     name: String,
     octets: u64,
@@ -137,6 +148,9 @@ impl<F: Face> View<'_, F> {
         sender: &<F::Protocol as Protocol>::Sender,
         notice: &Notice<'_, F::Protocol>,
     ) {
+        if let Some(seen) = &mut self.seen {
+            seen.observe::<<F::Protocol as Protocol>::Sender>(now, notice);
+        }
         match notice {
             farcast_net::SendNotice::Event(event) => {
                 if self.began.is_none() && sender.phase() == Phase::Sending {
@@ -146,7 +160,7 @@ impl<F: Face> View<'_, F> {
                     self.tell(told);
                 }
             }
-            farcast_net::SendNotice::Tick => {
+            farcast_net::SendNotice::Tick(_) => {
                 self.late |= now >= self.end;
                 self.tick(now, sender);
             }
@@ -230,17 +244,51 @@ impl<F: Face> View<'_, F> {
             verdict = Verdict { word: "time_limit", exit: Exit::Failed, sentence };
         }
         let fields = self.summary(report, &verdict);
-        self.output.event("summary", fields);
+        self.output.event("summary", fields.clone());
         self.output.result(&self.table(report));
         let Verdict { exit, sentence, .. } = verdict;
-        match sentence {
+        let how = match sentence {
             Some(sentence) if exit != Exit::Done => Err(Failure { sentence, exit }),
             Some(sentence) => {
                 self.output.result(&format!("\n{sentence}"));
                 Ok(exit)
             }
             None => Ok(exit),
+        };
+        if let Some(mut seen) = self.seen.take() {
+            let sent_per_round = seen.over(report);
+            let mut effective = self.face.settings(&report.sender);
+            effective.push(("time-limit", self.end.since(Time::ZERO).to_string()));
+            let closing = Some(self.closing(report));
+            let end = End { closing, effective, receivers: self.receivers(), summary: fields };
+            seen.write(sent_per_round, end, &how, self.output);
         }
+        how
+    }
+
+    /// It could not go on, and there is no report.
+    fn failed(mut self, failure: Failure) -> Result<Exit, Failure> {
+        if let Some(mut progress) = self.progress.take() {
+            progress.clear();
+        }
+        let how = Err(failure);
+        if let Some(seen) = self.seen.take() {
+            let end = End { receivers: self.receivers(), ..End::default() };
+            seen.write(Vec::new(), end, &how, self.output);
+        }
+        how
+    }
+
+    /// How receivers stand, for the page.
+    fn receivers(&self) -> Vec<transfer::Receiver> {
+        let one = |one: Receiver| transfer::Receiver {
+            name: one.label,
+            state: one.state.into(),
+            complete: one.complete.is_some(),
+            time_s: one.complete.map(Time::as_secs_f64),
+            ..transfer::Receiver::default()
+        };
+        self.face.receivers().into_iter().map(one).collect()
     }
 
     fn summary(&self, report: &Report<F::Protocol>, verdict: &Verdict) -> Value {
@@ -259,10 +307,10 @@ impl<F: Face> View<'_, F> {
             "size_bytes": self.octets,
             "time_s": report.duration.as_secs_f64(),
             "data_time_s": report.data_duration.as_secs_f64(),
-            "wire_bytes": report.sent.octets,
-            "wire_bytes_over_size": report.sent.octets as f64 / self.octets.max(1) as f64,
-            "datagrams": report.sent.datagrams,
-            "heard_bytes": report.heard,
+            "wire_bytes": report.traffic.sent.octets,
+            "wire_bytes_over_size": report.traffic.sent.octets as f64 / self.octets.max(1) as f64,
+            "datagrams": report.traffic.sent.datagrams,
+            "heard_bytes": report.traffic.heard,
             "malformed_datagrams": report.malformed,
             "receivers": receivers.collect::<Vec<Value>>(),
         });
@@ -285,15 +333,20 @@ impl<F: Face> View<'_, F> {
             }
             text = table.render() + "\n\n";
         }
+        text + &self.closing(report)
+    }
+
+    /// What it came to, in a sentence.
+    fn closing(&self, report: &Report<F::Protocol>) -> String {
         let rounds = u64::from(report.sender.progress().round);
-        let overhead = report.sent.octets as f64 / self.octets.max(1) as f64;
-        text + &format!(
+        let overhead = report.traffic.sent.octets as f64 / self.octets.max(1) as f64;
+        format!(
             "{} in {} ({} of data), {rounds} {}, {} on the wire, {overhead:.3} times the size, {}",
             size(self.octets),
             report.duration,
             report.data_duration,
             Self::WORDS.round.after(rounds),
-            size(report.sent.octets),
+            size(report.traffic.sent.octets),
             rate(self.octets, report.duration),
         )
     }

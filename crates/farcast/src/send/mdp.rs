@@ -197,6 +197,20 @@ impl Face for MdpFace {
     fn figures(&self, sender: &Sender) -> Value {
         figures(sender.sent_per_round(), Some(sender.grtt()), sender.rejects())
     }
+
+    fn settings(&self, sender: &Sender) -> Vec<(&'static str, String)> {
+        let config = sender.config();
+        vec![
+            ("rate", config.rate.to_string()),
+            ("segment-size", format!("{} B", config.segment_size)),
+            ("block-size", format!("{} segments", config.block_len)),
+            ("parity", format!("{} symbols of a block", config.parity)),
+            ("parity-ahead", format!("{} symbols of a block", config.auto_parity)),
+            ("rtt", config.grtt.to_string()),
+            ("robust", config.robust.to_string()),
+            ("gap", config.gap.to_string()),
+        ]
+    }
 }
 
 #[cfg(test)]

@@ -80,7 +80,11 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     announce_plan(args, to, &outgoing, &name, &output);
     loop {
         let mut view = View::new(&mut output, args, to.private, name.clone(), &outgoing);
-        let mut report = transmit(args, (to, &settings), outgoing, &name, (&start, &stop), &mut view)?;
+        let sent = transmit(args, (to, &settings), outgoing, &name, (&start, &stop), &mut view);
+        let mut report = match sent {
+            Ok(report) => report,
+            Err(failure) => return view.failed(failure),
+        };
         let &SenderOutcome::GroupInUse { by, transmission } = outcome(&report) else {
             return view.close(&report);
         };
@@ -126,17 +130,20 @@ fn transmit(
     let mut known = Known::load(to.private);
     let early_data = if state.done().is_empty() { early(args, &known, name) } else { Span::ZERO };
     let waits = args.group.wait.is_some();
-    let mut observer = |now: Time, sender: &Sender, notice: &SendNotice<'_>| match notice {
-        // That is not the end yet.
-        SendNotice::Event(SenderEvent::Ended(SenderOutcome::GroupInUse { .. })) if waits => {}
-        SendNotice::Event(event) => {
-            if let SenderEvent::Done { client, .. } = event {
-                state.add(*client);
+    let mut observer = |now: Time, sender: &Sender, notice: &SendNotice<'_>| {
+        view.note(now, sender, notice);
+        match notice {
+            // That is not the end yet.
+            SendNotice::Event(SenderEvent::Ended(SenderOutcome::GroupInUse { .. })) if waits => {}
+            SendNotice::Event(event) => {
+                if let SenderEvent::Done { client, .. } = event {
+                    state.add(*client);
+                }
+                view.observe(now, sender, Some(event));
             }
-            view.observe(now, sender, Some(event));
+            SendNotice::Tick(_) => view.observe(now, sender, None),
+            notice => view.way(notice),
         }
-        SendNotice::Tick => view.observe(now, sender, None),
-        notice => view.way(notice),
     };
     let secret = if args.group.draft { None } else { Some(crate::state::random_secret()?) };
     let list = outgoing.manifest().head_len();

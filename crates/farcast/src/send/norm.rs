@@ -8,7 +8,7 @@ use farcast_core::{BitRate, Probability, Time};
 use farcast_files::{Entry, Outgoing};
 use farcast_lab::shipped;
 use farcast_norm::settings::{Parity, RateControl, Sent, Way};
-use farcast_norm::{Codec, Kind, NodeId, Norm, Object, Sender, SenderConfig, SenderEvent, Settings};
+use farcast_norm::{Codec, Kind, NodeId, Norm, Object, Pacing, Sender, SenderConfig, SenderEvent, Settings};
 use farcast_sim::scenario::norm as scenario;
 use serde_json::{Value, json};
 
@@ -216,6 +216,24 @@ impl Face for NormFace {
 
     fn figures(&self, sender: &Sender) -> Value {
         figures(sender.sent_per_round(), Some(sender.grtt()), sender.rejects())
+    }
+
+    fn settings(&self, sender: &Sender) -> Vec<(&'static str, String)> {
+        let config = sender.config();
+        let mut settings = vec![
+            ("rate", config.pace.rate.to_string()),
+            ("segment-size", format!("{} B", config.segment_size)),
+            ("block-size", format!("{} segments", config.block_len)),
+            ("parity", format!("{} symbols of a block", config.parity)),
+            ("parity-ahead", format!("{} symbols of a block", config.auto_parity)),
+            ("rtt", config.grtt.to_string()),
+            ("backoff", config.backoff.to_string()),
+            ("robust", config.robust.to_string()),
+        ];
+        if let Pacing::NormCc { least } = config.pacing {
+            settings.push(("least-rate", least.to_string()));
+        }
+        settings
     }
 }
 

@@ -201,6 +201,20 @@ impl Face for OneWayFace {
             "symbol_bytes": sender.config().shape.geometry().segment_size(),
         })
     }
+
+    fn settings(&self, sender: &Sender) -> Vec<(&'static str, String)> {
+        let config = sender.config();
+        let how_long = match config.duration {
+            Duration::Rounds(rounds) => ("repeat", rounds.to_string()),
+            Duration::For(time) => ("for", time.to_string()),
+        };
+        vec![
+            ("rate", config.pace.rate.to_string()),
+            how_long,
+            ("overhead", format!("{} %", config.overhead_percent)),
+            ("symbol-size", format!("{} B", config.shape.geometry().segment_size())),
+        ]
+    }
 }
 
 #[cfg(test)]

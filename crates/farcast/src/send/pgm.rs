@@ -267,6 +267,25 @@ impl Face for PgmFace {
     fn figures(&self, sender: &Sender) -> Value {
         figures(sender.sent_per_round(), None, sender.rejects())
     }
+
+    fn settings(&self, sender: &Sender) -> Vec<(&'static str, String)> {
+        let config = sender.config();
+        let mut settings = vec![
+            ("rate", config.pace.rate.to_string()),
+            ("segment-size", format!("{} B", config.tsdu)),
+            ("linger", config.linger.to_string()),
+        ];
+        settings.extend(config.backoff.map(|backoff| ("spread", backoff.to_string())));
+        match config.parity {
+            Some(Grouping { size, ahead, on_demand }) => settings.extend([
+                ("parity", if on_demand { "auto" } else { "off" }.to_owned()),
+                ("block-size", format!("{size} packets")),
+                ("parity-ahead", format!("{ahead} packets of a group")),
+            ]),
+            None => settings.push(("parity", "off".into())),
+        }
+        settings
+    }
 }
 
 #[cfg(test)]

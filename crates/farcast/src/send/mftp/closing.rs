@@ -1,7 +1,8 @@
 //! What `farcast send` says at its end.
 
 use farcast_core::Time;
-use farcast_mftp::{MemberState, Sender};
+use farcast_mftp::{Member, MemberState, Sender};
+use farcast_report::transfer::Receiver;
 use serde_json::{Value, json};
 
 use super::advice::Advice;
@@ -13,7 +14,6 @@ use crate::table::{Align, Table};
 
 pub(super) fn closing_table(report: &SendReport, size_bytes: u64, draft: bool) -> String {
     let stats = report.sender.stats();
-    let wire = wire_bytes(&report.sender);
     let mut table = Table::new(&[
         ("receiver", Align::Left),
         ("state", Align::Left),
@@ -34,25 +34,43 @@ pub(super) fn closing_table(report: &SendReport, size_bytes: u64, draft: bool) -
             member.naks.to_string(),
         ]);
     }
-    let passes = stats.dtus_per_pass.len();
-    let (table, whole) = (table.render(), size(size_bytes));
+    let sent_any = stats.dtus_per_pass.iter().any(|&dtus| dtus > 0);
+    let believed =
+        if draft && sent_any { "\nreceivers were believed without proof, as --draft says" } else { "" };
+    format!("{}\n\n{}{believed}", table.render(), closing_sentence(report, size_bytes))
+}
+
+/// What it came to, in a sentence.
+pub(super) fn closing_sentence(report: &SendReport, size_bytes: u64) -> String {
+    let wire = wire_bytes(&report.sender);
+    let (passes, whole) = (report.sender.stats().dtus_per_pass.len(), size(size_bytes));
     let Some(brought) = brought(&report.sender, size_bytes) else {
         let nothing = "no data was sent";
-        return format!(
-            "{table}\n\n{whole} in {}, {nothing}, {} on the wire, -",
-            report.duration,
-            size(wire)
-        );
+        return format!("{whole} in {}, {nothing}, {} on the wire, -", report.duration, size(wire));
     };
-    let believed = if draft { "\nreceivers were believed without proof, as --draft says" } else { "" };
     let overhead = wire as f64 / size_bytes.max(1) as f64;
     format!(
-        "{table}\n\n{whole} in {} ({} of data), {passes} passes, {} on the wire, {overhead:.3} times the size, {}{believed}",
+        "{whole} in {} ({} of data), {passes} passes, {} on the wire, {overhead:.3} times the size, {}",
         report.duration,
         report.data_duration,
         size(wire),
         rate(brought, report.duration),
     )
+}
+
+/// How receivers stand, for the page.
+pub(super) fn receivers(sender: &Sender, draft: bool) -> Vec<Receiver> {
+    let sent: u64 = sender.stats().dtus_per_pass.iter().sum();
+    let one = |member: &Member| Receiver {
+        name: member.label.clone(),
+        state: standing(member, draft),
+        complete: has_it(member, draft),
+        time_s: member.done_at.map(Time::as_secs_f64),
+        asked: Some(member.naked_dtus),
+        loss_percent: (sent > 0).then(|| 100.0 * member.naked_dtus.min(sent) as f64 / sent as f64),
+        requests: Some(member.naks),
+    };
+    sender.members().map(|(_, member)| one(member)).collect()
 }
 
 /// Bytes of the product that whoever is done and lacked the most has got now; `None` if no data was sent. Nobody is
@@ -110,7 +128,7 @@ pub(super) fn summary(report: &SendReport, name: &str, size: u64, exit: Exit, dr
         "wire_bytes_over_size": wire_bytes(&report.sender) as f64 / size.max(1) as f64,
         "datagrams": stats.datagrams,
         "left_out_segments": report.sender.left_out(),
-        "heard_bytes": report.heard,
+        "heard_bytes": report.traffic.heard,
         "naks": stats.naks,
         "status_requests": stats.status_requests,
         "malformed_datagrams": report.malformed,
@@ -142,7 +160,7 @@ pub(super) fn stats_table(report: &SendReport, size_bytes: u64) -> String {
     row("parity", dtu(stats.parity_sent));
     row("headers, the list of files, announcements, requests", wire.saturating_sub(dtu(dtus)));
     row("all that was sent, with IP headers", wire);
-    row("heard from receivers, without", report.heard);
+    row("heard from receivers, without", report.traffic.heard);
     table.render()
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use farcast_lab::shipped;
 use farcast_mftp::settings::{Audience, Rate, Way};
-use farcast_mftp::{Invited, NakTiming, PassWait, Product, SenderConfig, Settings};
+use farcast_mftp::{Invited, NakTiming, Pace, PassWait, Product, SenderConfig, Settings, StatusRetry};
 use farcast_sim::scenario::mftp::table;
 
 use super::{Destination, socket_options, transmission};
@@ -108,11 +108,49 @@ pub(super) fn configuration(
     SenderConfig { transmission: transmission(), list_segments, ..config }
 }
 
+/// What came of options, by their names.
+pub(super) fn in_use(config: &SenderConfig) -> Vec<(&'static str, String)> {
+    let rate = match config.pace {
+        Pace::Rate { rate, .. } => rate.to_string(),
+        _ => "max".into(),
+    };
+    let pass_wait = match config.pass_wait {
+        PassWait::Draft => "draft",
+        PassWait::FixedTimer => "fixed",
+    };
+    let nak_timing = match config.nak_timing {
+        NakTiming::EachBlock => "each-block",
+        NakTiming::EndOfFirstPass => "end-of-first-pass",
+    };
+    let status_retry = match config.status_retry {
+        StatusRetry::Fixed(time) => time.to_string(),
+        StatusRetry::BlockTime { round_trips } => format!("block+{round_trips}rtt"),
+        StatusRetry::Measured => "measured".into(),
+    };
+    let mut settings = vec![
+        ("rate", rate),
+        ("dtu-size", format!("{} B", config.dtu_size)),
+        ("block-size", format!("{} DTUs", config.block_size)),
+        ("parity", format!("{} symbols of a block", config.parity_symbols)),
+        ("pass-wait", pass_wait.into()),
+        ("nak-timing", nak_timing.into()),
+        ("status-retry", status_retry),
+        ("status-retries", config.status_retry_count.to_string()),
+        ("silence", config.silence.to_string()),
+        ("rtt", config.round_trip.to_string()),
+        ("spread", config.backoff_window.to_string()),
+        ("time-limit", config.transfer_limit.to_string()),
+        ("announce-time", config.announce_limit.to_string()),
+    ];
+    settings.extend(config.start.after.map(|after| ("start-after", after.to_string())));
+    settings
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
     use farcast_core::Span;
-    use farcast_mftp::{Group, Pace};
+    use farcast_mftp::Group;
     use farcast_scenario::document::Document;
     use farcast_sim::scenario::Scenario;
 

@@ -3,18 +3,20 @@
 use std::net::SocketAddr;
 
 use farcast_core::{Span, Time};
-use farcast_delivery::{Phase, RoundProgress};
+use farcast_delivery::{Phase, Protocol as _, RoundProgress};
 use farcast_files::Outgoing;
 use farcast_mftp::message::cancel;
-use farcast_mftp::{ClientId, Member, MemberState, Sender, SenderEvent, SenderOutcome};
+use farcast_mftp::{ClientId, Member, MemberState, Mftp, Sender, SenderEvent, SenderOutcome};
 use serde_json::{Value, json};
 
 use super::advice::Advice;
-use super::closing::{closing_table, part_of, stats_table, summary};
+use super::closing::{closing_sentence, closing_table, part_of, receivers, stats_table, summary};
+use super::settings::in_use;
 use super::{SendNotice, SendReport, outcome, turn};
 use crate::args::SendArgs;
 use crate::output::Output;
 use crate::progress::{MOST_LINES, Progress, percent, rate, time_left};
+use crate::report::{End, Sending};
 use crate::{Exit, Failure};
 
 /// Between reports of progress for programs.
@@ -35,6 +37,8 @@ pub(super) struct View<'a> {
     next_report: Time,
     /// Whether advice was given.
     advised: bool,
+    /// What is noted for a page, if there is to be one.
+    seen: Option<Sending>,
 }
 
 impl<'a> View<'a> {
@@ -50,6 +54,7 @@ impl<'a> View<'a> {
             end += entry.size();
             (farcast_files::shown_name(&entry.path), end)
         });
+        let seen = Sending::new(&args.page, Mftp::WORDS, (&name, outgoing.size()), to);
         Self {
             output,
             progress: None,
@@ -61,6 +66,16 @@ impl<'a> View<'a> {
             files: files.collect(),
             next_report: Time::ZERO,
             advised: false,
+            seen,
+        }
+    }
+
+    /// Notes what is told for the page.
+    pub(super) fn note(&mut self, now: Time, sender: &Sender, notice: &SendNotice<'_>) {
+        let Some(seen) = &mut self.seen else { return };
+        seen.observe::<Sender>(now, notice);
+        if matches!(notice, SendNotice::Tick(_)) && seen.wants_look(now) {
+            look(seen, now, sender);
         }
     }
 
@@ -112,7 +127,7 @@ impl<'a> View<'a> {
                 "fragmenting",
                 json!({}),
             ),
-            SendNotice::Event(_) | SendNotice::Tick => return,
+            SendNotice::Event(_) | SendNotice::Tick(_) => return,
         };
         if let Some(progress) = &mut self.progress {
             progress.line(self.output, &line);
@@ -132,7 +147,8 @@ impl<'a> View<'a> {
         self.rest();
         let incomplete: Vec<String> = incomplete(&report.sender, self.args.group.draft);
         let exit = exit_code(report, &incomplete);
-        self.output.event("summary", summary(report, &self.name, self.size, exit, self.args.group.draft));
+        let fields = summary(report, &self.name, self.size, exit, self.args.group.draft);
+        self.output.event("summary", fields.clone());
         self.output.result(&closing_table(report, self.size, self.args.group.draft));
         if let Some(advice) = Advice::of(&report.sender) {
             self.output.result(&format!("\n{}", advice.closing(report, self.args.group.draft)));
@@ -140,6 +156,33 @@ impl<'a> View<'a> {
         if self.args.stats {
             self.output.result(&format!("\n{}", stats_table(report, self.size)));
         }
+        let how = self.outcome(report, exit, &incomplete);
+        if let Some(mut seen) = self.seen.take() {
+            look(&mut seen, Time::ZERO + report.duration, &report.sender);
+            let sent_per_round = seen.over(report);
+            let end = End {
+                closing: Some(closing_sentence(report, self.size)),
+                effective: in_use(report.sender.config()),
+                receivers: receivers(&report.sender, self.args.group.draft),
+                summary: fields,
+            };
+            seen.write(sent_per_round, end, &how, self.output);
+        }
+        how
+    }
+
+    /// It could not go on, and there is no report.
+    pub(super) fn failed(mut self, failure: Failure) -> Result<Exit, Failure> {
+        self.rest();
+        let how = Err(failure);
+        if let Some(seen) = self.seen.take() {
+            seen.write(Vec::new(), End::default(), &how, self.output);
+        }
+        how
+    }
+
+    /// How it ended.
+    fn outcome(&self, report: &SendReport, exit: Exit, incomplete: &[String]) -> Result<Exit, Failure> {
         let failure = |sentence: String| Err(Failure { sentence, exit });
         if let Some(error) = &report.error {
             return failure(error.to_string());
@@ -376,6 +419,16 @@ fn bar(
             (format!("pass {pass}"), message, (sent, total))
         }
     }
+}
+
+/// Notes what part of all each receiver has.
+fn look(seen: &mut Sending, now: Time, sender: &Sender) {
+    let all = f64::from(sender.geometry().segments().max(1));
+    let share = |(id, member)| {
+        let member: &Member = member;
+        (member.label.as_str(), f64::from(sender.received_by(id)) / all)
+    };
+    seen.look(now, sender.members().map(share));
 }
 
 /// A line for each receiver.

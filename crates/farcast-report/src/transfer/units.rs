@@ -1,0 +1,60 @@
+//! Units that suit what is drawn.
+
+/// A unit, and how much of it is one of the plain one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Unit {
+    pub(super) name: &'static str,
+    pub(super) of: f64,
+}
+
+/// Seconds up to a quarter of an hour.
+pub(super) fn time(longest_s: f64) -> Unit {
+    match longest_s {
+        ..=900.0 => Unit { name: "s", of: 1.0 },
+        ..=10_800.0 => Unit { name: "min", of: 60.0 },
+        _ => Unit { name: "h", of: 3600.0 },
+    }
+}
+
+/// Octets, with the prefix of the SI that the greatest value wants.
+pub(super) fn octets(greatest: f64) -> Unit {
+    prefixed(greatest, ["B", "kB", "MB", "GB", "TB"])
+}
+
+/// Bits in a second, the same way.
+pub(super) fn rate(greatest: f64) -> Unit {
+    prefixed(greatest, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"])
+}
+
+fn prefixed(greatest: f64, names: [&'static str; 5]) -> Unit {
+    let mut of = 1.0;
+    for (place, name) in names.into_iter().enumerate() {
+        if greatest < 1000.0 * of || place == 4 {
+            return Unit { name, of };
+        }
+        of *= 1000.0;
+    }
+    Unit { name: names[0], of: 1.0 }
+}
+
+/// Octets for people, to four digits.
+pub(super) fn size(octets_: u64) -> String {
+    let unit = octets(octets_ as f64);
+    format!("{} {}", crate::page::digits(octets_ as f64 / unit.of), unit.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_greatest_value_decides() {
+        assert_eq!(
+            [0.0, 999.0, 1000.0, 2.5e6, 9e20].map(|most| octets(most).name),
+            ["B", "B", "kB", "MB", "TB"]
+        );
+        assert_eq!([0.2, 900.0, 901.0, 90_000.0].map(|most| time(most).name), ["s", "s", "min", "h"]);
+        assert_eq!((rate(20e6).name, rate(20e6).of), ("Mbit/s", 1e6));
+        assert_eq!(size(67_108_864), "67.109 MB");
+    }
+}

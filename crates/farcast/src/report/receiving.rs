@@ -1,0 +1,156 @@
+//! What a receiver sees.
+
+use std::net::SocketAddr;
+use std::thread::JoinHandle;
+
+use farcast_core::{Span, Time};
+use farcast_delivery::{ObjectId, Offer, Received, ReceiverEngine, Words};
+use farcast_files::shown_name;
+use farcast_net::{ReceiveNotice, ReceiveReport};
+use farcast_report::transfer::{self, Came, Close, Product};
+use serde_json::Value;
+
+use super::options::in_effect;
+use super::{Chosen, PageFile, sentence};
+use crate::args::PageArgs;
+use crate::laboratory::VERSION;
+
+/// How long the page of a product that is done waits for others that are under way.
+const WAIT: Span = Span::from_secs(5);
+
+/// What a receiver sees, for its page.
+pub(crate) struct Receiving {
+    file: PageFile,
+    title: String,
+    name: String,
+    options: Vec<Chosen>,
+    seen: transfer::Receiving,
+    /// How it went with the last product, in a sentence and for programs.
+    last: Option<String>,
+    summary: Value,
+    /// Since when the page has not been what is known.
+    stale: Option<Time>,
+    /// Writes the page while receiving goes on: a disk may take its time.
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Receiving {
+    /// Of the receiver `name` of what comes to `from`, if a page is asked for.
+    pub(crate) fn new(args: &PageArgs, words: Words, name: String, from: SocketAddr) -> Option<Self> {
+        Some(Self {
+            file: PageFile(args.report.clone()?),
+            title: format!("{name}: what came to {from} ({})", args.protocol),
+            name,
+            options: args.options.clone(),
+            seen: transfer::Receiving::new(words),
+            last: None,
+            summary: Value::Null,
+            stale: None,
+            writer: None,
+        })
+    }
+
+    /// Notes what is told, but for the end of an object.
+    pub(crate) fn observe<R: ReceiverEngine>(
+        &mut self,
+        now: Time,
+        receiver: &R,
+        notice: &ReceiveNotice<'_, R::Event>,
+    ) {
+        match notice {
+            ReceiveNotice::Joined { offer, held } => {
+                self.seen.joined(now.as_secs_f64(), offer.object.get(), product(offer, *held));
+            }
+            ReceiveNotice::Tick => {
+                for object in self.seen.objects() {
+                    let id = ObjectId::new(object);
+                    if let Some(have) = receiver.have(id) {
+                        let came = came(have.count(), &receiver.received(id));
+                        self.seen.look(now.as_secs_f64(), object, came);
+                    }
+                }
+                if self.stale.is_some_and(|since| !self.seen.is_busy() || now >= since + WAIT) {
+                    self.write("It goes on listening.");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes that it is over with an object: in a sentence, and for programs.
+    pub(crate) fn ended<E>(&mut self, now: Time, report: &ReceiveReport<E>, outcome: &str, summary: &Value) {
+        let ended = Product {
+            outcome: outcome.to_owned(),
+            complete: report.is_complete(),
+            time_s: report.duration.as_secs_f64(),
+            came: came(report.have, &report.received),
+            ..product(&report.offer, report.held)
+        };
+        self.seen.ended(now.as_secs_f64(), report.offer.object.get(), ended);
+        self.last = Some(sentence(outcome));
+        self.summary = summary.clone();
+        self.stale.get_or_insert(now);
+    }
+
+    /// Writes the page for the last time; `why` it is the end.
+    pub(crate) fn finish(mut self, why: &str) {
+        self.write(why);
+        self.wait();
+    }
+
+    /// Has the page written; `then` says what comes after.
+    fn write(&mut self, then: &str) {
+        self.wait();
+        self.stale = None;
+        let mut lead: Vec<String> = self.last.iter().cloned().collect();
+        let then = sentence(then);
+        if !lead.contains(&then) {
+            lead.push(then);
+        }
+        let close = Close {
+            title: self.title.clone(),
+            lead,
+            settings: in_effect(&self.options, &[("name", self.name.clone())]),
+            summary: format!("{:#}", self.summary),
+            made_by: format!("farcast {VERSION}"),
+            ..Close::default()
+        };
+        let (file, page) = (self.file.clone(), self.seen.page(&close));
+        let writing = std::thread::Builder::new().name("page".into());
+        match writing.spawn(move || file.write(&page)) {
+            Ok(writer) => self.writer = Some(writer),
+            // It is tried again with the next product.
+            Err(error) => crate::stdio::lose(&format!("cannot write the page: {error}")),
+        }
+    }
+
+    /// Waits until it is written.
+    fn wait(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            // It says itself what went wrong.
+            let _ = writer.join();
+        }
+    }
+}
+
+fn product(offer: &Offer, held: u32) -> Product {
+    Product {
+        name: shown_name(&offer.name),
+        sender: offer.sender.to_string(),
+        size: offer.geometry.size(),
+        segment_size: offer.geometry.segment_size().into(),
+        held,
+        ..Product::default()
+    }
+}
+
+fn came(have: u32, received: &Received) -> Came {
+    Came {
+        have,
+        segments: received.segments,
+        parity: received.parity,
+        duplicates: received.duplicates,
+        requests: received.naks,
+        asked: received.asked,
+    }
+}
