@@ -70,20 +70,22 @@ class Transfers:
     # One measurement each: a dictionary with at least "goodput", Mbit/s to each receiver. The wall's time goes from the
     # start of the sender's process until the last receiver's file has its name.
 
-    def farcast(self, rig, size, *, rate="max", send=(), receive=(), discard=False, seed=None, source=None, keep=False):
-        """Sends a file of that size, or `source` of that size; with `keep`, receivers keep what they have."""
+    def farcast(self, rig, size, *, rate="max", send=(), receive=(), discard=False, seed=None, source=None, keep=False,
+                keys=None):
+        """Sends a file of that size, or `source` of that size; with `keep`, receivers keep what they have. `keys` is where
+        each has its configuration, if it is to be sealed."""
         source = source or self.file(size)
         names, receivers = [], []
         for n, space in enumerate(rig.receivers):
             target = self.into(n) if keep else self.empty(n)
             names.append(f"r{n}")
-            command = [self.binary, "receive", "--from", GROUP, "--into", target, "--name", f"r{n}", "--once", "--json"]
+            command = [*at(keys, f"r{n}"), self.binary, "receive", "--from", GROUP, "--into", target, "--name", f"r{n}", "--once", "--json"]
             command += ["--seed", seed * 1000 + n] if seed is not None else []
             command += [*receive, *(["--discard"] if discard else [])]
             receivers.append(rig.start(space, command, f"receive{n}"))
         for process in receivers:
             process.wait_for('"listening"')
-        command = [self.binary, "send", source, "--to", GROUP, "--rate", rate, "--json"]
+        command = [*at(keys, "sender"), self.binary, "send", source, "--to", GROUP, "--rate", rate, "--json"]
         before = rig.octets()
         sender = rig.start(rig.sender, [*command, "--receivers", ",".join(names), *send], "send")
         try:
@@ -213,6 +215,11 @@ class Transfers:
                 fields = {key: value for key, value in result.items() if key not in events}
                 self.emit(table=table, row=name, round=number + 1, **fields)
         return results
+
+
+def at(keys, name):
+    """The beginning of a command line of `name`, whose configuration is in `keys`; without keys, of somebody without any."""
+    return ["env", f"XDG_CONFIG_HOME={keys}/{name}" if keys else "XDG_CONFIG_HOME=/nonexistent"]
 
 
 def same(source, target):

@@ -92,6 +92,13 @@ pub trait Delivery: Message {
     /// group, where everybody hears it, or not at all.
     fn is_for_one(&self) -> bool;
 
+    /// Whether the receiver that is called `name` may say it to the sender: where it tells for whom it speaks, whether that
+    /// is this one. Of what is sealed it is known who says it, and nobody speaks for another. By default nobody may say
+    /// anything: a protocol that can be sealed knows its receivers by name.
+    fn may_be_said_by(&self, _name: &str) -> bool {
+        false
+    }
+
     /// Whether its sender waits for the answer with something else to send.
     fn is_urgent(&self) -> bool;
 

@@ -192,6 +192,12 @@ pub trait ReceiverEngine: Engine<Event: Clone> {
     /// What `event` asks for, if it asks for anything.
     fn request(event: &Self::Event) -> Option<Request<'_>>;
 
+    /// Whether with `event`, which ends an object, its sender knows as well that it is over, so that neither has more to
+    /// say. By default nobody knows.
+    fn is_settled(_event: &Self::Event) -> bool {
+        false
+    }
+
     /// Takes what its owner answers about `object`; of one that has ended meanwhile, it is passed over.
     fn answer(&mut self, now: Time, object: ObjectId, answer: Answer);
 

@@ -14,7 +14,7 @@ use farcast_delivery::{
 
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
 use crate::figures;
-use crate::message::{Body, DataKind, DeclineReason, Message, Naks, StatusType, cancel};
+use crate::message::{Body, ClientId, DataKind, DeclineReason, Message, Naks, StatusType, cancel};
 use crate::population::{Feedback, Population};
 use crate::receiver::Receiver;
 use crate::sender::{Neighbourhood, Sender};
@@ -110,6 +110,22 @@ impl Delivery for Message {
                 | Body::Join(_)
                 | Body::Leave(_)
         )
+    }
+
+    fn may_be_said_by(&self, name: &str) -> bool {
+        let own = ClientId::from_name(name);
+        match &self.body {
+            Body::Registration(registration) => {
+                registration.entries.iter().all(|entry| entry.client == own)
+                    && registration.name.as_deref().is_none_or(|said| said == name)
+            }
+            Body::Nak(nak) => nak.client == own,
+            Body::Ack(ack) => ack.client == own,
+            Body::Done(done) => done.client == own,
+            Body::Quit(quit) => quit.client == Some(own),
+            Body::Query(_) | Body::EchoResponse(_) => true,
+            _ => false,
+        }
     }
 
     fn is_urgent(&self) -> bool {
@@ -229,6 +245,10 @@ impl ReceiverEngine for Receiver {
             ReceiverEvent::Ended(ref outcome) => Request::Ended(object, meaning(outcome)),
             _ => return None,
         })
+    }
+
+    fn is_settled(event: &ReceiverEvent) -> bool {
+        matches!(event, ReceiverEvent::Ended(ReceiverOutcome::Complete { confirmed: true, .. }))
     }
 
     fn answer(&mut self, now: Time, _object: ObjectId, answer: Answer) {

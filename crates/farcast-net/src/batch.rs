@@ -10,10 +10,12 @@ use farcast_delivery::{
     Ahead, Codec, Content, Delivery, ErasureCode, Geometry, ObjectId, Purpose, SenderEngine, Transport,
 };
 use farcast_files::{Outgoing, SourceError};
+use farcast_seal::{CONTENT_OVERHEAD, HEADER, TAG};
 
 use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::parity::{ParityEncoder, WholeParity};
+use crate::seal::SendSeal;
 use crate::socket::Endpoint;
 
 /// The most objects whose parity is computed at once: each has a thread and the symbols of some blocks.
@@ -23,7 +25,7 @@ const MOST_CODING: usize = 4;
 const BATCH_BYTES: usize = 65_000;
 
 /// Where a batch leaves and where its bytes come from.
-pub(crate) struct Outlet {
+pub(crate) struct Outlet<'a> {
     pub(crate) endpoint: Endpoint,
     /// The objects, in the order of their numbers.
     pub(crate) sources: Vec<Source>,
@@ -31,15 +33,24 @@ pub(crate) struct Outlet {
     pub(crate) group: SocketAddr,
     /// The objects whose parity is being computed, the one that was sent last behind the others.
     coding: Vec<ObjectId>,
+    /// What everything is sealed with, if it is.
+    pub(crate) seal: Option<&'a mut SendSeal>,
+    /// Whether content leaves before anybody can have answered.
+    pub(crate) early: bool,
 }
 
-impl Outlet {
+impl<'a> Outlet<'a> {
     /// Sends `sources` to `group`.
     ///
     /// # Errors
     /// If the parity that they are to have cannot be made.
-    pub(crate) fn new(endpoint: Endpoint, sources: Vec<Source>, group: SocketAddr) -> Result<Self, NetError> {
-        let mut outlet = Self { endpoint, sources, group, coding: Vec::new() };
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        sources: Vec<Source>,
+        group: SocketAddr,
+        seal: Option<&'a mut SendSeal>,
+    ) -> Result<Self, NetError> {
+        let mut outlet = Self { endpoint, sources, group, coding: Vec::new(), seal, early: false };
         // What cannot be is better known before anything leaves.
         outlet.code(ObjectId::FIRST)?;
         Ok(outlet)
@@ -258,6 +269,12 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         (octets + datagrams * (ip + udp)) as u64
     }
 
+    /// So many octets in so many datagrams have left to `to` that no engine knows of.
+    pub(crate) fn count_control(&mut self, to: SocketAddr, octets: usize, datagrams: usize) {
+        let kinds = Kinds { control: self.with_headers(to, octets, datagrams), ..Kinds::default() };
+        self.count(to, octets, datagrams, kinds);
+    }
+
     /// So many octets in so many datagrams have left to `to`, for what `kinds` says.
     fn count(&mut self, to: SocketAddr, octets: usize, datagrams: usize, kinds: Kinds) {
         self.sent.datagrams += datagrams as u64;
@@ -266,7 +283,11 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
     }
 
     /// Adds what an engine sends, sending what must leave before it.
-    pub(crate) fn push(&mut self, out: &mut Outlet, transmit: &Transmit<C::Message>) -> Result<(), NetError> {
+    pub(crate) fn push(
+        &mut self,
+        out: &mut Outlet<'_>,
+        transmit: &Transmit<C::Message>,
+    ) -> Result<(), NetError> {
         let (message, envelope) = (&transmit.message, Envelope::of(transmit));
         let content = message.content();
         match content {
@@ -285,7 +306,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
     /// Sends a message without content.
     fn push_alone(
         &mut self,
-        out: &Outlet,
+        out: &mut Outlet<'_>,
         message: &C::Message,
         envelope: &Envelope,
     ) -> Result<(), NetError> {
@@ -293,6 +314,12 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         self.header.clear();
         self.codec.encode(message, 0, &mut self.header);
         self.codec.finish(&mut self.header);
+        let for_all = envelope.to.ip().is_multicast() || envelope.to == out.group;
+        if let Some(seal) = &mut out.seal
+            && !seal.control(&mut self.header, (!for_all).then_some(envelope.to))
+        {
+            return Ok(());
+        }
         let sent = out.endpoint.send(envelope, &self.header, self.header.len());
         if sent.is_ok() {
             let mut kinds = Kinds::default();
@@ -300,12 +327,12 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             self.count(envelope.to, self.header.len(), 1, kinds);
         }
         // Where a unicast answer goes was its asker's choice; it must not end the transmission.
-        if envelope.to.ip().is_multicast() || envelope.to == out.group { sent } else { Ok(()) }
+        if for_all { sent } else { Ok(()) }
     }
 
     fn push_run(
         &mut self,
-        Outlet { endpoint, sources, .. }: &mut Outlet,
+        Outlet { endpoint, sources, seal, early, .. }: &mut Outlet<'_>,
         message: &C::Message,
         (content, object, total): (Content, ObjectId, u32),
         envelope: Envelope,
@@ -313,7 +340,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         let source = sources.get_mut(object.get() as usize).ok_or(NetError::UnknownObject(object))?;
         // Some headers may be longer than that of most segments.
         let most = self.codec.datagram_len(usize::from(source.geometry.segment_size()));
-        let stride = most.max(message.wire_len(0));
+        let stride = most.max(message.wire_len(0)) + if seal.is_some() { CONTENT_OVERHEAD } else { 0 };
         // Where the kernel takes no batch, it is one for the reading of files alone.
         let most = match endpoint.batch() {
             1 => BATCH_BYTES / stride,
@@ -331,7 +358,13 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             let room = (most - self.filled / stride) as u32;
             let count = room.min(total - next);
             let filled = self.filled;
-            self.fill(source, message, content, next, count)?;
+            self.fill(
+                (source, seal.as_deref_mut().map(|seal| (seal, *early))),
+                message,
+                content,
+                next,
+                count,
+            )?;
             let octets = self.with_headers(envelope.to, self.filled - filled, count as usize);
             *self.waiting.of(message) += octets;
             next += count;
@@ -342,19 +375,20 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
     /// Writes datagrams `first .. first + count` of `message` behind what is there.
     fn fill(
         &mut self,
-        source: &mut Source,
+        (source, seal): (&mut Source, Option<(&mut SendSeal, bool)>),
         message: &C::Message,
         content: Content,
         first: u32,
         count: u32,
     ) -> Result<(), NetError> {
         let start = self.filled;
+        let (before, behind) = if seal.is_some() { (HEADER, TAG) } else { (0, 0) };
         let mut slots = Vec::with_capacity(count as usize);
         let mut rest = &mut self.buffer[start..];
         for segment in first..first + count {
             let (len, payload) = (message.wire_len(segment), message.payload_len(segment));
-            let (datagram, behind) = rest.split_at_mut(len);
-            rest = behind;
+            let (datagram, others) = rest[before..].split_at_mut(len);
+            rest = &mut others[behind..];
             self.header.clear();
             self.codec.encode(message, segment, &mut self.header);
             let (header, body) = datagram.split_at_mut(self.header.len());
@@ -362,12 +396,20 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             let (slot, padding) = body.split_at_mut(payload);
             padding.fill(0);
             slots.push(IoSliceMut::new(slot));
-            self.filled += len;
+            self.filled += before + len + behind;
         }
         self.closed = !(self.filled - start).is_multiple_of(self.stride);
         source.read(content, first, &mut slots)?;
-        for datagram in self.buffer[start..self.filled].chunks_mut(self.stride) {
-            self.codec.finish(datagram);
+        let datagrams = self.buffer[start..self.filled].chunks_mut(self.stride);
+        match seal {
+            None => datagrams.for_each(|datagram| self.codec.finish(datagram)),
+            Some((seal, early)) => {
+                for datagram in datagrams {
+                    let end = datagram.len() - TAG;
+                    self.codec.finish(&mut datagram[HEADER..end]);
+                    seal.content(datagram, early)?;
+                }
+            }
         }
         Ok(())
     }

@@ -34,6 +34,11 @@ impl Envelope {
         }
     }
 
+    /// To `to`, all else left to the socket.
+    pub(crate) fn to(to: SocketAddr) -> Self {
+        Self { to, source: None, interface: 0, ttl: None, router_alert: false }
+    }
+
     /// Turns down what a UDP socket bound to `own` cannot do.
     pub(crate) fn check(&self, own: SocketAddr) -> Result<(), NetError> {
         let refuse = |action| Err(NetError::Socket { action, source: io::ErrorKind::Unsupported.into() });

@@ -12,6 +12,9 @@ use farcast_files::{SourceError, StoreError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetError {
+    /// A key has sealed all that it may.
+    #[error("the transfer is too long for one key: {0}; begin it again")]
+    Seal(farcast_seal::Unsealable),
     /// The interface is not there.
     #[error("there is no interface {0}; `ip address` lists them")]
     NoInterface(String),

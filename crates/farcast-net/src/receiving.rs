@@ -21,12 +21,13 @@ use crate::clock::{Clock, sharpen_timers};
 use crate::ears::Ears;
 use crate::error::NetError;
 use crate::loss::Loss;
+use crate::seal::ReceiveSeal;
 use crate::socket::is_source_specific;
 use crate::store::Store;
 
 use driver::Driver;
 
-pub use notice::ReceiveNotice;
+pub use notice::{ReceiveNotice, Unlike};
 pub use options::ReceiveOptions;
 pub use report::ReceiveReport;
 
@@ -40,13 +41,14 @@ type Event<P> = <<P as Protocol>::Receiver as Engine>::Event;
 type Observer<'a, P> = &'a mut dyn FnMut(Time, &<P as Protocol>::Receiver, &ReceiveNotice<'_, Event<P>>);
 
 /// Receives products by the protocol `P` until `stop` is set or, with [`ReceiveOptions::once`], one transmission is
-/// over; the last report. `make` makes the engine for the octets that the kernel buffers.
+/// over; the last report. `make` makes the engine for the octets that the kernel buffers. With a seal, all that leaves is
+/// sealed by it, and nothing is heard that is not.
 ///
 /// # Errors
 /// What makes it impossible to listen; what goes wrong with one transmission is in its report.
 pub fn receive<P: Protocol, E: Error + Send + Sync + 'static>(
     options: &ReceiveOptions,
-    codec: &P::Codec,
+    (codec, seal): (&P::Codec, Option<&mut ReceiveSeal>),
     make: impl FnOnce(usize) -> Result<P::Receiver, E>,
     stop: &AtomicBool,
     observer: Observer<'_, P>,
@@ -63,7 +65,7 @@ pub fn receive<P: Protocol, E: Error + Send + Sync + 'static>(
     store.tidy(options.into.clone(), options.files.quota);
     let loss = Loss::new(options.simulate_loss, options.seed);
     let engine = make(room).map_err(NetError::config)?;
-    let mut driver = Driver::<P>::new(clock, (engine, codec), (ears, store, loss), options, observer);
+    let mut driver = Driver::<P>::new(clock, (engine, codec, seal), (ears, store, loss), options, observer);
     let heard = driver.run(stop);
     let mut until = Time::NEVER;
     let ended = driver.end(|| {

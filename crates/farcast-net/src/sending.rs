@@ -16,7 +16,9 @@ use quinn_udp::RecvMeta;
 
 use crate::batch::{Batch, Outlet, Sent, Source};
 use crate::clock::{Clock, sharpen_timers};
+use crate::envelope::Envelope;
 use crate::error::NetError;
+use crate::seal::{SealCounts, SendSeal};
 use crate::socket::{Endpoint, SocketOptions};
 use crate::way::{Turn, Way};
 
@@ -62,6 +64,11 @@ pub enum SendNotice<'a, E> {
     },
     /// The way has become too narrow for the datagrams: from now on they leave in fragments.
     Fragmenting,
+    /// A receiver is trusted no more: it opens nothing that leaves from now on, and is not heard.
+    Revoked {
+        /// What the list calls it.
+        name: &'a str,
+    },
 }
 
 /// What has passed a sender so far.
@@ -80,6 +87,8 @@ pub struct Traffic {
 /// How a transmission went.
 #[derive(Debug)]
 pub struct SendReport<S: SenderEngine> {
+    /// What did not pass the seal, if there is one.
+    pub seal: Option<SealCounts>,
     /// What the engine told at its end.
     pub end: S::Event,
     /// The engine, for its members and counts.
@@ -97,13 +106,14 @@ pub struct SendReport<S: SenderEngine> {
 }
 
 /// Sends `objects` by the protocol `P`, which names them by their numbers here, from 0. `make` makes the engine for our
-/// own address; `start` begins without waiting longer for receivers, `stop` aborts.
+/// own address; `start` begins without waiting longer for receivers, `stop` aborts. With a seal, all that leaves is sealed
+/// by it, and nothing is heard that is not.
 ///
 /// # Errors
 /// What makes it impossible to begin; what goes wrong later is in the report.
 pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
     objects: Vec<Outgoing>,
-    codec: &P::Codec,
+    (codec, seal): (&P::Codec, Option<&mut SendSeal>),
     options: &SendOptions,
     make: impl FnOnce(SocketAddr) -> Result<P::Sender, E>,
     (start, stop): (&AtomicBool, &AtomicBool),
@@ -146,11 +156,12 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
         options,
         observer,
     };
-    let mut outlet = Outlet::new(endpoint, sources, options.to)?;
+    let mut outlet = Outlet::new(endpoint, sources, options.to, seal)?;
     let end = driver.run(&mut outlet, start, stop)?;
     let over = driver.delivered.unwrap_or_else(|| driver.clock.now());
     let traffic = driver.traffic();
     Ok(SendReport {
+        seal: outlet.seal.as_ref().map(|seal| seal.counts()),
         end,
         error: driver.error,
         duration: over.since(Time::ZERO),
@@ -203,7 +214,7 @@ struct Driver<'a, P: Protocol> {
 impl<P: Protocol> Driver<'_, P> {
     fn run(
         &mut self,
-        outlet: &mut Outlet,
+        outlet: &mut Outlet<'_>,
         start: &AtomicBool,
         stop: &AtomicBool,
     ) -> Result<Event<P>, NetError> {
@@ -221,7 +232,7 @@ impl<P: Protocol> Driver<'_, P> {
             if std::mem::take(&mut self.news) || now >= tick.min(self.way.due()) {
                 self.follow(now, outlet);
             }
-            self.hear(&outlet.endpoint)?;
+            self.hear(outlet)?;
             if now >= check {
                 check = now + CHECK_EVERY;
                 self.check_files(&outlet.sources);
@@ -234,6 +245,7 @@ impl<P: Protocol> Driver<'_, P> {
             self.drain(&outlet.sources);
             if now >= tick {
                 tick = now + TICK;
+                self.revoke(now, outlet)?;
                 let traffic = self.traffic();
                 (self.observer)(now, &self.sender, &SendNotice::Tick(traffic));
             }
@@ -243,8 +255,17 @@ impl<P: Protocol> Driver<'_, P> {
                 self.finish(outlet, ended.alone);
                 return Ok(ended.event);
             }
-            self.wait(&outlet.endpoint, tick)?;
+            self.wait(outlet, tick)?;
         }
+    }
+
+    /// Has the seal leave out who is trusted no more.
+    fn revoke(&mut self, now: Time, outlet: &mut Outlet<'_>) -> Result<(), NetError> {
+        let Some(seal) = &mut outlet.seal else { return Ok(()) };
+        for name in seal.revoke(now)? {
+            (self.observer)(now, &self.sender, &SendNotice::Revoked { name: &name });
+        }
+        Ok(())
     }
 
     /// What has passed so far.
@@ -258,7 +279,7 @@ impl<P: Protocol> Driver<'_, P> {
         self.way.is_lost() && self.sender.phase() == Phase::Sending
     }
 
-    fn finish(&mut self, outlet: &mut Outlet, alone: bool) {
+    fn finish(&mut self, outlet: &mut Outlet<'_>, alone: bool) {
         // What ends a transmission may still be queued.
         if let Err(error) = self.transmit(outlet) {
             self.error.get_or_insert(error);
@@ -269,14 +290,16 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    fn wait(&mut self, endpoint: &Endpoint, tick: Time) -> Result<(), NetError> {
+    fn wait(&mut self, outlet: &Outlet<'_>, tick: Time) -> Result<(), NetError> {
         let timer = || self.sender.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
         // What is held is due all the time.
         let due = if self.is_held() { tick } else { timer().min(tick) }.min(self.way.due());
+        let keys = outlet.seal.as_ref().filter(|_| !self.is_held()).map_or(Time::NEVER, |seal| seal.due());
+        let due = due.min(keys);
         if due <= self.clock.now() {
             return Ok(());
         }
-        let mut sources = vec![endpoint.as_fd()];
+        let mut sources = vec![outlet.endpoint.as_fd()];
         sources.extend(self.group.as_ref().map(AsFd::as_fd));
         let news = sources.len();
         sources.extend(self.way.source());
@@ -286,7 +309,7 @@ impl<P: Protocol> Driver<'_, P> {
     }
 
     /// Goes after the interface where it has changed.
-    fn follow(&mut self, now: Time, outlet: &mut Outlet) {
+    fn follow(&mut self, now: Time, outlet: &mut Outlet<'_>) {
         let Some(turn) = self.way.follow(now, &mut outlet.endpoint) else { return };
         match turn {
             Turn::Lost(why) => (self.observer)(now, &self.sender, &SendNotice::Waiting { why: &why }),
@@ -314,16 +337,17 @@ impl<P: Protocol> Driver<'_, P> {
     }
 
     /// Takes the answers that have come.
-    fn hear(&mut self, endpoint: &Endpoint) -> Result<(), NetError> {
+    fn hear(&mut self, outlet: &mut Outlet<'_>) -> Result<(), NetError> {
         if self.sender.phase() != Phase::Announcing && !self.sender.routes().answers.ip().is_multicast() {
             // From here on the group carries our own data back to us, and nothing else that we need.
             self.group = None;
         }
         let group = self.group.take();
-        for endpoint in group.iter().chain([endpoint]) {
+        let Outlet { endpoint, seal, .. } = outlet;
+        for endpoint in group.iter().chain([&*endpoint]) {
             // A flood of answers must not keep us from sending.
             for _ in 0..HEARINGS {
-                if !self.hear_some(endpoint)? {
+                if !self.hear_some(endpoint, seal.as_deref_mut())? {
                     break;
                 }
             }
@@ -332,7 +356,7 @@ impl<P: Protocol> Driver<'_, P> {
         Ok(())
     }
 
-    fn hear_some(&mut self, endpoint: &Endpoint) -> Result<bool, NetError> {
+    fn hear_some(&mut self, endpoint: &Endpoint, mut seal: Option<&mut SendSeal>) -> Result<bool, NetError> {
         let mut meta = [RecvMeta::default(); SLOTS];
         let count = {
             let mut slots: Vec<IoSliceMut<'_>> =
@@ -346,17 +370,30 @@ impl<P: Protocol> Driver<'_, P> {
                 continue;
             }
             let from = Arrival::new(meta.addr, endpoint.local());
-            let bytes = &self.buffer[slot * SLOT_LEN..][..meta.len];
+            let bytes = &mut self.buffer[slot * SLOT_LEN..][..meta.len];
             let Some(content) = endpoint.content(bytes) else {
                 self.malformed += 1;
                 continue;
             };
             self.heard += content.len() as u64;
-            for datagram in bytes[content].chunks(meta.stride.max(1)) {
+            for datagram in bytes[content].chunks_mut(meta.stride.max(1)) {
+                // What is refused is counted by the seal, by reason.
+                let (datagram, who) = match &mut seal {
+                    None => (&*datagram, None),
+                    Some(seal) => match seal.open(meta.addr, datagram) {
+                        Some((opened, who)) => (opened, Some(who)),
+                        None => continue,
+                    },
+                };
                 let Ok(packet) = self.codec.decode(datagram) else {
                     self.malformed += 1;
                     continue;
                 };
+                if let (Some(seal), Some(who)) = (&mut seal, who)
+                    && !seal.may_say(who, &packet.message)
+                {
+                    continue;
+                }
                 // What is turned down is counted by the engine, by reason.
                 if self.sender.handle(now, &from, &packet.message).is_ok()
                     && let Purpose::Nak { segments, .. } = packet.message.purpose()
@@ -369,7 +406,7 @@ impl<P: Protocol> Driver<'_, P> {
         Ok(count == SLOTS)
     }
 
-    fn transmit_or_give_up(&mut self, outlet: &mut Outlet) -> Result<(), NetError> {
+    fn transmit_or_give_up(&mut self, outlet: &mut Outlet<'_>) -> Result<(), NetError> {
         match self.transmit(outlet) {
             Ok(true) => self.unsent = None,
             Ok(false) => {}
@@ -382,17 +419,32 @@ impl<P: Protocol> Driver<'_, P> {
     }
 
     /// Sends what may leave now; whether that was anything.
-    fn transmit(&mut self, outlet: &mut Outlet) -> Result<bool, NetError> {
+    fn transmit(&mut self, outlet: &mut Outlet<'_>) -> Result<bool, NetError> {
         let now = self.clock.now();
         let mut any = false;
+        if let Some(seal) = &mut outlet.seal
+            && now >= seal.due()
+            && self.sender.phase() != Phase::Ended
+        {
+            // Whoever has no keys yet can do nothing with what follows.
+            let to = self.sender.routes().announcements;
+            self.batch.flush(&outlet.endpoint)?;
+            let (datagrams, octets) = seal.send_keys(now, &Envelope::to(to), &outlet.endpoint);
+            self.batch.count_control(to, octets, datagrams);
+        }
         // Before anything is sent of what was asked for meanwhile, and whenever a block is taken.
         outlet.prepare_parity(&self.sender);
         while let Some(transmit) = self.sender.poll_transmit(now, now + self.options.burst) {
+            outlet.early = self.sender.phase() == Phase::Announcing;
             self.batch.push(outlet, &transmit)?;
             outlet.prepare_parity(&self.sender);
             any = true;
         }
         self.batch.flush(&outlet.endpoint)?;
+        if let Some(seal) = &mut outlet.seal {
+            let (datagrams, octets) = seal.send_owed(&outlet.endpoint);
+            self.batch.count_control(outlet.group, octets, datagrams);
+        }
         Ok(any)
     }
 

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use ed25519_dalek::{Signature, Signer as _, SigningKey, Verifier as _, VerifyingKey};
 use hpke::kem::X25519HkdfSha256;
 use hpke::{Deserializable as _, Kem as _, Serializable as _};
 use sha2::{Digest as _, Sha256};
@@ -200,6 +200,22 @@ impl FromStr for PublicIdentity {
 pub(crate) fn verify(signing: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
     VerifyingKey::from_bytes(signing)
         .is_ok_and(|key| key.verify_strict(message, &Signature::from_bytes(signature)).is_ok())
+}
+
+/// A signing key made ready, for many signatures; a weak one signs nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Signatory(Option<VerifyingKey>);
+
+impl Signatory {
+    pub(crate) fn new(signing: &[u8; 32]) -> Self {
+        Self(VerifyingKey::from_bytes(signing).ok().filter(|key| !key.is_weak()))
+    }
+
+    /// Whether `signature` is of `message`. As strict as [`verify`] about who signed, and half the work: of one key's
+    /// signatures of a message no other is taken for another's.
+    pub(crate) fn has_signed(&self, message: &[u8], signature: &[u8; 64]) -> bool {
+        self.0.is_some_and(|key| key.verify(message, &Signature::from_bytes(signature)).is_ok())
+    }
 }
 
 /// 100 bits of a signing key's digest, as five groups of four letters or digits.

@@ -187,7 +187,18 @@ impl Sender {
     /// # Errors
     /// There is no room, or the key has sealed all that it may.
     pub fn seal_content(&mut self, datagram: &mut [u8]) -> Result<(), Unsealable> {
-        let key = self.epoch.content.as_mut().unwrap_or(&mut self.epoch.control);
+        Self::seal_by(self.epoch.content.as_mut().unwrap_or(&mut self.epoch.control), datagram)
+    }
+
+    /// The same for content that leaves before anybody can have answered: under the key that KEYS tell.
+    ///
+    /// # Errors
+    /// There is no room, or the key has sealed all that it may.
+    pub fn seal_early(&mut self, datagram: &mut [u8]) -> Result<(), Unsealable> {
+        Self::seal_by(&mut self.epoch.control, datagram)
+    }
+
+    fn seal_by(key: &mut GroupKey, datagram: &mut [u8]) -> Result<(), Unsealable> {
         let (front, body) = datagram.split_first_chunk_mut::<HEADER>().ok_or(Unsealable::Room)?;
         if body.len() < TAG {
             return Err(Unsealable::Room);

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::cipher::Cipher;
 use crate::draws::Draws;
-use crate::identity::verify;
+use crate::identity::Signatory;
 use crate::refusal::{Refusal, Unsealable};
 use crate::schedule::{self, Secret};
 use crate::sender::SIGNED_CONTROL;
@@ -28,6 +28,7 @@ pub(crate) struct Session {
     pub(crate) began_ms: u64,
     /// The sender: its signing key, what the list calls it, and its agreement key of the session.
     pub(crate) signing: [u8; 32],
+    signatory: Signatory,
     pub(crate) name: String,
     pub(crate) agreement: [u8; 32],
     /// By which the sender knows this receiver.
@@ -98,6 +99,7 @@ impl Session {
         Self {
             id: told.id,
             began_ms: told.began_ms,
+            signatory: Signatory::new(&told.signing),
             signing: told.signing,
             name: told.name,
             agreement: told.agreement,
@@ -170,7 +172,7 @@ impl Session {
         }
         let sealed = body.len().checked_sub(TAG).ok_or(Refusal::Malformed)?;
         let (said, signature) = body[..sealed].split_last_chunk::<SIGNATURE>().ok_or(Refusal::Malformed)?;
-        if !verify(&self.signing, &[SIGNED_CONTROL, &self.id.0, nonce, said].concat(), signature) {
+        if !self.signatory.has_signed(&[SIGNED_CONTROL, &self.id.0, nonce, said].concat(), signature) {
             return Err(Refusal::BadSignature);
         }
         key.control.mark(header.counter);

@@ -25,6 +25,7 @@ mod protocols;
 mod receive;
 mod report;
 mod reproduce;
+mod sealing;
 mod send;
 mod simulate;
 mod state;

@@ -18,10 +18,11 @@ use serde_json::{Value, json};
 
 use crate::args::ReceiveArgs;
 use crate::hook::Hook;
-use crate::host::{Family, Host, HostError};
+use crate::host::{Family, Host};
 use crate::output::Output;
 use crate::progress::{Progress, percent, rate, size, time_left};
 use crate::protocols::Speaks;
+use crate::sealing::{self, Sealing};
 use crate::send::socket_options;
 use crate::{Exit, Failure, outputs, report};
 
@@ -146,14 +147,14 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
         seed,
         wait_for_room: args.wait_for_room,
     };
-    let seen = report::Receiving::new(&args.page, F::Protocol::WORDS, own_name(args, heard.from), heard.from);
+    let seen = report::Receiving::new(&args.page, F::Protocol::WORDS, heard.own_name(args), heard.from);
     let mut view = View {
         output,
         progress: None,
         args,
         face,
         seen,
-        from: heard.from,
+        heard,
         joined: BTreeMap::new(),
         lacking: BTreeMap::new(),
         hook: args.on_complete.as_deref().map(Hook::new),
@@ -162,7 +163,9 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
     };
     let mut observer =
         |now: Time, receiver: &Engine_<F>, notice: &Notice<'_, F>| view.observe(now, receiver, notice);
-    let last = farcast_net::receive::<F::Protocol, _>(&options, codec, make, &stop, &mut observer);
+    let mut seal = heard.sealing.as_ref().map(Sealing::receiver).transpose()?;
+    let with = (codec, seal.as_mut());
+    let last = farcast_net::receive::<F::Protocol, _>(&options, with, make, &stop, &mut observer);
     view.wait_for_hook();
     let seen = view.seen.take();
     let how = view.over(last.map_err(Failure::of_net));
@@ -179,17 +182,29 @@ struct Heard {
     from: SocketAddr,
     source: Option<IpAddr>,
     accept: Vec<IpNet>,
+    sealing: Option<Sealing>,
 }
 
 impl Heard {
-    fn of(args: &ReceiveArgs) -> Result<Self, HostError> {
+    fn of(args: &ReceiveArgs) -> Result<Self, Failure> {
+        let sealing = Sealing::to_receive(args)?;
         // What is an address has no choice of its family.
         let wanted = args.source.as_ref().and_then(Host::address).map(Family::of);
         let from = args.from.resolve("--from", wanted)?;
         let family = Family::of(from.ip());
         let source = args.source.as_ref().map(|host| host.resolve("--source", Some(family))).transpose()?;
         let accept: Result<Vec<_>, _> = args.accept.iter().map(|one| one.resolve("--accept")).collect();
-        Ok(Self { from, source, accept: accept?.concat() })
+        Ok(Self { from, source, accept: accept?.concat(), sealing })
+    }
+
+    /// What this receiver is called, unless only its address says who it is.
+    fn name(&self, args: &ReceiveArgs) -> Option<String> {
+        args.name.clone().or_else(|| self.sealing.as_ref().map(|sealing| sealing.name().to_owned()))
+    }
+
+    /// What this receiver is called: its name or its address.
+    fn own_name(&self, args: &ReceiveArgs) -> String {
+        self.name(args).unwrap_or_else(|| own_address(args, self.from).to_string())
     }
 }
 
@@ -207,11 +222,6 @@ fn waiting(output: &mut Output, missing: &NetError) {
     output.event("waiting", json!({ "reason": missing.to_string() }));
 }
 
-/// What this receiver is called: its name or its address.
-fn own_name(args: &ReceiveArgs, from: SocketAddr) -> String {
-    args.name.clone().unwrap_or_else(|| own_address(args, from).to_string())
-}
-
 fn own_address(args: &ReceiveArgs, from: SocketAddr) -> IpAddr {
     farcast_net::own_address(from, &socket_options(&args.socket)).unwrap_or(from.ip())
 }
@@ -227,8 +237,8 @@ struct View<'a, F> {
     face: F,
     /// What is noted for a page, if there is to be one.
     seen: Option<report::Receiving>,
-    /// The group that is listened to.
-    from: SocketAddr,
+    /// Who is heard where.
+    heard: &'a Heard,
     /// The objects that are under way.
     joined: BTreeMap<ObjectId, Joined>,
     /// The objects of several that have ended and are not complete, by their names, and why.
@@ -275,19 +285,28 @@ impl<F: Face> View<'_, F> {
             farcast_net::ReceiveNotice::Listening { address } => {
                 let id = self.own_name();
                 self.say(&format!("{id} listens on {address}, files go into {}", self.args.into.display()));
-                self.output.event("listening", json!({ "address": address.to_string(), "receiver": id }));
+                let sealing = self.heard.sealing.as_ref();
+                self.say(&sealing.map_or_else(|| "not sealed".into(), Sealing::sentence));
+                let sealed = sealing.is_some();
+                let fields = json!({ "address": address.to_string(), "receiver": id, "sealed": sealed });
+                self.output.event("listening", fields);
             }
             farcast_net::ReceiveNotice::Waiting { why } => {
                 self.say(&format!("waiting: {why}"));
                 self.output.event("waiting", json!({ "reason": why.to_string() }));
             }
             farcast_net::ReceiveNotice::Rejoined => {
-                self.say(&format!("listening again on {}", self.from));
-                self.output.event("rejoined", json!({ "address": self.from.to_string() }));
+                self.say(&format!("listening again on {}", self.heard.from));
+                self.output.event("rejoined", json!({ "address": self.heard.from.to_string() }));
             }
             farcast_net::ReceiveNotice::NotAccepted { source } => {
                 self.say(&format!("passed over: what comes from {source}, which is not in --accept"));
                 self.output.event("not_accepted", json!({ "source": source.to_string() }));
+            }
+            farcast_net::ReceiveNotice::Unlike { source, why } => {
+                let (kind, text) = sealing::unlike(*why, *source);
+                self.say(&text);
+                self.output.event(kind, json!({ "source": source.to_string() }));
             }
             farcast_net::ReceiveNotice::Joined { offer, held } => {
                 let (total, geometry) = (offer.geometry.segments(), offer.geometry);
@@ -353,7 +372,7 @@ impl<F: Face> View<'_, F> {
     }
 
     fn own_name(&self) -> String {
-        own_name(self.args, self.from)
+        self.heard.own_name(self.args)
     }
 
     fn file_done(&mut self, object: ObjectId, path: &str) {
@@ -486,6 +505,7 @@ impl<F: Face> View<'_, F> {
             "datagrams_misdirected": report.misdirected,
             "dtus_dropped_unstored": report.unstored,
             "rejected_messages": rejects,
+            "seal": sealing::summary(report.seal.as_ref()),
         });
         let own = self.face.figures(report, receiver);
         if let (Value::Object(fields), Value::Object(own)) = (&mut fields, own) {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use farcast_core::{BitRate, Span};
-use farcast_files::{Outgoing, Progress as Hashed, Skipped, SourceError};
+use farcast_files::{Grain, Outgoing, Progress as Hashed, Skipped, SourceError};
 use farcast_net::{NetError, SocketOptions};
 use serde_json::json;
 
@@ -18,6 +18,7 @@ use crate::host::{Endpoint, Family};
 use crate::output::Output;
 use crate::progress::{Progress, size};
 use crate::protocols::Speaks;
+use crate::sealing::Sealing;
 use crate::{Exit, Failure, outputs, report};
 
 mod delivery;
@@ -64,14 +65,15 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         ));
     }
     report::check(&args.output, &args.page, &[("--plan", args.protocol.plan.as_deref())])?;
+    let sealing = Sealing::to_send(args)?;
     match args.speaks() {
-        Speaks::Mftp => mftp::run(args),
+        Speaks::Mftp => mftp::run(args, sealing.as_ref()),
         Speaks::Norm if args.stream.stream => stream::by_norm(args),
         Speaks::Pgm if args.stream.stream => stream::by_pgm(args),
         Speaks::Norm => norm::run(args),
         Speaks::Mdp => mdp::run(args),
         Speaks::Pgm => pgm::run(args),
-        Speaks::OneWay => one_way::run(args),
+        Speaks::OneWay => one_way::run(args, sealing.as_ref()),
     }
 }
 
@@ -110,9 +112,11 @@ fn lock_name(args: &SendArgs, to: SocketAddr) -> String {
     format!("{to}-{}", own.map_or_else(|_| "any".into(), |own| own.to_string()))
 }
 
-/// What is sent as one product, with a list of its files.
-fn scan(args: &SendArgs, output: &mut Output) -> Result<Outgoing, Failure> {
-    let outgoing = hashed(output, |progress| Outgoing::scan(&args.paths, progress))?;
+/// What is sent as one product, with a list of its files; in small parts where it is sealed, because there it is worth
+/// somebody's while to poison them.
+fn scan(args: &SendArgs, sealed: bool, output: &mut Output) -> Result<Outgoing, Failure> {
+    let grain = if sealed { Grain::Fine } else { Grain::Coarse };
+    let outgoing = hashed(output, |progress| Outgoing::scan_by(grain, &args.paths, progress))?;
     tell_skipped(outgoing.skipped(), output);
     Ok(outgoing)
 }

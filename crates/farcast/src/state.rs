@@ -17,8 +17,10 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Value, json};
 
 mod known;
+mod sessions;
 
 pub(crate) use known::Known;
+pub(crate) use sessions::{Sessions, session_ms};
 
 /// 256 bits that nobody can guess.
 pub(crate) fn random_secret() -> io::Result<Secret> {

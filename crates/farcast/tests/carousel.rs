@@ -180,7 +180,7 @@ fn receive(group: SocketAddr, into: &Path, seed: u64, listening: &AtomicUsize) -
     };
     let stop = AtomicBool::new(false);
     let make = |_| Ok::<_, Infallible>(Receiver::default());
-    let report = farcast_net::receive::<Carousel, _>(&options, &Codec, make, &stop, &mut observer);
+    let report = farcast_net::receive::<Carousel, _>(&options, (&Codec, None), make, &stop, &mut observer);
     report.unwrap().map(|report| report.outcome)
 }
 
@@ -214,7 +214,7 @@ fn it_carries_a_file_over_the_network() {
         let start = AtomicBool::new(false);
         let report = farcast_net::send::<Carousel, _>(
             vec![outgoing],
-            &Codec,
+            (&Codec, None),
             &options,
             make,
             (&start, &stop),

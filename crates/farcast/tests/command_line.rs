@@ -392,7 +392,8 @@ fn an_address_that_is_not_ours() {
 
 /// The bit rate at the end of a line, in bit/s; `None` for a dash.
 fn rate_of(line: &str) -> Option<f64> {
-    let words: Vec<&str> = line.split_whitespace().collect();
+    let before = line.split_once(';').map_or(line, |(before, _)| before);
+    let words: Vec<&str> = before.split_whitespace().collect();
     let [.., number, unit] = words.as_slice() else { panic!("{line}") };
     let unit = match *unit {
         "-" => return None,

@@ -128,7 +128,7 @@ fn receive(
         _ => {}
     };
     let make = |_| Ok::<_, Infallible>(Receiver::default());
-    farcast_net::receive::<Parcels, _>(&options, &Codec(transport), make, stop, &mut observer)?;
+    farcast_net::receive::<Parcels, _>(&options, (&Codec(transport), None), make, stop, &mut observer)?;
     Ok(told)
 }
 
@@ -189,8 +189,14 @@ fn send(
     let make = |own| Ok::<_, Infallible>(Sender::new(cut, (own, group), rate, rounds));
     let options = SendOptions { to: group, socket: socket(), burst: Span::from_millis(1) };
     let (codec, start) = (Codec(transport), AtomicBool::new(false));
-    let report =
-        farcast_net::send::<Parcels, _>(objects, &codec, &options, make, (&start, stop), &mut |_, _, _| {})?;
+    let report = farcast_net::send::<Parcels, _>(
+        objects,
+        (&codec, None),
+        &options,
+        make,
+        (&start, stop),
+        &mut |_, _, _| {},
+    )?;
     report.error.map_or(Ok(()), Err)
 }
 

@@ -113,7 +113,8 @@ fn receive(into: &Path, node: u32, raw: bool) {
         Receiver::new(config)
     };
     let codec = Codec { raw };
-    farcast_net::receive::<Pgm, _>(&options, &codec, make, &AtomicBool::new(false), &mut observer).unwrap();
+    farcast_net::receive::<Pgm, _>(&options, (&codec, None), make, &AtomicBool::new(false), &mut observer)
+        .unwrap();
 }
 
 /// Sends `file` until all receivers have it.
@@ -137,7 +138,7 @@ fn send(file: &Path, megabits: u64, raw: bool) {
     let codec = Codec { raw };
     let report = farcast_net::send::<Pgm, _>(
         vec![outgoing],
-        &codec,
+        (&codec, None),
         &options,
         make,
         (&start, &stop),

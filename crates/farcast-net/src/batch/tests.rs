@@ -161,7 +161,7 @@ fn every_datagram_is_finished_with_its_content_in_place() {
     let code = (4, ErasureCode::BySize);
     let sources =
         vec![Source { outgoing, symbols: code, of_all: 0, parity: Some(Parity::InTurn(parity)), geometry }];
-    let mut out = Outlet::new(endpoint, sources, listener.local()).expect("it can be coded");
+    let mut out = Outlet::new(endpoint, sources, listener.local(), None).expect("it can be coded");
     let mut batch = Batch::new(&Summed);
     let mut push = |content, last, ttl| {
         let transmit = Transmit::new(Piece { content, last }, out.group);
@@ -198,7 +198,7 @@ fn what_leaves_otherwise_is_another_batch() {
     let group = listener.local();
     let sources =
         vec![Source { outgoing, symbols: (0, ErasureCode::BySize), of_all: 0, parity: None, geometry }];
-    let mut out = Outlet::new(endpoint, sources, group).expect("nothing is coded");
+    let mut out = Outlet::new(endpoint, sources, group, None).expect("nothing is coded");
     let mut batch = Batch::new(&Summed);
     let mut push = |first, ttl| {
         let content = Content::Source { object: ObjectId::FIRST, block: 0, segments: run(first, 2) };
@@ -227,7 +227,7 @@ fn objects_that_are_cut_differently_share_no_batch_and_each_gives_its_own_octets
     let endpoint = Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there");
     let group = listener.local();
     let sources = vec![source("a", 1, SEGMENT), source("b", 2, SEGMENT), source("c", 3, SEGMENT / 2)];
-    let mut out = Outlet::new(endpoint, sources, group).expect("nothing is coded");
+    let mut out = Outlet::new(endpoint, sources, group, None).expect("nothing is coded");
     let mut batch = Batch::new(&Summed);
     let mut push = |number, last| {
         let content = Content::Source { object: ObjectId::new(number), block: 0, segments: run(0, 2) };
@@ -260,7 +260,8 @@ fn parity_of_many_objects_is_made_for_a_few_at_once() {
     let any = "127.0.0.1:0".parse().expect("an address");
     let listener = Endpoint::listener(any, None, &options, Transport::Udp).expect("loopback is there");
     let endpoint = Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there");
-    let mut out = Outlet::new(endpoint, sources.collect(), listener.local()).expect("they can be coded");
+    let mut out =
+        Outlet::new(endpoint, sources.collect(), listener.local(), None).expect("they can be coded");
     let mut batch = Batch::new(&Summed);
     let order: Vec<u32> = (0..OBJECTS).chain((0..OBJECTS).rev()).collect();
     for &number in &order {

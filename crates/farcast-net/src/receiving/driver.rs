@@ -18,6 +18,7 @@ use crate::ears::{Ear, Ears, Followed};
 use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::loss::Loss;
+use crate::seal::ReceiveSeal;
 use crate::socket::Endpoint;
 use crate::store::{Arena, Opening, Step, Store};
 
@@ -28,6 +29,8 @@ pub(super) struct Driver<'a, P: Protocol> {
     pub(super) clock: Clock,
     pub(super) engine: P::Receiver,
     pub(super) codec: &'a P::Codec,
+    /// What everything is sealed with, if it is.
+    pub(super) seal: Option<&'a mut ReceiveSeal>,
     pub(super) ears: Ears<'a>,
     pub(super) store: Store,
     pub(super) loss: Loss,
@@ -66,6 +69,8 @@ pub(super) struct Counts {
     pub(super) misdirected: u64,
     pub(super) unstored: u64,
     pub(super) crowded: u64,
+    /// Whether something that is not as our seal has been told of.
+    pub(super) unlike: bool,
 }
 
 /// What the store is to do behind everything that it was handed.
@@ -81,7 +86,7 @@ pub(super) enum Due {
 impl<'a, P: Protocol> Driver<'a, P> {
     pub(super) fn new(
         clock: Clock,
-        (engine, codec): (P::Receiver, &'a P::Codec),
+        (engine, codec, seal): (P::Receiver, &'a P::Codec, Option<&'a mut ReceiveSeal>),
         (ears, store, loss): (Ears<'a>, Store, Loss),
         options: &'a ReceiveOptions,
         observer: Observer<'a, P>,
@@ -90,6 +95,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
             clock,
             engine,
             codec,
+            seal,
             ears,
             store,
             loss,
@@ -144,6 +150,9 @@ impl<'a, P: Protocol> Driver<'a, P> {
                 tick = now + TICK;
                 self.buffer = self.ears.receive_buffer() as u64;
                 self.notice(&ReceiveNotice::Tick);
+                if let Some(seal) = &mut self.seal {
+                    seal.tick(now);
+                }
             }
             if !heard {
                 self.wait(tick)?;
@@ -154,6 +163,9 @@ impl<'a, P: Protocol> Driver<'a, P> {
 
     /// Lets the store keep what is there and end, waiting for that as long as `patient` says; whether it has ended.
     pub(super) fn end(&mut self, patient: impl FnMut() -> bool) -> bool {
+        if let Some(seal) = &mut self.seal {
+            seal.keep();
+        }
         self.hand_over();
         self.tell_store();
         self.store.end(patient)
@@ -295,11 +307,25 @@ impl<'a, P: Protocol> Driver<'a, P> {
             self.codec.encode(&transmit.message, 0, &mut self.out);
             self.codec.finish(&mut self.out);
             let envelope = Envelope::of(&transmit);
+            if let Some(seal) = &mut self.seal
+                && !seal.answer(envelope.to, &mut self.out)
+            {
+                self.counts.unsent += 1;
+                continue;
+            }
             let send = |mouth: &Rc<Endpoint>| mouth.send(&envelope, &self.out, self.out.len());
             // An answer that finds no way is as good as lost: the protocol asks again. Where it goes was not our
             // choice, so it must not end us.
             if mouth.as_ref().is_none_or(|mouth| send(mouth).is_err()) {
                 self.counts.unsent += 1;
+            }
+        }
+        let (Some(seal), Some(mouth)) = (&mut self.seal, &mouth) else { return };
+        while let Some(to) = seal.asks() {
+            self.out.clear();
+            if seal.answer(to, &mut self.out) {
+                // What is lost is asked for again.
+                let _ = mouth.send(&Envelope::to(to), &self.out, self.out.len());
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Hearing: which datagrams are taken, what becomes one message, and where its payload goes.
 
 use std::io::IoSliceMut;
+use std::net::IpAddr;
 
 use farcast_core::Span;
 use farcast_core::Time;
@@ -8,10 +9,11 @@ use farcast_core::engine::{Arrival, Engine, Message as _};
 use farcast_delivery::{Codec, Delivery, Protocol};
 use quinn_udp::RecvMeta;
 
-use super::ReceiveNotice;
 use super::driver::Driver;
+use super::{ReceiveNotice, Unlike};
 use crate::ears::Ear;
 use crate::error::NetError;
+use crate::seal::is_sealed;
 use crate::socket::Endpoint;
 use crate::store::{ARENA_LEN, Arena, SLOT_LEN, SLOTS, Step};
 
@@ -221,10 +223,31 @@ impl<P: Protocol> Driver<'_, P> {
             if self.loss.strikes() {
                 continue;
             }
-            let Ok(packet) = self.codec.decode(&arena.buffer[at..end]) else {
+            // What is refused is counted by the seal, by reason.
+            let (range, class) = match &mut self.seal {
+                None => (at..end, None),
+                Some(seal) => {
+                    let Some(opened) = seal.open(now, from.source, &mut arena.buffer[at..end]) else {
+                        let unlike = seal.unlike();
+                        self.unlike(from.source.ip(), unlike);
+                        continue;
+                    };
+                    (at + opened.payload.start..at + opened.payload.end, Some(opened.class))
+                }
+            };
+            let at = range.start;
+            let Ok(packet) = self.codec.decode(&arena.buffer[range]) else {
                 self.counts.malformed += 1;
+                if self.seal.is_none() && is_sealed(&arena.buffer[at..end]) {
+                    self.unlike(from.source.ip(), Some(Unlike::Sealed));
+                }
                 continue;
             };
+            if let (Some(seal), Some(class)) = (&mut self.seal, class)
+                && !seal.may_say(class, &packet.message)
+            {
+                continue;
+            }
             if how.ear == Ear::Own && !packet.message.is_for_one() {
                 self.counts.misdirected += 1;
                 continue;
@@ -245,6 +268,13 @@ impl<P: Protocol> Driver<'_, P> {
         }
         if let Some(run) = joined {
             self.deliver(now, from, run, arena);
+        }
+    }
+
+    /// Tells once that something is not as our seal.
+    fn unlike(&mut self, source: IpAddr, why: Option<Unlike>) {
+        if let Some(why) = why.filter(|_| !std::mem::replace(&mut self.counts.unlike, true)) {
+            self.notice(&ReceiveNotice::Unlike { source, why });
         }
     }
 

@@ -30,6 +30,13 @@ pub enum ReceiveNotice<'a, E> {
         /// Where from.
         source: IpAddr,
     },
+    /// Something came that only another seal opens, or that has none; told of once.
+    Unlike {
+        /// Where from.
+        source: IpAddr,
+        /// Why it is passed over.
+        why: Unlike,
+    },
     /// An object is received.
     Joined {
         /// What is sent.
@@ -82,4 +89,15 @@ pub enum ReceiveNotice<'a, E> {
     Tick,
     /// It is over with an object.
     Ended(&'a ReceiveReport<E>),
+}
+
+/// Why something is passed over that another receiver might take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unlike {
+    /// It is sealed, and we have no key.
+    Sealed,
+    /// It is not sealed, and we have a key.
+    Unsealed,
+    /// It is sealed by somebody who is not trusted.
+    Untrusted,
 }

@@ -5,6 +5,7 @@ use farcast_core::engine::RejectCounts;
 use farcast_delivery::{Offer, Outcome, Received};
 
 use crate::error::NetError;
+use crate::seal::SealCounts;
 use crate::store::PlainFile;
 
 /// How it went with an object for this receiver; `E` is what the engine tells.
@@ -46,6 +47,8 @@ pub struct ReceiveReport<E> {
     pub unstored: u64,
     /// Objects that were declined because as many were under way as may be.
     pub crowded: u64,
+    /// What did not pass the seal, if there is one.
+    pub seal: Option<SealCounts>,
     /// Messages turned down, by reason.
     pub rejects: RejectCounts,
 }

@@ -249,6 +249,11 @@ impl<P: Protocol> Driver<'_, P> {
             self.due.push(if useless { Due::Discard(object) } else { Due::Close(object) });
         }
         let Some(session) = session else { return };
+        if let Some(seal) = &mut self.seal
+            && P::Receiver::is_settled(event)
+        {
+            seal.close(session.offer.sender);
+        }
         let now = self.clock.now();
         let received = self.engine.received(object);
         let came = session.held.saturating_add(u32::try_from(received.segments).unwrap_or(u32::MAX));
@@ -276,6 +281,7 @@ impl<P: Protocol> Driver<'_, P> {
             misdirected: self.counts.misdirected,
             unstored: self.counts.unstored,
             crowded: self.counts.crowded,
+            seal: self.seal.as_ref().map(|seal| seal.counts()),
             rejects: *self.engine.rejects(),
             offer: session.offer,
         };

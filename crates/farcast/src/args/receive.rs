@@ -10,6 +10,7 @@ use crate::host::{Accepted, Endpoint, Host};
 use crate::partials::QuotaArgs;
 use crate::protocols::Speaks;
 use crate::receive::{MdpArgs, NackArgs, OneWayArgs, PgmArgs, StreamArgs};
+use crate::sealing::SealArgs;
 
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags of the command line")]
@@ -27,7 +28,7 @@ pub(crate) struct ReceiveArgs {
         default_value_if("stream", "true", "-")
     )]
     pub(crate) into: PathBuf,
-    /// This receiver's name; needed where several share an address [default: its address].
+    /// This receiver's name; needed where several share an address [default: that of its key, else its address].
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// By which protocol; the sender must use the same.
@@ -83,6 +84,17 @@ pub(crate) struct ReceiveArgs {
     pub(crate) one_way: OneWayArgs,
     #[command(flatten)]
     pub(crate) quota: QuotaArgs,
+    /// Of those whom this host trusts, hear these senders only, by their names (farcast key list).
+    #[arg(
+        help_heading = "Senders",
+        long,
+        value_name = "NAME,..",
+        value_delimiter = ',',
+        conflicts_with = "unsealed"
+    )]
+    pub(crate) trust: Vec<String>,
+    #[command(flatten)]
+    pub(crate) seal: SealArgs,
     #[command(flatten)]
     pub(crate) socket: SocketArgs,
     #[command(flatten)]

@@ -11,6 +11,7 @@ use farcast_mftp::settings::Parity;
 use super::{OutputArgs, PageArgs, RateArg, SocketArgs};
 use crate::host::Endpoint;
 use crate::protocols::{MFTP_AND_PGM, Speaks};
+use crate::sealing::SealArgs;
 use crate::send::{MdpArgs, NackArgs, NormArgs, OneWayArgs, PgmArgs, StreamArgs};
 
 #[derive(Args, Debug)]
@@ -50,6 +51,8 @@ pub(crate) struct SendArgs {
     /// Announce on this group instead, and send only data to --to.
     #[arg(help_heading = "MFTP", long, value_name = "GROUP[:PORT]")]
     pub(crate) announce: Option<Endpoint>,
+    #[command(flatten)]
+    pub(crate) seal: SealArgs,
     #[command(flatten)]
     pub(crate) socket: SocketArgs,
     #[command(flatten)]

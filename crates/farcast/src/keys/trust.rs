@@ -1,6 +1,7 @@
 //! Whom we trust: a file of lines that people may edit, which keep their order and their comments when it is changed.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use clap::ValueEnum;
 use farcast_seal::{Fingerprint, Listed};
@@ -117,6 +118,12 @@ impl Trust {
             Some((path, named)) => Self::load_from(&path, named),
             None => Ok(Self::default()),
         }
+    }
+
+    /// When the file was changed, as far as that can be told; it costs less than to read it.
+    pub(crate) fn changed() -> Option<SystemTime> {
+        let (path, _) = place().ok()??;
+        std::fs::metadata(path).and_then(|about| about.modified()).ok()
     }
 
     /// Whom we send to.

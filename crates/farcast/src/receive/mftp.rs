@@ -1,7 +1,5 @@
 //! `farcast receive` by MFTP.
 
-use std::net::SocketAddr;
-
 use farcast_files::shown_name;
 use farcast_mftp::message::cancel;
 use farcast_mftp::{ClientId, Codec, Mftp, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
@@ -13,7 +11,7 @@ use crate::{Exit, Failure};
 
 pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     let heard = Heard::of(args)?;
-    let config = configure(args, heard.from)?;
+    let config = configure(args, &heard)?;
     let seed = config.seed;
     let make = |room: usize| {
         Receiver::new(ReceiverConfig { receive_buffer_bytes: u32::try_from(room).ok(), ..config })
@@ -21,8 +19,9 @@ pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     receive(args, (&heard, false, seed), (&Codec, MftpFace), make)
 }
 
-fn configure(args: &ReceiveArgs, from: SocketAddr) -> Result<ReceiverConfig, Failure> {
-    if let Some(name) = &args.name
+fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverConfig, Failure> {
+    let (from, name) = (heard.from, heard.name(args));
+    if let Some(name) = &name
         && !(1..=64).contains(&name.len())
     {
         return Err(Failure::usage("--name must have 1 to 64 bytes"));
@@ -30,11 +29,11 @@ fn configure(args: &ReceiveArgs, from: SocketAddr) -> Result<ReceiverConfig, Fai
     // Without a name, the id is our address as the group's network sees it; 0.0.0.0 where that is not known.
     let own = own_address(args, from);
     let mut config = ReceiverConfig::new(ClientId::from_address(own), from.port());
-    if let Some(name) = &args.name {
+    if let Some(name) = &name {
         config = config.named(name);
     }
     config.patience = args.patience;
-    config.secret = Some(crate::state::identity(&args.into, args.name.as_deref())?);
+    config.secret = Some(crate::state::identity(&args.into, name.as_deref())?);
     config.seed = seed_of(args.seed, config.id.0);
     Ok(config)
 }

@@ -7,7 +7,7 @@ use farcast_core::engine::Engine;
 use farcast_core::{Span, Time};
 use farcast_delivery::{Phase, Protocol, RoundProgress, SenderEngine, Words};
 use farcast_files::Outgoing;
-use farcast_net::SendOptions;
+use farcast_net::{SendOptions, SendSeal};
 use farcast_report::transfer;
 use serde_json::{Value, json};
 
@@ -15,6 +15,7 @@ use crate::args::SendArgs;
 use crate::output::Output;
 use crate::progress::{MOST_LINES, Progress, rate, size, time_left};
 use crate::report::{End, Sending};
+use crate::sealing;
 use crate::table::{Align, Table};
 use crate::{Exit, Failure};
 
@@ -81,6 +82,8 @@ pub(super) struct Delivery {
     /// How far ahead of the clock datagrams may leave together.
     pub(super) burst: Span,
     pub(super) time_limit: Span,
+    /// What it is sealed with, if it is.
+    pub(super) seal: Option<SendSeal>,
 }
 
 /// Sends it by the engine that `make` makes for our address, and says how it went.
@@ -92,7 +95,7 @@ pub(super) fn deliver<F: Face, E: std::error::Error + Send + Sync + 'static>(
     stop: &AtomicBool,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let Delivery { to, name, objects, burst, time_limit } = delivery;
+    let Delivery { to, name, objects, burst, time_limit, mut seal } = delivery;
     let octets: u64 = objects.iter().map(|object| object.manifest().content_len()).sum();
     let mut view = View {
         output,
@@ -115,8 +118,14 @@ pub(super) fn deliver<F: Face, E: std::error::Error + Send + Sync + 'static>(
                 stop.store(true, Ordering::Relaxed);
             }
         };
-    let report =
-        farcast_net::send::<F::Protocol, E>(objects, codec, &options, make, (&start, stop), &mut observer);
+    let report = farcast_net::send::<F::Protocol, E>(
+        objects,
+        (codec, seal.as_mut()),
+        &options,
+        make,
+        (&start, stop),
+        &mut observer,
+    );
     match report {
         Ok(report) => view.close(&report),
         Err(error) => view.failed(Failure::of_net(error)),
@@ -178,6 +187,11 @@ impl<F: Face> View<'_, F> {
                 line: Some(format!("our address has changed: sending from {address} from now on")),
                 kind: "moved",
                 fields: json!({ "address": address.to_string() }),
+            }),
+            farcast_net::SendNotice::Revoked { name } => self.tell(Told {
+                line: Some(format!("{name} is trusted no more: it can open nothing that is sent from now on")),
+                kind: "revoked",
+                fields: json!({ "receiver": name }),
             }),
             farcast_net::SendNotice::Fragmenting => self.tell(Told {
                 line: Some(
@@ -312,6 +326,7 @@ impl<F: Face> View<'_, F> {
             "datagrams": report.traffic.sent.datagrams,
             "heard_bytes": report.traffic.heard,
             "malformed_datagrams": report.malformed,
+            "seal": sealing::summary(report.seal.as_ref()),
             "receivers": receivers.collect::<Vec<Value>>(),
         });
         if let (Value::Object(fields), Value::Object(own)) = (&mut fields, self.face.figures(&report.sender))
@@ -341,13 +356,14 @@ impl<F: Face> View<'_, F> {
         let rounds = u64::from(report.sender.progress().round);
         let overhead = report.traffic.sent.octets as f64 / self.octets.max(1) as f64;
         format!(
-            "{} in {} ({} of data), {rounds} {}, {} on the wire, {overhead:.3} times the size, {}",
+            "{} in {} ({} of data), {rounds} {}, {} on the wire, {overhead:.3} times the size, {}; {}",
             size(self.octets),
             report.duration,
             report.data_duration,
             Self::WORDS.round.after(rounds),
             size(report.traffic.sent.octets),
             rate(self.octets, report.duration),
+            sealing::closing(report.seal.as_ref()),
         )
     }
 }

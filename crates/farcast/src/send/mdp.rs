@@ -79,6 +79,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         objects: outgoing,
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: settings.time_limit,
+        seal: None,
     };
     let mut face = MdpFace { named: Named::new("mdp", &named) };
     deliver(args, delivery, (&Codec, &mut face), make, &stop, &mut output)

@@ -18,6 +18,7 @@ use crate::args::SendArgs;
 use crate::host::Family;
 use crate::output::Output;
 use crate::progress::size;
+use crate::sealing::Sealing;
 use crate::state::{Known, State};
 use crate::{Exit, Failure};
 
@@ -56,15 +57,15 @@ impl Destination {
     }
 }
 
-pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Failure> {
     let settings = settings::of(args)?;
     let to = Destination::of(args)?;
     check(args, to, &settings)?;
     let mut output = Output::new(&args.output)?;
-    let mut outgoing = super::scan(args, &mut output)?;
+    let mut outgoing = super::scan(args, sealing.is_some(), &mut output)?;
     let name = product_name(args);
     if let Some(link) = &args.protocol.predict {
-        return predict::predict(args, (to, &settings), &outgoing, link, &mut output);
+        return predict::predict(args, (to, &settings), (&outgoing, sealing.is_some()), link, &mut output);
     }
     let (start, stop) = (Arc::new(AtomicBool::new(false)), crate::interrupt::interrupted()?);
     await_network(args, (to.private, settings.announce_time), &mut output, &stop)?;
@@ -72,15 +73,16 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let (_lock, waited) = turn.lock(&mut output, &stop)?;
     if waited {
         // What has changed meanwhile is sent as it is now.
-        outgoing = super::scan(args, &mut output)?;
+        outgoing = super::scan(args, sealing.is_some(), &mut output)?;
     }
     if args.group.start_on_enter {
         start_on_enter(Arc::clone(&start));
     }
     announce_plan(args, to, &outgoing, &name, &output);
+    output.line(&sealing.map_or_else(|| "not sealed".into(), Sealing::sentence));
     loop {
         let mut view = View::new(&mut output, args, to.private, name.clone(), &outgoing);
-        let sent = transmit(args, (to, &settings), outgoing, &name, (&start, &stop), &mut view);
+        let sent = transmit(args, (to, &settings, sealing), outgoing, &name, (&start, &stop), &mut view);
         let mut report = match sent {
             Ok(report) => report,
             Err(failure) => return view.failed(failure),
@@ -98,7 +100,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
             }
         }
         await_network(args, (to.private, settings.announce_time), &mut output, &stop)?;
-        outgoing = super::scan(args, &mut output)?;
+        outgoing = super::scan(args, sealing.is_some(), &mut output)?;
     }
 }
 
@@ -114,7 +116,7 @@ fn outcome(report: &SendReport) -> &SenderOutcome {
 /// Sends it once.
 fn transmit(
     args: &SendArgs,
-    (to, settings): (Destination, &Settings),
+    (to, settings, sealing): (Destination, &Settings, Option<&Sealing>),
     outgoing: Outgoing,
     name: &str,
     (start, stop): (&AtomicBool, &AtomicBool),
@@ -149,7 +151,7 @@ fn transmit(
     let list = outgoing.manifest().head_len();
     let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: name.into() };
     let make = |server: SocketAddr| {
-        let config = configuration(args, (to, settings), list, product, server);
+        let config = configuration(args, (to, settings, sealing.is_some()), list, product, server);
         let mut sender = Sender::new(SenderConfig { secret, early_data, ..config })?;
         // Who had everything in an earlier run is not waited for.
         for client in remembered {
@@ -157,8 +159,12 @@ fn transmit(
         }
         Ok::<_, ConfigError>(sender)
     };
+    // Where nobody registers, nobody asks for the key of content.
+    let seal = |sealing: &Sealing| sealing.sender(!args.group.unlimited, limit(settings));
+    let mut seal = sealing.map(seal).transpose()?;
+    let with = (&Codec, seal.as_mut());
     let report =
-        farcast_net::send::<Mftp, _>(vec![outgoing], &Codec, &options, make, (start, stop), &mut observer);
+        farcast_net::send::<Mftp, _>(vec![outgoing], with, &options, make, (start, stop), &mut observer);
     let report = report.map_err(Failure::of_net)?;
     let finished = *outcome(&report) == SenderOutcome::Finished;
     if finished {

@@ -77,6 +77,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         objects: outgoing,
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: settings.time_limit,
+        seal: None,
     };
     let mut face = NormFace { named: Named::new("norm", &named) };
     deliver(args, delivery, (&codec, &mut face), make, &stop, &mut output)

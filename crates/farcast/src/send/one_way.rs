@@ -20,6 +20,7 @@ use super::{await_network, burst, destination, product_name, socket_options};
 use crate::args::{RateArg, SendArgs};
 use crate::output::Output;
 use crate::progress::size;
+use crate::sealing::{self, Sealing};
 use crate::{Exit, Failure};
 
 /// How it is sent to receivers that cannot answer.
@@ -47,13 +48,13 @@ pub(crate) struct OneWayArgs {
 /// How long is waited for a way out.
 const PATIENCE: Span = Span::from_secs(180);
 
-pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Failure> {
     let settings = settings(args)?;
     let to = destination(args)?;
     let mut output = Output::new(&args.output)?;
-    let mut outgoing = super::scan(args, &mut output)?;
+    let mut outgoing = super::scan(args, sealing.is_some(), &mut output)?;
     if let Some(link) = &args.protocol.predict {
-        let config = configuration(args, &settings, &outgoing, to)?;
+        let config = configuration(args, (&settings, sealing.is_some()), &outgoing, to)?;
         let octets = outgoing.manifest().content_len();
         return predict::predict(args, &config, octets, link, &mut output);
     }
@@ -62,7 +63,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let (_lock, waited) = Turn::new(args, to).lock(&mut output, &stop)?;
     if waited {
         // What has changed meanwhile is sent as it is now.
-        outgoing = super::scan(args, &mut output)?;
+        outgoing = super::scan(args, sealing.is_some(), &mut output)?;
     }
     let name = product_name(args);
     output.line(&format!(
@@ -71,7 +72,8 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         how_long(settings.duration),
         settings.overhead_percent
     ));
-    let config = configuration(args, &settings, &outgoing, to)?;
+    output.line(&sealing.map_or_else(|| "not sealed".into(), Sealing::sentence));
+    let config = configuration(args, (&settings, sealing.is_some()), &outgoing, to)?;
     let segments = config.shape.geometry().segments();
     let delivery = Delivery {
         to,
@@ -79,6 +81,8 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         objects: vec![outgoing],
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: args.protocol.time_limit.unwrap_or(Span::MAX),
+        // Nobody can ask for a key.
+        seal: sealing.map(|sealing| sealing.sender(false, Some(settings.rate))).transpose()?,
     };
     let make = |source: SocketAddr| Sender::new(SenderConfig { source, ..config });
     let mut face = OneWayFace { segments };
@@ -101,12 +105,12 @@ fn how_long(duration: Duration) -> String {
 /// How `outgoing` is sent to `to`; from where is not known yet.
 fn configuration(
     args: &SendArgs,
-    settings: &Settings,
+    (settings, sealed): (&Settings, bool),
     outgoing: &Outgoing,
     to: SocketAddr,
 ) -> Result<SenderConfig, Failure> {
     let mtu = farcast_net::path_mtu(to, &socket_options(&args.socket)).ok().flatten();
-    let way = Way { headers: if to.is_ipv6() { 48 } else { 28 }, mtu };
+    let way = Way { headers: sealing::headers(to, sealed), mtu };
     let name = product_name(args);
     let sent = Sent {
         session: super::mftp::transmission(),

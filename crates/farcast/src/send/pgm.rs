@@ -83,6 +83,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         objects: outgoing,
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: settings.time_limit,
+        seal: None,
     };
     let mut face = PgmFace { named: Named::new("pgm", &named) };
     deliver(args, delivery, (&Codec { raw: args.pgm.raw }, &mut face), make, &stop, &mut output)

@@ -108,8 +108,14 @@ fn send(
     };
     let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: "file".into() };
     let make = |server: SocketAddr| Sender::new(in_real_time(config, product, server));
-    let report =
-        farcast_net::send::<Mftp, _>(vec![outgoing], &Codec, &options, make, (&start, &stop), &mut observer)?;
+    let report = farcast_net::send::<Mftp, _>(
+        vec![outgoing],
+        (&Codec, None),
+        &options,
+        make,
+        (&start, &stop),
+        &mut observer,
+    )?;
     report.error.map_or(Ok(()), |error: NetError| Err(StudyError::from(error)))?;
     let dtus_per_pass = report.sender.stats().dtus_per_pass.clone();
     Ok(Sent { began: began.ok_or_else(|| failure("no data was sent"))?, dtus_per_pass })
@@ -161,7 +167,7 @@ fn receive(
     let make = |room: usize| {
         Receiver::new(ReceiverConfig { receive_buffer_bytes: u32::try_from(room).ok(), ..config })
     };
-    farcast_net::receive::<Mftp, _>(&options, &Codec, make, stop, &mut observer)?;
+    farcast_net::receive::<Mftp, _>(&options, (&Codec, None), make, stop, &mut observer)?;
     if std::fs::read(into.join("file")).is_ok_and(|octets| octets == payload) {
         return completed.ok_or_else(|| failure("the file was there before all of it had come"));
     }

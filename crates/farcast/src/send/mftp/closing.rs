@@ -6,10 +6,11 @@ use farcast_report::transfer::Receiver;
 use serde_json::{Value, json};
 
 use super::advice::Advice;
-use super::view::{has_it, outcome_word, standing, wire_bytes};
+use super::view::{has_it, outcome_word, standing};
 use super::{SendReport, outcome};
 use crate::Exit;
 use crate::progress::{percent, rate, size};
+use crate::sealing;
 use crate::table::{Align, Table};
 
 pub(super) fn closing_table(report: &SendReport, size_bytes: u64, draft: bool) -> String {
@@ -42,19 +43,25 @@ pub(super) fn closing_table(report: &SendReport, size_bytes: u64, draft: bool) -
 
 /// What it came to, in a sentence.
 pub(super) fn closing_sentence(report: &SendReport, size_bytes: u64) -> String {
-    let wire = wire_bytes(&report.sender);
-    let (passes, whole) = (report.sender.stats().dtus_per_pass.len(), size(size_bytes));
+    let wire = report.traffic.sent.octets;
+    let whole = size(size_bytes);
     let Some(brought) = brought(&report.sender, size_bytes) else {
         let nothing = "no data was sent";
-        return format!("{whole} in {}, {nothing}, {} on the wire, -", report.duration, size(wire));
+        let sealed = sealing::closing(report.seal.as_ref());
+        return format!("{whole} in {}, {nothing}, {} on the wire, -; {sealed}", report.duration, size(wire));
+    };
+    let passes = match report.sender.stats().dtus_per_pass.len() {
+        1 => "1 pass".into(),
+        passes => format!("{passes} passes"),
     };
     let overhead = wire as f64 / size_bytes.max(1) as f64;
     format!(
-        "{whole} in {} ({} of data), {passes} passes, {} on the wire, {overhead:.3} times the size, {}",
+        "{whole} in {} ({} of data), {passes}, {} on the wire, {overhead:.3} times the size, {}; {}",
         report.duration,
         report.data_duration,
         size(wire),
         rate(brought, report.duration),
+        sealing::closing(report.seal.as_ref()),
     )
 }
 
@@ -124,14 +131,15 @@ pub(super) fn summary(report: &SendReport, name: &str, size: u64, exit: Exit, dr
         "passes": stats.dtus_per_pass.len(),
         "dtus_per_pass": stats.dtus_per_pass,
         "parity_dtus": stats.parity_sent,
-        "wire_bytes": wire_bytes(&report.sender),
-        "wire_bytes_over_size": wire_bytes(&report.sender) as f64 / size.max(1) as f64,
-        "datagrams": stats.datagrams,
+        "wire_bytes": report.traffic.sent.octets,
+        "wire_bytes_over_size": report.traffic.sent.octets as f64 / size.max(1) as f64,
+        "datagrams": report.traffic.sent.datagrams,
         "left_out_segments": report.sender.left_out(),
         "heard_bytes": report.traffic.heard,
         "naks": stats.naks,
         "status_requests": stats.status_requests,
         "malformed_datagrams": report.malformed,
+        "seal": sealing::summary(report.seal.as_ref()),
         "rejected_messages": rejects,
         "advice": Advice::of(&report.sender).map(|advice| advice.summary(&report.sender)),
         "receivers": members,
@@ -147,7 +155,7 @@ pub(super) fn stats_table(report: &SendReport, size_bytes: u64) -> String {
     let left_out = u64::from(sender.left_out());
     let sources = dtus.saturating_sub(stats.parity_sent);
     let first = sources.min(segments - left_out);
-    let wire = wire_bytes(sender);
+    let wire = report.traffic.sent.octets;
     let mut table =
         Table::new(&[("what", Align::Left), ("octets", Align::Right), ("of the size", Align::Right)]);
     let mut row = |what: &str, octets: u64| {

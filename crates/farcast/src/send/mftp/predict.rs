@@ -20,7 +20,7 @@ const HOW_MANY: &str = "--predict has to know how many receive: list them with -
 pub(super) fn predict(
     args: &SendArgs,
     (to, settings): (Destination, &Settings),
-    outgoing: &Outgoing,
+    (outgoing, sealed): (&Outgoing, bool),
     link: &str,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
@@ -33,7 +33,7 @@ pub(super) fn predict(
     let early_data = early(args, &Known::load(to.private), &name);
     let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name };
     let list = outgoing.manifest().head_len();
-    let config = configuration(args, (to, settings), list, product, to.private);
+    let config = configuration(args, (to, settings, sealed), list, product, to.private);
     let config = SenderConfig { early_data, ..config };
     let document = shipped::open(link).map_err(Failure::wrong)?;
     let scenario = Scenario::over(&document, config, receivers);

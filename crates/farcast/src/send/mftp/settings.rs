@@ -9,8 +9,8 @@ use farcast_mftp::{Invited, NakTiming, Pace, PassWait, Product, SenderConfig, Se
 use farcast_sim::scenario::mftp::table;
 
 use super::{Destination, socket_options, transmission};
-use crate::Failure;
 use crate::args::{NakTimingArg, PassWaitArg, RateArg, SendArgs};
+use crate::{Failure, sealing};
 
 const NO_RATE: &str = "--rate is missing: give what the slowest link on the way carries, such as --rate \"20 Mbit/s\" \
     for a satellite carrier of 20 Mbit/s (everything above it is lost in its queue), or --rate max on a local network, \
@@ -87,7 +87,7 @@ fn plan(path: &Path, rate: Option<Rate>) -> Result<Settings, Failure> {
 /// The configuration of a sender of `product`, which begins with a list of files of `list` octets.
 pub(super) fn configuration(
     args: &SendArgs,
-    (to, settings): (Destination, &Settings),
+    (to, settings, sealed): (Destination, &Settings, bool),
     list: u64,
     product: Product,
     server: SocketAddr,
@@ -101,7 +101,7 @@ pub(super) fn configuration(
         Audience::Listed(group.receivers.iter().map(|label| Invited::new(label)).collect())
     };
     let mtu = farcast_net::path_mtu(to.private, &socket_options(&args.socket)).ok().flatten();
-    let way = Way { headers: if to.private.is_ipv6() { 48 } else { 28 }, mtu, granule: 1 };
+    let way = Way { headers: sealing::headers(to.private, sealed), mtu, granule: 1 };
     let config = settings.sender(product, (server, to.public, to.private), &audience, way);
     // Receivers that have an older version compare it with that.
     let list_segments = u32::try_from(list.div_ceil(config.dtu_size.into())).unwrap_or(u32::MAX);
@@ -166,7 +166,7 @@ mod tests {
         let Command::Send(args) = cli.command else { panic!("send") };
         let to = Destination::of(&args).unwrap();
         let product = Product { id: [1; 32], size: 1_000_000, name: "file".into() };
-        configuration(&args, (to, &of(&args).unwrap()), 0, product, "10.0.0.1:5402".parse().unwrap())
+        configuration(&args, (to, &of(&args).unwrap(), false), 0, product, "10.0.0.1:5402".parse().unwrap())
     }
 
     /// What a scenario with these lines in its `[protocol]` sends it with.

@@ -120,6 +120,11 @@ impl<'a> View<'a> {
                 "moved",
                 json!({ "address": address.to_string() }),
             ),
+            SendNotice::Revoked { name } => (
+                format!("{name} is trusted no more: it can open nothing that is sent from now on"),
+                "revoked",
+                json!({ "receiver": name }),
+            ),
             SendNotice::Fragmenting => (
                 "the way out has become narrower than the datagrams: from now on they leave in fragments, of which none \
                  may be lost; a smaller --dtu-size avoids that"

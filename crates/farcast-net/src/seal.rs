@@ -1,0 +1,343 @@
+//! Seals between an engine and the network: what leaves is sealed behind the codec, what comes is opened before it.
+//!
+//! The engines know nothing of it. What a datagram may say follows from how it was sealed: only what a sender has signed
+//! or sealed for one receiver alone is believed without content, and a receiver speaks for nobody but itself.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use farcast_core::{BitRate, Span, Time};
+use farcast_delivery::Delivery;
+use farcast_seal::{Class, History, Kind, Opened, Refusal, RefusalCounts};
+
+use crate::envelope::Envelope;
+use crate::error::NetError;
+use crate::receiving::Unlike;
+use crate::socket::Endpoint;
+
+/// How long after the keys of a session were sent they are sent again: at first, for those who have not heard them, and
+/// at most, for those who begin again later.
+const FIRST_AGAIN: Span = Span::from_millis(500);
+const LATEST_AGAIN: Span = Span::from_secs(10);
+/// How often is asked who is trusted no more.
+const REVOKED_EVERY: Span = Span::from_secs(1);
+/// How often keys leave the first time, where they are no more octets than that.
+const COPIES: usize = 3;
+const FEW: u64 = 1500;
+/// The part of the rate that keys may take once everybody had a chance to hear them: a fiftieth.
+const SHARE: u64 = 50;
+/// Receivers that are sent a key by itself at once; those beyond ask again.
+const OWED: usize = 1024;
+/// How often a receiver notes what it has heard, so that a later one of the same name takes it for heard.
+const KEEP_EVERY: Span = Span::from_secs(10);
+
+/// What did not pass a seal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SealCounts {
+    /// Datagrams that were not taken, by reason.
+    pub refusals: RefusalCounts,
+    /// Datagrams that said what they may not say: a receiver spoke for another, or what was sealed as content carried
+    /// none.
+    pub misplaced: u64,
+    /// What did not leave, because whom it is for has not shown yet that it has its key.
+    pub unsealable: u64,
+}
+
+/// Says, now and then asked, which receivers are trusted no more: their numbers in the order of the list.
+pub type Revoked = Box<dyn FnMut() -> Vec<usize>>;
+
+/// What a sender seals with.
+pub struct SendSeal {
+    seal: farcast_seal::Sender,
+    revoked: Revoked,
+    /// When that is asked next.
+    ask_at: Time,
+    keys: Keys,
+    /// Answers in which a receiver spoke for another.
+    misattributed: u64,
+    /// What could not leave, because whom it is for has not shown yet that it has its key.
+    unsealable: u64,
+    /// Whom an answer has shown to lack the key of content, until something leaves for them.
+    owed: Vec<SocketAddr>,
+    buffer: Vec<u8>,
+}
+
+/// When the keys of a session leave.
+#[derive(Debug)]
+struct Keys {
+    rate: Option<BitRate>,
+    /// What is still to leave of this round.
+    waiting: std::vec::IntoIter<Vec<u8>>,
+    /// When the next datagram leaves.
+    next: Time,
+    /// How long after this round the next one begins.
+    again: Span,
+    /// Octets of this round.
+    octets: u64,
+    /// Whether the next round is for those as well who have answered.
+    everyone: bool,
+}
+
+impl SendSeal {
+    /// Seals with `seal`, whose keys leave at `rate` at most. Who is `revoked` hears nothing more from then on.
+    pub fn new(seal: farcast_seal::Sender, rate: Option<BitRate>, revoked: Revoked) -> Self {
+        let keys = Keys {
+            rate,
+            waiting: Vec::new().into_iter(),
+            next: Time::ZERO,
+            again: FIRST_AGAIN,
+            octets: 0,
+            everyone: true,
+        };
+        let (owed, buffer) = (Vec::new(), Vec::new());
+        Self { seal, revoked, ask_at: Time::ZERO, keys, misattributed: 0, unsealable: 0, owed, buffer }
+    }
+
+    /// What did not pass.
+    pub(crate) fn counts(&self) -> SealCounts {
+        let (refusals, misplaced) = (*self.seal.refusals(), self.misattributed);
+        SealCounts { refusals, misplaced, unsealable: self.unsealable }
+    }
+
+    /// When keys leave the next time.
+    pub(crate) fn due(&self) -> Time {
+        self.keys.next
+    }
+
+    /// Takes those off the list who are revoked; their names.
+    ///
+    /// # Errors
+    /// It has been done too often: nothing may leave any more.
+    pub(crate) fn revoke(&mut self, now: Time) -> Result<Vec<String>, NetError> {
+        if now < self.ask_at {
+            return Ok(Vec::new());
+        }
+        self.ask_at = now + REVOKED_EVERY;
+        let revoked = (self.revoked)();
+        if !revoked.is_empty() {
+            self.seal.remove(&revoked).map_err(NetError::Seal)?;
+            // The others can do nothing without the new keys.
+            self.keys.again(now);
+        }
+        Ok(revoked.iter().map(|&receiver| self.seal.name(receiver).to_owned()).collect())
+    }
+
+    /// Sends the keys that are due to `to`; how many datagrams, and their octets.
+    pub(crate) fn send_keys(&mut self, now: Time, to: &Envelope, endpoint: &Endpoint) -> (usize, usize) {
+        let (mut datagrams, mut octets) = (0, 0);
+        while now >= self.keys.next {
+            let Some(datagram) = self.keys.waiting.next() else {
+                let everyone = self.keys.everyone || self.keys.again >= LATEST_AGAIN;
+                self.keys.everyone = false;
+                let round = self.seal.keys(everyone);
+                self.keys.begin(round);
+                continue;
+            };
+            // Who misses the first can do nothing with all that follows.
+            let copies = if self.keys.again == FIRST_AGAIN && self.keys.octets <= FEW { COPIES } else { 1 };
+            for _ in 0..copies {
+                // What does not leave is as good as lost, and comes again.
+                if endpoint.send(to, &datagram, datagram.len()).is_ok() {
+                    (datagrams, octets) = (datagrams + 1, octets + datagram.len());
+                }
+            }
+            self.keys.left(now, datagram.len());
+        }
+        (datagrams, octets)
+    }
+
+    /// Sends a key alone to those who lack it and for whom nothing else has left; how many datagrams, and their octets.
+    pub(crate) fn send_owed(&mut self, endpoint: &Endpoint) -> (usize, usize) {
+        let (mut datagrams, mut octets) = (0, 0);
+        for to in std::mem::take(&mut self.owed) {
+            self.buffer.clear();
+            // Whoever has moved meanwhile is owed it elsewhere.
+            if self.seal.seal_to(to, &mut self.buffer).is_ok()
+                && endpoint.send(&Envelope::to(to), &self.buffer, self.buffer.len()).is_ok()
+            {
+                (datagrams, octets) = (datagrams + 1, octets + self.buffer.len());
+            }
+        }
+        (datagrams, octets)
+    }
+
+    /// Seals `datagram`, which has room for what it takes at both ends; whether it leaves before anybody can have
+    /// answered.
+    ///
+    /// # Errors
+    /// The key has sealed all that it may.
+    pub(crate) fn content(&mut self, datagram: &mut [u8], early: bool) -> Result<(), NetError> {
+        let sealed = if early { self.seal.seal_early(datagram) } else { self.seal.seal_content(datagram) };
+        sealed.map_err(NetError::Seal)
+    }
+
+    /// Seals `datagram`, which has no content: for everyone, or for who is at `to`. Whether it could be.
+    pub(crate) fn control(&mut self, datagram: &mut Vec<u8>, to: Option<SocketAddr>) -> bool {
+        let sealed = match to {
+            None => self.seal.seal_control(datagram),
+            Some(to) => {
+                self.owed.retain(|owed| *owed != to);
+                self.seal.seal_to(to, datagram)
+            }
+        };
+        self.unsealable += u64::from(sealed.is_err());
+        sealed.is_ok()
+    }
+
+    /// Opens an answer; what it says, and the number of the receiver that says it.
+    pub(crate) fn open<'a>(&mut self, from: SocketAddr, datagram: &'a mut [u8]) -> Option<(&'a [u8], usize)> {
+        let answer = self.seal.open(from, datagram).ok()?;
+        if self.seal.lacks_key(answer.receiver) && self.owed.len() < OWED && !self.owed.contains(&from) {
+            self.owed.push(from);
+        }
+        // An empty one asks for that, and says nothing.
+        (!answer.payload.is_empty()).then(|| (&datagram[answer.payload], answer.receiver))
+    }
+
+    /// Whether the receiver of this number may say `message`.
+    pub(crate) fn may_say(&mut self, receiver: usize, message: &impl Delivery) -> bool {
+        let may = message.may_be_said_by(self.seal.name(receiver));
+        self.misattributed += u64::from(!may);
+        may
+    }
+}
+
+impl fmt::Debug for SendSeal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendSeal").field("seal", &self.seal).finish_non_exhaustive()
+    }
+}
+
+impl Keys {
+    /// Begins anew: what was to leave is out of date.
+    fn again(&mut self, now: Time) {
+        (self.waiting, self.next, self.again) = (Vec::new().into_iter(), now, FIRST_AGAIN);
+        self.everyone = true;
+    }
+
+    /// Begins a round of these datagrams.
+    fn begin(&mut self, round: Vec<Vec<u8>>) {
+        self.octets = round.iter().map(|datagram| datagram.len() as u64).sum();
+        self.waiting = round.into_iter();
+        if self.octets == 0 {
+            self.next += LATEST_AGAIN;
+            self.again = LATEST_AGAIN;
+        }
+    }
+
+    /// A datagram of so many octets has left.
+    fn left(&mut self, now: Time, octets: usize) {
+        if self.waiting.len() > 0 {
+            self.next = now + self.time_of(octets as u64);
+            return;
+        }
+        let pause = self.again.max(self.time_of(self.octets * SHARE));
+        self.next = now + pause;
+        self.again = (self.again * 2).min(LATEST_AGAIN);
+    }
+
+    fn time_of(&self, octets: u64) -> Span {
+        self.rate.map_or(Span::ZERO, |rate| rate.time_of_bytes(octets))
+    }
+}
+
+/// What a receiver seals with.
+pub struct ReceiveSeal {
+    seal: farcast_seal::Receiver,
+    /// What was sealed as one thing and says another.
+    misplaced: u64,
+    /// Senders to ask for a key.
+    asking: Vec<SocketAddr>,
+    keep: Box<dyn FnMut(&History)>,
+    keep_at: Time,
+}
+
+impl ReceiveSeal {
+    /// Seals with `seal`; `keep` is to remember what was heard over restarts.
+    pub fn new(seal: farcast_seal::Receiver, keep: Box<dyn FnMut(&History)>) -> Self {
+        Self { seal, misplaced: 0, asking: Vec::new(), keep, keep_at: Time::ZERO }
+    }
+
+    /// What did not pass.
+    pub(crate) fn counts(&self) -> SealCounts {
+        SealCounts { refusals: *self.seal.refusals(), misplaced: self.misplaced, unsealable: 0 }
+    }
+
+    /// Opens `datagram` in place; none where it is refused, or says nothing to an engine.
+    pub(crate) fn open(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Option<Opened> {
+        match self.seal.open(now, from, datagram) {
+            Ok(opened) if matches!(opened.class, Class::Keys { .. }) => {
+                if opened.class == (Class::Keys { new: true }) {
+                    self.keep();
+                }
+                None
+            }
+            Ok(opened) => (!opened.payload.is_empty()).then_some(opened),
+            Err(_) => {
+                self.asking.extend(self.seal.wants_key(now, datagram));
+                None
+            }
+        }
+    }
+
+    /// What our user should know of what was refused first.
+    pub(crate) fn unlike(&self) -> Option<Unlike> {
+        let counts = self.seal.refusals();
+        if counts.of(Refusal::UntrustedSender) > 0 {
+            return Some(Unlike::Untrusted);
+        }
+        (counts.of(Refusal::Unsealed) > 0).then_some(Unlike::Unsealed)
+    }
+
+    /// Whether what was sealed as `class` may say `message`.
+    pub(crate) fn may_say(&mut self, class: Class, message: &impl Delivery) -> bool {
+        let may = match class {
+            Class::Content => message.content().is_some(),
+            Class::Control => true,
+            Class::ToOne => message.is_for_one(),
+            Class::Keys { .. } => false,
+        };
+        self.misplaced += u64::from(!may);
+        may
+    }
+
+    /// The next sender that is to be asked for a key.
+    pub(crate) fn asks(&mut self) -> Option<SocketAddr> {
+        self.asking.pop()
+    }
+
+    /// Seals an answer to the sender at `to`, an empty one to ask for a key; whether it could be.
+    pub(crate) fn answer(&mut self, to: SocketAddr, datagram: &mut Vec<u8>) -> bool {
+        self.seal.seal_answer(to, datagram).is_ok()
+    }
+
+    /// Sender and receiver know that the transfer is over: what was recorded of it is no news.
+    pub(crate) fn close(&mut self, sender: SocketAddr) {
+        self.seal.close(sender);
+        self.keep();
+    }
+
+    /// Remembers now and then what was heard.
+    pub(crate) fn tick(&mut self, now: Time) {
+        if now >= self.keep_at {
+            self.keep_at = now + KEEP_EVERY;
+            self.keep();
+        }
+    }
+
+    /// Remembers what was heard.
+    pub(crate) fn keep(&mut self) {
+        (self.keep)(self.seal.history());
+    }
+}
+
+impl fmt::Debug for ReceiveSeal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReceiveSeal").field("seal", &self.seal).finish_non_exhaustive()
+    }
+}
+
+/// Whether `datagram` has the keys of a sealed transfer.
+pub(crate) fn is_sealed(datagram: &[u8]) -> bool {
+    Kind::of(datagram) == Some(Kind::Keys)
+}

@@ -1,0 +1,224 @@
+//! Sealed transfers: whether one is, for whom, and what is said of it.
+//!
+//! Who has a key seals; who has one and wants a transfer in the open says so.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::Args;
+use farcast_core::BitRate;
+use farcast_net::{ReceiveSeal, Revoked, SealCounts, SendSeal, Unlike};
+use farcast_seal::{Identity, Listed};
+use serde_json::{Value, json};
+
+use crate::Failure;
+use crate::args::{ReceiveArgs, SendArgs};
+use crate::keys::{self, Own, Trust};
+use crate::protocols::Speaks;
+use crate::state::{self, Sessions};
+
+/// Octets of a datagram to `to` besides what its protocol says in it.
+pub(crate) fn headers(to: SocketAddr, sealed: bool) -> u16 {
+    let ip = if to.is_ipv6() { 48 } else { 28 };
+    ip + if sealed { farcast_seal::CONTENT_OVERHEAD as u16 } else { 0 }
+}
+
+/// What `send` and `receive` are told of keys.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Seal")]
+pub(crate) struct SealArgs {
+    /// Neither seal nor open anything, although this host has a key (farcast key): whoever hears the group can read it,
+    /// and nobody is proved.
+    #[arg(long)]
+    pub(crate) unsealed: bool,
+    /// Seal with the key in this file instead of the one that farcast key new has made.
+    #[arg(long, value_name = "FILE", conflicts_with = "unsealed")]
+    pub(crate) key: Option<PathBuf>,
+}
+
+/// Who seals, and for whom.
+pub(crate) struct Sealing {
+    own: Own,
+    /// The others: receivers of what is sent, senders of what is received.
+    others: Vec<Listed>,
+}
+
+impl Sealing {
+    /// For sending to the receivers that are listed, or to all that are trusted; `None` in the open.
+    pub(crate) fn to_send(args: &SendArgs) -> Result<Option<Self>, Failure> {
+        let Some(own) = own(&args.seal, args.speaks(), args.stream.stream)? else { return Ok(None) };
+        let group = &args.group;
+        if group.draft {
+            return Err(Failure::usage(
+                "receivers of the draft open nothing that is sealed: add --unsealed to --draft",
+            ));
+        }
+        let mut others: Vec<Listed> = Trust::load()?.receivers().cloned().collect();
+        if let Some(name) = group.receivers.iter().find(|name| !is_in(&others, name)) {
+            return Err(Failure::usage(format!(
+                "{name} has no key here: give farcast key trust the line that farcast key show prints there, or send in the \
+                 open with --unsealed"
+            )));
+        }
+        if !group.receivers.is_empty() {
+            others.retain(|one| group.receivers.contains(&one.name));
+        }
+        if others.is_empty() {
+            return Err(Failure::usage(
+                "this host has a key and trusts no receiver: give farcast key trust the line that farcast key show prints at \
+                 each receiver, or send in the open with --unsealed",
+            ));
+        }
+        Ok(Some(Self { own, others }))
+    }
+
+    /// For receiving from the senders that are listed, or from all that are trusted; `None` in the open.
+    pub(crate) fn to_receive(args: &ReceiveArgs) -> Result<Option<Self>, Failure> {
+        let Some(own) = own(&args.seal, args.speaks(), args.stream.stream)? else {
+            if args.trust.is_empty() {
+                return Ok(None);
+            }
+            return Err(Failure::usage(
+                "--trust needs a key here, which farcast key new makes; without keys, --accept takes addresses",
+            ));
+        };
+        let mut others: Vec<Listed> = Trust::load()?.senders().cloned().collect();
+        if let Some(name) = args.trust.iter().find(|name| !is_in(&others, name)) {
+            return Err(Failure::usage(format!("{name} is no trusted sender: farcast key list shows them")));
+        }
+        if !args.trust.is_empty() {
+            others.retain(|one| args.trust.contains(&one.name));
+        }
+        if others.is_empty() {
+            return Err(Failure::usage(
+                "this host has a key and trusts no sender: give farcast key trust the line that farcast key show prints at the \
+                 sender, or receive in the open with --unsealed",
+            ));
+        }
+        Ok(Some(Self { own, others }))
+    }
+
+    /// What the owner of the key is called.
+    pub(crate) fn name(&self) -> &str {
+        &self.own.name
+    }
+
+    /// Who is proved to whom.
+    pub(crate) fn sentence(&self) -> String {
+        let own = format!("{} ({})", self.name(), self.identity().public().fingerprint());
+        match &self.others[..] {
+            [one] => format!("sealed between {own} and {} ({})", one.name, one.key.fingerprint()),
+            others => format!("sealed between {own} and {} whom it trusts", others.len()),
+        }
+    }
+
+    /// A session of sending, whose keys leave at `rate` at most. Where receivers `answer` before content leaves, content
+    /// has a key that nobody has after it.
+    pub(crate) fn sender(&self, answer: bool, rate: Option<BitRate>) -> Result<SendSeal, Failure> {
+        let config = farcast_seal::SenderConfig {
+            identity: self.identity().clone(),
+            receivers: self.others.clone(),
+            began_ms: state::session_ms(),
+            separate_content: answer,
+        };
+        let seal = farcast_seal::Sender::new(config, state::random_secret()?.0);
+        Ok(SendSeal::new(seal, rate, self.revoked()))
+    }
+
+    /// Tells which receivers are trusted no more since the list was changed.
+    fn revoked(&self) -> Revoked {
+        let mut changed = Trust::changed();
+        let mut there: Vec<bool> = vec![true; self.others.len()];
+        let others = self.others.clone();
+        Box::new(move || {
+            let now = Trust::changed();
+            if std::mem::replace(&mut changed, now) == now {
+                return Vec::new();
+            }
+            // Who edits the list may have it half done; what cannot be read says nothing.
+            let Ok(trust) = Trust::load() else { return Vec::new() };
+            let trusted: BTreeSet<_> = trust.receivers().map(|one| *one.key.signing()).collect();
+            let gone = |&at: &usize| there[at] && !trusted.contains(others[at].key.signing());
+            let gone: Vec<usize> = (0..others.len()).filter(gone).collect();
+            gone.iter().for_each(|&at| there[at] = false);
+            gone
+        })
+    }
+
+    /// What a receiver opens and seals with; what it has heard is remembered over restarts.
+    pub(crate) fn receiver(&self) -> Result<ReceiveSeal, Failure> {
+        let sessions = Sessions::of(&self.identity().public().fingerprint());
+        let config =
+            farcast_seal::ReceiverConfig { identity: self.identity().clone(), senders: self.others.clone() };
+        let seal = farcast_seal::Receiver::new(config, sessions.load(), state::random_secret()?.0);
+        Ok(ReceiveSeal::new(seal, Box::new(move |history| sessions.keep(history))))
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.own.identity
+    }
+}
+
+fn is_in(listed: &[Listed], name: &str) -> bool {
+    listed.iter().any(|one| one.name == name)
+}
+
+/// The own key, where the transfer is to be sealed.
+fn own(args: &SealArgs, speaks: Speaks, stream: bool) -> Result<Option<Own>, Failure> {
+    if args.unsealed {
+        return Ok(None);
+    }
+    let own = keys::own(args.key.as_deref())?;
+    if own.is_some() && (stream || !matches!(speaks, Speaks::Mftp | Speaks::OneWay)) {
+        return Err(Failure::usage(
+            "this host has a key, and only files by MFTP and one way are sealed so far: say --unsealed to send in the open",
+        ));
+    }
+    Ok(own)
+}
+
+/// What is said of something that another seal would open, and its word for programs.
+pub(crate) fn unlike(why: Unlike, source: IpAddr) -> (&'static str, String) {
+    let passed_over = format!("passed over: what comes from {source}");
+    match why {
+        Unlike::Sealed => (
+            "sealed",
+            format!(
+                "{passed_over} is sealed, and this host has no key: farcast key new makes one, and its line goes to the sender"
+            ),
+        ),
+        Unlike::Unsealed => {
+            ("not_sealed", format!("{passed_over} is not sealed; receive with --unsealed if that is to be"))
+        }
+        Unlike::Untrusted => (
+            "not_trusted",
+            format!(
+                "{passed_over} is sealed by somebody who is not trusted: farcast key trust takes the line that farcast key \
+                 show prints there"
+            ),
+        ),
+    }
+}
+
+/// What is said at the end of a transfer.
+pub(crate) fn closing(counts: Option<&SealCounts>) -> String {
+    let Some(counts) = counts else { return "not sealed".into() };
+    let refused: u64 = counts.refusals.iter().map(|(_, n)| n).sum::<u64>() + counts.misplaced;
+    match refused {
+        0 => "sealed".into(),
+        1 => "sealed; 1 datagram was refused".into(),
+        n => format!("sealed; {n} datagrams were refused"),
+    }
+}
+
+/// The same for programs.
+pub(crate) fn summary(counts: Option<&SealCounts>) -> Value {
+    let Some(counts) = counts else { return Value::Null };
+    let refused: Vec<Value> = counts
+        .refusals
+        .iter()
+        .map(|(reason, n)| json!({ "reason": reason.to_string(), "count": n }))
+        .collect();
+    json!({ "refused": refused, "misplaced": counts.misplaced, "unsealable": counts.unsealable })
+}

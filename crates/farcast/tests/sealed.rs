@@ -1,0 +1,505 @@
+//! Sealed transfers of live processes, and who tries to read, forge, stall or poison them: docs/src/seal.md, "Threats".
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test may panic, and open its own files and sockets"
+)]
+
+mod common;
+#[path = "sealed/insider.rs"]
+mod insider;
+#[path = "sealed/party.rs"]
+mod party;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use common::{Ended, Running, digest, member, pause, wait_until};
+use farcast_core::{Bitmap, Run, Time};
+use farcast_delivery::Codec as _;
+use farcast_mftp::message::{
+    Abort, Announce, Completion, Data, DataKind, DeclineReason, Done, End, Nak, Registration,
+    RegistrationEntry, cancel,
+};
+use farcast_mftp::{Body, ClientId, Codec, Message, wire};
+use farcast_seal::{Class, History, Identity, Kind, Receiver, ReceiverConfig};
+use insider::GroupKey;
+use party::{Enemy, Parties, plain};
+use serde_json::Value;
+
+/// 1.5 MB at 2 Mbit/s: six seconds of data, in which much can happen.
+const LEN: usize = 1_500_000;
+const SLOW: [&str; 4] = ["--rate", "2 Mbit/s", "--silence", "5 s"];
+
+fn has(parties: &Parties, file: &Path, name: &str) -> bool {
+    let got = parties.place.path(name).join(file.file_name().unwrap());
+    got.exists() && digest(file) == digest(&got)
+}
+
+/// How often a summary says that something was refused for `reason`.
+fn refused(summary: &Value, reason: &str) -> u64 {
+    let all = summary["seal"]["refused"].as_array().unwrap_or_else(|| panic!("sealed: {summary}"));
+    all.iter().filter(|one| one["reason"] == reason).map(|one| one["count"].as_u64().unwrap()).sum()
+}
+
+fn succeed(
+    parties: &Parties,
+    file: &Path,
+    sender: Running,
+    receivers: Vec<(&str, Running)>,
+) -> (Value, Vec<Value>) {
+    let sent = sender.succeed().summary();
+    let got = receivers.into_iter().map(|(name, receiver)| {
+        let got = receiver.succeed().summary();
+        assert!(has(parties, file, name), "{name}: {got}");
+        got
+    });
+    let got = got.collect();
+    (sent, got)
+}
+
+#[test]
+fn a_file_to_those_on_the_list() {
+    let parties = Parties::new(&["bob", "eve"]);
+    let file = parties.place.file("product.bin", 3_000_000);
+    let bob = parties.receive("bob", &["--once", "--simulate-loss", "5 %"]);
+    let eve = parties.receive("eve", &["--once", "--simulate-loss", "2 %"]);
+    let sender = parties.send(&file, &["--rate", "50 Mbit/s", "--receivers", "bob,eve"]);
+    let (sent, got) = succeed(&parties, &file, sender, vec![("bob", bob), ("eve", eve)]);
+    assert_eq!(sent["seal"]["refused"].as_array().map(Vec::len), Some(0), "{sent}");
+    // Whether receivers lacked a key for a moment is chance.
+    for one in got {
+        let others = one["seal"]["refused"].as_array().unwrap().iter();
+        let others = others.filter(|why| why["reason"] != "the key of its epoch is not known").count();
+        assert_eq!(others, 0, "{one}");
+    }
+}
+
+#[test]
+fn one_way_to_those_on_the_list() {
+    let parties = Parties::new(&["bob"]);
+    let file = parties.place.file("product.bin", 1_000_000);
+    let bob = parties.receive("bob", &["--once", "--one-way", "--simulate-loss", "5 %"]);
+    let sender = parties.send(&file, &["--one-way", "--rate", "20 Mbit/s", "--overhead", "30"]);
+    let sent = sender.wait();
+    assert_eq!(sent.code, Some(4), "{}", sent.story());
+    bob.succeed();
+    assert!(has(&parties, &file, "bob"));
+}
+
+#[test]
+fn who_has_no_key_or_is_not_listed_is_told() {
+    let parties = Parties::new(&["bob"]);
+    let file = parties.place.file("product.bin", 10_000);
+    let bob = parties.receive("bob", &["--once"]);
+    let open = parties.place.start("open", parties.place.receive_command("open", &["--json"]));
+    open.until("listening");
+    parties.make("zoe");
+    parties.make("mal");
+    parties.trust("zoe", "mal", "sender");
+    let zoe = parties.receive("zoe", &[]);
+    let sender = parties.send(&file, &["--rate", "5 Mbit/s", "--receivers", "bob"]);
+    succeed(&parties, &file, sender, vec![("bob", bob)]);
+    open.until("sealed");
+    zoe.until("not_trusted");
+    assert!(common::names(&parties.place.path("open")).is_empty() && !has(&parties, &file, "zoe"));
+    // And who is told to send what it cannot.
+    let mistakes = [
+        (vec!["--receivers", "bob,kim"], "kim has no key here"),
+        (vec!["--receivers", "bob", "--protocol", "norm"], "only files by MFTP and one way are sealed"),
+        (vec!["--receivers", "bob", "--draft"], "add --unsealed to --draft"),
+    ];
+    for (args, why) in mistakes {
+        let mut all = vec!["--rate", "5 Mbit/s"];
+        all.extend(args);
+        parties.send(&file, &all).wait().assert_one_sentence(2, &[why]);
+    }
+}
+
+#[test]
+fn an_outsider_reads_nothing_and_forges_nothing() {
+    let parties = Parties::new(&["bob"]);
+    let enemy = Enemy::new(&parties.place);
+    let file = parties.place.path("product.bin");
+    let pattern = b"attack at dawn, ".repeat(LEN / 16);
+    fs::write(&file, &pattern).unwrap();
+    let bob = parties.receive("bob", &["--once"]);
+    let sender = parties.send(&file, &[&SLOW[..], &["--receivers", "bob"]].concat());
+    sender.until("started");
+    let server = enemy.record()[0].0;
+    let (transmission, client) = (7, ClientId::from_name("bob"));
+    let body = |body: Body| plain(&Message::new(transmission, body));
+    let data = Data { pass: 1, block: 0, kind: DataKind::Source, dtus: Run::one(0), len: 4, last_len: 4 };
+    let forged: Vec<Vec<u8>> = vec![
+        body(Body::Announce(
+            common::forged::announcement(server, parties.place.group.parse::<SocketAddr>().unwrap().ip())
+                .into(),
+        )),
+        body(Body::Abort(Abort { reason: cancel::ABORT_SOURCE_CHANGED, hosts: None, text: None })),
+        body(Body::Completion(Completion { hosts: Some(vec![client]) })),
+        body(Body::End(End { server, response: server })),
+        body(Body::Data(data)),
+        body(Body::Done(Done { server, client, naked_dtus: 0, duration_s: 1 })),
+    ];
+    // In the open; and in the dress of each kind, with the session's name and a counter that is to come.
+    let heard = enemy.record();
+    let (_, genuine) = heard.iter().find(|(_, one)| Kind::of(one) == Some(Kind::Control)).unwrap();
+    for round in 0..20u8 {
+        for (n, message) in forged.iter().enumerate() {
+            enemy.claim(message, server);
+            enemy.say(message, "127.0.0.1:9".parse().unwrap(), server);
+            for kind in [0xE1, 0xE2, 0xE3, 0xE6, 0xE7] {
+                let mut dressed = genuine[..12].to_vec();
+                dressed[0] = kind;
+                dressed[10] = dressed[10].wrapping_add(1 + round);
+                dressed[11] = n as u8 + 1;
+                dressed.extend_from_slice(message);
+                dressed.resize(dressed.len().max(300), 0);
+                enemy.claim(&dressed, server);
+                dressed[0] = 0xE4 + kind % 2;
+                enemy.say(&dressed, "127.0.0.1:9".parse().unwrap(), server);
+            }
+        }
+        pause(Duration::from_millis(50));
+    }
+    let (sent, got) = succeed(&parties, &file, sender, vec![("bob", bob)]);
+    assert!(refused(&got[0], "it is not sealed") >= 100, "{}", got[0]);
+    assert!(refused(&got[0], "it does not open") >= 100, "{}", got[0]);
+    assert!(refused(&sent, "it is not sealed") >= 100, "{sent}");
+    assert!(refused(&sent, "it is for, or of, somebody who is not on the list") >= 100, "{sent}");
+    // Of what was sent, neither the file nor its name nor a message shows.
+    let heard = enemy.record();
+    assert!(heard.len() > 1000);
+    for (from, datagram) in heard.iter().filter(|(_, datagram)| Kind::of(datagram).is_some()) {
+        let shows = |what: &[u8]| datagram.windows(what.len()).any(|part| part == what);
+        let ours = forged.iter().any(|message| shows(message));
+        assert!(ours || !shows(b"attack a") && !shows(b"product."), "{from}");
+        assert!(wire::decode(datagram).is_err());
+    }
+}
+
+#[test]
+fn no_session_is_played_again() {
+    let parties = Parties::new(&["bob"]);
+    let enemy = Enemy::new(&parties.place);
+    let (first, second) =
+        (parties.place.file("first.bin", 200_000), parties.place.file("second.bin", 300_000));
+    let args = ["--rate", "10 Mbit/s", "--receivers", "bob"];
+    let bob = parties.receive("bob", &[]);
+    parties.send(&first, &args).succeed();
+    bob.until("summary");
+    let record = enemy.record();
+    assert!(record.len() > 100, "{}", record.len());
+    fs::remove_file(parties.place.path("bob").join("first.bin")).unwrap();
+    // While it goes on, after it was killed, and into the middle of another session.
+    for (from, datagram) in &record {
+        enemy.claim(datagram, *from);
+    }
+    pause(Duration::from_millis(300));
+    let joined = bob.events().iter().filter(|event| event["event"] == "joined").count();
+    assert_eq!(joined, 1, "{:?}", bob.stdout());
+    bob.kill9();
+    let bob = parties.receive("bob", &["--once"]);
+    for (from, datagram) in &record {
+        enemy.claim(datagram, *from);
+    }
+    pause(Duration::from_millis(300));
+    let sender = parties.send(&second, &args);
+    sender.until("started");
+    for (from, datagram) in &record {
+        enemy.claim(datagram, *from);
+        // Its answers cannot be heard; what was for the group is no answer.
+        enemy.say(datagram, *from, enemy.record().last().unwrap().0);
+    }
+    let (_, got) = succeed(&parties, &second, sender, vec![("bob", bob)]);
+    assert!(refused(&got[0], "its session is over") >= 2, "{}", got[0]);
+    assert!(refused(&got[0], "its session is not known") >= 2 * (record.len() as u64 - 20), "{}", got[0]);
+    assert!(!parties.place.path("bob").join("first.bin").exists());
+}
+
+#[test]
+fn what_is_flipped_or_pasted_or_repeated_is_refused() {
+    let parties = Parties::new(&["bob"]);
+    let enemy = Enemy::new(&parties.place);
+    let file = parties.place.file("product.bin", LEN);
+    let bob = parties.receive("bob", &["--once"]);
+    let sender = parties.send(&file, &[&SLOW[..], &["--receivers", "bob"]].concat());
+    sender.until("started");
+    // Behind each datagram the same again, the same with a bit flipped, and its body under the head of the one before.
+    let mut done = 0;
+    let mut before: Option<Vec<u8>> = None;
+    wait_until("enough was tampered with", || {
+        let record = enemy.record();
+        let genuine: Vec<_> = record[done..].iter().filter(|(from, _)| *from == record[0].0).collect();
+        for (from, datagram) in genuine.into_iter().take(40) {
+            if datagram.len() < 40 {
+                continue;
+            }
+            enemy.claim(datagram, *from);
+            let mut flipped = datagram.clone();
+            // Half of them under a counter that nothing had yet.
+            flipped[8] ^= (done % 2) as u8;
+            let at = 96 + done % (8 * (flipped.len() - 12));
+            flipped[at / 8] ^= 1 << (at % 8);
+            enemy.claim(&flipped, *from);
+            if let Some(before) = before.replace(datagram.clone()) {
+                enemy.claim(&[&before[..12], &datagram[12..]].concat(), *from);
+            }
+        }
+        // What it claimed itself it hears, too.
+        done = enemy.record().len();
+        done > 1500 || has(&parties, &file, "bob")
+    });
+    let (_, got) = succeed(&parties, &file, sender, vec![("bob", bob)]);
+    assert!(refused(&got[0], "it was seen before, or is too late") >= 100, "{}", got[0]);
+    assert!(refused(&got[0], "it does not open") >= 50, "{}", got[0]);
+    assert_eq!(got[0]["seal"]["misplaced"], 0, "{}", got[0]);
+}
+
+/// Eve, on the list, in our hands: what it hears it opens, and what it says it seals, as itself.
+struct Eve {
+    seal: Receiver,
+    own: ([u8; 32], [u8; 32]),
+    socket: std::net::UdpSocket,
+    server: Option<SocketAddr>,
+    read: usize,
+}
+
+/// What an announcement tells.
+struct Told {
+    transmission: u32,
+    announce: Announce,
+}
+
+impl Eve {
+    fn new(parties: &Parties) -> Self {
+        let text = fs::read_to_string(parties.place.path("config-eve").join("farcast/key")).unwrap();
+        let secret = text.split_whitespace().find(|word| word.starts_with("farcast-secret-1:")).unwrap();
+        let identity = Identity::from_secret_text(secret).unwrap();
+        let shown = parties.at("ann", &["key", "show"]).output().unwrap().stdout;
+        let shown = String::from_utf8(shown).unwrap();
+        let key = shown.split_whitespace().find(|word| word.starts_with("farcast-key-1:")).unwrap();
+        let ann = farcast_seal::Listed { name: "ann".into(), key: key.parse().unwrap() };
+        let own = insider::own(&identity);
+        let config = ReceiverConfig { identity, senders: vec![ann] };
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let seal = Receiver::new(config, History::default(), [1; 32]);
+        Self { seal, own, socket, server: None, read: 0 }
+    }
+
+    /// Hears what the enemy has recorded since, until there is an announcement.
+    fn overhear(&mut self, enemy: &Enemy) -> Told {
+        let mut told = None;
+        wait_until("an announcement", || {
+            let record = enemy.record();
+            for (from, datagram) in &record[self.read..] {
+                let mut datagram = datagram.clone();
+                let Ok(opened) = self.seal.open(Time::ZERO, *from, &mut datagram) else { continue };
+                self.server = Some(*from);
+                let Ok(packet) = Codec.decode(&datagram[opened.payload.clone()]) else { continue };
+                if let (Class::Control, Body::Announce(announce)) = (opened.class, packet.message.body) {
+                    told = Some(Told { transmission: packet.message.transmission, announce: *announce });
+                }
+            }
+            self.read = record.len();
+            told.is_some()
+        });
+        told.unwrap()
+    }
+
+    /// Says `message` to the sender, sealed as eve.
+    fn say(&mut self, message: &Message, to: SocketAddr) {
+        let mut datagram = plain(message);
+        self.seal.seal_answer(self.server.unwrap(), &mut datagram).unwrap();
+        self.socket.send_to(&datagram, to).unwrap();
+    }
+}
+
+#[test]
+fn who_is_not_invited_gets_no_keys() {
+    let parties = Parties::new(&["bob", "eve"]);
+    let enemy = Enemy::new(&parties.place);
+    let mut eve = Eve::new(&parties);
+    let file = parties.place.file("product.bin", 100_000);
+    let bob = parties.receive("bob", &["--once"]);
+    let sender = parties.send(&file, &["--rate", "2 Mbit/s", "--receivers", "bob"]);
+    succeed(&parties, &file, sender, vec![("bob", bob)]);
+    let record = enemy.record();
+    let keys: Vec<_> = record.iter().filter(|(_, one)| Kind::of(one) == Some(Kind::Keys)).collect();
+    assert!(!keys.is_empty());
+    for (from, datagram) in &record {
+        assert!(eve.seal.open(Time::ZERO, *from, &mut datagram.clone()).is_err());
+    }
+}
+
+#[test]
+fn a_member_speaks_for_nobody_else() {
+    let parties = Parties::new(&["bob", "eve"]);
+    let enemy = Enemy::new(&parties.place);
+    let mut eve = Eve::new(&parties);
+    let file = parties.place.file("product.bin", LEN);
+    let bob = parties.receive("bob", &["--once"]);
+    let args = ["--rate", "2 Mbit/s", "--silence", "2 s", "--start-after", "1 s", "--receivers", "bob,eve"];
+    let sender = parties.send(&file, &args);
+    let told = eve.overhear(&enemy);
+    sender.until("started");
+    // Eve says that bob is done, that bob declines, and that bob lacks everything.
+    let (server, to) = (told.announce.server, told.announce.response);
+    let client = ClientId::from_name("bob");
+    let entry = RegistrationEntry { client, serial: None, response: Err(DeclineReason::Disk) };
+    let decline = Registration {
+        server,
+        entries: vec![entry],
+        name: Some("bob".into()),
+        segments_held: None,
+        receive_buffer_bytes: None,
+        nonce: None,
+    };
+    let mut missing = Bitmap::new(told.announce.block_size.next_multiple_of(8));
+    (0..told.announce.block_size).for_each(|segment| {
+        missing.insert(segment);
+    });
+    let bodies = [
+        Body::Done(Done { server, client, naked_dtus: 0, duration_s: 1 }),
+        Body::Registration(decline),
+        Body::Nak(Nak { server, client, pass: 1, block: 0, missing, parity_held: 0 }),
+    ];
+    for _ in 0..50 {
+        for body in &bodies {
+            eve.say(&Message::new(told.transmission, body.clone()), to);
+        }
+        pause(Duration::from_millis(10));
+    }
+    let sent = sender.wait();
+    bob.succeed();
+    assert!(has(&parties, &file, "bob"));
+    let summary = sent.summary();
+    assert_eq!(member(&summary, "bob")["complete"], true, "{summary}");
+    assert!(member(&summary, "bob")["time_s"].as_f64().unwrap() > 4.0, "not before it had it: {summary}");
+    assert!(summary["seal"]["misplaced"].as_u64().unwrap() >= 150, "{summary}");
+    assert!(summary["wire_bytes_over_size"].as_f64().unwrap() < 1.1, "nothing was sent again: {summary}");
+    sent.assert_failed(3, &["eve"]);
+}
+
+#[test]
+fn a_storm_of_forged_answers_is_refused() {
+    let parties = Parties::new(&["bob"]);
+    let enemy = Enemy::new(&parties.place);
+    let file = parties.place.file("product.bin", LEN);
+    let bob = parties.receive("bob", &["--once"]);
+    let sender = parties.send(&file, &[&SLOW[..], &["--receivers", "bob"]].concat());
+    sender.until("started");
+    let record = enemy.record();
+    let (server, keys) = record.iter().find(|(_, one)| Kind::of(one) == Some(Kind::Keys)).unwrap();
+    // Under bob's tag, which anybody can read there.
+    let mut forged = vec![0xE4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    forged[2..6].copy_from_slice(&keys[78..82]);
+    for n in 0..20_000u32 {
+        forged.truncate(12);
+        forged[0] = 0xE4 + (n % 2) as u8;
+        forged[8..12].copy_from_slice(&(n + 1).to_be_bytes());
+        forged.resize(12 + 40 + 100, n as u8);
+        enemy.say(&forged, "127.0.0.1:9".parse().unwrap(), *server);
+    }
+    let (sent, _) = succeed(&parties, &file, sender, vec![("bob", bob)]);
+    assert!(refused(&sent, "it does not open") >= 10_000, "{sent}");
+    assert!(sent["wire_bytes_over_size"].as_f64().unwrap() < 1.1, "nothing was sent again: {sent}");
+    // Six seconds are its rate.
+    assert!(sent["time_s"].as_f64().unwrap() < 9.0, "{sent}");
+}
+
+#[test]
+fn a_member_that_poisons_data_delays_and_nothing_more() {
+    let parties = Parties::new(&["bob", "eve"]);
+    let enemy = Enemy::new(&parties.place);
+    let eve = Eve::new(&parties);
+    let file = parties.place.file("product.bin", LEN);
+    let bob = parties.receive("bob", &["--once"]);
+    let honest = parties.receive("eve", &["--once"]);
+    let sender = parties.send(&file, &[&SLOW[..], &["--receivers", "bob,eve"]].concat());
+    sender.until("started");
+    let record = enemy.record();
+    let (server, keys) = record.iter().find(|(_, one)| Kind::of(one) == Some(Kind::Keys)).unwrap();
+    let group = GroupKey::of(keys, (&eve.own.0, &eve.own.1)).unwrap();
+    let mut announced = None;
+    for (_, datagram) in record.iter().filter(|(_, one)| Kind::of(one) == Some(Kind::Control)) {
+        let said = group.open(datagram).unwrap();
+        if let Ok(packet) = Codec.decode(&said[..said.len() - 64])
+            && let Body::Announce(announce) = packet.message.body
+        {
+            announced = Some((packet.message.transmission, announce));
+        }
+    }
+    let (transmission, announce) = announced.unwrap();
+    // An abort, which it cannot sign.
+    let abort = plain(&Message::new(
+        transmission,
+        Body::Abort(Abort { reason: cancel::ABORT_SOURCE_CHANGED, hosts: None, text: None }),
+    ));
+    let signed = [&abort[..], &[7; 64]].concat();
+    // The same as content; and content that is none of the file's, all over it, under the highest counters.
+    let len = announce.dtu_size as u16;
+    for n in 0..200u32 {
+        enemy.claim(&group.seal(0xE3, 1_000_000 + u64::from(n), &signed), *server);
+        enemy.claim(&group.seal(0xE2, 1_000_000 + u64::from(n), &abort), *server);
+        let segment = 900 - n;
+        let dtus = Run::one(segment % announce.block_size);
+        let block = segment / announce.block_size;
+        let data = Data { pass: 1, block, kind: DataKind::Source, dtus, len, last_len: len };
+        let mut poison = Vec::new();
+        Codec.encode(&Message::new(transmission, Body::Data(data)), 0, &mut poison);
+        poison.resize(poison.len() + usize::from(len), 0x66);
+        enemy.claim(&group.seal(0xE2, (1 << 40) - u64::from(n), &poison), *server);
+    }
+    let (sent, got) = succeed(&parties, &file, sender, vec![("bob", bob), ("eve", honest)]);
+    for one in &got {
+        assert!(refused(one, "its signature does not hold") >= 100, "{one}");
+        assert!(one["seal"]["misplaced"].as_u64().unwrap() >= 100, "{one}");
+    }
+    // What it cost: a part of a file, 1 MiB or more, is sent again for each time that it was poisoned.
+    assert!(sent["wire_bytes_over_size"].as_f64().unwrap() < 3.5, "{sent}");
+}
+
+#[test]
+fn who_is_revoked_reads_no_more_and_its_keys_are_worth_nothing() {
+    let parties = Parties::new(&["bob", "eve"]);
+    let enemy = Enemy::new(&parties.place);
+    let eve = Eve::new(&parties);
+    let file = parties.place.file("product.bin", LEN);
+    let bob = parties.receive("bob", &["--once"]);
+    let honest = parties.receive("eve", &["--once"]);
+    let sender = parties.send(&file, &["--rate", "2 Mbit/s", "--silence", "3 s", "--receivers", "bob,eve"]);
+    sender.until("started");
+    let record = enemy.record();
+    let (server, keys) = record.iter().find(|(_, one)| Kind::of(one) == Some(Kind::Keys)).unwrap();
+    let old = GroupKey::of(keys, (&eve.own.0, &eve.own.1)).unwrap();
+    common::run(&mut parties.at("ann", &["key", "revoke", "eve"]));
+    sender.until("revoked");
+    let from = enemy.record().len();
+    wait_until("keys of another epoch", || {
+        enemy.record()[from.saturating_sub(50)..]
+            .iter()
+            .any(|(_, one)| Kind::of(one) == Some(Kind::Keys) && one[76] == 2)
+    });
+    // Eve's key opens none of it, and what it seals is taken by nobody.
+    for (_, keys) in
+        enemy.record().iter().filter(|(_, one)| Kind::of(one) == Some(Kind::Keys) && one[76] == 2)
+    {
+        assert!(GroupKey::of(keys, (&eve.own.0, &eve.own.1)).is_none());
+    }
+    pause(Duration::from_millis(500));
+    for n in 0..100 {
+        enemy.claim(&old.seal(0xE2, 500_000 + n, b"poison"), *server);
+    }
+    let sent: Ended = sender.wait();
+    let got = bob.succeed().summary();
+    assert!(has(&parties, &file, "bob") && !has(&parties, &file, "eve"));
+    assert!(refused(&got, "the key of its epoch is not known") >= 100, "{got}");
+    let summary = sent.summary();
+    assert_eq!(member(&summary, "bob")["complete"], true, "{summary}");
+    assert_eq!(member(&summary, "eve")["complete"], false, "{summary}");
+    sent.assert_failed(3, &["eve"]);
+    honest.kill9();
+}

@@ -1,0 +1,159 @@
+//! Hosts with keys, and an enemy on their network.
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use farcast_mftp::{Message, wire};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::common::{Place, Running, need_root, run};
+
+/// Some hosts on one network, each with a key of its own. `ann` sends.
+pub(crate) struct Parties {
+    pub(crate) place: Place,
+}
+
+impl Parties {
+    /// `ann` and these receivers, who have each other's keys.
+    pub(crate) fn new(receivers: &[&str]) -> Self {
+        let parties = Self { place: Place::new() };
+        parties.make("ann");
+        for name in receivers {
+            parties.make(name);
+            parties.trust("ann", name, "receiver");
+            parties.trust(name, "ann", "sender");
+        }
+        parties
+    }
+
+    /// Makes a key for `name`.
+    pub(crate) fn make(&self, name: &str) {
+        run(&mut self.at(name, &["key", "new", name]));
+    }
+
+    /// Has `name` trust `other`.
+    pub(crate) fn trust(&self, name: &str, other: &str, role: &str) {
+        let shown = self.at(other, &["key", "show"]).output().unwrap();
+        let text = String::from_utf8(shown.stdout).unwrap();
+        let line = text.lines().find(|line| !line.starts_with('#')).unwrap();
+        run(&mut self.at(name, &["key", "trust", line, "--as", role]));
+    }
+
+    /// `farcast` at the host `name`.
+    pub(crate) fn at(&self, name: &str, args: &[&str]) -> Command {
+        self.own(name, self.place.farcast(args))
+    }
+
+    fn own(&self, name: &str, mut command: Command) -> Command {
+        command
+            .env("XDG_CONFIG_HOME", self.place.path(&format!("config-{name}")))
+            .env("XDG_STATE_HOME", self.place.path(&format!("state-{name}")));
+        command
+    }
+
+    /// Starts a receiver.
+    pub(crate) fn receive(&self, name: &str, args: &[&str]) -> Running {
+        let mut command = self.own(name, self.place.receive_command(name, args));
+        command.arg("--json");
+        let running = self.place.start(name, command);
+        running.until("listening");
+        running
+    }
+
+    /// Starts `ann`'s sender.
+    pub(crate) fn send(&self, file: &Path, args: &[&str]) -> Running {
+        let mut command = self.own("ann", self.place.send_command(&[file], args));
+        command.arg("--json");
+        self.place.start("ann", command)
+    }
+}
+
+/// Somebody on the network who hears what is multicast and may claim any address.
+pub(crate) struct Enemy {
+    group: SocketAddr,
+    heard: Arc<Mutex<Vec<(SocketAddr, Vec<u8>)>>>,
+    stop: Arc<AtomicBool>,
+    hearing: Option<JoinHandle<()>>,
+}
+
+impl Enemy {
+    /// It records all that comes to the group from now on.
+    pub(crate) fn new(place: &Place) -> Self {
+        let group: SocketAddr = place.group.parse().unwrap();
+        let SocketAddr::V4(v4) = group else { unreachable!() };
+        let ears = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).unwrap();
+        ears.set_reuse_address(true).unwrap();
+        ears.set_recv_buffer_size(8 << 20).unwrap();
+        ears.bind(&group.into()).unwrap();
+        ears.join_multicast_v4(v4.ip(), &Ipv4Addr::LOCALHOST).unwrap();
+        let ears = UdpSocket::from(ears);
+        ears.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        let (heard, stop) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
+        let (into, until) = (Arc::clone(&heard), Arc::clone(&stop));
+        let hearing = std::thread::spawn(move || {
+            let mut buffer = vec![0; 65_536];
+            while !until.load(Ordering::Relaxed) {
+                if let Ok((len, from)) = ears.recv_from(&mut buffer) {
+                    into.lock().unwrap().push((from, buffer[..len].to_vec()));
+                }
+            }
+        });
+        Self { group, heard, stop, hearing: Some(hearing) }
+    }
+
+    /// What it has heard, and from where.
+    pub(crate) fn record(&self) -> Vec<(SocketAddr, Vec<u8>)> {
+        self.heard.lock().unwrap().clone()
+    }
+
+    /// Multicasts `datagram` to the group as if it came from `source`.
+    pub(crate) fn claim(&self, datagram: &[u8], source: SocketAddr) {
+        self.say(datagram, source, self.group);
+    }
+
+    /// Sends `datagram` to `to` as if it came from `source`.
+    pub(crate) fn say(&self, datagram: &[u8], source: SocketAddr, to: SocketAddr) {
+        need_root("datagrams in another's name");
+        let (SocketAddr::V4(from), SocketAddr::V4(to)) = (source, to) else { unreachable!() };
+        let raw = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(255))).unwrap();
+        raw.set_multicast_if_v4(&Ipv4Addr::LOCALHOST).unwrap();
+        raw.send_to(&ip(from, to, datagram), &SocketAddr::V4(to).into()).unwrap();
+    }
+}
+
+impl Drop for Enemy {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(hearing) = self.hearing.take() {
+            let _ = hearing.join();
+        }
+    }
+}
+
+/// An IPv4 packet with a UDP datagram; the kernel fills in the IP checksum, and UDP's is left out.
+fn ip(from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
+    let udp = 8 + payload.len() as u16;
+    let mut packet = vec![0x45, 0];
+    packet.extend((20 + udp).to_be_bytes());
+    packet.extend([0, 0, 0, 0, 1, 17, 0, 0]);
+    packet.extend(from.ip().octets());
+    packet.extend(to.ip().octets());
+    for word in [from.port(), to.port(), udp, 0] {
+        packet.extend(word.to_be_bytes());
+    }
+    packet.extend(payload);
+    packet
+}
+
+/// `message` as octets.
+pub(crate) fn plain(message: &Message) -> Vec<u8> {
+    let mut datagram = Vec::new();
+    wire::encode(message, 0, &mut datagram);
+    datagram.resize(wire::encoded_len(message, 0), 0);
+    datagram
+}
