@@ -7,7 +7,7 @@ import subprocess
 
 from report import failures, good_ones, grid
 from rig import Rig
-from transfers import middle
+from transfers import LINK_DELAY, LINK_RATE, PART_OF_LINK, middle, satellite
 
 SIZE = 500_000_000
 QUICK = 100_000_000
@@ -41,6 +41,31 @@ def table(bench):
                 notes += failures(f"{case}: {name}", results[name])
     columns = [("receivers", "<"), ("", "<"), ("Mbit/s", ">"), ("of open", ">"), ("aim", ">"), ("of UFTP 5", ">"), ("aim", ">"),
                ("sender's CPU s", ">"), ("receiver's", ">"), ("octets/size", ">")]
+    print("\n".join([grid(columns, lines), *notes]) + "\n")
+    over_satellite(bench, keys)
+
+
+def over_satellite(bench, keys):
+    """The same over the satellite link: what sealing adds in one-way trips."""
+    rate = f"{LINK_RATE * PART_OF_LINK / 1e6:g} Mbit/s"
+    print(f"To 4 receivers over a satellite link of {LINK_RATE / 1e6:g} Mbit/s and {LINK_DELAY:g} s each way, until the last is done")
+    lines, notes = [], []
+    for size in (20_000, 10_000_000):
+        with Rig(bench.scratch, 4, link=satellite()) as rig:
+            rows = [("open", None, lambda _: bench.farcast(rig, size, rate=rate)),
+                    ("sealed", "open", lambda _: bench.farcast(rig, size, rate=rate, keys=keys))]
+            results = bench.rounds(f"sealed, satellite, {size} octets", rows, bench.args.runs)
+            bench.end_link(rig, f"sealed, satellite, {size} octets", notes)
+        for name, _, _ in rows:
+            notes += failures(f"{size} octets: {name}", results[name])
+            times = sorted(one["time"] for one in good_ones(results[name]))
+            if not times:
+                lines.append([f"{size:,}", name, *["-"] * 4])
+                continue
+            trips = (statistics.median(times) - size * 8 / LINK_RATE) / LINK_DELAY
+            lines.append([f"{size:,}", name, f"{statistics.median(times):.2f}", f"{times[0]:.2f}..{times[-1]:.2f}", f"{trips:.2f}",
+                          f"{middle(good_ones(results[name]), 'wire'):.3f}"])
+    columns = [("octets", ">"), ("", "<"), ("s", ">"), ("min..max", ">"), ("one-way trips", ">"), ("octets/size", ">")]
     print("\n".join([grid(columns, lines), *notes]) + "\n")
 
 

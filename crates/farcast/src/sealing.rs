@@ -24,6 +24,9 @@ pub(crate) fn headers(to: SocketAddr, sealed: bool) -> u16 {
     ip + if sealed { farcast_seal::CONTENT_OVERHEAD as u16 } else { 0 }
 }
 
+/// Octets that a datagram without content grows by more than one with content.
+pub(crate) const SIGNED: usize = farcast_seal::CONTROL_OVERHEAD - farcast_seal::CONTENT_OVERHEAD;
+
 /// What `send` and `receive` are told of keys.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Seal")]

@@ -247,10 +247,12 @@ impl Sending {
     }
 
     fn receivers(&self, receivers: &[Receiver]) -> Table {
-        let some = |value: fn(&Receiver) -> Option<f64>| receivers.iter().any(|one| value(one).is_some());
-        let (asked, loss): (fn(&Receiver) -> Option<f64>, fn(&Receiver) -> Option<f64>) =
-            (|one| one.asked.map(|asked| asked as f64), |one| one.loss_percent);
-        let requests: fn(&Receiver) -> Option<f64> = |one| one.requests.map(|requests| requests as f64);
+        /// What of a receiver stands in a column.
+        type Value = fn(&Receiver) -> Option<f64>;
+        let some = |value: Value| receivers.iter().any(|one| value(one).is_some());
+        let asked: Value = |one| one.asked.map(|asked| asked as f64);
+        let requests: Value = |one| one.requests.map(|requests| requests as f64);
+        let loss: Value = |one| one.loss_percent;
         let asked_again = format!("asked again, {}", self.words.segment.many);
         let numbers = [(asked_again.as_str(), asked), ("loss, %", loss), (self.words.nak.many, requests)];
         let numbers: Vec<_> = numbers.into_iter().filter(|(_, value)| some(*value)).collect();

@@ -6,7 +6,7 @@ use farcast_core::Span;
 use farcast_core::units::Bytes;
 use farcast_link::bgan::Packing;
 use farcast_mftp::settings::{Audience, Way};
-use farcast_mftp::{Group, Invited, Product, ReceiverConfig, Sender, SenderConfig};
+use farcast_mftp::{Group, Invited, Pace, Product, ReceiverConfig, Sender, SenderConfig};
 
 use super::table::{self as keys, interval};
 use super::{NOBODY, receiver_id};
@@ -63,8 +63,12 @@ fn addresses() -> (SocketAddr, SocketAddr) {
 /// what receivers say: nobody lies there.
 pub(super) fn of_sender(mut sender: SenderConfig, receivers: u32) -> Configs {
     let (server, group) = addresses();
-    // Of IPv6 the headers count, as the rate has them.
-    let overhead = if sender.private.is_ipv6() { 48 } else { 28 };
+    // As the rate has them: those of IPv6 are longer, and a seal is one more.
+    let overhead = match sender.pace {
+        Pace::Rate { overhead, .. } => overhead,
+        Pace::Window { .. } if sender.private.is_ipv6() => 48,
+        Pace::Window { .. } => 28,
+    };
     (sender.server, sender.response) = (server, server);
     (sender.public, sender.private) = (group, group);
     sender.secret = None;

@@ -105,7 +105,9 @@ pub(super) fn configuration(
     let config = settings.sender(product, (server, to.public, to.private), &audience, way);
     // Receivers that have an older version compare it with that.
     let list_segments = u32::try_from(list.div_ceil(config.dtu_size.into())).unwrap_or(u32::MAX);
-    SenderConfig { transmission: transmission(), list_segments, ..config }
+    // What is signed grows by more than content does.
+    let datagram = config.datagram - if sealed { sealing::SIGNED } else { 0 };
+    SenderConfig { transmission: transmission(), list_segments, datagram, ..config }
 }
 
 /// What came of options, by their names.
