@@ -147,13 +147,13 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
         seed,
         wait_for_room: args.wait_for_room,
     };
-    let seen = report::Receiving::new(&args.page, F::Protocol::WORDS, heard.own_name(args), heard.from);
+    let page = report::Receiving::new(&args.page, F::Protocol::WORDS, heard.own_name(args), heard.from);
     let mut view = View {
         output,
         progress: None,
         args,
         face,
-        seen,
+        seen: page,
         heard,
         joined: BTreeMap::new(),
         lacking: BTreeMap::new(),
@@ -167,10 +167,10 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
     let with = (codec, seal.as_mut());
     let last = farcast_net::receive::<F::Protocol, _>(&options, with, make, &stop, &mut observer);
     view.wait_for_hook();
-    let seen = view.seen.take();
+    let page = view.seen.take();
     let how = view.over(last.map_err(Failure::of_net));
-    if let Some(seen) = seen {
-        seen.finish(
+    if let Some(page) = page {
+        page.finish(
             how.as_ref().map_or_else(|failure| failure.sentence.as_str(), |_| "The receiver has ended"),
         );
     }

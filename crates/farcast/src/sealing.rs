@@ -144,7 +144,9 @@ impl Sealing {
             let trusted: BTreeSet<_> = trust.receivers().map(|one| *one.key.signing()).collect();
             let gone = |&at: &usize| there[at] && !trusted.contains(others[at].key.signing());
             let gone: Vec<usize> = (0..others.len()).filter(gone).collect();
-            gone.iter().for_each(|&at| there[at] = false);
+            for &at in &gone {
+                there[at] = false;
+            }
             gone
         })
     }

@@ -26,7 +26,7 @@ use farcast_mftp::message::{
 use farcast_mftp::{Body, ClientId, Codec, Message, wire};
 use farcast_seal::{Class, History, Identity, Kind, Receiver, ReceiverConfig};
 use insider::GroupKey;
-use party::{Enemy, Parties, plain};
+use party::{Enemy, Parties, plain, say};
 use serde_json::Value;
 
 /// 1.5 MB at 2 Mbit/s: six seconds of data, in which much can happen.
@@ -149,7 +149,7 @@ fn an_outsider_reads_nothing_and_forges_nothing() {
     for round in 0..20u8 {
         for (n, message) in forged.iter().enumerate() {
             enemy.claim(message, server);
-            enemy.say(message, "127.0.0.1:9".parse().unwrap(), server);
+            say(message, "127.0.0.1:9".parse().unwrap(), server);
             for kind in [0xE1, 0xE2, 0xE3, 0xE6, 0xE7] {
                 let mut dressed = genuine[..12].to_vec();
                 dressed[0] = kind;
@@ -159,7 +159,7 @@ fn an_outsider_reads_nothing_and_forges_nothing() {
                 dressed.resize(dressed.len().max(300), 0);
                 enemy.claim(&dressed, server);
                 dressed[0] = 0xE4 + kind % 2;
-                enemy.say(&dressed, "127.0.0.1:9".parse().unwrap(), server);
+                say(&dressed, "127.0.0.1:9".parse().unwrap(), server);
             }
         }
         pause(Duration::from_millis(50));
@@ -211,7 +211,7 @@ fn no_session_is_played_again() {
     for (from, datagram) in &record {
         enemy.claim(datagram, *from);
         // Its answers cannot be heard; what was for the group is no answer.
-        enemy.say(datagram, *from, enemy.record().last().unwrap().0);
+        say(datagram, *from, enemy.record().last().unwrap().0);
     }
     let (_, got) = succeed(&parties, &second, sender, vec![("bob", bob)]);
     assert!(refused(&got[0], "its session is over") >= 2, "{}", got[0]);
@@ -401,7 +401,7 @@ fn a_storm_of_forged_answers_is_refused() {
         forged[0] = 0xE4 + (n % 2) as u8;
         forged[8..12].copy_from_slice(&(n + 1).to_be_bytes());
         forged.resize(12 + 40 + 100, n as u8);
-        enemy.say(&forged, "127.0.0.1:9".parse().unwrap(), *server);
+        say(&forged, "127.0.0.1:9".parse().unwrap(), *server);
     }
     let (sent, _) = succeed(&parties, &file, sender, vec![("bob", bob)]);
     assert!(refused(&sent, "it does not open") >= 10_000, "{sent}");

@@ -140,7 +140,7 @@ fn fine_parts_are_another_kind() {
     let fine = parted(Grain::Fine);
     let bytes = Manifest::new(vec![fine.clone()]).unwrap().encode();
     assert_eq!((bytes[4], bytes.len()), (5, 4 + 13 + 1 + 40 + 12 * 32));
-    assert_eq!(Manifest::decode(&bytes).unwrap().entries(), [fine.clone()]);
+    assert_eq!(Manifest::decode(&bytes).unwrap().entries(), std::slice::from_ref(&fine));
     let list = vec![Chunk { len: 250_000, digest: [9; 8] }; 6];
     let listed = Entry { chunks: Chunks::new(16, list.into(), 1_500_000).unwrap(), ..fine };
     let bytes = Manifest::new(vec![listed.clone()]).unwrap().encode();

@@ -1,3 +1,5 @@
+#![expect(clippy::float_cmp, reason = "sums of whole numbers are exact")]
+
 use super::*;
 use crate::page::{Chart, Part, Table};
 

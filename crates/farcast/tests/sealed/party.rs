@@ -73,10 +73,13 @@ impl Parties {
     }
 }
 
+/// Datagrams, and from where they came.
+pub(crate) type Record = Vec<(SocketAddr, Vec<u8>)>;
+
 /// Somebody on the network who hears what is multicast and may claim any address.
 pub(crate) struct Enemy {
     group: SocketAddr,
-    heard: Arc<Mutex<Vec<(SocketAddr, Vec<u8>)>>>,
+    heard: Arc<Mutex<Record>>,
     stop: Arc<AtomicBool>,
     hearing: Option<JoinHandle<()>>,
 }
@@ -107,23 +110,23 @@ impl Enemy {
     }
 
     /// What it has heard, and from where.
-    pub(crate) fn record(&self) -> Vec<(SocketAddr, Vec<u8>)> {
+    pub(crate) fn record(&self) -> Record {
         self.heard.lock().unwrap().clone()
     }
 
     /// Multicasts `datagram` to the group as if it came from `source`.
     pub(crate) fn claim(&self, datagram: &[u8], source: SocketAddr) {
-        self.say(datagram, source, self.group);
+        say(datagram, source, self.group);
     }
+}
 
-    /// Sends `datagram` to `to` as if it came from `source`.
-    pub(crate) fn say(&self, datagram: &[u8], source: SocketAddr, to: SocketAddr) {
-        need_root("datagrams in another's name");
-        let (SocketAddr::V4(from), SocketAddr::V4(to)) = (source, to) else { unreachable!() };
-        let raw = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(255))).unwrap();
-        raw.set_multicast_if_v4(&Ipv4Addr::LOCALHOST).unwrap();
-        raw.send_to(&ip(from, to, datagram), &SocketAddr::V4(to).into()).unwrap();
-    }
+/// Sends `datagram` to `to` as if it came from `source`.
+pub(crate) fn say(datagram: &[u8], source: SocketAddr, to: SocketAddr) {
+    need_root("datagrams in another's name");
+    let (SocketAddr::V4(from), SocketAddr::V4(to)) = (source, to) else { unreachable!() };
+    let raw = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(255))).unwrap();
+    raw.set_multicast_if_v4(&Ipv4Addr::LOCALHOST).unwrap();
+    raw.send_to(&ip(from, to, datagram), &SocketAddr::V4(to).into()).unwrap();
 }
 
 impl Drop for Enemy {

@@ -114,7 +114,7 @@ pub(super) fn configuration(
 pub(super) fn in_use(config: &SenderConfig) -> Vec<(&'static str, String)> {
     let rate = match config.pace {
         Pace::Rate { rate, .. } => rate.to_string(),
-        _ => "max".into(),
+        Pace::Window { .. } => "max".into(),
     };
     let pass_wait = match config.pass_wait {
         PassWait::Draft => "draft",
