@@ -18,7 +18,7 @@
 //! | chunk | 12 each | length of the chunk, and the first 8 bytes of the BLAKE3 of its content |
 //!
 //! A part is the least power of two of bytes, 1 MiB or more, of which the file has at most 256, and a fine one 128 KiB or
-//! more, of which it has at most 4096 ([`Grain`](crate::Grain)); the last may be shorter. A file of one part has none, and a larger one may have none, if nothing is known of its parts. The values
+//! more, of which it has at most 4096 ([`Grain`]); the last may be shorter. A file of one part has none, and a larger one may have none, if nothing is known of its parts. The values
 //! have to merge to the digest. The lengths of [chunks](crate::chunks) have to add up to the size; all but the last
 //! have a quarter of the average at least, and none more than four times as much.
 //!
