@@ -17,7 +17,7 @@ const TITLE: &str = "farcast-sessions-1";
 
 /// Which sessions a receiver has heard of each sender.
 ///
-/// A session that was closed is not heard again. Beyond [64](SESSIONS) of one sender the earliest is forgotten, and no
+/// A session that was closed is not heard again. Beyond 64 of one sender the earliest is forgotten, and no
 /// session that is not remembered and did not begin later than that is heard.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct History(BTreeMap<[u8; 32], Past>);
