@@ -7,10 +7,11 @@
 
 mod common;
 
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{Place, names, pause};
+use common::{Place, names, pause, wait_until};
 use farcast_testkit::browser::{self, Opened};
 use serde_json::Value;
 
@@ -106,6 +107,42 @@ fn by_norm() {
     let page = opened(&place.path("receive.html"));
     let (headings, products) = with_heading(&page, "product");
     assert_eq!(cell(&headings, &products[0], "segments received"), got["dtus_received"].to_string());
+}
+
+#[test]
+fn who_is_not_there_has_nothing() {
+    let place = Place::new();
+    let file = place.file("image.bin", 300_000);
+    let (sending, receiving) = (place.path("send.html"), place.path("receive.html"));
+    // It goes on listening, and has a page for all that.
+    let mut command = place.receive_command("ant", &["--report", receiving.to_str().unwrap()]);
+    command.arg("--json");
+    let ant = place.start("ant", command);
+    ant.until("listening");
+    let args = ["--rate", "8 Mbit/s", "--receivers", "ant,bee", "--announce-time", "1 s", "--report"];
+    let ended = place.send(&[&file], &[&args[..], &[sending.to_str().unwrap()]].concat()).wait();
+    assert_eq!(ended.code, Some(3), "{}", ended.story());
+    let page = opened(&sending);
+    let (headings, receivers) = with_heading(&page, "receiver");
+    let states: Vec<&str> = receivers.iter().map(|row| cell(&headings, row, "state")).collect();
+    assert_eq!(states, ["done", "did not register"]);
+    assert!(page.document.contains("Incomplete: not every receiver has it: bee"), "it is said first");
+    let figures = fs::read_to_string(&sending).unwrap();
+    let figures = figures.split_once("id=\"figures\"").unwrap().1.split_once('>').unwrap().1;
+    let figures: Value = serde_json::from_str(figures.split_once("</script>").unwrap().0).unwrap();
+    let most = |name: &str| {
+        let points = figures[0]["data"]["values"].as_array().unwrap().iter();
+        points
+            .filter(|point| point["series"] == name)
+            .map(|point| point["y"].as_f64().unwrap())
+            .fold(-1.0, f64::max)
+    };
+    assert_eq!((most("ant"), most("bee")), (100.0, 0.0));
+    wait_until("there is a page", || receiving.exists());
+    let page = fs::read_to_string(&receiving).unwrap();
+    assert!(page.contains("image.bin complete and verified") && page.contains("It goes on listening."));
+    ant.kill9();
+    assert!(!names(place.root()).iter().any(|name| name.starts_with('.')), "nothing half-written is left");
 }
 
 #[test]

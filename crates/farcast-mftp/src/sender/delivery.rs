@@ -486,8 +486,11 @@ impl Sender {
     pub fn received_by(&self, client: ClientId) -> u32 {
         let Some(member) = self.members.get(&client) else { return 0 };
         let total = self.geometry.segments();
-        if member.state == MemberState::Done {
-            return total;
+        match member.state {
+            MemberState::Done => return total,
+            // Who is not there asks for nothing, which tells nothing.
+            MemberState::Invited | MemberState::Declined(_) => return 0,
+            MemberState::Active | MemberState::Quit(..) | MemberState::Lost => {}
         }
         let asked = if self.full_pass() && self.phase == Phase::Sending {
             let blocks = self.progress.block.unwrap_or(0);

@@ -426,14 +426,15 @@ fn bar(
     }
 }
 
-/// Notes what part of all each receiver has.
+/// Notes what part of all each receiver has. Of who has left nothing more is known.
 fn look(seen: &mut Sending, now: Time, sender: &Sender) {
     let all = f64::from(sender.geometry().segments().max(1));
     let share = |(id, member)| {
         let member: &Member = member;
         (member.label.as_str(), f64::from(sender.received_by(id)) / all)
     };
-    seen.look(now, sender.members().map(share));
+    let gone = |member: &Member| matches!(member.state, MemberState::Quit(..) | MemberState::Lost);
+    seen.look(now, sender.members().filter(|(_, member)| !gone(member)).map(share));
 }
 
 /// A line for each receiver.
