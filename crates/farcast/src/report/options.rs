@@ -26,9 +26,9 @@ pub(crate) fn options(command: &Command, given: &ArgMatches, speaks: Speaks) -> 
         let id = arg.get_id().as_str();
         !arg.is_hide_set() && arg.get_help_heading() != Some("Output") && !["help", "version"].contains(&id)
     };
-    // To say that it is by one way is to say the protocol.
-    let is_named_twice = |arg: &&Arg| arg.get_id() == "one_way";
-    let shown = command.get_arguments().filter(of_it).filter(is_setting).filter(|arg| !is_named_twice(arg));
+    // To say that it is by one way is to say the protocol; replications are those of a prediction.
+    let is_no_matter = |arg: &&Arg| ["one_way", "replications"].contains(&arg.get_id().as_str());
+    let shown = command.get_arguments().filter(of_it).filter(is_setting).filter(|arg| !is_no_matter(arg));
     let one = |arg: &Arg| {
         let id = arg.get_id().as_str();
         let mut said = given.value_source(id) == Some(ValueSource::CommandLine);
@@ -108,7 +108,7 @@ mod tests {
             assert_eq!(of(&settings, name), Some(value), "{settings:?}");
         }
         // Another protocol's, what has no value, and what is no setting.
-        for name in ["backoff", "spread", "json", "report", "help"] {
+        for name in ["backoff", "spread", "replications", "json", "report", "help"] {
             assert_eq!(of(&settings, name), None, "{settings:?}");
         }
     }

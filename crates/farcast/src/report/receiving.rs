@@ -11,7 +11,7 @@ use farcast_report::transfer::{self, Came, Close, Product};
 use serde_json::Value;
 
 use super::options::in_effect;
-use super::{Chosen, PageFile, sentence};
+use super::{Chosen, PageFile, now, sentence};
 use crate::args::PageArgs;
 use crate::laboratory::VERSION;
 
@@ -23,6 +23,7 @@ pub(crate) struct Receiving {
     file: PageFile,
     title: String,
     name: String,
+    began: String,
     options: Vec<Chosen>,
     seen: transfer::Receiving,
     /// How it went with the last product, in a sentence and for programs.
@@ -41,6 +42,7 @@ impl Receiving {
             file: PageFile(args.report.clone()?),
             title: format!("{name}: what came to {from} ({})", args.protocol),
             name,
+            began: now(),
             options: args.options.clone(),
             seen: transfer::Receiving::new(words),
             last: None,
@@ -107,6 +109,7 @@ impl Receiving {
         if !lead.contains(&then) {
             lead.push(then);
         }
+        lead.push(format!("It listened from {} on.", self.began));
         let close = Close {
             title: self.title.clone(),
             lead,

@@ -9,7 +9,7 @@ use farcast_report::transfer::{self, Close, Receiver, Totals};
 use serde_json::Value;
 
 use super::options::in_effect;
-use super::{Chosen, PageFile, sentence};
+use super::{Chosen, PageFile, now, sentence};
 use crate::args::PageArgs;
 use crate::laboratory::VERSION;
 use crate::output::Output;
@@ -20,6 +20,7 @@ pub(crate) struct Sending {
     file: PageFile,
     title: String,
     size: u64,
+    began: String,
     options: Vec<Chosen>,
     seen: transfer::Sending,
 }
@@ -46,6 +47,7 @@ impl Sending {
             file: PageFile(path),
             title: format!("{name} to {to} ({})", args.protocol),
             size,
+            began: now(),
             options: args.options.clone(),
             seen: transfer::Sending::new(words),
         })
@@ -100,6 +102,7 @@ impl Sending {
     ) {
         let mut lead = vec![verdict(how, &end.receivers)];
         lead.extend(end.closing.map(|closing| sentence(&closing)));
+        lead.push(format!("It began at {}.", self.began));
         let close = Close {
             title: self.title,
             lead,
