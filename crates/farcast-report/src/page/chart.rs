@@ -186,6 +186,9 @@ const HEIGHT: f64 = 320.0;
 const ROW: usize = 22;
 /// Points of a distribution's curve at most: a screen has no more.
 const MOST_STEPS: usize = 2000;
+/// Characters of a legend in one line on the narrowest screen, and what a sign takes of them.
+const NARROWEST: usize = 40;
+const SIGN: usize = 4;
 /// Points of a course at most that the pointer finds: each is an element of the page.
 const MOST_POINTERS: usize = 2000;
 
@@ -239,24 +242,34 @@ fn number(field: &str, axis: &Axis) -> Value {
     json!({"field": field, "type": "quantitative", "title": axis.label, "scale": axis.scale(), "axis": ticks})
 }
 
-/// A quantitative channel from left to right, where labels need more room than from the bottom up; of whole numbers no
-/// halves are labelled.
+/// The same from left to right, where labels need more room than from the bottom up.
+fn ticks_across(mut ticks: Value) -> Value {
+    ticks["tickCount"] = json!({"expr": "ceil(width / 80)"});
+    ticks
+}
+
+/// A quantitative channel from left to right; of whole numbers no halves are labelled.
 fn across(field: &str, axis: &Axis, values: impl IntoIterator<Item = f64>) -> Value {
     let mut channel = number(field, axis);
-    channel["axis"]["tickCount"] = json!({"expr": "ceil(width / 80)"});
+    channel["axis"] = ticks_across(channel["axis"].take());
     if values.into_iter().all(|value| value.fract() == 0.0) {
         channel["axis"]["tickMinStep"] = 1.into();
     }
     channel
 }
 
-/// A legend below, which lines of a colour and a dash share; none for one name. How many stand side by side follows from
-/// the reader's width.
-fn legend(names: &[&str]) -> Value {
+/// A legend below, which lines of a colour and a dash share; none for one name. All stand side by side where they
+/// are short; else how many do follows from the reader's width.
+pub(super) fn legend(names: &[&str]) -> Value {
     if names.len() < 2 {
         return Value::Null;
     }
-    json!({"title": null, "orient": "bottom", "direction": "horizontal", "labelLimit": 320})
+    let mut legend = json!({"title": null, "orient": "bottom", "direction": "horizontal", "labelLimit": 320});
+    let room: usize = names.iter().map(|name| name.chars().count() + SIGN).sum();
+    if room <= NARROWEST {
+        legend["columns"] = names.len().into();
+    }
+    legend
 }
 
 /// A dash for each name, so that lines can be told apart without colours.
@@ -281,7 +294,6 @@ fn lines(x: &Axis, y: &Axis, series: &[Series]) -> Value {
             json!({"x": point.x, "y": point.y, "low": low, "high": high, "series": one.name})
         })
         .collect();
-    let numbers = series.iter().flat_map(|one| one.points.iter().map(|point| point.x));
     let tooltip = json!([
         {"field": "series", "title": " "},
         {"field": "x", "title": x.label, "format": ".5~g"},
@@ -292,7 +304,7 @@ fn lines(x: &Axis, y: &Axis, series: &[Series]) -> Value {
     json!({
         "data": {"values": values},
         "height": HEIGHT,
-        "encoding": {"x": across("x", x, numbers), "color": colour(&names)},
+        "encoding": {"x": across("x", x, places(series)), "color": colour(&names)},
         "layer": [
             {"mark": {"type": "line", "strokeWidth": 2},
              "encoding": {"y": number("y", y), "strokeDash": dash(&names)}},
@@ -301,6 +313,11 @@ fn lines(x: &Axis, y: &Axis, series: &[Series]) -> Value {
              "encoding": {"y": number("y", y), "tooltip": tooltip}},
         ],
     })
+}
+
+/// Where the points of all series are from left to right.
+fn places(series: &[Series]) -> impl Iterator<Item = f64> {
+    series.iter().flat_map(|one| one.points.iter().map(|point| point.x))
 }
 
 /// The points of all series.
@@ -334,7 +351,7 @@ fn course(x: &Axis, y: &Axis, series: &[Series], has_steps: bool) -> Value {
     json!({
         "data": {"values": values},
         "height": HEIGHT,
-        "encoding": {"x": number("x", x), "color": colour(&names)},
+        "encoding": {"x": across("x", x, places(series)), "color": colour(&names)},
         "layer": layer,
     })
 }
@@ -347,7 +364,7 @@ fn stack(x: &Axis, y: &Axis, series: &[Series]) -> Value {
         "data": {"values": points(series)},
         "height": HEIGHT,
         "mark": {"type": "area", "interpolate": "step-after", "opacity": 0.8},
-        "encoding": {"x": number("x", x), "y": height, "color": colour(&names), "order": {"field": "order"}},
+        "encoding": {"x": across("x", x, places(series)), "y": height, "color": colour(&names), "order": {"field": "order"}},
         "transform": [{"calculate": format!("indexof({}, datum.series)", json!(names)), "as": "order"}],
     })
 }
@@ -453,7 +470,7 @@ fn bars(x: &Axis, bars: &[Bar]) -> Value {
         "mark": {"type": "bar"},
         "encoding": {
             "y": {"field": "name", "type": "nominal", "sort": names, "title": null, "axis": {"labelLimit": 340}},
-            "x": {"field": "x", "type": "quantitative", "title": x.label, "stack": "zero", "axis": ticks()},
+            "x": {"field": "x", "type": "quantitative", "title": x.label, "stack": "zero", "axis": ticks_across(ticks())},
             "color": colour(&parts),
             "tooltip": [
                 {"field": "name", "title": " "},

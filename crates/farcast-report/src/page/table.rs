@@ -61,6 +61,21 @@ pub enum Mood {
     Unsure,
 }
 
+/// Columns beyond which there is less between them.
+const MOST_WIDE: usize = 10;
+/// The longest unit that stays with the word before it.
+const LONGEST_UNIT: usize = 3;
+
+/// A title, and its last word with the unit behind, which stay in one line; empty where there is none.
+fn with_unit(title: &str) -> (&str, &str) {
+    match title.rsplit_once(", ") {
+        Some((what, unit)) if unit.chars().count() <= LONGEST_UNIT && !unit.contains(' ') => {
+            title.split_at(what.rfind(' ').map_or(0, |blank| blank + 1))
+        }
+        _ => (title, ""),
+    }
+}
+
 /// Rows that are shown at most.
 const MOST_ROWS: usize = 1000;
 
@@ -113,14 +128,21 @@ impl Table {
         // A String takes all that is written.
         let _ = write!(
             out,
-            "<div class=\"table\">\n<table id=\"table-{number}\">\n<caption>{}</caption>\n<thead><tr>",
+            "<div class=\"table{}\">\n<table id=\"table-{number}\">\n<caption>{}</caption>\n<thead><tr>",
+            if self.columns.len() > MOST_WIDE { " narrow" } else { "" },
             Escaped(&self.caption)
         );
         for Column { title, is_number } in &self.columns {
             let class = if *is_number { " class=\"number\"" } else { "" };
+            let (title, unit) = with_unit(title);
+            let unit = if unit.is_empty() {
+                String::new()
+            } else {
+                format!("<span class=\"unit\">{}</span>", Escaped(unit))
+            };
             let _ = write!(
                 out,
-                "<th scope=\"col\"{class}><button type=\"button\">{}</button></th>",
+                "<th scope=\"col\"{class}><button type=\"button\">{}{unit}</button></th>",
                 Escaped(title)
             );
         }

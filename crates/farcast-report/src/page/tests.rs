@@ -66,6 +66,28 @@ fn a_table_is_data_too() {
 }
 
 #[test]
+fn a_unit_stays_with_its_word() {
+    let titles = ["time, s", "mean time, ms", "asked again, segments", "plain"];
+    let table = Table { columns: titles.map(Column::number).into(), ..Table::default() };
+    let html = Page { parts: vec![Part::Table(table)], ..Page::default() }.html();
+    for heading in [
+        "><span class=\"unit\">time, s</span></button>",
+        ">mean <span class=\"unit\">time, ms</span></button>",
+        ">asked again, segments</button>",
+        ">plain</button>",
+    ] {
+        assert!(html.contains(heading), "{heading}");
+    }
+}
+
+#[test]
+fn short_names_stand_in_one_line() {
+    let columns = |names: &[&str]| chart::legend(names)["columns"].as_u64();
+    assert_eq!(columns(&["data", "repairs", "parity", "control"]), Some(4));
+    assert_eq!(columns(&["two", "that are not so short as to stand beside one another"]), None);
+}
+
+#[test]
 fn a_page_without_figures_carries_no_library() {
     let page = Page { title: "plain".into(), ..Page::default() };
     assert!(page.html().len() < 20_000);

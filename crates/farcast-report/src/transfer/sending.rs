@@ -222,28 +222,33 @@ impl Sending {
         if self.shares.bins().next().is_some() {
             if known <= MOST_CURVES {
                 let series = self.names.iter().enumerate();
-                let series = series.map(|(column, name)| curve(&self.shares, column, name, (clock, 1.0)));
+                let series = series.map(|(column, name)| known_curve(&self.shares, column, name, clock));
                 let note =
                     "of each receiver, as far as the sender knows: what it has not asked for again, it has";
-                parts.push(course("Delivery over time", note, share(), series.collect(), false));
+                parts.push(course("Delivery over time", note, share(), series.collect(), true));
             } else {
                 let series = QUANTILES.into_iter().enumerate();
-                let series = series.map(|(column, (_, name))| curve(&self.crowd, column, name, (clock, 1.0)));
+                let series = series.map(|(column, (_, name))| known_curve(&self.crowd, column, name, clock));
                 let note = "of all receivers, as far as the sender knows: the one that has least, and the shares that at most \
                             5 %, half and 95 % of them have";
-                parts.push(course("Delivery over time", note, share(), series.collect(), false));
+                parts.push(course("Delivery over time", note, share(), series.collect(), true));
             }
         }
         let mut times: Vec<f64> = close.receivers.iter().filter_map(|one| one.time_s).collect();
         if !times.is_empty() && (known > MOST_CURVES || parts.is_empty()) {
             times.sort_unstable_by(f64::total_cmp);
             let name = "have everything".to_owned();
-            let series = vec![Series { name, points: steps(&times, self.seen_s, clock) }];
+            let series = vec![Series { name, points: steps(&times, self.drawn_until(), clock) }];
             let y = Axis::linear("receivers").from_zero().of_counts();
             let note = format!("of {known} that are known");
             parts.push(course("Receivers that have everything", &note, y, series, true));
         }
         parts
+    }
+
+    /// Where the curves of what passes end, s.
+    fn drawn_until(&self) -> f64 {
+        self.passing.bins().last().map_or(self.seen_s, |(begin, _)| begin + self.passing.width())
     }
 
     fn receivers(&self, receivers: &[Receiver]) -> Table {
@@ -414,6 +419,16 @@ pub(super) fn curve(course: &Course, column: usize, name: &str, (clock, of): (Un
         interval: None,
     });
     Series { name: name.to_owned(), points: points.collect() }
+}
+
+/// The same of what somebody is known to have: it stays until more is known, and is not short of a line where it is known
+/// but once.
+fn known_curve(course: &Course, column: usize, name: &str, clock: Unit) -> Series {
+    let mut series = curve(course, column, name, (clock, 1.0));
+    if let Some(&first) = series.points.first() {
+        series.points.insert(0, Point { x: first.x - course.width() / clock.of, ..first });
+    }
+    series
 }
 
 /// What each bin of `course` has, held until the next begins.

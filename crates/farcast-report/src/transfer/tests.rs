@@ -102,6 +102,18 @@ fn who_answers_nothing_has_no_empty_figures() {
 }
 
 #[test]
+fn what_is_over_at_once_has_a_line() {
+    let mut sending = Sending::new(Words::default());
+    sending.passed(0.02, Totals { data: 1000, ..Totals::default() });
+    sending.look(0.04, std::iter::once(("ant", 1.0)));
+    let page = sending.page(&Close { receivers: vec![receiver(0)], ..Close::default() });
+    let charts = charts(&page);
+    let Chart::Course { series, has_steps: true, .. } = charts[0].1 else { panic!("{:?}", charts[0]) };
+    let points: Vec<(f64, f64)> = series[0].points.iter().map(|point| (point.x, point.y)).collect();
+    assert_eq!(points, [(0.0, 100.0), (0.1, 100.0)]);
+}
+
+#[test]
 fn rounds_without_end_are_counted() {
     let mut sending = Sending::new(Words::default());
     for round in 1..=1500 {
