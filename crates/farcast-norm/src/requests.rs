@@ -1,4 +1,4 @@
-//! Repair requests as they are made: as many as fit a message.
+//! Repair requests as they are made, as many as fit a message; and how much they ask for.
 
 use alloc::vec::Vec;
 
@@ -49,4 +49,51 @@ impl List {
 pub(crate) const fn point(fec: Fec, object: u16, (block, block_len): (u32, u32), symbol: u32) -> Point {
     let block_len = if matches!(fec, Fec::SmallBlock) { Some(block_len as u16) } else { None };
     Point { fec, object, symbol: Symbol { block, block_len, symbol: symbol as u16 } }
+}
+
+/// How many symbols they ask for; a whole block or object, and what is said of one, counts as one.
+pub(crate) fn asked_for(requests: &[Request]) -> u32 {
+    requests.iter().map(asked_for_by).fold(0, u32::saturating_add)
+}
+
+fn asked_for_by(Request { form, level, points }: &Request) -> u32 {
+    let number = |point: &Point| match level {
+        level if level.has(Level::OBJECT) => point.object.into(),
+        level if level.has(Level::BLOCK) => point.symbol.block,
+        level if level.has(Level::SEGMENT) => point.symbol.symbol.into(),
+        _ => point.object.into(),
+    };
+    let span = |ends: &[Point]| number(&ends[1]).saturating_sub(number(&ends[0])).saturating_add(1);
+    match form {
+        Form::Items => points.len() as u32,
+        Form::Ranges => points.chunks_exact(2).map(span).fold(0, u32::saturating_add),
+        Form::Erasures => {
+            points.iter().map(|point| u32::from(point.symbol.symbol)).fold(0, u32::saturating_add)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_is_counted_in_each_form() {
+        let symbol = |block, symbol| point(Fec::ReedSolomon8, 0, (block, 64), symbol);
+        let request = |form, level, points: &[Point]| Request { form, level, points: points.to_vec() };
+        let count = |one: Request| asked_for(&[one]);
+        let (items, ranges) = (Form::Items, Form::Ranges);
+        assert_eq!(count(request(items, Level::SEGMENT, &[symbol(1, 3), symbol(1, 9)])), 2);
+        let two = [symbol(1, 3), symbol(1, 9), symbol(2, 0), symbol(2, 63)];
+        assert_eq!(count(request(ranges, Level::SEGMENT, &two)), 7 + 64);
+        assert_eq!(count(request(Form::Erasures, Level::SEGMENT, &[symbol(1, 5), symbol(2, 11)])), 16);
+        assert_eq!(count(request(ranges, Level::BLOCK, &[symbol(4, 0), symbol(7, 0)])), 4);
+        let objects = [0, 9].map(|object| point(Fec::ReedSolomon8, object, (0, 64), 0));
+        assert_eq!(count(request(ranges, Level::OBJECT, &objects)), 10);
+        assert_eq!(count(request(ranges, Level::INFO, &objects)), 10);
+        // What makes no sense is little, and nothing overflows.
+        assert_eq!(count(request(ranges, Level::BLOCK, &[symbol(7, 0), symbol(4, 0)])), 1);
+        let all = request(ranges, Level::BLOCK, &[symbol(0, 0), symbol(u32::MAX, 0)]);
+        assert_eq!(asked_for(&[all.clone(), all]), u32::MAX);
+    }
 }

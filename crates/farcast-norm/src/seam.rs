@@ -17,6 +17,7 @@ use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent};
 use crate::message::{Answer as Said, Body, Fec, Flags, FromSender, Message};
 use crate::population::Population;
 use crate::receiver::Receiver;
+use crate::requests::asked_for;
 use crate::sender::Sender;
 use crate::wire;
 
@@ -89,9 +90,9 @@ impl Delivery for Message {
             },
             Body::Receiver(said) => match &said.answer {
                 Said::Nack(requests) => {
-                    let points = requests.iter().flat_map(|request| &request.points);
-                    let block = points.clone().next().map_or(0, |point| point.symbol.block);
-                    Purpose::Nak { round: 0, block, segments: points.count() as u32 }
+                    let mut points = requests.iter().flat_map(|request| &request.points);
+                    let block = points.next().map_or(0, |point| point.symbol.block);
+                    Purpose::Nak { round: 0, block, segments: asked_for(requests) }
                 }
                 Said::Flushed { .. } => Purpose::Confirmation,
                 Said::Ack { .. } => Purpose::Other,
