@@ -41,16 +41,18 @@ pub(crate) fn check(
 struct PageFile(PathBuf);
 
 impl PageFile {
-    /// Writes it; where that cannot be done, says so.
-    fn write(&self, page: &Page) {
+    /// Writes it, or says why it cannot; whether it is there.
+    fn write(&self, page: &Page) -> bool {
         let write = || -> io::Result<()> {
             let mut file = Box::new(StagedFile::create(&self.0)?);
             file.write_all(page.html().as_bytes())?;
             file.commit()
         };
-        if let Err(error) = write() {
+        let written = write();
+        if let Err(error) = &written {
             stdio::lose(&format!("cannot write the page \"{}\": {error}", self.0.display()));
         }
+        written.is_ok()
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Receiving {
     /// Since when the page has not been what is known.
     stale: Option<Time>,
     /// Writes the page while receiving goes on: a disk may take its time.
-    writer: Option<JoinHandle<()>>,
+    writer: Option<JoinHandle<bool>>,
 }
 
 impl Receiving {

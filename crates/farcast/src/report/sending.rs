@@ -113,8 +113,9 @@ impl Sending {
             summary: format!("{:#}", end.summary),
             made_by: format!("farcast {VERSION}"),
         };
-        self.file.write(&self.seen.page(&close));
-        output.line(&format!("{} shows it", self.file.0.display()));
+        if self.file.write(&self.seen.page(&close)) {
+            output.line(&format!("{} shows it", self.file.0.display()));
+        }
     }
 }
 
