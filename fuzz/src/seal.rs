@@ -80,7 +80,7 @@ fn bob(seed: u8, history: History) -> Receiver {
 impl Pair {
     pub fn new(separate_content: bool) -> Self {
         let receivers = vec![listed(2), listed(3)];
-        let config = SenderConfig { identity: identity(1), receivers, began_ms: 1, separate_content };
+        let config = SenderConfig { identity: identity(1), receivers, began_ms: 1, separate_content, datagram: 1472 };
         let ann = Sender::new(config, [10; 32]);
         Self {
             ann,

@@ -79,6 +79,9 @@ pub struct Options {
     /// Whether of objects without a manifest only those are kept for a later run for which their sender vouches. What
     /// others tell theirs by may be the same for another content, and nothing would show that the two were mixed.
     pub vouched_only: bool,
+    /// Whether reception goes on however often something comes damaged: where it is proved who sends, damage is somebody
+    /// else's doing, and to give up would do that one's will.
+    pub enduring: bool,
 }
 
 /// What [`Incoming::store`] made happen.
@@ -394,6 +397,7 @@ impl Incoming {
             self.held.remove_run(lost);
             self.happenings.push(Happening::Damaged { index: None, lost });
         }
-        if self.head_damages < MOST_DAMAGES { Ok(()) } else { Err(StoreError::CorruptHead { id: self.id }) }
+        let again = self.options.enduring || self.head_damages < MOST_DAMAGES;
+        if again { Ok(()) } else { Err(StoreError::CorruptHead { id: self.id }) }
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct Outlet<'a> {
     pub(crate) seal: Option<&'a mut SendSeal>,
     /// Whether content leaves before anybody can have answered.
     pub(crate) early: bool,
+    /// Where announcements go, which are for everybody.
+    pub(crate) announcements: SocketAddr,
 }
 
 impl<'a> Outlet<'a> {
@@ -50,7 +52,8 @@ impl<'a> Outlet<'a> {
         group: SocketAddr,
         seal: Option<&'a mut SendSeal>,
     ) -> Result<Self, NetError> {
-        let mut outlet = Self { endpoint, sources, group, coding: Vec::new(), seal, early: false };
+        let mut outlet =
+            Self { endpoint, sources, group, coding: Vec::new(), seal, early: false, announcements: group };
         // What cannot be is better known before anything leaves.
         outlet.code(ObjectId::FIRST)?;
         Ok(outlet)
@@ -314,7 +317,8 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         self.header.clear();
         self.codec.encode(message, 0, &mut self.header);
         self.codec.finish(&mut self.header);
-        let for_all = envelope.to.ip().is_multicast() || envelope.to == out.group;
+        let for_all =
+            envelope.to.ip().is_multicast() || [out.group, out.announcements].contains(&envelope.to);
         if let Some(seal) = &mut out.seal
             && !seal.control(&mut self.header, (!for_all).then_some(envelope.to))
         {

@@ -13,7 +13,7 @@ use farcast_files::{SourceError, StoreError};
 #[non_exhaustive]
 pub enum NetError {
     /// A key has sealed all that it may.
-    #[error("the transfer is too long for one key: {0}; begin it again")]
+    #[error("what is to leave cannot be sealed: {0}; begin the transfer again")]
     Seal(farcast_seal::Unsealable),
     /// The interface is not there.
     #[error("there is no interface {0}; `ip address` lists them")]

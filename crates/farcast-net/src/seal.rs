@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use farcast_core::{BitRate, Span, Time};
 use farcast_delivery::Delivery;
-use farcast_seal::{Class, History, Kind, Opened, Refusal, RefusalCounts};
+use farcast_seal::{Class, History, Kind, Opened, Refusal, RefusalCounts, SessionId};
 
 use crate::envelope::Envelope;
 use crate::error::NetError;
@@ -24,8 +24,12 @@ const REVOKED_EVERY: Span = Span::from_secs(1);
 /// How often keys leave the first time, where they are no more octets than that.
 const COPIES: usize = 3;
 const FEW: u64 = 1500;
-/// The part of the rate that keys may take once everybody had a chance to hear them: a fiftieth.
-const SHARE: u64 = 50;
+/// The part of the rate that keys may take after the first rounds: those for who has not answered a fifth, those for
+/// everybody a fiftieth.
+const PART_OF_SOME: u64 = 5;
+const PART_OF_ALL: u64 = 50;
+/// How fast keys leave where receivers set the rate, in bit/s.
+const WITHOUT_RATE: u64 = 100_000_000;
 /// Receivers that are sent a key by itself at once; those beyond ask again.
 const OWED: usize = 1024;
 /// How often a receiver notes what it has heard, so that a later one of the same name takes it for heard.
@@ -72,8 +76,9 @@ struct Keys {
     next: Time,
     /// How long after this round the next one begins.
     again: Span,
-    /// Octets of this round.
+    /// Octets of this round, and whether it is for everyone.
     octets: u64,
+    for_all: bool,
     /// Whether the next round is for those as well who have answered.
     everyone: bool,
 }
@@ -87,6 +92,7 @@ impl SendSeal {
             next: Time::ZERO,
             again: FIRST_AGAIN,
             octets: 0,
+            for_all: true,
             everyone: true,
         };
         let (owed, buffer) = (Vec::new(), Vec::new());
@@ -128,7 +134,7 @@ impl SendSeal {
         while now >= self.keys.next {
             let Some(datagram) = self.keys.waiting.next() else {
                 let everyone = self.keys.everyone || self.keys.again >= LATEST_AGAIN;
-                self.keys.everyone = false;
+                (self.keys.everyone, self.keys.for_all) = (false, everyone);
                 let round = self.seal.keys(everyone);
                 self.keys.begin(round);
                 continue;
@@ -231,13 +237,20 @@ impl Keys {
             self.next = now + self.time_of(octets as u64);
             return;
         }
-        let pause = self.again.max(self.time_of(self.octets * SHARE));
+        // Who missed the first has missed everything.
+        let part = match (self.again == FIRST_AGAIN, self.for_all) {
+            (true, _) => 0,
+            (false, false) => PART_OF_SOME,
+            (false, true) => PART_OF_ALL,
+        };
+        let pause = self.again.max(self.time_of(self.octets * part));
         self.next = now + pause;
         self.again = (self.again * 2).min(LATEST_AGAIN);
     }
 
     fn time_of(&self, octets: u64) -> Span {
-        self.rate.map_or(Span::ZERO, |rate| rate.time_of_bytes(octets))
+        let rate = self.rate.or_else(|| BitRate::from_bps(WITHOUT_RATE));
+        rate.map_or(Span::ZERO, |rate| rate.time_of_bytes(octets))
     }
 }
 
@@ -248,19 +261,34 @@ pub struct ReceiveSeal {
     misplaced: u64,
     /// Senders to ask for a key.
     asking: Vec<SocketAddr>,
+    /// Whether it answers at all.
+    answers: bool,
+    /// Which of what is not as this seal its user was told of.
+    told: [bool; 2],
     keep: Box<dyn FnMut(&History)>,
     keep_at: Time,
 }
 
 impl ReceiveSeal {
-    /// Seals with `seal`; `keep` is to remember what was heard over restarts.
-    pub fn new(seal: farcast_seal::Receiver, keep: Box<dyn FnMut(&History)>) -> Self {
-        Self { seal, misplaced: 0, asking: Vec::new(), keep, keep_at: Time::ZERO }
+    /// Seals with `seal`; `keep` is to remember what was heard over restarts. What never `answers` does not ask for keys
+    /// either.
+    pub fn new(seal: farcast_seal::Receiver, answers: bool, keep: Box<dyn FnMut(&History)>) -> Self {
+        Self { seal, misplaced: 0, asking: Vec::new(), answers, told: [false; 2], keep, keep_at: Time::ZERO }
     }
 
     /// What did not pass.
     pub(crate) fn counts(&self) -> SealCounts {
         SealCounts { refusals: *self.seal.refusals(), misplaced: self.misplaced, unsealable: 0 }
+    }
+
+    /// What the list calls who seals in `session`.
+    pub(crate) fn signer(&self, session: SessionId) -> Option<&str> {
+        self.seal.sender_of(session)
+    }
+
+    /// So many datagrams said what they may not say.
+    pub(crate) fn misplaced(&mut self, datagrams: u64) {
+        self.misplaced += datagrams;
     }
 
     /// Opens `datagram` in place; none where it is refused, or says nothing to an engine.
@@ -274,19 +302,22 @@ impl ReceiveSeal {
             }
             Ok(opened) => (!opened.payload.is_empty()).then_some(opened),
             Err(_) => {
-                self.asking.extend(self.seal.wants_key(now, datagram));
+                if self.answers {
+                    self.asking.extend(self.seal.wants_key(now, datagram));
+                }
                 None
             }
         }
     }
 
-    /// What our user should know of what was refused first.
-    pub(crate) fn unlike(&self) -> Option<Unlike> {
+    /// What our user should know of what was refused: each once, and who is not trusted before what is not sealed.
+    pub(crate) fn unlike(&mut self) -> Option<Unlike> {
         let counts = self.seal.refusals();
-        if counts.of(Refusal::UntrustedSender) > 0 {
-            return Some(Unlike::Untrusted);
-        }
-        (counts.of(Refusal::Unsealed) > 0).then_some(Unlike::Unsealed)
+        let seen = [(Refusal::UntrustedSender, Unlike::Untrusted), (Refusal::Unsealed, Unlike::Unsealed)];
+        let fresh =
+            seen.iter().position(|(reason, _)| counts.of(*reason) > 0).filter(|at| !self.told[*at])?;
+        self.told[fresh] = true;
+        Some(seen[fresh].1)
     }
 
     /// Whether what was sealed as `class` may say `message`.

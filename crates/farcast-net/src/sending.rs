@@ -422,12 +422,13 @@ impl<P: Protocol> Driver<'_, P> {
     fn transmit(&mut self, outlet: &mut Outlet<'_>) -> Result<bool, NetError> {
         let now = self.clock.now();
         let mut any = false;
+        outlet.announcements = self.sender.routes().announcements;
         if let Some(seal) = &mut outlet.seal
             && now >= seal.due()
             && self.sender.phase() != Phase::Ended
         {
             // Whoever has no keys yet can do nothing with what follows.
-            let to = self.sender.routes().announcements;
+            let to = outlet.announcements;
             self.batch.flush(&outlet.endpoint)?;
             let (datagrams, octets) = seal.send_keys(now, &Envelope::to(to), &outlet.endpoint);
             self.batch.count_control(to, octets, datagrams);

@@ -9,7 +9,7 @@ use core::net::SocketAddr;
 use farcast_core::engine::RejectCounts;
 use farcast_core::{Bitmap, Time};
 use farcast_delivery::{
-    Answer, Cause, Figure, Geometry, Milestone, Noun, ObjectId, Packet, Phase, Protocol, Received,
+    Answer, Cause, Figure, Geometry, Milestone, Noun, ObjectId, Outcome, Packet, Phase, Protocol, Received,
     ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine, Words,
 };
 
@@ -144,6 +144,11 @@ impl ReceiverEngine for Receiver {
             ReceiverEvent::Complete(object) => Request::Verify(object),
             ReceiverEvent::Ended(object, outcome) => Request::Ended(object, outcome),
         })
+    }
+
+    /// Nobody ever has more to say than what is complete.
+    fn is_settled(event: &ReceiverEvent) -> bool {
+        matches!(event, ReceiverEvent::Ended(_, Outcome::Complete(_)))
     }
 
     fn answer(&mut self, now: Time, object: ObjectId, answer: Answer) {

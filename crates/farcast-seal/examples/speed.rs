@@ -42,7 +42,13 @@ fn listed(identity: &Identity) -> Listed {
 
 fn session(receivers: &[Identity]) -> Sender {
     let receivers = receivers.iter().map(listed).collect();
-    let config = SenderConfig { identity: identity(0), receivers, began_ms: 1, separate_content: true };
+    let config = SenderConfig {
+        identity: identity(0),
+        receivers,
+        began_ms: 1,
+        separate_content: true,
+        datagram: 1472,
+    };
     Sender::new(config, [7; 32])
 }
 

@@ -93,6 +93,23 @@ impl History {
         }
     }
 
+    /// Takes over what another has heard: of two that have one key, each remembers for both.
+    pub fn merge(&mut self, other: &Self) {
+        for (signing, past) in &other.0 {
+            if !self.0.contains_key(signing) && self.0.len() >= SENDERS {
+                continue;
+            }
+            for one in &past.sessions {
+                self.began(signing, one.session, one.began_ms);
+                let Some(here) = self.find(signing, one.session) else { continue };
+                (here.epoch, here.counter) = (here.epoch, here.counter).max((one.epoch, one.counter));
+                here.closed |= one.closed;
+            }
+            let here = self.0.entry(*signing).or_default();
+            here.forgotten_ms = here.forgotten_ms.max(past.forgotten_ms);
+        }
+    }
+
     fn find(&mut self, signing: &[u8; 32], session: SessionId) -> Option<&mut Remembered> {
         self.0.get_mut(signing)?.sessions.iter_mut().find(|one| one.session == session)
     }
@@ -206,6 +223,29 @@ mod tests {
         }
         assert_eq!(history.admit(&ANN, session(99), 106), Ok((0, 0)));
         assert_eq!(history.admit(&ANN, session(99), 105), Err(Refusal::OldSession));
+    }
+
+    #[test]
+    fn two_remember_for_each_other() {
+        let (mut here, mut there) = (History::default(), History::default());
+        for history in [&mut here, &mut there] {
+            history.began(&ANN, session(1), 10);
+        }
+        here.heard(&ANN, session(1), 2, 5);
+        there.heard(&ANN, session(1), 0, 900);
+        there.began(&ANN, session(2), 20);
+        there.close(&ANN, session(2));
+        for n in 100..170 {
+            there.began(&[7; 32], session(n), u64::from(n));
+        }
+        here.merge(&there);
+        assert_eq!(here.admit(&ANN, session(1), 10), Ok((2, 5)), "the later epoch");
+        assert_eq!(here.admit(&ANN, session(2), 20), Err(Refusal::OldSession));
+        assert_eq!(here.admit(&[7; 32], session(99), 103), Err(Refusal::OldSession), "forgotten there");
+        let before = here.clone();
+        here.merge(&there);
+        here.merge(&before);
+        assert_eq!(here, before);
     }
 
     #[test]

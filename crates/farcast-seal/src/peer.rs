@@ -74,9 +74,9 @@ impl Peer {
         }
     }
 
-    /// Whether it has answered.
-    pub(crate) fn has_answered(&self) -> bool {
-        !self.contexts.is_empty()
+    /// Whether, as far as it has said, it lacks the keys of this epoch.
+    pub(crate) fn lacks_keys(&self, epoch: u8) -> bool {
+        self.contexts.last().is_none_or(|context| context.epoch < epoch)
     }
 
     /// The newest epoch that it has said to have.

@@ -15,7 +15,9 @@ use crate::identity::{AgreementSecret, Identity, Listed};
 use crate::peer::Peer;
 use crate::refusal::{Refusal, RefusalCounts, Unsealable};
 use crate::schedule::{self, Secret};
-use crate::wire::{self, HEADER, Header, KEYS_ENTRIES, Keys, Kind, SessionId, TAG};
+use crate::wire::{
+    self, ENTRY, HEADER, Header, KEYS_ENTRIES, KEYS_HEAD, Keys, Kind, SIGNATURE, SessionId, TAG,
+};
 
 /// Before what a sender signs.
 pub(crate) const SIGNED_KEYS: &[u8] = b"farcast seal 1 keys";
@@ -36,6 +38,8 @@ pub struct SenderConfig {
     /// Whether content has a key that a receiver gets only in answer to its answer, and that nobody has after the session.
     /// Where receivers cannot answer before content leaves, it has none.
     pub separate_content: bool,
+    /// Octets of a datagram on the way, without headers of UDP and IP: of KEYS none is longer, unless it is for one receiver.
+    pub datagram: usize,
 }
 
 /// What an answer is of, and where in its datagram it lies.
@@ -53,6 +57,8 @@ pub struct Sender {
     session: SessionId,
     began_ms: u64,
     separate: bool,
+    /// Receivers that one KEYS datagram is for.
+    together: usize,
     own: AgreementSecret,
     agreement: [u8; 32],
     draws: Draws,
@@ -114,7 +120,7 @@ impl Sender {
     ///
     /// It takes two multiplications on the curve, about 0.1 ms, for each receiver.
     pub fn new(config: SenderConfig, seed: [u8; 32]) -> Self {
-        let SenderConfig { identity, receivers, began_ms, separate_content: separate } = config;
+        let SenderConfig { identity, receivers, began_ms, separate_content: separate, datagram } = config;
         let mut draws = Draws::new(&Zeroizing::new(seed));
         let (own, agreement) = schedule::agreement(&mut draws);
         let session = schedule::session(began_ms, identity.public().signing(), &agreement);
@@ -131,6 +137,7 @@ impl Sender {
             session,
             began_ms,
             separate,
+            together: (datagram.saturating_sub(KEYS_HEAD + SIGNATURE) / ENTRY).clamp(1, KEYS_ENTRIES),
             own,
             agreement,
             draws,
@@ -162,7 +169,7 @@ impl Sender {
 
     /// What each of those needs who have not answered, or `everyone`: datagrams for the group, which need no sealing.
     pub fn keys(&self, everyone: bool) -> Vec<Vec<u8>> {
-        let wanted = self.peers.iter().filter(|peer| everyone || !peer.has_answered());
+        let wanted = self.peers.iter().filter(|peer| everyone || peer.lacks_keys(self.epoch.number));
         let entries: Vec<_> = wanted.filter_map(|peer| peer.entry).collect();
         let one = |entries: &[_]| {
             let keys = Keys {
@@ -178,7 +185,7 @@ impl Sender {
             datagram.extend_from_slice(&signature);
             datagram
         };
-        entries.chunks(KEYS_ENTRIES).map(one).collect()
+        entries.chunks(self.together).map(one).collect()
     }
 
     /// Seals a datagram with content for the group in place: what is sealed has [`HEADER`] octets before it and [`TAG`]

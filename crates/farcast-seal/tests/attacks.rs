@@ -237,6 +237,7 @@ fn who_claims_the_agreement_key_of_another_is_not_taken_for_it() {
         receivers: vec![eve, listed("bob")],
         began_ms: 1,
         separate_content: true,
+        datagram: 1472,
     };
     let mut ann = Sender::new(config, [1; 32]);
     let mut bob = receiver("bob");
@@ -265,7 +266,10 @@ fn no_sender_hides_the_session_of_another() {
     let mut bob = receiver_of("bob", &["mal", "ann"]);
     let session = |from: &str, separate_content, began_ms| {
         let receivers = vec![listed("bob")];
-        Sender::new(SenderConfig { identity: identity(from), receivers, began_ms, separate_content }, [1; 32])
+        Sender::new(
+            SenderConfig { identity: identity(from), receivers, began_ms, separate_content, datagram: 1472 },
+            [1; 32],
+        )
     };
     let (mut ann, mut mal) = (session("ann", true, 26_512), session("mal", false, 116_320));
     assert_eq!(ann.session().0[..4], mal.session().0[..4]);

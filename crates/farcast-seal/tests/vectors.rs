@@ -49,6 +49,7 @@ impl Played {
             receivers: vec![listed("bob"), listed("eve")],
             began_ms: session["began_ms"].as_u64().unwrap(),
             separate_content: session["apart"].as_bool().unwrap(),
+            datagram: 1472,
         };
         let ann = Sender::new(config, seed(&session["seeds"]["ann"]));
         assert_eq!(ann.session().to_string(), session["session"]);

@@ -20,8 +20,9 @@ mod trust;
 
 pub(crate) use args::KeyArgs;
 pub(crate) use command::run;
+pub(crate) use file::{Lock, replace};
 pub(crate) use own::{Own, own};
-pub(crate) use trust::Trust;
+pub(crate) use trust::{Stamp, Trust};
 
 use crate::Failure;
 

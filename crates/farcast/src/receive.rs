@@ -138,6 +138,7 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
             hidden: args.hidden,
             quota: args.quota.quota(),
             vouched_only: true,
+            enduring: heard.sealing.is_some(),
         },
         plain,
         socket,
@@ -163,7 +164,11 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
     };
     let mut observer =
         |now: Time, receiver: &Engine_<F>, notice: &Notice<'_, F>| view.observe(now, receiver, notice);
-    let mut seal = heard.sealing.as_ref().map(Sealing::receiver).transpose()?;
+    let mut seal = heard
+        .sealing
+        .as_ref()
+        .map(|sealing| sealing.receiver(args.speaks() != Speaks::OneWay))
+        .transpose()?;
     let with = (codec, seal.as_mut());
     let last = farcast_net::receive::<F::Protocol, _>(&options, with, make, &stop, &mut observer);
     view.wait_for_hook();

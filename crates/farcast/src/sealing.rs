@@ -2,19 +2,20 @@
 //!
 //! Who has a key seals; who has one and wants a transfer in the open says so.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
 use farcast_core::BitRate;
+use farcast_mftp::ClientId;
 use farcast_net::{ReceiveSeal, Revoked, SealCounts, SendSeal, Unlike};
 use farcast_seal::{Identity, Listed};
 use serde_json::{Value, json};
 
 use crate::Failure;
 use crate::args::{ReceiveArgs, SendArgs};
-use crate::keys::{self, Own, Trust};
+use crate::keys::{self, Own, Stamp, Trust};
 use crate::protocols::Speaks;
 use crate::state::{self, Sessions};
 
@@ -67,6 +68,11 @@ impl Sealing {
         if !group.receivers.is_empty() {
             others.retain(|one| group.receivers.contains(&one.name));
         }
+        if let Some((one, other)) = alike(&others) {
+            return Err(Failure::usage(format!(
+                "{one} and {other} look alike to MFTP: trust one of them under another name"
+            )));
+        }
         if others.is_empty() {
             return Err(Failure::usage(
                 "this host has a key and trusts no receiver: give farcast key trust the line that farcast key show prints at \
@@ -116,53 +122,85 @@ impl Sealing {
         }
     }
 
-    /// A session of sending, whose keys leave at `rate` at most. Where receivers `answer` before content leaves, content
-    /// has a key that nobody has after it.
-    pub(crate) fn sender(&self, answer: bool, rate: Option<BitRate>) -> Result<SendSeal, Failure> {
+    /// A session of sending, whose keys leave at `rate` at most, in datagrams of so many octets. Where receivers `answer`
+    /// before content leaves, content has a key that nobody has after it.
+    pub(crate) fn sender(
+        &self,
+        answer: bool,
+        (rate, datagram): (Option<BitRate>, usize),
+    ) -> Result<SendSeal, Failure> {
+        // Since the list was read, files were hashed, and the group or the network may have been waited for.
+        let (stamp, trust) = (Trust::stamp(), Trust::load()?);
+        let trusted = signing_keys(&trust);
+        let receivers: Vec<Listed> =
+            self.others.iter().filter(|one| trusted.contains(one.key.signing())).cloned().collect();
+        let revoked = revoked(receivers.clone(), stamp);
         let config = farcast_seal::SenderConfig {
             identity: self.identity().clone(),
-            receivers: self.others.clone(),
+            receivers,
             began_ms: state::session_ms(),
             separate_content: answer,
+            datagram,
         };
         let seal = farcast_seal::Sender::new(config, state::random_secret()?.0);
-        Ok(SendSeal::new(seal, rate, self.revoked()))
+        Ok(SendSeal::new(seal, rate, revoked))
     }
 
-    /// Tells which receivers are trusted no more since the list was changed.
-    fn revoked(&self) -> Revoked {
-        let mut changed = Trust::changed();
-        let mut there: Vec<bool> = vec![true; self.others.len()];
-        let others = self.others.clone();
-        Box::new(move || {
-            let now = Trust::changed();
-            if std::mem::replace(&mut changed, now) == now {
-                return Vec::new();
-            }
-            // Who edits the list may have it half done; what cannot be read says nothing.
-            let Ok(trust) = Trust::load() else { return Vec::new() };
-            let trusted: BTreeSet<_> = trust.receivers().map(|one| *one.key.signing()).collect();
-            let gone = |&at: &usize| there[at] && !trusted.contains(others[at].key.signing());
-            let gone: Vec<usize> = (0..others.len()).filter(gone).collect();
-            for &at in &gone {
-                there[at] = false;
-            }
-            gone
-        })
-    }
-
-    /// What a receiver opens and seals with; what it has heard is remembered over restarts.
-    pub(crate) fn receiver(&self) -> Result<ReceiveSeal, Failure> {
-        let sessions = Sessions::of(&self.identity().public().fingerprint());
+    /// What a receiver opens and seals with; what it has heard is remembered over restarts. Some never `answer`.
+    pub(crate) fn receiver(&self, answer: bool) -> Result<ReceiveSeal, Failure> {
+        let (mut sessions, history) = Sessions::of(&self.identity().public().fingerprint())?;
         let config =
             farcast_seal::ReceiverConfig { identity: self.identity().clone(), senders: self.others.clone() };
-        let seal = farcast_seal::Receiver::new(config, sessions.load(), state::random_secret()?.0);
-        Ok(ReceiveSeal::new(seal, Box::new(move |history| sessions.keep(history))))
+        let seal = farcast_seal::Receiver::new(config, history, state::random_secret()?.0);
+        Ok(ReceiveSeal::new(seal, answer, Box::new(move |history| sessions.keep(history))))
+    }
+
+    /// Whether one datagram has the keys of all.
+    pub(crate) fn is_for_few(&self) -> bool {
+        self.others.len() <= farcast_seal::KEYS_ENTRIES
     }
 
     fn identity(&self) -> &Identity {
         &self.own.identity
     }
+}
+
+/// Tells which of `receivers` are trusted no more since the list was as at `stamp`.
+fn revoked(receivers: Vec<Listed>, mut stamp: Option<Stamp>) -> Revoked {
+    let (mut there, mut seen) = (vec![true; receivers.len()], stamp);
+    Box::new(move || {
+        let now = Trust::stamp();
+        // Who edits the list may have it half done: what it says counts once it has stayed so. Without a list, or with one
+        // that cannot be read, nobody has said anything.
+        let stays = std::mem::replace(&mut seen, now) == now;
+        if now == stamp || now.is_none() || !stays {
+            return Vec::new();
+        }
+        let Ok(trust) = Trust::load() else { return Vec::new() };
+        stamp = now;
+        let trusted = signing_keys(&trust);
+        if trust.is_empty() {
+            return Vec::new();
+        }
+        let gone = |&at: &usize| there[at] && !trusted.contains(receivers[at].key.signing());
+        let gone: Vec<usize> = (0..receivers.len()).filter(gone).collect();
+        for &at in &gone {
+            there[at] = false;
+        }
+        gone
+    })
+}
+
+/// The signing keys of those whom we send to.
+fn signing_keys(trust: &Trust) -> BTreeSet<[u8; 32]> {
+    trust.receivers().map(|one| *one.key.signing()).collect()
+}
+
+/// Two names that MFTP takes for one.
+fn alike(listed: &[Listed]) -> Option<(&str, &str)> {
+    let mut known = BTreeMap::new();
+    let taken = |one: &'_ Listed| ClientId::from_name(&one.name);
+    listed.iter().find_map(|one| known.insert(taken(one), &*one.name).map(|other| (other, &*one.name)))
 }
 
 fn is_in(listed: &[Listed], name: &str) -> bool {

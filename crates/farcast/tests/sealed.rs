@@ -24,7 +24,7 @@ use farcast_mftp::message::{
     RegistrationEntry, cancel,
 };
 use farcast_mftp::{Body, ClientId, Codec, Message, wire};
-use farcast_seal::{Class, History, Identity, Kind, Receiver, ReceiverConfig};
+use farcast_seal::{Class, History, Kind, Receiver, ReceiverConfig, SenderConfig};
 use insider::GroupKey;
 use party::{Enemy, Parties, plain, say};
 use serde_json::Value;
@@ -275,9 +275,7 @@ struct Told {
 
 impl Eve {
     fn new(parties: &Parties) -> Self {
-        let text = fs::read_to_string(parties.place.path("config-eve").join("farcast/key")).unwrap();
-        let secret = text.split_whitespace().find(|word| word.starts_with("farcast-secret-1:")).unwrap();
-        let identity = Identity::from_secret_text(secret).unwrap();
+        let identity = parties.identity("eve");
         let shown = parties.at("ann", &["key", "show"]).output().unwrap().stdout;
         let shown = String::from_utf8(shown).unwrap();
         let key = shown.split_whitespace().find(|word| word.starts_with("farcast-key-1:")).unwrap();
@@ -460,6 +458,85 @@ fn a_member_that_poisons_data_delays_and_nothing_more() {
     }
     // What it cost: a part of a file, 1 MiB or more, is sent again for each time that it was poisoned.
     assert!(sent["wire_bytes_over_size"].as_f64().unwrap() < 3.5, "{sent}");
+}
+
+#[test]
+fn a_member_that_poisons_the_head_ends_nobody() {
+    let parties = Parties::new(&["bob", "eve"]);
+    let enemy = Enemy::new(&parties.place);
+    let eve = Eve::new(&parties);
+    let file = parties.place.file("product.bin", 300_000);
+    let bob = parties.receive("bob", &["--once"]);
+    // It waits for who does not come, and then begins.
+    let args = ["--rate", "2 Mbit/s", "--silence", "3 s", "--start-after", "3 s", "--receivers", "bob,eve"];
+    let sender = parties.send(&file, &args);
+    sender.until("registered");
+    let record = enemy.record();
+    let (server, keys) = record.iter().find(|(_, one)| Kind::of(one) == Some(Kind::Keys)).unwrap();
+    let group = GroupKey::of(keys, (&eve.own.0, &eve.own.1)).unwrap();
+    let said = record.iter().filter(|(_, one)| Kind::of(one) == Some(Kind::Control));
+    let announced = said.map(|(_, one)| group.open(one).unwrap()).find_map(|said| {
+        let message = Codec.decode(&said[..said.len() - 64]).ok()?.message;
+        let Body::Announce(announce) = message.body else { return None };
+        Some((message.transmission, announce))
+    });
+    let (transmission, announce) = announced.unwrap();
+    let len = announce.dtu_size as u16;
+    for n in 0..40u64 {
+        let data = Data { pass: 1, block: 0, kind: DataKind::Source, dtus: Run::one(0), len, last_len: len };
+        let mut poison = Vec::new();
+        Codec.encode(&Message::new(transmission, Body::Data(data)), 0, &mut poison);
+        poison.resize(poison.len() + usize::from(len), n as u8);
+        enemy.claim(&group.seal(0xE2, 1_000_000 + n, &poison), *server);
+        pause(Duration::from_millis(60));
+    }
+    let sent = sender.wait();
+    let got = bob.succeed();
+    assert!(has(&parties, &file, "bob"), "{}", got.story());
+    assert!(got.all("damaged").len() > 10, "{}", got.story());
+    sent.assert_failed(3, &["eve"]);
+}
+
+/// What another whom bob trusts says from ann's address, sealed and signed in a session of its own, is not ann's.
+#[test]
+fn one_trusted_sender_does_not_speak_for_another() {
+    let parties = Parties::new(&["bob"]);
+    parties.make("mal");
+    parties.trust("bob", "mal", "sender");
+    let enemy = Enemy::new(&parties.place);
+    let file = parties.place.file("product.bin", LEN);
+    let bob = parties.receive("bob", &["--once"]);
+    let sender = parties.send(&file, &[&SLOW[..], &["--receivers", "bob"]].concat());
+    sender.until("started");
+    let server = enemy.record()[0].0;
+    let shown = String::from_utf8(parties.at("bob", &["key", "show"]).output().unwrap().stdout).unwrap();
+    let key = shown.split_whitespace().find(|word| word.starts_with("farcast-key-1:")).unwrap();
+    let config = SenderConfig {
+        identity: parties.identity("mal"),
+        receivers: vec![farcast_seal::Listed { name: "bob".into(), key: key.parse().unwrap() }],
+        began_ms: 1,
+        separate_content: false,
+        datagram: 1472,
+    };
+    let mut mal = farcast_seal::Sender::new(config, [3; 32]);
+    for keys in mal.keys(true) {
+        enemy.claim(&keys, server);
+    }
+    // It is a member of ann's group elsewhere, say, and knows the transmission.
+    for transmission in (0..=u32::from(u16::MAX)).step_by(4096) {
+        let client = ClientId::from_name("bob");
+        for body in [
+            Body::Completion(Completion { hosts: Some(vec![client]) }),
+            Body::Completion(Completion { hosts: None }),
+            Body::Abort(Abort { reason: cancel::ABORT_SOURCE_CHANGED, hosts: None, text: None }),
+        ] {
+            let mut datagram = plain(&Message::new(transmission, body));
+            mal.seal_control(&mut datagram).unwrap();
+            enemy.claim(&datagram, server);
+        }
+    }
+    let (_, got) = succeed(&parties, &file, sender, vec![("bob", bob)]);
+    assert_eq!(got[0]["seal"]["misplaced"], 48, "{}", got[0]);
 }
 
 #[test]

@@ -21,8 +21,8 @@ impl Incoming {
         let mut hopeless = None;
         for (file, part) in core::mem::take(&mut delivery.damaged) {
             let times = delivery.damages.entry((file, part)).or_default();
-            *times += 1;
-            let again = *times < MOST_DAMAGES;
+            *times = times.saturating_add(1);
+            let again = self.options.enduring || *times < MOST_DAMAGES;
             let lost = delivery.forget(file, part, &self.geometry);
             if let Some(lost) = lost {
                 self.held.remove_run(lost);

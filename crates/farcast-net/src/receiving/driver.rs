@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use farcast_core::engine::Engine;
 use farcast_core::{Span, Time};
 use farcast_delivery::{Codec, ObjectId, Offer, Protocol, ReceiverEngine, Request};
+use farcast_seal::SessionId;
 
 use super::hearing::Filling;
 use super::nap::Nap;
@@ -31,6 +32,8 @@ pub(super) struct Driver<'a, P: Protocol> {
     pub(super) codec: &'a P::Codec,
     /// What everything is sealed with, if it is.
     pub(super) seal: Option<&'a mut ReceiveSeal>,
+    /// In which session what is being handled was sealed.
+    pub(super) speaking: Option<SessionId>,
     pub(super) ears: Ears<'a>,
     pub(super) store: Store,
     pub(super) loss: Loss,
@@ -69,8 +72,8 @@ pub(super) struct Counts {
     pub(super) misdirected: u64,
     pub(super) unstored: u64,
     pub(super) crowded: u64,
-    /// Whether something that is not as our seal has been told of.
-    pub(super) unlike: bool,
+    /// Whether something has come that is sealed, and we have no key.
+    pub(super) sealed: bool,
 }
 
 /// What the store is to do behind everything that it was handed.
@@ -96,6 +99,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
             engine,
             codec,
             seal,
+            speaking: None,
             ears,
             store,
             loss,

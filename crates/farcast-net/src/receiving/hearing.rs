@@ -7,6 +7,7 @@ use farcast_core::Span;
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine, Message as _};
 use farcast_delivery::{Codec, Delivery, Protocol};
+use farcast_seal::SessionId;
 use quinn_udp::RecvMeta;
 
 use super::driver::Driver;
@@ -73,6 +74,8 @@ impl Filling {
 struct Joined<M> {
     message: M,
     payloads: Vec<(u32, u16)>,
+    /// In which session it was sealed.
+    session: Option<SessionId>,
 }
 
 impl<P: Protocol> Driver<'_, P> {
@@ -224,7 +227,7 @@ impl<P: Protocol> Driver<'_, P> {
                 continue;
             }
             // What is refused is counted by the seal, by reason.
-            let (range, class) = match &mut self.seal {
+            let (range, sealed) = match &mut self.seal {
                 None => (at..end, None),
                 Some(seal) => {
                     let Some(opened) = seal.open(now, from.source, &mut arena.buffer[at..end]) else {
@@ -232,18 +235,21 @@ impl<P: Protocol> Driver<'_, P> {
                         self.unlike(from.source.ip(), unlike);
                         continue;
                     };
-                    (at + opened.payload.start..at + opened.payload.end, Some(opened.class))
+                    let range = at + opened.payload.start..at + opened.payload.end;
+                    (range, Some((opened.class, opened.session)))
                 }
             };
             let at = range.start;
             let Ok(packet) = self.codec.decode(&arena.buffer[range]) else {
                 self.counts.malformed += 1;
                 if self.seal.is_none() && is_sealed(&arena.buffer[at..end]) {
-                    self.unlike(from.source.ip(), Some(Unlike::Sealed));
+                    let first = !std::mem::replace(&mut self.counts.sealed, true);
+                    self.unlike(from.source.ip(), first.then_some(Unlike::Sealed));
                 }
                 continue;
             };
-            if let (Some(seal), Some(class)) = (&mut self.seal, class)
+            let session = sealed.map(|(_, session)| session);
+            if let (Some(seal), Some((class, _))) = (&mut self.seal, sealed)
                 && !seal.may_say(class, &packet.message)
             {
                 continue;
@@ -258,10 +264,10 @@ impl<P: Protocol> Driver<'_, P> {
                 continue;
             }
             let payload = ((at + packet.payload.start) as u32, packet.payload.len() as u16);
-            if joined.as_mut().is_some_and(|run| run.extend(&packet.message, payload)) {
+            if joined.as_mut().is_some_and(|run| run.extend(&packet.message, payload, session)) {
                 continue;
             }
-            let next = Joined { message: packet.message, payloads: vec![payload] };
+            let next = Joined { message: packet.message, payloads: vec![payload], session };
             if let Some(run) = joined.replace(next) {
                 self.deliver(now, from, run, arena);
             }
@@ -271,14 +277,21 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// Tells once that something is not as our seal.
+    /// Tells that something is not as our seal, if that is to be told.
     fn unlike(&mut self, source: IpAddr, why: Option<Unlike>) {
-        if let Some(why) = why.filter(|_| !std::mem::replace(&mut self.counts.unlike, true)) {
+        if let Some(why) = why {
             self.notice(&ReceiveNotice::Unlike { source, why });
         }
     }
 
     fn deliver(&mut self, now: Time, from: &Arrival, run: Joined<P::Message>, arena: &mut Arena) {
+        if self.seal.is_some() && !self.is_of_its_sender(from.source, run.session) {
+            if let Some(seal) = &mut self.seal {
+                seal.misplaced(run.payloads.len() as u64);
+            }
+            return;
+        }
+        self.speaking = run.session;
         if run.message.is_urgent() {
             self.nap.hurry();
         }
@@ -299,8 +312,8 @@ impl<P: Protocol> Driver<'_, P> {
 
 impl<M: Delivery> Joined<M> {
     /// Appends a datagram if it continues the run.
-    fn extend(&mut self, next: &M, payload: (u32, u16)) -> bool {
-        let continues = self.message.join(next);
+    fn extend(&mut self, next: &M, payload: (u32, u16), session: Option<SessionId>) -> bool {
+        let continues = self.session == session && self.message.join(next);
         if continues {
             self.payloads.push(payload);
         }

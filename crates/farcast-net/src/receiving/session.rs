@@ -1,10 +1,12 @@
 //! One object, from its offer to its report.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{Answer, Cause, Decline, ObjectId, Offer, Outcome, Protocol, ReceiverEngine};
 use farcast_files::StoreError;
+use farcast_seal::SessionId;
 
 use super::driver::{Driver, Due};
 use super::nap::Nap;
@@ -18,6 +20,8 @@ const MOST_OBJECTS: usize = 32;
 /// What the driver knows of an object that is under way.
 pub(super) struct Session {
     offer: Offer,
+    /// Who proved to have offered it, by what the list calls it.
+    signer: Option<String>,
     /// By what the store knows it.
     reception: u64,
     files: Arc<[FileInfo]>,
@@ -33,9 +37,10 @@ pub(super) struct Session {
 }
 
 impl Session {
-    fn new(offer: &Offer, reception: u64, joined: Time) -> Self {
+    fn new(offer: &Offer, signer: Option<String>, reception: u64, joined: Time) -> Self {
         Self {
             offer: offer.clone(),
+            signer,
             reception,
             files: Arc::default(),
             vouched: false,
@@ -74,7 +79,8 @@ impl<P: Protocol> Driver<'_, P> {
         if self.sessions.is_empty() {
             self.nap = Nap::default();
         }
-        let session = Session::new(offer, self.store.number(), self.clock.now());
+        let signer = self.signer(self.speaking).map(str::to_owned);
+        let session = Session::new(offer, signer, self.store.number(), self.clock.now());
         let reception = session.reception;
         self.sessions.insert(offer.object, session);
         if offer.group.is_multicast()
@@ -84,6 +90,19 @@ impl<P: Protocol> Driver<'_, P> {
             return self.refuse(offer.object, error, Decline::System);
         }
         self.due.push(Due::Open(reception, Box::new(offer.clone())));
+    }
+
+    /// What the list calls who seals in `session`.
+    fn signer(&self, session: Option<SessionId>) -> Option<&str> {
+        self.seal.as_deref()?.signer(session?)
+    }
+
+    /// Whether what `session` seals from `source` is of who offered what comes from there. Another who is trusted may have
+    /// written that address on it.
+    pub(super) fn is_of_its_sender(&self, source: SocketAddr, session: Option<SessionId>) -> bool {
+        let signer = self.signer(session);
+        let of_there = self.sessions.values().filter(|one| one.offer.sender == source);
+        of_there.into_iter().all(|one| one.signer.as_deref() == signer)
     }
 
     /// What an object is called is known now.

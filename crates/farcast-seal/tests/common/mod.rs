@@ -38,6 +38,7 @@ pub(crate) fn session_of(from: &str, receivers: &[&str], separate_content: bool,
         receivers: receivers.iter().map(|name| listed(name)).collect(),
         began_ms: 1_000_000 + u64::from(n),
         separate_content,
+        datagram: 1472,
     };
     Sender::new(config, [n; 32])
 }

@@ -151,7 +151,7 @@ fn revoke(args: &RevokeArgs) -> Result<(), Failure> {
     let name = revoked.name.map_or(String::new(), |name| format!("{name}, "));
     output.result(&format!("revoked: {name}fingerprint {}", revoked.fingerprint));
     output.line(
-        "Sessions under way go on with the keys that they began with: end those that must not, and start them again. \
+        "Senders under way on this host leave it out from now on; receivers go on with the list that they began with. \
          Others still trust it until they revoke it too.",
     );
     Ok(())

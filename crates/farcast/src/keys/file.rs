@@ -100,7 +100,7 @@ pub(super) fn make_directory(path: &Path) -> Result<(), Failure> {
 }
 
 /// Replaces a file, or makes it, at once and whole; a link there stays, and what it leads to is replaced.
-pub(super) fn replace(path: &Path, octets: &[u8], mode: u32) -> Result<(), Failure> {
+pub(crate) fn replace(path: &Path, octets: &[u8], mode: u32) -> Result<(), Failure> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let stage = || -> io::Result<()> {
         let (staged, directory) = staged(&path, octets, mode)?;
@@ -153,13 +153,13 @@ pub(super) fn mode(path: &Path) -> u32 {
 
 /// Who changes a file holds its lock meanwhile, so that of two at once none undoes what the other did.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(crate) struct Lock {
     _held: File,
 }
 
 impl Lock {
     /// Waits for the lock of the file at `path`. It lies beside it and stays there.
-    pub(super) fn wait(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn wait(path: &Path) -> Result<Self, Failure> {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let beside = path.with_file_name(format!(".{name}.lock"));

@@ -1,7 +1,7 @@
 //! Whom we trust: a file of lines that people may edit, which keep their order and their comments when it is changed.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use clap::ValueEnum;
 use farcast_seal::{Fingerprint, Listed};
@@ -101,6 +101,10 @@ impl Line {
     }
 }
 
+/// How a file was when it was looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stamp([i64; 6]);
+
 /// Whom we trust, and whom no more.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Trust {
@@ -120,10 +124,23 @@ impl Trust {
         }
     }
 
-    /// When the file was changed, as far as that can be told; it costs less than to read it.
-    pub(crate) fn changed() -> Option<SystemTime> {
+    /// What shows that the file was changed; it costs less than to read it. None where there is no file.
+    pub(crate) fn stamp() -> Option<Stamp> {
         let (path, _) = place().ok()??;
-        std::fs::metadata(path).and_then(|about| about.modified()).ok()
+        let about = std::fs::metadata(path).ok()?;
+        Some(Stamp([
+            about.mtime(),
+            about.mtime_nsec(),
+            about.ctime(),
+            about.ctime_nsec(),
+            about.size().cast_signed(),
+            about.ino().cast_signed(),
+        ]))
+    }
+
+    /// Whether it says nothing of anybody.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.trusted().next().is_none() && self.revoked().next().is_none()
     }
 
     /// Whom we send to.

@@ -18,7 +18,7 @@ use crate::args::SendArgs;
 use crate::host::Family;
 use crate::output::Output;
 use crate::progress::size;
-use crate::sealing::Sealing;
+use crate::sealing::{self, Sealing};
 use crate::state::{Known, State};
 use crate::{Exit, Failure};
 
@@ -130,7 +130,9 @@ fn transmit(
     };
     let remembered = state.done().to_vec();
     let mut known = Known::load(to.private);
-    let early_data = if state.done().is_empty() { early(args, &known, name) } else { Span::ZERO };
+    // Long lists of keys and data would be too much at once.
+    let few = sealing.is_none_or(Sealing::is_for_few);
+    let early_data = if state.done().is_empty() && few { early(args, &known, name) } else { Span::ZERO };
     let waits = args.group.wait.is_some();
     let mut observer = |now: Time, sender: &Sender, notice: &SendNotice<'_>| {
         view.note(now, sender, notice);
@@ -160,7 +162,8 @@ fn transmit(
         Ok::<_, ConfigError>(sender)
     };
     // Where nobody registers, nobody asks for the key of content.
-    let seal = |sealing: &Sealing| sealing.sender(!args.group.unlimited, limit(settings));
+    let datagram = settings.dtu_size.map_or(usize::MAX, |dtu| dtu as usize).min(way_of(args, to.private));
+    let seal = |sealing: &Sealing| sealing.sender(!args.group.unlimited, (limit(settings), datagram));
     let mut seal = sealing.map(seal).transpose()?;
     let with = (&Codec, seal.as_mut());
     let report =
@@ -176,6 +179,12 @@ fn transmit(
         state.forget();
     }
     Ok(report)
+}
+
+/// Octets of a datagram that passes unfragmented, as far as this host knows.
+fn way_of(args: &SendArgs, to: SocketAddr) -> usize {
+    let mtu = farcast_net::path_mtu(to, &socket_options(&args.socket)).ok().flatten().unwrap_or(1500);
+    (mtu as usize).saturating_sub(sealing::headers(to, false).into())
 }
 
 /// The rate, unless receivers set it.

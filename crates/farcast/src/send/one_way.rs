@@ -82,7 +82,12 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: args.protocol.time_limit.unwrap_or(Span::MAX),
         // Nobody can ask for a key.
-        seal: sealing.map(|sealing| sealing.sender(false, Some(settings.rate))).transpose()?,
+        seal: sealing
+            .map(|sealing| {
+                sealing
+                    .sender(false, (Some(settings.rate), usize::from(settings.symbol_size.unwrap_or(1472))))
+            })
+            .transpose()?,
     };
     let make = |source: SocketAddr| Sender::new(SenderConfig { source, ..config });
     let mut face = OneWayFace { segments };

@@ -1,22 +1,29 @@
 //! Which sealed sessions a receiver has heard, so that what was recorded of them is no news to it.
 
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use farcast_seal::{Fingerprint, History};
+
+use crate::keys::{Lock, replace};
+use crate::{Failure, stdio};
+
+/// How long the end of a program waits for a disk that does not answer.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The time of a session that begins now, in milliseconds since 1970: later than that of every session before, though the
 /// clock was set back.
 pub(crate) fn session_ms() -> u64 {
-    let path = super::directory().map(|directory| directory.join("sealed").join("last-session"));
+    let path = directory().map(|directory| directory.join("last-session"));
     let last = path.as_ref().and_then(|path| fs::read_to_string(path).ok()?.trim().parse().ok());
     let began = last.map_or(0, |last: u64| last.saturating_add(1)).max(wall_ms());
     if let Some(path) = path {
         // Where it cannot be kept, the clock has to do.
-        let _ = replace(&path, began.to_string().as_bytes());
+        let _ = make_room(&path).map(|()| replace(&path, began.to_string().as_bytes(), 0o600));
     }
     began
 }
@@ -27,40 +34,92 @@ fn wall_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The memory of one key.
+fn directory() -> Option<PathBuf> {
+    super::directory().map(|directory| directory.join("sealed"))
+}
+
+fn make_room(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)
+}
+
+/// The memory of one key. It is written by a thread of its own: a disk may take its time, and what comes does not wait.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    path: Option<PathBuf>,
+    histories: Option<Sender<History>>,
+    over: Receiver<()>,
+    /// What was handed over last.
+    last: History,
 }
 
 impl Sessions {
-    /// That of the key with this fingerprint.
-    pub(crate) fn of(fingerprint: &Fingerprint) -> Self {
-        Self {
-            path: super::directory().map(|directory| directory.join("sealed").join(fingerprint.to_string())),
+    /// That of the key with this fingerprint, and what it remembers.
+    ///
+    /// # Errors
+    /// What is there is illegible: without it, what was recorded could be played back.
+    pub(crate) fn of(fingerprint: &Fingerprint) -> Result<(Self, History), Failure> {
+        let path = directory().map(|directory| directory.join(fingerprint.to_string()));
+        let history = path.as_deref().map_or(Ok(History::default()), read)?;
+        let (histories, fresh) = channel::<History>();
+        let (end, over) = channel();
+        #[expect(clippy::disallowed_methods, reason = "the command line owns its threads")]
+        thread::spawn(move || {
+            let mut told = false;
+            while let Ok(mut history) = fresh.recv() {
+                // Only the latest counts.
+                while let Ok(later) = fresh.try_recv() {
+                    history = later;
+                }
+                let kept = path.as_deref().map(|path| write(path, history));
+                if let Some(Err(failure)) = kept
+                    && !std::mem::replace(&mut told, true)
+                {
+                    stdio::lose(&format!("what was recorded could be played back: {}", failure.sentence));
+                }
+            }
+            let _ = end.send(());
+        });
+        let sessions = Self { histories: Some(histories), over, last: history.clone() };
+        Ok((sessions, history))
+    }
+
+    /// Remembers `history`, if it says something new.
+    pub(crate) fn keep(&mut self, history: &History) {
+        if *history != self.last
+            && let Some(histories) = &self.histories
+        {
+            self.last.clone_from(history);
+            // It listens as long as this is here.
+            let _ = histories.send(history.clone());
         }
-    }
-
-    /// What is remembered; nothing where that is not legible.
-    pub(crate) fn load(&self) -> History {
-        let text = self.path.as_ref().and_then(|path| fs::read_to_string(path).ok());
-        text.and_then(|text| History::from_text(&text)).unwrap_or_default()
-    }
-
-    /// Remembers `history`. Where it cannot be kept, a session that was recorded could be played back after a restart;
-    /// that is no reason not to receive.
-    pub(crate) fn keep(&self, history: &History) {
-        let _ = self.path.as_ref().map(|path| replace(path, history.to_text().as_bytes()));
     }
 }
 
-/// Writes `bytes` to the file at `path`, which is there as a whole or as it was.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory)?;
+impl Drop for Sessions {
+    fn drop(&mut self) {
+        self.histories = None;
+        let _ = self.over.recv_timeout(PATIENCE);
     }
-    let fresh = path.with_extension(format!("new-{}", std::process::id()));
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-    file.write_all(bytes)?;
-    fs::rename(&fresh, path)
+}
+
+fn read(path: &Path) -> Result<History, Failure> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(History::default()),
+        Err(error) => return Err(Failure::usage(format!("cannot read {}: {error}", path.display()))),
+    };
+    History::from_text(&text).ok_or_else(|| {
+        Failure::usage(format!(
+            "{} is damaged, and says which recorded transfers must not be received again: remove it if none can come back",
+            path.display()
+        ))
+    })
+}
+
+/// Adds `history` to what is remembered: others may have the same key.
+fn write(path: &Path, history: History) -> Result<(), Failure> {
+    make_room(path)?;
+    let _lock = Lock::wait(path)?;
+    let mut all = read(path)?;
+    all.merge(&history);
+    replace(path, all.to_text().as_bytes(), 0o600)
 }

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use farcast_mftp::{Message, wire};
+use farcast_seal::Identity;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::common::{Place, Running, need_root, run};
@@ -34,6 +35,14 @@ impl Parties {
     /// Makes a key for `name`.
     pub(crate) fn make(&self, name: &str) {
         run(&mut self.at(name, &["key", "new", name]));
+    }
+
+    /// The secrets of `name`.
+    pub(crate) fn identity(&self, name: &str) -> Identity {
+        let path = self.place.path(&format!("config-{name}")).join("farcast/key");
+        let text = std::fs::read_to_string(path).unwrap();
+        let secret = text.split_whitespace().find(|word| word.starts_with("farcast-secret-1:")).unwrap();
+        Identity::from_secret_text(secret).unwrap()
     }
 
     /// Has `name` trust `other`.

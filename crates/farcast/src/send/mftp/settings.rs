@@ -106,7 +106,7 @@ pub(super) fn configuration(
     // Receivers that have an older version compare it with that.
     let list_segments = u32::try_from(list.div_ceil(config.dtu_size.into())).unwrap_or(u32::MAX);
     // What is signed grows by more than content does.
-    let datagram = config.datagram - if sealed { sealing::SIGNED } else { 0 };
+    let datagram = config.datagram.saturating_sub(if sealed { sealing::SIGNED } else { 0 });
     SenderConfig { transmission: transmission(), list_segments, datagram, ..config }
 }
 
