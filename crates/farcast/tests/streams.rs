@@ -26,7 +26,10 @@ fn closed(command: &Command, streams: &str) -> Command {
     shell.args(["-c", &format!("exec \"$@\" {streams}"), "sh"]).arg(command.get_program());
     shell.args(command.get_args());
     for (key, value) in command.get_envs() {
-        shell.env(key, value.unwrap());
+        match value {
+            Some(value) => shell.env(key, value),
+            None => shell.env_remove(key),
+        };
     }
     shell
 }
