@@ -69,7 +69,7 @@ impl Sessions {
                 while let Ok(later) = fresh.try_recv() {
                     history = later;
                 }
-                let kept = path.as_deref().map(|path| write(path, history));
+                let kept = path.as_deref().map(|path| write(path, &history));
                 if let Some(Err(failure)) = kept
                     && !std::mem::replace(&mut told, true)
                 {
@@ -116,10 +116,10 @@ fn read(path: &Path) -> Result<History, Failure> {
 }
 
 /// Adds `history` to what is remembered: others may have the same key.
-fn write(path: &Path, history: History) -> Result<(), Failure> {
+fn write(path: &Path, history: &History) -> Result<(), Failure> {
     make_room(path)?;
     let _lock = Lock::wait(path)?;
     let mut all = read(path)?;
-    all.merge(&history);
+    all.merge(history);
     replace(path, all.to_text().as_bytes(), 0o600)
 }
