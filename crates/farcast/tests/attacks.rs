@@ -8,7 +8,7 @@
 
 mod common;
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -82,7 +82,7 @@ impl Enemy {
         let (SocketAddr::V4(from), SocketAddr::V4(to)) = (source, self.group) else { unreachable!() };
         let raw = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(255))).unwrap();
         raw.set_multicast_if_v4(&Ipv4Addr::LOCALHOST).unwrap();
-        raw.send_to(&ip(from, to, &encode(message)), &self.group.into()).unwrap();
+        raw.send_to(&forged::packet(from, to, &encode(message)), &self.group.into()).unwrap();
     }
 
     /// Octets that come back within `time`.
@@ -100,21 +100,6 @@ fn encode(message: &Message) -> Vec<u8> {
     wire::encode(message, 0, &mut datagram);
     datagram.resize(wire::encoded_len(message, 0), 0);
     datagram
-}
-
-/// An IPv4 packet with a UDP datagram; the kernel fills in the IP checksum, and UDP's is left out.
-fn ip(from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
-    let udp = 8 + payload.len() as u16;
-    let mut packet = vec![0x45, 0];
-    packet.extend((20 + udp).to_be_bytes());
-    packet.extend([0, 0, 0, 0, 1, 17, 0, 0]);
-    packet.extend(from.ip().octets());
-    packet.extend(to.ip().octets());
-    for word in [from.port(), to.port(), udp, 0] {
-        packet.extend(word.to_be_bytes());
-    }
-    packet.extend(payload);
-    packet
 }
 
 fn done(seen: &Seen, name: &str) -> Message {

@@ -1,6 +1,6 @@
-//! What somebody announces who has nothing to send.
+//! What somebody announces who has nothing to send, and packets in another's name.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 
 use farcast_mftp::message::{Announce, AnnounceOptions, GroupModel};
 
@@ -33,4 +33,19 @@ pub(crate) fn announcement(server: SocketAddr, group: IpAddr) -> Announce {
         parity_symbols: None,
         commitment: None,
     }
+}
+
+/// An IPv4 packet with a UDP datagram; the kernel fills in the IP checksum, and UDP's is left out.
+pub(crate) fn packet(from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
+    let udp = 8 + payload.len() as u16;
+    let mut packet = vec![0x45, 0];
+    packet.extend((20 + udp).to_be_bytes());
+    packet.extend([0, 0, 0, 0, 1, 17, 0, 0]);
+    packet.extend(from.ip().octets());
+    packet.extend(to.ip().octets());
+    for word in [from.port(), to.port(), udp, 0] {
+        packet.extend(word.to_be_bytes());
+    }
+    packet.extend(payload);
+    packet
 }

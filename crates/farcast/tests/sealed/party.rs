@@ -1,6 +1,6 @@
 //! Hosts with keys, and an enemy on their network.
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use farcast_mftp::{Message, wire};
 use farcast_seal::Identity;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::common::{Place, Running, need_root, run};
+use crate::common::{Place, Running, forged, need_root, run};
 
 /// Some hosts on one network, each with a key of its own. `ann` sends.
 pub(crate) struct Parties {
@@ -135,7 +135,7 @@ pub(crate) fn say(datagram: &[u8], source: SocketAddr, to: SocketAddr) {
     let (SocketAddr::V4(from), SocketAddr::V4(to)) = (source, to) else { unreachable!() };
     let raw = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(255))).unwrap();
     raw.set_multicast_if_v4(&Ipv4Addr::LOCALHOST).unwrap();
-    raw.send_to(&ip(from, to, datagram), &SocketAddr::V4(to).into()).unwrap();
+    raw.send_to(&forged::packet(from, to, datagram), &SocketAddr::V4(to).into()).unwrap();
 }
 
 impl Drop for Enemy {
@@ -145,21 +145,6 @@ impl Drop for Enemy {
             let _ = hearing.join();
         }
     }
-}
-
-/// An IPv4 packet with a UDP datagram; the kernel fills in the IP checksum, and UDP's is left out.
-fn ip(from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
-    let udp = 8 + payload.len() as u16;
-    let mut packet = vec![0x45, 0];
-    packet.extend((20 + udp).to_be_bytes());
-    packet.extend([0, 0, 0, 0, 1, 17, 0, 0]);
-    packet.extend(from.ip().octets());
-    packet.extend(to.ip().octets());
-    for word in [from.port(), to.port(), udp, 0] {
-        packet.extend(word.to_be_bytes());
-    }
-    packet.extend(payload);
-    packet
 }
 
 /// `message` as octets.
