@@ -18,8 +18,8 @@ enum Step {
 
 fuzz_target!(|input: &[u8]| {
     let mut input = Unstructured::new(input);
-    let Ok(separate) = bool::arbitrary(&mut input) else { return };
-    let mut pair = Pair::new(separate);
+    let Ok((separate, signed)) = <(bool, bool)>::arbitrary(&mut input) else { return };
+    let mut pair = Pair::new(separate, signed);
     let (mut now, mut closed) = (Time::ZERO, false);
     pair.say(now, Said::Keys);
     while let (false, Ok(step)) = (input.is_empty(), Step::arbitrary(&mut input)) {

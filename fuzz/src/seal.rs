@@ -78,9 +78,15 @@ fn bob(seed: u8, history: History) -> Receiver {
 }
 
 impl Pair {
-    pub fn new(separate_content: bool) -> Self {
-        let receivers = vec![listed(2), listed(3)];
-        let config = SenderConfig { identity: identity(1), receivers, began_ms: 1, separate_content, datagram: 1472 };
+    pub fn new(separate_content: bool, signed_content: bool) -> Self {
+        let config = SenderConfig {
+            identity: identity(1),
+            receivers: vec![listed(2), listed(3)],
+            began_ms: 1,
+            separate_content,
+            signed_content,
+            datagram: 1472,
+        };
         let ann = Sender::new(config, [10; 32]);
         Self {
             ann,
@@ -116,7 +122,7 @@ impl Pair {
                 return;
             }
             Said::Content => {
-                datagram.resize(HEADER + 9 + TAG, 0);
+                datagram.resize(HEADER + 9 + self.ann.behind_content(), 0);
                 self.ann.seal_content(&mut datagram).expect("room");
             }
             Said::Control => self.ann.seal_control(&mut datagram).expect("counters are left"),

@@ -3,6 +3,7 @@
 use farcast_core::{Message, Run};
 
 use crate::object::ObjectId;
+use crate::proved::Proved;
 
 /// What follows behind a message's header in its datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,11 +93,18 @@ pub trait Delivery: Message {
     /// group, where everybody hears it, or not at all.
     fn is_for_one(&self) -> bool;
 
-    /// Whether the receiver that is called `name` may say it to the sender: where it tells for whom it speaks, whether that
-    /// is this one. Of what is sealed it is known who says it, and nobody speaks for another. By default nobody may say
-    /// anything: a protocol that can be sealed knows its receivers by name.
-    fn may_be_said_by(&self, _name: &str) -> bool {
+    /// Whether the receiver `who` may say it to the sender: where it tells for whom it speaks, whether that is this one. Of
+    /// what is sealed it is known who says it, and nobody speaks for another. By default nobody may say anything: a
+    /// protocol that can be sealed knows its receivers by name or by number.
+    fn may_be_said_by(&self, _who: &Proved<'_>) -> bool {
         false
+    }
+
+    /// The same of a sender: whether `who` may say it to receivers. By default each may, in its own sessions: what comes
+    /// from an address is of who offered something there. A protocol whose messages name their sender looks whether it is
+    /// this one.
+    fn may_be_sent_by(&self, _who: &Proved<'_>) -> bool {
+        true
     }
 
     /// Whether its sender waits for the answer with something else to send.

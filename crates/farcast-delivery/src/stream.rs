@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, RejectCounts, Transmit};
 
+use crate::proved::Proved;
+
 /// What both ends of a stream are to whoever drives them.
 pub trait StreamEngine {
     /// What it tells.
@@ -13,6 +15,10 @@ pub trait StreamEngine {
 
     /// A datagram has come. What is turned down is counted, by reason.
     fn handle(&mut self, now: Time, from: &Arrival, datagram: &[u8]);
+
+    /// Whether `who` may say `datagram` to this end: as [`Delivery::may_be_said_by`](crate::Delivery::may_be_said_by) at
+    /// the end that sends, and as [`Delivery::may_be_sent_by`](crate::Delivery::may_be_sent_by) at the other.
+    fn may_say(&self, datagram: &[u8], who: &Proved<'_>) -> bool;
 
     /// Time has passed.
     fn handle_timeout(&mut self, now: Time);

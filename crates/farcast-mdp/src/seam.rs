@@ -9,7 +9,8 @@ use farcast_core::engine::RejectCounts;
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
     Answer, Asked, Cause, Content, Delivery, Figure, Geometry, Milestone, ObjectId, Outcome, Packet, Phase,
-    Protocol, Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine,
+    Protocol, Proved, Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress, Routes,
+    SenderEngine,
 };
 
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent};
@@ -116,6 +117,14 @@ impl Delivery for Message {
     fn is_for_one(&self) -> bool {
         // A session may be between two hosts; which it is the addresses say.
         true
+    }
+
+    fn may_be_said_by(&self, who: &Proved<'_>) -> bool {
+        matches!(self.body, Body::Receiver(_)) && self.source.0 == who.number.receiver()
+    }
+
+    fn may_be_sent_by(&self, who: &Proved<'_>) -> bool {
+        matches!(self.body, Body::Sender(..)) && self.source.0 == who.number.sender()
     }
 
     fn is_urgent(&self) -> bool {
@@ -261,5 +270,30 @@ impl ReceiverEngine for Receiver {
 
     fn rejects(&self) -> &RejectCounts {
         Self::rejects(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcast_delivery::KeyNumber;
+    use farcast_norm::NodeId;
+
+    use super::*;
+    use crate::message::FromReceiver;
+
+    #[test]
+    fn a_receiver_speaks_for_itself() {
+        let (one, other) = (KeyNumber(0x0000_0007_1122_3344), KeyNumber(0x0000_0008_5566_7788));
+        let who = |number| Proved { name: "bob", number };
+        let said = FromReceiver {
+            server: NodeId(one.sender()),
+            response: None,
+            loss: 0,
+            probe: 0,
+            answer: Said::Probe,
+        };
+        let message = |source| Message { source: NodeId(source), body: Body::Receiver(said.clone()) };
+        assert!(message(7).may_be_said_by(&who(one)) && !message(7).may_be_said_by(&who(other)));
+        assert!(!message(one.sender()).may_be_sent_by(&who(one)), "what receivers say no sender says");
     }
 }

@@ -8,8 +8,8 @@ use farcast_core::engine::{Arrival, Reject, RejectCounts};
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
     Ahead, Answer, Asked, Cause, Channel, Content, Decline, Delivery, FeedbackCounts, Figure, Geometry,
-    Milestone, ObjectId, Occupancy, Outcome, Packet, Phase, Protocol, Purpose, Received, ReceiverEngine,
-    Request, RequestCounts, RoundProgress, Routes, SenderEngine, Words,
+    Milestone, ObjectId, Occupancy, Outcome, Packet, Phase, Protocol, Proved, Purpose, Received,
+    ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine, Words,
 };
 
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
@@ -112,7 +112,7 @@ impl Delivery for Message {
         )
     }
 
-    fn may_be_said_by(&self, name: &str) -> bool {
+    fn may_be_said_by(&self, &Proved { name, .. }: &Proved<'_>) -> bool {
         let own = ClientId::from_name(name);
         match &self.body {
             Body::Registration(registration) => {

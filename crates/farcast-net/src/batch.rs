@@ -10,7 +10,6 @@ use farcast_delivery::{
     Ahead, Codec, Content, Delivery, ErasureCode, Geometry, ObjectId, Purpose, SenderEngine, Transport,
 };
 use farcast_files::{Outgoing, SourceError};
-use farcast_seal::{CONTENT_OVERHEAD, HEADER, TAG};
 
 use crate::envelope::Envelope;
 use crate::error::NetError;
@@ -344,7 +343,8 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         let source = sources.get_mut(object.get() as usize).ok_or(NetError::UnknownObject(object))?;
         // Some headers may be longer than that of most segments.
         let most = self.codec.datagram_len(usize::from(source.geometry.segment_size()));
-        let stride = most.max(message.wire_len(0)) + if seal.is_some() { CONTENT_OVERHEAD } else { 0 };
+        let (before, behind) = seal.as_ref().map_or((0, 0), |seal| seal.around_content());
+        let stride = before + most.max(message.wire_len(0)) + behind;
         // Where the kernel takes no batch, it is one for the reading of files alone.
         let most = match endpoint.batch() {
             1 => BATCH_BYTES / stride,
@@ -386,7 +386,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         count: u32,
     ) -> Result<(), NetError> {
         let start = self.filled;
-        let (before, behind) = if seal.is_some() { (HEADER, TAG) } else { (0, 0) };
+        let (before, behind) = seal.as_ref().map_or((0, 0), |(seal, _)| seal.around_content());
         let mut slots = Vec::with_capacity(count as usize);
         let mut rest = &mut self.buffer[start..];
         for segment in first..first + count {
@@ -409,8 +409,8 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             None => datagrams.for_each(|datagram| self.codec.finish(datagram)),
             Some((seal, early)) => {
                 for datagram in datagrams {
-                    let end = datagram.len() - TAG;
-                    self.codec.finish(&mut datagram[HEADER..end]);
+                    let end = datagram.len() - behind;
+                    self.codec.finish(&mut datagram[before..end]);
                     seal.content(datagram, early)?;
                 }
             }

@@ -38,7 +38,8 @@ pub use sending::{SendNotice, SendOptions, SendReport, Traffic, send};
 pub use socket::{SocketOptions, path_mtu};
 pub use store::{FileInfo, PlainFile};
 pub use stream::{
-    StreamEnd, StreamNotice, StreamReceiveOptions, StreamSendOptions, receive_stream, send_stream,
+    StreamEnd, StreamNotice, StreamReceiveOptions, StreamSendNotice, StreamSendOptions, receive_stream,
+    send_stream,
 };
 pub use waiting::{Waited, wait_until_free};
 pub use way::{wait_to_listen, wait_to_send};

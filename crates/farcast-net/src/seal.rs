@@ -5,10 +5,11 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use farcast_core::{BitRate, Span, Time};
-use farcast_delivery::Delivery;
-use farcast_seal::{Class, History, Kind, Opened, Refusal, RefusalCounts, SessionId};
+use farcast_delivery::{Delivery, KeyNumber, Proved};
+use farcast_seal::{Class, HEADER, History, Kind, Opened, Refusal, RefusalCounts, SessionId};
 
 use crate::envelope::Envelope;
 use crate::error::NetError;
@@ -100,7 +101,7 @@ impl SendSeal {
     }
 
     /// What did not pass.
-    pub(crate) fn counts(&self) -> SealCounts {
+    pub fn counts(&self) -> SealCounts {
         let (refusals, misplaced) = (*self.seal.refusals(), self.misattributed);
         SealCounts { refusals, misplaced, unsealable: self.unsealable }
     }
@@ -167,6 +168,11 @@ impl SendSeal {
         (datagrams, octets)
     }
 
+    /// Octets before and behind what [`content`](Self::content) seals.
+    pub(crate) fn around_content(&self) -> (usize, usize) {
+        (HEADER, self.seal.behind_content())
+    }
+
     /// Seals `datagram`, which has room for what it takes at both ends; whether it leaves before anybody can have
     /// answered.
     ///
@@ -190,19 +196,20 @@ impl SendSeal {
         sealed.is_ok()
     }
 
-    /// Opens an answer; what it says, and the number of the receiver that says it.
-    pub(crate) fn open<'a>(&mut self, from: SocketAddr, datagram: &'a mut [u8]) -> Option<(&'a [u8], usize)> {
+    /// Opens an answer; where what it says lies, and the number of the receiver that says it.
+    pub(crate) fn open(&mut self, from: SocketAddr, datagram: &mut [u8]) -> Option<(Range<usize>, usize)> {
         let answer = self.seal.open(from, datagram).ok()?;
         if self.seal.lacks_key(answer.receiver) && self.owed.len() < OWED && !self.owed.contains(&from) {
             self.owed.push(from);
         }
         // An empty one asks for that, and says nothing.
-        (!answer.payload.is_empty()).then(|| (&datagram[answer.payload], answer.receiver))
+        (!answer.payload.is_empty()).then_some((answer.payload, answer.receiver))
     }
 
-    /// Whether the receiver of this number may say `message`.
-    pub(crate) fn may_say(&mut self, receiver: usize, message: &impl Delivery) -> bool {
-        let may = message.may_be_said_by(self.seal.name(receiver));
+    /// Whether the receiver of this number may say what `says` looks at.
+    pub(crate) fn may_say(&mut self, receiver: usize, says: impl FnOnce(&Proved<'_>) -> bool) -> bool {
+        let may =
+            says(&Proved { name: self.seal.name(receiver), number: KeyNumber(self.seal.number(receiver)) });
         self.misattributed += u64::from(!may);
         may
     }
@@ -277,13 +284,13 @@ impl ReceiveSeal {
     }
 
     /// What did not pass.
-    pub(crate) fn counts(&self) -> SealCounts {
+    pub fn counts(&self) -> SealCounts {
         SealCounts { refusals: *self.seal.refusals(), misplaced: self.misplaced, unsealable: 0 }
     }
 
     /// What the list calls who seals in `session`.
     pub(crate) fn signer(&self, session: SessionId) -> Option<&str> {
-        self.seal.sender_of(session)
+        self.seal.sender_of(session).map(|(name, _)| name)
     }
 
     /// So many datagrams said what they may not say.
@@ -320,14 +327,21 @@ impl ReceiveSeal {
         Some(seen[fresh].1)
     }
 
-    /// Whether what was sealed as `class` may say `message`.
-    pub(crate) fn may_say(&mut self, class: Class, message: &impl Delivery) -> bool {
+    /// Whether what was sealed as `class` in `session` may say `message`.
+    pub(crate) fn may_say(&mut self, class: Class, session: SessionId, message: &impl Delivery) -> bool {
         let may = match class {
             Class::Content => message.content().is_some(),
             Class::Control => true,
             Class::ToOne => message.is_for_one(),
             Class::Keys { .. } => false,
         };
+        self.is_sent_by(session, |who| may && message.may_be_sent_by(who))
+    }
+
+    /// Whether the sender that seals in `session` may say what `says` looks at.
+    pub(crate) fn is_sent_by(&mut self, session: SessionId, says: impl FnOnce(&Proved<'_>) -> bool) -> bool {
+        let known = self.seal.sender_of(session);
+        let may = known.is_some_and(|(name, number)| says(&Proved { name, number: KeyNumber(number) }));
         self.misplaced += u64::from(!may);
         may
     }

@@ -381,7 +381,7 @@ impl<P: Protocol> Driver<'_, P> {
                 let (datagram, who) = match &mut seal {
                     None => (&*datagram, None),
                     Some(seal) => match seal.open(meta.addr, datagram) {
-                        Some((opened, who)) => (opened, Some(who)),
+                        Some((opened, who)) => (&datagram[opened], Some(who)),
                         None => continue,
                     },
                 };
@@ -390,7 +390,7 @@ impl<P: Protocol> Driver<'_, P> {
                     continue;
                 };
                 if let (Some(seal), Some(who)) = (&mut seal, who)
-                    && !seal.may_say(who, &packet.message)
+                    && !seal.may_say(who, |who| packet.message.may_be_said_by(who))
                 {
                     continue;
                 }

@@ -6,12 +6,14 @@
 
 use std::io::{self, IoSliceMut, Read, Write};
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::engine::{Arrival, Transmit};
 use farcast_core::{Probability, Span, Time};
 use farcast_delivery::{StreamEngine, StreamReceiverEngine, StreamSenderEngine, Taken, Transport};
+use farcast_seal::Class;
 use ipnet::IpNet;
 use quinn_udp::RecvMeta;
 
@@ -19,6 +21,8 @@ use crate::clock::{Clock, sharpen_timers};
 use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::loss::Loss;
+use crate::receiving::Unlike;
+use crate::seal::{ReceiveSeal, SendSeal, is_sealed};
 use crate::socket::{Endpoint, SocketOptions};
 
 /// Buffers of one system call, and octets of each.
@@ -77,6 +81,25 @@ pub enum StreamNotice<'a, E> {
     Gap(u64, Option<u64>),
     /// It goes on, or begins, here.
     Begins(u64),
+    /// Something came that only another seal opens, or that has none; told of once.
+    Unlike {
+        /// From whom.
+        source: IpAddr,
+        /// What is unlike.
+        why: Unlike,
+    },
+}
+
+/// What is told of a stream that is sent.
+#[derive(Debug)]
+pub enum StreamSendNotice<'a, E> {
+    /// What the engine tells.
+    Event(&'a E),
+    /// A receiver is trusted no more: it opens nothing from now on.
+    Revoked {
+        /// What the list called it.
+        name: &'a str,
+    },
 }
 
 /// How the reception of a stream ended.
@@ -92,6 +115,9 @@ pub enum StreamEnd {
     Stopped,
 }
 
+/// Where in a datagram lies what an engine is to hear, if there is anything; it is opened in place.
+type Open<'a, E> = dyn FnMut(Time, &RecvMeta, &E, &mut [u8]) -> Option<Range<usize>> + 'a;
+
 /// Sockets, and a buffer for what comes.
 struct Ears {
     clock: Clock,
@@ -104,12 +130,13 @@ impl Ears {
         Self { clock: Clock::start(), buffer: vec![0; SLOTS * SLOT_LEN] }
     }
 
-    /// Gives `engine` what has come to `endpoint`, as far as `heard` wants it; whether that was anything.
-    fn hear(
+    /// Gives `engine` what has come to `endpoint`, as far as `open` finds anything in it that is to be heard; whether
+    /// anything came.
+    fn hear<E: StreamEngine>(
         &mut self,
         endpoint: &Endpoint,
-        engine: &mut impl StreamEngine,
-        heard: &mut dyn FnMut(&RecvMeta) -> bool,
+        engine: &mut E,
+        open: &mut Open<'_, E>,
     ) -> Result<bool, NetError> {
         let mut meta = [RecvMeta::default(); SLOTS];
         let count = {
@@ -124,9 +151,11 @@ impl Ears {
             }
             let from = Arrival::new(meta.addr, endpoint.local());
             let Some(range) = endpoint.content(&self.buffer[slot * SLOT_LEN..][..meta.len]) else { continue };
-            let content = &self.buffer[slot * SLOT_LEN..][range];
-            for datagram in content.chunks(meta.stride.max(1)).filter(|_| heard(meta)) {
-                engine.handle(now, &from, datagram);
+            let content = &mut self.buffer[slot * SLOT_LEN..][range];
+            for datagram in content.chunks_mut(meta.stride.max(1)) {
+                if let Some(said) = open(now, meta, engine, datagram) {
+                    engine.handle(now, &from, &datagram[said]);
+                }
             }
         }
         Ok(count > 0)
@@ -148,16 +177,17 @@ fn send(endpoint: &Endpoint, transmit: &Transmit<()>, datagram: &[u8]) -> Result
     }
 }
 
-/// Sends what `input` gives until its end, or until `stop`, by the engine that `make` makes for our own address.
+/// Sends what `input` gives until its end, or until `stop`, by the engine that `make` makes for our own address. With a
+/// seal, all that leaves is signed and sealed, and all answers are opened.
 ///
 /// # Errors
 /// What makes it impossible to begin or to go on; reading is [`NetError::Socket`], too.
 pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
     options: &StreamSendOptions,
     input: &mut (impl Read + AsFd),
-    make: impl FnOnce(SocketAddr) -> Result<S, E>,
+    (make, mut seal): (impl FnOnce(SocketAddr) -> Result<S, E>, Option<&mut SendSeal>),
     stop: &AtomicBool,
-    observer: &mut dyn FnMut(&S, &S::Event),
+    observer: &mut dyn FnMut(&S, &StreamSendNotice<'_, S::Event>),
 ) -> Result<S, NetError> {
     let mut ears = Ears::new();
     let transport = options.transport;
@@ -172,9 +202,17 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
     engine.open(ears.clock.now());
     let (mut readable, mut stopped) = (false, false);
     loop {
-        // Our own data comes back on the group.
         for endpoint in group.iter().chain([&endpoint]) {
-            ears.hear(endpoint, &mut engine, &mut |meta| meta.addr != own)?;
+            ears.hear(endpoint, &mut engine, &mut |_, meta, engine, datagram| {
+                // Our own data comes back on the group.
+                if meta.addr == own {
+                    return None;
+                }
+                let Some(seal) = &mut seal else { return Some(0..datagram.len()) };
+                let (said, who) = seal.open(meta.addr, datagram)?;
+                let may = seal.may_say(who, |who| engine.may_say(&datagram[said.clone()], who));
+                may.then_some(said)
+            })?;
         }
         // The flag stays: what has been read may take long to arrive, and who asks again waits no longer.
         if !stopped && stop.load(Ordering::Relaxed) {
@@ -184,13 +222,26 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
         let now = ears.clock.now();
         engine.handle_timeout(now);
         let idle = source.feed(now, &mut engine, (input, readable))?;
+        if let Some(seal) = &mut seal {
+            for name in seal.revoke(now)? {
+                observer(&engine, &StreamSendNotice::Revoked { name: &name });
+            }
+            // Whoever has no keys yet can do nothing with what follows.
+            seal.send_keys(now, &Envelope::to(options.to), &endpoint);
+        }
         for _ in 0..TURN {
             out.clear();
             let Some(transmit) = engine.poll_transmit(ears.clock.now(), &mut out) else { break };
-            send(&endpoint, &transmit, &out)?;
+            let one = (transmit.destination != options.to).then_some(transmit.destination);
+            if seal.as_mut().is_none_or(|seal| seal.control(&mut out, one)) {
+                send(&endpoint, &transmit, &out)?;
+            }
+        }
+        if let Some(seal) = &mut seal {
+            seal.send_owed(&endpoint);
         }
         while let Some(event) = engine.poll_event() {
-            observer(&engine, &event);
+            observer(&engine, &StreamSendNotice::Event(&event));
         }
         if engine.has_ended() {
             return Ok(engine);
@@ -201,7 +252,8 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
         if idle {
             sources.push(input.as_fd());
         }
-        readable = ears.wait(&sources, engine.poll_timeout(), of)?;
+        let keys = seal.as_ref().map_or(Time::NEVER, |seal| seal.due());
+        readable = ears.wait(&sources, engine.poll_timeout().min(keys), of)?;
     }
 }
 
@@ -266,14 +318,15 @@ impl Source {
     }
 }
 
-/// Receives a stream into `output`, until its end, or until `stop`. The observer says whether it has seen enough.
+/// Receives a stream into `output`, until its end, or until `stop`. The observer says whether it has seen enough. With a
+/// seal, only what senders on its list have signed is heard.
 ///
 /// # Errors
 /// What makes it impossible to begin or to go on; writing is [`NetError::Socket`], too.
 pub fn receive_stream<R: StreamReceiverEngine>(
     options: &StreamReceiveOptions,
     output: &mut impl Write,
-    engine: &mut R,
+    (engine, seal): (&mut R, Option<&mut ReceiveSeal>),
     stop: &AtomicBool,
     observer: &mut dyn FnMut(&StreamNotice<'_, R::Event>) -> bool,
 ) -> Result<StreamEnd, NetError> {
@@ -294,7 +347,7 @@ pub fn receive_stream<R: StreamReceiverEngine>(
             && tells.is_none_or(|own| meta.addr.port() != own.local().port() || !is_own(meta.addr))
             && !loss.strikes()
     };
-    let mut begins = true;
+    let (mut begins, mut gate) = (true, Gate { seal, sealed: false, unlike: None });
     let mut ended: Option<(u64, Time, Time)> = None;
     if !observer(&StreamNotice::Listening) {
         return Ok(StreamEnd::Enough);
@@ -302,9 +355,19 @@ pub fn receive_stream<R: StreamReceiverEngine>(
     loop {
         let mut any = false;
         for endpoint in [Some(&public), answers.as_ref()].into_iter().flatten() {
-            any |= ears.hear(endpoint, engine, &mut is_heard)?;
+            any |= ears.hear(endpoint, engine, &mut |now, meta, engine, datagram| {
+                if is_heard(meta) { gate.open(now, meta, engine, datagram) } else { None }
+            })?;
+        }
+        if let Some((source, why)) = gate.unlike.take()
+            && !observer(&StreamNotice::Unlike { source, why })
+        {
+            return Ok(StreamEnd::Enough);
         }
         let now = ears.clock.now();
+        if let Some(seal) = &mut gate.seal {
+            seal.tick(now);
+        }
         engine.handle_timeout(now);
         out.clear();
         while let Some(taken) = engine.read(&mut out) {
@@ -339,9 +402,13 @@ pub fn receive_stream<R: StreamReceiverEngine>(
             }
         }
         while let Some(transmit) = engine.poll_transmit(now, &mut out) {
-            send(mouth, &transmit, &out)?;
+            // Whom we do not know yet we answer later.
+            if gate.seal.as_mut().is_none_or(|seal| seal.answer(transmit.destination, &mut out)) {
+                send(mouth, &transmit, &out)?;
+            }
             out.clear();
         }
+        gate.ask(mouth);
         if stop.swap(false, Ordering::Relaxed) {
             return Ok(ended.map_or(StreamEnd::Stopped, |(at, ..)| StreamEnd::Ended(at)));
         }
@@ -356,6 +423,54 @@ pub fn receive_stream<R: StreamReceiverEngine>(
         let sources: Vec<BorrowedFd<'_>> =
             [Some(&public), answers.as_ref()].into_iter().flatten().map(AsFd::as_fd).collect();
         ears.wait(&sources, engine.poll_timeout(), 0)?;
+    }
+}
+
+/// What lets in of all that comes to a receiver what its sender has signed, or, without a seal, all of it.
+struct Gate<'a> {
+    seal: Option<&'a mut ReceiveSeal>,
+    /// Whether something has come that is sealed, and we have no key.
+    sealed: bool,
+    /// What our user should know of what was refused, and from whom that came.
+    unlike: Option<(IpAddr, Unlike)>,
+}
+
+impl Gate<'_> {
+    fn open(
+        &mut self,
+        now: Time,
+        meta: &RecvMeta,
+        engine: &impl StreamEngine,
+        datagram: &mut [u8],
+    ) -> Option<Range<usize>> {
+        let source = meta.addr.ip();
+        let Some(seal) = &mut self.seal else {
+            if !self.sealed && is_sealed(datagram) {
+                (self.sealed, self.unlike) = (true, Some((source, Unlike::Sealed)));
+            }
+            return Some(0..datagram.len());
+        };
+        let Some(opened) = seal.open(now, meta.addr, datagram) else {
+            self.unlike = self.unlike.or_else(|| Some((source, seal.unlike()?)));
+            return None;
+        };
+        let said = &datagram[opened.payload.clone()];
+        // What of a stream is made up nobody would notice: all of it is signed.
+        let signed = opened.class == Class::Control;
+        seal.is_sent_by(opened.session, |who| signed && engine.may_say(said, who)).then_some(opened.payload)
+    }
+
+    /// Asks for the keys that lack.
+    fn ask(&mut self, mouth: &Endpoint) {
+        let Some(seal) = &mut self.seal else { return };
+        let mut datagram = Vec::new();
+        while let Some(to) = seal.asks() {
+            if seal.answer(to, &mut datagram) {
+                // What is lost is asked for again.
+                let _ = mouth.send(&Envelope::to(to), &datagram, datagram.len());
+            }
+            datagram.clear();
+        }
     }
 }
 

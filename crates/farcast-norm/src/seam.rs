@@ -9,8 +9,8 @@ use farcast_core::engine::RejectCounts;
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
     Answer, Asked, Cause, Content, Delivery, ErasureCode, Figure, Geometry, Milestone, ObjectId, Outcome,
-    Packet, Phase, Protocol, Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress,
-    Routes, SenderEngine,
+    Packet, Phase, Protocol, Proved, Purpose, Received, ReceiverEngine, Request, RequestCounts,
+    RoundProgress, Routes, SenderEngine,
 };
 
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent};
@@ -121,6 +121,14 @@ impl Delivery for Message {
 
     fn is_for_one(&self) -> bool {
         false
+    }
+
+    fn may_be_said_by(&self, who: &Proved<'_>) -> bool {
+        matches!(self.body, Body::Receiver(_)) && self.source.0 == who.number.receiver()
+    }
+
+    fn may_be_sent_by(&self, who: &Proved<'_>) -> bool {
+        matches!(self.body, Body::Sender(..)) && self.source.0 == who.number.sender()
     }
 
     fn is_urgent(&self) -> bool {

@@ -9,8 +9,8 @@ use farcast_core::engine::RejectCounts;
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
     Answer, Asked, Cause, Content, Delivery, ErasureCode, Figure, Geometry, Milestone, ObjectId, Outcome,
-    Packet, Phase, Protocol, Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress,
-    Routes, SenderEngine, Transport,
+    Packet, Phase, Protocol, Proved, Purpose, Received, ReceiverEngine, Request, RequestCounts,
+    RoundProgress, Routes, SenderEngine, Transport,
 };
 
 use crate::config::parity_of;
@@ -119,6 +119,28 @@ impl Delivery for Message {
 
     fn is_for_one(&self) -> bool {
         false
+    }
+
+    fn may_be_said_by(&self, who: &Proved<'_>) -> bool {
+        match &self.body {
+            Body::Nak(nak) => nak.kind == NakKind::Nak,
+            Body::Ack(ack) => ack.options.iter().all(|option| match option {
+                Opt::Has(has) => has.node.0 == who.number.receiver(),
+                _ => true,
+            }),
+            Body::Spmr => true,
+            // What elements and neighbours say to each other is not sealed.
+            _ => false,
+        }
+    }
+
+    fn may_be_sent_by(&self, who: &Proved<'_>) -> bool {
+        let of_a_source = match &self.body {
+            Body::Data(_) | Body::Spm(_) | Body::Poll(_) => true,
+            Body::Nak(nak) => nak.kind == NakKind::Confirmation,
+            _ => false,
+        };
+        of_a_source && self.tsi.gsi.0 == who.number.source()
     }
 
     fn is_urgent(&self) -> bool {
@@ -269,5 +291,34 @@ impl ReceiverEngine for Receiver {
 
     fn rejects(&self) -> &RejectCounts {
         Self::rejects(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcast_delivery::KeyNumber;
+
+    use super::*;
+    use crate::message::{Ack, Gsi, Has, NodeId, Spm, Sqn, Tsi};
+
+    #[test]
+    fn a_receiver_speaks_for_itself_and_a_source_for_itself() {
+        let (one, other) = (KeyNumber(0x0000_0007_1122_3344), KeyNumber(0x0000_0008_5566_7788));
+        let who = |number| Proved { name: "bob", number };
+        let message = |body| Message { tsi: Tsi { gsi: Gsi(one.source()), port: 1 }, port: 2, body };
+        let has = Opt::Has(Has { upto: Sqn(9), node: NodeId(7) });
+        let ack = message(Body::Ack(Ack { highest: Sqn(9), bitmap: 1, options: alloc::vec![has] }));
+        assert!(ack.may_be_said_by(&who(one)) && !ack.may_be_said_by(&who(other)));
+        assert!(message(Body::Spmr).may_be_said_by(&who(other)));
+        let spm = Spm {
+            sqn: Sqn(1),
+            trail: Sqn(1),
+            lead: Sqn(2),
+            path: core::net::IpAddr::from([10, 0, 0, 1]),
+            options: Vec::new(),
+        };
+        let spm = message(Body::Spm(spm));
+        assert!(spm.may_be_sent_by(&who(one)) && !spm.may_be_sent_by(&who(other)));
+        assert!(!spm.may_be_said_by(&who(one)) && !ack.may_be_sent_by(&who(one)));
     }
 }

@@ -47,6 +47,7 @@ fn session(receivers: &[Identity]) -> Sender {
         receivers,
         began_ms: 1,
         separate_content: true,
+        signed_content: false,
         datagram: 1472,
     };
     Sender::new(config, [7; 32])

@@ -223,6 +223,11 @@ impl Signatory {
 pub struct Fingerprint([u8; 13]);
 
 impl Fingerprint {
+    /// Its first 64 bits, by which protocols know who has no other number.
+    pub fn number(&self) -> u64 {
+        self.0.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
+    }
+
     /// Of a signing key.
     pub fn of(signing: &[u8; 32]) -> Self {
         let mut bits = [0; 13];

@@ -97,17 +97,20 @@ impl Receiver {
         &self.history
     }
 
-    /// What the list calls the sender of a session that it takes part in.
-    pub fn sender_of(&self, session: SessionId) -> Option<&str> {
-        self.sessions.iter().find(|one| one.id == session).map(|one| one.name.as_str())
+    /// What the list calls the sender of a session that it takes part in, and by what number it is known where its name
+    /// does not count.
+    pub fn sender_of(&self, session: SessionId) -> Option<(&str, u64)> {
+        self.sessions.iter().find(|one| one.id == session).map(|one| (one.name.as_str(), one.number))
     }
 
     /// Whether something has come from `from` whose key is missing, and it is time to ask for that: with an empty answer.
     pub fn wants_key(&mut self, now: Time, datagram: &[u8]) -> Option<SocketAddr> {
         let (header, _) = Header::parse(datagram).ok()?;
         let mut named = self.sessions.iter_mut().filter(|one| one.id.short() == header.whose);
-        let asks = |one: &mut Session| one.asks(now, header.epoch).then_some(one.from);
-        if header.kind == Kind::Content { named.find_map(asks) } else { None }
+        named.find_map(|one| {
+            let has_content = header.kind == one.kind_of_content();
+            (has_content && one.asks(now, header.epoch)).then_some(one.from)
+        })
     }
 
     /// Opens a datagram in place.
@@ -164,6 +167,7 @@ impl Receiver {
             id,
             began_ms: keys.began_ms,
             apart: keys.apart,
+            signed: keys.signed,
             signing: *keys.signing,
             name: name.clone(),
             agreement: *keys.agreement,

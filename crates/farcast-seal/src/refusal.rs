@@ -21,7 +21,7 @@ pub enum Refusal {
     /// It holds nothing for this receiver, or speaks for one that is not on the list (any more).
     #[error("it is for, or of, somebody who is not on the list")]
     NotListed,
-    /// Its sender has not signed it.
+    /// Its sender has not signed it, and signs all that is like it.
     #[error("its signature does not hold")]
     BadSignature,
     /// It was seen, or is too far back to know.

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::cipher::Cipher;
 use crate::draws::Draws;
-use crate::identity::Signatory;
+use crate::identity::{Fingerprint, Signatory};
 use crate::refusal::{Refusal, Unsealable};
 use crate::schedule::{self, Secret};
 use crate::sender::SIGNED_CONTROL;
@@ -30,6 +30,8 @@ pub(crate) struct Session {
     pub(crate) signing: [u8; 32],
     signatory: Signatory,
     pub(crate) name: String,
+    /// By what it is known where that does not count.
+    pub(crate) number: u64,
     pub(crate) agreement: [u8; 32],
     /// By which the sender knows this receiver.
     pub(crate) tag: [u8; 4],
@@ -38,6 +40,8 @@ pub(crate) struct Session {
     open: GroupKey,
     /// Whether content is apart, one epoch above, and its key.
     is_apart: bool,
+    /// Whether the sender signs content.
+    signs: bool,
     apart: Option<GroupKey>,
     pair: Secret,
     between: Option<Between>,
@@ -84,6 +88,7 @@ pub(crate) struct Told {
     pub(crate) id: SessionId,
     pub(crate) began_ms: u64,
     pub(crate) apart: bool,
+    pub(crate) signed: bool,
     pub(crate) signing: [u8; 32],
     pub(crate) name: String,
     pub(crate) agreement: [u8; 32],
@@ -100,6 +105,7 @@ impl Session {
             id: told.id,
             began_ms: told.began_ms,
             signatory: Signatory::new(&told.signing),
+            number: Fingerprint::of(&told.signing).number(),
             signing: told.signing,
             name: told.name,
             agreement: told.agreement,
@@ -107,6 +113,7 @@ impl Session {
             epoch: told.epoch,
             open: GroupKey::new(&told.secret, told.id, told.epoch, heard),
             is_apart: told.apart,
+            signs: told.signed,
             apart: None,
             pair: told.pair,
             between: None,
@@ -133,6 +140,11 @@ impl Session {
         self.between.as_ref().is_some_and(|between| between.confirmed)
     }
 
+    /// How content comes.
+    pub(crate) fn kind_of_content(&self) -> Kind {
+        if self.signs { Kind::Control } else { Kind::Content }
+    }
+
     /// The newest epoch whose key it has.
     pub(crate) fn newest(&self) -> u8 {
         self.epoch + u8::from(self.apart.is_some())
@@ -152,12 +164,15 @@ impl Session {
     ) -> Result<usize, Refusal> {
         let key = match header.epoch {
             epoch if epoch == self.epoch => &mut self.open,
-            epoch if epoch == self.epoch + 1 && header.kind == Kind::Content => {
+            epoch if epoch == self.epoch + 1 && header.kind == self.kind_of_content() => {
                 self.apart.as_mut().ok_or(Refusal::UnknownEpoch)?
             }
             _ => return Err(Refusal::UnknownEpoch),
         };
         let signed = header.kind == Kind::Control;
+        if self.signs && !signed {
+            return Err(Refusal::BadSignature);
+        }
         let seen =
             if signed { !key.control.is_new(header.counter) } else { key.content.has_seen(header.counter) };
         if seen {

@@ -14,7 +14,7 @@ pub const TAG: usize = 16;
 pub const SIGNATURE: usize = 64;
 /// Octets that a datagram with content grows by.
 pub const CONTENT_OVERHEAD: usize = HEADER + TAG;
-/// Octets that a datagram without content for the group grows by.
+/// Octets that a datagram for the group grows by that the sender signs.
 pub const CONTROL_OVERHEAD: usize = HEADER + SIGNATURE + TAG;
 /// Octets that an answer grows by, from the second on.
 pub const ANSWER_OVERHEAD: usize = HEADER + TAG;
@@ -43,6 +43,8 @@ const VERSION: u8 = 1;
 const SUITE: u8 = 1;
 /// Content is under the odd epochs.
 const APART: u8 = 1;
+/// Content is signed.
+const SIGNED: u8 = 2;
 
 /// The first octet of a sealed datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +54,7 @@ pub enum Kind {
     Keys = 0xE1,
     /// A datagram with content for the group.
     Content = 0xE2,
-    /// A datagram without content for the group.
+    /// A datagram for the group that the sender has signed.
     Control = 0xE3,
     /// A datagram for the sender.
     Answer = 0xE4,
@@ -176,6 +178,8 @@ pub(crate) fn surround(datagram: &mut Vec<u8>, front: &[u8], behind: usize) {
 pub(crate) struct Keys<'a> {
     /// Whether content is under the odd epochs.
     pub(crate) apart: bool,
+    /// Whether the sender signs content.
+    pub(crate) signed: bool,
     pub(crate) began_ms: u64,
     pub(crate) signing: &'a [u8; 32],
     pub(crate) agreement: &'a [u8; 32],
@@ -197,10 +201,11 @@ impl<'a> Keys<'a> {
         let (agreement, rest) = rest.split_first_chunk()?;
         let (&[epoch, count], rest) = rest.split_first_chunk()?;
         let (entries, over) = rest.as_chunks();
-        let known = version == VERSION && suite == SUITE && flags & !APART == 0 && epoch % 2 == 0;
+        let known = version == VERSION && suite == SUITE && flags & !(APART | SIGNED) == 0 && epoch % 2 == 0;
         let counted = (1..=KEYS_ENTRIES).contains(&entries.len()) && entries.len() == usize::from(count);
         (known && counted && over.is_empty()).then_some(Self {
-            apart: flags == APART,
+            apart: flags & APART != 0,
+            signed: flags & SIGNED != 0,
             began_ms: u64::from_be_bytes(began),
             signing,
             agreement,
@@ -212,7 +217,8 @@ impl<'a> Keys<'a> {
     /// All but the signature.
     pub(crate) fn emit(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(KEYS_LEN);
-        out.extend_from_slice(&[Kind::Keys as u8, VERSION, SUITE, if self.apart { APART } else { 0 }]);
+        let flags = if self.apart { APART } else { 0 } | if self.signed { SIGNED } else { 0 };
+        out.extend_from_slice(&[Kind::Keys as u8, VERSION, SUITE, flags]);
         out.extend_from_slice(&self.began_ms.to_be_bytes());
         out.extend_from_slice(self.signing);
         out.extend_from_slice(self.agreement);

@@ -225,6 +225,44 @@ fn a_member_forges_nothing_but_content() {
     assert_eq!(hear(&mut bob, &eve.seal(Kind::Control, 9, &end[12..])), Err(Refusal::BadSignature));
 }
 
+#[test]
+fn where_content_is_signed_a_member_makes_up_none() {
+    let mut ann = session_with("ann", &["bob", "eve"], (false, true), 1);
+    let mut bob = receiver("bob");
+    let keys = ann.keys(true).remove(0);
+    let eve = Member::new(identity("eve"), &keys, 1);
+    hear(&mut bob, &keys).unwrap();
+    let first = content(&mut ann, b"first");
+    assert_eq!(hear(&mut bob, &first).unwrap().1, b"first");
+    for (kind, said) in
+        [(Kind::Content, &b"poison"[..]), (Kind::Control, b"poison"), (Kind::Content, &first[12..])]
+    {
+        assert_eq!(hear(&mut bob, &eve.seal(kind, 7, said)), Err(Refusal::BadSignature), "{kind:?}");
+    }
+    // Whoever clears the flag changes what the sender has signed.
+    let mut changed = keys;
+    changed[3] = 0;
+    assert_eq!(hear(&mut receiver("bob"), &changed), Err(Refusal::BadSignature));
+    assert_eq!(hear(&mut bob, &content(&mut ann, b"second")).unwrap().1, b"second");
+}
+
+#[test]
+fn signed_content_has_keys_apart_where_it_should() {
+    let mut ann = session_with("ann", &["bob"], (true, true), 1);
+    let mut bob = receiver("bob");
+    register(&mut ann, &mut bob, address(2));
+    let datagram = content(&mut ann, b"data");
+    assert_eq!((Kind::of(&datagram), datagram[1]), (Some(Kind::Control), 1));
+    assert_eq!(hear(&mut bob, &datagram).unwrap().1, b"data");
+    assert_eq!(hear(&mut bob, &datagram), Err(Refusal::Replayed));
+    // Who begins again asks for the key of what comes, as of content that is not signed.
+    let mut again = receiver_with("bob", bob.history().clone(), 7);
+    hear(&mut again, &ann.keys(true)[0]).unwrap();
+    let datagram = content(&mut ann, b"more");
+    assert_eq!(hear(&mut again, &datagram), Err(Refusal::UnknownEpoch));
+    assert_eq!(again.wants_key(NOW, &datagram), Some(sender_address()));
+}
+
 /// Eve has its list entry made with bob's agreement key, which it knows, and comes first.
 #[test]
 fn who_claims_the_agreement_key_of_another_is_not_taken_for_it() {
@@ -237,6 +275,7 @@ fn who_claims_the_agreement_key_of_another_is_not_taken_for_it() {
         receivers: vec![eve, listed("bob")],
         began_ms: 1,
         separate_content: true,
+        signed_content: false,
         datagram: 1472,
     };
     let mut ann = Sender::new(config, [1; 32]);
@@ -256,8 +295,8 @@ fn no_sender_takes_the_session_of_another() {
     assert_eq!(hear(&mut bob, &ann.keys(true)[0]).unwrap().0.class, Class::Keys { new: true });
     let (of_ann, _) = hear(&mut bob, &content(&mut ann, b"data")).unwrap();
     let (of_mal, _) = hear(&mut bob, &control(&mut mal, b"abort")).unwrap();
-    assert_eq!(bob.sender_of(of_ann.session), Some("ann"));
-    assert_eq!(bob.sender_of(of_mal.session), Some("mal"));
+    assert_eq!(bob.sender_of(of_ann.session).map(|(name, _)| name), Some("ann"));
+    assert_eq!(bob.sender_of(of_mal.session).map(|(name, _)| name), Some("mal"));
 }
 
 /// Two sessions whose names begin alike, found by trying: mal chose the time at which its own began.
@@ -266,10 +305,15 @@ fn no_sender_hides_the_session_of_another() {
     let mut bob = receiver_of("bob", &["mal", "ann"]);
     let session = |from: &str, separate_content, began_ms| {
         let receivers = vec![listed("bob")];
-        Sender::new(
-            SenderConfig { identity: identity(from), receivers, began_ms, separate_content, datagram: 1472 },
-            [1; 32],
-        )
+        let config = SenderConfig {
+            identity: identity(from),
+            receivers,
+            began_ms,
+            separate_content,
+            signed_content: false,
+            datagram: 1472,
+        };
+        Sender::new(config, [1; 32])
     };
     let (mut ann, mut mal) = (session("ann", true, 26_512), session("mal", false, 116_320));
     assert_eq!(ann.session().0[..4], mal.session().0[..4]);

@@ -24,7 +24,7 @@ fn a_transfer() {
     assert_eq!(announcement.len(), 12 + CONTROL_OVERHEAD);
     let (opened, said) = hear(&mut bob, &announcement).unwrap();
     assert_eq!((opened.class, &said[..]), (Class::Control, &b"announcement"[..]));
-    assert_eq!(bob.sender_of(opened.session), Some("ann"));
+    assert_eq!(bob.sender_of(opened.session).map(|(name, _)| name), Some("ann"));
 
     // Content has another key, which comes with the first thing that is for bob alone.
     let early = content(&mut ann, b"early");

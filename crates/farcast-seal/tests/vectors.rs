@@ -49,6 +49,7 @@ impl Played {
             receivers: vec![listed("bob"), listed("eve")],
             began_ms: session["began_ms"].as_u64().unwrap(),
             separate_content: session["apart"].as_bool().unwrap(),
+            signed_content: session["signed"].as_bool().unwrap(),
             datagram: 1472,
         };
         let ann = Sender::new(config, seed(&session["seeds"]["ann"]));
@@ -81,7 +82,7 @@ impl Played {
 
 #[test]
 fn sessions() {
-    for name in ["apart", "plain"] {
+    for name in ["apart", "plain", "signed", "signed-apart"] {
         let session = vectors(name);
         let mut played = Played::new(&session);
         for (n, step) in session["steps"].as_array().unwrap().iter().enumerate() {

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use farcast_core::BitRate;
+use farcast_delivery::KeyNumber;
 use farcast_mftp::ClientId;
 use farcast_net::{ReceiveSeal, Revoked, SealCounts, SendSeal, Unlike};
-use farcast_seal::{Identity, Listed};
+use farcast_seal::{Identity, Listed, PublicIdentity};
 use serde_json::{Value, json};
 
 use crate::Failure;
@@ -25,7 +26,12 @@ pub(crate) fn headers(to: SocketAddr, sealed: bool) -> u16 {
     ip + if sealed { farcast_seal::CONTENT_OVERHEAD as u16 } else { 0 }
 }
 
-/// Octets that a datagram without content grows by more than one with content.
+/// The same where each datagram is signed.
+pub(crate) fn signed_headers(to: SocketAddr, sealed: bool) -> u16 {
+    headers(to, sealed) + if sealed { SIGNED as u16 } else { 0 }
+}
+
+/// Octets that a datagram grows by more that is signed.
 pub(crate) const SIGNED: usize = farcast_seal::CONTROL_OVERHEAD - farcast_seal::CONTENT_OVERHEAD;
 
 /// What `send` and `receive` are told of keys.
@@ -51,8 +57,11 @@ pub(crate) struct Sealing {
 impl Sealing {
     /// For sending to the receivers that are listed, or to all that are trusted; `None` in the open.
     pub(crate) fn to_send(args: &SendArgs) -> Result<Option<Self>, Failure> {
-        let Some(own) = own(&args.seal, args.speaks(), args.stream.stream)? else { return Ok(None) };
+        let Some(own) = own(&args.seal)? else { return Ok(None) };
         let group = &args.group;
+        if args.pgm.raw {
+            return Err(Failure::usage(RAW));
+        }
         if group.draft {
             return Err(Failure::usage(
                 "receivers of the draft open nothing that is sealed: add --unsealed to --draft",
@@ -68,9 +77,9 @@ impl Sealing {
         if !group.receivers.is_empty() {
             others.retain(|one| group.receivers.contains(&one.name));
         }
-        if let Some((one, other)) = alike(&others) {
+        if let Some((one, other)) = alike(&others, args.speaks()) {
             return Err(Failure::usage(format!(
-                "{one} and {other} look alike to MFTP: trust one of them under another name"
+                "{one} and {other} look alike to this protocol: leave one of them out with --receivers"
             )));
         }
         if others.is_empty() {
@@ -84,7 +93,7 @@ impl Sealing {
 
     /// For receiving from the senders that are listed, or from all that are trusted; `None` in the open.
     pub(crate) fn to_receive(args: &ReceiveArgs) -> Result<Option<Self>, Failure> {
-        let Some(own) = own(&args.seal, args.speaks(), args.stream.stream)? else {
+        let Some(own) = own(&args.seal)? else {
             if args.trust.is_empty() {
                 return Ok(None);
             }
@@ -92,6 +101,9 @@ impl Sealing {
                 "--trust needs a key here, which farcast key new makes; without keys, --accept takes addresses",
             ));
         };
+        if args.pgm.raw {
+            return Err(Failure::usage(RAW));
+        }
         let mut others: Vec<Listed> = Trust::load()?.senders().cloned().collect();
         if let Some(name) = args.trust.iter().find(|name| !is_in(&others, name)) {
             return Err(Failure::usage(format!("{name} is no trusted sender: farcast key list shows them")));
@@ -113,6 +125,17 @@ impl Sealing {
         &self.own.name
     }
 
+    /// By what protocols know the owner of the key that number their nodes.
+    pub(crate) fn number(&self) -> KeyNumber {
+        number_of(self.identity().public())
+    }
+
+    /// The receivers of these names, or senders, by their numbers.
+    pub(crate) fn numbered<'a>(&'a self, names: &'a [String]) -> impl Iterator<Item = (KeyNumber, &'a str)> {
+        let wanted = self.others.iter().filter(|one| names.contains(&one.name));
+        wanted.map(|one| (number_of(&one.key), one.name.as_str()))
+    }
+
     /// Who is proved to whom.
     pub(crate) fn sentence(&self) -> String {
         let own = format!("{} ({})", self.name(), self.identity().public().fingerprint());
@@ -122,11 +145,10 @@ impl Sealing {
         }
     }
 
-    /// A session of sending, whose keys leave at `rate` at most, in datagrams of so many octets. Where receivers `answer`
-    /// before content leaves, content has a key that nobody has after it.
+    /// A session of sending, whose keys leave at `rate` at most, in datagrams of so many octets.
     pub(crate) fn sender(
         &self,
-        answer: bool,
+        contents: Contents,
         (rate, datagram): (Option<BitRate>, usize),
     ) -> Result<SendSeal, Failure> {
         // Since the list was read, files were hashed, and the group or the network may have been waited for.
@@ -139,7 +161,8 @@ impl Sealing {
             identity: self.identity().clone(),
             receivers,
             began_ms: state::session_ms(),
-            separate_content: answer,
+            separate_content: contents == Contents::Apart,
+            signed_content: contents == Contents::Signed,
             datagram,
         };
         let seal = farcast_seal::Sender::new(config, state::random_secret()?.0);
@@ -163,6 +186,21 @@ impl Sealing {
     fn identity(&self) -> &Identity {
         &self.own.identity
     }
+}
+
+/// How content is sealed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Contents {
+    /// Under a key that nobody has afterwards: receivers answer before it leaves, and ask again for what is spoilt.
+    Apart,
+    /// Under the key that all have: nobody can answer.
+    Together,
+    /// The same, and signed: what is spoilt would not be noticed, or could not be asked for again.
+    Signed,
+}
+
+fn number_of(key: &PublicIdentity) -> KeyNumber {
+    KeyNumber(key.fingerprint().number())
 }
 
 /// Tells which of `receivers` are trusted no more since the list was as at `stamp`.
@@ -196,10 +234,13 @@ fn signing_keys(trust: &Trust) -> BTreeSet<[u8; 32]> {
     trust.receivers().map(|one| *one.key.signing()).collect()
 }
 
-/// Two names that MFTP takes for one.
-fn alike(listed: &[Listed]) -> Option<(&str, &str)> {
+/// Two that a protocol takes for one.
+fn alike(listed: &[Listed], speaks: Speaks) -> Option<(&str, &str)> {
     let mut known = BTreeMap::new();
-    let taken = |one: &'_ Listed| ClientId::from_name(&one.name);
+    let taken = |one: &'_ Listed| match speaks {
+        Speaks::Mftp | Speaks::OneWay => ClientId::from_name(&one.name).0,
+        Speaks::Norm | Speaks::Mdp | Speaks::Pgm => number_of(&one.key).receiver(),
+    };
     listed.iter().find_map(|one| known.insert(taken(one), &*one.name).map(|other| (other, &*one.name)))
 }
 
@@ -208,18 +249,11 @@ fn is_in(listed: &[Listed], name: &str) -> bool {
 }
 
 /// The own key, where the transfer is to be sealed.
-fn own(args: &SealArgs, speaks: Speaks, stream: bool) -> Result<Option<Own>, Failure> {
-    if args.unsealed {
-        return Ok(None);
-    }
-    let own = keys::own(args.key.as_deref())?;
-    if own.is_some() && (stream || !matches!(speaks, Speaks::Mftp | Speaks::OneWay)) {
-        return Err(Failure::usage(
-            "this host has a key, and only files by MFTP and one way are sealed so far: say --unsealed to send in the open",
-        ));
-    }
-    Ok(own)
+fn own(args: &SealArgs) -> Result<Option<Own>, Failure> {
+    if args.unsealed { Ok(None) } else { keys::own(args.key.as_deref()) }
 }
+
+const RAW: &str = "what is sealed is carried by UDP, and --raw does without: leave it out, or add --unsealed";
 
 /// What is said of something that another seal would open, and its word for programs.
 pub(crate) fn unlike(why: Unlike, source: IpAddr) -> (&'static str, String) {

@@ -18,7 +18,7 @@ use crate::host::{Endpoint, Family};
 use crate::output::Output;
 use crate::progress::{Progress, size};
 use crate::protocols::Speaks;
-use crate::sealing::Sealing;
+use crate::sealing::{self, Sealing};
 use crate::{Exit, Failure, outputs, report};
 
 mod delivery;
@@ -68,11 +68,11 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let sealing = Sealing::to_send(args)?;
     match args.speaks() {
         Speaks::Mftp => mftp::run(args, sealing.as_ref()),
-        Speaks::Norm if args.stream.stream => stream::by_norm(args),
-        Speaks::Pgm if args.stream.stream => stream::by_pgm(args),
-        Speaks::Norm => norm::run(args),
-        Speaks::Mdp => mdp::run(args),
-        Speaks::Pgm => pgm::run(args),
+        Speaks::Norm if args.stream.stream => stream::by_norm(args, sealing.as_ref()),
+        Speaks::Pgm if args.stream.stream => stream::by_pgm(args, sealing.as_ref()),
+        Speaks::Norm => norm::run(args, sealing.as_ref()),
+        Speaks::Mdp => mdp::run(args, sealing.as_ref()),
+        Speaks::Pgm => pgm::run(args, sealing.as_ref()),
         Speaks::OneWay => one_way::run(args, sealing.as_ref()),
     }
 }
@@ -104,6 +104,12 @@ fn await_network(
         return Ok(());
     }
     Err(Failure { sentence: "stopped before there was a way to send".into(), exit: Exit::Failed })
+}
+
+/// Octets of a datagram to `to` that passes unfragmented, as far as this host knows.
+fn datagram_to(args: &SendArgs, to: SocketAddr) -> usize {
+    let mtu = farcast_net::path_mtu(to, &socket_options(&args.socket)).ok().flatten().unwrap_or(1500);
+    (mtu as usize).saturating_sub(sealing::headers(to, false).into())
 }
 
 /// What only one sender of this host may have at a time: a group or receiver, as seen from one of our addresses.

@@ -6,6 +6,8 @@
 )]
 
 mod common;
+#[path = "sealed/eve.rs"]
+mod eve;
 #[path = "sealed/insider.rs"]
 mod insider;
 #[path = "sealed/party.rs"]
@@ -17,6 +19,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::{Ended, Running, digest, member, pause, wait_until};
+use eve::Eve;
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::Codec as _;
 use farcast_mftp::message::{
@@ -24,9 +27,9 @@ use farcast_mftp::message::{
     RegistrationEntry, cancel,
 };
 use farcast_mftp::{Body, ClientId, Codec, Message, wire};
-use farcast_seal::{Class, History, Kind, Receiver, ReceiverConfig, SenderConfig};
+use farcast_seal::{Class, Kind, SenderConfig};
 use insider::GroupKey;
-use party::{Enemy, Parties, plain, say};
+use party::{Enemy, Parties, refused, say};
 use serde_json::Value;
 
 /// 1.5 MB at 2 Mbit/s: six seconds of data, in which much can happen.
@@ -36,12 +39,6 @@ const SLOW: [&str; 4] = ["--rate", "2 Mbit/s", "--silence", "5 s"];
 fn has(parties: &Parties, file: &Path, name: &str) -> bool {
     let got = parties.place.path(name).join(file.file_name().unwrap());
     got.exists() && digest(file) == digest(&got)
-}
-
-/// How often a summary says that something was refused for `reason`.
-fn refused(summary: &Value, reason: &str) -> u64 {
-    let all = summary["seal"]["refused"].as_array().unwrap_or_else(|| panic!("sealed: {summary}"));
-    all.iter().filter(|one| one["reason"] == reason).map(|one| one["count"].as_u64().unwrap()).sum()
 }
 
 fn succeed(
@@ -108,7 +105,9 @@ fn who_has_no_key_or_is_not_listed_is_told() {
     // And who is told to send what it cannot.
     let mistakes = [
         (vec!["--receivers", "bob,kim"], "kim has no key here"),
-        (vec!["--receivers", "bob", "--protocol", "norm"], "only files by MFTP and one way are sealed"),
+        (vec!["--receivers", "bob", "--protocol", "norm", "--node", "7"], "follows from the key"),
+        (vec!["--receivers", "bob", "--protocol", "norm", "--answers", "group"], "nobody else could open it"),
+        (vec!["--receivers", "bob", "--protocol", "pgm", "--raw"], "carried by UDP"),
         (vec!["--receivers", "bob", "--draft"], "add --unsealed to --draft"),
     ];
     for (args, why) in mistakes {
@@ -258,61 +257,33 @@ fn what_is_flipped_or_pasted_or_repeated_is_refused() {
     assert_eq!(got[0]["seal"]["misplaced"], 0, "{}", got[0]);
 }
 
-/// Eve, on the list, in our hands: what it hears it opens, and what it says it seals, as itself.
-struct Eve {
-    seal: Receiver,
-    own: ([u8; 32], [u8; 32]),
-    socket: std::net::UdpSocket,
-    server: Option<SocketAddr>,
-    read: usize,
-}
-
 /// What an announcement tells.
 struct Told {
     transmission: u32,
     announce: Announce,
 }
 
-impl Eve {
-    fn new(parties: &Parties) -> Self {
-        let identity = parties.identity("eve");
-        let shown = parties.at("ann", &["key", "show"]).output().unwrap().stdout;
-        let shown = String::from_utf8(shown).unwrap();
-        let key = shown.split_whitespace().find(|word| word.starts_with("farcast-key-1:")).unwrap();
-        let ann = farcast_seal::Listed { name: "ann".into(), key: key.parse().unwrap() };
-        let own = insider::own(&identity);
-        let config = ReceiverConfig { identity, senders: vec![ann] };
-        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        let seal = Receiver::new(config, History::default(), [1; 32]);
-        Self { seal, own, socket, server: None, read: 0 }
-    }
+/// `message` as octets.
+fn plain(message: &Message) -> Vec<u8> {
+    let mut datagram = Vec::new();
+    wire::encode(message, 0, &mut datagram);
+    datagram.resize(wire::encoded_len(message, 0), 0);
+    datagram
+}
 
-    /// Hears what the enemy has recorded since, until there is an announcement.
-    fn overhear(&mut self, enemy: &Enemy) -> Told {
-        let mut told = None;
-        wait_until("an announcement", || {
-            let record = enemy.record();
-            for (from, datagram) in &record[self.read..] {
-                let mut datagram = datagram.clone();
-                let Ok(opened) = self.seal.open(Time::ZERO, *from, &mut datagram) else { continue };
-                self.server = Some(*from);
-                let Ok(packet) = Codec.decode(&datagram[opened.payload.clone()]) else { continue };
-                if let (Class::Control, Body::Announce(announce)) = (opened.class, packet.message.body) {
-                    told = Some(Told { transmission: packet.message.transmission, announce: *announce });
-                }
+/// What `eve` has heard since, until there is an announcement.
+fn overhear(eve: &mut Eve, enemy: &Enemy) -> Told {
+    let mut told = None;
+    wait_until("an announcement", || {
+        for (class, said) in eve.hear(enemy) {
+            let Ok(packet) = Codec.decode(&said) else { continue };
+            if let (Class::Control, Body::Announce(announce)) = (class, packet.message.body) {
+                told = Some(Told { transmission: packet.message.transmission, announce: *announce });
             }
-            self.read = record.len();
-            told.is_some()
-        });
-        told.unwrap()
-    }
-
-    /// Says `message` to the sender, sealed as eve.
-    fn say(&mut self, message: &Message, to: SocketAddr) {
-        let mut datagram = plain(message);
-        self.seal.seal_answer(self.server.unwrap(), &mut datagram).unwrap();
-        self.socket.send_to(&datagram, to).unwrap();
-    }
+        }
+        told.is_some()
+    });
+    told.unwrap()
 }
 
 #[test]
@@ -341,7 +312,7 @@ fn a_member_speaks_for_nobody_else() {
     let bob = parties.receive("bob", &["--once"]);
     let args = ["--rate", "2 Mbit/s", "--silence", "2 s", "--start-after", "1 s", "--receivers", "bob,eve"];
     let sender = parties.send(&file, &args);
-    let told = eve.overhear(&enemy);
+    let told = overhear(&mut eve, &enemy);
     sender.until("started");
     // Eve says that bob is done, that bob declines, and that bob lacks everything.
     let (server, to) = (told.announce.server, told.announce.response);
@@ -366,7 +337,7 @@ fn a_member_speaks_for_nobody_else() {
     ];
     for _ in 0..50 {
         for body in &bodies {
-            eve.say(&Message::new(told.transmission, body.clone()), to);
+            eve.say(plain(&Message::new(told.transmission, body.clone())), to);
         }
         pause(Duration::from_millis(10));
     }
@@ -516,6 +487,7 @@ fn one_trusted_sender_does_not_speak_for_another() {
         receivers: vec![farcast_seal::Listed { name: "bob".into(), key: key.parse().unwrap() }],
         began_ms: 1,
         separate_content: false,
+        signed_content: false,
         datagram: 1472,
     };
     let mut mal = farcast_seal::Sender::new(config, [3; 32]);

@@ -249,8 +249,8 @@ impl<P: Protocol> Driver<'_, P> {
                 continue;
             };
             let session = sealed.map(|(_, session)| session);
-            if let (Some(seal), Some((class, _))) = (&mut self.seal, sealed)
-                && !seal.may_say(class, &packet.message)
+            if let (Some(seal), Some((class, session))) = (&mut self.seal, sealed)
+                && !seal.may_say(class, session, &packet.message)
             {
                 continue;
             }

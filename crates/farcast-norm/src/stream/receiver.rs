@@ -10,7 +10,7 @@ use core::net::SocketAddr;
 use farcast_core::engine::{Arrival, RejectCounts, Transmit};
 use farcast_core::random::RandomStream;
 use farcast_core::{Span, Time, Timers, timers};
-use farcast_delivery::{StreamEngine, StreamReceiverEngine, Taken};
+use farcast_delivery::{Delivery as _, Proved, StreamEngine, StreamReceiverEngine, Taken};
 
 use super::asking::{Heard, Place};
 use crate::cc::Listener;
@@ -291,6 +291,10 @@ impl Remote {
 
 impl StreamEngine for StreamReceiver {
     type Event = StreamReceiverEvent;
+
+    fn may_say(&self, datagram: &[u8], who: &Proved<'_>) -> bool {
+        wire::decode(datagram, 8).is_ok_and(|packet| packet.message.may_be_sent_by(who))
+    }
 
     fn handle(&mut self, now: Time, from: &Arrival, datagram: &[u8]) {
         let Ok(packet) = wire::decode(datagram, 8) else {

@@ -8,7 +8,7 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, RejectCounts, Transmit};
 use farcast_core::{Run, Span, Time, Timers, timers};
-use farcast_delivery::{Pacer, StreamEngine, StreamSenderEngine};
+use farcast_delivery::{Delivery as _, Pacer, Proved, StreamEngine, StreamSenderEngine};
 
 use super::asked::Asked;
 use super::outgoing::{Next, Outgoing};
@@ -362,6 +362,10 @@ impl StreamSender {
 
 impl StreamEngine for StreamSender {
     type Event = StreamSenderEvent;
+
+    fn may_say(&self, datagram: &[u8], who: &Proved<'_>) -> bool {
+        wire::decode(datagram, 8).is_ok_and(|packet| packet.message.may_be_said_by(who))
+    }
 
     fn handle(&mut self, now: Time, from: &Arrival, datagram: &[u8]) {
         let Ok(packet) = wire::decode(datagram, 8) else {

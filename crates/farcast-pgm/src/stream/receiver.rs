@@ -6,7 +6,7 @@ use core::net::SocketAddr;
 
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine as _, RejectCounts, Transmit};
-use farcast_delivery::{StreamEngine, StreamReceiverEngine, Taken};
+use farcast_delivery::{Delivery as _, Proved, StreamEngine, StreamReceiverEngine, Taken};
 
 use super::bare;
 use crate::config::{Delivering, ReceiverConfig};
@@ -238,6 +238,10 @@ impl StreamReceiver {
 
 impl StreamEngine for StreamReceiver {
     type Event = StreamReceiverEvent;
+
+    fn may_say(&self, datagram: &[u8], who: &Proved<'_>) -> bool {
+        wire::decode(datagram).is_ok_and(|packet| packet.message.may_be_sent_by(who))
+    }
 
     fn handle(&mut self, now: Time, from: &Arrival, datagram: &[u8]) {
         let Ok(packet) = wire::decode(datagram) else {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine as _, Message as _, RejectCounts, Transmit};
-use farcast_delivery::{Content, Delivery as _, ObjectId, StreamEngine, StreamSenderEngine};
+use farcast_delivery::{Content, Delivery as _, ObjectId, Proved, StreamEngine, StreamSenderEngine};
 
 use super::{BACKLOG, bare};
 use crate::config::{SenderConfig, Sending};
@@ -172,6 +172,10 @@ impl StreamSender {
 
 impl StreamEngine for StreamSender {
     type Event = StreamSenderEvent;
+
+    fn may_say(&self, datagram: &[u8], who: &Proved<'_>) -> bool {
+        wire::decode(datagram).is_ok_and(|packet| packet.message.may_be_said_by(who))
+    }
 
     fn handle(&mut self, now: Time, from: &Arrival, datagram: &[u8]) {
         let Ok(packet) = wire::decode(datagram) else {

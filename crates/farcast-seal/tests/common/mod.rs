@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use farcast_core::Time;
 use farcast_seal::{
     Answer, HEADER, History, Identity, Listed, Opened, Receiver, ReceiverConfig, Refusal, Sender,
-    SenderConfig, TAG,
+    SenderConfig,
 };
 
 pub(crate) const NOW: Time = Time::ZERO;
@@ -33,11 +33,22 @@ pub(crate) fn listed(name: &str) -> Listed {
 
 /// A session of `from`'s for these receivers, the `n`th.
 pub(crate) fn session_of(from: &str, receivers: &[&str], separate_content: bool, n: u8) -> Sender {
+    session_with(from, receivers, (separate_content, false), n)
+}
+
+/// The same, whose content has keys apart, or is signed.
+pub(crate) fn session_with(
+    from: &str,
+    receivers: &[&str],
+    (separate_content, signed_content): (bool, bool),
+    n: u8,
+) -> Sender {
     let config = SenderConfig {
         identity: identity(from),
         receivers: receivers.iter().map(|name| listed(name)).collect(),
         began_ms: 1_000_000 + u64::from(n),
         separate_content,
+        signed_content,
         datagram: 1472,
     };
     Sender::new(config, [n; 32])
@@ -79,7 +90,7 @@ pub(crate) fn take(
 pub(crate) fn content(sender: &mut Sender, said: &[u8]) -> Vec<u8> {
     let mut datagram = vec![0; HEADER];
     datagram.extend_from_slice(said);
-    datagram.resize(datagram.len() + TAG, 0);
+    datagram.resize(datagram.len() + sender.behind_content(), 0);
     sender.seal_content(&mut datagram).unwrap();
     datagram
 }

@@ -32,15 +32,25 @@ enum Answers {
 
 /// Which node receives.
 pub(super) fn own_node(args: &ReceiveArgs, heard: &Heard) -> Result<NodeId, Failure> {
-    match &args.name {
-        Some(name) => node::of_name(name),
-        None => Ok(node::of_address(own_address(args, heard.from))),
+    match (&heard.sealing, &args.name) {
+        // The sender knows us by our key.
+        (Some(sealing), _) => Ok(NodeId(sealing.number().receiver())),
+        (None, Some(name)) => node::of_name(name),
+        (None, None) => Ok(node::of_address(own_address(args, heard.from))),
     }
 }
 
 /// Whether it answers the sender alone.
 pub(super) fn unicast(args: &ReceiveArgs, heard: &Heard) -> Result<bool, Failure> {
     // To a group of one source, only that one can send; and a host is no group.
+    if heard.sealing.is_some() {
+        return match args.nack.answers {
+            Some(Answers::Group) => Err(Failure::usage(
+                "--answers group: what is sealed is answered to the sender, as nobody else could open it",
+            )),
+            _ => Ok(true),
+        };
+    }
     let any_source = heard.from.ip().is_multicast() && heard.source.is_none();
     match args.nack.answers {
         Some(Answers::Group) if !any_source => {

@@ -20,7 +20,7 @@ pub(crate) struct PgmArgs {
     rtt: Option<Span>,
     /// Receive IP protocol 113, without UDP, which takes IPv4 and the right to open raw sockets; the sender does the same.
     #[arg(long)]
-    pub(super) raw: bool,
+    pub(crate) raw: bool,
     /// With --stream, ask for repair at this UDP port of the source, as OpenPGM's sources want it
     /// (`PGM_UDP_ENCAP_UCAST_PORT`) [default: where the stream comes from].
     #[arg(long, value_name = "PORT", requires = "stream", value_parser = clap::value_parser!(u16).range(1..))]

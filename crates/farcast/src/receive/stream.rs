@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 
 use clap::Args;
 use farcast_delivery::{StreamEngine, StreamReceiverEngine, Transport};
-use farcast_net::{StreamEnd, StreamNotice, StreamReceiveOptions};
+use farcast_net::{ReceiveSeal, StreamEnd, StreamNotice, StreamReceiveOptions};
 use serde_json::{Value, json};
 
 use super::{Heard, waiting};
@@ -15,6 +15,7 @@ use crate::args::ReceiveArgs;
 use crate::output::Output;
 use crate::progress::size;
 use crate::protocols::NORM_AND_PGM;
+use crate::sealing::{self, Sealing};
 use crate::send::socket_options;
 use crate::{Exit, Failure};
 
@@ -84,7 +85,7 @@ enum Told {
 /// Receives a stream to standard output.
 fn receive<F: Face>(
     args: &ReceiveArgs,
-    heard: Heard,
+    heard: &Heard,
     (mut engine, seed, transport): (F::Engine, u64, Transport),
 ) -> Result<Exit, Failure> {
     if args.output.json {
@@ -103,7 +104,7 @@ fn receive<F: Face>(
     let options = StreamReceiveOptions {
         from: heard.from,
         source: heard.source,
-        accept: heard.accept,
+        accept: heard.accept.clone(),
         socket,
         transport,
         simulate_loss: args.simulate_loss,
@@ -113,13 +114,20 @@ fn receive<F: Face>(
     let descriptor = io::stdout().as_fd().try_clone_to_owned();
     let mut out =
         File::from(descriptor.map_err(|error| Failure::usage(format!("standard output: {error}")))?);
+    let sealing = heard.sealing.as_ref();
+    output.line(&sealing.map_or_else(|| "not sealed".into(), Sealing::sentence));
+    let mut seal = sealing.map(|sealing| sealing.receiver(!args.nack.silent)).transpose()?;
     let mut view = View { args, from: heard.from, place: F::PLACE, output, lacks: None, gone: false };
-    let end = farcast_net::receive_stream(&options, &mut out, &mut engine, &stop, &mut |notice| {
-        view.observe::<F>(notice)
-    });
+    let with = (&mut engine, seal.as_mut());
+    let end =
+        farcast_net::receive_stream(&options, &mut out, with, &stop, &mut |notice| view.observe::<F>(notice));
     let end = end.map_err(Failure::of_net)?;
     let complete = view.lacks.is_none() && matches!(end, StreamEnd::Ended(_));
-    view.output.event("summary", json!({ "requests": F::requests(&engine), "complete": complete }));
+    let counts = seal.as_ref().map(ReceiveSeal::counts);
+    let requests = F::requests(&engine);
+    let seal = sealing::summary(counts.as_ref());
+    view.output.event("summary", json!({ "requests": requests, "complete": complete, "seal": seal }));
+    view.output.line(&sealing::closing(counts.as_ref()));
     match (end, view.lacks) {
         (StreamEnd::Ended(octets), None) => {
             view.output.line(&format!("the stream has ended ({})", size(octets)));
@@ -165,6 +173,11 @@ impl View<'_> {
                     return false;
                 }
             },
+            StreamNotice::Unlike { source, why } => {
+                let (kind, text) = sealing::unlike(why, source);
+                self.output.line(&text);
+                self.output.event(kind, json!({ "source": source.to_string() }));
+            }
             StreamNotice::Begins(0) => {}
             StreamNotice::Begins(at) => self.begins(at),
             StreamNotice::Gap(from, to) => return self.gap(from, to),

@@ -15,13 +15,14 @@ use farcast_sim::scenario::mdp as scenario;
 use serde_json::{Value, json};
 
 use super::delivery::{Delivery, Face, Receiver, Told, Verdict, deliver};
-use super::nack::{announce, base, how_many, named, octets, said_of, scan, set};
+use super::nack::{announce, base, how_many, named, octets, said_of, scan, seal, set};
 use super::named::{Named, figures, word};
 use super::predict::{Predicted, predict};
 use super::turn::Turn;
 use super::{await_network, burst, destination, product_name, socket_options};
 use crate::args::SendArgs;
 use crate::output::Output;
+use crate::sealing::{Sealing, signed_headers};
 use crate::{Exit, Failure};
 
 /// How MDP behaves.
@@ -51,14 +52,14 @@ pub(crate) enum Counted {
     Packet,
 }
 
-pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
-    let settings = settings(args)?;
+pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Failure> {
+    let settings = settings(args, sealing)?;
     let to = destination(args)?;
-    let named = named(&args.group.receivers)?;
+    let named = named(args, sealing)?;
     let mut output = Output::new(&args.output)?;
     let mut outgoing = scan(args, &mut output)?;
     if let Some(link) = &args.protocol.predict {
-        return predict_over(args, (to, &settings), (&outgoing, &named), link, &mut output);
+        return predict_over(args, (to, &settings, sealing), (&outgoing, &named), link, &mut output);
     }
     let stop = crate::interrupt::interrupted()?;
     await_network(args, (to, settings.time_limit), &mut output, &stop)?;
@@ -68,10 +69,11 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         outgoing = scan(args, &mut output)?;
     }
     let name = product_name(args);
-    announce(&mut output, &name, &outgoing, ("MDP", to, named.len()));
+    announce(&mut output, &name, &outgoing, ("MDP", to, named.len()), sealing);
     let files = outgoing.clone();
     let make = |source: SocketAddr| {
-        Sender::new(configuration(args, &settings, sent(args, &files, &named, (source, to))))
+        let sent = sent(args, &files, (&named, sealing), (source, to));
+        Sender::new(configuration(args, (&settings, sealing.is_some()), sent))
     };
     let delivery = Delivery {
         to,
@@ -79,14 +81,14 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         objects: outgoing,
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: settings.time_limit,
-        seal: None,
+        seal: seal(args, (to, settings.rate), sealing)?,
     };
     let mut face = MdpFace { named: Named::new("mdp", &named) };
     deliver(args, delivery, (&Codec, &mut face), make, &stop, &mut output)
 }
 
 /// The settings that `args` ask for: options before a plan before defaults.
-fn settings(args: &SendArgs) -> Result<Settings, Failure> {
+fn settings(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Settings, Failure> {
     let mut settings = base(args, "MDP", scenario::plan, Settings::new)?;
     let (mdp, nack, protocol) = (&args.mdp, &args.nack, &args.protocol);
     settings.segment_size = nack.segment_size.or(settings.segment_size);
@@ -100,6 +102,8 @@ fn settings(args: &SendArgs) -> Result<Settings, Failure> {
     set(&mut settings.receivers, nack.group_size);
     set(&mut settings.round_trip, protocol.rtt);
     set(&mut settings.unicast, nack.unicast());
+    // Nobody but the sender opens an answer.
+    settings.unicast |= sealing.is_some();
     set(&mut settings.robust, nack.robust);
     set(&mut settings.gap, mdp.gap);
     let counts = |counted| match counted {
@@ -123,7 +127,7 @@ fn symbols(what: &str, number: u32) -> Result<u8, Failure> {
 fn sent(
     args: &SendArgs,
     outgoing: &[Outgoing],
-    named: &BTreeMap<NodeId, String>,
+    (named, sealing): (&BTreeMap<NodeId, String>, Option<&Sealing>),
     (source, to): (SocketAddr, SocketAddr),
 ) -> Sent {
     let object = |entry: &Entry| {
@@ -131,7 +135,7 @@ fn sent(
         Object { size, info, vouched: vouched.filter(|_| !args.mdp.names_alone) }
     };
     Sent {
-        node: args.nack.node(source),
+        node: args.nack.node(source, sealing),
         source,
         group: to,
         objects: outgoing.iter().flat_map(|one| one.manifest().entries()).map(object).collect(),
@@ -139,22 +143,23 @@ fn sent(
     }
 }
 
-fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConfig {
+fn configuration(args: &SendArgs, (settings, sealed): (&Settings, bool), sent: Sent) -> SenderConfig {
     let mtu = farcast_net::path_mtu(sent.group, &socket_options(&args.socket)).ok().flatten();
-    let headers = if sent.group.is_ipv6() { 48 } else { 28 };
+    let headers = signed_headers(sent.group, sealed);
     settings.sender(sent, Way { headers, mtu })
 }
 
 fn predict_over(
     args: &SendArgs,
-    (to, settings): (SocketAddr, &Settings),
+    (to, settings, sealing): (SocketAddr, &Settings, Option<&Sealing>),
     (outgoing, named): (&[Outgoing], &BTreeMap<NodeId, String>),
     link: &str,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let said = args.nack.group_size.or(args.protocol.plan.as_ref().map(|_| settings.receivers));
     let receivers = how_many(named, said)?;
-    let config = configuration(args, settings, sent(args, outgoing, named, (to, to)));
+    let sent = sent(args, outgoing, (named, sealing), (to, to));
+    let config = configuration(args, (settings, sealing.is_some()), sent);
     // What cannot be sent is not predicted.
     Sender::new(config.clone()).map_err(|error| Failure::usage(error.to_string()))?;
     let document = shipped::open(link).map_err(Failure::wrong)?;
@@ -228,13 +233,13 @@ mod tests {
         let words = fixed.iter().chain(&["--interface", "lo"]).chain(args);
         let cli = Cli::read(words.map(Into::into)).unwrap();
         let Command::Send(args) = cli.command else { panic!("send") };
-        let named = named(&args.group.receivers).unwrap();
+        let named = named(&args, None).unwrap();
         let to = SocketAddr::from(([239, 255, 54, 2], 5402));
         let sent = Sent {
             objects: vec![Object { size: 1_000_000, info: b"file".to_vec(), vouched: None }],
-            ..sent(&args, &[], &named, (SocketAddr::from(([10, 0, 0, 1], 5402)), to))
+            ..sent(&args, &[], (&named, None), (SocketAddr::from(([10, 0, 0, 1], 5402)), to))
         };
-        configuration(&args, &settings(&args).unwrap(), sent)
+        configuration(&args, (&settings(&args, None).unwrap(), false), sent)
     }
 
     /// What a scenario with these lines in its `[protocol]` sends it with.

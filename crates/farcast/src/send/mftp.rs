@@ -13,12 +13,12 @@ use farcast_mftp::{Codec, ConfigError, Mftp, Product, Sender, SenderConfig, Send
 use farcast_net::{SendOptions, Waited};
 
 use super::turn::{self, Turn};
-use super::{await_network, burst, product_name, socket_options};
+use super::{await_network, burst, datagram_to, product_name, socket_options};
 use crate::args::SendArgs;
 use crate::host::Family;
 use crate::output::Output;
 use crate::progress::size;
-use crate::sealing::{self, Sealing};
+use crate::sealing::{Contents, Sealing};
 use crate::state::{Known, State};
 use crate::{Exit, Failure};
 
@@ -162,8 +162,10 @@ fn transmit(
         Ok::<_, ConfigError>(sender)
     };
     // Where nobody registers, nobody asks for the key of content.
-    let datagram = settings.dtu_size.map_or(usize::MAX, |dtu| dtu as usize).min(way_of(args, to.private));
-    let seal = |sealing: &Sealing| sealing.sender(!args.group.unlimited, (limit(settings), datagram));
+    let datagram =
+        settings.dtu_size.map_or(usize::MAX, |dtu| dtu as usize).min(datagram_to(args, to.private));
+    let contents = if args.group.unlimited { Contents::Together } else { Contents::Apart };
+    let seal = |sealing: &Sealing| sealing.sender(contents, (limit(settings), datagram));
     let mut seal = sealing.map(seal).transpose()?;
     let with = (&Codec, seal.as_mut());
     let report =
@@ -179,12 +181,6 @@ fn transmit(
         state.forget();
     }
     Ok(report)
-}
-
-/// Octets of a datagram that passes unfragmented, as far as this host knows.
-fn way_of(args: &SendArgs, to: SocketAddr) -> usize {
-    let mtu = farcast_net::path_mtu(to, &socket_options(&args.socket)).ok().flatten().unwrap_or(1500);
-    (mtu as usize).saturating_sub(sealing::headers(to, false).into())
 }
 
 /// The rate, unless receivers set it.

@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
 use farcast_core::BitRate;
-use farcast_delivery::Vouched;
+use farcast_delivery::{KeyNumber, Vouched};
 use farcast_files::{Entry, EntryKind, Outgoing};
+use farcast_net::SendSeal;
 use farcast_norm::settings::Parity;
 use farcast_norm::{MOST_OBJECTS, NodeId};
 
@@ -16,6 +17,8 @@ use crate::node;
 use crate::output::Output;
 use crate::progress::size;
 use crate::protocols::{NORM_AND_MDP, NORM_MDP_AND_PGM};
+use crate::sealing::{Contents, Sealing};
+use crate::send::datagram_to;
 
 /// How they behave.
 #[derive(Args, Debug)]
@@ -69,9 +72,34 @@ impl NackArgs {
     }
 
     /// Who sends from `source`.
-    pub(super) fn node(&self, source: SocketAddr) -> NodeId {
-        self.node.map_or_else(|| node::of_sender(source.ip()), NodeId)
+    pub(super) fn node(&self, source: SocketAddr, sealing: Option<&Sealing>) -> NodeId {
+        let chosen = sealing.map(|sealing| sealing.number().sender()).or(self.node);
+        chosen.map_or_else(|| node::of_sender(source.ip()), NodeId)
     }
+
+    /// What does not go with a seal.
+    fn check(&self, sealing: Option<&Sealing>) -> Result<(), Failure> {
+        if sealing.is_some() && self.node.is_some() {
+            return Err(Failure::usage("--node: in what is sealed the node id follows from the key"));
+        }
+        if sealing.is_some() && self.answers == Some(Answers::Group) {
+            return Err(Failure::usage(
+                "--answers group: what is sealed is answered to the sender, as nobody else could open it",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// What a transfer to `to` is sealed with, if it is: nobody registers, so keys are those that all get, and what lacks may
+/// be gone when that shows, so all is signed.
+pub(super) fn seal(
+    args: &SendArgs,
+    (to, rate): (SocketAddr, BitRate),
+    sealing: Option<&Sealing>,
+) -> Result<Option<SendSeal>, Failure> {
+    let datagram = datagram_to(args, to);
+    sealing.map(|sealing| sealing.sender(Contents::Signed, (Some(rate), datagram))).transpose()
 }
 
 const NO_RATE: &str = "--rate is missing: give what the slowest link on the way carries, such as --rate \"20 Mbit/s\" \
@@ -144,6 +172,7 @@ pub(super) fn announce(
     name: &str,
     outgoing: &[Outgoing],
     (by, to, named): (&str, SocketAddr, usize),
+    sealing: Option<&Sealing>,
 ) {
     let whom = match named {
         0 => "whoever listens".to_owned(),
@@ -152,10 +181,17 @@ pub(super) fn announce(
     let what = if outgoing.len() == 1 { "1 file".to_owned() } else { format!("{} files", outgoing.len()) };
     let octets = size(octets(outgoing));
     output.line(&format!("sending {name} ({what}, {octets}) by {by} to {to}, for {whom}"));
+    output.line(&sealing.map_or_else(|| "not sealed".into(), Sealing::sentence));
 }
 
-/// The nodes of `--receivers`, with what the user calls them.
-pub(super) fn named(receivers: &[String]) -> Result<BTreeMap<NodeId, String>, Failure> {
+/// The nodes of `--receivers`, with what the user calls them: by their keys, where there are keys.
+pub(super) fn named(args: &SendArgs, sealing: Option<&Sealing>) -> Result<BTreeMap<NodeId, String>, Failure> {
+    args.nack.check(sealing)?;
+    let receivers = &args.group.receivers;
+    if let Some(sealing) = sealing {
+        let node = |(number, name): (KeyNumber, &str)| (NodeId(number.receiver()), name.to_owned());
+        return Ok(sealing.numbered(receivers).map(node).collect());
+    }
     let mut nodes = BTreeMap::new();
     for name in receivers {
         if let Some(other) = nodes.insert(node::of_name(name)?, name.clone()) {

@@ -13,7 +13,7 @@ use farcast_sim::scenario::norm as scenario;
 use serde_json::{Value, json};
 
 use super::delivery::{Delivery, Face, Receiver, Told, Verdict, deliver};
-use super::nack::{announce, base, how_many, named, octets, said_of, scan, set};
+use super::nack::{announce, base, how_many, named, octets, said_of, scan, seal, set};
 use super::named::{Named, figures, word};
 use super::predict::{Predicted, predict};
 use super::turn::Turn;
@@ -21,6 +21,7 @@ use super::{await_network, burst, destination, product_name, socket_options};
 use crate::args::SendArgs;
 use crate::output::Output;
 use crate::protocols::NORM_AND_PGM;
+use crate::sealing::{Sealing, signed_headers};
 use crate::{Exit, Failure};
 
 /// How NORM behaves.
@@ -42,14 +43,14 @@ pub(crate) struct NormArgs {
     pub(crate) backoff: Option<u8>,
 }
 
-pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
-    let settings = settings(args)?;
+pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Failure> {
+    let settings = settings(args, sealing)?;
     let to = destination(args)?;
-    let named = named(&args.group.receivers)?;
+    let named = named(args, sealing)?;
     let mut output = Output::new(&args.output)?;
     let mut outgoing = scan(args, &mut output)?;
     if let Some(link) = &args.protocol.predict {
-        return predict_over(args, (to, &settings), (&outgoing, &named), link, &mut output);
+        return predict_over(args, (to, &settings, sealing), (&outgoing, &named), link, &mut output);
     }
     let stop = crate::interrupt::interrupted()?;
     await_network(args, (to, settings.time_limit), &mut output, &stop)?;
@@ -59,17 +60,17 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         outgoing = scan(args, &mut output)?;
     }
     let name = product_name(args);
-    announce(&mut output, &name, &outgoing, ("NORM", to, named.len()));
+    announce(&mut output, &name, &outgoing, ("NORM", to, named.len()), sealing);
     let config = {
-        let sent = sent(args, &outgoing, &named, (to, to));
-        configuration(args, &settings, sent)
+        let sent = sent(args, &outgoing, (&named, sealing), (to, to));
+        configuration(args, (&settings, sealing.is_some()), sent)
     };
     // The code is the same wherever it is sent from.
     let codec = Codec { fec: config.fec };
     let files = outgoing.clone();
     let make = |source: SocketAddr| {
-        let sent = sent(args, &files, &named, (source, to));
-        Sender::new(configuration(args, &settings, sent))
+        let sent = sent(args, &files, (&named, sealing), (source, to));
+        Sender::new(configuration(args, (&settings, sealing.is_some()), sent))
     };
     let delivery = Delivery {
         to,
@@ -77,14 +78,14 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         objects: outgoing,
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: settings.time_limit,
-        seal: None,
+        seal: seal(args, (to, settings.rate), sealing)?,
     };
     let mut face = NormFace { named: Named::new("norm", &named) };
     deliver(args, delivery, (&codec, &mut face), make, &stop, &mut output)
 }
 
 /// The settings that `args` ask for: options before a plan before defaults.
-pub(super) fn settings(args: &SendArgs) -> Result<Settings, Failure> {
+pub(super) fn settings(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Settings, Failure> {
     let mut settings = base(args, "NORM", scenario::plan, Settings::new)?;
     let nack = &args.nack;
     let (norm, protocol) = (&args.norm, &args.protocol);
@@ -106,6 +107,8 @@ pub(super) fn settings(args: &SendArgs) -> Result<Settings, Failure> {
     set(&mut settings.round_trip, protocol.rtt);
     settings.backoff = norm.backoff.or(settings.backoff);
     set(&mut settings.unicast, nack.unicast());
+    // Nobody but the sender opens an answer.
+    settings.unicast |= sealing.is_some();
     set(&mut settings.robust, nack.robust);
     set(&mut settings.burst, protocol.burst.map(|burst| burst.0));
     set(&mut settings.time_limit, protocol.time_limit);
@@ -128,11 +131,11 @@ fn parity(chosen: farcast_mftp::settings::Parity) -> Result<Parity, Failure> {
 fn sent(
     args: &SendArgs,
     outgoing: &[Outgoing],
-    named: &BTreeMap<NodeId, String>,
+    (named, sealing): (&BTreeMap<NodeId, String>, Option<&Sealing>),
     (source, to): (SocketAddr, SocketAddr),
 ) -> Sent {
     Sent {
-        node: args.nack.node(source),
+        node: args.nack.node(source, sealing),
         instance: instance(outgoing),
         objects: outgoing
             .iter()
@@ -160,21 +163,22 @@ fn object(args: &SendArgs, entry: &Entry) -> Object {
     Object { kind: Kind::File, size, info, vouched }
 }
 
-fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConfig {
+fn configuration(args: &SendArgs, (settings, sealed): (&Settings, bool), sent: Sent) -> SenderConfig {
     let mtu = farcast_net::path_mtu(sent.group, &socket_options(&args.socket)).ok().flatten();
-    let way = Way { headers: if sent.group.is_ipv6() { 48 } else { 28 }, mtu, granule: 1 };
+    let way = Way { headers: signed_headers(sent.group, sealed), mtu, granule: 1 };
     settings.sender(sent, way)
 }
 
 fn predict_over(
     args: &SendArgs,
-    (to, settings): (SocketAddr, &Settings),
+    (to, settings, sealing): (SocketAddr, &Settings, Option<&Sealing>),
     (outgoing, named): (&[Outgoing], &BTreeMap<NodeId, String>),
     link: &str,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let receivers = how_many(named, settings.receivers)?;
-    let config = configuration(args, settings, sent(args, outgoing, named, (to, to)));
+    let sent = sent(args, outgoing, (named, sealing), (to, to));
+    let config = configuration(args, (settings, sealing.is_some()), sent);
     let document = shipped::open(link).map_err(Failure::wrong)?;
     let scenario = scenario::over(&document, &config, receivers, settings.time_limit);
     let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;
@@ -252,7 +256,7 @@ mod tests {
         let words = fixed.iter().chain(&["--interface", "lo"]).chain(args);
         let cli = Cli::read(words.map(Into::into)).unwrap();
         let Command::Send(args) = cli.command else { panic!("send") };
-        let named = named(&args.group.receivers).unwrap();
+        let named = named(&args, None).unwrap();
         let to = SocketAddr::from(([239, 255, 54, 2], 6003));
         let sent = Sent {
             objects: vec![Object {
@@ -261,9 +265,9 @@ mod tests {
                 info: b"file".to_vec(),
                 vouched: None,
             }],
-            ..sent(&args, &[], &named, (SocketAddr::from(([10, 0, 0, 1], 6003)), to))
+            ..sent(&args, &[], (&named, None), (SocketAddr::from(([10, 0, 0, 1], 6003)), to))
         };
-        configuration(&args, &settings(&args).unwrap(), sent)
+        configuration(&args, (&settings(&args, None).unwrap(), false), sent)
     }
 
     /// What a scenario with these lines in its `[protocol]` sends it with.

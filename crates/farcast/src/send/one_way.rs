@@ -20,7 +20,7 @@ use super::{await_network, burst, destination, product_name, socket_options};
 use crate::args::{RateArg, SendArgs};
 use crate::output::Output;
 use crate::progress::size;
-use crate::sealing::{self, Sealing};
+use crate::sealing::{self, Contents, Sealing};
 use crate::{Exit, Failure};
 
 /// How it is sent to receivers that cannot answer.
@@ -84,8 +84,10 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
         // Nobody can ask for a key.
         seal: sealing
             .map(|sealing| {
-                sealing
-                    .sender(false, (Some(settings.rate), usize::from(settings.symbol_size.unwrap_or(1472))))
+                sealing.sender(
+                    Contents::Together,
+                    (Some(settings.rate), usize::from(settings.symbol_size.unwrap_or(1472))),
+                )
             })
             .transpose()?,
     };

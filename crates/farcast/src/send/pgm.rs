@@ -19,13 +19,14 @@ use farcast_sim::scenario::pgm as scenario;
 use serde_json::{Value, json};
 
 use super::delivery::{Delivery, Face, Receiver, Told, Verdict, deliver};
-use super::nack::{announce, base, how_many, named, octets, said_of, scan, set};
+use super::nack::{announce, base, how_many, named, octets, said_of, scan, seal, set};
 use super::named::{Named, figures, word};
 use super::predict::{Predicted, predict};
 use super::turn::Turn;
 use super::{await_network, burst, destination, product_name, socket_options};
 use crate::args::SendArgs;
 use crate::output::Output;
+use crate::sealing::{Sealing, signed_headers};
 use crate::{Exit, Failure};
 
 /// How PGM behaves.
@@ -55,14 +56,14 @@ const SOURCE: &[u8] = b"farcast: the PGM source at ";
 /// The data-destination port where UDP has one of its own: OpenPGM's.
 const PORT: u16 = 7500;
 
-pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
+pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Failure> {
     let settings = settings(args)?;
     let to = destination(args)?;
-    let named = named(&args.group.receivers)?;
+    let named = named(args, sealing)?;
     let mut output = Output::new(&args.output)?;
     let mut outgoing = scan(args, &mut output)?;
     if let Some(link) = &args.protocol.predict {
-        return predict_over(args, (to, &settings), (&outgoing, &named), link, &mut output);
+        return predict_over(args, (to, &settings, sealing), (&outgoing, &named), link, &mut output);
     }
     let stop = crate::interrupt::interrupted()?;
     await_network(args, (to, settings.time_limit), &mut output, &stop)?;
@@ -72,10 +73,11 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         outgoing = scan(args, &mut output)?;
     }
     let name = product_name(args);
-    announce(&mut output, &name, &outgoing, ("PGM", to, named.len()));
+    announce(&mut output, &name, &outgoing, ("PGM", to, named.len()), sealing);
     let files = outgoing.clone();
     let make = |source: SocketAddr| {
-        Sender::new(configuration(args, &settings, sent(args, &files, &named, (source, to))))
+        let sent = sent(args, &files, (&named, sealing), (source, to));
+        Sender::new(configuration(args, (&settings, sealing.is_some()), sent))
     };
     let delivery = Delivery {
         to,
@@ -83,7 +85,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         objects: outgoing,
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: settings.time_limit,
-        seal: None,
+        seal: seal(args, (to, settings.rate), sealing)?,
     };
     let mut face = PgmFace { named: Named::new("pgm", &named) };
     deliver(args, delivery, (&Codec { raw: args.pgm.raw }, &mut face), make, &stop, &mut output)
@@ -144,7 +146,7 @@ fn parity(args: &SendArgs, planned: Option<Grouping>) -> Result<Option<Grouping>
 fn sent(
     args: &SendArgs,
     outgoing: &[Outgoing],
-    named: &BTreeMap<farcast_norm::NodeId, String>,
+    (named, sealing): (&BTreeMap<farcast_norm::NodeId, String>, Option<&Sealing>),
     (source, to): (SocketAddr, SocketAddr),
 ) -> Sent {
     let object = |entry: &Entry| {
@@ -153,7 +155,7 @@ fn sent(
     };
     let objects = outgoing.iter().flat_map(|one| one.manifest().entries()).map(object).collect();
     Sent {
-        tsi: session(source, to),
+        tsi: session((source, to), sealing),
         sending: Sending::Files(objects),
         source,
         group: to,
@@ -167,26 +169,28 @@ fn sent(
     clippy::disallowed_methods,
     reason = "one session is told from the other by when it is, and the command line is no engine"
 )]
-pub(super) fn session(source: SocketAddr, to: SocketAddr) -> Tsi {
+/// In what is sealed the source follows from its key.
+pub(super) fn session((source, to): (SocketAddr, SocketAddr), sealing: Option<&Sealing>) -> Tsi {
     let who = [SOURCE, source.ip().to_string().as_bytes(), b" to ", to.to_string().as_bytes()].concat();
     let mut gsi = [0; 6];
     blake3::Hasher::new().update(&who).finalize_xof().fill(&mut gsi);
+    let gsi = sealing.map_or(gsi, |sealing| sealing.number().source());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // Two that begin within as much time as it takes to begin are no trouble: one waits for the other.
     let port = (now.as_millis() / 16) as u16;
     Tsi { gsi: Gsi(gsi), port }
 }
 
-pub(super) fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConfig {
-    let way = way(args, sent.group);
+fn configuration(args: &SendArgs, (settings, sealed): (&Settings, bool), sent: Sent) -> SenderConfig {
+    let way = way(args, (sent.group, sealed));
     on_wire(args, settings.sender(sent, way))
 }
 
 /// What the way to `group` is like.
-pub(super) fn way(args: &SendArgs, group: SocketAddr) -> Way {
+pub(super) fn way(args: &SendArgs, (group, sealed): (SocketAddr, bool)) -> Way {
     let mtu = farcast_net::path_mtu(group, &socket_options(&args.socket)).ok().flatten();
     // Over IP itself what network elements are to look at bears the router alert, an option of four octets.
-    let headers = if args.pgm.raw { 4 } else { 8 } + if group.is_ipv6() { 40 } else { 20 };
+    let headers = if args.pgm.raw { 24 } else { signed_headers(group, sealed) };
     Way { headers, mtu, granule: 1 }
 }
 
@@ -200,13 +204,14 @@ pub(super) fn on_wire(args: &SendArgs, config: SenderConfig) -> SenderConfig {
 
 fn predict_over(
     args: &SendArgs,
-    (to, settings): (SocketAddr, &Settings),
+    (to, settings, sealing): (SocketAddr, &Settings, Option<&Sealing>),
     (outgoing, named): (&[Outgoing], &BTreeMap<farcast_norm::NodeId, String>),
     link: &str,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let receivers = how_many(named, settings.receivers)?;
-    let config = configuration(args, settings, sent(args, outgoing, named, (to, to)));
+    let sent = sent(args, outgoing, (named, sealing), (to, to));
+    let config = configuration(args, (settings, sealing.is_some()), sent);
     // What cannot be sent is not predicted.
     Sender::new(config.clone()).map_err(|error| Failure::usage(error.to_string()))?;
     let document = shipped::open(link).map_err(Failure::wrong)?;
@@ -303,14 +308,14 @@ mod tests {
         let words = fixed.iter().chain(&["--interface", "lo"]).chain(args);
         let cli = Cli::read(words.map(Into::into)).unwrap();
         let Command::Send(args) = cli.command else { panic!("send") };
-        let named = named(&args.group.receivers).unwrap();
+        let named = named(&args, None).unwrap();
         let to = SocketAddr::from(([239, 255, 54, 2], 5402));
         let file = Object { size: 1_000_000, name: b"file".to_vec(), vouched: None };
         let sent = Sent {
             sending: Sending::Files(vec![file]),
-            ..sent(&args, &[], &named, (SocketAddr::from(([10, 0, 0, 1], 5402)), to))
+            ..sent(&args, &[], (&named, None), (SocketAddr::from(([10, 0, 0, 1], 5402)), to))
         };
-        configuration(&args, &settings(&args).unwrap(), sent)
+        configuration(&args, (&settings(&args).unwrap(), false), sent)
     }
 
     /// What a scenario with these lines in its `[protocol]` sends it with.
@@ -360,10 +365,10 @@ mod tests {
     fn a_source_is_the_same_each_time_and_its_sessions_are_not() {
         let address = |text: &str| text.parse().unwrap();
         let (source, to) = (address("10.0.0.1:4000"), address("239.1.1.1:5402"));
-        let (one, port) = (session(source, to), address("10.0.0.1:4001"));
-        assert_eq!(one.gsi, session(port, to).gsi);
-        assert_ne!(one.gsi, session(source, address("239.1.1.2:5402")).gsi);
+        let (one, port) = (session((source, to), None), address("10.0.0.1:4001"));
+        assert_eq!(one.gsi, session((port, to), None).gsi);
+        assert_ne!(one.gsi, session((source, address("239.1.1.2:5402")), None).gsi);
         std::thread::sleep(std::time::Duration::from_millis(40));
-        assert_ne!(one, session(source, to));
+        assert_ne!(one, session((source, to), None));
     }
 }

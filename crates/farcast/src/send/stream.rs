@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use clap::Args;
-use farcast_core::Span;
 use farcast_core::units::Bytes;
+use farcast_core::{BitRate, Span};
 use farcast_delivery::{StreamSenderEngine, Transport};
-use farcast_net::{SocketOptions, StreamSendOptions};
+use farcast_net::{SendSeal, SocketOptions, StreamSendNotice, StreamSendOptions};
 use farcast_norm::{NodeId, SenderOutcome};
 use serde_json::json;
 
-use super::await_network;
+use super::{await_network, nack};
 use crate::args::SendArgs;
 use crate::output::Output;
 use crate::progress::size;
 use crate::protocols::NORM_AND_PGM;
+use crate::sealing::{self, Sealing};
 use crate::{Exit, Failure};
 
 mod norm;
@@ -51,7 +52,7 @@ impl StreamArgs {
 }
 
 /// How a stream is sent, whatever the protocol.
-struct Stream {
+struct Stream<'a> {
     /// What the protocol is called.
     by: &'static str,
     to: SocketAddr,
@@ -59,6 +60,10 @@ struct Stream {
     limit: Span,
     socket: SocketOptions,
     transport: Transport,
+    /// At what rate.
+    rate: BitRate,
+    /// Who seals it for whom, if it is sealed.
+    sealing: Option<&'a Sealing>,
 }
 
 /// What all protocols tell of a stream.
@@ -73,7 +78,7 @@ enum Told {
 /// Sends standard input by the engine that `make` makes; `told` and `octets` say what it tells, and how much it was given.
 fn send<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
     args: &SendArgs,
-    (stream, named): (&Stream, &BTreeMap<NodeId, String>),
+    (stream, named): (&Stream<'_>, &BTreeMap<NodeId, String>),
     make: impl FnOnce(SocketAddr) -> Result<S, E>,
     told: &dyn Fn(&S::Event) -> Told,
     octets: &dyn Fn(&S) -> u64,
@@ -83,30 +88,42 @@ fn send<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
     }
     let mut output = Output::new(&args.output)?;
     let stop = crate::interrupt::interrupted()?;
-    let &Stream { by, to, limit, transport, .. } = stream;
+    let &Stream { by, to, limit, transport, rate, sealing, .. } = stream;
     await_network(args, (to, limit), &mut output, &stop)?;
     let whom =
         if named.is_empty() { "whoever listens".into() } else { format!("{} named receivers", named.len()) };
     output.line(&format!("sending standard input by {by} to {to}, for {whom}"));
+    output.line(&sealing.map_or_else(|| "not sealed".into(), Sealing::sentence));
+    let mut seal = nack::seal(args, (to, rate), sealing)?;
     let options =
         StreamSendOptions { to, socket: stream.socket.clone(), transport, lines: args.stream.lines };
     let mut outcome = SenderOutcome::Aborted;
     let label = |node: NodeId| named.get(&node).cloned().unwrap_or_else(|| node.to_string());
-    let mut observer = |_: &S, event: &S::Event| match told(event) {
-        Told::Acknowledged(node) => {
-            output.line(&format!("{} has everything", label(node)));
-            output.event("acknowledged", json!({ "receiver": label(node) }));
+    let mut observer = |_: &S, notice: &StreamSendNotice<'_, S::Event>| match notice {
+        StreamSendNotice::Revoked { name } => {
+            output.line(&format!("{name} is trusted no more, and opens nothing from now on"));
+            output.event("revoked", json!({ "receiver": name }));
         }
-        Told::Lost(node) => {
-            output.line(&format!("{} does not answer, and is not waited for any more", label(node)));
-            output.event("lost", json!({ "receiver": label(node) }));
-        }
-        Told::Ended(how) => outcome = how,
+        StreamSendNotice::Event(event) => match told(event) {
+            Told::Acknowledged(node) => {
+                output.line(&format!("{} has everything", label(node)));
+                output.event("acknowledged", json!({ "receiver": label(node) }));
+            }
+            Told::Lost(node) => {
+                output.line(&format!("{} does not answer, and is not waited for any more", label(node)));
+                output.event("lost", json!({ "receiver": label(node) }));
+            }
+            Told::Ended(how) => outcome = how,
+        },
     };
     let mut input = std::io::stdin().lock();
-    let engine = farcast_net::send_stream(&options, &mut input, make, &stop, &mut observer);
+    let engine = farcast_net::send_stream(&options, &mut input, (make, seal.as_mut()), &stop, &mut observer);
     let octets = octets(&engine.map_err(Failure::of_net)?);
-    output.event("summary", json!({ "outcome": super::named::word(outcome), "size_bytes": octets }));
+    let counts = seal.as_ref().map(SendSeal::counts);
+    let seal = sealing::summary(counts.as_ref());
+    let fields = json!({ "outcome": super::named::word(outcome), "size_bytes": octets, "seal": seal });
+    output.event("summary", fields);
+    output.line(&sealing::closing(counts.as_ref()));
     let sent = size(octets);
     match outcome {
         SenderOutcome::Acknowledged => output.line(&format!("all named receivers have the stream ({sent})")),

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use farcast_mftp::{Message, wire};
 use farcast_seal::Identity;
+use serde_json::Value;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::common::{Place, Running, forged, need_root, run};
@@ -58,7 +58,7 @@ impl Parties {
         self.own(name, self.place.farcast(args))
     }
 
-    fn own(&self, name: &str, mut command: Command) -> Command {
+    pub(crate) fn own(&self, name: &str, mut command: Command) -> Command {
         command
             .env("XDG_CONFIG_HOME", self.place.path(&format!("config-{name}")))
             .env("XDG_STATE_HOME", self.place.path(&format!("state-{name}")));
@@ -80,6 +80,12 @@ impl Parties {
         command.arg("--json");
         self.place.start("ann", command)
     }
+}
+
+/// How often a summary says that something was refused for `reason`.
+pub(crate) fn refused(summary: &Value, reason: &str) -> u64 {
+    let all = summary["seal"]["refused"].as_array().unwrap_or_else(|| panic!("sealed: {summary}"));
+    all.iter().filter(|one| one["reason"] == reason).map(|one| one["count"].as_u64().unwrap()).sum()
 }
 
 /// Datagrams, and from where they came.
@@ -145,12 +151,4 @@ impl Drop for Enemy {
             let _ = hearing.join();
         }
     }
-}
-
-/// `message` as octets.
-pub(crate) fn plain(message: &Message) -> Vec<u8> {
-    let mut datagram = Vec::new();
-    wire::encode(message, 0, &mut datagram);
-    datagram.resize(wire::encoded_len(message, 0), 0);
-    datagram
 }

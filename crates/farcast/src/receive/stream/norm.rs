@@ -15,7 +15,7 @@ pub(in crate::receive) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     let config =
         StreamReceiverConfig { from_now: args.stream.from_now, ..StreamReceiverConfig::new(receiver) };
     let engine = StreamReceiver::new(config).map_err(Failure::wrong)?;
-    receive::<NormFace>(args, heard, (engine, seed, Transport::Udp))
+    receive::<NormFace>(args, &heard, (engine, seed, Transport::Udp))
 }
 
 struct NormFace;

@@ -19,7 +19,7 @@ pub(in crate::receive) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     let receiver = ReceiverConfig { unicast_port: args.pgm.unicast_port, ..receiver };
     let config = StreamReceiverConfig { receiver, from_now: args.stream.from_now };
     let engine = StreamReceiver::new(config).map_err(Failure::wrong)?;
-    receive::<PgmFace>(args, heard, (engine, seed, transport))
+    receive::<PgmFace>(args, &heard, (engine, seed, transport))
 }
 
 struct PgmFace;

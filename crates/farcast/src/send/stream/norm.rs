@@ -11,6 +11,7 @@ use farcast_norm::{Kind, NodeId, Object, SenderConfig};
 
 use super::{Stream, Told, send};
 use crate::args::SendArgs;
+use crate::sealing::{Sealing, signed_headers};
 use crate::send::nack::named;
 use crate::send::norm::settings;
 use crate::send::{destination, socket_options};
@@ -25,18 +26,27 @@ const KEPT: (u64, u64) = (1 << 20, 64 << 20);
 /// Round trips in which whoever lacks anything has asked three times.
 const TRIPS: u64 = 48;
 
-pub(in crate::send) fn run(args: &SendArgs) -> Result<Exit, Failure> {
-    let mut settings = settings(args)?;
+pub(in crate::send) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Failure> {
+    let mut settings = settings(args, sealing)?;
     if args.norm.cc {
         return Err(Failure::usage("--cc is for files by NORM: a stream leaves at --rate"));
     }
     settings.block_len.get_or_insert(BLOCK);
     let to = destination(args)?;
-    let named = named(&args.group.receivers)?;
+    let named = named(args, sealing)?;
     let socket = socket_options(&args.socket);
-    let stream = Stream { by: "NORM", to, limit: settings.time_limit, socket, transport: Transport::Udp };
+    let stream = Stream {
+        by: "NORM",
+        to,
+        limit: settings.time_limit,
+        socket,
+        transport: Transport::Udp,
+        rate: settings.rate,
+        sealing,
+    };
     let make = |source| {
-        StreamSender::new(configuration(args, &settings, sent(args, &settings, &named, (source, to))))
+        let sent = sent(args, &settings, (&named, sealing), (source, to));
+        StreamSender::new(configuration(args, (&settings, sealing.is_some()), sent))
     };
     let told = |event: &StreamSenderEvent| match *event {
         StreamSenderEvent::Acknowledged(node) => Told::Acknowledged(node),
@@ -49,11 +59,11 @@ pub(in crate::send) fn run(args: &SendArgs) -> Result<Exit, Failure> {
 fn sent(
     args: &SendArgs,
     settings: &Settings,
-    named: &BTreeMap<NodeId, String>,
+    (named, sealing): (&BTreeMap<NodeId, String>, Option<&Sealing>),
     (source, to): (SocketAddr, SocketAddr),
 ) -> Sent {
     Sent {
-        node: args.nack.node(source),
+        node: args.nack.node(source, sealing),
         // Another each time: what is sent is not the same, whatever it is.
         instance: std::process::id() as u16 ^ (std::process::id() >> 16) as u16,
         objects: vec![Object {
@@ -76,9 +86,9 @@ fn window(args: &SendArgs, settings: &Settings) -> u64 {
     args.stream.window.map_or(leaves.clamp(KEPT.0, KEPT.1), |window| window.0)
 }
 
-fn configuration(args: &SendArgs, settings: &Settings, sent: Sent) -> SenderConfig {
+fn configuration(args: &SendArgs, (settings, sealed): (&Settings, bool), sent: Sent) -> SenderConfig {
     let mtu = farcast_net::path_mtu(sent.group, &socket_options(&args.socket)).ok().flatten();
-    let way = Way { headers: if sent.group.is_ipv6() { 48 } else { 28 }, mtu, granule: 1 };
+    let way = Way { headers: signed_headers(sent.group, sealed), mtu, granule: 1 };
     let mut config = settings.sender(sent, way);
     if settings.segment_size.is_none() {
         config.segment_size -= SEGMENT_HEADER;

@@ -1,0 +1,58 @@
+//! A receiver on the list in our hands: what it hears it opens, and what it says it seals, as itself.
+
+use std::net::{SocketAddr, UdpSocket};
+
+use farcast_core::Time;
+use farcast_seal::{Class, History, Listed, Receiver, ReceiverConfig};
+
+use crate::insider;
+use crate::party::{Enemy, Parties};
+
+pub(crate) struct Eve {
+    pub(crate) seal: Receiver,
+    /// Its signing key and its agreement secret.
+    pub(crate) own: ([u8; 32], [u8; 32]),
+    socket: UdpSocket,
+    server: Option<SocketAddr>,
+    read: usize,
+}
+
+impl Eve {
+    pub(crate) fn new(parties: &Parties) -> Self {
+        let identity = parties.identity("eve");
+        let shown = parties.at("ann", &["key", "show"]).output().unwrap().stdout;
+        let shown = String::from_utf8(shown).unwrap();
+        let key = shown.split_whitespace().find(|word| word.starts_with("farcast-key-1:")).unwrap();
+        let ann = Listed { name: "ann".into(), key: key.parse().unwrap() };
+        let own = insider::own(&identity);
+        let config = ReceiverConfig { identity, senders: vec![ann] };
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let seal = Receiver::new(config, History::default(), [1; 32]);
+        Self { seal, own, socket, server: None, read: 0 }
+    }
+
+    /// Opens what the enemy has recorded since: what was said, and how it was sealed.
+    pub(crate) fn hear(&mut self, enemy: &Enemy) -> Vec<(Class, Vec<u8>)> {
+        let record = enemy.record();
+        let mut heard = Vec::new();
+        for (from, datagram) in &record[self.read..] {
+            let mut datagram = datagram.clone();
+            let Ok(opened) = self.seal.open(Time::ZERO, *from, &mut datagram) else { continue };
+            self.server = Some(*from);
+            heard.push((opened.class, datagram[opened.payload].to_vec()));
+        }
+        self.read = record.len();
+        heard
+    }
+
+    /// Where the sender was heard.
+    pub(crate) fn server(&self) -> SocketAddr {
+        self.server.unwrap()
+    }
+
+    /// Says `datagram` to the sender at `to`, sealed.
+    pub(crate) fn say(&mut self, mut datagram: Vec<u8>, to: SocketAddr) {
+        self.seal.seal_answer(self.server(), &mut datagram).unwrap();
+        self.socket.send_to(&datagram, to).unwrap();
+    }
+}
