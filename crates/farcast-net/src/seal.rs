@@ -9,28 +9,15 @@ use std::ops::Range;
 
 use farcast_core::{BitRate, Span, Time};
 use farcast_delivery::{Delivery, KeyNumber, Proved};
-use farcast_seal::{Class, HEADER, History, Kind, Opened, Refusal, RefusalCounts, SessionId};
+use farcast_seal::{Class, HEADER, History, Kind, Opened, Refusal, RefusalCounts, Rounds, SessionId};
 
 use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::receiving::Unlike;
 use crate::socket::Endpoint;
 
-/// How long after the keys of a session were sent they are sent again: at first, for those who have not heard them, and
-/// at most, for those who begin again later.
-const FIRST_AGAIN: Span = Span::from_millis(500);
-const LATEST_AGAIN: Span = Span::from_secs(10);
 /// How often is asked who is trusted no more.
 const REVOKED_EVERY: Span = Span::from_secs(1);
-/// How often keys leave the first time, where they are no more octets than that.
-const COPIES: usize = 3;
-const FEW: u64 = 1500;
-/// The part of the rate that keys may take after the first rounds: those for who has not answered a fifth, those for
-/// everybody a fiftieth.
-const PART_OF_SOME: u64 = 5;
-const PART_OF_ALL: u64 = 50;
-/// How fast keys leave where receivers set the rate, in bit/s.
-const WITHOUT_RATE: u64 = 100_000_000;
 /// Receivers that are sent a key by itself at once; those beyond ask again.
 const OWED: usize = 1024;
 /// How often a receiver notes what it has heard, so that a later one of the same name takes it for heard.
@@ -57,7 +44,9 @@ pub struct SendSeal {
     revoked: Revoked,
     /// When that is asked next.
     ask_at: Time,
-    keys: Keys,
+    /// When keys leave, and what is still to leave of the round at hand.
+    rounds: Rounds,
+    waiting: std::vec::IntoIter<Vec<u8>>,
     /// Answers in which a receiver spoke for another.
     misattributed: u64,
     /// What could not leave, because whom it is for has not shown yet that it has its key.
@@ -67,37 +56,22 @@ pub struct SendSeal {
     buffer: Vec<u8>,
 }
 
-/// When the keys of a session leave.
-#[derive(Debug)]
-struct Keys {
-    rate: Option<BitRate>,
-    /// What is still to leave of this round.
-    waiting: std::vec::IntoIter<Vec<u8>>,
-    /// When the next datagram leaves.
-    next: Time,
-    /// How long after this round the next one begins.
-    again: Span,
-    /// Octets of this round, and whether it is for everyone.
-    octets: u64,
-    for_all: bool,
-    /// Whether the next round is for those as well who have answered.
-    everyone: bool,
-}
-
 impl SendSeal {
     /// Seals with `seal`, whose keys leave at `rate` at most. Who is `revoked` hears nothing more from then on.
     pub fn new(seal: farcast_seal::Sender, rate: Option<BitRate>, revoked: Revoked) -> Self {
-        let keys = Keys {
-            rate,
-            waiting: Vec::new().into_iter(),
-            next: Time::ZERO,
-            again: FIRST_AGAIN,
-            octets: 0,
-            for_all: true,
-            everyone: true,
-        };
+        let (rounds, waiting) = (Rounds::new(rate), Vec::new().into_iter());
         let (owed, buffer) = (Vec::new(), Vec::new());
-        Self { seal, revoked, ask_at: Time::ZERO, keys, misattributed: 0, unsealable: 0, owed, buffer }
+        Self {
+            seal,
+            revoked,
+            ask_at: Time::ZERO,
+            rounds,
+            waiting,
+            misattributed: 0,
+            unsealable: 0,
+            owed,
+            buffer,
+        }
     }
 
     /// What did not pass.
@@ -108,7 +82,7 @@ impl SendSeal {
 
     /// When keys leave the next time.
     pub(crate) fn due(&self) -> Time {
-        self.keys.next
+        self.rounds.due()
     }
 
     /// Takes those off the list who are revoked; their names.
@@ -124,7 +98,8 @@ impl SendSeal {
         if !revoked.is_empty() {
             self.seal.remove(&revoked).map_err(NetError::Seal)?;
             // The others can do nothing without the new keys.
-            self.keys.again(now);
+            self.waiting = Vec::new().into_iter();
+            self.rounds.restart(now);
         }
         Ok(revoked.iter().map(|&receiver| self.seal.name(receiver).to_owned()).collect())
     }
@@ -132,23 +107,20 @@ impl SendSeal {
     /// Sends the keys that are due to `to`; how many datagrams, and their octets.
     pub(crate) fn send_keys(&mut self, now: Time, to: &Envelope, endpoint: &Endpoint) -> (usize, usize) {
         let (mut datagrams, mut octets) = (0, 0);
-        while now >= self.keys.next {
-            let Some(datagram) = self.keys.waiting.next() else {
-                let everyone = self.keys.everyone || self.keys.again >= LATEST_AGAIN;
-                (self.keys.everyone, self.keys.for_all) = (false, everyone);
-                let round = self.seal.keys(everyone);
-                self.keys.begin(round);
+        while now >= self.rounds.due() {
+            let Some(datagram) = self.waiting.next() else {
+                let round = self.seal.keys(self.rounds.turn());
+                self.rounds.begin(round.iter().map(|datagram| datagram.len() as u64).sum());
+                self.waiting = round.into_iter();
                 continue;
             };
-            // Who misses the first can do nothing with all that follows.
-            let copies = if self.keys.again == FIRST_AGAIN && self.keys.octets <= FEW { COPIES } else { 1 };
-            for _ in 0..copies {
+            for _ in 0..self.rounds.copies() {
                 // What does not leave is as good as lost, and comes again.
                 if endpoint.send(to, &datagram, datagram.len()).is_ok() {
                     (datagrams, octets) = (datagrams + 1, octets + datagram.len());
                 }
             }
-            self.keys.left(now, datagram.len());
+            self.rounds.left(now, datagram.len() as u64, self.waiting.len() == 0);
         }
         (datagrams, octets)
     }
@@ -218,46 +190,6 @@ impl SendSeal {
 impl fmt::Debug for SendSeal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SendSeal").field("seal", &self.seal).finish_non_exhaustive()
-    }
-}
-
-impl Keys {
-    /// Begins anew: what was to leave is out of date.
-    fn again(&mut self, now: Time) {
-        (self.waiting, self.next, self.again) = (Vec::new().into_iter(), now, FIRST_AGAIN);
-        self.everyone = true;
-    }
-
-    /// Begins a round of these datagrams.
-    fn begin(&mut self, round: Vec<Vec<u8>>) {
-        self.octets = round.iter().map(|datagram| datagram.len() as u64).sum();
-        self.waiting = round.into_iter();
-        if self.octets == 0 {
-            self.next += LATEST_AGAIN;
-            self.again = LATEST_AGAIN;
-        }
-    }
-
-    /// A datagram of so many octets has left.
-    fn left(&mut self, now: Time, octets: usize) {
-        if self.waiting.len() > 0 {
-            self.next = now + self.time_of(octets as u64);
-            return;
-        }
-        // Who missed the first has missed everything.
-        let part = match (self.again == FIRST_AGAIN, self.for_all) {
-            (true, _) => 0,
-            (false, false) => PART_OF_SOME,
-            (false, true) => PART_OF_ALL,
-        };
-        let pause = self.again.max(self.time_of(self.octets * part));
-        self.next = now + pause;
-        self.again = (self.again * 2).min(LATEST_AGAIN);
-    }
-
-    fn time_of(&self, octets: u64) -> Span {
-        let rate = self.rate.or_else(|| BitRate::from_bps(WITHOUT_RATE));
-        rate.map_or(Span::ZERO, |rate| rate.time_of_bytes(octets))
     }
 }
 

@@ -94,7 +94,7 @@ fn a_prediction_counts_what_a_seal_adds() {
     fs::write(&link, "[link.forward]\ndelay = \"100 us\"\n[link.return]\ndelay = \"100 us\"\n").unwrap();
     let args = ["--rate", "20 Mbit/s", "--receivers", "bob,eve"];
     let mut predict = args.to_vec();
-    predict.extend(["--replications", "1", "--predict", link.to_str().unwrap()]);
+    predict.extend(["--replications", "2", "--predict", link.to_str().unwrap()]);
     let predicted = parties.send(&file, &predict).succeed().all("prediction").remove(0);
     let bob = parties.receive("bob", &["--once"]);
     let eve = parties.receive("eve", &["--once"]);
