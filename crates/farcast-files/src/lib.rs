@@ -78,6 +78,7 @@ mod outgoing;
 pub mod partials;
 mod parts;
 mod quota;
+mod scratch;
 mod transfer;
 mod tree;
 
@@ -92,3 +93,4 @@ pub use name::{safe_name, shown_name};
 pub use outgoing::{Outgoing, Progress, SkipReason, Skipped};
 pub use parts::Grain;
 pub use quota::{Quota, Usage};
+pub use scratch::nameless;
