@@ -32,6 +32,10 @@ pub(crate) struct SendArgs {
     /// By which protocol; receivers must be told the same.
     #[arg(long = "protocol", value_enum, default_value_t, value_name = "PROTOCOL")]
     pub(crate) speaks: Speaks,
+    /// Compress files that become shorter by it, before they are sent, into TMPDIR or else /var/tmp; for receivers that
+    /// know of it.
+    #[arg(help_heading = "Protocol", long)]
+    pub(crate) compress: bool,
     #[command(flatten)]
     pub(crate) group: GroupArgs,
     #[command(flatten)]

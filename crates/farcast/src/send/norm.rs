@@ -75,6 +75,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
         to,
         name,
         objects: outgoing,
+        compressed: None,
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: settings.time_limit,
         seal: None,
