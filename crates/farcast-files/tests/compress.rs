@@ -360,6 +360,10 @@ fn blocks_can_be_rebuilt_beside_what_was_decompressed_or_there_already() {
     assert!(to.path().join("tree/a").exists() && !to.path().join("tree/b").exists());
     assert!(reads_back(&mut incoming, &all));
     assert!(incoming.abandon().unwrap());
+    // It takes what came: what was decompressed is the user's.
+    let lock = to.path().join(".farcast").join(outgoing.id().to_string()).join("lock");
+    let taken = u64::from_be_bytes(fs::read(lock).unwrap()[..8].try_into().unwrap());
+    assert!(taken >= stored && taken <= outgoing.size(), "{taken} of {}", outgoing.size());
     let mut incoming = open(to.path(), &outgoing, SEGMENT);
     assert_eq!(incoming.held().count(), end as u32);
     assert!(reads_back(&mut incoming, &all));
@@ -402,9 +406,25 @@ fn what_is_not_complete_is_removed_altogether() {
     }
     assert!(incoming.abandon().unwrap());
     assert!(to.path().join("tree/a").exists());
+    assert_eq!(fs::read_dir(to.path().join("tree")).unwrap().count(), 3, "what came of it is there, too");
     let [one] = &partials::list(to.path()).unwrap()[..] else { panic!("one") };
     assert!(one.usage.octets >= outgoing.manifest().content_len() - 200_000, "{one:?}");
     partials::remove(to.path(), outgoing.id()).unwrap();
-    assert_eq!(fs::read_dir(to.path().join("tree")).unwrap().count(), 1, "a file that is complete stays");
-    assert!(!to.path().join(".farcast").exists());
+    only_a_is_left(to.path());
+
+    // The same by who was receiving it.
+    fs::remove_dir_all(to.path().join("tree")).unwrap();
+    let mut incoming = open(to.path(), &outgoing, SEGMENT);
+    for (at, segment) in all[..all.len() - 10].iter().enumerate() {
+        incoming.store(at as u32, &[segment]).unwrap();
+    }
+    incoming.discard().unwrap();
+    only_a_is_left(to.path());
+}
+
+#[track_caller]
+fn only_a_is_left(to: &Path) {
+    let left: Vec<_> = fs::read_dir(to.join("tree")).unwrap().map(|one| one.unwrap().file_name()).collect();
+    assert_eq!(left, ["a"], "a file that is complete stays");
+    assert!(!to.join(".farcast").exists());
 }

@@ -49,10 +49,12 @@ impl Incoming {
         let Some(delivery) = &mut self.delivery else { return Ok(true) };
         let packed = delivery.pack(file);
         self.room.count_made(delivery.take_made());
+        if !matches!(packed, Ok(true)) {
+            self.room.give_up(stored, 1);
+        }
         if packed? {
             return Ok(true);
         }
-        self.room.give_up(stored, 1);
         if let Some(lost) = delivery.take_back(file, &self.geometry) {
             self.held.remove_run(lost);
             delivery.recount(&self.geometry.bytes(lost), &self.held, &self.geometry);
