@@ -209,7 +209,7 @@ pub enum StoreError {
     },
     /// A compressed file came as it was sent, and is not what its sender says that it is.
     #[error(
-        "\"{}\" came as it was sent, but does not decompress to what its sender lists, and is not delivered; ask for it without --compress",
+        "\"{}\" came as it was sent, but does not decompress to what its sender lists, and is not delivered; have it sent without --compress",
         path.display()
     )]
     BadCompression {
