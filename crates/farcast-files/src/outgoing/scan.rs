@@ -34,6 +34,9 @@ pub(super) struct Hashed {
     pub(super) spool: Option<Spool>,
 }
 
+/// What an entry says of the content of a file: what it is, the values of its parts, its chunks.
+type Described = (EntryKind, Box<[[u8; 32]]>, Chunks);
+
 struct Item {
     /// Path in the manifest.
     relative: Vec<u8>,
@@ -146,15 +149,15 @@ impl Found {
 }
 
 impl Source {
-    /// What its entry says of the content: what it is, the values of its parts and its chunks, provided that the file
-    /// is and stays what it was when it was found. It is compressed if there is a spool for that, and it pays.
+    /// What its entry says of the content, provided that the file is and stays what it was when it was found. It is
+    /// compressed if there is a spool for that, and it pays.
     fn describe(
         &mut self,
         grain: Grain,
         mut spooling: Option<&mut Spooling>,
         buffer: &mut [u8],
         progress: impl FnMut(u64),
-    ) -> Result<(EntryKind, Box<[[u8; 32]]>, Chunks), SourceError> {
+    ) -> Result<Described, SourceError> {
         let fd = open_source(&self.path).map_err(|errno| SourceError::io(&self.path, "open", errno))?;
         let size = self.state.size;
         if let Some(trying) = &mut spooling
