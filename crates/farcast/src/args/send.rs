@@ -32,10 +32,6 @@ pub(crate) struct SendArgs {
     /// By which protocol; receivers must be told the same.
     #[arg(long = "protocol", value_enum, default_value_t, value_name = "PROTOCOL")]
     pub(crate) speaks: Speaks,
-    /// Compress files that become shorter by it, before they are sent, into TMPDIR or else /var/tmp; for receivers that
-    /// know of it.
-    #[arg(help_heading = "Protocol", long)]
-    pub(crate) compress: bool,
     #[command(flatten)]
     pub(crate) group: GroupArgs,
     #[command(flatten)]
@@ -55,6 +51,10 @@ pub(crate) struct SendArgs {
     /// Announce on this group instead, and send only data to --to.
     #[arg(help_heading = "MFTP", long, value_name = "GROUP[:PORT]")]
     pub(crate) announce: Option<Endpoint>,
+    /// Compress files that become shorter by it, before they are sent, into TMPDIR or else /var/tmp; for receivers that
+    /// know of it.
+    #[arg(help_heading = "Protocol", long)]
+    pub(crate) compress: bool,
     #[command(flatten)]
     pub(crate) seal: SealArgs,
     #[command(flatten)]
