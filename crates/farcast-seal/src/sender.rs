@@ -15,9 +15,7 @@ use crate::identity::{AgreementSecret, Identity, Listed};
 use crate::peer::Peer;
 use crate::refusal::{Refusal, RefusalCounts, Unsealable};
 use crate::schedule::{self, Secret};
-use crate::wire::{
-    self, ENTRY, HEADER, Header, KEYS_ENTRIES, KEYS_HEAD, Keys, Kind, SIGNATURE, SessionId, TAG,
-};
+use crate::wire::{self, HEADER, Header, Keys, Kind, SessionId, TAG};
 
 /// Before what a sender signs.
 pub(crate) const SIGNED_KEYS: &[u8] = b"farcast seal 1 keys";
@@ -143,7 +141,7 @@ impl Sender {
             began_ms,
             separate,
             signed,
-            together: (datagram.saturating_sub(KEYS_HEAD + SIGNATURE) / ENTRY).clamp(1, KEYS_ENTRIES),
+            together: wire::keys_together(datagram),
             own,
             agreement,
             draws,

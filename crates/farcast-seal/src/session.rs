@@ -15,9 +15,10 @@ use crate::sender::SIGNED_CONTROL;
 use crate::window::{GroupWindow, PairWindow};
 use crate::wire::{self, HEADER, Header, KEY, Kind, SIGNATURE, SessionId, TAG};
 
-/// How long a receiver waits for a key before it asks for it again: at first, and at most.
-const ASK_AGAIN: Span = Span::from_secs(1);
-const ASK_LATEST: Span = Span::from_secs(60);
+/// How long a receiver waits for a key before it asks for it again: at first.
+pub const ASK_AGAIN: Span = Span::from_secs(1);
+/// The same, at most.
+pub const ASK_LATEST: Span = Span::from_secs(60);
 /// Time goes round in so many spells of so long. What anybody may have claimed makes a receiver ask in one of them only.
 const SPELLS: u64 = 16;
 const SPELL: Span = Span::from_secs(4);

@@ -27,7 +27,17 @@ pub const TO_ONE_KEY_OVERHEAD: usize = HEADER + KEY + TAG;
 /// Receivers that one KEYS datagram is for at most.
 pub const KEYS_ENTRIES: usize = 15;
 /// Octets of the longest KEYS datagram.
-pub const KEYS_LEN: usize = KEYS_HEAD + KEYS_ENTRIES * ENTRY + SIGNATURE;
+pub const KEYS_LEN: usize = keys_len(KEYS_ENTRIES);
+
+/// Octets of a KEYS datagram for so many receivers.
+pub const fn keys_len(receivers: usize) -> usize {
+    KEYS_HEAD + receivers * ENTRY + SIGNATURE
+}
+
+/// Receivers that one KEYS datagram is for where a datagram has so many octets at most.
+pub fn keys_together(datagram: usize) -> usize {
+    (datagram.saturating_sub(KEYS_HEAD + SIGNATURE) / ENTRY).clamp(1, KEYS_ENTRIES)
+}
 
 /// `enc` and `guard` of a first answer.
 pub(crate) const OPENING: usize = 32 + 8;

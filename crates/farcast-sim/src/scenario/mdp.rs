@@ -11,13 +11,16 @@ use farcast_scenario::{Document, DocumentError, Links, Reader};
 
 use super::Scenario;
 use super::norm::receiver_node;
+use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
-use crate::star::{self, StarConfig, StarError, hub_address, receiver_address};
+use crate::star::{self, SealConfig, StarConfig, StarError, hub_address, receiver_address};
 
 pub use farcast_mdp::Mdp;
 
 /// An engine, without what it has received: measured, most of it the list of objects at hand.
 const ENGINE: u64 = 4608;
+/// Content leaves before anybody has to answer, so it has no key of its own; and as members could make it up, it is signed.
+const MANNER: Manner = Manner { signs_content: true, apart: false };
 
 /// The multicast transfer.
 #[derive(Clone, Debug)]
@@ -25,6 +28,7 @@ pub(super) struct Transfer {
     sender: SenderConfig,
     settings: Settings,
     overhead: u16,
+    seal: Option<SealConfig>,
 }
 
 impl transfer::Transfer for Transfer {
@@ -35,6 +39,7 @@ impl transfer::Transfer for Transfer {
         top: &Reader<'_>,
         groups: &[Receivers],
         links: &Links,
+        sealed: bool,
     ) -> Result<Self, DocumentError> {
         let sizes = sizes(&mut table)?;
         let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(28))?;
@@ -51,14 +56,20 @@ impl transfer::Transfer for Transfer {
         }
         let object = |size| Object { size, info: b"file".to_vec(), vouched: None };
         let objects = sizes.into_iter().map(object).collect();
-        let sender = settings.sender(sent(objects, alone, named), Way { headers: overhead, mtu: None });
+        let grows = if sealed { MANNER.content() } else { 0 };
+        let way = Way { headers: overhead.saturating_add(grows), mtu: None };
+        let sender = settings.sender(sent(objects, alone, named), way);
         table.bytes_or("segment_size", Bytes(sender.segment_size.into()))?;
         if let Err(error) = Sender::new(sender.clone()) {
             return Err(table.refuse("files", error.to_string(), "settings that a transfer can have"));
         }
         table.finish()?;
         super::check_marks(top, groups, links)?;
-        Ok(Self { sender, settings, overhead })
+        let seal = sealed.then(|| {
+            Sealed::to(groups, settings.segment_size.map(usize::from), overhead)
+                .config(MANNER, Some(sender.rate))
+        });
+        Ok(Self { sender, settings, overhead, seal })
     }
 
     fn codec(&self) -> Codec {
@@ -67,6 +78,10 @@ impl transfer::Transfer for Transfer {
 
     fn overhead(&self) -> u16 {
         self.overhead
+    }
+
+    fn seal(&self) -> Option<SealConfig> {
+        self.seal
     }
 
     fn given(&self) -> bool {
@@ -129,7 +144,7 @@ pub fn over(
     let overhead = if sender.group.is_ipv4() { 28 } else { 48 };
     let Sent { node, source, group, ackers, .. } = sent(Vec::new(), alone, named);
     let sender = SenderConfig { node, source, group, ackers, ..sender.clone() };
-    let transfer = Transfer { sender, settings: settings.clone(), overhead };
+    let transfer = Transfer { sender, settings: settings.clone(), overhead, seal: None };
     Scenario::over_link(document, TransferSpec::Mdp(transfer), receivers, time_limit)
 }
 

@@ -12,8 +12,9 @@ use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
 use super::Scenario;
+use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
-use crate::star::{self, StarError, hub_address, receiver_address};
+use crate::star::{self, SealConfig, StarError, hub_address, receiver_address};
 
 pub use farcast_norm::Norm;
 
@@ -27,12 +28,15 @@ const NEED: u64 = 12;
 const LONGEST: u16 = 32_767;
 /// NORM's port (RFC 5740 §8).
 const PORT: u16 = 6003;
+/// Content leaves before anybody has to answer, so it has no key of its own; and as members could make it up, it is signed.
+const MANNER: Manner = Manner { signs_content: true, apart: false };
 
 /// The multicast transfer.
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
     sender: SenderConfig,
     overhead: u16,
+    seal: Option<SealConfig>,
 }
 
 impl transfer::Transfer for Transfer {
@@ -43,6 +47,7 @@ impl transfer::Transfer for Transfer {
         top: &Reader<'_>,
         groups: &[Receivers],
         links: &Links,
+        sealed: bool,
     ) -> Result<Self, DocumentError> {
         let Bytes(size) = table.bytes("file")?;
         let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(28))?;
@@ -53,14 +58,20 @@ impl transfer::Transfer for Transfer {
         let total: u32 = groups.iter().map(|group| group.receivers).sum();
         let named = table.flag_or("named", false)?;
         let sent = sent(size, b"file".to_vec(), if named { total } else { 0 });
-        let sender = settings.sender(sent, Way { headers: overhead, mtu: None, granule: 1 });
+        let grows = if sealed { MANNER.content() } else { 0 };
+        let sender =
+            settings.sender(sent, Way { headers: overhead.saturating_add(grows), mtu: None, granule: 1 });
         show(&mut table, &sender)?;
         if let Err(error) = Sender::new(sender.clone()) {
             return Err(table.refuse("file", error.to_string(), "settings that a transfer can have"));
         }
         table.finish()?;
         super::check_marks(top, groups, links)?;
-        Ok(Self { sender, overhead })
+        let seal = sealed.then(|| {
+            Sealed::to(groups, settings.segment_size.map(usize::from), overhead)
+                .config(MANNER, Some(sender.pace.rate))
+        });
+        Ok(Self { sender, overhead, seal })
     }
 
     fn codec(&self) -> Codec {
@@ -69,6 +80,10 @@ impl transfer::Transfer for Transfer {
 
     fn overhead(&self) -> u16 {
         self.overhead
+    }
+
+    fn seal(&self) -> Option<SealConfig> {
+        self.seal
     }
 
     fn given(&self) -> bool {
@@ -164,7 +179,12 @@ pub fn over(
     let Sent { node, source, group, ackers, .. } = sent(0, Vec::new(), named);
     let overhead = sender.pace.overhead;
     let sender = SenderConfig { node, source, group, ackers, ..sender.clone() };
-    Scenario::over_link(document, TransferSpec::Norm(Transfer { sender, overhead }), receivers, time_limit)
+    Scenario::over_link(
+        document,
+        TransferSpec::Norm(Transfer { sender, overhead, seal: None }),
+        receivers,
+        time_limit,
+    )
 }
 
 /// The sender's settings, if there is a transfer by NORM.
