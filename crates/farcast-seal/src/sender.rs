@@ -15,7 +15,7 @@ use crate::identity::{AgreementSecret, Identity, Listed};
 use crate::peer::Peer;
 use crate::refusal::{Refusal, RefusalCounts, Unsealable};
 use crate::schedule::{self, Secret};
-use crate::wire::{self, HEADER, Header, Keys, Kind, SessionId, TAG};
+use crate::wire::{self, HEADER, Header, Keys, Kind, SIGNATURE, SessionId, TAG};
 
 /// Before what a sender signs.
 pub(crate) const SIGNED_KEYS: &[u8] = b"farcast seal 1 keys";

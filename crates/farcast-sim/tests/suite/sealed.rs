@@ -127,6 +127,7 @@ impl Real {
             receivers: (0..count).map(listed).collect(),
             began_ms: 1,
             separate_content: true,
+            signed_content: false,
             datagram: 1472,
         };
         let receiver = |n| {
