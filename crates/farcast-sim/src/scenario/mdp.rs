@@ -46,7 +46,9 @@ impl transfer::Transfer for Transfer {
         let Ok(overhead) = u16::try_from(overhead) else {
             return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
         };
-        let settings = read(&mut table, None)?;
+        let mut settings = read(&mut table, None)?;
+        // Nobody but the sender opens an answer.
+        settings.unicast |= sealed;
         let total: u32 = groups.iter().map(|group| group.receivers).sum();
         let named = if table.flag_or("named", false)? { total } else { 0 };
         // Between two hosts there is no group.
@@ -65,10 +67,7 @@ impl transfer::Transfer for Transfer {
         }
         table.finish()?;
         super::check_marks(top, groups, links)?;
-        let seal = sealed.then(|| {
-            Sealed::to(groups, settings.segment_size.map(usize::from), overhead)
-                .config(MANNER, Some(sender.rate))
-        });
+        let seal = sealed.then(|| Sealed::to(groups, None, overhead).config(MANNER, Some(sender.rate)));
         Ok(Self { sender, settings, overhead, seal })
     }
 
@@ -128,7 +127,7 @@ fn sent(objects: Vec<Object>, alone: bool, named: u32) -> Sent {
     }
 }
 
-/// A transfer as `sender` makes it, which has `settings`, to so many receivers over the link that `document` is alone.
+/// A transfer as `sender` makes it, `sealed` or not, which has `settings`, to so many receivers over the link that `document` is alone.
 /// Addresses and identities are the simulator's own.
 ///
 /// # Errors
@@ -137,14 +136,15 @@ pub fn over(
     document: &Document,
     (settings, sender): (&Settings, &SenderConfig),
     receivers: u32,
-    time_limit: Span,
+    (time_limit, sealed): (Span, Option<Sealed>),
 ) -> Result<Scenario, DocumentError> {
     let named = if sender.ackers.is_empty() { 0 } else { receivers };
+    let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.rate)));
     let alone = !sender.group.ip().is_multicast();
     let overhead = if sender.group.is_ipv4() { 28 } else { 48 };
     let Sent { node, source, group, ackers, .. } = sent(Vec::new(), alone, named);
     let sender = SenderConfig { node, source, group, ackers, ..sender.clone() };
-    let transfer = Transfer { sender, settings: settings.clone(), overhead, seal: None };
+    let transfer = Transfer { sender, settings: settings.clone(), overhead, seal };
     Scenario::over_link(document, TransferSpec::Mdp(transfer), receivers, time_limit)
 }
 

@@ -54,7 +54,9 @@ impl transfer::Transfer for Transfer {
         let Ok(overhead) = u16::try_from(overhead) else {
             return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
         };
-        let settings = read(&mut table, None)?;
+        let mut settings = read(&mut table, None)?;
+        // Nobody but the sender opens an answer.
+        settings.unicast |= sealed;
         let total: u32 = groups.iter().map(|group| group.receivers).sum();
         let named = table.flag_or("named", false)?;
         let sent = sent(size, b"file".to_vec(), if named { total } else { 0 });
@@ -67,10 +69,7 @@ impl transfer::Transfer for Transfer {
         }
         table.finish()?;
         super::check_marks(top, groups, links)?;
-        let seal = sealed.then(|| {
-            Sealed::to(groups, settings.segment_size.map(usize::from), overhead)
-                .config(MANNER, Some(sender.pace.rate))
-        });
+        let seal = sealed.then(|| Sealed::to(groups, None, overhead).config(MANNER, Some(sender.pace.rate)));
         Ok(Self { sender, overhead, seal })
     }
 
@@ -164,7 +163,7 @@ fn sent(size: u64, info: Vec<u8>, named: u32) -> Sent {
     }
 }
 
-/// A transfer as `sender` makes it, to so many receivers over the link that `document` is alone. Addresses and
+/// A transfer as `sender` makes it, `sealed` or not, to so many receivers over the link that `document` is alone. Addresses and
 /// identities are the simulator's own.
 ///
 /// # Errors
@@ -173,15 +172,17 @@ pub fn over(
     document: &Document,
     sender: &SenderConfig,
     receivers: u32,
-    time_limit: Span,
+    (time_limit, sealed): (Span, Option<Sealed>),
 ) -> Result<Scenario, DocumentError> {
     let named = if sender.ackers.is_empty() { 0 } else { receivers };
     let Sent { node, source, group, ackers, .. } = sent(0, Vec::new(), named);
-    let overhead = sender.pace.overhead;
+    let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.pace.rate)));
+    // As the rate has it, which counts what the seal adds.
+    let overhead = sender.pace.overhead - seal.map_or(0, |seal| seal.content);
     let sender = SenderConfig { node, source, group, ackers, ..sender.clone() };
     Scenario::over_link(
         document,
-        TransferSpec::Norm(Transfer { sender, overhead, seal: None }),
+        TransferSpec::Norm(Transfer { sender, overhead, seal }),
         receivers,
         time_limit,
     )

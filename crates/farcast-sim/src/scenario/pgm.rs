@@ -99,10 +99,7 @@ impl transfer::Transfer for Transfer {
         let timers = Timers::read(&mut table, sender.group, settings.round_trip)?;
         table.finish()?;
         super::check_marks(top, groups, links)?;
-        let seal = sealed.then(|| {
-            Sealed::to(groups, settings.segment_size.map(usize::from), overhead)
-                .config(MANNER, Some(sender.pace.rate))
-        });
+        let seal = sealed.then(|| Sealed::to(groups, None, overhead).config(MANNER, Some(sender.pace.rate)));
         Ok(Self { sender, timers, overhead, seal })
     }
 
@@ -195,7 +192,7 @@ fn sent(sending: Sending, named: u32) -> Sent {
     }
 }
 
-/// A transfer as `sender` makes it, whose receivers expect `round_trip`, to so many of them over the link that
+/// A transfer as `sender` makes it, `sealed` or not, whose receivers expect `round_trip`, to so many of them over the link that
 /// `document` is alone. Addresses and identities are the simulator's own.
 ///
 /// # Errors
@@ -204,13 +201,15 @@ pub fn over(
     document: &Document,
     (sender, round_trip): (&SenderConfig, Span),
     receivers: u32,
-    time_limit: Span,
+    (time_limit, sealed): (Span, Option<Sealed>),
 ) -> Result<Scenario, DocumentError> {
     let named = if sender.named.is_empty() { 0 } else { receivers };
     let Sent { tsi, sending, source, group, named } = sent(sender.sending.clone(), named);
-    let overhead = sender.pace.overhead;
+    let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.pace.rate)));
+    // As the rate has it, which counts what the seal adds.
+    let overhead = sender.pace.overhead - seal.map_or(0, |seal| seal.content);
     let sender = SenderConfig { tsi, sending, source, group, named, ..sender.clone() };
-    let transfer = Transfer { timers: Timers::of(sender.group, round_trip), sender, overhead, seal: None };
+    let transfer = Transfer { timers: Timers::of(sender.group, round_trip), sender, overhead, seal };
     Scenario::over_link(document, TransferSpec::Pgm(transfer), receivers, time_limit)
 }
 

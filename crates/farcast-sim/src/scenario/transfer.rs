@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::net::Ipv4Addr;
 
-use farcast_delivery::{Protocol, SenderEngine as _};
+use farcast_delivery::Protocol;
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{DocumentError, Links, Reader};
 
@@ -92,16 +92,6 @@ pub(super) trait Visit {
     ) -> Self::Output;
 }
 
-/// Refuses a sealed transfer whose receivers answer the group.
-fn check_answers<T: Transfer>(transfer: &T, top: &Reader<'_>) -> Result<(), DocumentError> {
-    let for_group = |sender: <T::Protocol as Protocol>::Sender| sender.routes().answers.ip().is_multicast();
-    if transfer.seal().is_some() && transfer.sender().is_ok_and(for_group) {
-        let why = StarError::SealedForGroup.to_string();
-        return Err(top.refuse("protocol", why, "answers = \"sender\""));
-    }
-    Ok(())
-}
-
 macro_rules! protocols {
     ($($variant:ident: $module:ident = $name:literal),+ $(,)?) => {
         /// What `name` in `[protocol]` may be; the first where it says nothing.
@@ -155,9 +145,7 @@ macro_rules! protocols {
                 let all = [$(($name, By::$variant)),+];
                 match table.choice_or("name", &all, all[0].1)? {
                     $(By::$variant => {
-                        let transfer = $module::Transfer::read(table, top, groups, links, sealed)?;
-                        check_answers(&transfer, top)?;
-                        Ok(Self::$variant(transfer))
+                        Ok(Self::$variant(Transfer::read(table, top, groups, links, sealed)?))
                     })+
                 }
             }
