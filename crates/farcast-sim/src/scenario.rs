@@ -173,7 +173,7 @@ impl Scenario {
             back: way_back(links, &chains, receivers, streams),
             chains,
             overhead: transfer.map_or(0, Transfer::overhead),
-            seal: transfer.and_then(|transfer| transfer.seal()),
+            seal: transfer.and_then(Transfer::seal),
             given: transfer.is_some_and(Transfer::given),
             limit: self.time_limit(),
             cut: Cut::Whole,

@@ -228,15 +228,14 @@ impl Real {
             };
             let receiver = &mut self.receivers[to as usize];
             match receiver.open(at, Self::hub(), &mut datagram) {
-                Ok(_) => {}
                 Err(Refusal::UnknownEpoch) => {
                     self.shut += 1;
                     if receiver.wants_key(at, &datagram).is_some() {
                         self.asked.push((at, to));
                     }
                 }
-                // KEYS for others, and what comes before one's own.
-                Err(Refusal::NotListed | Refusal::UnknownSession) => {}
+                // What opens; KEYS for others, and what comes before one's own.
+                Ok(_) | Err(Refusal::NotListed | Refusal::UnknownSession) => {}
                 Err(why) => panic!("{to} at {at:?}: {why}"),
             }
         }

@@ -17,7 +17,6 @@ use super::{await_network, burst, datagram_to, product_name, socket_options};
 use crate::args::SendArgs;
 use crate::host::Family;
 use crate::output::Output;
-use crate::progress::size;
 use crate::sealing::{Contents, Sealing};
 use crate::state::{Known, State};
 use crate::{Exit, Failure};
@@ -253,6 +252,6 @@ fn announce_plan(args: &SendArgs, to: Destination, outgoing: &Outgoing, name: &s
         0 => "whoever registers".to_owned(),
         n => format!("{n} receivers"),
     };
-    let size = size(outgoing.manifest().content_len());
+    let size = super::files_size(outgoing);
     output.line(&format!("sending {name} ({what}, {size}) to {}, for {whom}", to.private));
 }

@@ -76,6 +76,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
         to,
         name,
         objects: outgoing,
+        compressed: None,
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: settings.time_limit,
         seal: seal(args, (to, settings.rate), sealing)?,

@@ -19,7 +19,6 @@ use super::turn::Turn;
 use super::{await_network, burst, destination, product_name, socket_options};
 use crate::args::{RateArg, SendArgs};
 use crate::output::Output;
-use crate::progress::size;
 use crate::sealing::{self, Contents, Sealing};
 use crate::{Exit, Failure};
 
@@ -69,7 +68,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     let name = product_name(args);
     output.line(&format!(
         "sending {name} ({}) one way to {to}, {}, with {} % added",
-        size(outgoing.manifest().content_len()),
+        super::files_size(&outgoing),
         how_long(settings.duration),
         settings.overhead_percent
     ));
@@ -79,6 +78,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     let delivery = Delivery {
         to,
         name,
+        compressed: super::compress::brought(args, &outgoing),
         objects: vec![outgoing],
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: args.protocol.time_limit.unwrap_or(Span::MAX),
