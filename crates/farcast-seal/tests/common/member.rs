@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use aes_gcm::aead::inout::InOutBuf;
 use aes_gcm::{AeadInOut as _, Aes256Gcm, KeyInit as _};
 use ed25519_dalek::{Signer as _, SigningKey};
-use farcast_seal::{Identity, Kind, PublicIdentity, Receiver};
+use farcast_seal::{Identity, Kind, PublicIdentity, Receiver, Suite};
 use hkdf::Hkdf;
 use hpke::aead::AesGcm256;
 use hpke::kdf::HkdfSha256;
@@ -40,7 +40,7 @@ pub(crate) fn sign_keys(keys: &mut [u8], by: &Identity) {
 /// everybody can know.)
 pub(crate) fn claiming(own: &Identity, other: &Identity) -> Identity {
     let (own, other) = (own.to_bytes(), other.to_bytes());
-    Identity::from_bytes(&[&own[..32], &other[32..64], &own[64..]].concat()).unwrap()
+    Identity::from_bytes(Suite::X25519, &[&own[..32], &other[32..64], &own[64..]].concat()).unwrap()
 }
 
 fn signing(identity: &Identity) -> SigningKey {
