@@ -91,3 +91,17 @@ impl Member {
 pub(crate) fn hear_from(receiver: &mut Receiver, from: SocketAddr, datagram: &[u8]) -> bool {
     receiver.open(super::NOW, from, &mut datagram.to_vec()).is_ok()
 }
+
+/// The line of an identity that says that `agreement` is its hybrid key.
+pub(crate) fn hybrid_line(own: &Identity, agreement: &[u8]) -> String {
+    let bound = [agreement, &[0; 4]].concat();
+    let signature = signing(own).sign(&[b"farcast seal 1 hybrid", &bound[..]].concat()).to_bytes();
+    let octets = [own.public().signing(), &bound[..], &signature].concat();
+    let bits = octets.iter().flat_map(|octet| (0..8).rev().map(move |at| octet >> at & 1));
+    let bits: Vec<u8> = bits.chain([0; 4]).collect();
+    let letters = bits.chunks_exact(5).map(|five| {
+        let value = five.iter().fold(0, |sum, bit| sum << 1 | usize::from(*bit));
+        char::from(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"[value])
+    });
+    letters.fold(String::from("farcast-key-2:"), |text, letter| text + &String::from(letter))
+}
