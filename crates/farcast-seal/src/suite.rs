@@ -96,7 +96,7 @@ fn octets_of<K: Kem>(secret: &SecretOf<K>) -> Box<[u8]> {
 /// The secret of somebody's agreement key.
 pub(crate) enum AgreementSecret {
     X25519(SecretOf<X25519HkdfSha256>),
-    /// With what follows from it, which is 10 KB.
+    /// With what follows from it, which is 1.6 KB.
     Hybrid(Box<SecretOf<XWing>>),
 }
 
