@@ -38,6 +38,14 @@ pub enum SourceError {
         /// The file.
         path: PathBuf,
     },
+    /// What files are compressed to cannot be kept while it waits to be sent.
+    #[error("cannot keep what is compressed in \"{}\": {source}; TMPDIR says where there is room", path.display())]
+    Spool {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// A range was asked for that begins past the end of the product.
     #[error("byte {offset} is past the end of the product, which has {size} bytes")]
     OutOfRange {
@@ -196,6 +204,15 @@ pub enum StoreError {
     /// A file, or a part of it, came damaged again and again.
     #[error("\"{}\" arrived damaged again and again; find out who alters what is sent, and receive it again", path.display())]
     DigestMismatch {
+        /// Where the file would have been.
+        path: PathBuf,
+    },
+    /// A compressed file came as it was sent, and is not what its sender says that it is.
+    #[error(
+        "\"{}\" came as it was sent, but does not decompress to what its sender lists, and is not delivered; have it sent without --compress",
+        path.display()
+    )]
+    BadCompression {
         /// Where the file would have been.
         path: PathBuf,
     },

@@ -26,6 +26,7 @@ mod read;
 mod room;
 mod state;
 mod symbols;
+mod unpack;
 mod verify;
 
 pub use checkpoint::Checkpoint;
@@ -35,6 +36,8 @@ pub use plain::{PlainObject, Vouched};
 pub use symbols::{Coding, ParitySymbol};
 
 pub(crate) use open::manifest_in;
+pub(crate) use unpack::unpacked_path;
+
 pub(crate) use state::{STATE_FILES, StateDir, path_of, read_journal, usage_in};
 
 use checkpoint::Gate;

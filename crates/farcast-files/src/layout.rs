@@ -61,7 +61,7 @@ pub(crate) struct Span {
     pub(crate) entry: usize,
     /// Its first byte in the product.
     pub(crate) start: u64,
-    /// Its bytes.
+    /// Its bytes in the product.
     pub(crate) size: u64,
 }
 
@@ -104,8 +104,8 @@ impl Layout {
         let mut start = head_len;
         let mut spans = Vec::new();
         for (entry, item) in manifest.entries().iter().enumerate().filter(|(_, item)| item.is_file()) {
-            spans.push(Span { entry, start, size: item.size() });
-            start += item.size();
+            spans.push(Span { entry, start, size: item.stored() });
+            start += item.stored();
         }
         Self { head_len, spans }
     }

@@ -13,7 +13,7 @@
 //! | 4 | magic "FCM1" |
 //! | 4 | length of the manifest, big-endian, at most 64 MiB |
 //! | n | the [manifest]: path, mode, time, size and BLAKE3 digest of every file |
-//! | rest | the content of all files in the order of the manifest, back to back |
+//! | rest | the content of all files, or what it was [compressed](compression) to, in the order of the manifest, back to back |
 //!
 //! The first three rows are the *head*; its BLAKE3 digest is the [`ProductId`]. As the manifest commits to the digests
 //! of all files and of the parts of large ones, whoever knows the id can check every byte, and damage never reaches a
@@ -28,7 +28,8 @@
 //! | `.farcast/<id>/journal` | what a later run may rely on, see [`journal`] |
 //! | `.farcast/<id>/journal.new` | a journal that is being written |
 //! | `.farcast/<id>/made` | the directories that were made for it |
-//! | `<path>/.<name>.<8 digits of id>.farcast-part` | a file that is not complete |
+//! | `<path>/.<name>.<8 digits of id>.farcast-part` | a file that is not complete; of a compressed one what came of it, until the product is complete |
+//! | `<path>/.<name>.<8 digits of id>-unpacked.farcast-part` | a compressed file that is being decompressed |
 //! | `<path>/<name>` | a file whose digest is right |
 //!
 //! Nothing is made for a product before its first segment is stored, and no directory before something goes into it or
@@ -66,6 +67,7 @@
 
 mod beneath;
 pub mod chunks;
+pub mod compression;
 mod descriptors;
 mod error;
 mod id;
@@ -78,6 +80,7 @@ mod outgoing;
 pub mod partials;
 mod parts;
 mod quota;
+mod scratch;
 mod transfer;
 mod tree;
 
@@ -87,8 +90,9 @@ pub use incoming::{
     Checkpoint, Coding, Durability, Happening, Incoming, Options, Overwrite, ParitySymbol, PlainObject,
     Vouched,
 };
-pub use manifest::{Entry, EntryKind, Manifest, ManifestError};
+pub use manifest::{Compressed, Entry, EntryKind, Manifest, ManifestError};
 pub use name::{safe_name, shown_name};
-pub use outgoing::{Outgoing, Progress, SkipReason, Skipped};
+pub use outgoing::{Outgoing, Progress, Scanning, SkipReason, Skipped};
 pub use parts::Grain;
 pub use quota::{Quota, Usage};
+pub use scratch::nameless;

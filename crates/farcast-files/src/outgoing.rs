@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{self, Advice, Stat};
-use rustix::io::Result as SystemResult;
+use rustix::io::{Errno, Result as SystemResult};
 use thiserror::Error;
 
 use crate::beneath::{mtime_of, open_source, size_of};
+use crate::compression::Spool;
 use crate::descriptors::Descriptors;
 use crate::layout::{Geometry, Layout};
 use crate::parts::Grain;
@@ -42,7 +43,18 @@ struct Content {
     head: Vec<u8>,
     layout: Layout,
     sources: Vec<Source>,
+    /// What files were compressed to, if any were.
+    spool: Option<Spool>,
     skipped: Vec<Skipped>,
+}
+
+/// How files are looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Scanning {
+    /// How finely large ones are parted.
+    pub grain: Grain,
+    /// Those that become shorter are [compressed](crate::compression), into a file without a name in this directory.
+    pub compress: Option<PathBuf>,
 }
 
 /// How far [`Outgoing::scan`] is.
@@ -89,6 +101,8 @@ pub enum SkipReason {
 struct Source {
     path: PathBuf,
     state: State,
+    /// Where in the spool that begins which it was compressed to, if it was.
+    spooled: Option<u64>,
 }
 
 /// What changes when a file is written or replaced.
@@ -117,19 +131,19 @@ impl Outgoing {
     /// [`SourceError::Manifest`] if there are too many files, [`SourceError::Changed`] if one changes meanwhile, and
     /// [`SourceError::Io`].
     pub fn scan<P: AsRef<Path>>(paths: &[P], progress: impl FnMut(Progress)) -> Result<Self, SourceError> {
-        Self::scanned(paths, true, Grain::Coarse, progress)
+        Self::scanned(paths, true, &Scanning::default(), progress)
     }
 
-    /// The same, with large files parted as `grain` says.
+    /// The same, in this way.
     ///
     /// # Errors
-    /// As of [`scan`](Self::scan).
+    /// As of [`scan`](Self::scan); [`SourceError::Spool`] where files are compressed.
     pub fn scan_by<P: AsRef<Path>>(
-        grain: Grain,
+        scanning: &Scanning,
         paths: &[P],
         progress: impl FnMut(Progress),
     ) -> Result<Self, SourceError> {
-        Self::scanned(paths, true, grain, progress)
+        Self::scanned(paths, true, scanning, progress)
     }
 
     /// The content of `path` alone, without a head before it: for receivers that know nothing of our manifest. What is
@@ -138,7 +152,7 @@ impl Outgoing {
     /// # Errors
     /// As of [`scan`](Self::scan).
     pub fn plain(path: impl AsRef<Path>, progress: impl FnMut(Progress)) -> Result<Self, SourceError> {
-        Self::scanned(&[path], false, Grain::Coarse, progress)
+        Self::scanned(&[path], false, &Scanning::default(), progress)
     }
 
     /// The content of each regular file in `paths` and below them, alone and without a head, in the order of their
@@ -157,7 +171,7 @@ impl Outgoing {
         }
         let mut skipped = core::mem::take(&mut found.skipped);
         skipped.sort_by(|a, b| a.path.cmp(&b.path));
-        let (manifest, sources) = found.hash(Grain::Coarse, progress)?;
+        let scan::Hashed { manifest, sources, .. } = found.hash(&Scanning::default(), progress)?;
         let files = manifest.entries().iter().filter(|entry| entry.is_file());
         let all = files.zip(sources).map(|(entry, source)| Self::alone(entry.clone(), source));
         let all: Vec<Self> = all.collect::<Result<_, _>>()?;
@@ -168,15 +182,22 @@ impl Outgoing {
     fn alone(entry: Entry, source: Source) -> Result<Self, SourceError> {
         let manifest = Manifest::new(vec![entry])?;
         let (id, layout) = (ProductId::of_head(&manifest.head()), Layout::of_content(&manifest));
-        let content =
-            Content { manifest, id, head: Vec::new(), layout, sources: vec![source], skipped: Vec::new() };
+        let content = Content {
+            manifest,
+            id,
+            head: Vec::new(),
+            layout,
+            sources: vec![source],
+            spool: None,
+            skipped: Vec::new(),
+        };
         Ok(Self { content: Arc::new(content), open: Descriptors::default() })
     }
 
     fn scanned<P: AsRef<Path>>(
         paths: &[P],
         with_head: bool,
-        grain: Grain,
+        scanning: &Scanning,
         progress: impl FnMut(Progress),
     ) -> Result<Self, SourceError> {
         let mut found = scan::Found::default();
@@ -185,12 +206,12 @@ impl Outgoing {
         }
         let mut skipped = core::mem::take(&mut found.skipped);
         skipped.sort_by(|a, b| a.path.cmp(&b.path));
-        let (manifest, sources) = found.hash(grain, progress)?;
+        let scan::Hashed { manifest, sources, spool } = found.hash(scanning, progress)?;
         let mut head = manifest.head();
         let id = ProductId::of_head(&head);
         let layout = if with_head { Layout::new(&manifest) } else { Layout::of_content(&manifest) };
         head.truncate(layout.head_len() as usize);
-        let content = Arc::new(Content { manifest, id, head, layout, sources, skipped });
+        let content = Arc::new(Content { manifest, id, head, layout, sources, spool, skipped });
         Ok(Self { content, open: Descriptors::default() })
     }
 
@@ -230,7 +251,7 @@ impl Outgoing {
     /// [`SourceError::OutOfRange`] if `offset` is past the end, and [`SourceError::Io`].
     pub fn read_segments(&mut self, offset: u64, slots: &mut [IoSliceMut<'_>]) -> Result<u64, SourceError> {
         let Self { content, open } = self;
-        let Content { layout, head, sources, .. } = &**content;
+        let Content { layout, head, sources, spool, .. } = &**content;
         let size = layout.size();
         if offset > size {
             return Err(SourceError::OutOfRange { offset, size });
@@ -245,8 +266,16 @@ impl Outgoing {
                 continue;
             };
             let source = &sources[file];
-            let fd = open.get(file, || source.open())?;
             scatter.take(piece.len, &mut batch);
+            if let (Some(start), Some(spool)) = (source.spooled, spool) {
+                match read_all(spool.file(), &mut batch, start + piece.offset) {
+                    Ok(true) => batch.clear(),
+                    Ok(false) => return Err(spool.error(Errno::IO)),
+                    Err(errno) => return Err(spool.error(errno)),
+                }
+                continue;
+            }
+            let fd = open.get(file, || source.open())?;
             if !read_all(fd, &mut batch, piece.offset)
                 .map_err(|e| SourceError::io(&source.path, "read", e))?
             {
@@ -282,7 +311,7 @@ impl Source {
     fn check(&self, stat: SystemResult<Stat>) -> Result<(), SourceError> {
         match stat {
             Ok(stat) if State::of(&stat) == self.state => Ok(()),
-            Ok(_) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::LOOP) => Err(self.changed()),
+            Ok(_) | Err(Errno::NOENT | Errno::LOOP) => Err(self.changed()),
             Err(errno) => Err(SourceError::io(&self.path, "open", errno)),
         }
     }

@@ -204,6 +204,9 @@ fn measure(root: &Arc<Root>, id: ProductId, manifest: Option<&Manifest>) -> Usag
     }
     for (file, entry) in manifest.iter().flat_map(|all| all.entries()).filter(|e| e.is_file()).enumerate() {
         usage = usage + at(&incoming::partial_path(&entry.path, &id.tag(), file));
+        if entry.is_compressed() {
+            usage = usage + at(&incoming::unpacked_path(&entry.path, &id.tag(), file));
+        }
     }
     usage
 }

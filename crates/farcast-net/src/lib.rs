@@ -32,6 +32,7 @@ pub use clock::Clock;
 pub use element::{ElementCounts, ElementNotice, ElementOptions, Port, PortCounts, serve};
 pub use error::NetError;
 pub use interface::own_address;
+pub use parity::scratch_dir;
 pub use receiving::{ReceiveNotice, ReceiveOptions, ReceiveReport, Unlike, receive};
 pub use seal::{ReceiveSeal, Revoked, SealCounts, SendSeal};
 pub use sending::{SendNotice, SendOptions, SendReport, Traffic, send};

@@ -15,6 +15,7 @@ pub(crate) use decoder::{DecodeJob, ParityDecoder};
 pub(crate) use encoder::ParityEncoder;
 pub(crate) use thread::CodingThread;
 pub(crate) use whole::WholeParity;
+pub use whole::scratch_dir;
 
 /// The most memory that coding one block may take, bytes: announced numbers alone could ask for gigabytes.
 const CODING_BUDGET: usize = 256 << 20;

@@ -1,6 +1,7 @@
 //! Receiving: one thread hears the network and drives the engine, another stores.
 
 mod driver;
+mod early;
 mod hearing;
 mod nap;
 mod notice;

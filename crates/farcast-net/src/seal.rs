@@ -156,6 +156,9 @@ impl SendSeal {
     /// Sends a key alone to those who lack it and for whom nothing else has left; how many datagrams, and their octets.
     pub(crate) fn send_owed(&mut self, endpoint: &Endpoint) -> (usize, usize) {
         let (mut datagrams, mut octets) = (0, 0);
+        if self.owed.is_empty() {
+            return (datagrams, octets);
+        }
         for to in std::mem::take(&mut self.owed) {
             self.buffer.clear();
             // Whoever has moved meanwhile is owed it elsewhere.
@@ -315,6 +318,11 @@ impl ReceiveSeal {
                 None
             }
         }
+    }
+
+    /// Whether `datagram` seems to be content whose key is to come.
+    pub(crate) fn is_early(&self, datagram: &[u8]) -> bool {
+        self.seal.is_early(datagram)
     }
 
     /// What our user should know of what was refused: each once, and who is not trusted before what is not sealed.

@@ -437,16 +437,26 @@ impl<P: Protocol> Driver<'_, P> {
         outlet.prepare_parity(&self.sender);
         while let Some(transmit) = self.sender.poll_transmit(now, now + self.options.burst) {
             outlet.early = self.sender.phase() == Phase::Announcing;
+            if transmit.message.content().is_some() {
+                // Whoever has no key of content can do nothing with it.
+                self.send_owed(outlet);
+            }
             self.batch.push(outlet, &transmit)?;
             outlet.prepare_parity(&self.sender);
             any = true;
         }
         self.batch.flush(&outlet.endpoint)?;
-        if let Some(seal) = &mut outlet.seal {
-            let (datagrams, octets) = seal.send_owed(&outlet.endpoint);
+        self.send_owed(outlet);
+        Ok(any)
+    }
+
+    /// Sends keys to those who lack them and for whom nothing else has left.
+    fn send_owed(&mut self, outlet: &mut Outlet<'_>) {
+        let Some(seal) = &mut outlet.seal else { return };
+        let (datagrams, octets) = seal.send_owed(&outlet.endpoint);
+        if datagrams > 0 {
             self.batch.count_control(outlet.group, octets, datagrams);
         }
-        Ok(any)
     }
 
     fn drain(&mut self, sources: &[Source]) {

@@ -121,6 +121,8 @@ pub struct FileInfo {
     pub size: u64,
     /// Where it begins in the product, bytes.
     pub start: u64,
+    /// Bytes of it in the product: fewer where it is compressed.
+    pub stored: u64,
 }
 
 /// A file that was received without a manifest.

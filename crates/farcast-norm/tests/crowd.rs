@@ -35,6 +35,7 @@ fn world(receivers: u32, p: f64, change: impl FnOnce(&mut SenderConfig)) -> Star
         chains: Chains::new(),
         back: Back::uniform(DELAY, BackLosses::Shared(Box::new(NoLoss))),
         overhead: 28,
+        seal: None,
         given: false,
         lookahead: DELAY,
         limit: Time::ZERO + Span::from_secs(3600),

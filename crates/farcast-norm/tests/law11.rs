@@ -189,6 +189,7 @@ impl Case {
             chains,
             back: Back::uniform(self.delay, BackLosses::Shared(Box::new(back))),
             overhead: 28,
+            seal: None,
             given: false,
             lookahead: self.delay,
             limit: Time::ZERO + self.limit,

@@ -61,6 +61,7 @@ fn around(config: SenderConfig, population: bool, cut: Cut, seed: u64) -> StarCo
         chains: Chains::new(),
         back: Back::uniform(DELAY, BackLosses::Shared(Box::new(NoLoss))),
         overhead: 28,
+        seal: None,
         given: false,
         lookahead: DELAY,
         limit: Time::ZERO + Span::from_secs(3600),

@@ -14,6 +14,7 @@
 //! | `wire.rs` | what is on the wire |
 //! | `schedule.rs` | which key follows from what |
 //! | `cipher.rs` | sealing and opening in place |
+//! | `rounds.rs` | when keys leave |
 //! | `window.rs` | which counters were seen |
 //! | `refusal.rs` | why something was not taken |
 //! | `base32.rs` | octets as letters and digits |
@@ -33,6 +34,7 @@ mod identity;
 mod peer;
 mod receiver;
 mod refusal;
+mod rounds;
 mod schedule;
 mod secret;
 mod sender;
@@ -45,11 +47,14 @@ pub use history::History;
 pub use identity::{Fingerprint, Identity, KeyError, Listed, PublicIdentity};
 pub use receiver::{Class, Opened, Receiver, ReceiverConfig};
 pub use refusal::{Refusal, RefusalCounts, Unsealable};
+pub use rounds::Rounds;
 pub use secret::SecretError;
 pub use sender::{Answer, Sender, SenderConfig};
+pub use session::{ASK_AGAIN, ASK_LATEST};
 pub use suite::Suite;
 pub use window::{GROUP_WINDOW, PAIR_WINDOW};
 pub use wire::{
     ANSWER_OVERHEAD, CONTENT_OVERHEAD, CONTROL_OVERHEAD, FIRST_ANSWER_OVERHEAD, HEADER, HYBRID_KEYS_LEN,
-    KEYS_ENTRIES, KEYS_LEN, Kind, SIGNATURE, SessionId, TAG, TO_ONE_KEY_OVERHEAD, TO_ONE_OVERHEAD,
+    KEYS_ENTRIES, KEYS_LEN, Kind, SIGNATURE, SessionId, TAG, TO_ONE_KEY_OVERHEAD, TO_ONE_OVERHEAD, keys_len,
+    keys_together,
 };

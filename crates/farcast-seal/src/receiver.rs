@@ -104,6 +104,13 @@ impl Receiver {
         self.sessions.iter().find(|one| one.id == session).map(|one| (one.name.as_str(), one.number))
     }
 
+    /// Whether `datagram` seems to be content whose key is to come: KEYS have told that there is one.
+    pub fn is_early(&self, datagram: &[u8]) -> bool {
+        let Ok((header, _)) = Header::parse(datagram) else { return false };
+        let mut named = self.sessions.iter().filter(|one| one.id.short() == header.whose);
+        named.any(|one| header.kind == one.kind_of_content() && one.awaits(header.epoch))
+    }
+
     /// Whether something has come from `from` whose key is missing, and it is time to ask for that: with an empty answer.
     pub fn wants_key(&mut self, now: Time, datagram: &[u8]) -> Option<SocketAddr> {
         let (header, _) = Header::parse(datagram).ok()?;

@@ -16,7 +16,7 @@ use crate::peer::Peer;
 use crate::refusal::{Refusal, RefusalCounts, Unsealable};
 use crate::schedule::{self, Secret, SessionSecret};
 use crate::suite::Suite;
-use crate::wire::{self, HEADER, Header, KEYS_HEAD, Keys, Kind, SIGNATURE, SessionId, TAG};
+use crate::wire::{self, HEADER, Header, Keys, Kind, SIGNATURE, SessionId, TAG};
 
 /// Before what a sender signs.
 pub(crate) const SIGNED_KEYS: &[u8] = b"farcast seal 1 keys";
@@ -199,10 +199,9 @@ impl Sender {
         };
         let wanted = |peer: &&Peer| everyone || peer.lacks_keys(self.epoch.number);
         let of = |suite: Suite| {
-            let together = self.datagram.saturating_sub(KEYS_HEAD + SIGNATURE) / suite.entry();
             let peers = self.peers.iter().filter(|peer| peer.listed.key.suite() == suite);
             let entries: Vec<_> = peers.filter(wanted).filter_map(|peer| peer.entry.as_deref()).collect();
-            let each = entries.chunks(together.clamp(1, suite.entries()));
+            let each = entries.chunks(wire::keys_together(suite, self.datagram));
             each.map(|entries| one(suite, entries)).collect::<Vec<_>>()
         };
         Suite::ALL.into_iter().flat_map(of).collect()

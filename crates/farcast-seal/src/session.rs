@@ -15,9 +15,10 @@ use crate::sender::SIGNED_CONTROL;
 use crate::window::{GroupWindow, PairWindow};
 use crate::wire::{self, HEADER, Header, KEY, Kind, SIGNATURE, SessionId, TAG};
 
-/// How long a receiver waits for a key before it asks for it again: at first, and at most.
-const ASK_AGAIN: Span = Span::from_secs(1);
-const ASK_LATEST: Span = Span::from_secs(60);
+/// How long a receiver waits for a key before it asks for it again: at first.
+pub const ASK_AGAIN: Span = Span::from_secs(1);
+/// The same, at most.
+pub const ASK_LATEST: Span = Span::from_secs(60);
 /// Time goes round in so many spells of so long. What anybody may have claimed makes a receiver ask in one of them only.
 const SPELLS: u64 = 16;
 const SPELL: Span = Span::from_secs(4);
@@ -238,13 +239,18 @@ impl Session {
         self.ask_again = ASK_AGAIN;
     }
 
+    /// Whether `epoch` is that of content of which KEYS have told, and its key is not here.
+    pub(crate) fn awaits(&self, epoch: u8) -> bool {
+        self.is_apart && epoch == self.epoch + 1 && epoch > self.newest()
+    }
+
     /// Whether it should ask for a key now that something has come whose epoch it does not know. Nothing proves that; so
     /// it asks at once only for what KEYS have told to be there, else all receivers would answer whom they do not know.
     pub(crate) fn asks(&mut self, now: Time, epoch: u8) -> bool {
         if epoch <= self.newest() {
             return false;
         }
-        if self.is_apart && epoch == self.epoch + 1 {
+        if self.awaits(epoch) {
             let asks = now >= self.ask_at;
             if asks {
                 self.ask_at = now + self.ask_again;

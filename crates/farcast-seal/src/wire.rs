@@ -28,9 +28,19 @@ pub const TO_ONE_KEY_OVERHEAD: usize = HEADER + KEY + TAG;
 /// Receivers without a hybrid key that one KEYS datagram is for at most.
 pub const KEYS_ENTRIES: usize = Suite::X25519.entries();
 /// Octets of the longest KEYS datagram.
-pub const KEYS_LEN: usize = KEYS_HEAD + KEYS_ENTRIES * Suite::X25519.entry() + SIGNATURE;
+pub const KEYS_LEN: usize = keys_len(Suite::X25519, KEYS_ENTRIES);
 /// Octets of a KEYS datagram for a receiver with a hybrid key.
-pub const HYBRID_KEYS_LEN: usize = KEYS_HEAD + Suite::Hybrid.entry() + SIGNATURE;
+pub const HYBRID_KEYS_LEN: usize = keys_len(Suite::Hybrid, 1);
+
+/// Octets of a KEYS datagram for so many receivers of a suite.
+pub const fn keys_len(suite: Suite, receivers: usize) -> usize {
+    KEYS_HEAD + receivers * suite.entry() + SIGNATURE
+}
+
+/// Receivers of a suite that one KEYS datagram is for where a datagram has so many octets at most.
+pub fn keys_together(suite: Suite, datagram: usize) -> usize {
+    (datagram.saturating_sub(KEYS_HEAD + SIGNATURE) / suite.entry()).clamp(1, suite.entries())
+}
 
 /// `enc` and `guard` of a first answer.
 pub(crate) const OPENING: usize = 32 + 8;

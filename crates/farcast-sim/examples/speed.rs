@@ -63,6 +63,7 @@ fn ideal(seed: u64, receivers: u32, per: f64) -> (f64, usize) {
         chains: Chains::new(),
         back,
         overhead: 8,
+        seal: None,
         given: true,
         lookahead: Span::from_secs(1),
         limit: Time::NEVER,

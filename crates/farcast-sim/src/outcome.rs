@@ -10,7 +10,7 @@ use farcast_delivery::Protocol;
 use farcast_stats::{StatsError, Summary, quantile};
 use serde::Serialize;
 
-use crate::star::{Group, Star};
+use crate::star::{Group, SealCounts, Star};
 
 pub use flows::{CbrCounts, Direction, FlowCounts, FlowOutcome, FlowTogether};
 pub use stages::{StageOutcome, StageTogether};
@@ -48,6 +48,9 @@ pub struct Replication {
     /// From the receivers and terminals to the hub.
     #[serde(rename = "return")]
     pub back: Carried,
+    /// What the seal around the transfer came to, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seal: Option<SealCounts>,
     /// The flows, in the order of the scenario.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowOutcome>,
@@ -87,6 +90,7 @@ impl Replication {
                 tally.return_octets + unseen.iter().map(|stats| stats.merged_octets).sum::<u64>(),
                 star.return_totals(),
             ),
+            seal: star.seal_counts().copied(),
             flows,
             stages: star.figures().map(|(name, figures)| StageOutcome::of(name, figures)).collect(),
             has_end,

@@ -20,6 +20,7 @@ pub mod mftp;
 pub mod norm;
 pub mod one_way;
 pub mod pgm;
+mod seal;
 mod tcp;
 mod traffic;
 mod transfer;
@@ -38,6 +39,7 @@ use crate::star::{Back, Chains, Cut, GroupConfig, StarConfig, StarError};
 use traffic::TrafficSpec;
 use transfer::{Transfer, TransferSpec};
 
+pub use seal::Sealed;
 pub use transfer::{NAMES, Task, TreeTask};
 pub use tree::TreeScenario;
 
@@ -171,6 +173,7 @@ impl Scenario {
             back: way_back(links, &chains, receivers, streams),
             chains,
             overhead: transfer.map_or(0, Transfer::overhead),
+            seal: transfer.and_then(Transfer::seal),
             given: transfer.is_some_and(Transfer::given),
             limit: self.time_limit(),
             cut: Cut::Whole,

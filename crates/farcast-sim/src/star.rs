@@ -23,6 +23,7 @@
 
 mod back;
 pub(crate) mod config;
+pub(crate) mod ears;
 mod flights;
 pub(crate) mod flows;
 pub(crate) mod group;
@@ -31,6 +32,8 @@ mod observe;
 mod packet;
 pub(crate) mod pulse;
 mod run;
+pub mod seal;
+mod sealed;
 mod session;
 
 use farcast_core::random::RandomStream;
@@ -42,6 +45,7 @@ use farcast_link::chain::{Driver, Entry};
 use crate::traffic::End;
 
 use flights::{Flights, Flying};
+use seal::Seal;
 
 pub use back::{Back, BackLosses};
 pub use config::{Cut, GroupConfig, Maker, Receivers, StarConfig, StarError, hub_address, receiver_address};
@@ -51,6 +55,7 @@ pub use group::{Group, Kind, Station};
 pub use observe::{FlowPacket, Observer, SenderEvent};
 pub use packet::{Addressed, Packet, Party};
 pub use pulse::Pulse;
+pub use seal::{SealConfig, SealCounts, SealMessage};
 
 /// What may happen. `M` is what the transfer's engines speak, `G` what many receivers say as one.
 enum Event<M, G> {
@@ -59,7 +64,7 @@ enum Event<M, G> {
     /// A receiver's message has passed the stages of the way back; it may be lost yet.
     Reach(Frame<Addressed<M>>),
     /// A receiver's message arrives at the sender.
-    Arrive(Addressed<M>),
+    Arrive(Frame<Addressed<M>>),
     /// The NAKs of a population reach the sender.
     Merged(G),
     /// A stage wants to be woken.
@@ -70,6 +75,16 @@ enum Event<M, G> {
     GroupWake { group: u32, station: u32 },
     /// A receiver says something.
     Answer(Addressed<M>),
+    /// KEYS may be due.
+    Keys,
+    /// What only the seal sends reaches the receivers of a group.
+    Unseal { group: u32, message: SealMessage },
+    /// A receiver asks for the key of content.
+    Ask(u32),
+    /// That has passed the stages of the way back; it may be lost yet.
+    ReachAsk(u32),
+    /// It arrives at the sender.
+    ArriveAsk(u32),
     /// A frame enters a stage, or the rest of a run the chain. The only variant of this size: so the tag of an event
     /// has room in it, and events move by aligned words.
     Enter(Entry<Packet<M>>),
@@ -123,6 +138,8 @@ pub struct Star<'o, P: Protocol> {
     relays: bool,
     wake: Time,
     overhead: u16,
+    /// The sender's side of the seal, if there is one.
+    seal: Option<Box<Seal>>,
     /// When the sender opens, receivers are told of it at once and without loss; it is not simulated.
     given: bool,
     links: Driver<Packet<P::Message>>,

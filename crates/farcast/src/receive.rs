@@ -346,8 +346,11 @@ impl<F: Face> View<'_, F> {
                 if let Some(joined) = self.joined.get_mut(object) {
                     joined.files = Files { list: Arc::clone(files), done: 0 };
                 }
+                if let Some((size, stored)) = files::compressed(files) {
+                    self.say(&format!("compressed: {size} come as {stored}"));
+                }
                 if self.output.is_for_programs() {
-                    let one = |file: &FileInfo| json!({ "path": file.path, "size_bytes": file.size });
+                    let one = |file: &FileInfo| json!({ "path": file.path, "size_bytes": file.size, "stored_bytes": file.stored });
                     let list: Vec<Value> = files.iter().map(one).collect();
                     self.output.event("files", json!({ "files": list }));
                 }

@@ -12,6 +12,7 @@ use farcast_delivery::KeyNumber;
 use farcast_mftp::ClientId;
 use farcast_net::{ReceiveSeal, Revoked, SealCounts, SendSeal, Unlike};
 use farcast_seal::{HYBRID_KEYS_LEN, Identity, KEYS_ENTRIES, Listed, PublicIdentity, Suite};
+use farcast_sim::scenario::Sealed;
 use serde_json::{Value, json};
 
 use crate::Failure;
@@ -187,6 +188,11 @@ impl Sealing {
             farcast_seal::ReceiverConfig { identity: self.identity().clone(), senders: self.others.clone() };
         let seal = farcast_seal::Receiver::new(config, history, state::random_secret()?.0);
         Ok(ReceiveSeal::new(seal, answer, Box::new(move |history| sessions.keep(history))))
+    }
+
+    /// For whom a prediction has to seal, whose keys leave in datagrams of so many octets.
+    pub(crate) fn predicted(&self, datagram: usize) -> Sealed {
+        Sealed { listed: u32::try_from(self.others.len()).unwrap_or(u32::MAX), datagram }
     }
 
     /// Whether one datagram has the keys of all.

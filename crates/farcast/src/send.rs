@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use farcast_core::{BitRate, Span};
-use farcast_files::{Grain, Outgoing, Progress as Hashed, Skipped, SourceError};
+use farcast_files::{Grain, Outgoing, Progress as Hashed, Scanning, Skipped, SourceError};
 use farcast_net::{NetError, SocketOptions};
 use serde_json::json;
 
@@ -21,6 +21,7 @@ use crate::protocols::Speaks;
 use crate::sealing::{self, Sealing};
 use crate::{Exit, Failure, outputs, report};
 
+mod compress;
 mod delivery;
 mod mdp;
 mod mftp;
@@ -64,6 +65,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
             "--report draws a transfer, and --predict sends nothing; farcast simulate --report draws a prediction",
         ));
     }
+    compress::check(args)?;
     report::check(&args.output, &args.page, &[("--plan", args.protocol.plan.as_deref())])?;
     let sealing = Sealing::to_send(args)?;
     match args.speaks() {
@@ -133,8 +135,10 @@ fn lock_name(args: &SendArgs, to: SocketAddr) -> String {
 /// somebody's while to poison them.
 fn scan(args: &SendArgs, sealed: bool, output: &mut Output) -> Result<Outgoing, Failure> {
     let grain = if sealed { Grain::Fine } else { Grain::Coarse };
-    let outgoing = hashed(output, |progress| Outgoing::scan_by(grain, &args.paths, progress))?;
+    let scanning = Scanning { grain, compress: args.compress.then(farcast_net::scratch_dir) };
+    let outgoing = hashed(output, |progress| Outgoing::scan_by(&scanning, &args.paths, progress))?;
     tell_skipped(outgoing.skipped(), output);
+    compress::tell(args, &outgoing, output);
     Ok(outgoing)
 }
 
@@ -151,7 +155,8 @@ fn hashed<T>(
     });
     progress.clear();
     found.map_err(|error| {
-        let exit = if matches!(error, SourceError::Changed { .. }) { Exit::Failed } else { Exit::Usage };
+        let failed = matches!(error, SourceError::Changed { .. } | SourceError::Spool { .. });
+        let exit = if failed { Exit::Failed } else { Exit::Usage };
         Failure { sentence: error.to_string(), exit }
     })
 }
@@ -162,6 +167,16 @@ fn tell_skipped(skipped: &[Skipped], output: &mut Output) {
         output.line(&format!("not sent: {} ({})", shown(&skipped.path), skipped.reason));
         output
             .event("skipped", json!({ "path": shown(&skipped.path), "reason": skipped.reason.to_string() }));
+    }
+}
+
+/// The size of the files, and how much of that travels.
+fn files_size(outgoing: &Outgoing) -> String {
+    let (files, content) = (outgoing.manifest().files_len(), outgoing.manifest().content_len());
+    if files == content {
+        size(files)
+    } else {
+        format!("{}, {} as they are sent", size(files), size(content))
     }
 }
 

@@ -78,6 +78,7 @@ fn world(population: bool, cut: Cut, seed: u64) -> StarConfig<Carousel> {
         chains: Chains::new(),
         back: Back::uniform(DELAY, BackLosses::Shared(Box::new(NoLoss))),
         overhead: 28,
+        seal: None,
         given: false,
         lookahead: DELAY,
         limit: Time::ZERO + Span::from_secs(3600),

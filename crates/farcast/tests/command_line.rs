@@ -184,7 +184,10 @@ fn what_programs_read_is_consistent() {
     assert_eq!(got["size_bytes"], sent["size_bytes"]);
     assert_eq!(sender.all("pass").len() as u64, sent["passes"].as_u64().unwrap());
     let files = receiver.all("files");
-    assert_eq!(files[0]["files"][0], serde_json::json!({ "path": "product.bin", "size_bytes": 1_000_000 }));
+    let listed = serde_json::json!({
+        "path": "product.bin", "size_bytes": 1_000_000, "stored_bytes": 1_000_000,
+    });
+    assert_eq!(files[0]["files"][0], listed);
 }
 
 #[test]

@@ -253,6 +253,28 @@ fn a_list_of_files_makes_no_directories() {
     wait_until("an empty directory", || entries_below(&place.path("ant")) == 0);
 }
 
+#[test]
+fn what_does_not_decompress_to_what_is_listed_leaves_nothing() {
+    let place = Place::new();
+    let receiver = receive(&place, &[]);
+    let mut forger = Forger::new(&place);
+    let stored = noise(5, 200_000);
+    let stored_digest = *blake3::hash(&stored).as_bytes();
+    let kind = EntryKind::Compressed { size: 1 << 20, digest: [1; 32], stored: 200_000, stored_digest };
+    let manifest = Manifest::new(vec![Entry { kind, ..file(b"bomb", b"") }]).unwrap();
+    let product = [manifest.head(), stored].concat();
+    forger.offer(*manifest.id().as_bytes(), product.len() as u64, &receiver);
+    wait_until("an end of it", || {
+        forger.data(0..forger.segments(), &product);
+        receiver.has("summary")
+    });
+    let summary = receiver.until("summary");
+    let said = summary["outcome"].as_str().unwrap();
+    assert!(said.contains("does not decompress to what its sender lists"), "{said}");
+    assert_eq!((&summary["complete"], &summary["kept"]), (&false.into(), &false.into()), "{summary}");
+    wait_until("an empty directory", || entries_below(&place.path("ant")) == 0);
+}
+
 /// What `farcast partials` prints of a receiver's directory.
 fn partials(place: &Place, args: &[&str]) -> serde_json::Value {
     let mut command = place.farcast(["partials", "--json"]);

@@ -87,6 +87,28 @@ fn one_way_to_those_on_the_list() {
 }
 
 #[test]
+fn a_prediction_counts_what_a_seal_adds() {
+    let parties = Parties::new(&["bob", "eve"]);
+    let file = parties.place.file("product.bin", 2_000_000);
+    let link = parties.place.path("link.toml");
+    fs::write(&link, "[link.forward]\ndelay = \"100 us\"\n[link.return]\ndelay = \"100 us\"\n").unwrap();
+    let args = ["--rate", "20 Mbit/s", "--receivers", "bob,eve"];
+    let mut predict = args.to_vec();
+    predict.extend(["--replications", "1", "--predict", link.to_str().unwrap()]);
+    let predicted = parties.send(&file, &predict).succeed().all("prediction").remove(0);
+    let bob = parties.receive("bob", &["--once"]);
+    let eve = parties.receive("eve", &["--once"]);
+    let (sent, _) = succeed(&parties, &file, parties.send(&file, &args), vec![("bob", bob), ("eve", eve)]);
+    // Three copies of one datagram for two, and nobody misses them.
+    assert_eq!(predicted["octets_keys"]["mean"], 3.0 * 310.0, "{predicted}");
+    let octets = |value: &Value| value.as_f64().unwrap();
+    let (predicted, sent) = (octets(&predicted["octets_forward"]["mean"]), octets(&sent["wire_bytes"]));
+    // How often is announced, and whether anything is lost on the way between processes, is chance.
+    assert!((predicted - sent).abs() < 0.01 * sent, "{predicted} {sent}");
+    assert!(sent > 2_000_000.0 * 1500.0 / 1420.0, "{sent}");
+}
+
+#[test]
 fn who_has_no_key_or_is_not_listed_is_told() {
     let parties = Parties::new(&["bob"]);
     let file = parties.place.file("product.bin", 10_000);

@@ -4,10 +4,10 @@ use rustix::fs::{self, Mode, OFlags, Stat, Timespec, Timestamps};
 use rustix::io::{Errno, Result as SystemResult};
 
 use super::delivery::{Delivery, Stage};
+use super::unpack::digest;
 use super::{Happening, Incoming};
 use crate::beneath::{mtime_of, size_of, umask};
-use crate::transfer::read_at;
-use crate::{Entry, EntryKind, StoreError};
+use crate::{Entry, StoreError};
 
 /// Where [`Timespec`] says "leave it": what `UTIME_OMIT` is.
 const OMIT: Timespec = Timespec { tv_sec: 0, tv_nsec: fs::UTIME_OMIT };
@@ -15,38 +15,51 @@ const OMIT: Timespec = Timespec { tv_sec: 0, tv_nsec: fs::UTIME_OMIT };
 impl Incoming {
     /// Gives every file that has all its bytes its final name; parts that are damaged are forgotten.
     pub(super) fn complete_files(&mut self) -> Result<(), StoreError> {
-        let Some(delivery) = &mut self.delivery else { return Ok(()) };
         let mut failure = None;
-        while let Some(&file) = delivery.ready.front() {
+        while let Some(delivery) = &mut self.delivery
+            && let Some(&file) = delivery.ready.front()
+        {
             // Something that it shares a segment with may have been forgotten since.
             if !delivery.is_done(file) && delivery.files[file].missing == 0 {
-                match delivery.complete(file) {
-                    Ok(true) => {
-                        let span = delivery.layout.spans()[file];
-                        self.room.give_up(span.size, 1);
-                        self.happenings.push(Happening::FileDone { index: span.entry });
-                    }
-                    Ok(false) => {}
-                    Err(error) => {
-                        failure = Some(error);
-                        break;
-                    }
+                if let Err(error) = self.complete_file(file) {
+                    failure = Some(error);
+                    break;
                 }
                 self.changed = true;
             }
-            delivery.ready.pop_front();
+            if let Some(delivery) = &mut self.delivery {
+                delivery.ready.pop_front();
+            }
         }
         let forgotten = self.forget_damaged();
         failure.map_or(Ok(()), Err).and(forgotten)
     }
+
+    /// Gives `file`, which has all its bytes, its name, unless some of it is wrong.
+    fn complete_file(&mut self, file: usize) -> Result<(), StoreError> {
+        let Some(delivery) = &mut self.delivery else { return Ok(()) };
+        if !delivery.check_parts(file)? {
+            return Ok(());
+        }
+        if delivery.entry(file).is_compressed() {
+            self.complete_compressed(file)?;
+        } else {
+            delivery.complete(file)?;
+            self.room.give_up(delivery.layout.spans()[file].size, 1);
+        }
+        if let Some(delivery) = &mut self.delivery
+            && delivery.told.insert(file)
+        {
+            let index = delivery.layout.spans()[file].entry;
+            self.happenings.push(Happening::FileDone { index });
+        }
+        Ok(())
+    }
 }
 
 impl Delivery {
-    /// Gives `file`, which has all its bytes, its name; `false` if some of it is wrong.
-    fn complete(&mut self, file: usize) -> Result<bool, StoreError> {
-        if !self.check_parts(file)? {
-            return Ok(false);
-        }
+    /// Gives `file`, of which everything is there and right, its name.
+    fn complete(&mut self, file: usize) -> Result<(), StoreError> {
         let existing = self.check_target(file)?;
         let mode = existing.map_or_else(|| self.new_mode(file), |stat| kept_mode(&stat));
         self.seal(file, mode)
@@ -55,11 +68,11 @@ impl Delivery {
         let renamed = self.root.rename_beside(&from, &self.entry(file).path, replace);
         renamed.map_err(|errno| self.error(file, "rename a complete file to", errno, 0))?;
         self.set_done(file);
-        Ok(true)
+        Ok(())
     }
 
     /// The mode of a file that was not there: what the umask leaves of the sender's, and its owner may read it.
-    fn new_mode(&self, file: usize) -> Mode {
+    pub(super) fn new_mode(&self, file: usize) -> Mode {
         let wanted = Mode::from_raw_mode(self.entry(file).mode.into());
         (wanted & !umask()) | (wanted & Mode::RWXU) | Mode::RUSR
     }
@@ -90,7 +103,7 @@ impl Delivery {
     /// [`StoreError::AlreadyExists`] if it has other content and is to be kept.
     pub(super) fn recognise(&mut self, file: usize) -> Result<bool, StoreError> {
         let Some(stat) = self.check_target(file)? else { return Ok(false) };
-        let same = size_of(&stat) == self.layout.spans()[file].size && self.target_has_digest(file)?;
+        let same = size_of(&stat) == self.entry(file).size() && self.target_has_digest(file)?;
         if same {
             if self.overwrites() {
                 self.correct_target(file).map_err(|errno| self.error(file, "set the time of", errno, 0))?;
@@ -103,26 +116,12 @@ impl Delivery {
     }
 
     fn target_has_digest(&mut self, file: usize) -> Result<bool, StoreError> {
-        let mut buffer = core::mem::take(&mut self.scratch);
-        buffer.resize(crate::tree::GROUP_LEN as usize, 0);
-        let digest = self.target_digest(file, &mut buffer);
-        self.scratch = buffer;
-        match digest {
-            Ok(digest) => Ok(digest_of(self.entry(file)) == Some(digest)),
+        let target = self.root.open_at(&self.entry(file).path, OFlags::RDONLY, Mode::empty());
+        match target.and_then(|fd| digest(&fd)) {
+            Ok(digest) => Ok(self.entry(file).digest() == Some(digest)),
             // A file that may be replaced but not read is a file with other content.
             Err(Errno::ACCESS) => Ok(false),
             Err(errno) => Err(self.error(file, "read", errno, 0)),
-        }
-    }
-
-    fn target_digest(&self, file: usize, buffer: &mut [u8]) -> SystemResult<[u8; 32]> {
-        let fd = self.root.open_at(&self.entry(file).path, OFlags::RDONLY, Mode::empty())?;
-        let mut hasher = blake3::Hasher::new();
-        loop {
-            match read_at(&fd, buffer, hasher.count())? {
-                0 => return Ok(*hasher.finalize().as_bytes()),
-                read => hasher.update(&buffer[..read]),
-            };
         }
     }
 
@@ -138,20 +137,12 @@ impl Delivery {
 
     /// Removes the partial of `file`.
     pub(super) fn drop_partial(&mut self, file: usize) -> Result<(), StoreError> {
-        let path = self.partial_path(file);
-        self.root.remove_file(&path).map_err(|errno| self.root.error(&path, "remove", errno, 0))?;
+        self.remove_partials(file)?;
         self.open.close(file);
         self.dirty.remove(&file);
         self.files[file].stage = Stage::Absent;
         self.files[file].tree = None;
         Ok(())
-    }
-}
-
-fn digest_of(entry: &Entry) -> Option<[u8; 32]> {
-    match entry.kind {
-        EntryKind::File { digest, .. } => Some(digest),
-        EntryKind::Directory => None,
     }
 }
 

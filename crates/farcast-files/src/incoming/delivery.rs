@@ -37,6 +37,8 @@ pub(super) struct FileState {
     pub(super) missing: u64,
     /// What is known of its content; made when the first of it comes, for there may be a million files.
     pub(super) tree: Option<Box<Tree>>,
+    /// Of a compressed file that is done: whether what the product has of it is known to be there, too.
+    pub(super) stored_known: bool,
 }
 
 /// Everything below the receiving directory, once the manifest is known.
@@ -53,6 +55,8 @@ pub(crate) struct Delivery {
     pub(super) damaged: BTreeSet<(usize, u32)>,
     /// How often parts were found wrong.
     pub(super) damages: BTreeMap<(usize, u32), u32>,
+    /// Files of which it was told that they are done.
+    pub(super) told: BTreeSet<usize>,
     /// Files that were written since a checkpoint made them safe, with the generation of the last write.
     pub(super) dirty: BTreeMap<usize, u64>,
     pub(super) open: Descriptors,
@@ -62,14 +66,14 @@ pub(crate) struct Delivery {
     pub(super) made: u64,
     /// The list of the directories that were made, if it is open.
     pub(super) notes: Option<OwnedFd>,
+    pub(super) undone: usize,
     tag: String,
-    undone: usize,
 }
 
 impl Delivery {
     pub(crate) fn new(root: Arc<Root>, id: ProductId, manifest: Manifest, options: Options) -> Self {
         let layout = Layout::new(&manifest);
-        let state = |size| FileState { stage: Stage::Absent, missing: size, tree: None };
+        let state = |size| FileState { stage: Stage::Absent, missing: size, tree: None, stored_known: false };
         let files: Vec<_> = layout.spans().iter().map(|span| state(span.size)).collect();
         Self {
             root,
@@ -81,6 +85,7 @@ impl Delivery {
             ready: VecDeque::new(),
             damaged: BTreeSet::new(),
             damages: BTreeMap::new(),
+            told: BTreeSet::new(),
             dirty: BTreeMap::new(),
             open: Descriptors::default(),
             scratch: Vec::new(),
@@ -191,18 +196,10 @@ impl Delivery {
 
     fn create_partial(&mut self, file: usize) -> SystemResult<Space> {
         let path = self.partial_path(file);
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
-        let create = |root: &Root| root.open_at(&path, flags, Mode::RUSR | Mode::WUSR);
-        let fd = match create(&self.root) {
-            // A leftover is never written to: it could be a second name of someone else's file.
-            Err(Errno::EXIST) => {
-                self.root.regular(&path)?;
-                self.root.remove_file(&path)?;
-                create(&self.root)?
-            }
+        let fd = match self.create_fresh(&path) {
             Err(Errno::NOENT) => {
                 self.make_directories_of(self.layout.spans()[file].entry)?;
-                create(&self.root)?
+                self.create_fresh(&path)?
             }
             other => other?,
         };
@@ -215,6 +212,21 @@ impl Delivery {
         self.open.get(file, || Ok::<_, Errno>(fd))?;
         self.files[file].stage = Stage::Partial(Space::Fresh);
         Ok(Space::Fresh)
+    }
+
+    /// An empty file at `path`, in the place of a leftover, if there is one.
+    pub(super) fn create_fresh(&self, path: &[u8]) -> SystemResult<OwnedFd> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        let create = || self.root.open_at(path, flags, Mode::RUSR | Mode::WUSR);
+        match create() {
+            // A leftover is never written to: it could be a second name of someone else's file.
+            Err(Errno::EXIST) => {
+                self.root.regular(path)?;
+                self.root.remove_file(path)?;
+                create()
+            }
+            other => other,
+        }
     }
 
     /// Takes up the partial that an earlier run left, if it can be used.

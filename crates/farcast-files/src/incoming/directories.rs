@@ -25,7 +25,8 @@ impl Delivery {
         if unlisted > allowed {
             return Err(StoreError::UnlistedDirectories { unlisted, allowed });
         }
-        Ok(count + unlisted)
+        // What came of a compressed file stays beside it until all are complete.
+        Ok(count + unlisted + entries.iter().filter(|entry| entry.is_compressed()).count() as u64)
     }
 
     /// Makes the directory that `entry` is, or that a file lies in, with all above it.

@@ -23,6 +23,8 @@ impl Incoming {
             _ if self.plain.as_ref().is_some_and(|plain| plain.done) => {}
             Some(delivery) if delivery.is_complete() => {
                 delivery.make_directories()?;
+                // Before directories get their times, which that changes.
+                delivery.remove_stored()?;
                 delivery.finish_directories()?;
             }
             _ => return Err(StoreError::Incomplete { missing: self.held.len() - self.held.count() }),
@@ -88,6 +90,7 @@ impl Delivery {
                 self.drop_partial(file)?;
             }
         }
+        self.remove_stored()?;
         self.remove_directories()
     }
 

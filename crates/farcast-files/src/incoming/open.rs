@@ -179,12 +179,11 @@ impl Incoming {
         let newly_held = hold_done(&delivery, &mut self.held, &self.geometry);
         delivery.count_missing(&self.held, &self.geometry);
         delivery.count_inodes()?;
-        let needed = Usage { octets: delivery.missing_bytes(), inodes: 0 };
+        let octets = delivery.missing_bytes() + delivery.unpacked_bytes();
+        let needed = Usage { octets, inodes: 0 };
         self.check_room(needed, self.room.used())?;
         self.happenings.push(Happening::ManifestKnown { newly_held });
-        let done = (0..delivery.files.len()).filter(|file| delivery.is_done(*file));
-        self.happenings
-            .extend(done.map(|file| Happening::FileDone { index: delivery.layout.spans()[file].entry }));
+        self.happenings.extend(delivery.tell_done());
         self.delivery = Some(delivery);
         Ok(())
     }

@@ -27,7 +27,7 @@ impl Incoming {
         for file in delivery.check_paths()? {
             delivery.recognise(file)?;
         }
-        let needed = delivery.missing_bytes() + delivery.layout.head_len();
+        let needed = delivery.missing_bytes() + delivery.unpacked_bytes() + delivery.layout.head_len();
         self.check_room(Usage { octets: needed, inodes: delivery.count_inodes()? }, Usage::default())?;
         let room = self.room;
         let moved = self.move_spool(&mut delivery);
@@ -39,9 +39,7 @@ impl Incoming {
         let newly_held = hold_done(&delivery, &mut self.held, &self.geometry);
         delivery.count_missing(&self.held, &self.geometry);
         self.happenings.push(Happening::ManifestKnown { newly_held });
-        let done = (0..delivery.files.len()).filter(|file| delivery.is_done(*file));
-        self.happenings
-            .extend(done.map(|file| Happening::FileDone { index: delivery.layout.spans()[file].entry }));
+        self.happenings.extend(delivery.tell_done());
         let head_len = delivery.layout.head_len();
         self.delivery = Some(delivery);
         self.changed = true;
@@ -143,8 +141,9 @@ impl Delivery {
             if target.map_err(|errno| self.error(file, "examine", errno, 0))?.is_some() {
                 taken.push(file);
             }
-            let partial = self.partial_path(file);
-            look.regular(&partial).map_err(|errno| self.root.error(&partial, "examine", errno, 0))?;
+            for partial in self.partial_paths(file) {
+                look.regular(&partial).map_err(|errno| self.root.error(&partial, "examine", errno, 0))?;
+            }
         }
         for entry in self.manifest.entries().iter().filter(|entry| !entry.is_file()) {
             self.root
@@ -152,6 +151,12 @@ impl Delivery {
                 .map_err(|errno| self.root.error(&entry.path, "examine", errno, 0))?;
         }
         Ok(taken)
+    }
+
+    /// Tells of the files that are done.
+    pub(super) fn tell_done(&mut self) -> Vec<Happening> {
+        self.told = (0..self.files.len()).filter(|file| self.is_done(*file)).collect();
+        self.told.iter().map(|file| Happening::FileDone { index: self.layout.spans()[*file].entry }).collect()
     }
 
     /// Bytes of files that are still to come.

@@ -23,7 +23,7 @@ pub(super) struct Room {
     granted: Usage,
     /// How many bytes may be spooled as long as it is not known what they are; looked up when there are any.
     spool_limit: Option<u64>,
-    /// Of the bytes that it takes, those of parity that is kept.
+    /// Of the bytes that it takes, those that are not of the product: parity that is kept, what is decompressed.
     aside: u64,
 }
 
@@ -41,6 +41,12 @@ impl Room {
     /// Counts files and directories that were made.
     pub(super) fn count_made(&mut self, inodes: u64) {
         self.used = self.used + Usage { octets: 0, inodes };
+    }
+
+    /// Counts what was put [aside](Incoming::make_aside) and has gone again, or is complete.
+    pub(super) fn give_up_aside(&mut self, octets: u64) {
+        self.aside = self.aside.saturating_sub(octets);
+        self.give_up(octets, 0);
     }
 
     /// An earlier run has kept so many bytes of parity, which it counted.
@@ -129,7 +135,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Lets `len` more bytes of parity be kept, likewise.
+    /// Lets `len` more bytes be stored that are not of the product, likewise.
     pub(super) fn make_aside(&mut self, len: u64) -> Result<(), StoreError> {
         self.room.aside += len;
         let made = self.make_room(len);

@@ -6,10 +6,10 @@ use farcast_core::{Bitmap, Run};
 
 use super::delivery::{Delivery, Stage};
 use super::{Happening, Incoming};
+use crate::StoreError;
 use crate::layout::{Geometry, Piece};
 use crate::transfer::Space;
 use crate::tree::{GROUP_LEN, Tree};
-use crate::{EntryKind, StoreError};
 
 /// How often the same part, or the head, may be found damaged. Noise on the way does not strike one place so often.
 pub(super) const MOST_DAMAGES: u32 = 10;
@@ -137,11 +137,7 @@ impl Delivery {
     /// The value that `part` of `file` has to have.
     fn expected(&self, file: usize, part: u32) -> [u8; 32] {
         let entry = self.entry(file);
-        match (entry.parts.get(part as usize), entry.kind) {
-            (Some(value), _) => *value,
-            (None, EntryKind::File { digest, .. }) => digest,
-            (None, EntryKind::Directory) => [0; 32],
-        }
+        entry.parts.get(part as usize).copied().or(entry.stored_digest()).unwrap_or_default()
     }
 
     /// Checks every part of `file`, which has all its bytes; whether all are right.
@@ -194,7 +190,7 @@ impl Delivery {
     }
 
     /// Counts anew what is missing of the files that have any of `bytes`.
-    fn recount(&mut self, bytes: &Range<u64>, held: &Bitmap, geometry: &Geometry) {
+    pub(super) fn recount(&mut self, bytes: &Range<u64>, held: &Bitmap, geometry: &Geometry) {
         let files: Vec<usize> = self.layout.pieces(bytes.clone()).filter_map(|piece| piece.file).collect();
         for file in files {
             self.count_missing_of(file, held, geometry);

@@ -9,6 +9,8 @@ use crate::parts::{Grain, digest_of, part_count};
 
 /// The bytes of a chunk in a manifest.
 const CHUNK_LEN: usize = 12;
+/// The bytes by which the entry of a compressed file is longer than that of another.
+pub(crate) const COMPRESSED_LEN: usize = 40;
 
 impl Manifest {
     /// Decodes a manifest (without magic and length).
@@ -67,14 +69,22 @@ impl Manifest {
         if !entry.parts.is_empty() && !parts_fit(&entry) {
             return Err(ManifestError::BadParts { entry: index });
         }
+        if !compression_fits(&entry) {
+            return Err(ManifestError::BadCompression { entry: index });
+        }
         let sum: u64 = entry.chunks.list().iter().map(|chunk| u64::from(chunk.len)).sum();
-        if !entry.chunks.is_empty() && (!entry.is_file() || sum != entry.size()) {
+        let chunkable = matches!(entry.kind, EntryKind::File { .. });
+        if !entry.chunks.is_empty() && (!chunkable || sum != entry.size()) {
             return Err(ManifestError::BadChunks { entry: index });
         }
         self.encoded_len += encoded_len(&entry);
-        self.content_len = self.content_len.saturating_add(entry.size());
-        // The whole product has to be addressable by a file offset, which is signed.
-        if self.content_len > i64::MAX.cast_unsigned() - (MAX_MANIFEST_LEN + PREFIX_LEN) as u64 {
+        self.content_len = self.content_len.saturating_add(entry.stored());
+        self.files_len = self.files_len.saturating_add(entry.size());
+        // The whole product has to be addressable by a file offset, which is signed; and all sums of what its files
+        // take have to stay numbers.
+        if self.content_len.max(self.files_len)
+            > i64::MAX.cast_unsigned() - (MAX_MANIFEST_LEN + PREFIX_LEN) as u64
+        {
             return Err(ManifestError::SizeOverflow { entry: index });
         }
         self.entries.push(entry);
@@ -85,13 +95,21 @@ impl Manifest {
 /// The bytes of `entry` in a manifest.
 pub(crate) fn encoded_len(entry: &Entry) -> usize {
     let chunks = if entry.chunks.is_empty() { 0 } else { 5 + CHUNK_LEN * entry.chunks.list().len() };
-    13 + entry.path.len() + if entry.is_file() { 40 + 32 * entry.parts.len() + chunks } else { 0 }
+    let compressed = if entry.is_compressed() { COMPRESSED_LEN } else { 0 };
+    13 + entry.path.len()
+        + if entry.is_file() { 40 + compressed + 32 * entry.parts.len() + chunks } else { 0 }
 }
 
 /// Whether the values of the parts are those of the file that `entry` is.
 fn parts_fit(entry: &Entry) -> bool {
-    let EntryKind::File { size, digest } = entry.kind else { return false };
-    Grain::of(size, entry.parts.len()).is_some() && digest_of(&entry.parts) == Some(digest)
+    Grain::of(entry.stored(), entry.parts.len()).is_some()
+        && entry.is_file()
+        && digest_of(&entry.parts) == entry.stored_digest()
+}
+
+/// Whether what the product has of a compressed file is something, and less than the file has.
+fn compression_fits(entry: &Entry) -> bool {
+    !entry.is_compressed() || (1..entry.size()).contains(&entry.stored())
 }
 
 fn check_neighbours(index: usize, last: &Entry, entry: &Entry) -> Result<(), ManifestError> {
@@ -148,7 +166,7 @@ impl<'a> Reader<'a> {
 
     fn entry(&mut self, index: usize) -> Result<Entry, ManifestError> {
         let [kind] = self.array()?;
-        if kind > 6 {
+        if kind > 9 {
             return Err(ManifestError::UnknownKind { entry: index, kind });
         }
         let mode = u16::from_be_bytes(self.array()?);
@@ -172,13 +190,19 @@ impl<'a> Reader<'a> {
             });
         }
         let (size, digest) = (u64::from_be_bytes(self.array()?), self.array()?);
+        let (kind_of_entry, stored) = if kind >= 7 {
+            let (stored, stored_digest) = (u64::from_be_bytes(self.array()?), self.array()?);
+            (EntryKind::Compressed { size, digest, stored, stored_digest }, stored)
+        } else {
+            (EntryKind::File { size, digest }, size)
+        };
         let parts = match kind {
-            2 | 4 => self.parts(index, size, Grain::Coarse)?,
-            5 | 6 => self.parts(index, size, Grain::Fine)?,
+            2 | 4 | 8 => self.parts(index, stored, Grain::Coarse)?,
+            5 | 6 | 9 => self.parts(index, stored, Grain::Fine)?,
             _ => Box::default(),
         };
         let chunks = if matches!(kind, 3 | 4 | 6) { self.chunks(index, size)? } else { Chunks::default() };
-        Ok(Entry { path, mode, mtime_ns, kind: EntryKind::File { size, digest }, parts, chunks })
+        Ok(Entry { path, mode, mtime_ns, kind: kind_of_entry, parts, chunks })
     }
 
     fn chunks(&mut self, index: usize, size: u64) -> Result<Chunks, ManifestError> {

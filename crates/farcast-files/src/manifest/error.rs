@@ -95,6 +95,12 @@ pub enum ManifestError {
         /// The file.
         entry: usize,
     },
+    /// What the product has of a compressed file is nothing, or not less than the file has.
+    #[error("entry {entry}: it is compressed to nothing, or to no less than it has")]
+    BadCompression {
+        /// The file.
+        entry: usize,
+    },
     /// The sizes add up to more than `i64::MAX` bytes.
     #[error("entry {entry}: the sizes add up to more than 2^63 - 1 bytes")]
     SizeOverflow {

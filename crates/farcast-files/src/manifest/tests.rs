@@ -123,8 +123,68 @@ fn entries_that_do_not_fit_together() {
     let set_user_id = Entry { mode: 0o4755, ..file(b"a", 1) };
     assert_eq!(refused(vec![set_user_id]), ManifestError::BadMode { entry: 0, mode: 0o4755 });
     let mut bytes = raw(vec![directory(b"a")]);
-    bytes[4] = 7;
-    assert_eq!(Manifest::decode(&bytes), Err(ManifestError::UnknownKind { entry: 0, kind: 7 }));
+    bytes[4] = 10;
+    assert_eq!(Manifest::decode(&bytes), Err(ManifestError::UnknownKind { entry: 0, kind: 10 }));
+}
+
+/// A file of `size` bytes of which the product has `stored`.
+fn compressed(size: u64, stored: u64) -> Entry {
+    let (digest, stored_digest) = ([0x11; 32], [0x22; 32]);
+    Entry { kind: EntryKind::Compressed { size, digest, stored, stored_digest }, ..file(b"z", 0) }
+}
+
+/// Worked by hand from the table in the module's documentation.
+const COMPRESSED: [u8; 4 + 14 + 80] = hex!(
+    "00000001"
+    "07 01a4 ffffffffffffffff 0001 7a 0000000000000300"
+    "1111111111111111111111111111111111111111111111111111111111111111"
+    "0000000000000201"
+    "2222222222222222222222222222222222222222222222222222222222222222"
+);
+
+#[test]
+fn of_a_compressed_file_both_lengths_are_known() {
+    let manifest = Manifest::new(vec![compressed(0x300, 0x201)]).unwrap();
+    assert_eq!(manifest.encode(), COMPRESSED);
+    assert_eq!(Manifest::decode(&COMPRESSED).unwrap(), manifest);
+    assert_eq!((manifest.files_len(), manifest.content_len()), (0x300, 0x201));
+    assert_eq!(manifest.product_size(), manifest.head_len() + 0x201);
+    assert_eq!(manifest.compressed(), Compressed { files: 1, size: 0x300, stored: 0x201 });
+    for len in 0..COMPRESSED.len() {
+        let found = Manifest::decode(&COMPRESSED[..len]);
+        assert!(matches!(found, Err(ManifestError::Truncated { .. })), "{len}: {found:?}");
+    }
+    // Its parts are those of what the product has.
+    for (grain, kind) in [(Grain::Coarse, 8), (Grain::Fine, 9)] {
+        let parted = parted(grain);
+        let (stored, stored_digest) = (parted.size(), parted.digest().unwrap());
+        let kind_of = EntryKind::Compressed { size: 9_000_000, digest: [1; 32], stored, stored_digest };
+        let entry = Entry { kind: kind_of, ..parted };
+        let bytes = Manifest::new(vec![entry.clone()]).unwrap().encode();
+        assert_eq!((bytes[4], bytes.len()), (kind, 4 + 13 + 1 + 80 + entry.parts.len() * 32));
+        assert_eq!(Manifest::decode(&bytes).unwrap().entries(), [entry]);
+        let mut damaged = bytes;
+        *damaged.last_mut().unwrap() ^= 1;
+        assert_eq!(Manifest::decode(&damaged), Err(ManifestError::BadParts { entry: 0 }));
+    }
+}
+
+#[test]
+fn what_is_compressed_is_shorter_and_has_no_chunks() {
+    for (size, stored) in [(10, 0), (10, 10), (10, 11), (0, 0), (0, 1), (1, 1)] {
+        let bad = ManifestError::BadCompression { entry: 0 };
+        assert_eq!(refused(vec![compressed(size, stored)]), bad, "{size} {stored}");
+    }
+    assert!(Manifest::decode(&raw(vec![compressed(2, 1)])).is_ok());
+    // However little the product has of them, what they take together is a number.
+    let half = i64::MAX as u64 / 2 + 1;
+    let other = Entry { path: b"zz".to_vec(), ..compressed(half, 1) };
+    let overflow = ManifestError::SizeOverflow { entry: 1 };
+    assert_eq!(refused(vec![compressed(half, 1), other]), overflow);
+    assert_eq!(refused(vec![compressed(u64::MAX, 1)]), ManifestError::SizeOverflow { entry: 0 });
+    let chunks = Chunks::new(16, vec![Chunk { len: 262_144, digest: [9; 8] }].into(), 262_144).unwrap();
+    let chunked = Entry { chunks, ..compressed(262_144, 1000) };
+    assert_eq!(Manifest::new(vec![chunked]), Err(ManifestError::BadChunks { entry: 0 }));
 }
 
 /// A file of several parts, whose values are right: two that are coarse, or twelve that are fine.
@@ -210,6 +270,14 @@ fn entries() -> impl Strategy<Value = Vec<Entry>> {
     let kind = prop_oneof![
         Just(EntryKind::Directory),
         (0..1_u64 << 40, any::<[u8; 32]>()).prop_map(|(size, digest)| EntryKind::File { size, digest }),
+        (2..1_u64 << 40, any::<[u8; 32]>(), any::<u64>(), any::<[u8; 32]>()).prop_map(
+            |(size, digest, stored, stored_digest)| EntryKind::Compressed {
+                size,
+                digest,
+                stored: 1 + stored % (size - 1),
+                stored_digest,
+            }
+        ),
     ];
     // Each name is one component; no name is below another.
     let name = vec(1..=255_u8, 1..40).prop_map(|mut name| {

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, FileType, Stat};
 
-use super::{Progress, SkipReason, Skipped, Source, State};
+use super::{Progress, Scanning, SkipReason, Skipped, Source, State};
 use crate::beneath::{mtime_of, open_source};
 use crate::chunks::{Chunks, Lister};
+use crate::compression::{Spool, Spooling};
 use crate::manifest::{MAX_ENTRIES, MAX_MANIFEST_LEN, PARTIAL_SUFFIX, STATE_DIR, compare_paths, encoded_len};
 use crate::parts::{Digests, Grain, PartHasher};
 use crate::transfer::read_at;
@@ -24,6 +26,16 @@ pub(super) struct Found {
     names: BTreeSet<OsString>,
     pub(super) skipped: Vec<Skipped>,
 }
+
+/// What is sent, and where it is read.
+pub(super) struct Hashed {
+    pub(super) manifest: Manifest,
+    pub(super) sources: Vec<Source>,
+    pub(super) spool: Option<Spool>,
+}
+
+/// What an entry says of the content of a file: what it is, the values of its parts, its chunks.
+type Described = (EntryKind, Box<[[u8; 32]]>, Chunks);
 
 struct Item {
     /// Path in the manifest.
@@ -78,12 +90,12 @@ impl Found {
         Ok(kind == FileType::Directory)
     }
 
-    /// Computes the digests.
+    /// Computes the digests, and compresses what becomes shorter if that is wanted.
     pub(super) fn hash(
         mut self,
-        grain: Grain,
+        scanning: &Scanning,
         mut progress: impl FnMut(Progress),
-    ) -> Result<(Manifest, Vec<Source>), SourceError> {
+    ) -> Result<Hashed, SourceError> {
         if self.items.is_empty() {
             return Err(SourceError::Empty);
         }
@@ -95,16 +107,16 @@ impl Found {
         let mut buffer = vec![0; READ_LEN];
         let mut entries = Vec::with_capacity(self.items.len());
         let mut sources = Vec::new();
+        let mut spooling = scanning.compress.as_deref().map(Spooling::new).transpose()?;
         for item in self.items {
             let (mut kind, mut parts, mut chunks) = (EntryKind::Directory, Box::default(), Chunks::default());
             if item.is_file() {
-                let source = Source { state: State::of(&item.stat), path: item.source };
-                let ((digest, values), list) = source.digest(grain, &mut buffer, |read| {
-                    now.hashed += read;
-                    progress(now);
-                })?;
-                kind = EntryKind::File { size: source.state.size, digest };
-                (parts, chunks) = (values, list);
+                let mut source = Source { state: State::of(&item.stat), path: item.source, spooled: None };
+                (kind, parts, chunks) =
+                    source.describe(scanning.grain, spooling.as_mut(), &mut buffer, |read| {
+                        now.hashed += read;
+                        progress(now);
+                    })?;
                 sources.push(source);
             }
             let mode = (item.stat.st_mode & 0o777) as u16;
@@ -131,37 +143,71 @@ impl Found {
                 entry.parts = Box::default();
             }
         }
-        Ok((Manifest::new(entries)?, sources))
+        let spool = spooling.and_then(Spooling::into_spool);
+        Ok(Hashed { manifest: Manifest::new(entries)?, sources, spool })
     }
 }
 
 impl Source {
-    /// The digest of the content, the values of its parts and its chunks, provided that the file is and stays what it
-    /// was when it was found.
+    /// What its entry says of the content, provided that the file is and stays what it was when it was found. It is
+    /// compressed if there is a spool for that, and it pays.
+    fn describe(
+        &mut self,
+        grain: Grain,
+        mut spooling: Option<&mut Spooling>,
+        buffer: &mut [u8],
+        progress: impl FnMut(u64),
+    ) -> Result<Described, SourceError> {
+        let fd = open_source(&self.path).map_err(|errno| SourceError::io(&self.path, "open", errno))?;
+        let size = self.state.size;
+        if let Some(trying) = &mut spooling
+            && !trying.promises(size, |bytes, at| self.fill(&fd, bytes, at))?
+        {
+            spooling = None;
+        }
+        let ((digest, values), list) = self.digest(&fd, grain, spooling.as_deref_mut(), buffer, progress)?;
+        let compressed = spooling.map(|spooling| spooling.finish(size, grain)).transpose()?.flatten();
+        let Some((start, stored, (stored_digest, values))) = compressed else {
+            return Ok((EntryKind::File { size, digest }, values, list));
+        };
+        self.spooled = Some(start);
+        Ok((EntryKind::Compressed { size, digest, stored, stored_digest }, values, Chunks::default()))
+    }
+
+    /// Fills `buffer` with the content from `at` on.
+    fn fill(&self, fd: &OwnedFd, buffer: &mut [u8], at: u64) -> Result<(), SourceError> {
+        match read_at(fd, buffer, at) {
+            Ok(read) if read == buffer.len() => Ok(()),
+            Ok(_) => Err(self.changed()),
+            Err(errno) => Err(SourceError::io(&self.path, "read", errno)),
+        }
+    }
+
+    /// The digest of the content, the values of its parts and its chunks; it goes into the spool, if there is one.
     fn digest(
         &self,
+        fd: &OwnedFd,
         grain: Grain,
+        mut spooling: Option<&mut Spooling>,
         buffer: &mut [u8],
         mut progress: impl FnMut(u64),
     ) -> Result<(Digests, Chunks), SourceError> {
-        let failed = |action| move |errno| SourceError::io(&self.path, action, errno);
-        let fd = open_source(&self.path).map_err(failed("open"))?;
         let (mut hasher, mut lister) =
             (PartHasher::new(self.state.size, grain), Lister::new(self.state.size));
         let mut at = 0;
         while at < self.state.size {
             // Never more than the size: a file that grows all the time would not end.
-            let want = (self.state.size - at).min(buffer.len() as u64) as usize;
-            let read = read_at(&fd, &mut buffer[..want], at).map_err(failed("read"))?;
-            if read < want {
-                return Err(self.changed());
+            let bytes = &mut buffer[..(self.state.size - at).min(READ_LEN as u64) as usize];
+            self.fill(fd, bytes, at)?;
+            hasher.update(bytes);
+            lister.update(bytes);
+            if let Some(spooling) = &mut spooling {
+                spooling.push(bytes)?;
             }
-            hasher.update(&buffer[..read]);
-            lister.update(&buffer[..read]);
-            at += read as u64;
-            progress(read as u64);
+            at += bytes.len() as u64;
+            progress(bytes.len() as u64);
         }
-        self.check(fs::fstat(&fd))?;
+        self.check(fs::fstat(fd))?;
         Ok((hasher.finish(), lister.finish()))
     }
 }

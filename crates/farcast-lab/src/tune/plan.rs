@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use farcast_scenario::document::{Document, DocumentError, Origin};
 
 /// Keys that only a scenario has: what is sent, to whom, what receivers do, and how a simulation counts and begins.
-const OF_SCENARIOS: [&str; 15] = [
+const OF_SCENARIOS: [&str; 16] = [
     "file",
     "files",
     "granule",
@@ -16,6 +16,7 @@ const OF_SCENARIOS: [&str; 15] = [
     "named",
     "packet_overhead",
     "repairer",
+    "sealed",
     "setup",
     "source_rate",
     "source_start",

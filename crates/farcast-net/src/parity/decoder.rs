@@ -118,8 +118,8 @@ impl ParityDecoder {
         }
     }
 
-    /// All that it takes to rebuild what is missing of `block`; `None` where no symbols of it are held. They are used
-    /// up; on disk they stay until what was rebuilt is [stored](Self::store).
+    /// All that it takes to rebuild what is missing of `block`; `None` where no symbols of it are held, or something
+    /// that was held is not any more. They are used up; on disk they stay until what was rebuilt is [stored](Self::store).
     pub(crate) fn gather(
         &mut self,
         incoming: &mut Incoming,
@@ -137,7 +137,9 @@ impl ParityDecoder {
         let missing = gaps.flat_map(Run::segments).map(|segment| (segment - run.first()) as usize).collect();
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.resize(run.count() as usize * usize::from(self.geometry.segment_size()), 0);
-        incoming.read(run.first(), &mut bytes)?;
+        if !incoming.read(run.first(), &mut bytes)? {
+            return Ok(None);
+        }
         Ok(Some(DecodeJob { code: Arc::clone(&self.code), block, missing, symbols, bytes, rebuilt: false }))
     }
 

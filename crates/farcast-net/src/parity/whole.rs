@@ -2,23 +2,24 @@
 //! source symbols leave, and waits in a file that has no name.
 
 use std::fs::File;
-use std::io::{self, IoSliceMut};
+use std::io::IoSliceMut;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use farcast_delivery::{ErasureCode, Geometry};
 use farcast_fec::BlockCode;
-use farcast_files::Outgoing;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
+use farcast_files::{Outgoing, nameless};
 use rustix::io::{Errno, preadv, pwrite};
 
 use super::code;
 use super::encoder::load_block;
 use crate::error::NetError;
 
-/// Where temporary files belong that may be larger than memory, unless `TMPDIR` says otherwise.
-const SCRATCH: &str = "/var/tmp";
+/// Where temporary files belong that may be larger than memory: where `TMPDIR` says, or else below `/var`.
+pub fn scratch_dir() -> PathBuf {
+    std::env::var_os("TMPDIR").filter(|dir| !dir.is_empty()).map_or("/var/tmp".into(), PathBuf::from)
+}
 
 /// The parity of an object, as far as it is sent. Takes the memory of coding one block, and on disk what it keeps.
 pub(crate) struct WholeParity {
@@ -65,7 +66,7 @@ impl Shared {
 impl WholeParity {
     /// Begins to compute the first `keep` of `symbols` parity symbols of each block. The thread reads `outgoing`, a clone
     /// of what is sent.
-    #[expect(clippy::disallowed_methods, reason = "the driver owns its threads, and knows the environment")]
+    #[expect(clippy::disallowed_methods, reason = "the driver owns its threads")]
     pub(crate) fn start(
         geometry: Geometry,
         (symbols, kind): (u32, ErasureCode),
@@ -73,8 +74,7 @@ impl WholeParity {
         mut outgoing: Outgoing,
     ) -> Result<Self, NetError> {
         let code = code(&geometry, symbols, kind)?;
-        let dir =
-            std::env::var_os("TMPDIR").filter(|dir| !dir.is_empty()).map_or(SCRATCH.into(), PathBuf::from);
+        let dir = scratch_dir();
         let scratch = |source| NetError::Scratch { path: dir.clone(), source };
         let file = nameless(&dir).map_err(scratch)?;
         let (keep, symbol_len) = (keep.min(symbols), code.symbol_len());
@@ -175,22 +175,6 @@ fn write_all(file: impl AsFd, mut bytes: &[u8], mut at: u64) -> Result<(), Errno
         }
     }
     Ok(())
-}
-
-/// A file in `dir` that goes with the last who has it open.
-fn nameless(dir: &Path) -> io::Result<File> {
-    let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    let mode = Mode::RUSR | Mode::WUSR;
-    match openat(CWD, dir, flags | OFlags::TMPFILE, mode) {
-        // File systems without such files.
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
-            let path = dir.join(format!(".farcast-parity-{}", std::process::id()));
-            let file = openat(CWD, &path, flags | OFlags::CREATE | OFlags::EXCL, mode)?;
-            unlinkat(CWD, &path, AtFlags::empty())?;
-            Ok(file.into())
-        }
-        opened => Ok(opened?.into()),
-    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use farcast_core::{Span, Time};
 use farcast_delivery::{Codec, ObjectId, Offer, Protocol, ReceiverEngine, Request};
 use farcast_seal::SessionId;
 
+use super::early::Early;
 use super::hearing::Filling;
 use super::nap::Nap;
 use super::session::Session;
@@ -58,6 +59,8 @@ pub(super) struct Driver<'a, P: Protocol> {
     pub(super) stalled: Option<Time>,
     /// Whether something that is no data waits to be heard.
     aside: bool,
+    /// What came before its key.
+    pub(super) early: Early,
     /// What the store is told once it has been handed all that was received before.
     pub(super) due: Vec<Due>,
     out: Vec<u8>,
@@ -116,6 +119,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
             spare: Some(Arena::new()),
             stalled: None,
             aside: true,
+            early: Early::default(),
             due: Vec::new(),
             out: Vec::new(),
         }
@@ -132,10 +136,15 @@ impl<'a, P: Protocol> Driver<'a, P> {
             }
             let mut heard = self.hear(Ear::Public)? | self.hear(Ear::Private)?;
             let now = self.clock.now();
-            // Next to nothing comes there, so it is looked at when there is something, and now and then.
-            if std::mem::take(&mut self.aside) || now >= tick.min(self.ears.due()) {
+            // Next to nothing comes there, so it is looked at when there is something, and now and then; and where a key
+            // is waited for.
+            let waits = self.early.first().is_some();
+            if std::mem::take(&mut self.aside) || waits || now >= tick.min(self.ears.due()) {
                 heard |= self.hear(Ear::Own)?;
                 self.follow(now);
+            }
+            if waits {
+                self.hear_early();
             }
             if now >= self.hand_over_at() {
                 self.hand_over();

@@ -231,6 +231,9 @@ impl<P: Protocol> Driver<'_, P> {
                 None => (at..end, None),
                 Some(seal) => {
                     let Some(opened) = seal.open(now, from.source, &mut arena.buffer[at..end]) else {
+                        if seal.is_early(&arena.buffer[at..end]) {
+                            self.early.hold(from, &arena.buffer[at..end]);
+                        }
                         let unlike = seal.unlike();
                         self.unlike(from.source.ip(), unlike);
                         continue;
@@ -275,6 +278,31 @@ impl<P: Protocol> Driver<'_, P> {
         if let Some(run) = joined {
             self.deliver(now, from, run, arena);
         }
+    }
+
+    /// Takes what came before its key, if that has come.
+    pub(super) fn hear_early(&mut self) {
+        let Some(seal) = self.seal.as_deref() else { return };
+        if self.early.first().is_none_or(|first| seal.is_early(first)) {
+            return;
+        }
+        let now = self.clock.now();
+        let mut filling = self.filling();
+        while let Some((from, datagram)) = self.early.next() {
+            let Some(filling) = &mut filling else { continue };
+            let (start, len) = (filling.end, datagram.len());
+            let Some(room) = filling.arena.buffer.get_mut(start..start + len) else { continue };
+            room.copy_from_slice(&datagram);
+            filling.end = (start + len).next_multiple_of(LINE);
+            let how = Hearing { ear: Ear::Public, storing: true, from: start };
+            let mut meta = RecvMeta::default();
+            (meta.addr, meta.len, meta.stride) = (from.source, len, len);
+            self.slot(now, &from, how, (start, &meta), &mut filling.arena);
+        }
+        if let Some(filling) = filling {
+            self.keep(filling);
+        }
+        self.tell_store();
     }
 
     /// Tells that something is not as our seal, if that is to be told.

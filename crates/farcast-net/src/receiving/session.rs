@@ -55,6 +55,10 @@ impl Session {
 
     /// Whether part of it would be gone on with another time.
     fn is_kept(&self, have: u32, parity: u64, vouched_only: bool) -> bool {
+        // It can never be completed.
+        if matches!(self.error, Some(NetError::Store(StoreError::BadCompression { .. }))) {
+            return false;
+        }
         if self.offer.id.is_none() {
             let known = self.offer.serial.is_some() && (self.offer.vouched.is_some() || !vouched_only);
             return have > 0 && known;

@@ -107,8 +107,8 @@ impl Decoding {
 impl Worker {
     /// Has `block` of `object` rebuilt.
     pub(super) fn decode(&mut self, object: ObjectId, block: u32) -> Result<(), NetError> {
-        let product = self.products.get_mut(&object);
-        let Some(Product { incoming, parity: Some(parity), answer, .. }) = product else { return Ok(()) };
+        let Some(product) = self.products.get_mut(&object) else { return Ok(()) };
+        let Product { incoming, parity: Some(parity), answer, .. } = product else { return Ok(()) };
         // Of these there may be many at once, and what comes meanwhile is not asked for again.
         if parity.is_on_disk() && !self.decoding.has_place(parity.job_bytes(block)) {
             self.decoding.waiting.push_back((object, block));
@@ -118,6 +118,9 @@ impl Worker {
             Ok(Some(job)) => job,
             gathered => {
                 answer.send(Reply::Decoded { block, rebuilt: false });
+                // What had to be read may have to be received again.
+                let happenings = incoming.take_happenings();
+                product.tell(happenings, &mut self.decoding);
                 return gathered.map(drop);
             }
         };

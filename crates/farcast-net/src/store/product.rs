@@ -7,8 +7,7 @@ use std::time::{Duration, SystemTime};
 use farcast_core::{Bitmap, Run};
 use farcast_delivery::{ObjectId, Offer};
 use farcast_files::{
-    Checkpoint, EntryKind, Happening, Incoming, Manifest, PlainObject, ProductId, StoreError, Vouched,
-    shown_name,
+    Checkpoint, Happening, Incoming, Manifest, PlainObject, ProductId, StoreError, Vouched, shown_name,
 };
 
 use super::decoding::Decoding;
@@ -261,11 +260,11 @@ pub(super) fn vouched(offer: &Offer) -> Option<Vouched> {
 /// The files of `manifest`.
 fn list(manifest: &Manifest) -> Arc<[FileInfo]> {
     let mut start = manifest.head_len();
-    let files = manifest.entries().iter().filter_map(|entry| {
-        let EntryKind::File { size, .. } = entry.kind else { return None };
-        let file = FileInfo { path: shown_name(&entry.path), size, start };
-        start += size;
-        Some(file)
+    let files = manifest.entries().iter().filter(|entry| entry.is_file()).map(|entry| {
+        let (size, stored) = (entry.size(), entry.stored());
+        let file = FileInfo { path: shown_name(&entry.path), size, start, stored };
+        start += stored;
+        file
     });
     files.collect()
 }

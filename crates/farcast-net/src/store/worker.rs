@@ -379,7 +379,11 @@ impl Worker {
         let bogus =
             matches!(error, NetError::Store(StoreError::BadManifest(_) | StoreError::WrongSize { .. }));
         let (vouched, answer) = (!bogus && product.incoming.has_head(), product.answer.clone());
-        self.close(object);
+        if matches!(error, NetError::Store(StoreError::BadCompression { .. })) {
+            self.remove(object);
+        } else {
+            self.close(object);
+        }
         answer.send(Reply::Failed { error, vouched });
     }
 

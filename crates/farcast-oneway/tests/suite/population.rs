@@ -31,6 +31,7 @@ fn world(
         chains: Chains::new(),
         back: Back::uniform(DELAY, BackLosses::Shared(Box::new(NoLoss))),
         overhead: 28,
+        seal: None,
         given: false,
         lookahead: DELAY,
         limit: Time::ZERO + Span::from_secs(3600),

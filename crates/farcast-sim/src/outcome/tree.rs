@@ -165,6 +165,7 @@ impl TreeReplication {
                     back.1 + unseen.iter().map(|stats| stats.merged_octets).sum::<u64>(),
                     back.2,
                 ),
+                seal: None,
                 flows: tree.flows().iter().map(flow).collect(),
                 stages: figures.map(|(name, figures)| StageOutcome::of(name, figures)).collect(),
                 has_end,

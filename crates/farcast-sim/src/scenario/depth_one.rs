@@ -19,6 +19,9 @@ impl Scenario {
         seed: u64,
         replication: u64,
     ) -> Result<TreeConfig<T::Protocol>, StarError> {
+        if transfer.is_some_and(|transfer| transfer.seal().is_some()) {
+            return Err(StarError::SealedTree);
+        }
         let streams = Streams::new(seed, replication);
         let receivers = u32::try_from(self.receivers()).unwrap_or(u32::MAX);
         let terminals = receivers.saturating_add(self.traffic.len() as u32);

@@ -11,13 +11,16 @@ use farcast_scenario::{Document, DocumentError, Links, Reader};
 
 use super::Scenario;
 use super::norm::receiver_node;
+use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
-use crate::star::{self, StarConfig, StarError, hub_address, receiver_address};
+use crate::star::{self, SealConfig, StarConfig, StarError, hub_address, receiver_address};
 
 pub use farcast_mdp::Mdp;
 
 /// An engine, without what it has received: measured, most of it the list of objects at hand.
 const ENGINE: u64 = 4608;
+/// Content leaves before anybody has to answer, so it has no key of its own; and as members could make it up, it is signed.
+const MANNER: Manner = Manner { signs_content: true, apart: false };
 
 /// The multicast transfer.
 #[derive(Clone, Debug)]
@@ -25,6 +28,7 @@ pub(super) struct Transfer {
     sender: SenderConfig,
     settings: Settings,
     overhead: u16,
+    seal: Option<SealConfig>,
 }
 
 impl transfer::Transfer for Transfer {
@@ -35,13 +39,16 @@ impl transfer::Transfer for Transfer {
         top: &Reader<'_>,
         groups: &[Receivers],
         links: &Links,
+        sealed: bool,
     ) -> Result<Self, DocumentError> {
         let sizes = sizes(&mut table)?;
         let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(28))?;
         let Ok(overhead) = u16::try_from(overhead) else {
             return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
         };
-        let settings = read(&mut table, None)?;
+        let mut settings = read(&mut table, None)?;
+        // Nobody but the sender opens an answer.
+        settings.unicast |= sealed;
         let total: u32 = groups.iter().map(|group| group.receivers).sum();
         let named = if table.flag_or("named", false)? { total } else { 0 };
         // Between two hosts there is no group.
@@ -51,14 +58,17 @@ impl transfer::Transfer for Transfer {
         }
         let object = |size| Object { size, info: b"file".to_vec(), vouched: None };
         let objects = sizes.into_iter().map(object).collect();
-        let sender = settings.sender(sent(objects, alone, named), Way { headers: overhead, mtu: None });
+        let grows = if sealed { MANNER.content() } else { 0 };
+        let way = Way { headers: overhead.saturating_add(grows), mtu: None };
+        let sender = settings.sender(sent(objects, alone, named), way);
         table.bytes_or("segment_size", Bytes(sender.segment_size.into()))?;
         if let Err(error) = Sender::new(sender.clone()) {
             return Err(table.refuse("files", error.to_string(), "settings that a transfer can have"));
         }
         table.finish()?;
         super::check_marks(top, groups, links)?;
-        Ok(Self { sender, settings, overhead })
+        let seal = sealed.then(|| Sealed::to(groups, None, overhead).config(MANNER, Some(sender.rate)));
+        Ok(Self { sender, settings, overhead, seal })
     }
 
     fn codec(&self) -> Codec {
@@ -67,6 +77,10 @@ impl transfer::Transfer for Transfer {
 
     fn overhead(&self) -> u16 {
         self.overhead
+    }
+
+    fn seal(&self) -> Option<SealConfig> {
+        self.seal
     }
 
     fn given(&self) -> bool {
@@ -113,7 +127,7 @@ fn sent(objects: Vec<Object>, alone: bool, named: u32) -> Sent {
     }
 }
 
-/// A transfer as `sender` makes it, which has `settings`, to so many receivers over the link that `document` is alone.
+/// A transfer as `sender` makes it, `sealed` or not, which has `settings`, to so many receivers over the link that `document` is alone.
 /// Addresses and identities are the simulator's own.
 ///
 /// # Errors
@@ -122,14 +136,15 @@ pub fn over(
     document: &Document,
     (settings, sender): (&Settings, &SenderConfig),
     receivers: u32,
-    time_limit: Span,
+    (time_limit, sealed): (Span, Option<Sealed>),
 ) -> Result<Scenario, DocumentError> {
     let named = if sender.ackers.is_empty() { 0 } else { receivers };
+    let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.rate)));
     let alone = !sender.group.ip().is_multicast();
     let overhead = if sender.group.is_ipv4() { 28 } else { 48 };
     let Sent { node, source, group, ackers, .. } = sent(Vec::new(), alone, named);
     let sender = SenderConfig { node, source, group, ackers, ..sender.clone() };
-    let transfer = Transfer { sender, settings: settings.clone(), overhead };
+    let transfer = Transfer { sender, settings: settings.clone(), overhead, seal };
     Scenario::over_link(document, TransferSpec::Mdp(transfer), receivers, time_limit)
 }
 

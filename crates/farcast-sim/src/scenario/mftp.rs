@@ -10,8 +10,8 @@ use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
 use super::transfer::{self, TransferSpec};
-use super::{Scenario, StarConfig};
-use crate::star::{self, StarError, receiver_address};
+use super::{Scenario, Sealed, StarConfig};
+use crate::star::{self, SealConfig, StarError, receiver_address};
 
 use settings::Configs;
 
@@ -45,13 +45,17 @@ fn in_words(error: impl std::error::Error) -> StarError {
 }
 
 impl Scenario {
-    /// A transfer as `sender` makes it, to so many receivers over the link that `document` is alone. Addresses and
-    /// identities are the simulator's own. Queues of which the link says nothing get a limit, as where it is emulated.
+    /// A transfer as `sender` makes it, `sealed` or not, to so many receivers over the link that `document` is alone.
+    /// Addresses and identities are the simulator's own. Queues of which the link says nothing get a limit, as where it is emulated.
     ///
     /// # Errors
     /// The first thing that is wrong with the link.
-    pub fn over(document: &Document, sender: SenderConfig, receivers: u32) -> Result<Self, DocumentError> {
-        let configs = settings::of_sender(sender, receivers);
+    pub fn over(
+        document: &Document,
+        (sender, sealed): (SenderConfig, Option<Sealed>),
+        receivers: u32,
+    ) -> Result<Self, DocumentError> {
+        let configs = settings::of_sender(sender, sealed, receivers);
         let time_limit = configs.sender.transfer_limit + Span::from_secs(3600);
         Self::over_link(document, TransferSpec::Mftp(Transfer { configs }), receivers, time_limit)
     }
@@ -95,8 +99,9 @@ impl transfer::Transfer for Transfer {
         top: &Reader<'_>,
         groups: &[Receivers],
         links: &Links,
+        sealed: bool,
     ) -> Result<Self, DocumentError> {
-        let mut settings = settings::read(table, &links.forward)?;
+        let mut settings = settings::read(table, (&links.forward, groups), sealed)?;
         let total: u32 = groups.iter().map(|group| group.receivers).sum();
         if let Group::Closed(invited) = &mut settings.sender.group {
             *invited = (0..total).map(settings::invited).collect();
@@ -115,6 +120,10 @@ impl transfer::Transfer for Transfer {
 
     fn overhead(&self) -> u16 {
         self.configs.overhead
+    }
+
+    fn seal(&self) -> Option<SealConfig> {
+        self.configs.seal
     }
 
     fn given(&self) -> bool {

@@ -12,8 +12,9 @@ use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
 use super::Scenario;
+use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
-use crate::star::{self, StarError, hub_address, receiver_address};
+use crate::star::{self, SealConfig, StarError, hub_address, receiver_address};
 
 pub use farcast_norm::Norm;
 
@@ -27,12 +28,15 @@ const NEED: u64 = 12;
 const LONGEST: u16 = 32_767;
 /// NORM's port (RFC 5740 §8).
 const PORT: u16 = 6003;
+/// Content leaves before anybody has to answer, so it has no key of its own; and as members could make it up, it is signed.
+const MANNER: Manner = Manner { signs_content: true, apart: false };
 
 /// The multicast transfer.
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
     sender: SenderConfig,
     overhead: u16,
+    seal: Option<SealConfig>,
 }
 
 impl transfer::Transfer for Transfer {
@@ -43,24 +47,30 @@ impl transfer::Transfer for Transfer {
         top: &Reader<'_>,
         groups: &[Receivers],
         links: &Links,
+        sealed: bool,
     ) -> Result<Self, DocumentError> {
         let Bytes(size) = table.bytes("file")?;
         let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(28))?;
         let Ok(overhead) = u16::try_from(overhead) else {
             return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
         };
-        let settings = read(&mut table, None)?;
+        let mut settings = read(&mut table, None)?;
+        // Nobody but the sender opens an answer.
+        settings.unicast |= sealed;
         let total: u32 = groups.iter().map(|group| group.receivers).sum();
         let named = table.flag_or("named", false)?;
         let sent = sent(size, b"file".to_vec(), if named { total } else { 0 });
-        let sender = settings.sender(sent, Way { headers: overhead, mtu: None, granule: 1 });
+        let grows = if sealed { MANNER.content() } else { 0 };
+        let sender =
+            settings.sender(sent, Way { headers: overhead.saturating_add(grows), mtu: None, granule: 1 });
         show(&mut table, &sender)?;
         if let Err(error) = Sender::new(sender.clone()) {
             return Err(table.refuse("file", error.to_string(), "settings that a transfer can have"));
         }
         table.finish()?;
         super::check_marks(top, groups, links)?;
-        Ok(Self { sender, overhead })
+        let seal = sealed.then(|| Sealed::to(groups, None, overhead).config(MANNER, Some(sender.pace.rate)));
+        Ok(Self { sender, overhead, seal })
     }
 
     fn codec(&self) -> Codec {
@@ -69,6 +79,10 @@ impl transfer::Transfer for Transfer {
 
     fn overhead(&self) -> u16 {
         self.overhead
+    }
+
+    fn seal(&self) -> Option<SealConfig> {
+        self.seal
     }
 
     fn given(&self) -> bool {
@@ -149,7 +163,7 @@ fn sent(size: u64, info: Vec<u8>, named: u32) -> Sent {
     }
 }
 
-/// A transfer as `sender` makes it, to so many receivers over the link that `document` is alone. Addresses and
+/// A transfer as `sender` makes it, `sealed` or not, to so many receivers over the link that `document` is alone. Addresses and
 /// identities are the simulator's own.
 ///
 /// # Errors
@@ -158,13 +172,20 @@ pub fn over(
     document: &Document,
     sender: &SenderConfig,
     receivers: u32,
-    time_limit: Span,
+    (time_limit, sealed): (Span, Option<Sealed>),
 ) -> Result<Scenario, DocumentError> {
     let named = if sender.ackers.is_empty() { 0 } else { receivers };
     let Sent { node, source, group, ackers, .. } = sent(0, Vec::new(), named);
-    let overhead = sender.pace.overhead;
+    let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.pace.rate)));
+    // As the rate has it, which counts what the seal adds.
+    let overhead = sender.pace.overhead - seal.map_or(0, |seal| seal.content);
     let sender = SenderConfig { node, source, group, ackers, ..sender.clone() };
-    Scenario::over_link(document, TransferSpec::Norm(Transfer { sender, overhead }), receivers, time_limit)
+    Scenario::over_link(
+        document,
+        TransferSpec::Norm(Transfer { sender, overhead, seal }),
+        receivers,
+        time_limit,
+    )
 }
 
 /// The sender's settings, if there is a transfer by NORM.

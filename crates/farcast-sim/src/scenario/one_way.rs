@@ -10,8 +10,9 @@ use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
 use super::Scenario;
+use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
-use crate::star::{self, StarError, hub_address};
+use crate::star::{self, SealConfig, StarError, hub_address};
 
 pub use farcast_oneway::OneWay;
 
@@ -19,12 +20,15 @@ pub use farcast_oneway::OneWay;
 const ENGINE: u64 = 1024;
 /// Any port will do.
 const PORT: u16 = 5402;
+/// Receivers cannot answer.
+const MANNER: Manner = Manner { signs_content: false, apart: false };
 
 /// The multicast transfer.
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
     sender: SenderConfig,
     overhead: u16,
+    seal: Option<SealConfig>,
 }
 
 impl Transfer {
@@ -48,6 +52,7 @@ impl transfer::Transfer for Transfer {
         top: &Reader<'_>,
         groups: &[Receivers],
         links: &Links,
+        sealed: bool,
     ) -> Result<Self, DocumentError> {
         let Bytes(size) = table.bytes("file")?;
         let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(28))?;
@@ -64,7 +69,8 @@ impl transfer::Transfer for Transfer {
             source: source(),
             group: group(),
         };
-        let sender = settings.sender(sent, Way { headers: overhead, mtu: None });
+        let grows = if sealed { MANNER.content() } else { 0 };
+        let sender = settings.sender(sent, Way { headers: overhead.saturating_add(grows), mtu: None });
         let checked = sender.and_then(|sender| Sender::new(sender.clone()).map(|_| sender));
         let sender = match checked {
             Ok(sender) => sender,
@@ -75,7 +81,11 @@ impl transfer::Transfer for Transfer {
         table.bytes_or("symbol_size", Bytes(sender.shape.geometry().segment_size().into()))?;
         table.finish()?;
         super::check_marks(top, groups, links)?;
-        Ok(Self { sender, overhead })
+        let seal = sealed.then(|| {
+            Sealed::to(groups, settings.symbol_size.map(usize::from), overhead)
+                .config(MANNER, Some(sender.pace.rate))
+        });
+        Ok(Self { sender, overhead, seal })
     }
 
     fn codec(&self) -> Codec {
@@ -84,6 +94,10 @@ impl transfer::Transfer for Transfer {
 
     fn overhead(&self) -> u16 {
         self.overhead
+    }
+
+    fn seal(&self) -> Option<SealConfig> {
+        self.seal
     }
 
     fn given(&self) -> bool {
@@ -126,8 +140,8 @@ fn group() -> SocketAddr {
     SocketAddr::from(([239, 255, 1, 1], PORT))
 }
 
-/// A transfer as `sender` makes it, to so many receivers over the link that `document` is alone. Addresses are the
-/// simulator's own.
+/// A transfer as `sender` makes it, `sealed` or not, to so many receivers over the link that `document` is alone.
+/// Addresses are the simulator's own.
 ///
 /// # Errors
 /// The first thing that is wrong with the link.
@@ -135,11 +149,18 @@ pub fn over(
     document: &Document,
     sender: &SenderConfig,
     receivers: u32,
-    time_limit: Span,
+    (time_limit, sealed): (Span, Option<Sealed>),
 ) -> Result<Scenario, DocumentError> {
-    let overhead = sender.pace.overhead;
+    let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.pace.rate)));
+    // As the rate has it, which counts what the seal adds.
+    let overhead = sender.pace.overhead - seal.map_or(0, |seal| seal.content);
     let sender = SenderConfig { source: source(), group: group(), ..sender.clone() };
-    Scenario::over_link(document, TransferSpec::OneWay(Transfer { sender, overhead }), receivers, time_limit)
+    Scenario::over_link(
+        document,
+        TransferSpec::OneWay(Transfer { sender, overhead, seal }),
+        receivers,
+        time_limit,
+    )
 }
 
 /// The sender's settings, if there is a transfer one way.

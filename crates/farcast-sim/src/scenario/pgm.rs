@@ -18,8 +18,9 @@ mod timers;
 
 use super::Scenario;
 use super::norm::receiver_node;
+use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
-use crate::star::{self, StarError, hub_address, receiver_address};
+use crate::star::{self, SealConfig, StarError, hub_address, receiver_address};
 use crate::tree::OnTree;
 
 use timers::Timers;
@@ -28,6 +29,8 @@ pub use farcast_pgm::Pgm;
 
 /// An engine, without what it has received: measured as a receiver with the one source that it knows.
 const ENGINE: u64 = 2048;
+/// Content leaves before anybody has to answer, so it has no key of its own; and as members could make it up, it is signed.
+const MANNER: Manner = Manner { signs_content: true, apart: false };
 
 /// The multicast transfer.
 #[derive(Clone, Debug)]
@@ -35,6 +38,7 @@ pub(super) struct Transfer {
     sender: SenderConfig,
     timers: Timers,
     overhead: u16,
+    seal: Option<SealConfig>,
 }
 
 impl OnTree for Pgm {
@@ -71,6 +75,7 @@ impl transfer::Transfer for Transfer {
         top: &Reader<'_>,
         groups: &[Receivers],
         links: &Links,
+        sealed: bool,
     ) -> Result<Self, DocumentError> {
         let Bytes(size) = table.bytes("file")?;
         let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(28))?;
@@ -82,7 +87,9 @@ impl transfer::Transfer for Transfer {
         let named = if table.flag_or("named", false)? { total } else { 0 };
         let object = Object { size, name: b"file".to_vec(), vouched: None };
         let sent = sent(Sending::Files(vec![object]), named);
-        let sender = settings.sender(sent, Way { headers: overhead, mtu: None, granule: 1 });
+        let grows = if sealed { MANNER.content() } else { 0 };
+        let sender =
+            settings.sender(sent, Way { headers: overhead.saturating_add(grows), mtu: None, granule: 1 });
         let sender = SenderConfig { live: live(&mut table)?, ..timers::source(&mut table, sender)? };
         let sender = SenderConfig { cc: limited(&mut table, sender.cc)?, ..sender };
         show(&mut table, &sender)?;
@@ -92,7 +99,8 @@ impl transfer::Transfer for Transfer {
         let timers = Timers::read(&mut table, sender.group, settings.round_trip)?;
         table.finish()?;
         super::check_marks(top, groups, links)?;
-        Ok(Self { sender, timers, overhead })
+        let seal = sealed.then(|| Sealed::to(groups, None, overhead).config(MANNER, Some(sender.pace.rate)));
+        Ok(Self { sender, timers, overhead, seal })
     }
 
     fn codec(&self) -> Codec {
@@ -101,6 +109,10 @@ impl transfer::Transfer for Transfer {
 
     fn overhead(&self) -> u16 {
         self.overhead
+    }
+
+    fn seal(&self) -> Option<SealConfig> {
+        self.seal
     }
 
     fn given(&self) -> bool {
@@ -180,7 +192,7 @@ fn sent(sending: Sending, named: u32) -> Sent {
     }
 }
 
-/// A transfer as `sender` makes it, whose receivers expect `round_trip`, to so many of them over the link that
+/// A transfer as `sender` makes it, `sealed` or not, whose receivers expect `round_trip`, to so many of them over the link that
 /// `document` is alone. Addresses and identities are the simulator's own.
 ///
 /// # Errors
@@ -189,13 +201,15 @@ pub fn over(
     document: &Document,
     (sender, round_trip): (&SenderConfig, Span),
     receivers: u32,
-    time_limit: Span,
+    (time_limit, sealed): (Span, Option<Sealed>),
 ) -> Result<Scenario, DocumentError> {
     let named = if sender.named.is_empty() { 0 } else { receivers };
     let Sent { tsi, sending, source, group, named } = sent(sender.sending.clone(), named);
-    let overhead = sender.pace.overhead;
+    let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.pace.rate)));
+    // As the rate has it, which counts what the seal adds.
+    let overhead = sender.pace.overhead - seal.map_or(0, |seal| seal.content);
     let sender = SenderConfig { tsi, sending, source, group, named, ..sender.clone() };
-    let transfer = Transfer { timers: Timers::of(sender.group, round_trip), sender, overhead };
+    let transfer = Transfer { timers: Timers::of(sender.group, round_trip), sender, overhead, seal };
     Scenario::over_link(document, TransferSpec::Pgm(transfer), receivers, time_limit)
 }
 

@@ -8,7 +8,7 @@ use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{DocumentError, Links, Reader};
 
 use super::{Scenario, mdp, mftp, norm, one_way, pgm};
-use crate::star::{self, StarConfig, StarError};
+use crate::star::{self, SealConfig, StarConfig, StarError};
 use crate::tree::{OnTree, TreeConfig};
 
 /// A transfer, as its protocol reads it from `[protocol]`.
@@ -19,19 +19,23 @@ pub(super) trait Transfer: Clone + Debug + Sized {
     /// Whether there are elements of it.
     const HAS_ELEMENTS: bool = false;
 
-    /// Reads `table`, which is `[protocol]` of the scenario `top`, for these groups.
+    /// Reads `table`, which is `[protocol]` of the scenario `top`, for these groups; whether it is sealed.
     fn read(
         table: Reader<'_>,
         top: &Reader<'_>,
         groups: &[Receivers],
         links: &Links,
+        sealed: bool,
     ) -> Result<Self, DocumentError>;
 
     /// Its messages as bytes.
     fn codec(&self) -> <Self::Protocol as Protocol>::Codec;
 
-    /// Octets of a datagram on the links besides its `wire_len`.
+    /// Octets of a datagram on the links besides its `wire_len`, and besides what a seal adds.
     fn overhead(&self) -> u16;
+
+    /// How it is sealed, if it is.
+    fn seal(&self) -> Option<SealConfig>;
 
     /// Whether receivers know of it when it opens.
     fn given(&self) -> bool;
@@ -123,6 +127,13 @@ macro_rules! protocols {
                 }
             }
 
+            /// Whether it is sealed.
+            pub(super) fn is_sealed(&self) -> bool {
+                match self {
+                    $(Self::$variant(transfer) => transfer.seal().is_some()),+
+                }
+            }
+
             /// Reads `[protocol]` for these groups.
             pub(super) fn read(
                 top: &mut Reader<'_>,
@@ -130,9 +141,12 @@ macro_rules! protocols {
                 links: &Links,
             ) -> Result<Self, DocumentError> {
                 let mut table = top.table("protocol")?;
+                let sealed = table.flag_or("sealed", false)?;
                 let all = [$(($name, By::$variant)),+];
                 match table.choice_or("name", &all, all[0].1)? {
-                    $(By::$variant => Ok(Self::$variant(Transfer::read(table, top, groups, links)?))),+
+                    $(By::$variant => {
+                        Ok(Self::$variant(Transfer::read(table, top, groups, links, sealed)?))
+                    })+
                 }
             }
 

@@ -8,8 +8,10 @@ use farcast_core::{EventQueue, Losses, Span, Time};
 use farcast_delivery::{Protocol, Routes, SenderEngine as _};
 use farcast_link::chain::Driver;
 
+use super::ears::Air;
 use super::group::{Group, Kind, Station};
-use super::{Back, Chains, Flights, FlowConfig, FlowState, Observer, Packet, Party, Star, Tally};
+use super::seal::Seal;
+use super::{Back, Chains, Flights, FlowConfig, FlowState, Observer, Packet, Party, SealConfig, Star, Tally};
 
 /// The address of receiver 0; receiver n has the one n behind it.
 pub(crate) const FIRST_RECEIVER: u32 = 0x0A40_0000;
@@ -109,8 +111,10 @@ pub struct StarConfig<P: Protocol> {
     pub back: Back,
     /// Octets of a datagram of the transfer on the links besides its `wire_len`.
     pub overhead: u16,
+    /// How the transfer is sealed, if it is. Who answers, answers the sender then.
+    pub seal: Option<SealConfig>,
     /// Whether receivers know of the transmission when it opens, instead of hearing announcements and registering over
-    /// the links.
+    /// the links; where it is sealed, everyone has all keys.
     pub given: bool,
     /// No answer to what leaves the hub now can reach it before this has passed. Too short only costs time.
     pub lookahead: Span,
@@ -142,6 +146,14 @@ pub enum StarError {
     /// The addresses of terminals end.
     #[error("at most 3,586,129,920 receivers and flows can be simulated")]
     TooMany,
+    /// A sealed transfer whose receivers answer the group.
+    #[error(
+        "what is sealed for the sender nobody else can open: receivers have to answer the sender, not the group"
+    )]
+    SealedForGroup,
+    /// A sealed transfer in a tree.
+    #[error("a sealed transfer is simulated in a star, not in a tree")]
+    SealedTree,
 }
 
 impl<'o, P: Protocol> Star<'o, P> {
@@ -153,7 +165,15 @@ impl<'o, P: Protocol> Star<'o, P> {
         let receivers = check(&config)?;
         let routes = config.sender.as_ref().map(P::Sender::routes);
         let relays = routes.is_some_and(|routes| routes.answers.ip().is_multicast());
-        let groups = make_groups(config.groups)?;
+        if config.seal.is_some() && relays {
+            return Err(StarError::SealedForGroup);
+        }
+        let mut groups = make_groups(config.groups)?;
+        if let Some(seal) = &config.seal {
+            for group in &mut groups {
+                group.seal(seal.apart, config.given);
+            }
+        }
         let flows: Vec<FlowState> = config.flows.into_iter().map(FlowState::new).collect();
         let unended = flows.iter().filter(|flow| flow.flow().has_end()).count() as u32;
         let something_ends = config.sender.is_some() || unended > 0;
@@ -168,6 +188,7 @@ impl<'o, P: Protocol> Star<'o, P> {
             relays,
             wake: Time::NEVER,
             overhead: config.overhead,
+            seal: config.seal.map(|seal| Box::new(Seal::new(seal, config.given))),
             given: config.given,
             groups,
             receivers,
@@ -238,7 +259,8 @@ fn make_group<P: Protocol>(config: GroupConfig<P>, first: u32) -> Result<Group<P
             Kind::Engines((0..receivers).map(station).collect::<Result<_, _>>()?)
         }
     };
-    Ok(Group { first, receivers, kind, losses, delay, data_only, lost: Vec::new(), touched: Vec::new() })
+    let air = Air::Open(losses);
+    Ok(Group { first, receivers, kind, air, delay, data_only, lost: Vec::new(), touched: Vec::new() })
 }
 
 #[cfg(test)]

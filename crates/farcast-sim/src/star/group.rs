@@ -11,6 +11,7 @@ use farcast_delivery::{
     ReceiverEngine as _, Request,
 };
 
+use super::ears::{Air, Needs};
 use super::{Addressed, Party};
 use crate::tree::Heard;
 
@@ -50,7 +51,7 @@ pub struct Group<P: Protocol> {
     pub(crate) receivers: u32,
     /// How they are simulated.
     pub kind: Kind<P>,
-    pub(crate) losses: Box<dyn Losses>,
+    pub(crate) air: Air,
     pub(crate) delay: Span,
     pub(crate) data_only: bool,
     pub(crate) lost: Vec<u32>,
@@ -167,22 +168,25 @@ impl<P: Protocol> Group<P> {
             return 1;
         }
         let speaker = self.member(hearing.from);
-        let Self { kind, losses, lost, touched, data_only, .. } = self;
+        let Self { kind, air, lost, touched, data_only, .. } = self;
         let message = hearing.message;
+        let needs = if hearing.to == Party::APART { Needs::ContentKey } else { Needs::Keys };
+        let spared = *data_only && !message.content().is_some();
         match kind {
             Kind::Population { population, .. } => {
                 if population.poll_timeout() <= now {
                     population.handle_timeout(now);
                 }
-                let (overhead, data_only) = (hearing.overhead, *data_only);
-                let mut channel = Channel { losses: losses.as_mut(), overhead, data_only, merged };
+                let (overhead, open) = (hearing.overhead, matches!(air, Air::Open(_)));
+                let (losses, _) = air.losses(needs, spared);
+                let mut channel = Channel { losses, overhead, data_only: *data_only && open, merged };
                 let taken = population.handle(now, from, message, &mut channel);
                 feedback.extend(std::iter::from_fn(|| population.poll_feedback()));
                 taken
             }
             Kind::Engines(stations) => {
                 lost.clear();
-                let spared = *data_only && !message.content().is_some();
+                let (losses, spared) = air.losses(needs, spared);
                 let among = if spared { Among::These(&[]) } else { Among::All };
                 losses.draw(now, hearing.octets, among, lost);
                 let head = hearing.head();
@@ -213,9 +217,12 @@ impl<P: Protocol> Group<P> {
         let alone = [member];
         let among = if spared { Among::These(&[]) } else { Among::These(&alone) };
         self.lost.clear();
-        self.losses.draw(now, hearing.octets, among, &mut self.lost);
+        self.air.channel().draw(now, hearing.octets, among, &mut self.lost);
         if !self.lost.is_empty() {
             return;
+        }
+        if let Some(ears) = self.air.ears() {
+            ears.told_alone(member);
         }
         let head = hearing.head();
         match &mut self.kind {
@@ -248,10 +255,34 @@ impl<P: Protocol> Group<P> {
         hearing: &Hearing<'_, P::Message>,
         feedback: &mut Vec<TimedFeedback<P>>,
     ) {
-        let mut losses: Box<dyn Losses> = Box::new(farcast_link::losses::NoLoss);
-        std::mem::swap(&mut self.losses, &mut losses);
+        let channel = self.air.replace(Air::lossless());
         self.take(now, from, hearing, None, feedback);
-        self.losses = losses;
+        self.air.replace(channel);
+    }
+
+    /// A seal lies around what is said from now on, of which content has a key `apart` or not; whether everyone is
+    /// `given` the keys.
+    pub(crate) fn seal(&mut self, apart: bool, given: bool) {
+        let air = std::mem::replace(&mut self.air, Air::Open(Air::lossless()));
+        self.air = air.seal(self.receivers, apart, given);
+    }
+
+    /// A datagram of the seal's own of so many octets reaches the group: who of `readers` does not lose it has keys from
+    /// then on, or if it is for one `alone` that of content.
+    pub(crate) fn unseal(&mut self, now: Time, octets: u64, readers: &[u32], alone: bool) {
+        let Self { air, lost, data_only, .. } = self;
+        lost.clear();
+        let among = Among::These(if *data_only { &[] } else { readers });
+        air.channel().draw(now, octets, among, lost);
+        let Some(ears) = air.ears() else { return };
+        let mut lost = lost.iter().copied().peekable();
+        for &reader in readers.iter().filter(|reader| lost.next_if_eq(reader).is_none()) {
+            if alone {
+                ears.told_alone(reader);
+            } else {
+                ears.told(reader);
+            }
+        }
     }
 
     /// A timer of `station` is due, or of the population.

@@ -8,7 +8,7 @@ use farcast_core::{Span, Time};
 use farcast_delivery::{Delivery as _, Protocol, SenderEngine as _};
 use farcast_link::chain::{Driver, Entry, Owner, follow};
 
-use super::{Addressed, Event, Packet, Party, Star};
+use super::{Addressed, Event, Packet, Party, SealMessage, Star};
 use crate::traffic::End;
 
 impl<P: Protocol> Star<'_, P> {
@@ -30,11 +30,16 @@ impl<P: Protocol> Star<'_, P> {
 
     /// Before when nothing but the frame at hand enters the forward chain.
     fn alone_until(&self) -> Time {
+        if self.seal.as_ref().is_some_and(|seal| seal.owes()) {
+            // A key leaves behind the first datagram.
+            return self.now;
+        }
         // What has not been handed over may be an answer to what is, but then it has come back meanwhile.
         let known = self.next_at().min(self.now + self.lookahead);
         // No answer moves what the sender sends while it is quiet; of what flows send, and of answers that go on to
         // others, only the queue knows.
-        let quiet = self.sender.as_ref().filter(|_| self.flows.is_empty() && !self.relays);
+        let quiet =
+            self.sender.as_ref().filter(|_| self.flows.is_empty() && !self.relays && self.seal.is_none());
         quiet.map_or(known, |sender| sender.quiet_until().max(known))
     }
 
@@ -60,6 +65,8 @@ impl<P: Protocol> Star<'_, P> {
         match (entry.to(), entry.message()) {
             (End::Terminal, _) => Some(Port::Hub),
             (End::Hub, Packet::Transfer(message)) => message.from.as_receiver().map(Port::Terminal),
+            (End::Hub, Packet::Seal(SealMessage::Ask(receiver))) => Some(Port::Terminal(*receiver)),
+            (End::Hub, Packet::Seal(_)) => None,
             (End::Hub, Packet::Flow { flow, .. }) => Some(Port::Terminal(self.receivers + flow)),
         }
     }
@@ -74,6 +81,7 @@ impl<P: Protocol> Star<'_, P> {
         let Frame { message, overhead, spacing } = frame;
         match message {
             Packet::Transfer(message) => self.reach_groups(at, Frame { message, overhead, spacing }),
+            Packet::Seal(message) => self.unseal_later(at, message),
             Packet::Flow { flow, message, .. } => self.leave_links(at, flow, End::Terminal, &message),
         }
     }
@@ -82,7 +90,7 @@ impl<P: Protocol> Star<'_, P> {
     fn reach_groups(&mut self, at: Time, frame: Frame<Addressed<P::Message>>) {
         let to = frame.message.to;
         let mut last = self.groups.len() - 1;
-        if to == Party::GROUP {
+        if to.is_group() {
             for number in 0..last {
                 self.reach_group(at, number, frame.clone());
             }
@@ -104,29 +112,35 @@ impl<P: Protocol> Star<'_, P> {
     /// What a receiver says enters the way back.
     pub(super) fn enter_return(&mut self, message: Addressed<P::Message>) {
         if self.given && message.message.is_set_up() {
-            return self.reach(&Addressed { to: Party::HUB, ..message });
+            let message = Addressed { to: Party::HUB, ..message };
+            return self.reach(&Frame::new(message, self.overhead));
         }
         let Some(receiver) = message.from.as_receiver() else { return };
-        let octets = message.wire_len(0) as u64 + u64::from(self.overhead);
+        let overhead = self.overhead.saturating_add(self.seal_answer(receiver));
+        let octets = message.wire_len(0) as u64 + u64::from(overhead);
         self.tally.return_datagrams += 1;
         self.tally.return_octets += octets;
-        let message = self.watch_answer(receiver, message);
+        let frame = self.watch_answer(receiver, Frame::new(message, overhead));
         let Some(delay) = self.back.delay else {
-            return self.enter(Entry::new(End::Hub, on_links(Frame::new(message, self.overhead))));
+            return self.enter(Entry::new(End::Hub, on_links(frame)));
         };
         let at = self.now + delay;
         if !self.back.loses(at, octets, receiver) {
-            self.queue.push(at, Event::Arrive(message));
+            self.queue.push(at, Event::Arrive(frame));
         }
     }
 
     /// Tells the observer of what a receiver says.
-    fn watch_answer(&mut self, receiver: u32, message: Addressed<P::Message>) -> Addressed<P::Message> {
-        let Some(observer) = &mut self.observer else { return message };
-        let Addressed { from, to, message } = message;
-        let frame = Frame::new(message, self.overhead);
+    fn watch_answer(
+        &mut self,
+        receiver: u32,
+        frame: Frame<Addressed<P::Message>>,
+    ) -> Frame<Addressed<P::Message>> {
+        let Some(observer) = &mut self.observer else { return frame };
+        let Frame { message: Addressed { from, to, message }, overhead, spacing } = frame;
+        let frame = Frame { message, overhead, spacing };
         observer.answered(self.now, receiver, &frame);
-        Addressed { from, to, message: frame.message }
+        Frame { message: Addressed { from, to, message: frame.message }, overhead, spacing }
     }
 
     /// A frame leaves the last stage of the way back, or has entered it where there is no stage.
@@ -136,6 +150,8 @@ impl<P: Protocol> Star<'_, P> {
             Packet::Transfer(message) => {
                 self.queue.push(at, Event::Reach(Frame { message, overhead, spacing }));
             }
+            Packet::Seal(SealMessage::Ask(receiver)) => self.queue.push(at, Event::ReachAsk(receiver)),
+            Packet::Seal(_) => {}
             Packet::Flow { flow, message, .. } => {
                 self.leave_links(at, flow, End::Hub, &message);
             }

@@ -6,6 +6,7 @@ use farcast_core::stage::Frame;
 use farcast_core::{Engine, Time};
 use farcast_delivery::{Asked, Phase, Protocol};
 
+use super::SealMessage;
 use crate::traffic::{End, FlowMessage};
 
 /// What a sender of `P` tells its owner.
@@ -34,6 +35,8 @@ pub trait Observer<P: Protocol> {
     fn sent(&mut self, _at: Time, _destination: SocketAddr, _frame: &Frame<P::Message>) {}
     /// A receiver sends a message.
     fn answered(&mut self, _at: Time, _receiver: u32, _frame: &Frame<P::Message>) {}
+    /// Something leaves that only the seal of the transfer sends; copies of it are told of one by one.
+    fn sealed(&mut self, _at: Time, _message: SealMessage) {}
     /// A message reaches the sender.
     fn reached(&mut self, _at: Time, _receiver: u32, _message: &P::Message) {}
     /// The message that has reached the sender, or merged ones, asked for repair: for what, and what became of it.

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use farcast_core::engine::Message;
 use farcast_tcp::{Segment, wire};
 
-use super::{hub_address, receiver_address};
+use super::{SealMessage, hub_address, receiver_address};
 use crate::traffic::FlowMessage;
 
 /// Who says a message of the transfer, or whom it is for. One number, so that packets stay small: receivers are fewer
@@ -20,6 +20,9 @@ impl Party {
     /// Everyone: the receivers, and what a receiver says to them the sender as well.
     pub const GROUP: Self = Self(u32::MAX - 1);
 
+    /// Everyone who has the key of content, where that has one of its own.
+    pub const APART: Self = Self(u32::MAX - 2);
+
     /// Receiver `n`.
     pub const fn receiver(n: u32) -> Self {
         Self(n)
@@ -27,7 +30,12 @@ impl Party {
 
     /// The number of the receiver that it is, if it is one.
     pub fn as_receiver(self) -> Option<u32> {
-        (self.0 < Self::GROUP.0).then_some(self.0)
+        (self.0 < Self::APART.0).then_some(self.0)
+    }
+
+    /// Whether it is the receivers together.
+    pub(crate) fn is_group(self) -> bool {
+        self == Self::GROUP || self == Self::APART
     }
 }
 
@@ -63,6 +71,8 @@ impl<M: Message> Message for Addressed<M> {
 pub enum Packet<M> {
     /// What the sender of the multicast transfer and its receivers say.
     Transfer(Addressed<M>),
+    /// What only the seal of the transfer sends.
+    Seal(SealMessage),
     /// What an end of a flow says to the other.
     Flow {
         /// The flow's number.
@@ -78,6 +88,7 @@ impl<M: Message> Message for Packet<M> {
     fn segments(&self) -> NonZeroU32 {
         match self {
             Self::Transfer(message) => message.segments(),
+            Self::Seal(message) => message.segments(),
             Self::Flow { message, .. } => message.segments(),
         }
     }
@@ -88,13 +99,14 @@ impl<M: Message> Message for Packet<M> {
                 let (head, tail) = message.split(count);
                 (Self::Transfer(head), tail.map(Self::Transfer))
             }
-            Self::Flow { .. } => (self, None),
+            Self::Seal(_) | Self::Flow { .. } => (self, None),
         }
     }
 
     fn wire_len(&self, segment: u32) -> usize {
         match self {
             Self::Transfer(message) => message.wire_len(segment),
+            Self::Seal(message) => message.wire_len(segment),
             Self::Flow { message, .. } => message.wire_len(segment),
         }
     }

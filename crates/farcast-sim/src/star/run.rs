@@ -118,10 +118,10 @@ impl<P: Protocol> Star<'_, P> {
             Event::Reach(frame) => {
                 let loses = |n| self.back.loses(self.now, frame.octets(0), n);
                 if !frame.message.from.as_receiver().is_some_and(loses) {
-                    self.reach(&frame.message);
+                    self.reach(&frame);
                 }
             }
-            Event::Arrive(message) => self.reach(&message),
+            Event::Arrive(frame) => self.reach(&frame),
             Event::Merged(naks) => self.reach_merged(&naks),
             Event::Enter(entry) => {
                 self.under_way -= u32::from(is_sent(&entry));
@@ -134,6 +134,15 @@ impl<P: Protocol> Star<'_, P> {
             }
             Event::GroupWake { group, station } => self.wake_group(group as usize, station),
             Event::Answer(message) => self.enter_return(message),
+            Event::Keys => self.send_keys(),
+            Event::Unseal { group, message } => self.unseal(group as usize, message),
+            Event::Ask(receiver) => self.ask(receiver),
+            Event::ReachAsk(receiver) => {
+                if !self.loses_ask(self.now, receiver) {
+                    self.reach_ask(receiver);
+                }
+            }
+            Event::ArriveAsk(receiver) => self.reach_ask(receiver),
         }
     }
 }

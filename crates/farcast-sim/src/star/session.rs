@@ -35,6 +35,8 @@ impl<P: Protocol> Star<'_, P> {
             self.groups[group].touch_all();
             self.note_wakes(group);
         }
+        // Whoever has no keys yet can do nothing with what follows.
+        self.send_keys();
         if let Some(sender) = &mut self.sender {
             sender.open(Time::ZERO);
             self.drain_sender();
@@ -101,13 +103,15 @@ impl<P: Protocol> Star<'_, P> {
         let Transmit { message, destination, spacing, .. } = transmit;
         // At an address of nobody here it is lost on links that are not simulated.
         let Some(to) = party_at(destination.ip(), self.receivers) else { return };
-        let frame = Frame { message, overhead: self.overhead, spacing };
+        let Some((grows, to)) = self.seal_for(&message, destination, to) else { return };
+        let overhead = self.overhead.saturating_add(grows);
+        let frame = Frame { message, overhead, spacing };
         let set_up = self.given && frame.message.is_set_up();
         if !set_up && let Some(observer) = &mut self.observer {
             observer.sent(self.now, destination, &frame);
         }
         let message = Addressed { from: Party::HUB, to, message: frame.message };
-        let frame = Frame { message, overhead: self.overhead, spacing };
+        let frame = Frame { message, overhead, spacing };
         if set_up {
             self.tell(&frame);
         } else {
@@ -149,7 +153,11 @@ impl<P: Protocol> Star<'_, P> {
 
     pub(super) fn fan_out(&mut self, group: usize, frame: Frame<Addressed<P::Message>>) {
         let most = frame.due_before(self.now, self.beyond());
-        let count = self.cut.choose(most, &mut self.cuts);
+        let mut count = self.cut.choose(most, &mut self.cuts);
+        if self.groups[group].air.lacks() {
+            // Between two datagrams somebody may come to have the key.
+            count = NonZeroU32::MIN;
+        }
         let later = self.now + frame.spacing * u64::from(count.get());
         let (mut head, tail) = frame.split(count);
         if let Some(frame) = tail {
@@ -158,7 +166,10 @@ impl<P: Protocol> Star<'_, P> {
         let from = self.arrival(&head);
         let each = self.observer.as_ref().is_some_and(|observer| observer.wants_each());
         // What others overhear is said one by one.
-        let may_merge = !each && !self.relays && self.sender.as_ref().is_some_and(P::Sender::may_merge);
+        let may_merge = !each
+            && !self.relays
+            && self.seal.is_none()
+            && self.sender.as_ref().is_some_and(P::Sender::may_merge);
         let merged = if may_merge { self.back.merged() } else { None };
         let mut feedback = Vec::new();
         let taken = self.groups[group].take(self.now, &from, &(&head).into(), merged, &mut feedback);
@@ -196,6 +207,7 @@ impl<P: Protocol> Star<'_, P> {
                 }
             }
         }
+        self.say_asks(group);
         self.note_wakes(group);
     }
 
@@ -259,12 +271,14 @@ impl<P: Protocol> Star<'_, P> {
     }
 
     /// A receiver's message reaches the hub: the sender, and from here the others if it is for the group.
-    pub(super) fn reach(&mut self, message: &Addressed<P::Message>) {
+    pub(super) fn reach(&mut self, frame: &Frame<Addressed<P::Message>>) {
+        let message = &frame.message;
         let Some(receiver) = message.from.as_receiver() else { return };
         self.wake_sender_if_due();
         if let Some(observer) = &mut self.observer {
             observer.reached(self.now, receiver, &message.message);
         }
+        self.open_answer(receiver, frame.overhead);
         let from = Arrival::new(receiver_address(receiver), self.routes.answers);
         if message.to == Party::GROUP {
             self.leave_hub(Frame { message: message.clone(), overhead: self.overhead, spacing: Span::ZERO });
@@ -273,6 +287,7 @@ impl<P: Protocol> Star<'_, P> {
         let taken = sender.handle(self.now, &from, &message.message).is_ok();
         self.note_asked(taken);
         self.drain_sender();
+        self.send_owed();
     }
 
     /// The merged NAKs of a population reach the sender.

@@ -77,7 +77,7 @@ impl<P: OnTree> Tree<P> {
         group: usize,
         frame: Frame<Packet<P::Message>>,
     ) {
-        let losses = self.groups[group].losses.as_mut();
+        let losses = self.groups[group].air.channel();
         let octets = frame.octets(0);
         // One channel leads there: the first of those who are there stands for the node.
         self.lost.clear();

@@ -107,6 +107,7 @@ fn world(sender: SenderConfig, engines: bool, cut: Cut, period: u64) -> Result<S
         chains: Chains::new(),
         back: Back::uniform(delay, BackLosses::Shared(Box::new(NoLoss))),
         overhead: 28,
+        seal: None,
         given: false,
         lookahead: delay,
         limit: Time::ZERO + Span::from_secs(200),

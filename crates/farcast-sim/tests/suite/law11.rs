@@ -15,7 +15,8 @@ use farcast_mftp::{
 };
 use farcast_sim::scenario::mftp::{self, Mftp, receiver_id};
 use farcast_sim::star::{
-    Back, BackLosses, Chains, Cut, GroupConfig, Kind, Observer, Star, StarConfig, Tally,
+    Back, BackLosses, Chains, Cut, GroupConfig, Kind, Observer, SealConfig, SealCounts, SealMessage, Star,
+    StarConfig, Tally,
 };
 
 /// Losses that are decided by nothing but the receiver and the number of the frame: the same for everyone who asks.
@@ -125,6 +126,7 @@ struct Case {
     parity_memory: u64,
     window: Span,
     overheard: bool,
+    sealed: bool,
 }
 
 impl Case {
@@ -165,6 +167,7 @@ impl Case {
             parity_memory: 64 << 20,
             window: Span::ZERO,
             overheard: false,
+            sealed: false,
         }
     }
 
@@ -203,6 +206,22 @@ impl Case {
             forward_loss: case.forward_loss.max(0.02),
             delay: Span::from_nanos(case.delay.as_nanos() / [1, 10, 1000][random.below(3) as usize]),
             ..case
+        }
+    }
+
+    /// With or without parity, sealed: keys are lost as all else is.
+    fn draw_sealed(seed: u64) -> Self {
+        let case = if seed.is_multiple_of(2) { Self::draw(seed) } else { Self::draw_with_parity(seed) };
+        Self { sealed: true, forward_loss: case.forward_loss.min(0.3), ..case }
+    }
+
+    fn seal(self) -> SealConfig {
+        SealConfig {
+            listed: self.receivers + 2,
+            together: 4,
+            rate: BitRate::from_bps(300_000),
+            content: 28,
+            apart: self.model > 0,
         }
     }
 
@@ -269,6 +288,7 @@ impl Case {
             chains,
             back: Back::uniform(self.delay, BackLosses::Shared(Box::new(back))),
             overhead: 28,
+            seal: self.sealed.then(|| self.seal()),
             given: self.given,
             lookahead: self.delay,
             limit: Time::ZERO + self.limit,
@@ -336,6 +356,10 @@ impl Observer<Mftp> for Story {
         self.naks.0 += u64::from(matches!(frame.message.body, Body::Nak(_)));
     }
 
+    fn sealed(&mut self, at: Time, message: SealMessage) {
+        self.sent.push((at, format!("{message:?}")));
+    }
+
     fn reached(&mut self, _at: Time, _receiver: u32, message: &Message) {
         self.naks.1 += u64::from(matches!(message.body, Body::Nak(_)));
     }
@@ -355,6 +379,7 @@ struct Outcome {
     scheduled: u64,
     parity_sent: u64,
     members: Vec<(ClientId, u64, u64, u32)>,
+    seal: Option<SealCounts>,
 }
 
 fn play(case: Case, population: bool, cut: Cut) -> (Outcome, Story) {
@@ -373,6 +398,7 @@ fn play(case: Case, population: bool, cut: Cut) -> (Outcome, Story) {
         scheduled: sender.stats().scheduled,
         parity_sent: sender.stats().parity_sent,
         members: members.map(|(id, m)| (id, m.naked_dtus, m.naks, m.held)).collect(),
+        seal: star.seal_counts().copied(),
     };
     let suppressed = match &group.kind {
         Kind::Engines(stations) => stations.iter().map(|station| station.engine.stats().suppressed).sum(),
@@ -463,10 +489,35 @@ fn so_it_does_where_answers_are_spread_and_overheard() {
 }
 
 #[test]
+fn so_it_does_sealed() {
+    let (mut complete, mut asks, mut again, mut ties) = (0u64, 0, 0, 0u64);
+    for seed in 0..SESSIONS {
+        let case = Case::draw_sealed(seed);
+        let alone = play(case, false, Cut::Whole);
+        let together = play(case, true, Cut::Whole);
+        if alone.1.is_tied(&together.1) {
+            ties += 1;
+            continue;
+        }
+        compare(case, &alone, &together, "engines and population that are sealed");
+        let seal = alone.0.seal.unwrap();
+        complete += u64::from(alone.0.completed.iter().all(|&at| at != Time::NEVER));
+        asks += seal.asks;
+        again += u64::from(seal.keys_for_one > u64::from(case.receivers));
+    }
+    // Receivers lacked keys in many of them.
+    assert!(
+        complete > SESSIONS / 2 && asks > SESSIONS / 10 && again > SESSIONS / 10,
+        "{complete} {asks} {again}"
+    );
+    assert!(ties < SESSIONS / 50, "{ties}");
+}
+
+#[test]
 fn cutting_runs_changes_nothing() {
-    let kinds = [Case::draw, Case::draw_with_parity, Case::draw_with_spread];
-    for seed in 0..600 {
-        let case = kinds[seed as usize % 3](seed);
+    let kinds = [Case::draw, Case::draw_with_parity, Case::draw_with_spread, Case::draw_sealed];
+    for seed in 0..800 {
+        let case = kinds[seed as usize % 4](seed);
         let whole = play(case, true, Cut::Whole);
         compare(case, &whole, &play(case, true, Cut::One), "whole runs and packets");
         compare(case, &whole, &play(case, true, Cut::Random(seed)), "whole runs and runs cut at random");

@@ -11,6 +11,7 @@ mod mdp;
 mod pgm;
 mod queues;
 mod scenarios;
+mod sealed;
 mod trace;
 mod traffic;
 mod tree;

@@ -85,6 +85,7 @@ impl World {
             chains: Chains::new(),
             back: Back::uniform(delay, BackLosses::Shared(back)),
             overhead: 28,
+            seal: None,
             given: false,
             lookahead: delay,
             limit: Time::ZERO + Span::from_secs(600),

@@ -51,6 +51,10 @@ pub(crate) struct SendArgs {
     /// Announce on this group instead, and send only data to --to.
     #[arg(help_heading = "MFTP", long, value_name = "GROUP[:PORT]")]
     pub(crate) announce: Option<Endpoint>,
+    /// Compress files that become shorter by it, before they are sent, into TMPDIR or else /var/tmp; for receivers that
+    /// know of it.
+    #[arg(help_heading = "Protocol", long)]
+    pub(crate) compress: bool,
     #[command(flatten)]
     pub(crate) seal: SealArgs,
     #[command(flatten)]

@@ -48,14 +48,21 @@ impl Files {
         let gap = have.next_clear(u32::try_from(start / dtu_size).ok()?)?;
         let byte = (u64::from(gap) * dtu_size).max(start);
         // The first that ends behind where the gap begins; empty ones lack nothing.
-        let behind = self.list[from..].partition_point(|file| file.start + file.size <= byte);
+        let behind = self.list[from..].partition_point(|file| file.start + file.stored <= byte);
         (from + behind < self.list.len()).then_some(from + behind)
     }
 }
 
+/// What the compressed ones of `files` have, and what comes of them; `None` where none is compressed.
+pub(super) fn compressed(files: &[FileInfo]) -> Option<(String, String)> {
+    let compressed = || files.iter().filter(|file| file.stored < file.size);
+    compressed().next()?;
+    Some((size(compressed().map(|file| file.size).sum()), size(compressed().map(|file| file.stored).sum())))
+}
+
 /// How much of `file` is there, from 0 to 1.
 fn part(file: &FileInfo, have: &Bitmap, dtu_size: u64) -> f64 {
-    let (first, end) = (file.start / dtu_size, (file.start + file.size).div_ceil(dtu_size));
+    let (first, end) = (file.start / dtu_size, (file.start + file.stored).div_ceil(dtu_size));
     let run = Run::new(first as u32, (end - first) as u32);
     run.map_or(1.0, |run| f64::from(have.count_in(run)) / f64::from(run.count()))
 }
@@ -68,7 +75,7 @@ mod tests {
     fn files(sizes: &[u64]) -> Files {
         let mut start = 50;
         let list = sizes.iter().enumerate().map(|(at, &size)| {
-            let file = FileInfo { path: format!("f{at}"), size, start };
+            let file = FileInfo { path: format!("f{at}"), size, start, stored: size };
             start += size;
             file
         });

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use farcast_core::engine::Engine;
 use farcast_core::{Span, Time};
 use farcast_delivery::{Phase, Protocol, RoundProgress, SenderEngine, Words};
-use farcast_files::Outgoing;
+use farcast_files::{Compressed, Outgoing};
 use farcast_net::{SendOptions, SendSeal};
 use farcast_report::transfer;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use crate::sealing;
 use crate::table::{Align, Table};
 use crate::{Exit, Failure};
 
-use super::socket_options;
+use super::{compress, socket_options};
 
 /// Between reports of progress for programs.
 const REPORT_EVERY: Span = Span::from_secs(1);
@@ -79,6 +79,8 @@ pub(super) struct Delivery {
     /// What it is called.
     pub(super) name: String,
     pub(super) objects: Vec<Outgoing>,
+    /// What compression has brought, if it was asked for.
+    pub(super) compressed: Option<Compressed>,
     /// How far ahead of the clock datagrams may leave together.
     pub(super) burst: Span,
     pub(super) time_limit: Span,
@@ -95,7 +97,7 @@ pub(super) fn deliver<F: Face, E: std::error::Error + Send + Sync + 'static>(
     stop: &AtomicBool,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let Delivery { to, name, objects, burst, time_limit, mut seal } = delivery;
+    let Delivery { to, name, objects, compressed, burst, time_limit, mut seal } = delivery;
     let octets: u64 = objects.iter().map(|object| object.manifest().content_len()).sum();
     let mut view = View {
         output,
@@ -105,6 +107,7 @@ pub(super) fn deliver<F: Face, E: std::error::Error + Send + Sync + 'static>(
         began: None,
         name,
         octets,
+        compressed,
         next_report: Time::ZERO,
         end: Time::ZERO + time_limit,
         late: false,
@@ -142,6 +145,7 @@ struct View<'a, F: Face> {
     began: Option<Time>,
     name: String,
     octets: u64,
+    compressed: Option<Compressed>,
     next_report: Time,
     /// When it has taken too long.
     end: Time,
@@ -326,6 +330,7 @@ impl<F: Face> View<'_, F> {
             "datagrams": report.traffic.sent.datagrams,
             "heard_bytes": report.traffic.heard,
             "malformed_datagrams": report.malformed,
+            "compressed": self.compressed.as_ref().map(compress::fields),
             "seal": sealing::summary(report.seal.as_ref()),
             "receivers": receivers.collect::<Vec<Value>>(),
         });
@@ -355,8 +360,9 @@ impl<F: Face> View<'_, F> {
     fn closing(&self, report: &Report<F::Protocol>) -> String {
         let rounds = u64::from(report.sender.progress().round);
         let overhead = report.traffic.sent.octets as f64 / self.octets.max(1) as f64;
+        let compressed = self.compressed.as_ref().map(|brought| format!("; {}", compress::sentence(brought)));
         format!(
-            "{} in {} ({} of data), {rounds} {}, {} on the wire, {overhead:.3} times the size, {}; {}",
+            "{} in {} ({} of data), {rounds} {}, {} on the wire, {overhead:.3} times the size, {}; {}{}",
             size(self.octets),
             report.duration,
             report.data_duration,
@@ -364,6 +370,7 @@ impl<F: Face> View<'_, F> {
             size(report.traffic.sent.octets),
             rate(self.octets, report.duration),
             sealing::closing(report.seal.as_ref()),
+            compressed.unwrap_or_default(),
         )
     }
 }

@@ -19,7 +19,7 @@ use super::nack::{announce, base, how_many, named, octets, said_of, scan, seal, 
 use super::named::{Named, figures, word};
 use super::predict::{Predicted, predict};
 use super::turn::Turn;
-use super::{await_network, burst, destination, product_name, socket_options};
+use super::{await_network, burst, datagram_to, destination, product_name, socket_options};
 use crate::args::SendArgs;
 use crate::output::Output;
 use crate::sealing::{Sealing, signed_headers};
@@ -79,6 +79,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
         to,
         name,
         objects: outgoing,
+        compressed: None,
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: settings.time_limit,
         seal: seal(args, (to, settings.rate), sealing)?,
@@ -163,7 +164,8 @@ fn predict_over(
     // What cannot be sent is not predicted.
     Sender::new(config.clone()).map_err(|error| Failure::usage(error.to_string()))?;
     let document = shipped::open(link).map_err(Failure::wrong)?;
-    let scenario = scenario::over(&document, (settings, &config), receivers, settings.time_limit);
+    let sealed = sealing.map(|sealing| sealing.predicted(datagram_to(args, to)));
+    let scenario = scenario::over(&document, (settings, &config), receivers, (settings.time_limit, sealed));
     let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;
     let octets = octets(outgoing);
     predict(args, &Predicted { scenario, link, receivers, octets, rounds: "rounds" }, output)

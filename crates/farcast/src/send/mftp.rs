@@ -17,7 +17,6 @@ use super::{await_network, burst, datagram_to, product_name, socket_options};
 use crate::args::SendArgs;
 use crate::host::Family;
 use crate::output::Output;
-use crate::progress::size;
 use crate::sealing::{Contents, Sealing};
 use crate::state::{Known, State};
 use crate::{Exit, Failure};
@@ -65,7 +64,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     let mut outgoing = super::scan(args, sealing.is_some(), &mut output)?;
     let name = product_name(args);
     if let Some(link) = &args.protocol.predict {
-        return predict::predict(args, (to, &settings), (&outgoing, sealing.is_some()), link, &mut output);
+        return predict::predict(args, (to, &settings), (&outgoing, sealing), link, &mut output);
     }
     let (start, stop) = (Arc::new(AtomicBool::new(false)), crate::interrupt::interrupted()?);
     await_network(args, (to.private, settings.announce_time), &mut output, &stop)?;
@@ -162,10 +161,8 @@ fn transmit(
         Ok::<_, ConfigError>(sender)
     };
     // Where nobody registers, nobody asks for the key of content.
-    let datagram =
-        settings.dtu_size.map_or(usize::MAX, |dtu| dtu as usize).min(datagram_to(args, to.private));
     let contents = if args.group.unlimited { Contents::Together } else { Contents::Apart };
-    let seal = |sealing: &Sealing| sealing.sender(contents, (limit(settings), datagram));
+    let seal = |sealing: &Sealing| sealing.sender(contents, (limit(settings), keys_in(args, to, settings)));
     let mut seal = sealing.map(seal).transpose()?;
     let with = (&Codec, seal.as_mut());
     let report =
@@ -181,6 +178,11 @@ fn transmit(
         state.forget();
     }
     Ok(report)
+}
+
+/// Octets that a datagram with keys may have.
+fn keys_in(args: &SendArgs, to: Destination, settings: &Settings) -> usize {
+    settings.dtu_size.map_or(usize::MAX, |dtu| dtu as usize).min(datagram_to(args, to.private))
 }
 
 /// The rate, unless receivers set it.
@@ -250,6 +252,6 @@ fn announce_plan(args: &SendArgs, to: Destination, outgoing: &Outgoing, name: &s
         0 => "whoever registers".to_owned(),
         n => format!("{n} receivers"),
     };
-    let size = size(outgoing.manifest().content_len());
+    let size = super::files_size(outgoing);
     output.line(&format!("sending {name} ({what}, {size}) to {}, for {whom}", to.private));
 }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use clap::{Args, ValueEnum};
 use farcast_core::BitRate;
 use farcast_delivery::{KeyNumber, Vouched};
-use farcast_files::{Entry, EntryKind, Outgoing};
+use farcast_files::{Entry, Outgoing};
 use farcast_net::SendSeal;
 use farcast_norm::settings::Parity;
 use farcast_norm::{MOST_OBJECTS, NodeId};
@@ -204,13 +204,8 @@ pub(super) fn named(args: &SendArgs, sealing: Option<&Sealing>) -> Result<BTreeM
 /// What receivers are told of a file: its octets, its path (or where it is alone the name that the user gave it), and
 /// what is vouched for.
 pub(super) fn said_of(args: &SendArgs, entry: &Entry) -> (u64, Vec<u8>, Option<Vouched>) {
-    let (size, vouched) = match entry.kind {
-        EntryKind::File { size, digest } => {
-            (size, Some(Vouched { digest, mode: entry.mode, mtime_ns: entry.mtime_ns }))
-        }
-        EntryKind::Directory => (0, None),
-    };
+    let vouched = entry.digest().map(|digest| Vouched { digest, mode: entry.mode, mtime_ns: entry.mtime_ns });
     let alone = args.paths.len() == 1 && !entry.path.contains(&b'/');
     let name = args.name.as_ref().filter(|_| alone);
-    (size, name.map_or_else(|| entry.path.clone(), |name| name.clone().into_bytes()), vouched)
+    (entry.size(), name.map_or_else(|| entry.path.clone(), |name| name.clone().into_bytes()), vouched)
 }

@@ -19,7 +19,6 @@ use super::turn::Turn;
 use super::{await_network, burst, destination, product_name, socket_options};
 use crate::args::{RateArg, SendArgs};
 use crate::output::Output;
-use crate::progress::size;
 use crate::sealing::{self, Contents, Sealing};
 use crate::{Exit, Failure};
 
@@ -56,7 +55,8 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     if let Some(link) = &args.protocol.predict {
         let config = configuration(args, (&settings, sealing.is_some()), &outgoing, to)?;
         let octets = outgoing.manifest().content_len();
-        return predict::predict(args, &config, octets, link, &mut output);
+        let sealed = sealing.map(|sealing| sealing.predicted(keys_in(&settings)));
+        return predict::predict(args, (&config, sealed), octets, link, &mut output);
     }
     let stop = crate::interrupt::interrupted()?;
     await_network(args, (to, PATIENCE), &mut output, &stop)?;
@@ -68,7 +68,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     let name = product_name(args);
     output.line(&format!(
         "sending {name} ({}) one way to {to}, {}, with {} % added",
-        size(outgoing.manifest().content_len()),
+        super::files_size(&outgoing),
         how_long(settings.duration),
         settings.overhead_percent
     ));
@@ -78,17 +78,13 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     let delivery = Delivery {
         to,
         name,
+        compressed: super::compress::brought(args, &outgoing),
         objects: vec![outgoing],
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: args.protocol.time_limit.unwrap_or(Span::MAX),
         // Nobody can ask for a key.
         seal: sealing
-            .map(|sealing| {
-                sealing.sender(
-                    Contents::Together,
-                    (Some(settings.rate), usize::from(settings.symbol_size.unwrap_or(1472))),
-                )
-            })
+            .map(|sealing| sealing.sender(Contents::Together, (Some(settings.rate), keys_in(&settings))))
             .transpose()?,
     };
     let make = |source: SocketAddr| Sender::new(SenderConfig { source, ..config });
@@ -98,6 +94,11 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
         output.line("who has received it, nobody here can tell: receivers cannot answer");
     }
     Ok(exit)
+}
+
+/// Octets that a datagram with keys may have.
+fn keys_in(settings: &Settings) -> usize {
+    settings.symbol_size.unwrap_or(1472).into()
 }
 
 /// In words.

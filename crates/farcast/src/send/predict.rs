@@ -76,7 +76,7 @@ struct Took {
 impl Took {
     fn of(replications: &[Replication], rounds: &'static str) -> Result<Self, Failure> {
         type Of<'a> = &'a dyn Fn(&Replication) -> Option<f64>;
-        let figures: [(&str, &str, &str, Of<'_>); 6] = [
+        let figures: [(&str, &str, &str, Of<'_>); 8] = [
             ("slowest receiver has it after", "completion_time_s", "s", &|one| one.completion_time_s),
             ("the median receiver after", "median_receiver_time_s", "s", &|one| {
                 one.transfer.as_ref()?.median_receiver_time_s()
@@ -85,8 +85,15 @@ impl Took {
             ("rounds", "rounds", "", &|one| Some(one.transfer.as_ref()?.count(rounds)? as f64)),
             ("octets sent", "octets_forward", "B", &|one| Some(one.forward.octets as f64)),
             ("octets of answers", "octets_return", "B", &|one| Some(one.back.octets as f64)),
+            ("octets of keys", "octets_keys", "B", &|one| Some(one.seal?.keys_octets as f64)),
+            ("of the seal in all", "octets_seal", "B", &|one| {
+                one.seal.map(|seal| (seal.forward_octets + seal.return_octets) as f64)
+            }),
         ];
-        let figures = figures.into_iter().map(|(what, key, unit, of)| {
+        let is_sealed = replications.iter().any(|one| one.seal.is_some());
+        let of_seals = ["octets_keys", "octets_seal"];
+        let shown = figures.into_iter().filter(|(_, key, ..)| is_sealed || !of_seals.contains(key));
+        let figures = shown.map(|(what, key, unit, of)| {
             let mut values: Vec<f64> = replications.iter().filter_map(of).collect();
             let whole = values.len() == replications.len();
             values.sort_unstable_by(f64::total_cmp);

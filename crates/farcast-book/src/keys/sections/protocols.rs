@@ -5,14 +5,21 @@ use crate::keys::Section;
 pub(super) const SECTIONS: &[Section] = &[
     Section {
         title: "## `[protocol]` {#protocol}",
-        intro: "`name` says by which protocol the transfer goes, and so which keys there are besides.",
+        intro: "`name` says by which protocol the transfer goes, and so which keys there are besides. A plan has no `sealed`: who has a \
+                key seals.",
         tables: &["protocol"],
         samples: &["mftp", "norm", "mdp", "one-way", "pgm"],
         everywhere: true,
-        keys: &[(
-            "name",
-            "[MFTP](mftp.md), [NORM](norm.md), [MDP](mdp.md), [one-way delivery](oneway.md) or [PGM](pgm.md)",
-        )],
+        keys: &[
+            (
+                "name",
+                "[MFTP](mftp.md), [NORM](norm.md), [MDP](mdp.md), [one-way delivery](oneway.md) or [PGM](pgm.md)",
+            ),
+            (
+                "sealed",
+                "whether it is [sealed](seal.md#in-simulation) for its receivers, whose keys leave before all else; not in trees",
+            ),
+        ],
     },
     Section {
         title: "### `name = \"mftp\"` {#mftp}",

@@ -10,8 +10,12 @@ use farcast_mftp::{Group, Invited, Pace, Product, ReceiverConfig, Sender, Sender
 
 use super::table::{self as keys, interval};
 use super::{NOBODY, receiver_id};
+use crate::scenario::seal::{MTU, Manner, Sealed};
+use crate::star::SealConfig;
 use farcast_scenario::links::LinkSpec;
+use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{DocumentError, Reader};
+use farcast_seal::{CONTENT_OVERHEAD, CONTROL_OVERHEAD};
 
 /// What the engines of a scenario are set to.
 #[derive(Clone, Debug)]
@@ -19,6 +23,7 @@ pub(super) struct Configs {
     pub(super) sender: SenderConfig,
     pub(super) receiver: ReceiverConfig,
     pub(super) overhead: u16,
+    pub(super) seal: Option<SealConfig>,
     pub(super) given: bool,
 }
 
@@ -30,7 +35,11 @@ enum Model {
 }
 
 /// Reads `[protocol]`.
-pub(super) fn read(mut table: Reader<'_>, forward: &LinkSpec) -> Result<Configs, DocumentError> {
+pub(super) fn read(
+    mut table: Reader<'_>,
+    (forward, groups): (&LinkSpec, &[Receivers]),
+    sealed: bool,
+) -> Result<Configs, DocumentError> {
     let (server, group) = addresses();
     let Bytes(size) = table.bytes("file")?;
     let product = Product { id: [1; 32], size, name: "file".into() };
@@ -38,7 +47,20 @@ pub(super) fn read(mut table: Reader<'_>, forward: &LinkSpec) -> Result<Configs,
     let (audience, given) = audience(&mut table)?;
     let rate = keys::rate(&mut table, None)?;
     let settings = keys::read(&mut table, rate, given)?;
-    let config = settings.sender(product, (server, group, group), &audience, way);
+    let around = if sealed {
+        // What is sealed has to fit a packet.
+        let headers = way.headers.saturating_add(manner(true).content());
+        Way { headers, mtu: Some(MTU), ..way }
+    } else {
+        way
+    };
+    let mut config = settings.sender(product, (server, group, group), &audience, around);
+    let seal = sealed.then(|| {
+        // What is signed grows by more than content does.
+        config.datagram = config.datagram.saturating_sub(CONTROL_OVERHEAD - CONTENT_OVERHEAD);
+        let datagram = settings.dtu_size.map(|dtu| dtu as usize);
+        seal(&config, Sealed::to(groups, datagram, way.headers))
+    });
     keys::show(&mut table, &config)?;
     let mut receiver = ReceiverConfig::new(NOBODY, group.port());
     receiver.keep_early_data = table.flag_or("keep_early_data", receiver.keep_early_data)?;
@@ -51,7 +73,7 @@ pub(super) fn read(mut table: Reader<'_>, forward: &LinkSpec) -> Result<Configs,
         return Err(table.refuse("file", error.to_string(), "settings that a transfer can have"));
     }
     table.finish()?;
-    Ok(Configs { sender: config, receiver, overhead: way.headers, given })
+    Ok(Configs { sender: config, receiver, overhead: way.headers, seal, given })
 }
 
 /// Where the sender is, and the group.
@@ -61,11 +83,12 @@ fn addresses() -> (SocketAddr, SocketAddr) {
 
 /// A transfer as `sender` makes it, to so many receivers, with addresses and identities of the simulator. It believes
 /// what receivers say: nobody lies there.
-pub(super) fn of_sender(mut sender: SenderConfig, receivers: u32) -> Configs {
+pub(super) fn of_sender(mut sender: SenderConfig, sealed: Option<Sealed>, receivers: u32) -> Configs {
     let (server, group) = addresses();
-    // As the rate has them: those of IPv6 are longer, and a seal is one more.
+    let seal = sealed.map(|sealed| seal(&sender, sealed));
+    // As the rate has them, which counts what the seal adds: those of IPv6 are longer.
     let overhead = match sender.pace {
-        Pace::Rate { overhead, .. } => overhead,
+        Pace::Rate { overhead, .. } => overhead - seal.map_or(0, |seal| seal.content),
         Pace::Window { .. } if sender.private.is_ipv6() => 48,
         Pace::Window { .. } => 28,
     };
@@ -76,7 +99,21 @@ pub(super) fn of_sender(mut sender: SenderConfig, receivers: u32) -> Configs {
         *listed = (0..receivers).map(invited).collect();
     }
     let receiver = ReceiverConfig::new(NOBODY, group.port());
-    Configs { sender, receiver, overhead, given: false }
+    Configs { sender, receiver, overhead, seal, given: false }
+}
+
+/// How MFTP is sealed, whose receivers register or not before content leaves.
+const fn manner(registers: bool) -> Manner {
+    Manner { signs_content: false, apart: registers }
+}
+
+/// The seal around what a sender with these settings sends.
+fn seal(sender: &SenderConfig, sealed: Sealed) -> SealConfig {
+    let rate = match sender.pace {
+        Pace::Rate { rate, .. } => Some(rate),
+        Pace::Window { .. } => None,
+    };
+    sealed.config(manner(sender.group != Group::OpenUnlimited), rate)
 }
 
 /// What packets take on the way besides the message.

@@ -89,6 +89,10 @@ impl TreeScenario {
         let groups = groups(&nodes.specs);
         let transfer =
             if groups.is_empty() { None } else { Some(TransferSpec::read(&mut top, &groups, &slowest)?) };
+        if transfer.as_ref().is_some_and(TransferSpec::is_sealed) {
+            let why = "what passes nodes is not simulated sealed";
+            return Err(top.refuse("protocol", why, "no \"sealed\", or a scenario without nodes"));
+        }
         let specs = nodes.finish(transfer.as_ref())?;
         if transfer.is_none() && flows.is_empty() {
             let wrong = "nothing is sent: there are neither receivers nor flows";

@@ -1,5 +1,6 @@
 //! What a command would take over a link, without sending anything.
 
+use farcast_core::Span;
 use farcast_files::Outgoing;
 use farcast_lab::shipped;
 use farcast_mftp::figures::PASSES;
@@ -7,9 +8,10 @@ use farcast_mftp::{Product, SenderConfig, Settings};
 use farcast_sim::scenario::Scenario;
 
 use super::settings::configuration;
-use super::{Destination, early, product_name};
+use super::{Destination, early, keys_in, product_name};
 use crate::args::SendArgs;
 use crate::output::Output;
+use crate::sealing::Sealing;
 use crate::send::predict::{Predicted, predict as predicted};
 use crate::state::Known;
 use crate::{Exit, Failure};
@@ -20,7 +22,7 @@ const HOW_MANY: &str = "--predict has to know how many receive: list them with -
 pub(super) fn predict(
     args: &SendArgs,
     (to, settings): (Destination, &Settings),
-    (outgoing, sealed): (&Outgoing, bool),
+    (outgoing, sealing): (&Outgoing, Option<&Sealing>),
     link: &str,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
@@ -30,13 +32,16 @@ pub(super) fn predict(
         (listed, _) => u32::try_from(listed).unwrap_or(u32::MAX),
     };
     let name = product_name(args);
-    let early_data = early(args, &Known::load(to.private), &name);
+    // Long lists of keys and data would be too much at once.
+    let few = sealing.is_none_or(Sealing::is_for_few);
+    let early_data = if few { early(args, &Known::load(to.private), &name) } else { Span::ZERO };
     let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name };
     let list = outgoing.manifest().head_len();
-    let config = configuration(args, (to, settings, sealed), list, product, to.private);
+    let config = configuration(args, (to, settings, sealing.is_some()), list, product, to.private);
     let config = SenderConfig { early_data, ..config };
     let document = shipped::open(link).map_err(Failure::wrong)?;
-    let scenario = Scenario::over(&document, config, receivers);
+    let sealed = sealing.map(|sealing| sealing.predicted(keys_in(args, to, settings)));
+    let scenario = Scenario::over(&document, (config, sealed), receivers);
     let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;
     let octets = outgoing.manifest().content_len();
     predicted(args, &Predicted { scenario, link, receivers, octets, rounds: PASSES }, output)

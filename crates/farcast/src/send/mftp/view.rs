@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use farcast_core::{Span, Time};
 use farcast_delivery::{Phase, Protocol as _, RoundProgress};
-use farcast_files::Outgoing;
+use farcast_files::{Compressed, Outgoing};
 use farcast_mftp::message::cancel;
 use farcast_mftp::{ClientId, Member, MemberState, Mftp, Sender, SenderEvent, SenderOutcome};
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use crate::args::SendArgs;
 use crate::output::Output;
 use crate::progress::{MOST_LINES, Progress, percent, rate, time_left};
 use crate::report::{End, Sending};
+use crate::send::compress;
 use crate::{Exit, Failure};
 
 /// Between reports of progress for programs.
@@ -30,6 +31,8 @@ pub(super) struct View<'a> {
     /// Where data goes.
     to: SocketAddr,
     size: u64,
+    /// What compression has brought, if it was asked for.
+    compressed: Option<Compressed>,
     data_began: Option<Time>,
     name: String,
     /// Each file, and where it ends in the product.
@@ -51,7 +54,7 @@ impl<'a> View<'a> {
     ) -> Self {
         let mut end = outgoing.manifest().head_len();
         let files = outgoing.manifest().entries().iter().filter(|entry| entry.is_file()).map(|entry| {
-            end += entry.size();
+            end += entry.stored();
             (farcast_files::shown_name(&entry.path), end)
         });
         let seen = Sending::new(&args.page, Mftp::WORDS, (&name, outgoing.size()), to);
@@ -61,6 +64,7 @@ impl<'a> View<'a> {
             args,
             to,
             size: outgoing.size(),
+            compressed: compress::brought(args, outgoing),
             data_began: None,
             name,
             files: files.collect(),
@@ -152,9 +156,13 @@ impl<'a> View<'a> {
         self.rest();
         let incomplete: Vec<String> = incomplete(&report.sender, self.args.group.draft);
         let exit = exit_code(report, &incomplete);
-        let fields = summary(report, &self.name, self.size, exit, self.args.group.draft);
+        let mut fields = summary(report, &self.name, self.size, exit, self.args.group.draft);
+        fields["compressed"] = json!(self.compressed.as_ref().map(compress::fields));
         self.output.event("summary", fields.clone());
         self.output.result(&closing_table(report, self.size, self.args.group.draft));
+        if let Some(compressed) = &self.compressed {
+            self.output.result(&compress::sentence(compressed));
+        }
         if let Some(advice) = Advice::of(&report.sender) {
             self.output.result(&format!("\n{}", advice.closing(report, self.args.group.draft)));
         }

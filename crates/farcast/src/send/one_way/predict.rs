@@ -7,7 +7,7 @@ use farcast_core::{Span, Time};
 use farcast_lab::shipped;
 use farcast_oneway::{Duration, Sender, SenderConfig};
 use farcast_sim::outcome::{Replication, TransferOutcome};
-use farcast_sim::scenario::one_way as scenario;
+use farcast_sim::scenario::{Sealed, one_way as scenario};
 use farcast_stats::quantile;
 use serde_json::{Value, json};
 
@@ -18,7 +18,8 @@ use crate::send::predict::replications;
 use crate::table::{Align, Table};
 use crate::{Exit, Failure};
 
-/// Who listens, in each replication: nobody knows how many there are, and none of them depends on another.
+/// Who listens, in each replication, unless it is known: nobody knows how many there are, and none of them depends on
+/// another.
 const RECEIVERS: u32 = 50;
 /// Shares of the receivers, of which it is told how much would have to be added for them.
 const SHARES: [(f64, &str); 4] = [(0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %")];
@@ -30,15 +31,17 @@ const SLACK: Span = Span::from_secs(3600);
 /// Says what `config` would come to over `link`.
 pub(super) fn predict(
     args: &SendArgs,
-    config: &SenderConfig,
+    (config, sealed): (&SenderConfig, Option<Sealed>),
     octets: u64,
     link: &str,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let document = shipped::open(link).map_err(Failure::wrong)?;
+    // Who is sealed for is known.
+    let receivers = sealed.map_or(RECEIVERS, |sealed| sealed.listed);
     let run = |config: &SenderConfig| {
         let limit = args.protocol.time_limit.unwrap_or(Span::MAX).min(takes(config)? * 2 + SLACK);
-        let over = scenario::over(&document, config, RECEIVERS, limit);
+        let over = scenario::over(&document, config, receivers, (limit, sealed));
         let over = over.map_err(|error| Failure::usage(error.to_string()))?;
         replications(args, &over, true, output)
     };
@@ -50,7 +53,7 @@ pub(super) fn predict(
         head: 0,
         ..config.clone()
     })?;
-    let predicted = Predicted::of(config, &sent, &all)?;
+    let predicted = Predicted::of((config, receivers), &sent, &all)?;
     output.event("prediction", predicted.fields(link, octets));
     output.result(&predicted.text(config, link, octets));
     Ok(if predicted.complete < predicted.receivers { Exit::Incomplete } else { Exit::Done })
@@ -113,6 +116,8 @@ impl Figure {
 #[derive(Debug)]
 struct Predicted {
     replications: usize,
+    /// In each replication, and in all.
+    each: u32,
     receivers: usize,
     complete: usize,
     /// Seconds until a receiver has everything.
@@ -126,7 +131,11 @@ struct Predicted {
 }
 
 impl Predicted {
-    fn of(config: &SenderConfig, sent: &[Replication], all: &[Replication]) -> Result<Self, Failure> {
+    fn of(
+        (config, each_has): (&SenderConfig, u32),
+        sent: &[Replication],
+        all: &[Replication],
+    ) -> Result<Self, Failure> {
         let times = each(sent, |transfer| transfer.receivers.as_deref());
         let symbols = each(all, |transfer| transfer.symbols_needed.as_deref());
         if times.is_empty() || symbols.is_empty() {
@@ -145,6 +154,7 @@ impl Predicted {
         };
         Ok(Self {
             replications: sent.len(),
+            each: each_has,
             receivers: times.len(),
             complete: times.iter().flatten().count(),
             time: Figure::of(&times),
@@ -187,9 +197,10 @@ impl Predicted {
         let how = super::how_long(config.duration);
         let (complete, all, replications) = (self.complete, self.receivers, self.replications);
         let mut text = format!(
-            "predicted: {} one way over {link}, {replications} replications with {RECEIVERS} receivers each; nothing was \
+            "predicted: {} one way over {link}, {replications} replications with {} each; nothing was \
              sent\n\n{}\n\n",
             size(octets),
+            if self.each == 1 { "1 receiver".into() } else { format!("{} receivers", self.each) },
             table.render(),
         );
         // A String takes all that is written.

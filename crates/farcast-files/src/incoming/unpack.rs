@@ -1,0 +1,240 @@
+//! Compressed files: what came of one is decompressed into a file beside it, which gets the final name.
+//!
+//! What came stays until the whole product is complete: a block that it shares with other files may still have to be
+//! rebuilt from parity, and that takes the octets that were sent. Of a file that was there before, these are made again
+//! from its content when they are wanted. That another zstd makes the same of it is likely, not certain; otherwise they
+//! are received.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use farcast_core::Run;
+use rustix::fs::{self, Mode, OFlags};
+use rustix::io::{Errno, Result as SystemResult};
+
+use super::complete::times_of;
+use super::delivery::{Delivery, Stage, partial_path};
+use super::{Happening, Incoming};
+use crate::beneath::size_of;
+use crate::compression::{UnpackError, pack, unpack};
+use crate::transfer::{Gather, Space, read_at, write_at};
+use crate::{Entry, StoreError};
+
+/// The grain in which zeros are found, so that holes are left for them.
+const GRAIN: usize = 4096;
+
+impl Incoming {
+    /// Gives the compressed `file`, of which everything is there and right, its content and its final name.
+    pub(super) fn complete_compressed(&mut self, file: usize) -> Result<(), StoreError> {
+        let Some(delivery) = &mut self.delivery else { return Ok(()) };
+        // It has its name already if an earlier run was killed before it noted that.
+        if delivery.recognise(file)? {
+            return Ok(());
+        }
+        let size = delivery.entry(file).size();
+        self.make_aside(size)?;
+        let unpacked = self.delivery.as_mut().map_or(Ok(()), |delivery| delivery.unpack(file));
+        self.room.give_up_aside(size);
+        unpacked
+    }
+
+    /// Sees to it that what the product has of `file` can be read; `false` if it has to be received after all.
+    pub(super) fn restore(&mut self, file: usize) -> Result<bool, StoreError> {
+        let Some(delivery) = &mut self.delivery else { return Ok(true) };
+        if !delivery.is_hollow(file) || delivery.keeps_stored(file)? {
+            return Ok(true);
+        }
+        let stored = delivery.layout.spans()[file].size;
+        self.make_room(stored)?;
+        let Some(delivery) = &mut self.delivery else { return Ok(true) };
+        let packed = delivery.pack(file);
+        self.room.count_made(delivery.take_made());
+        if !matches!(packed, Ok(true)) {
+            self.room.give_up(stored, 1);
+        }
+        if packed? {
+            return Ok(true);
+        }
+        if let Some(lost) = delivery.take_back(file, &self.geometry) {
+            self.held.remove_run(lost);
+            delivery.recount(&self.geometry.bytes(lost), &self.held, &self.geometry);
+            self.changed = true;
+            self.happenings.push(Happening::Dropped { lost });
+        }
+        Ok(false)
+    }
+}
+
+impl Delivery {
+    /// Where the content of the compressed `file` is while it is being decompressed.
+    fn unpacked_path(&self, file: usize) -> Vec<u8> {
+        unpacked_path(&self.entry(file).path, &self.id.tag(), file)
+    }
+
+    /// Where there may be something of `file` beside its final name.
+    pub(super) fn partial_paths(&self, file: usize) -> Vec<Vec<u8>> {
+        let unpacked = self.entry(file).is_compressed().then(|| self.unpacked_path(file));
+        [self.partial_path(file)].into_iter().chain(unpacked).collect()
+    }
+
+    /// Bytes of the content of compressed files that are still to come.
+    pub(super) fn unpacked_bytes(&self) -> u64 {
+        let to_come = |file: &usize| !self.is_done(*file) && self.entry(*file).is_compressed();
+        (0..self.files.len()).filter(to_come).map(|file| self.entry(file).size()).sum()
+    }
+
+    /// Gives the compressed `file` its content and its name.
+    fn unpack(&mut self, file: usize) -> Result<(), StoreError> {
+        let path = self.unpacked_path(file);
+        let unpacked = self.unpack_to(file, &path);
+        if unpacked.is_err() {
+            // What cannot be removed now is removed with the product.
+            let _ = self.root.remove_file(&path);
+        }
+        unpacked
+    }
+
+    fn unpack_to(&mut self, file: usize, path: &[u8]) -> Result<(), StoreError> {
+        let existing = self.check_target(file)?;
+        let mode = existing.map_or_else(|| self.new_mode(file), |stat| super::complete::kept_mode(&stat));
+        let size = self.entry(file).size();
+        let created = self.create_fresh(path).and_then(|fd| fs::ftruncate(&fd, size).map(|()| fd));
+        let fd = created.map_err(|errno| self.root.error(path, "create", errno, size))?;
+        let mut hasher = blake3::Hasher::new();
+        let write = |at: u64, bytes: &[u8]| {
+            hasher.update(bytes);
+            let slices: Vec<&[u8]> = bytes.chunks(GRAIN).collect();
+            Gather::new(&slices).write(fd.as_fd(), Space::Fresh, at, bytes.len() as u64)
+        };
+        let stored = self.layout.spans()[file].size;
+        let packed = self.root.open_at(&self.partial_path(file), OFlags::RDONLY, Mode::empty());
+        let packed = packed.map_err(|errno| self.error(file, "read", errno, 0))?;
+        match unpack(&packed, stored, size, write) {
+            Ok(()) if self.entry(file).digest() == Some(*hasher.finalize().as_bytes()) => {}
+            Ok(()) | Err(UnpackError::Wrong) => {
+                return Err(StoreError::BadCompression { path: self.root.full(&self.entry(file).path) });
+            }
+            Err(UnpackError::Read(errno)) => return Err(self.error(file, "read", errno, 0)),
+            Err(UnpackError::Write(errno)) => return Err(self.error(file, "write", errno, size)),
+        }
+        let finished = finish(&fd, mode, self.entry(file), self.syncs());
+        finished.map_err(|errno| self.error(file, "complete", errno, size))?;
+        let renamed = self.root.rename_beside(path, &self.entry(file).path, self.overwrites());
+        renamed.map_err(|errno| self.error(file, "rename a complete file to", errno, 0))?;
+        self.set_done(file);
+        self.files[file].stored_known = true;
+        Ok(())
+    }
+
+    /// Whether `file` is complete, and it is not known that what the product has of it is there.
+    fn is_hollow(&self, file: usize) -> bool {
+        self.is_done(file) && self.entry(file).is_compressed() && !self.files[file].stored_known
+    }
+
+    /// Whether an earlier run has left what the product has of `file`.
+    fn keeps_stored(&mut self, file: usize) -> Result<bool, StoreError> {
+        let (path, stored) = (self.partial_path(file), self.layout.spans()[file].size);
+        let look = || -> SystemResult<bool> {
+            let there = self.root.regular(&path)?;
+            if there.is_none_or(|stat| size_of(&stat) != stored || stat.st_nlink != 1) {
+                return Ok(false);
+            }
+            let fd = self.root.open_at(&path, OFlags::RDONLY, Mode::empty())?;
+            Ok(self.entry(file).stored_digest() == Some(digest(&fd)?))
+        };
+        let kept = look().map_err(|errno| self.root.error(&path, "read", errno, 0))?;
+        self.files[file].stored_known = kept;
+        Ok(kept)
+    }
+
+    /// Compresses the content of `file` again; `false`, and nothing is kept, if that is not what the product has of it.
+    fn pack(&mut self, file: usize) -> Result<bool, StoreError> {
+        let path = self.partial_path(file);
+        let stored = self.layout.spans()[file].size;
+        let packed = self.pack_to(file, &path);
+        let same = packed.map_err(|error| {
+            let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+            self.root.error(&path, "write", errno, stored)
+        });
+        if matches!(same, Ok(true)) {
+            self.files[file].stored_known = true;
+        } else {
+            // As of `unpack`.
+            let _ = self.root.remove_file(&path);
+        }
+        same
+    }
+
+    fn pack_to(&mut self, file: usize, path: &[u8]) -> io::Result<bool> {
+        let Ok(target) = self.root.open_at(&self.entry(file).path, OFlags::RDONLY, Mode::empty()) else {
+            // Somebody has taken it away meanwhile.
+            return Ok(false);
+        };
+        let fd = self.create_fresh(path)?;
+        self.made += 1;
+        let (mut hasher, mut at, most) = (blake3::Hasher::new(), 0, self.layout.spans()[file].size);
+        let mut shorter = false;
+        let packed = pack(
+            self.entry(file).size(),
+            |group, from| {
+                shorter |= read_at(&target, group, from)? < group.len();
+                Ok::<_, io::Error>(())
+            },
+            |frame| {
+                hasher.update(frame);
+                // What is longer is something else: it needs no room.
+                if at + frame.len() as u64 <= most {
+                    write_at(&fd, frame, at)?;
+                }
+                at += frame.len() as u64;
+                Ok(())
+            },
+        );
+        packed?;
+        let digest = Some(*hasher.finalize().as_bytes());
+        Ok(!shorter && at == most && self.entry(file).stored_digest() == digest)
+    }
+
+    /// `file`, which was complete, is to be received after all; its segments.
+    fn take_back(&mut self, file: usize, geometry: &crate::layout::Geometry) -> Option<Run> {
+        self.files[file].stage = Stage::Absent;
+        self.undone += 1;
+        geometry.touching(&self.layout.spans()[file].bytes())
+    }
+
+    /// Removes what is left of `file` beside its final name.
+    pub(super) fn remove_partials(&self, file: usize) -> Result<(), StoreError> {
+        self.partial_paths(file).iter().try_for_each(|path| {
+            self.root.remove_file(path).map_err(|errno| self.root.error(path, "remove", errno, 0))
+        })
+    }
+
+    /// Removes what came of compressed files: nothing is rebuilt from it any more.
+    pub(super) fn remove_stored(&self) -> Result<(), StoreError> {
+        let mut compressed = (0..self.files.len()).filter(|file| self.entry(*file).is_compressed());
+        compressed.try_for_each(|file| self.remove_partials(file))
+    }
+}
+
+/// Where the content of a compressed file is while it is being decompressed.
+pub(crate) fn unpacked_path(path: &[u8], tag: &str, file: usize) -> Vec<u8> {
+    partial_path(path, &format!("{tag}-unpacked"), file)
+}
+
+/// Gives a file that is complete its mode and time, and makes it durable.
+fn finish(fd: &OwnedFd, mode: Mode, entry: &Entry, sync: bool) -> SystemResult<()> {
+    fs::fchmod(fd, mode)?;
+    fs::futimens(fd, &times_of(entry))?;
+    if sync { fs::fdatasync(fd) } else { Ok(()) }
+}
+
+/// BLAKE3 of all of a file.
+pub(super) fn digest(fd: &OwnedFd) -> SystemResult<[u8; 32]> {
+    let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; crate::tree::GROUP_LEN as usize]);
+    loop {
+        match read_at(fd, &mut buffer, hasher.count())? {
+            0 => return Ok(*hasher.finalize().as_bytes()),
+            read => hasher.update(&buffer[..read]),
+        };
+    }
+}

@@ -1,0 +1,148 @@
+//! When the keys of a session leave: in rounds, the first before all else.
+
+use farcast_core::{BitRate, Span, Time};
+
+/// How long after the keys of a session were sent they are sent again: at first, for those who have not heard them, and
+/// at most, for those who begin again later.
+const FIRST_AGAIN: Span = Span::from_millis(500);
+const LATEST_AGAIN: Span = Span::from_secs(10);
+/// How often keys leave the first time, where they are no more octets than that.
+const COPIES: usize = 3;
+const FEW: u64 = 1500;
+/// The part of the rate that keys may take after the first rounds: those for who has not answered a fifth, those for
+/// everybody a fiftieth.
+const PART_OF_SOME: u64 = 5;
+const PART_OF_ALL: u64 = 50;
+/// How fast keys leave where receivers set the rate, in bit/s.
+const WITHOUT_RATE: u64 = 100_000_000;
+
+/// The rounds in which the keys of a session leave. Whoever sends them asks when, says what a round has, and tells what
+/// has left.
+#[derive(Clone, Debug)]
+pub struct Rounds {
+    rate: Option<BitRate>,
+    /// When the next datagram leaves.
+    next: Time,
+    /// How long after this round the next one begins.
+    again: Span,
+    /// Octets of this round, and whether it is for everyone.
+    octets: u64,
+    for_all: bool,
+    /// Whether the next round is for those as well who have answered.
+    everyone: bool,
+}
+
+impl Rounds {
+    /// At `rate` at most; without one receivers set it.
+    pub fn new(rate: Option<BitRate>) -> Self {
+        Self { rate, next: Time::ZERO, again: FIRST_AGAIN, octets: 0, for_all: true, everyone: true }
+    }
+
+    /// When the next datagram leaves, or the next round begins.
+    pub fn due(&self) -> Time {
+        self.next
+    }
+
+    /// Begins anew at `now`, with a round for everyone: what was to leave is out of date.
+    pub fn restart(&mut self, now: Time) {
+        (self.next, self.again, self.everyone) = (now, FIRST_AGAIN, true);
+    }
+
+    /// The next round is to be made: whether it is for everyone, or for those who have not answered.
+    pub fn turn(&mut self) -> bool {
+        let everyone = self.everyone || self.again >= LATEST_AGAIN;
+        (self.everyone, self.for_all) = (false, everyone);
+        everyone
+    }
+
+    /// A round of so many octets begins.
+    pub fn begin(&mut self, octets: u64) {
+        self.octets = octets;
+        if octets == 0 {
+            self.next += LATEST_AGAIN;
+            self.again = LATEST_AGAIN;
+        }
+    }
+
+    /// How often each datagram of this round leaves: who misses the first can do nothing with all that follows.
+    pub fn copies(&self) -> usize {
+        if self.again == FIRST_AGAIN && self.octets <= FEW { COPIES } else { 1 }
+    }
+
+    /// A datagram of so many octets has left, which was the `last` of its round or not.
+    pub fn left(&mut self, now: Time, octets: u64, last: bool) {
+        if !last {
+            self.next = now + self.time_of(octets);
+            return;
+        }
+        // Who missed the first has missed everything.
+        let part = match (self.again == FIRST_AGAIN, self.for_all) {
+            (true, _) => 0,
+            (false, false) => PART_OF_SOME,
+            (false, true) => PART_OF_ALL,
+        };
+        let pause = self.again.max(self.time_of(self.octets * part));
+        self.next = now + pause;
+        self.again = (self.again * 2).min(LATEST_AGAIN);
+    }
+
+    fn time_of(&self, octets: u64) -> Span {
+        let rate = self.rate.or_else(|| BitRate::from_bps(WITHOUT_RATE));
+        rate.map_or(Span::ZERO, |rate| rate.time_of_bytes(octets))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+
+    /// When rounds of so many datagrams of 1000 octets at 8 kbit/s begin, and whether they are for everyone.
+    fn rounds(datagrams: u64, count: usize) -> Vec<(u64, bool)> {
+        let mut rounds = Rounds::new(BitRate::from_bps(8000));
+        let mut begun = Vec::new();
+        while begun.len() < count {
+            let at = rounds.due();
+            begun.push((at.as_nanos() / 1_000_000, rounds.turn()));
+            rounds.begin(1000 * datagrams);
+            for left in 1..=datagrams {
+                let now = rounds.due();
+                rounds.left(now, 1000, left == datagrams);
+            }
+        }
+        begun
+    }
+
+    #[test]
+    fn rounds_are_as_the_page_has_them() {
+        // The time of a datagram is a second: rounds for some take a fifth of the rate, those for all a fiftieth.
+        let all = |at| (at, true);
+        let some = |at| (at, false);
+        let ours = [
+            all(0),
+            some(500),
+            some(5500),
+            some(10_500),
+            some(15_500),
+            all(23_500),
+            all(73_500),
+            all(123_500),
+        ];
+        assert_eq!(rounds(1, 8), ours);
+        assert_eq!(rounds(0, 3), [all(0), all(10_000), all(20_000)], "nobody lacks keys");
+    }
+
+    #[test]
+    fn few_keys_leave_three_times_at_first() {
+        let copies = |octets| {
+            let mut rounds = Rounds::new(None);
+            rounds.turn();
+            rounds.begin(octets);
+            let first = rounds.copies();
+            rounds.left(Time::ZERO, octets, true);
+            (first, rounds.copies())
+        };
+        assert_eq!((copies(1402), copies(1628)), ((3, 1), (1, 1)));
+    }
+}

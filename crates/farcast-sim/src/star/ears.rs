@@ -1,0 +1,298 @@
+//! Who of a group can open what: of what it has no key for, a receiver hears as much as if the channel had lost it.
+
+use std::collections::BTreeMap;
+use std::iter::Peekable;
+
+use farcast_core::{Among, Bitmap, Losses, Span, Time};
+use farcast_link::losses::NoLoss;
+use farcast_seal::{ASK_AGAIN, ASK_LATEST};
+
+/// What lies between a group and the channel.
+pub(crate) enum Air {
+    /// Nothing: who does not lose something hears it.
+    Open(Box<dyn Losses>),
+    /// A seal.
+    Sealed(Box<Ears>),
+}
+
+/// Which key opens something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Needs {
+    /// What KEYS tell.
+    Keys,
+    /// That of content apart.
+    ContentKey,
+}
+
+impl Air {
+    /// A seal lies there from now on. Of whoever is `given` the keys has them.
+    pub(crate) fn seal(self, receivers: u32, apart: bool, given: bool) -> Self {
+        let Self::Open(channel) = self else { return self };
+        let all = || if given { Bitmap::new(receivers) } else { Bitmap::full(receivers) };
+        Self::Sealed(Box::new(Ears {
+            channel,
+            apart,
+            keyless: all(),
+            strangers: all(),
+            needs: Needs::Keys,
+            spared: false,
+            asks: BTreeMap::new(),
+            asking: Vec::new(),
+            who: Vec::new(),
+            missed: Vec::new(),
+        }))
+    }
+
+    /// Who loses what of the channel.
+    pub(crate) fn channel(&mut self) -> &mut Box<dyn Losses> {
+        match self {
+            Self::Open(channel) => channel,
+            Self::Sealed(ears) => &mut ears.channel,
+        }
+    }
+
+    /// Puts another channel in the place of the one there is, which is returned.
+    pub(crate) fn replace(&mut self, channel: Box<dyn Losses>) -> Box<dyn Losses> {
+        std::mem::replace(self.channel(), channel)
+    }
+
+    /// One without losses.
+    pub(crate) fn lossless() -> Box<dyn Losses> {
+        Box::new(NoLoss)
+    }
+
+    /// The receivers' side of the seal, if there is one.
+    pub(crate) fn ears(&mut self) -> Option<&mut Ears> {
+        match self {
+            Self::Open(_) => None,
+            Self::Sealed(ears) => Some(ears),
+        }
+    }
+
+    /// Whether somebody may lack the key of something that is heard.
+    pub(crate) fn lacks(&self) -> bool {
+        match self {
+            Self::Open(_) => false,
+            Self::Sealed(ears) if ears.apart => !ears.strangers.is_empty(),
+            Self::Sealed(ears) => !ears.keyless.is_empty(),
+        }
+    }
+
+    /// Who does not hear something that `needs` a key; the channel loses nothing of it if it is `spared`. Whether whoever
+    /// draws has to see to that.
+    pub(crate) fn losses(&mut self, needs: Needs, spared: bool) -> (&mut (dyn Losses + 'static), bool) {
+        match self {
+            Self::Open(channel) => (channel.as_mut(), spared),
+            Self::Sealed(ears) => {
+                (ears.needs, ears.spared) = (needs, spared);
+                (ears.as_mut(), false)
+            }
+        }
+    }
+}
+
+/// The receivers' side of a seal.
+#[derive(Debug)]
+pub(crate) struct Ears {
+    channel: Box<dyn Losses>,
+    /// Whether content has a key of its own.
+    apart: bool,
+    /// Those whom no KEYS have told anything.
+    keyless: Bitmap,
+    /// Those to whom nothing has come that was for them alone: they lack the key of content, and begin each answer with
+    /// what its reader needs.
+    strangers: Bitmap,
+    /// What is heard now: which key it needs, and whether the channel loses nothing of it.
+    needs: Needs,
+    spared: bool,
+    /// Those who have heard content without its key: when they may ask for that again.
+    asks: BTreeMap<u32, Ask>,
+    /// Who asks, and when.
+    pub(crate) asking: Vec<(Time, u32)>,
+    /// Reused.
+    who: Vec<u32>,
+    missed: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ask {
+    at: Time,
+    again: Span,
+}
+
+impl Ears {
+    /// KEYS have reached `receiver`.
+    pub(crate) fn told(&mut self, receiver: u32) {
+        self.keyless.remove(receiver);
+    }
+
+    /// Something for `receiver` alone has reached it, with the key of content if it lacked that.
+    pub(crate) fn told_alone(&mut self, receiver: u32) {
+        self.strangers.remove(receiver);
+        self.asks.remove(&receiver);
+    }
+
+    /// Whether nothing for `receiver` alone has come to it.
+    pub(crate) fn is_stranger(&self, receiver: u32) -> bool {
+        self.strangers.contains(receiver)
+    }
+
+    /// Those have heard content who lack its key, have those of KEYS and did not miss it: who may ask for it does.
+    fn ask(&mut self, now: Time) {
+        let Self { keyless, strangers, asks, asking, missed, .. } = self;
+        let mut missed = missed.iter().copied().peekable();
+        for n in strangers.iter() {
+            if is_next(&mut missed, n) || keyless.contains(n) {
+                continue;
+            }
+            let ask = asks.entry(n).or_insert(Ask { at: now, again: ASK_AGAIN });
+            if now >= ask.at {
+                (ask.at, ask.again) = (now + ask.again, (ask.again * 2).min(ASK_LATEST));
+                asking.push((now, n));
+            }
+        }
+    }
+}
+
+impl Losses for Ears {
+    fn draw(&mut self, now: Time, octets: u64, among: Among<'_>, lost: &mut Vec<u32>) {
+        let Self { channel, keyless, strangers, needs, spared, who, missed, .. } = self;
+        let lacking = if *needs == Needs::Keys { keyless } else { strangers };
+        if lacking.is_empty() {
+            let among = if *spared { Among::These(&[]) } else { among };
+            return channel.draw(now, octets, among, lost);
+        }
+        missed.clear();
+        match among {
+            _ if *spared => channel.draw(now, octets, Among::These(&[]), missed),
+            Among::All => channel.draw(now, octets, among, missed),
+            Among::These(members) => {
+                who.clear();
+                unite(members, lacking.iter(), who);
+                channel.draw(now, octets, Among::These(who), missed);
+            }
+        }
+        match among {
+            Among::All => unite(missed, lacking.iter(), lost),
+            Among::These(members) => {
+                let mut missed = missed.iter().copied().peekable();
+                let is_lost = |n: &u32| is_next(&mut missed, *n) || lacking.contains(*n);
+                lost.extend(members.iter().copied().filter(is_lost));
+            }
+        }
+        if *needs == Needs::ContentKey {
+            self.ask(now);
+        }
+    }
+
+    fn spared(&mut self, octets: u64, frames: u32) -> u32 {
+        let lacking = if self.needs == Needs::Keys { &self.keyless } else { &self.strangers };
+        if lacking.is_empty() { self.channel.spared(octets, frames) } else { 0 }
+    }
+
+    fn is_memoryless(&self) -> bool {
+        self.channel.is_memoryless()
+    }
+}
+
+/// Appends what is in `ours` or in `theirs`, both of which ascend.
+fn unite(ours: &[u32], theirs: impl Iterator<Item = u32>, out: &mut Vec<u32>) {
+    let mut ours = ours.iter().copied().peekable();
+    for n in theirs {
+        while let Some(before) = ours.next_if(|&own| own < n) {
+            out.push(before);
+        }
+        ours.next_if_eq(&n);
+        out.push(n);
+    }
+    out.extend(ours);
+}
+
+/// Whether `n` is among `ascending`, of which all before it are passed over.
+fn is_next(ascending: &mut Peekable<impl Iterator<Item = u32>>, n: u32) -> bool {
+    while ascending.next_if(|&before| before < n).is_some() {}
+    ascending.peek() == Some(&n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Loses every frame for these.
+    #[derive(Debug)]
+    struct Always(Vec<u32>);
+
+    impl Losses for Always {
+        fn draw(&mut self, _now: Time, _octets: u64, among: Among<'_>, lost: &mut Vec<u32>) {
+            let asked = |n: &u32| match among {
+                Among::All => true,
+                Among::These(members) => members.contains(n),
+            };
+            lost.extend(self.0.iter().copied().filter(asked));
+        }
+
+        fn is_memoryless(&self) -> bool {
+            true
+        }
+    }
+
+    fn ears(lossy: &[u32]) -> Box<Ears> {
+        let Air::Sealed(ears) = Air::Open(Box::new(Always(lossy.to_vec()))).seal(6, true, false) else {
+            panic!("sealed")
+        };
+        ears
+    }
+
+    fn lost(ears: &mut Ears, ms: u64, needs: Needs, among: Among<'_>) -> Vec<u32> {
+        let mut lost = Vec::new();
+        ears.needs = needs;
+        ears.draw(Time::ZERO + Span::from_millis(ms), 100, among, &mut lost);
+        lost
+    }
+
+    #[test]
+    fn who_lacks_a_key_loses_what_it_opens() {
+        let mut ears = ears(&[1, 4]);
+        assert_eq!(lost(&mut ears, 0, Needs::Keys, Among::All), [0, 1, 2, 3, 4, 5]);
+        for n in [0, 1, 2, 3] {
+            ears.told(n);
+        }
+        assert_eq!(lost(&mut ears, 0, Needs::Keys, Among::All), [1, 4, 5]);
+        assert_eq!(lost(&mut ears, 0, Needs::Keys, Among::These(&[0, 1, 5])), [1, 5]);
+        assert!(ears.asking.is_empty(), "what all can open asks for nothing");
+        ears.spared = true;
+        assert_eq!(lost(&mut ears, 0, Needs::Keys, Among::All), [4, 5], "and where only content is lost");
+    }
+
+    #[test]
+    fn who_hears_content_without_its_key_asks_less_and_less_often() {
+        let mut ears = ears(&[1]);
+        for n in 0..5 {
+            ears.told(n);
+        }
+        ears.told_alone(0);
+        ears.told_alone(4);
+        for ms in (0..=8000).step_by(500) {
+            assert_eq!(lost(&mut ears, ms, Needs::ContentKey, Among::These(&[0, 4])), [], "{ms}");
+            if ms == 2000 {
+                ears.told_alone(2);
+            }
+        }
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        // 1 does not hear it, and 5 knows of nothing.
+        let asked = [(0, 2), (0, 3), (1000, 2), (1000, 3), (3000, 3), (7000, 3)];
+        assert_eq!(ears.asking, asked.map(|(ms, n)| (at(ms), n)));
+    }
+
+    #[test]
+    fn whoever_is_given_the_keys_has_them() {
+        let mut air = Air::Open(Box::new(Always(vec![2]))).seal(4, true, true);
+        assert!(!air.lacks());
+        let mut lost = Vec::new();
+        air.losses(Needs::ContentKey, false).0.draw(Time::ZERO, 9, Among::All, &mut lost);
+        assert_eq!(lost, [2]);
+        lost.clear();
+        air.losses(Needs::Keys, true).0.draw(Time::ZERO, 9, Among::All, &mut lost);
+        assert_eq!(lost, []);
+    }
+}

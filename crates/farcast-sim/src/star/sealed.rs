@@ -1,0 +1,165 @@
+//! The seal in a world: what of its own passes the links, and when.
+
+use std::net::SocketAddr;
+
+use farcast_core::Time;
+use farcast_core::engine::Message as _;
+use farcast_core::stage::Frame;
+use farcast_delivery::{Delivery as _, Phase, Protocol, SenderEngine as _};
+use farcast_link::chain::Entry;
+
+use super::seal::Seal;
+use super::{Event, Group, Packet, Party, SealCounts, SealMessage, Star};
+use crate::traffic::End;
+
+impl<P: Protocol> Star<'_, P> {
+    /// What the seal came to, if there is one.
+    pub fn seal_counts(&self) -> Option<&SealCounts> {
+        self.seal.as_ref().map(|seal| &seal.counts)
+    }
+
+    /// KEYS leave that are due, until the transfer is over.
+    pub(super) fn send_keys(&mut self) {
+        let over = self.sender.as_ref().is_none_or(|sender| sender.phase() == Phase::Ended);
+        // Whom the set-up is given, the keys are.
+        if self.seal.is_none() || self.given || over {
+            return;
+        }
+        while let Some((keys, copies)) = self.seal.as_mut().and_then(|seal| seal.next_keys(self.now)) {
+            for _ in 0..copies {
+                self.leave_hub_sealed(keys);
+            }
+        }
+        if let Some(seal) = &self.seal {
+            self.queue.push(seal.due(), Event::Keys);
+        }
+    }
+
+    /// Sends the key of content alone to whom the last answer has shown to lack it, if nothing else has left for it.
+    pub(super) fn send_owed(&mut self) {
+        if let Some(receiver) = self.seal.as_mut().and_then(|seal| seal.take_owed()) {
+            self.leave_hub_sealed(SealMessage::Key(receiver));
+        }
+    }
+
+    fn leave_hub_sealed(&mut self, message: SealMessage) {
+        self.watch_sealed(message);
+        let frame = Frame::new(Packet::Seal(message), self.overhead);
+        self.tally.forward_datagrams += 1;
+        self.tally.forward_octets += frame.octets(0);
+        if let Some(seal) = &mut self.seal {
+            seal.counts.forward_octets += frame.octets(0);
+        }
+        self.enter(Entry::new(End::Terminal, frame));
+    }
+
+    /// Tells the observer of a datagram of the seal's own.
+    fn watch_sealed(&mut self, message: SealMessage) {
+        if let Some(observer) = &mut self.observer {
+            observer.sealed(self.now, message);
+        }
+    }
+
+    /// A datagram of the seal's own leaves the last stage at `at`.
+    pub(super) fn unseal_later(&mut self, at: Time, message: SealMessage) {
+        for (number, group) in (0..).zip(&self.groups) {
+            let alone = if let SealMessage::Key(receiver) = message { Some(receiver) } else { None };
+            if alone.is_none_or(|one| group.member(Party::receiver(one)).is_some()) {
+                self.queue.push(at + group.delay, Event::Unseal { group: number, message });
+            }
+        }
+    }
+
+    /// It reaches a group.
+    pub(super) fn unseal(&mut self, group: usize, message: SealMessage) {
+        let Some(seal) = &self.seal else { return };
+        let mut readers = std::mem::take(&mut self.lost);
+        readers.clear();
+        let group = &mut self.groups[group];
+        seal.readers(message, (group.first, group.receivers), &mut readers);
+        let octets = message.wire_len(0) as u64 + u64::from(self.overhead);
+        group.unseal(self.now, octets, &readers, matches!(message, SealMessage::Key(_)));
+        self.lost = readers;
+    }
+
+    /// What a message of the sender's grows by, and whom it is for who can open it; none if it cannot leave.
+    pub(super) fn seal_for(
+        &mut self,
+        message: &P::Message,
+        destination: SocketAddr,
+        to: Party,
+    ) -> Option<(u16, Party)> {
+        let Some(seal) = &mut self.seal else { return Some((0, to)) };
+        let early = self.sender.as_ref().is_some_and(|sender| sender.phase() == Phase::Announcing);
+        let for_all = [self.routes.content, self.routes.announcements].contains(&destination);
+        let alone = to.as_receiver().filter(|_| !for_all);
+        let sealed = seal.seals(message.content().is_some().then_some(early), alone);
+        let (grows, _) = sealed?;
+        if !(self.given && message.is_set_up()) {
+            seal.counts.forward_octets += u64::from(grows) * u64::from(message.segments().get());
+        }
+        sealed
+    }
+
+    /// What an answer of `receiver` that leaves now grows by.
+    pub(super) fn seal_answer(&mut self, receiver: u32) -> u16 {
+        let Some(seal) = &mut self.seal else { return 0 };
+        let of_group = |group: &mut Group<P>| {
+            let member = group.member(Party::receiver(receiver))?;
+            Some(group.air.ears()?.is_stranger(member))
+        };
+        let grows = seal.answer(self.groups.iter_mut().find_map(of_group).unwrap_or_default());
+        seal.counts.return_octets += u64::from(grows);
+        grows
+    }
+
+    /// An answer of `receiver` has come, with so many octets besides what it says.
+    pub(super) fn open_answer(&mut self, receiver: u32, overhead: u16) {
+        let first = Seal::is_first(overhead.saturating_sub(self.overhead));
+        if let Some(seal) = &mut self.seal {
+            seal.hears(receiver, first);
+        }
+    }
+
+    /// Those of a group who have heard content without its key ask for that.
+    pub(super) fn say_asks(&mut self, group: usize) {
+        let Group { air, first, .. } = &mut self.groups[group];
+        let Some(ears) = air.ears() else { return };
+        for (at, receiver) in ears.asking.drain(..) {
+            self.queue.push(at, Event::Ask(*first + receiver));
+        }
+    }
+
+    /// A receiver asks for the key of content.
+    pub(super) fn ask(&mut self, receiver: u32) {
+        self.watch_sealed(SealMessage::Ask(receiver));
+        let frame = Frame::new(Packet::Seal(SealMessage::Ask(receiver)), self.overhead);
+        let octets = frame.octets(0);
+        self.tally.return_datagrams += 1;
+        self.tally.return_octets += octets;
+        if let Some(seal) = &mut self.seal {
+            seal.counts.first_answers += 1;
+            seal.counts.asks += 1;
+            seal.counts.return_octets += octets;
+        }
+        let Some(delay) = self.back.delay else { return self.enter(Entry::new(End::Hub, frame)) };
+        let at = self.now + delay;
+        if !self.loses_ask(at, receiver) {
+            self.queue.push(at, Event::ArriveAsk(receiver));
+        }
+    }
+
+    /// Whether what a receiver asks is lost that leaves the way back at `at`.
+    pub(super) fn loses_ask(&mut self, at: Time, receiver: u32) -> bool {
+        let octets = SealMessage::Ask(receiver).wire_len(0) as u64 + u64::from(self.overhead);
+        self.back.loses(at, octets, receiver)
+    }
+
+    /// What a receiver asks reaches the sender.
+    pub(super) fn reach_ask(&mut self, receiver: u32) {
+        if let Some(seal) = &mut self.seal {
+            seal.hears(receiver, true);
+        }
+        self.send_owed();
+    }
+}

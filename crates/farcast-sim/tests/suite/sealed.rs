@@ -1,0 +1,388 @@
+//! The seal of a world against the real one, datagram by datagram.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use farcast_core::stage::Frame;
+use farcast_core::{Message as _, Span, Time};
+use farcast_delivery::Delivery as _;
+use farcast_mftp::Message;
+use farcast_scenario::document::Document;
+use farcast_seal::{
+    HEADER, History, Identity, Kind, Listed, Receiver, ReceiverConfig, Refusal, Sender, SenderConfig, TAG,
+};
+use farcast_sim::outcome::Replication;
+use farcast_sim::scenario::TreeScenario;
+use farcast_sim::scenario::mftp::Mftp;
+use farcast_sim::star::{Observer, SealMessage, Star, hub_address, receiver_address};
+
+use crate::worlds::{once, scenario, transfer};
+
+/// Two groups, of which the second hears everything later.
+const LATE: &str = r#"
+time_limit = "1 h"
+[[groups]]
+name = "near"
+[[groups]]
+name = "far"
+delay = "300 ms"
+[protocol]
+rate = "20 Mbit/s"
+sealed = true
+start_receivers = 1
+[link.forward]
+delay = "250 ms"
+[link.return]
+delay = "250 ms"
+"#;
+
+/// How long a datagram takes to receivers of the first group, and back.
+const WAY: Span = Span::from_millis(250);
+
+/// What leaves in a world.
+#[derive(Clone, Debug)]
+enum Leaves {
+    /// From the sender, so many octets: with content, or without for all or for one.
+    Content(usize),
+    Control(usize),
+    Alone(u32, usize),
+    /// From a receiver.
+    Answer(u32, usize),
+    /// Of the seal's own.
+    Seal(SealMessage),
+}
+
+/// A datagram, and how long it is sealed, without headers of UDP and IP.
+#[derive(Clone, Debug)]
+struct Datagram {
+    what: Leaves,
+    sealed: u64,
+}
+
+/// Notes what leaves, and when.
+#[derive(Default)]
+struct Notes(Vec<(Time, Datagram)>);
+
+impl Observer<Mftp> for Notes {
+    fn sent(&mut self, at: Time, destination: SocketAddr, frame: &Frame<Message>) {
+        for segment in 0..frame.segments() {
+            let (len, sealed) = (frame.message.wire_len(segment), frame.octets(segment) - 28);
+            let what = match receiver_at(destination) {
+                _ if frame.message.content().is_some() => Leaves::Content(len),
+                None => Leaves::Control(len),
+                Some(receiver) => Leaves::Alone(receiver, len),
+            };
+            self.0.push((at + frame.spacing * u64::from(segment), Datagram { what, sealed }));
+        }
+    }
+
+    fn answered(&mut self, at: Time, receiver: u32, frame: &Frame<Message>) {
+        let what = Leaves::Answer(receiver, frame.message.wire_len(0));
+        self.0.push((at, Datagram { what, sealed: frame.octets(0) - 28 }));
+    }
+
+    fn sealed(&mut self, at: Time, message: SealMessage) {
+        let sealed = message.wire_len(0) as u64;
+        self.0.push((at, Datagram { what: Leaves::Seal(message), sealed }));
+    }
+}
+
+fn receiver_at(address: SocketAddr) -> Option<u32> {
+    let number = |ip| if let IpAddr::V4(ip) = ip { ip.to_bits() } else { u32::MAX };
+    (!address.ip().is_multicast()).then(|| number(address.ip()) - number(receiver_address(0).ip()))
+}
+
+fn identity(n: u32) -> Identity {
+    let mut seed = [1; 32];
+    seed[..4].copy_from_slice(&n.to_be_bytes());
+    Identity::from_seed(seed)
+}
+
+fn listed(n: u32) -> Listed {
+    Listed { name: n.to_string(), key: identity(n).public().clone() }
+}
+
+/// The real seal: a sender and its receivers, and what is on its way to them.
+struct Real {
+    sender: Sender,
+    receivers: Vec<Receiver>,
+    /// When a receiver hears what leaves, behind the others.
+    delays: Vec<Span>,
+    /// The round of KEYS that leaves.
+    round: (u32, Vec<Vec<u8>>),
+    /// What arrives when, in the order in which it left: to the sender or to one receiver.
+    under_way: BTreeMap<(Time, usize), (Option<u32>, Vec<u8>)>,
+    left: usize,
+    /// Who has asked for a key, and when.
+    asked: Vec<(Time, u32)>,
+    /// What could not be opened for want of a key.
+    shut: u64,
+}
+
+impl Real {
+    fn new(delays: Vec<Span>) -> Self {
+        let count = delays.len() as u32;
+        let config = SenderConfig {
+            identity: identity(u32::MAX),
+            receivers: (0..count).map(listed).collect(),
+            began_ms: 1,
+            separate_content: true,
+            signed_content: false,
+            datagram: 1472,
+        };
+        let receiver = |n| {
+            let config = ReceiverConfig { identity: identity(n), senders: vec![listed(u32::MAX)] };
+            Receiver::new(config, History::default(), [n as u8; 32])
+        };
+        Self {
+            sender: Sender::new(config, [7; 32]),
+            receivers: (0..count).map(receiver).collect(),
+            delays,
+            round: (u32::MAX, Vec::new()),
+            under_way: BTreeMap::new(),
+            left: 0,
+            asked: Vec::new(),
+            shut: 0,
+        }
+    }
+
+    fn hub() -> SocketAddr {
+        SocketAddr::new(hub_address(), 5402)
+    }
+
+    /// Seals what leaves and sends it; how long it was.
+    fn leave(&mut self, at: Time, what: &Leaves) -> usize {
+        let mut datagram = Vec::new();
+        let plain = |len: usize| vec![0x55; len];
+        match *what {
+            Leaves::Content(len) => {
+                datagram = vec![0x55; HEADER + len + TAG];
+                self.sender.seal_content(&mut datagram).unwrap();
+            }
+            Leaves::Control(len) => {
+                datagram = plain(len);
+                self.sender.seal_control(&mut datagram).unwrap();
+            }
+            Leaves::Alone(receiver, len) => {
+                datagram = plain(len);
+                self.sender.seal_to(receiver_address(receiver), &mut datagram).unwrap();
+            }
+            Leaves::Answer(receiver, len) => {
+                datagram = plain(len);
+                self.receivers[receiver as usize].seal_answer(Self::hub(), &mut datagram).unwrap();
+            }
+            Leaves::Seal(SealMessage::Keys { round, first, .. }) => {
+                if self.round.0 != round {
+                    // The first is for everyone, and a transfer of this length ends before the next that is.
+                    self.round = (round, self.sender.keys(round == 0));
+                }
+                datagram.clone_from(&self.round.1[first as usize / 15]);
+            }
+            Leaves::Seal(SealMessage::Key(receiver)) => {
+                assert!(self.sender.lacks_key(receiver as usize), "{receiver} has it");
+                self.sender.seal_to(receiver_address(receiver), &mut datagram).unwrap();
+                assert_eq!(Kind::of(&datagram), Some(Kind::ToOneKey));
+            }
+            Leaves::Seal(SealMessage::Ask(receiver)) => {
+                assert!(self.asked.contains(&(at, receiver)), "{receiver} asks at {at:?} without need");
+                self.receivers[receiver as usize].seal_answer(Self::hub(), &mut datagram).unwrap();
+            }
+        }
+        let len = datagram.len();
+        let to: Vec<Option<u32>> = match *what {
+            Leaves::Answer(..) | Leaves::Seal(SealMessage::Ask(_)) => vec![None],
+            Leaves::Alone(receiver, _) | Leaves::Seal(SealMessage::Key(receiver)) => vec![Some(receiver)],
+            _ => (0..self.receivers.len() as u32).map(Some).collect(),
+        };
+        for to in to {
+            let behind = to.map_or(Span::ZERO, |n| self.delays[n as usize]);
+            let from = if let Leaves::Answer(n, _) | Leaves::Seal(SealMessage::Ask(n)) = *what {
+                Some(n)
+            } else {
+                None
+            };
+            self.left += 1;
+            let mut sent = datagram.clone();
+            if let Some(from) = from {
+                // Whom it is from, for who takes it out.
+                sent.extend_from_slice(&from.to_be_bytes());
+            }
+            self.under_way.insert((at + WAY + behind, self.left), (to, sent));
+        }
+        len
+    }
+
+    /// What is there before or at `now` arrives.
+    fn arrive(&mut self, now: Time) {
+        while let Some(((at, n), (to, mut datagram))) = self.under_way.pop_first() {
+            if at > now {
+                self.under_way.insert((at, n), (to, datagram));
+                return;
+            }
+            let Some(to) = to else {
+                let (sealed, from) = datagram.split_last_chunk_mut::<4>().unwrap();
+                let from = u32::from_be_bytes(*from);
+                let answer = self.sender.open(receiver_address(from), sealed).unwrap();
+                assert_eq!(answer.receiver, from as usize);
+                continue;
+            };
+            let receiver = &mut self.receivers[to as usize];
+            match receiver.open(at, Self::hub(), &mut datagram) {
+                Err(Refusal::UnknownEpoch) => {
+                    self.shut += 1;
+                    if receiver.wants_key(at, &datagram).is_some() {
+                        self.asked.push((at, to));
+                    }
+                }
+                // What opens; KEYS for others, and what comes before one's own.
+                Ok(_) | Err(Refusal::NotListed | Refusal::UnknownSession) => {}
+                Err(why) => panic!("{to} at {at:?}: {why}"),
+            }
+        }
+    }
+}
+
+/// Runs a transfer to so many near and far, and seals in earnest whatever leaves in it.
+fn witness([near, far]: [u32; 2], file: &str) {
+    let settings = [
+        format!("groups.near.receivers={near}"),
+        format!("groups.far.receivers={far}"),
+        format!("protocol.file={file}"),
+    ];
+    let world = scenario(LATE, &settings.each_ref().map(String::as_str)).with_engines();
+    let mut notes = Notes::default();
+    let mut star = Star::new(world.star(1, 0).unwrap(), Some(&mut notes)).unwrap();
+    star.run();
+    let counts = *star.seal_counts().unwrap();
+    let replication = Replication::of(0, &star, false);
+    assert!(replication.completion_time_s.is_some());
+    drop(star);
+    let mut notes = notes.0;
+    // Runs were told of when they began.
+    notes.sort_by_key(|(at, _)| *at);
+    let delays = [vec![Span::ZERO; near as usize], vec![Span::from_millis(300); far as usize]].concat();
+    let mut real = Real::new(delays);
+    let (mut keys, mut for_one) = ((0, 0), 0);
+    for (at, Datagram { what, sealed }) in &notes {
+        real.arrive(*at);
+        let octets = real.leave(*at, what) as u64;
+        assert_eq!(octets, *sealed, "{what:?} at {at:?}");
+        match what {
+            Leaves::Seal(SealMessage::Keys { .. }) => keys = (keys.0 + 1, keys.1 + octets),
+            Leaves::Seal(SealMessage::Key(_)) => for_one += 1,
+            _ => {}
+        }
+    }
+    assert_eq!((counts.keys_datagrams, counts.keys_octets), keys);
+    assert_eq!(counts.asks as usize, real.asked.len(), "everyone who needs a key asks for it");
+    assert!(counts.asks >= far.into() && real.shut > counts.asks, "{counts:?}");
+    assert!(counts.keys_for_one >= for_one && for_one >= u64::from(near + far), "{counts:?}");
+    assert_eq!(counts.unsealable, 0);
+}
+
+#[test]
+fn what_leaves_is_as_long_as_the_real_seal_makes_it() {
+    witness([60, 41], "100 kB");
+}
+
+#[test]
+#[ignore = "it takes two minutes"]
+fn so_it_is_with_ten_thousand() {
+    witness([9000, 1000], "10 kB");
+}
+
+/// A transfer to a few over a link that loses something.
+const LOSSY: &str = r#"
+receivers = 40
+time_limit = "1 h"
+[protocol]
+file = "200 kB"
+rate = "2 Mbit/s"
+sealed = true
+[link.forward]
+rate = "2 Mbit/s"
+delay = "250 ms"
+per = 0.2
+[link.return]
+delay = "250 ms"
+per = 0.1
+"#;
+
+#[test]
+fn whoever_misses_keys_gets_them_later() {
+    // In rounds alone, because nobody answers.
+    let one_way = ["protocol.name=one-way", "protocol.overhead_percent=900", "protocol.rate=100 kbit/s"];
+    let one = once(LOSSY, &one_way);
+    let seal = one.seal.unwrap();
+    assert_eq!((transfer(&one).incomplete, seal.first_answers, seal.keys_for_one), (0, 0, 0));
+    assert!(seal.keys_datagrams > 2 * 3, "{seal:?}");
+    // Where receivers answer, by asking too.
+    let one = once(LOSSY, &["receivers=300", "link.forward.per=0.1", "protocol.silence=300 s"]);
+    let seal = one.seal.unwrap();
+    assert_eq!(transfer(&one).incomplete, 0);
+    assert!(seal.keys_datagrams > 20 && seal.asks > 0 && seal.keys_for_one > 300, "{seal:?}");
+}
+
+#[test]
+fn every_protocol_adds_what_its_seal_does() {
+    let still = |name, size| {
+        [format!("protocol.name={name}"), format!("protocol.{size}=1000 B"), "receivers=7".to_owned()]
+    };
+    let signed = ["norm", "mdp", "pgm"].map(|name| (still(name, "segment_size"), 92));
+    let cases = [(still("one-way", "symbol_size"), 28)].into_iter().chain(signed);
+    for (settings, content) in cases {
+        let mut settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+        settings.extend(["link.forward.per=0", "link.return.per=0"]);
+        let sealed = once(LOSSY, &settings);
+        settings.push("protocol.sealed=false");
+        let open = once(LOSSY, &settings);
+        let seal = sealed.seal.unwrap();
+        assert_eq!((transfer(&sealed).incomplete, open.seal), (0, None), "{settings:?}");
+        // For few they leave thrice at first.
+        assert_eq!((seal.keys_octets / seal.keys_datagrams, seal.asks, seal.keys_for_one), (730, 0, 0));
+        let keys = seal.keys_octets + 28 * seal.keys_datagrams;
+        let datagrams = sealed.forward.datagrams - seal.keys_datagrams;
+        let grown = seal.forward_octets - keys;
+        // Content is most of it.
+        assert!(grown >= content * 200 && grown <= 92 * datagrams, "{settings:?} {seal:?} {datagrams}");
+        assert!(sealed.completion_time_s > open.completion_time_s, "{settings:?}");
+        let lighter = sealed.forward.octets - seal.forward_octets;
+        assert!(lighter.abs_diff(open.forward.octets) < 5000, "{settings:?} {lighter} {:?}", open.forward);
+    }
+}
+
+#[test]
+fn where_the_set_up_is_given_so_are_the_keys() {
+    let settings = ["protocol.setup=done", "link.forward.per=0", "link.return.per=0", "receivers=1000"];
+    let one = once(LOSSY, &settings);
+    let seal = one.seal.unwrap();
+    assert_eq!((seal.keys_datagrams, seal.first_answers, seal.asks, seal.keys_for_one), (0, 0, 0, 0));
+    assert_eq!(seal.return_octets, 28 * one.back.datagrams);
+    assert_eq!(transfer(&one).incomplete, 0);
+}
+
+#[test]
+fn in_a_tree_a_seal_is_refused() {
+    let tree = r#"
+        [protocol]
+        file = "1 MB"
+        rate = "1 Mbit/s"
+        sealed = true
+        [[node]]
+        name = "source"
+        kind = "source"
+        [[node]]
+        name = "receiver"
+        kind = "receiver"
+        [[edge]]
+        name = "edge"
+        from = "source"
+        to = ["receiver"]
+        [edge.link]
+        forward.delay = "1 ms"
+        return.delay = "1 ms"
+    "#;
+    let document = Document::parse("test.toml", tree).unwrap();
+    let why = TreeScenario::read(&document).unwrap_err().to_string();
+    assert!(why.contains("what passes nodes is not simulated sealed"), "{why}");
+}
