@@ -4,7 +4,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use farcast_core::Time;
-use farcast_fuzz::seal::{Forged, Pair, Said, address};
+use farcast_fuzz::seal::{Forged, Pair, Said, Way, address};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
@@ -15,8 +15,8 @@ enum Step {
 
 fuzz_target!(|input: &[u8]| {
     let mut input = Unstructured::new(input);
-    let Ok((separate, signed)) = <(bool, bool)>::arbitrary(&mut input) else { return };
-    let mut pair = Pair::new(separate, signed);
+    let Ok(way) = Way::arbitrary(&mut input) else { return };
+    let mut pair = Pair::new(way);
     pair.say(Time::ZERO, Said::Keys);
     while let (false, Ok(step)) = (input.is_empty(), Step::arbitrary(&mut input)) {
         match step {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use arbitrary::Arbitrary;
 use farcast_core::Time;
-use farcast_seal::{HEADER, History, Identity, Listed, Receiver, ReceiverConfig, Sender, SenderConfig, TAG};
+use farcast_seal::{HEADER, History, Identity, Listed, Receiver, ReceiverConfig, Sender, SenderConfig};
 
 /// A datagram that was not said so: one that was, changed, or octets from nowhere.
 #[derive(Arbitrary, Debug)]
@@ -37,6 +37,15 @@ impl Forged {
     }
 }
 
+/// How ann seals for bob and eve.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub struct Way {
+    separate_content: bool,
+    signed_content: bool,
+    /// Whether bob has a hybrid key. Eve has none.
+    hybrid: bool,
+}
+
 /// Ann, who seals for bob and eve.
 pub struct Pair {
     pub ann: Sender,
@@ -45,6 +54,7 @@ pub struct Pair {
     pub down: Vec<Vec<u8>>,
     pub up: Vec<Vec<u8>>,
     began: u8,
+    hybrid: bool,
     /// Whether bob may have missed keys: then ann may not know what it answers by.
     missed: bool,
 }
@@ -69,19 +79,25 @@ fn identity(n: u8) -> Identity {
     Identity::from_seed([n; 32])
 }
 
-fn listed(n: u8) -> Listed {
-    Listed { name: n.to_string(), key: identity(n).public().clone() }
+fn listed(identity: &Identity) -> Listed {
+    Listed { name: identity.public().fingerprint().to_string(), key: identity.public().clone() }
 }
 
-fn bob(seed: u8, history: History) -> Receiver {
-    Receiver::new(ReceiverConfig { identity: identity(2), senders: vec![listed(1)] }, history, [seed; 32])
+fn identity_of_bob(hybrid: bool) -> Identity {
+    if hybrid { Identity::hybrid_from_seed([2; 32]) } else { identity(2) }
+}
+
+fn bob(hybrid: bool, seed: u8, history: History) -> Receiver {
+    let config = ReceiverConfig { identity: identity_of_bob(hybrid), senders: vec![listed(&identity(1))] };
+    Receiver::new(config, history, [seed; 32])
 }
 
 impl Pair {
-    pub fn new(separate_content: bool, signed_content: bool) -> Self {
+    pub fn new(way: Way) -> Self {
+        let Way { separate_content, signed_content, hybrid } = way;
         let config = SenderConfig {
             identity: identity(1),
-            receivers: vec![listed(2), listed(3)],
+            receivers: vec![listed(&identity_of_bob(hybrid)), listed(&identity(3))],
             began_ms: 1,
             separate_content,
             signed_content,
@@ -90,10 +106,11 @@ impl Pair {
         let ann = Sender::new(config, [10; 32]);
         Self {
             ann,
-            bob: bob(20, History::default()),
+            bob: bob(hybrid, 20, History::default()),
             down: Vec::new(),
             up: Vec::new(),
             began: 20,
+            hybrid,
             missed: false,
         }
     }
@@ -113,7 +130,7 @@ impl Pair {
             Said::Again => {
                 self.began = self.began.wrapping_add(1);
                 let history = History::from_text(&self.bob.history().to_text()).expect("what was written");
-                self.bob = bob(self.began, history);
+                self.bob = bob(self.hybrid, self.began, history);
                 return;
             }
             Said::Removed => {

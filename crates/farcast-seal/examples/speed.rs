@@ -1,6 +1,8 @@
 //! What sealing costs on this machine: octets and time, by datagram and by receiver.
 //!
 //!     cargo run --release -p farcast-seal --example speed [RECEIVERS]
+//!
+//! Receivers have no hybrid keys, and then all have one.
 
 #![allow(
     clippy::expect_used,
@@ -15,7 +17,8 @@ use std::time::{Duration, Instant};
 
 use farcast_core::Time;
 use farcast_seal::{
-    HEADER, History, Identity, KEYS_ENTRIES, Listed, Receiver, ReceiverConfig, Sender, SenderConfig, TAG,
+    HEADER, History, Identity, KEYS_ENTRIES, Listed, Receiver, ReceiverConfig, Sender, SenderConfig, Suite,
+    TAG,
 };
 
 /// Octets of a datagram behind the headers of IPv4 and UDP, as large as farcast's are.
@@ -26,14 +29,20 @@ const LARGE: f64 = 1e6;
 fn main() {
     let receivers = std::env::args().nth(1).map_or(10_000, |n| n.parse().expect("a number of receivers"));
     content();
-    println!();
-    print(&handshake(receivers), receivers);
+    for suite in [Suite::X25519, Suite::Hybrid] {
+        println!("\n{suite:?}");
+        print(&handshake(suite, receivers), receivers);
+    }
+}
+
+fn seed(n: u32) -> [u8; 32] {
+    let mut seed = [1; 32];
+    seed[..4].copy_from_slice(&n.to_be_bytes());
+    seed
 }
 
 fn identity(n: u32) -> Identity {
-    let mut seed = [1; 32];
-    seed[..4].copy_from_slice(&n.to_be_bytes());
-    Identity::from_seed(seed)
+    Identity::from_seed(seed(n))
 }
 
 fn listed(identity: &Identity) -> Listed {
@@ -98,11 +107,17 @@ impl Step {
 }
 
 /// Until all have the key of content.
-fn handshake(receivers: u32) -> Vec<Step> {
-    let all: Vec<_> = (1..=receivers).map(identity).collect();
+fn handshake(suite: Suite, receivers: u32) -> Vec<Step> {
+    let (made, together): (fn(u32) -> Identity, usize) = match suite {
+        Suite::X25519 => (identity, KEYS_ENTRIES),
+        Suite::Hybrid => (|n| Identity::hybrid_from_seed(seed(n)), 1),
+    };
+    let begun = Instant::now();
+    let all: Vec<_> = (1..=receivers).map(made).collect();
+    let mut steps = vec![Step::since(begun, "once: makes a key", &[])];
     let begun = Instant::now();
     let mut ann = session(&all);
-    let mut steps = vec![Step::since(begun, "sender: wraps keys", &[])];
+    steps.push(Step::since(begun, "sender: wraps keys", &[]));
     let begun = Instant::now();
     let keys = ann.keys(true);
     steps.push(Step::since(begun, "sender: signs KEYS", &keys));
@@ -111,7 +126,7 @@ fn handshake(receivers: u32) -> Vec<Step> {
     let mut answers = vec![Vec::new(); those.len()];
     let begun = Instant::now();
     for (n, one) in those.iter_mut().enumerate() {
-        one.open(Time::ZERO, address(0), &mut keys[n / KEYS_ENTRIES].clone()).expect("its keys");
+        one.open(Time::ZERO, address(0), &mut keys[n / together].clone()).expect("its keys");
     }
     steps.push(Step::since(begun, "receiver: opens its KEYS", &[]));
     let begun = Instant::now();

@@ -1,5 +1,6 @@
 //! Who somebody is: a signing key by which others know it, and an agreement key that can be renewed.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,22 +8,16 @@ use core::fmt;
 use core::str::FromStr;
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey, Verifier as _, VerifyingKey};
-use hpke::kem::X25519HkdfSha256;
-use hpke::{Deserializable as _, Kem as _, Serializable as _};
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
 use crate::base32;
 use crate::draws::derive;
+use crate::suite::{AgreementSecret, Suite};
 
-/// What the text of a public identity begins with.
+/// What the text of a public identity begins with, by its agreement key.
 const PREFIX: &str = "farcast-key-1:";
-/// Before what is signed of an agreement key.
-const BINDING: &[u8] = b"farcast seal 1 agreement";
-/// Octets in the text: signing key, agreement key, renewals, signature.
-const PUBLIC_LEN: usize = 32 + 32 + 4 + 64;
-
-pub(crate) type AgreementSecret = <X25519HkdfSha256 as hpke::Kem>::PrivateKey;
+const HYBRID_PREFIX: &str = "farcast-key-2:";
 
 /// The secrets of somebody. They are overwritten when it goes; printing it shows its fingerprint.
 #[derive(Clone)]
@@ -38,16 +33,24 @@ impl Identity {
 
     /// A new identity from 32 octets that nobody else knows and that are used for nothing else.
     pub fn from_seed(seed: [u8; 32]) -> Self {
-        let seed = Zeroizing::new(seed);
-        let signing = SigningKey::from_bytes(&derive(&*seed, b"farcast seal 1 signing key"));
-        Self::assemble(signing, agreement_from(&seed), 0)
+        Self::seeded(Suite::X25519, &Zeroizing::new(seed))
     }
 
-    /// What [`to_bytes`](Self::to_bytes) gave.
+    /// The same with a hybrid agreement key: what is sealed for it stays shut when X25519 is broken one day.
+    pub fn hybrid_from_seed(seed: [u8; 32]) -> Self {
+        Self::seeded(Suite::Hybrid, &Zeroizing::new(seed))
+    }
+
+    fn seeded(suite: Suite, seed: &Zeroizing<[u8; 32]>) -> Self {
+        let signing = SigningKey::from_bytes(&derive(&**seed, b"farcast seal 1 signing key"));
+        Self::assemble(signing, suite, suite.secret_from(seed), 0)
+    }
+
+    /// What [`to_bytes`](Self::to_bytes) gave of an identity whose agreement key is of this suite.
     ///
     /// # Errors
     /// The length is another.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, KeyError> {
+    pub fn from_bytes(suite: Suite, bytes: &[u8]) -> Result<Self, KeyError> {
         let bytes: &[u8; Self::LEN] = bytes.try_into().map_err(|_| KeyError::Length)?;
         let mut signing = Zeroizing::new([0; 32]);
         let mut agreement = Zeroizing::new([0; 32]);
@@ -55,7 +58,7 @@ impl Identity {
         signing.copy_from_slice(&bytes[..32]);
         agreement.copy_from_slice(&bytes[32..64]);
         renewals.copy_from_slice(&bytes[64..]);
-        Ok(Self::assemble(SigningKey::from_bytes(&signing), agreement, u32::from_be_bytes(renewals)))
+        Ok(Self::assemble(SigningKey::from_bytes(&signing), suite, agreement, u32::from_be_bytes(renewals)))
     }
 
     /// The secrets, for a place that nobody else can read: signing secret, agreement secret, how often it was renewed.
@@ -67,10 +70,21 @@ impl Identity {
         bytes
     }
 
-    /// Replaces the agreement key by one from `seed`; what was sealed for the old one cannot be opened any more.
+    /// Replaces the agreement key by one of the same suite from `seed`; what was sealed for the old one cannot be opened any
+    /// more.
     pub fn renew(&mut self, seed: [u8; 32]) {
-        let agreement = agreement_from(&Zeroizing::new(seed));
-        *self = Self::assemble(self.signing.clone(), agreement, self.public.renewals.saturating_add(1));
+        self.renew_by(self.public.suite, seed);
+    }
+
+    /// The same with a hybrid agreement key from now on.
+    pub fn renew_hybrid(&mut self, seed: [u8; 32]) {
+        self.renew_by(Suite::Hybrid, seed);
+    }
+
+    fn renew_by(&mut self, suite: Suite, seed: [u8; 32]) {
+        let agreement = suite.secret_from(&Zeroizing::new(seed));
+        *self =
+            Self::assemble(self.signing.clone(), suite, agreement, self.public.renewals.saturating_add(1));
     }
 
     /// What others may know of it.
@@ -83,11 +97,11 @@ impl Identity {
     }
 
     pub(crate) fn agreement_secret(&self) -> Option<AgreementSecret> {
-        AgreementSecret::from_bytes(&*self.agreement).ok()
+        AgreementSecret::read(self.public.suite, &self.agreement)
     }
 
-    fn assemble(signing: SigningKey, agreement: Zeroizing<[u8; 32]>, renewals: u32) -> Self {
-        let public = PublicIdentity::sign(&signing, public_of(&agreement), renewals);
+    fn assemble(signing: SigningKey, suite: Suite, agreement: Zeroizing<[u8; 32]>, renewals: u32) -> Self {
+        let public = PublicIdentity::sign(&signing, suite, suite.public_of(&agreement), renewals);
         Self { signing, agreement, public }
     }
 }
@@ -98,30 +112,15 @@ impl fmt::Debug for Identity {
     }
 }
 
-fn agreement_from(seed: &Zeroizing<[u8; 32]>) -> Zeroizing<[u8; 32]> {
-    let ikm = derive(&**seed, b"farcast seal 1 agreement key");
-    let (secret, _) = X25519HkdfSha256::derive_keypair(&*ikm);
-    let mut bytes = Zeroizing::new([0; 32]);
-    secret.write_exact(&mut *bytes);
-    bytes
-}
-
-fn public_of(agreement: &Zeroizing<[u8; 32]>) -> [u8; 32] {
-    let mut public = [0; 32];
-    // Any 32 octets are a secret.
-    if let Ok(secret) = AgreementSecret::from_bytes(&**agreement) {
-        X25519HkdfSha256::sk_to_pk(&secret).write_exact(&mut public);
-    }
-    public
-}
-
 /// What others know of somebody: signing key, agreement key, and the first one's signature of the second.
 ///
-/// As text it is one line, `farcast-key-1:` and 212 letters and digits. What was read from text has a signature that holds.
+/// As text it is one line: `farcast-key-1:` and 212 letters and digits, or `farcast-key-2:` and 2106 with a hybrid agreement
+/// key. What was read from text has a signature that holds.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PublicIdentity {
     signing: [u8; 32],
-    agreement: [u8; 32],
+    suite: Suite,
+    agreement: Box<[u8]>,
     renewals: u32,
     signature: [u8; 64],
 }
@@ -132,8 +131,13 @@ impl PublicIdentity {
         &self.signing
     }
 
-    /// The agreement key (X25519): what is sealed for it.
-    pub fn agreement(&self) -> &[u8; 32] {
+    /// By what secrets are wrapped for it.
+    pub fn suite(&self) -> Suite {
+        self.suite
+    }
+
+    /// The agreement key, of its suite: for it secrets are wrapped.
+    pub fn agreement(&self) -> &[u8] {
         &self.agreement
     }
 
@@ -147,24 +151,37 @@ impl PublicIdentity {
         Fingerprint::of(&self.signing)
     }
 
-    fn sign(signing: &SigningKey, agreement: [u8; 32], renewals: u32) -> Self {
-        let signature = signing.sign(&binding(&agreement, renewals)).to_bytes();
-        Self { signing: signing.verifying_key().to_bytes(), agreement, renewals, signature }
+    fn sign(signing: &SigningKey, suite: Suite, agreement: Box<[u8]>, renewals: u32) -> Self {
+        let signature = signing.sign(&binding(suite, &agreement, renewals)).to_bytes();
+        Self { signing: signing.verifying_key().to_bytes(), suite, agreement, renewals, signature }
     }
 }
 
-fn binding(agreement: &[u8; 32], renewals: u32) -> Vec<u8> {
-    [BINDING, agreement, &renewals.to_be_bytes()].concat()
+/// What is signed of an agreement key. Nobody can make a line with another key of it, nor with one of another suite.
+fn binding(suite: Suite, agreement: &[u8], renewals: u32) -> Vec<u8> {
+    [suite.binding(), agreement, &renewals.to_be_bytes()].concat()
+}
+
+fn prefix(suite: Suite) -> &'static str {
+    match suite {
+        Suite::X25519 => PREFIX,
+        Suite::Hybrid => HYBRID_PREFIX,
+    }
+}
+
+/// Octets in the text: signing key, agreement key, renewals, signature.
+fn public_len(suite: Suite) -> usize {
+    32 + suite.key() + 4 + 64
 }
 
 impl fmt::Display for PublicIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut octets = Vec::with_capacity(PUBLIC_LEN);
+        let mut octets = Vec::with_capacity(public_len(self.suite));
         octets.extend_from_slice(&self.signing);
         octets.extend_from_slice(&self.agreement);
         octets.extend_from_slice(&self.renewals.to_be_bytes());
         octets.extend_from_slice(&self.signature);
-        write!(f, "{PREFIX}{}", base32::encode(&octets))
+        write!(f, "{}{}", prefix(self.suite), base32::encode(&octets))
     }
 }
 
@@ -178,21 +195,28 @@ impl FromStr for PublicIdentity {
     type Err = KeyError;
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
-        let text = text.trim().strip_prefix(PREFIX).ok_or(KeyError::Prefix)?;
-        let why = || if base32::is_cut(text, PUBLIC_LEN) { KeyError::Length } else { KeyError::Letters };
+        let text = text.trim();
+        let of = |suite| Some((suite, text.strip_prefix(prefix(suite))?));
+        let (suite, text) = Suite::ALL.into_iter().find_map(of).ok_or(KeyError::Prefix)?;
+        let len = public_len(suite);
+        let why = || if base32::is_cut(text, len) { KeyError::Length } else { KeyError::Letters };
         let octets = base32::decode(text).ok_or_else(why)?;
-        let octets: &[u8; PUBLIC_LEN] = octets.as_slice().try_into().map_err(|_| KeyError::Length)?;
-        let mut key = Self { signing: [0; 32], agreement: [0; 32], renewals: 0, signature: [0; 64] };
-        let mut renewals = [0; 4];
-        key.signing.copy_from_slice(&octets[..32]);
-        key.agreement.copy_from_slice(&octets[32..64]);
-        renewals.copy_from_slice(&octets[64..68]);
-        key.renewals = u32::from_be_bytes(renewals);
-        key.signature.copy_from_slice(&octets[68..]);
-        if !verify(&key.signing, &binding(&key.agreement, key.renewals), &key.signature) {
+        let key = Self::split(suite, &octets).filter(|_| octets.len() == len).ok_or(KeyError::Length)?;
+        if !verify(&key.signing, &binding(suite, &key.agreement, key.renewals), &key.signature) {
             return Err(KeyError::Signature);
         }
         Ok(key)
+    }
+}
+
+impl PublicIdentity {
+    /// What the octets of a text say; nobody has looked at the signature.
+    fn split(suite: Suite, octets: &[u8]) -> Option<Self> {
+        let (&signing, rest) = octets.split_first_chunk()?;
+        let (agreement, rest) = rest.split_at_checked(suite.key())?;
+        let (&renewals, rest) = rest.split_first_chunk()?;
+        let renewals = u32::from_be_bytes(renewals);
+        Some(Self { signing, suite, agreement: agreement.into(), renewals, signature: *rest.first_chunk()? })
     }
 }
 
@@ -286,7 +310,7 @@ pub struct Listed {
 #[non_exhaustive]
 pub enum KeyError {
     /// It begins otherwise.
-    #[error("a key begins with {PREFIX}")]
+    #[error("a key begins with {PREFIX} or {HYBRID_PREFIX}")]
     Prefix,
     /// It has letters that are none of base 32.
     #[error("it has letters that no key has")]

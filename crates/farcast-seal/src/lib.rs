@@ -6,6 +6,7 @@
 //! | file | what |
 //! |---|---|
 //! | `identity.rs` | who somebody is: two keys, their text, a fingerprint |
+//! | `suite.rs` | how secrets are wrapped for somebody: by X25519, or by the hybrid of it with ML-KEM |
 //! | `secret.rs` | the secrets of an identity as text |
 //! | `sender.rs`, `peer.rs` | a session at its sender; what that knows of one receiver |
 //! | `receiver.rs`, `session.rs` | all sessions at a receiver; what that knows of one |
@@ -38,6 +39,7 @@ mod schedule;
 mod secret;
 mod sender;
 mod session;
+mod suite;
 mod window;
 mod wire;
 
@@ -49,8 +51,10 @@ pub use rounds::Rounds;
 pub use secret::SecretError;
 pub use sender::{Answer, Sender, SenderConfig};
 pub use session::{ASK_AGAIN, ASK_LATEST};
+pub use suite::Suite;
 pub use window::{GROUP_WINDOW, PAIR_WINDOW};
 pub use wire::{
-    ANSWER_OVERHEAD, CONTENT_OVERHEAD, CONTROL_OVERHEAD, FIRST_ANSWER_OVERHEAD, HEADER, KEYS_ENTRIES,
-    KEYS_LEN, Kind, SIGNATURE, SessionId, TAG, TO_ONE_KEY_OVERHEAD, TO_ONE_OVERHEAD, keys_len, keys_together,
+    ANSWER_OVERHEAD, CONTENT_OVERHEAD, CONTROL_OVERHEAD, FIRST_ANSWER_OVERHEAD, HEADER, HYBRID_KEYS_LEN,
+    KEYS_ENTRIES, KEYS_LEN, Kind, SIGNATURE, SessionId, TAG, TO_ONE_KEY_OVERHEAD, TO_ONE_OVERHEAD, keys_len,
+    keys_together,
 };

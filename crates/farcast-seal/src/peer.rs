@@ -4,11 +4,11 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use crate::cipher::Cipher;
-use crate::identity::{AgreementSecret, Listed};
+use crate::identity::Listed;
 use crate::refusal::{Refusal, Unsealable};
-use crate::schedule::{self, Between, Secret, Wrapped};
+use crate::schedule::{self, Between, Secret, SessionSecret, Wrapped};
 use crate::window::PairWindow;
-use crate::wire::{self, ENTRY, HEADER, Header, Kind, OPENING, SessionId, TAG};
+use crate::wire::{self, HEADER, Header, Kind, OPENING, SessionId, TAG};
 
 /// How many of the last beginnings of a receiver are answered, and how many before are remembered so that nobody plays
 /// them back; who begins more often in one session is not heard any more.
@@ -20,7 +20,7 @@ pub(crate) struct Peer {
     pub(crate) listed: Listed,
     pub(crate) tag: [u8; 4],
     /// Its entry of the epoch's KEYS, unless nobody agrees with its key.
-    pub(crate) entry: Option<[u8; ENTRY]>,
+    pub(crate) entry: Option<Vec<u8>>,
     /// The pair secrets of the last KEYS and of those before.
     pairs: Vec<Secret>,
     /// Its last beginnings, the one that was heard last behind the others.
@@ -88,11 +88,7 @@ impl Peer {
     pub(crate) fn wrapped(&mut self, wrapped: Option<Wrapped>) {
         self.entry = None;
         let Some(wrapped) = wrapped else { return };
-        let mut entry = [0; ENTRY];
-        entry[..4].copy_from_slice(&self.tag);
-        entry[4..36].copy_from_slice(&wrapped.enc);
-        entry[36..].copy_from_slice(&wrapped.sealed);
-        self.entry = Some(entry);
+        self.entry = Some([&self.tag[..], &wrapped.enc, &wrapped.sealed].concat());
         self.pairs.truncate(1);
         self.pairs.insert(0, wrapped.pair);
     }
@@ -110,7 +106,7 @@ impl Peer {
         &mut self,
         (header, nonce): (&Header, &[u8; HEADER]),
         body: &mut [u8],
-        (own, session): (&AgreementSecret, SessionId),
+        (own, session): (&SessionSecret, SessionId),
         scratch: &mut Vec<u8>,
     ) -> Result<usize, Refusal> {
         if header.kind == Kind::FirstAnswer {
@@ -124,7 +120,7 @@ impl Peer {
         &mut self,
         (header, nonce): (&Header, &[u8; HEADER]),
         body: &mut [u8],
-        (own, session): (&AgreementSecret, SessionId),
+        (own, session): (&SessionSecret, SessionId),
     ) -> Result<(), Refusal> {
         let (opening, sealed) = body.split_first_chunk_mut::<OPENING>().ok_or(Refusal::Malformed)?;
         let Some((&mut enc, &mut guard)) = opening

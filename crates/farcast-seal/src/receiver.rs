@@ -13,12 +13,13 @@ use zeroize::Zeroizing;
 
 use crate::draws::Draws;
 use crate::history::History;
-use crate::identity::{AgreementSecret, Identity, Listed, verify};
+use crate::identity::{Identity, Listed, verify};
 use crate::refusal::{Refusal, RefusalCounts, Unsealable};
 use crate::schedule;
 use crate::sender::SIGNED_KEYS;
 use crate::session::{Session, Told};
-use crate::wire::{self, HEADER, Header, Keys, Kind, SessionId, TAG, WRAPPED};
+use crate::suite::AgreementSecret;
+use crate::wire::{self, HEADER, Header, Keys, Kind, SessionId, TAG};
 
 /// How many sessions of one sender, and how many in all, it takes part in at once.
 const OF_ONE: usize = 16;
@@ -155,19 +156,17 @@ impl Receiver {
         if keys.epoch < epoch {
             return Err(Refusal::UnknownEpoch);
         }
+        // Nobody who has our line wraps anything for us by another suite.
+        let own = self.own.as_ref().filter(|own| own.suite() == keys.suite).ok_or(Refusal::NotListed)?;
         let tag = schedule::tag(id, self.identity.public());
-        let mut mine = keys.entries.iter().filter(|entry| entry.starts_with(&tag)).peekable();
+        let mut mine = keys.each().filter(|entry| entry.starts_with(&tag)).peekable();
         if mine.peek().is_none() {
             return Err(Refusal::NotListed);
         }
         if !verify(keys.signing, &[SIGNED_KEYS, signed].concat(), signature) {
             return Err(Refusal::BadSignature);
         }
-        let own = (self.own.as_ref().ok_or(Refusal::NotListed)?, self.identity.public());
-        let unwrap = |entry: &[u8; wire::ENTRY]| {
-            let (enc, wrapped) = (entry[4..].first_chunk::<32>()?, entry.last_chunk::<WRAPPED>()?);
-            schedule::unwrap(own, (id, keys.epoch), enc, wrapped)
-        };
+        let unwrap = |entry| schedule::unwrap((own, self.identity.public()), (id, keys.epoch), entry);
         // Whose tag meets by chance is another's.
         let (secret, pair) = mine.find_map(unwrap).ok_or(Refusal::NotListed)?;
         let told = Told {

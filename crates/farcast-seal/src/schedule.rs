@@ -5,25 +5,30 @@ use alloc::vec::Vec;
 use hkdf::hmac::{Hmac, KeyInit as _, Mac as _};
 use hpke::aead::AesGcm256;
 use hpke::kdf::HkdfSha256;
-use hpke::kem::X25519HkdfSha256 as X25519;
+use hpke::kem::{X25519HkdfSha256 as X25519, XWing};
 use hpke::{
-    Deserializable, HpkeError, Kem, OpModeR, OpModeS, PskBundle, setup_receiver, setup_sender_with_rng,
+    Deserializable, HpkeError, Kem, OpModeR, OpModeS, PskBundle, Serializable, setup_receiver,
+    setup_sender_with_rng,
 };
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::draws::{Draws, derive_salted};
-use crate::identity::{AgreementSecret, PublicIdentity};
+use crate::identity::PublicIdentity;
+use crate::suite::{AgreementSecret, SecretOf, Suite};
 use crate::wire::{SessionId, WRAPPED};
 
 pub(crate) type Secret = Zeroizing<[u8; 32]>;
+
+/// The secret of a sender's agreement key of a session.
+pub(crate) type SessionSecret = SecretOf<X25519>;
 
 type PublicKey = <X25519 as Kem>::PublicKey;
 type Enc = <X25519 as Kem>::EncappedKey;
 
 /// What an entry of KEYS says to its receiver.
 pub(crate) struct Wrapped {
-    pub(crate) enc: [u8; 32],
+    pub(crate) enc: Vec<u8>,
     pub(crate) sealed: [u8; WRAPPED],
     /// What sender and receiver know from now on.
     pub(crate) pair: Secret,
@@ -37,7 +42,7 @@ pub(crate) struct Between {
 }
 
 /// A key for agreement with a sender, for one session.
-pub(crate) fn agreement(draws: &mut Draws) -> (AgreementSecret, [u8; 32]) {
+pub(crate) fn agreement(draws: &mut Draws) -> (SessionSecret, [u8; 32]) {
     let (secret, public) = X25519::derive_keypair(&*draws.secret());
     (secret, bytes(&public))
 }
@@ -84,25 +89,43 @@ pub(crate) fn wrap(
     draws: &mut Draws,
 ) -> Option<Wrapped> {
     let info = keys_info(session, epoch, to);
-    let to = PublicKey::from_bytes(to.agreement()).ok()?;
+    match to.suite() {
+        Suite::X25519 => wrap_by::<X25519>(to.agreement(), &info, secret, draws),
+        Suite::Hybrid => wrap_by::<XWing>(to.agreement(), &info, secret, draws),
+    }
+}
+
+fn wrap_by<K: Kem>(to: &[u8], info: &[u8], secret: &Secret, draws: &mut Draws) -> Option<Wrapped> {
+    let to = K::PublicKey::from_bytes(to).ok()?;
     let (enc, mut context) =
-        setup_sender_with_rng::<AesGcm256, HkdfSha256, X25519>(&OpModeS::Base, &to, &info, draws).ok()?;
+        setup_sender_with_rng::<AesGcm256, HkdfSha256, K>(&OpModeS::Base, &to, info, draws).ok()?;
     let sealed = context.seal(&**secret, &[]).ok()?;
     let pair = exported(|label, out| context.export(label, out), b"pair")?;
-    Some(Wrapped { enc: bytes(&enc), sealed: sealed.as_slice().try_into().ok()?, pair })
+    Some(Wrapped { enc: enc.to_bytes().to_vec(), sealed: sealed.as_slice().try_into().ok()?, pair })
 }
 
 /// The secret and the pair secret of an entry of KEYS that is for `receiver`, whose key is `own`.
 pub(crate) fn unwrap(
     (own, receiver): (&AgreementSecret, &PublicIdentity),
     (session, epoch): (SessionId, u8),
-    enc: &[u8; 32],
+    entry: &[u8],
+) -> Option<(Secret, Secret)> {
+    let (enc, wrapped) = entry.get(4..)?.split_last_chunk::<WRAPPED>()?;
+    let info = keys_info(session, epoch, receiver);
+    match own {
+        AgreementSecret::X25519(own) => unwrap_by::<X25519>(own, enc, &info, wrapped),
+        AgreementSecret::Hybrid(own) => unwrap_by::<XWing>(own, enc, &info, wrapped),
+    }
+}
+
+fn unwrap_by<K: Kem>(
+    own: &SecretOf<K>,
+    enc: &[u8],
+    info: &[u8],
     wrapped: &[u8; WRAPPED],
 ) -> Option<(Secret, Secret)> {
-    let enc = Enc::from_bytes(enc).ok()?;
-    let info = keys_info(session, epoch, receiver);
-    let mut context =
-        setup_receiver::<AesGcm256, HkdfSha256, X25519>(&OpModeR::Base, own, &enc, &info).ok()?;
+    let enc = K::EncappedKey::from_bytes(enc).ok()?;
+    let mut context = setup_receiver::<AesGcm256, HkdfSha256, K>(&OpModeR::Base, own, &enc, info).ok()?;
     let opened = Zeroizing::new(context.open(wrapped, &[]).ok()?);
     let mut secret = Zeroizing::new([0; 32]);
     secret.copy_from_slice(opened.get(..32)?);
@@ -128,7 +151,7 @@ pub(crate) fn draw_answer(
 
 /// The same for the sender, from `enc`.
 pub(crate) fn take_answer(
-    own: &AgreementSecret,
+    own: &SessionSecret,
     enc: &[u8; 32],
     pair: &Secret,
     session: SessionId,
@@ -175,7 +198,7 @@ fn exported(export: impl Fn(&[u8], &mut [u8]) -> Result<(), HpkeError>, label: &
     export(label, &mut *secret).ok().map(|()| secret)
 }
 
-fn bytes(key: &impl hpke::Serializable) -> [u8; 32] {
+fn bytes(key: &impl Serializable) -> [u8; 32] {
     let mut bytes = [0; 32];
     key.write_exact(&mut bytes);
     bytes

@@ -8,26 +8,27 @@ use zeroize::Zeroizing;
 
 use crate::base32;
 use crate::identity::Identity;
+use crate::suite::Suite;
 
-/// What the text of a secret begins with.
+/// What the text of a secret begins with, by the agreement key that it is of.
 const PREFIX: &str = "farcast-secret-1:";
-/// Before what is digested for the check.
-const CHECK: &[u8] = b"farcast seal 1 secret";
+const HYBRID_PREFIX: &str = "farcast-secret-2:";
 /// Octets of the check: a letter that is wrong is found, and nobody becomes somebody else by it.
 const CHECK_LEN: usize = 4;
 
 impl Identity {
-    /// Its secrets as one word, `farcast-secret-1:` and 116 letters and digits, for a place that nobody else can read.
+    /// Its secrets as one word, `farcast-secret-1:` and 116 letters and digits, `farcast-secret-2:` with a hybrid agreement
+    /// key, for a place that nobody else can read.
     pub fn to_secret_text(&self) -> Zeroizing<String> {
         let mut octets = self.to_bytes();
-        let check = check(&octets);
+        let (prefix, check) = (prefix(self.public().suite()), check(self.public().suite(), &octets));
         // As long as it gets from the start: what grows leaves copies behind.
         let mut whole = Zeroizing::new(Vec::with_capacity(Self::LEN + CHECK_LEN));
         whole.append(&mut octets);
         whole.extend_from_slice(&check);
         let letters = Zeroizing::new(base32::encode(&whole));
-        let mut text = Zeroizing::new(String::with_capacity(PREFIX.len() + letters.len()));
-        text.push_str(PREFIX);
+        let mut text = Zeroizing::new(String::with_capacity(prefix.len() + letters.len()));
+        text.push_str(prefix);
         text.push_str(&letters);
         text
     }
@@ -37,7 +38,9 @@ impl Identity {
     /// # Errors
     /// It is something else, or a letter of it is wrong.
     pub fn from_secret_text(text: &str) -> Result<Self, SecretError> {
-        let letters = text.trim().strip_prefix(PREFIX).ok_or(SecretError::Prefix)?;
+        let text = text.trim();
+        let of = |suite| Some((suite, text.strip_prefix(prefix(suite))?));
+        let (suite, letters) = Suite::ALL.into_iter().find_map(of).ok_or(SecretError::Prefix)?;
         let mut octets = Zeroizing::new(Vec::with_capacity(letters.len() * 5 / 8));
         if !base32::decode_into(letters, &mut octets) {
             let cut = base32::is_cut(letters, Self::LEN + CHECK_LEN);
@@ -47,15 +50,27 @@ impl Identity {
         else {
             return Err(SecretError::Length);
         };
-        if given != check(secrets) {
+        if given != check(suite, secrets) {
             return Err(SecretError::Check);
         }
-        Self::from_bytes(secrets).map_err(|_| SecretError::Length)
+        Self::from_bytes(suite, secrets).map_err(|_| SecretError::Length)
     }
 }
 
-fn check(secrets: &[u8]) -> [u8; CHECK_LEN] {
-    let digest = Sha256::new().chain_update(CHECK).chain_update(secrets).finalize();
+fn prefix(suite: Suite) -> &'static str {
+    match suite {
+        Suite::X25519 => PREFIX,
+        Suite::Hybrid => HYBRID_PREFIX,
+    }
+}
+
+/// Of one suite it is none of another: a prefix that is wrong is found as well.
+fn check(suite: Suite, secrets: &[u8]) -> [u8; CHECK_LEN] {
+    let of: &[u8] = match suite {
+        Suite::X25519 => b"farcast seal 1 secret",
+        Suite::Hybrid => b"farcast seal 1 hybrid secret",
+    };
+    let digest = Sha256::new().chain_update(of).chain_update(secrets).finalize();
     let mut check = [0; CHECK_LEN];
     check.copy_from_slice(&digest[..CHECK_LEN]);
     check
@@ -66,7 +81,7 @@ fn check(secrets: &[u8]) -> [u8; CHECK_LEN] {
 #[non_exhaustive]
 pub enum SecretError {
     /// It begins otherwise.
-    #[error("a secret key begins with {PREFIX}")]
+    #[error("a secret key begins with {PREFIX} or {HYBRID_PREFIX}")]
     Prefix,
     /// It has letters that are none of base 32.
     #[error("the secret key has letters that no key has")]

@@ -11,10 +11,11 @@ use zeroize::Zeroizing;
 
 use crate::cipher::Cipher;
 use crate::draws::Draws;
-use crate::identity::{AgreementSecret, Identity, Listed};
+use crate::identity::{Identity, Listed};
 use crate::peer::Peer;
 use crate::refusal::{Refusal, RefusalCounts, Unsealable};
-use crate::schedule::{self, Secret};
+use crate::schedule::{self, Secret, SessionSecret};
+use crate::suite::Suite;
 use crate::wire::{self, HEADER, Header, Keys, Kind, SIGNATURE, SessionId, TAG};
 
 /// Before what a sender signs.
@@ -40,6 +41,7 @@ pub struct SenderConfig {
     /// for each. Where what is spoilt is not noticed, or cannot be asked for again, nothing else will do.
     pub signed_content: bool,
     /// Octets of a datagram on the way, without headers of UDP and IP: of KEYS none is longer, unless it is for one receiver.
+    /// Each with a hybrid key has one of [`HYBRID_KEYS_LEN`](crate::HYBRID_KEYS_LEN).
     pub datagram: usize,
 }
 
@@ -59,9 +61,9 @@ pub struct Sender {
     began_ms: u64,
     separate: bool,
     signed: bool,
-    /// Receivers that one KEYS datagram is for.
-    together: usize,
-    own: AgreementSecret,
+    /// Octets of a KEYS datagram, at most.
+    datagram: usize,
+    own: SessionSecret,
     agreement: [u8; 32],
     draws: Draws,
     epoch: Epoch,
@@ -120,7 +122,8 @@ impl Epoch {
 impl Sender {
     /// A session, whose secrets follow from `seed`: 32 octets that nobody else knows and that are used for nothing else.
     ///
-    /// It takes two multiplications on the curve, about 0.1 ms, for each receiver.
+    /// It takes two multiplications on the curve, about 0.1 ms, for each receiver, and ML-KEM besides for one with a hybrid
+    /// key.
     pub fn new(config: SenderConfig, seed: [u8; 32]) -> Self {
         let SenderConfig { identity, receivers, began_ms, datagram, .. } = config;
         let (separate, signed) = (config.separate_content, config.signed_content);
@@ -141,7 +144,7 @@ impl Sender {
             began_ms,
             separate,
             signed,
-            together: wire::keys_together(datagram),
+            datagram,
             own,
             agreement,
             draws,
@@ -178,24 +181,30 @@ impl Sender {
 
     /// What each of those needs who have not answered, or `everyone`: datagrams for the group, which need no sealing.
     pub fn keys(&self, everyone: bool) -> Vec<Vec<u8>> {
-        let wanted = self.peers.iter().filter(|peer| everyone || peer.lacks_keys(self.epoch.number));
-        let entries: Vec<_> = wanted.filter_map(|peer| peer.entry).collect();
-        let one = |entries: &[_]| {
+        let one = |suite: Suite, entries: &[&[u8]]| {
             let keys = Keys {
+                suite,
                 apart: self.separate,
                 signed: self.signed,
                 began_ms: self.began_ms,
                 signing: self.identity.public().signing(),
                 agreement: &self.agreement,
                 epoch: self.epoch.number,
-                entries,
+                entries: &entries.concat(),
             };
             let mut datagram = keys.emit();
             let signature = self.identity.sign(&[SIGNED_KEYS, &datagram]);
             datagram.extend_from_slice(&signature);
             datagram
         };
-        entries.chunks(self.together).map(one).collect()
+        let wanted = |peer: &&Peer| everyone || peer.lacks_keys(self.epoch.number);
+        let of = |suite: Suite| {
+            let peers = self.peers.iter().filter(|peer| peer.listed.key.suite() == suite);
+            let entries: Vec<_> = peers.filter(wanted).filter_map(|peer| peer.entry.as_deref()).collect();
+            let each = entries.chunks(wire::keys_together(suite, self.datagram));
+            each.map(|entries| one(suite, entries)).collect::<Vec<_>>()
+        };
+        Suite::ALL.into_iter().flat_map(of).collect()
     }
 
     /// Octets behind what [`seal_content`](Self::seal_content) seals.

@@ -5,6 +5,7 @@ use core::fmt;
 use alloc::vec::Vec;
 
 use crate::refusal::{Refusal, Unsealable};
+use crate::suite::Suite;
 
 /// Octets before what is sealed; they are its nonce.
 pub const HEADER: usize = 12;
@@ -24,19 +25,21 @@ pub const FIRST_ANSWER_OVERHEAD: usize = HEADER + OPENING + TAG;
 pub const TO_ONE_OVERHEAD: usize = HEADER + TAG;
 /// Octets that a datagram for one receiver grows by if a key goes with it.
 pub const TO_ONE_KEY_OVERHEAD: usize = HEADER + KEY + TAG;
-/// Receivers that one KEYS datagram is for at most.
-pub const KEYS_ENTRIES: usize = 15;
+/// Receivers without a hybrid key that one KEYS datagram is for at most.
+pub const KEYS_ENTRIES: usize = Suite::X25519.entries();
 /// Octets of the longest KEYS datagram.
-pub const KEYS_LEN: usize = keys_len(KEYS_ENTRIES);
+pub const KEYS_LEN: usize = keys_len(Suite::X25519, KEYS_ENTRIES);
+/// Octets of a KEYS datagram for a receiver with a hybrid key.
+pub const HYBRID_KEYS_LEN: usize = keys_len(Suite::Hybrid, 1);
 
-/// Octets of a KEYS datagram for so many receivers.
-pub const fn keys_len(receivers: usize) -> usize {
-    KEYS_HEAD + receivers * ENTRY + SIGNATURE
+/// Octets of a KEYS datagram for so many receivers of a suite.
+pub const fn keys_len(suite: Suite, receivers: usize) -> usize {
+    KEYS_HEAD + receivers * suite.entry() + SIGNATURE
 }
 
-/// Receivers that one KEYS datagram is for where a datagram has so many octets at most.
-pub fn keys_together(datagram: usize) -> usize {
-    (datagram.saturating_sub(KEYS_HEAD + SIGNATURE) / ENTRY).clamp(1, KEYS_ENTRIES)
+/// Receivers of a suite that one KEYS datagram is for where a datagram has so many octets at most.
+pub fn keys_together(suite: Suite, datagram: usize) -> usize {
+    (datagram.saturating_sub(KEYS_HEAD + SIGNATURE) / suite.entry()).clamp(1, suite.entries())
 }
 
 /// `enc` and `guard` of a first answer.
@@ -45,12 +48,10 @@ pub(crate) const OPENING: usize = 32 + 8;
 pub(crate) const KEY: usize = 1 + 32;
 pub(crate) const KEYS_HEAD: usize = 78;
 pub(crate) const WRAPPED: usize = 32 + TAG;
-pub(crate) const ENTRY: usize = 4 + 32 + WRAPPED;
 /// Counters have 48 bits; a key seals no more than 2^40 datagrams, far within what AES-GCM is good for.
 pub(crate) const MAX_COUNTER: u64 = 1 << 40;
 
 const VERSION: u8 = 1;
-const SUITE: u8 = 1;
 /// Content is under the odd epochs.
 const APART: u8 = 1;
 /// Content is signed.
@@ -94,7 +95,7 @@ impl Kind {
     /// Octets of the shortest datagram of this kind.
     fn shortest(self) -> usize {
         match self {
-            Self::Keys => KEYS_HEAD + ENTRY + SIGNATURE,
+            Self::Keys => KEYS_HEAD + Suite::X25519.entry() + SIGNATURE,
             Self::Content | Self::Answer | Self::ToOne => HEADER + TAG,
             Self::Control => CONTROL_OVERHEAD,
             Self::FirstAnswer => FIRST_ANSWER_OVERHEAD,
@@ -186,6 +187,7 @@ pub(crate) fn surround(datagram: &mut Vec<u8>, front: &[u8], behind: usize) {
 /// What a KEYS datagram says.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys<'a> {
+    pub(crate) suite: Suite,
     /// Whether content is under the odd epochs.
     pub(crate) apart: bool,
     /// Whether the sender signs content.
@@ -194,7 +196,8 @@ pub(crate) struct Keys<'a> {
     pub(crate) signing: &'a [u8; 32],
     pub(crate) agreement: &'a [u8; 32],
     pub(crate) epoch: u8,
-    pub(crate) entries: &'a [[u8; ENTRY]],
+    /// One behind the other.
+    pub(crate) entries: &'a [u8],
 }
 
 impl<'a> Keys<'a> {
@@ -209,11 +212,12 @@ impl<'a> Keys<'a> {
         let (&began, rest) = rest.split_first_chunk()?;
         let (signing, rest) = rest.split_first_chunk()?;
         let (agreement, rest) = rest.split_first_chunk()?;
-        let (&[epoch, count], rest) = rest.split_first_chunk()?;
-        let (entries, over) = rest.as_chunks();
-        let known = version == VERSION && suite == SUITE && flags & !(APART | SIGNED) == 0 && epoch % 2 == 0;
-        let counted = (1..=KEYS_ENTRIES).contains(&entries.len()) && entries.len() == usize::from(count);
-        (known && counted && over.is_empty()).then_some(Self {
+        let (&[epoch, count], entries) = rest.split_first_chunk()?;
+        let (suite, count) = (Suite::of(suite)?, usize::from(count));
+        let known = version == VERSION && flags & !(APART | SIGNED) == 0 && epoch % 2 == 0;
+        let counted = (1..=suite.entries()).contains(&count) && entries.len() == count * suite.entry();
+        (known && counted).then_some(Self {
+            suite,
             apart: flags & APART != 0,
             signed: flags & SIGNED != 0,
             began_ms: u64::from_be_bytes(began),
@@ -224,16 +228,21 @@ impl<'a> Keys<'a> {
         })
     }
 
+    /// The entries one by one.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.entries.chunks_exact(self.suite.entry())
+    }
+
     /// All but the signature.
     pub(crate) fn emit(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(KEYS_LEN);
         let flags = if self.apart { APART } else { 0 } | if self.signed { SIGNED } else { 0 };
-        out.extend_from_slice(&[Kind::Keys as u8, VERSION, SUITE, flags]);
+        out.extend_from_slice(&[Kind::Keys as u8, VERSION, self.suite as u8, flags]);
         out.extend_from_slice(&self.began_ms.to_be_bytes());
         out.extend_from_slice(self.signing);
         out.extend_from_slice(self.agreement);
-        out.extend_from_slice(&[self.epoch, self.entries.len() as u8]);
-        out.extend_from_slice(self.entries.as_flattened());
+        out.extend_from_slice(&[self.epoch, (self.entries.len() / self.suite.entry()) as u8]);
+        out.extend_from_slice(self.entries);
         out
     }
 }
@@ -248,7 +257,8 @@ mod tests {
     fn lengths_of_the_page() {
         assert_eq!((CONTENT_OVERHEAD, CONTROL_OVERHEAD, ANSWER_OVERHEAD), (28, 92, 28));
         assert_eq!((FIRST_ANSWER_OVERHEAD, TO_ONE_OVERHEAD, TO_ONE_KEY_OVERHEAD), (68, 28, 61));
-        assert_eq!((ENTRY, KEYS_LEN), (84, 1402));
+        assert_eq!((Suite::X25519.entry(), KEYS_LEN), (84, 1402));
+        assert_eq!((Suite::Hybrid.entry(), HYBRID_KEYS_LEN), (1172, 1314));
     }
 
     #[test]

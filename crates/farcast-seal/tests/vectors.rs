@@ -5,7 +5,10 @@
 mod common;
 
 use common::*;
-use farcast_seal::{History, Identity, Listed, Receiver, ReceiverConfig, Sender, SenderConfig};
+use farcast_seal::{History, Identity, Listed, Receiver, ReceiverConfig, Sender, SenderConfig, Suite};
+use hpke::kem::XWing;
+use hpke::rand_core::{TryCryptoRng, TryRng};
+use hpke::{Deserializable as _, Kem, Serializable as _};
 use serde_json::Value;
 
 fn vectors(name: &str) -> Value {
@@ -35,6 +38,61 @@ fn identities() {
     }
 }
 
+#[test]
+fn hybrid_identities() {
+    let cases = vectors("hybrid-identities");
+    for case in cases["cases"].as_array().unwrap() {
+        let mut one = Identity::hybrid_from_seed(seed(&case["seed"]));
+        assert_eq!(one.public().to_string(), case["text"]);
+        assert_eq!(one.public().fingerprint().to_string(), case["fingerprint"]);
+        assert_eq!(one.to_bytes()[..], octets(&case["stored"]));
+        assert_eq!(**one.to_secret_text(), *case["secret"].as_str().unwrap());
+        one.renew(seed(&case["renewed_by"]));
+        assert_eq!(one.public().to_string(), case["renewed"]);
+        let mut other = Identity::from_seed(seed(&case["seed"]));
+        other.renew_hybrid(seed(&case["renewed_by"]));
+        assert_eq!(other.public(), one.public());
+    }
+}
+
+/// Draws what it is given.
+struct Given(Vec<u8>);
+
+impl TryRng for Given {
+    type Error = core::convert::Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
+        panic!("an encapsulation draws octets")
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
+        panic!("an encapsulation draws octets")
+    }
+
+    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Self::Error> {
+        out.copy_from_slice(&self.0.drain(..out.len()).collect::<Vec<_>>());
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for Given {}
+
+/// The library's X-Wing is that of the draft, and so is ours: a key that is stored is 32 octets of it.
+#[test]
+fn x_wing() {
+    let cases = vectors("x-wing");
+    for case in cases["cases"].as_array().unwrap() {
+        let stored = [&[7; 32][..], &octets(&case["sk"]), &[0; 4]].concat();
+        let one = Identity::from_bytes(Suite::Hybrid, &stored).unwrap();
+        assert_eq!(one.public().agreement(), octets(&case["pk"]));
+        let to = <XWing as Kem>::PublicKey::from_bytes(one.public().agreement()).unwrap();
+        let (secret, enc) = XWing::encap_with_rng(&to, None, &mut Given(octets(&case["eseed"]))).unwrap();
+        assert_eq!((&secret.0[..], enc.to_bytes().to_vec()), (&octets(&case["ss"])[..], octets(&case["ct"])));
+        let own = <XWing as Kem>::PrivateKey::from_bytes(&octets(&case["sk"])).unwrap();
+        assert_eq!(XWing::decap(&own, None, &enc).unwrap().0[..], octets(&case["ss"]));
+    }
+}
+
 struct Played {
     ann: Sender,
     bob: Receiver,
@@ -42,7 +100,13 @@ struct Played {
 
 impl Played {
     fn new(session: &Value) -> Self {
-        let identity = |name: &str| Identity::from_seed(seed(&session["identities"][name]));
+        let is_hybrid = |name: &str| {
+            session["hybrid"].as_array().is_some_and(|those| those.iter().any(|one| one == name))
+        };
+        let identity = |name: &str| {
+            let seed = seed(&session["identities"][name]);
+            if is_hybrid(name) { Identity::hybrid_from_seed(seed) } else { Identity::from_seed(seed) }
+        };
         let listed = |name: &str| Listed { name: name.into(), key: identity(name).public().clone() };
         let config = SenderConfig {
             identity: identity("ann"),
@@ -59,11 +123,19 @@ impl Played {
         Self { ann, bob }
     }
 
+    /// KEYS of these octets are among those of ann's, and bob takes what is for it.
+    fn keys(&mut self, step: &str, datagram: &[u8]) {
+        let ours = self.ann.keys(true);
+        assert!(ours.iter().any(|keys| keys == datagram), "{step}");
+        if step == "keys" {
+            hear(&mut self.bob, datagram).unwrap();
+        }
+    }
+
     /// What is said in this step, sealed by who says it and opened by who hears it.
     fn step(&mut self, step: &str, said: &[u8]) -> Vec<u8> {
         let Self { ann, bob } = self;
         let datagram = match step {
-            "keys" => ann.keys(true).remove(0),
             "control" => control(ann, said),
             "content" => content(ann, said),
             "to one" => to_one(ann, address(2), said),
@@ -82,12 +154,16 @@ impl Played {
 
 #[test]
 fn sessions() {
-    for name in ["apart", "plain", "signed", "signed-apart"] {
+    for name in ["apart", "plain", "signed", "signed-apart", "hybrid", "mixed"] {
         let session = vectors(name);
         let mut played = Played::new(&session);
         for (n, step) in session["steps"].as_array().unwrap().iter().enumerate() {
             if step["step"] == "remove eve" {
                 played.ann.remove(&[1]).unwrap();
+                continue;
+            }
+            if step["step"].as_str().unwrap().starts_with("keys") {
+                played.keys(step["step"].as_str().unwrap(), &octets(&step["datagram"]));
                 continue;
             }
             let datagram = played.step(step["step"].as_str().unwrap(), &octets(&step["said"]));

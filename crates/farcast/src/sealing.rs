@@ -11,7 +11,7 @@ use farcast_core::BitRate;
 use farcast_delivery::KeyNumber;
 use farcast_mftp::ClientId;
 use farcast_net::{ReceiveSeal, Revoked, SealCounts, SendSeal, Unlike};
-use farcast_seal::{Identity, Listed, PublicIdentity};
+use farcast_seal::{HYBRID_KEYS_LEN, Identity, KEYS_ENTRIES, Listed, PublicIdentity, Suite};
 use farcast_sim::scenario::Sealed;
 use serde_json::{Value, json};
 
@@ -146,6 +146,17 @@ impl Sealing {
         }
     }
 
+    /// What its sender should know, on a way for datagrams of so many octets; `None` where no receiver has a hybrid key.
+    pub(crate) fn hybrids(&self, datagram: usize) -> Option<Hybrids<'_>> {
+        let without: Vec<&str> = self.without_hybrid().map(|one| one.name.as_str()).collect();
+        let narrow = (datagram < HYBRID_KEYS_LEN).then_some(datagram);
+        (without.len() < self.others.len()).then_some(Hybrids { without, narrow })
+    }
+
+    fn without_hybrid(&self) -> impl Iterator<Item = &Listed> {
+        self.others.iter().filter(|one| one.key.suite() != Suite::Hybrid)
+    }
+
     /// A session of sending, whose keys leave at `rate` at most, in datagrams of so many octets.
     pub(crate) fn sender(
         &self,
@@ -186,11 +197,47 @@ impl Sealing {
 
     /// Whether one datagram has the keys of all.
     pub(crate) fn is_for_few(&self) -> bool {
-        self.others.len() <= farcast_seal::KEYS_ENTRIES
+        let without = self.without_hybrid().count();
+        without.div_ceil(KEYS_ENTRIES) + (self.others.len() - without) <= 1
     }
 
     fn identity(&self) -> &Identity {
         &self.own.identity
+    }
+}
+
+/// That receivers have hybrid keys, some or all.
+pub(crate) struct Hybrids<'a> {
+    /// Those who have none.
+    without: Vec<&'a str>,
+    /// Octets of a datagram that passes, where that is less than keys for one with a hybrid key have.
+    narrow: Option<usize>,
+}
+
+impl Hybrids<'_> {
+    /// As people are told. What keeps a quantum computer out is of no use for the group while one of it lacks that.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        let covered = match self.without[..] {
+            [] => {
+                "all receivers have hybrid keys: what is recorded stays shut for quantum computers too".into()
+            }
+            [one] => format!("{one} has no hybrid key: {OPEN_LATER}"),
+            [one, ref others @ ..] => {
+                format!("{one} and {} more have no hybrid key: {OPEN_LATER}", others.len())
+            }
+        };
+        let narrow = self.narrow.map(|datagram| {
+            format!(
+                "the way carries datagrams of {datagram} octets, and those with keys for receivers with a hybrid key have \
+                 {HYBRID_KEYS_LEN}: they leave in fragments, of which none may be lost"
+            )
+        });
+        [covered].into_iter().chain(narrow)
+    }
+
+    /// The same for programs.
+    pub(crate) fn fields(&self) -> Value {
+        json!({ "without": self.without, "keys_in_fragments": self.narrow.is_some() })
     }
 }
 
@@ -259,6 +306,8 @@ fn own(args: &SealArgs) -> Result<Option<Own>, Failure> {
     if args.unsealed { Ok(None) } else { keys::own(args.key.as_deref()) }
 }
 
+const OPEN_LATER: &str = "who records this, and has a quantum computer one day, reads what is for the group";
+
 const RAW: &str = "what is sealed is carried by UDP, and --raw does without: leave it out, or add --unsealed";
 
 /// What is said of something that another seal would open, and its word for programs.
@@ -304,4 +353,50 @@ pub(crate) fn summary(counts: Option<&SealCounts>) -> Value {
         .map(|(reason, n)| json!({ "reason": reason.to_string(), "count": n }))
         .collect();
     json!({ "refused": refused, "misplaced": counts.misplaced, "unsealable": counts.unsealable })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sealing(others: &[(&str, bool)]) -> Sealing {
+        let identity = |hybrid| {
+            if hybrid { Identity::hybrid_from_seed([7; 32]) } else { Identity::from_seed([7; 32]) }
+        };
+        let listed = |&(name, hybrid): &(&str, bool)| Listed {
+            name: name.into(),
+            key: identity(hybrid).public().clone(),
+        };
+        let own = Own { name: "ann".into(), identity: identity(false) };
+        Sealing { own, others: others.iter().map(listed).collect() }
+    }
+
+    #[test]
+    fn a_sender_is_told_who_has_no_hybrid_key() {
+        let said = |others: &[(&str, bool)], datagram| {
+            let sealing = sealing(others);
+            sealing.hybrids(datagram).map(|hybrids| hybrids.lines().collect::<Vec<_>>()).unwrap_or_default()
+        };
+        assert!(said(&[("bob", false), ("eve", false)], 500).is_empty());
+        let all = said(&[("bob", true), ("zoe", true)], HYBRID_KEYS_LEN);
+        assert!(all.len() == 1 && all[0].starts_with("all receivers have hybrid keys"), "{all:?}");
+        let one = said(&[("bob", true), ("eve", false)], 1472);
+        assert!(one.len() == 1 && one[0].starts_with("eve has no hybrid key: who records this"), "{one:?}");
+        let some = said(&[("bob", true), ("eve", false), ("zoe", false)], 1472);
+        assert!(some[0].starts_with("eve and 1 more have no hybrid key"), "{some:?}");
+        let narrow = said(&[("bob", true)], HYBRID_KEYS_LEN - 1);
+        assert!(
+            narrow[1].contains("datagrams of 1313 octets") && narrow[1].contains("have 1314"),
+            "{narrow:?}"
+        );
+    }
+
+    #[test]
+    fn few_are_those_whose_keys_are_one_datagram() {
+        let of = |plain: usize, hybrid: usize| {
+            let others = [vec![("a", false); plain], vec![("b", true); hybrid]].concat();
+            sealing(&others).is_for_few()
+        };
+        assert_eq!([of(15, 0), of(16, 0), of(0, 1), of(1, 1), of(0, 2)], [true, false, true, false, false]);
+    }
 }

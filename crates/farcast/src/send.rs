@@ -114,6 +114,17 @@ fn datagram_to(args: &SendArgs, to: SocketAddr) -> usize {
     (mtu as usize).saturating_sub(sealing::headers(to, false).into())
 }
 
+/// Tells whether it is sealed and for whom, and what receivers' keys have to do with it.
+fn tell_seal(args: &SendArgs, to: SocketAddr, sealing: Option<&Sealing>, output: &mut Output) {
+    let Some(sealing) = sealing else { return output.line("not sealed") };
+    output.line(&sealing.sentence());
+    let Some(hybrids) = sealing.hybrids(datagram_to(args, to)) else { return };
+    for line in hybrids.lines() {
+        output.line(&line);
+    }
+    output.event("hybrid_keys", hybrids.fields());
+}
+
 /// What only one sender of this host may have at a time: a group or receiver, as seen from one of our addresses.
 fn lock_name(args: &SendArgs, to: SocketAddr) -> String {
     let own = farcast_net::own_address(to, &socket_options(&args.socket));

@@ -37,7 +37,7 @@ impl Host<'_> {
         let ended = self.run(args);
         assert_eq!(ended.code, Some(0), "{args:?}: {}", ended.story());
         assert!(
-            !ended.stdout.contains("secret-1") && !ended.stderr.contains("secret-1"),
+            !ended.stdout.contains("farcast-secret") && !ended.stderr.contains("farcast-secret"),
             "{}",
             ended.story()
         );
@@ -130,6 +130,45 @@ fn a_life_of_two_keys() {
     head.done(&["trust", &line(&renewed), "--again"]);
     let said = head.done(&["revoke", &ant_print.replace('-', "")]);
     assert!(said.starts_with("revoked: ant, "), "{said}");
+}
+
+#[test]
+fn a_key_becomes_hybrid_and_stays_so() {
+    let place = Place::new();
+    let (head, ant) = (Host { place: &place, name: "head" }, Host { place: &place, name: "ant" });
+    let made = head.done(&["new", "head", "--hybrid"]);
+    assert!(line(&made).starts_with("head farcast-key-2:") && made.contains(", never renewed, hybrid\n"));
+    assert_eq!(line(&made).len(), "head farcast-key-2:".len() + 2106);
+    assert!(fs::read_to_string(head.file("key")).unwrap().contains("head farcast-secret-2:"));
+    assert_eq!(head.done(&["show"]), made);
+
+    let plain = ant.new_key();
+    head.done(&["trust", &plain, "--as", "receiver"]);
+    let hybrid = ant.done(&["renew", "--hybrid"]);
+    assert!(hybrid.contains(", renewed once, hybrid\n"), "{hybrid}");
+    let print = fingerprint(&hybrid);
+    let said = head.done(&["trust", &line(&hybrid)]);
+    assert_eq!(said, format!("renewed: ant as receiver, fingerprint {print} as before\n"));
+    head.refused(&["trust", &plain], &["earlier key of ant", "(never renewed)"]);
+    let list = head.list();
+    assert_eq!(
+        (&list["own"]["agreement"], &list["trusted"][0]["agreement"]),
+        (&"hybrid".into(), &"hybrid".into())
+    );
+    assert!(head.done(&["list"]).lines().nth(3).unwrap().ends_with("  hybrid           1"));
+    let again = ant.done(&["renew"]);
+    assert!(line(&again).starts_with("ant farcast-key-2:") && again.contains(", renewed 2 times, hybrid\n"));
+    assert_eq!(fingerprint(&again), print);
+
+    // From standard input and files they come as others do, and a letter that is wrong or missing is found.
+    head.done(&["trust", &line(&again)]);
+    let text = line(&again);
+    let cut = &text[..text.len() - 1];
+    head.refused(&["trust", cut], &["the key of ant: it is too short or too long"]);
+    let other = if text.as_bytes()[1000] == b'A' { "B" } else { "A" };
+    let wrong = format!("{}{other}{}", &text[..1000], &text[1001..]);
+    head.refused(&["trust", &wrong], &["its signature does not hold"]);
+    assert!(head.done(&["revoke", "ant"]).starts_with("revoked: ant, "));
 }
 
 #[test]

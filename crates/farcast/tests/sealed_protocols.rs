@@ -1,5 +1,5 @@
-//! What NORM, MDP and PGM deliver, files and streams, sealed between live processes, and who tries to forge or poison it:
-//! docs/src/seal.md, "Threats".
+//! What NORM, MDP and PGM deliver, files and streams, sealed between live processes, and who tries to forge or poison it; and
+//! by whatever protocol to receivers with hybrid keys: docs/src/seal.md, "Threats".
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -14,19 +14,21 @@ mod insider;
 #[path = "sealed/party.rs"]
 mod party;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use common::{Running, digest, noise, pause, wait_until};
+use common::{Running, digest, noise, pause, run, wait_until};
 use eve::Eve;
 use farcast_delivery::{Codec as _, KeyNumber};
 use farcast_norm::message::{Answer, FromReceiver, FromSender};
 use farcast_norm::{Body, Codec, Fec, Message, NodeId};
-use farcast_seal::Kind;
+use farcast_seal::{HYBRID_KEYS_LEN, Kind};
 use insider::GroupKey;
 use party::{Enemy, Parties, refused};
+use serde_json::json;
 
 /// 1.5 MB at 6 Mbit/s: two seconds of data.
 const LEN: usize = 1_500_000;
@@ -108,6 +110,35 @@ fn files_arrive_whatever_outsiders_and_members_say() {
         let shows = |datagram: &[u8]| datagram.windows(8).any(|part| part == b"attack a");
         let sealed = enemy.record().into_iter().filter(|(_, one)| Kind::of(one).is_some());
         assert!(sealed.map(|(_, one)| one).all(|one| !shows(&one)), "{protocol}");
+    }
+}
+
+/// Bob has a hybrid key, and eve has none.
+#[test]
+fn a_file_to_some_with_hybrid_keys() {
+    let parties = Parties::new(&["eve"]);
+    run(&mut parties.at("bob", &["key", "new", "bob", "--hybrid"]));
+    parties.trust("ann", "bob", "receiver");
+    parties.trust("bob", "ann", "sender");
+    for protocol in ["mftp", "norm"] {
+        let enemy = Enemy::new(&parties.place);
+        let file = parties.place.file(&format!("{protocol}.bin"), LEN);
+        let args = ["--protocol", protocol, "--once", "--simulate-loss", "2 %"];
+        let those = ["bob", "eve"].map(|name| (name, parties.receive(name, &args)));
+        let rate = ["--protocol", protocol, "--rate", "20 Mbit/s", "--receivers", "bob,eve"];
+        let sent = parties.send(&file, &rate).succeed();
+        for (name, receiver) in those {
+            let got = receiver.succeed().summary();
+            let into = parties.place.path(name).join(file.file_name().unwrap());
+            assert_eq!(digest(&file), digest(&into), "{protocol}, {name}: {got}");
+            assert_eq!(refused(&got, "it is malformed"), 0, "{protocol}, {name}: {got}");
+        }
+        let told = sent.all("hybrid_keys");
+        assert_eq!((told.len(), &told[0]["without"]), (1, &json!(["eve"])), "{}", sent.story());
+        let record = enemy.record();
+        let keys = record.iter().filter(|(_, one)| Kind::of(one) == Some(Kind::Keys));
+        let said: BTreeSet<_> = keys.map(|(_, one)| (one[2], one.len())).collect();
+        assert_eq!(said.into_iter().collect::<Vec<_>>(), [(1, 226), (2, HYBRID_KEYS_LEN)], "{protocol}");
     }
 }
 

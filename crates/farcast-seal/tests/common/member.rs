@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use aes_gcm::aead::inout::InOutBuf;
 use aes_gcm::{AeadInOut as _, Aes256Gcm, KeyInit as _};
 use ed25519_dalek::{Signer as _, SigningKey};
-use farcast_seal::{Identity, Kind, PublicIdentity, Receiver};
+use farcast_seal::{Identity, Kind, PublicIdentity, Receiver, Suite};
 use hkdf::Hkdf;
 use hpke::aead::AesGcm256;
 use hpke::kdf::HkdfSha256;
@@ -40,7 +40,7 @@ pub(crate) fn sign_keys(keys: &mut [u8], by: &Identity) {
 /// everybody can know.)
 pub(crate) fn claiming(own: &Identity, other: &Identity) -> Identity {
     let (own, other) = (own.to_bytes(), other.to_bytes());
-    Identity::from_bytes(&[&own[..32], &other[32..64], &own[64..]].concat()).unwrap()
+    Identity::from_bytes(Suite::X25519, &[&own[..32], &other[32..64], &own[64..]].concat()).unwrap()
 }
 
 fn signing(identity: &Identity) -> SigningKey {
@@ -90,4 +90,18 @@ impl Member {
 /// Hears `datagram` from elsewhere than the sender is.
 pub(crate) fn hear_from(receiver: &mut Receiver, from: SocketAddr, datagram: &[u8]) -> bool {
     receiver.open(super::NOW, from, &mut datagram.to_vec()).is_ok()
+}
+
+/// The line of an identity that says that `agreement` is its hybrid key.
+pub(crate) fn hybrid_line(own: &Identity, agreement: &[u8]) -> String {
+    let bound = [agreement, &[0; 4]].concat();
+    let signature = signing(own).sign(&[b"farcast seal 1 hybrid", &bound[..]].concat()).to_bytes();
+    let octets = [own.public().signing(), &bound[..], &signature].concat();
+    let bits = octets.iter().flat_map(|octet| (0..8).rev().map(move |at| octet >> at & 1));
+    let bits: Vec<u8> = bits.chain([0; 4]).collect();
+    let letters = bits.chunks_exact(5).map(|five| {
+        let value = five.iter().fold(0, |sum, bit| sum << 1 | usize::from(*bit));
+        char::from(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"[value])
+    });
+    letters.fold(String::from("farcast-key-2:"), |text, letter| text + &String::from(letter))
 }

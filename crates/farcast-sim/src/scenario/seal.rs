@@ -2,7 +2,7 @@
 
 use farcast_core::BitRate;
 use farcast_scenario::receivers::Group as Receivers;
-use farcast_seal::{CONTENT_OVERHEAD, CONTROL_OVERHEAD, keys_together};
+use farcast_seal::{CONTENT_OVERHEAD, CONTROL_OVERHEAD, Suite, keys_together};
 
 use crate::star::SealConfig;
 
@@ -48,7 +48,7 @@ impl Sealed {
     pub(super) fn config(self, manner: Manner, rate: Option<BitRate>) -> SealConfig {
         SealConfig {
             listed: self.listed,
-            together: keys_together(self.datagram) as u32,
+            together: keys_together(Suite::X25519, self.datagram) as u32,
             rate,
             content: manner.content(),
             apart: manner.apart,

@@ -6,8 +6,8 @@ use std::num::NonZeroU32;
 use farcast_core::engine::Message;
 use farcast_core::{BitRate, Bitmap, Time};
 use farcast_seal::{
-    ANSWER_OVERHEAD, CONTROL_OVERHEAD, FIRST_ANSWER_OVERHEAD, Rounds, TO_ONE_KEY_OVERHEAD, TO_ONE_OVERHEAD,
-    keys_len,
+    ANSWER_OVERHEAD, CONTROL_OVERHEAD, FIRST_ANSWER_OVERHEAD, Rounds, Suite, TO_ONE_KEY_OVERHEAD,
+    TO_ONE_OVERHEAD, keys_len,
 };
 
 use serde::Serialize;
@@ -79,7 +79,7 @@ impl Message for SealMessage {
 
     fn wire_len(&self, _segment: u32) -> usize {
         match self {
-            Self::Keys { count, .. } => keys_len(*count as usize),
+            Self::Keys { count, .. } => keys_len(Suite::X25519, *count as usize),
             Self::Key(_) => TO_ONE_KEY_OVERHEAD,
             // Who lacks the key of content has not been answered.
             Self::Ask(_) => FIRST_ANSWER_OVERHEAD,
@@ -141,7 +141,7 @@ impl Seal {
             }
             let (first, count) = (self.left, self.config.together.min(self.of_round - self.left));
             self.left += count;
-            let octets = keys_len(count as usize) as u64;
+            let octets = keys_len(Suite::X25519, count as usize) as u64;
             let copies = self.rounds.copies();
             self.rounds.left(now, octets, self.left == self.of_round);
             self.counts.keys_datagrams += copies as u64;
@@ -166,8 +166,10 @@ impl Seal {
         };
         self.audiences.push(audience);
         let (whole, rest) = (self.of_round / self.config.together, self.of_round % self.config.together);
-        let last = if rest > 0 { keys_len(rest as usize) } else { 0 };
-        self.rounds.begin(u64::from(whole) * keys_len(self.config.together as usize) as u64 + last as u64);
+        let last = if rest > 0 { keys_len(Suite::X25519, rest as usize) } else { 0 };
+        self.rounds.begin(
+            u64::from(whole) * keys_len(Suite::X25519, self.config.together as usize) as u64 + last as u64,
+        );
     }
 
     /// Appends whom a KEYS datagram is for, of those from `first` on: their places behind that, which are fewer than

@@ -19,7 +19,7 @@ use crate::{Exit, Failure, state};
 /// What keys begin with, those too that should not be here: what has them is no name of a file.
 const KEYS: [&str; 2] = ["farcast-key-", "farcast-secret-"];
 /// The longest text with keys to trust.
-const LONGEST: usize = 16 << 20;
+const LONGEST: usize = 64 << 20;
 
 pub(crate) fn run(args: &KeyArgs) -> Result<Exit, Failure> {
     match &args.what {
@@ -45,7 +45,8 @@ fn new(args: &NewArgs) -> Result<(), Failure> {
         path_of(args.key.file.as_deref(), "it would go before the new one: unset it, or say --key FILE")?;
     file::make_directory(&path)?;
     let _lock = Lock::wait(&path)?;
-    let own = Own { name, identity: Identity::from_seed(*seed()?) };
+    let made = if args.hybrid { Identity::hybrid_from_seed } else { Identity::from_seed };
+    let own = Own { name, identity: made(*seed()?) };
     let before = if args.force { replace(&path, &own)? } else { None };
     if !args.force && !file::make(&path, own.to_text().as_bytes())? {
         return Err(Failure::usage(format!(
@@ -91,7 +92,8 @@ fn renew(args: &RenewArgs) -> Result<(), Failure> {
     }
     let _lock = Lock::wait(&path)?;
     let mut own = Place::Named(path.clone()).own()?.ok_or_else(no_key)?;
-    own.identity.renew(*seed()?);
+    let renew = if args.hybrid { Identity::renew_hybrid } else { Identity::renew };
+    renew(&mut own.identity, *seed()?);
     file::replace(&path, own.to_text().as_bytes(), 0o600)?;
     let output = Output::for_people();
     output.result(&own.shown());

@@ -22,11 +22,12 @@ pub(super) enum Care {
 }
 
 impl Care {
-    /// The longest file that is read: a key and what people write beside it; a list of tens of thousands.
+    /// The longest file that is read: a key and what people write beside it; a list of tens of thousands, with hybrid keys
+    /// too.
     fn limit(self) -> usize {
         match self {
             Self::Secret => 16 << 10,
-            Self::List => 16 << 20,
+            Self::List => 64 << 20,
         }
     }
 

@@ -1,8 +1,10 @@
 //! `farcast key list`: who we are and whom we trust, in a table or for programs.
 
+use farcast_seal::PublicIdentity;
 use serde_json::{Value, json};
 
 use super::args::ListArgs;
+use super::own::agreement;
 use super::{Own, Trust};
 use crate::Failure;
 use crate::output::Output;
@@ -25,19 +27,20 @@ fn text(own: Option<&Own>, trust: &Trust) -> String {
         ("name", Align::Left),
         ("role", Align::Left),
         ("fingerprint", Align::Left),
+        ("agreement", Align::Left),
         ("renewed", Align::Right),
     ]);
-    let mut row = |name: &str, role: &str, fingerprint: String, renewed: Option<u32>| {
-        let renewed = renewed.map_or_else(|| "-".into(), |times| times.to_string());
-        table.row([name.into(), role.into(), fingerprint, renewed]);
+    let mut row = |name: &str, role: &str, fingerprint: String, key: Option<&PublicIdentity>| {
+        let renewed = key.map_or_else(|| "-".into(), |key| key.renewals().to_string());
+        table.row([name.into(), role.into(), fingerprint, key.map_or("-", agreement).into(), renewed]);
     };
     if let Some(own) = own {
         let public = own.identity.public();
-        row(&own.name, "this host", public.fingerprint().to_string(), Some(public.renewals()));
+        row(&own.name, "this host", public.fingerprint().to_string(), Some(public));
     }
     for one in trust.trusted() {
         let key = &one.listed.key;
-        row(&one.listed.name, one.role.shown(), key.fingerprint().to_string(), Some(key.renewals()));
+        row(&one.listed.name, one.role.shown(), key.fingerprint().to_string(), Some(key));
     }
     for one in trust.revoked() {
         row(one.name.as_deref().unwrap_or("-"), "revoked", one.fingerprint.to_string(), None);
@@ -57,6 +60,7 @@ fn object(own: Option<&Own>, trust: &Trust) -> Value {
         json!({
             "name": own.name,
             "fingerprint": public.fingerprint().to_string(),
+            "agreement": agreement(public),
             "renewals": public.renewals(),
             "key": public.to_string(),
         })
@@ -67,6 +71,7 @@ fn object(own: Option<&Own>, trust: &Trust) -> Value {
             "name": one.listed.name,
             "role": one.role.word(),
             "fingerprint": key.fingerprint().to_string(),
+            "agreement": agreement(key),
             "renewals": key.renewals(),
             "key": key.to_string(),
         })

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use farcast_seal::Identity;
+use farcast_seal::{Identity, PublicIdentity, Suite};
 use zeroize::Zeroizing;
 
 use super::file::{self, Care};
@@ -133,11 +133,20 @@ impl Own {
     /// The line for others, below a comment for people.
     pub(super) fn shown(&self) -> String {
         let (name, public) = (&self.name, self.identity.public());
+        let hybrid = if public.suite() == Suite::Hybrid { ", hybrid" } else { "" };
         format!(
-            "# {name}, fingerprint {}, {}\n{name} {public}",
+            "# {name}, fingerprint {}, {}{hybrid}\n{name} {public}",
             public.fingerprint(),
             renewed(public.renewals())
         )
+    }
+}
+
+/// The word for what secrets are wrapped by for somebody.
+pub(super) fn agreement(key: &PublicIdentity) -> &'static str {
+    match key.suite() {
+        Suite::X25519 => "x25519",
+        Suite::Hybrid => "hybrid",
     }
 }
 

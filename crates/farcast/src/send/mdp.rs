@@ -69,7 +69,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
         outgoing = scan(args, &mut output)?;
     }
     let name = product_name(args);
-    announce(&mut output, &name, &outgoing, ("MDP", to, named.len()), sealing);
+    announce(&mut output, &name, &outgoing, ("MDP", to, named.len()), (args, sealing));
     let files = outgoing.clone();
     let make = |source: SocketAddr| {
         let sent = sent(args, &files, (&named, sealing), (source, to));

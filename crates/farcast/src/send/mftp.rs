@@ -78,7 +78,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
         start_on_enter(Arc::clone(&start));
     }
     announce_plan(args, to, &outgoing, &name, &output);
-    output.line(&sealing.map_or_else(|| "not sealed".into(), Sealing::sentence));
+    super::tell_seal(args, to.private, sealing, &mut output);
     loop {
         let mut view = View::new(&mut output, args, to.private, name.clone(), &outgoing);
         let sent = transmit(args, (to, &settings, sealing), outgoing, &name, (&start, &stop), &mut view);

@@ -172,7 +172,7 @@ pub(super) fn announce(
     name: &str,
     outgoing: &[Outgoing],
     (by, to, named): (&str, SocketAddr, usize),
-    sealing: Option<&Sealing>,
+    (args, sealing): (&SendArgs, Option<&Sealing>),
 ) {
     let whom = match named {
         0 => "whoever listens".to_owned(),
@@ -181,7 +181,7 @@ pub(super) fn announce(
     let what = if outgoing.len() == 1 { "1 file".to_owned() } else { format!("{} files", outgoing.len()) };
     let octets = size(octets(outgoing));
     output.line(&format!("sending {name} ({what}, {octets}) by {by} to {to}, for {whom}"));
-    output.line(&sealing.map_or_else(|| "not sealed".into(), Sealing::sentence));
+    super::tell_seal(args, to, sealing, output);
 }
 
 /// The nodes of `--receivers`, with what the user calls them: by their keys, where there are keys.

@@ -60,7 +60,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
         outgoing = scan(args, &mut output)?;
     }
     let name = product_name(args);
-    announce(&mut output, &name, &outgoing, ("NORM", to, named.len()), sealing);
+    announce(&mut output, &name, &outgoing, ("NORM", to, named.len()), (args, sealing));
     let config = {
         let sent = sent(args, &outgoing, (&named, sealing), (to, to));
         configuration(args, (&settings, sealing.is_some()), sent)

@@ -72,7 +72,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
         how_long(settings.duration),
         settings.overhead_percent
     ));
-    output.line(&sealing.map_or_else(|| "not sealed".into(), Sealing::sentence));
+    super::tell_seal(args, to, sealing, &mut output);
     let config = configuration(args, (&settings, sealing.is_some()), &outgoing, to)?;
     let segments = config.shape.geometry().segments();
     let delivery = Delivery {

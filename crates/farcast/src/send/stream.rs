@@ -93,7 +93,7 @@ fn send<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
     let whom =
         if named.is_empty() { "whoever listens".into() } else { format!("{} named receivers", named.len()) };
     output.line(&format!("sending standard input by {by} to {to}, for {whom}"));
-    output.line(&sealing.map_or_else(|| "not sealed".into(), Sealing::sentence));
+    super::tell_seal(args, to, sealing, &mut output);
     let mut seal = nack::seal(args, (to, rate), sealing)?;
     let options =
         StreamSendOptions { to, socket: stream.socket.clone(), transport, lines: args.stream.lines };
