@@ -150,6 +150,10 @@ pub trait SenderEngine: Engine {
     /// news.
     fn start(&mut self, _now: Time) {}
 
+    /// So many datagrams of so many octets of UDP payload in all have left beside what it sends, as keys do: they count
+    /// against its rate, if it keeps one.
+    fn spend(&mut self, _datagrams: u64, _octets: u64) {}
+
     /// Gives up, and tells receivers why.
     fn abort(&mut self, now: Time, cause: Cause, text: Option<String>);
 

@@ -44,6 +44,10 @@ pub trait StreamSenderEngine: StreamEngine {
     /// Begins.
     fn open(&mut self, now: Time);
 
+    /// So many datagrams of so many octets of UDP payload in all have left beside what it sends: as
+    /// [`SenderEngine::spend`](crate::SenderEngine::spend).
+    fn spend(&mut self, datagrams: u64, octets: u64);
+
     /// Takes octets of the stream, as many as there is room for: how many.
     fn write(&mut self, now: Time, octets: &[u8]) -> usize;
 

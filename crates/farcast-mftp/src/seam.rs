@@ -148,6 +148,10 @@ impl SenderEngine for Sender {
         Self::start(self, now);
     }
 
+    fn spend(&mut self, datagrams: u64, octets: u64) {
+        Self::spend(self, datagrams, octets);
+    }
+
     fn abort(&mut self, now: Time, cause: Cause, text: Option<String>) {
         let reason = match cause {
             Cause::Application => cancel::ABORT_APPLICATION,

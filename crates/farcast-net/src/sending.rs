@@ -431,7 +431,7 @@ impl<P: Protocol> Driver<'_, P> {
             let to = outlet.announcements;
             self.batch.flush(&outlet.endpoint)?;
             let (datagrams, octets) = seal.send_keys(now, &Envelope::to(to), &outlet.endpoint);
-            self.batch.count_control(to, octets, datagrams);
+            self.count_beside(to, datagrams, octets);
         }
         // Before anything is sent of what was asked for meanwhile, and whenever a block is taken.
         outlet.prepare_parity(&self.sender);
@@ -455,8 +455,14 @@ impl<P: Protocol> Driver<'_, P> {
         let Some(seal) = &mut outlet.seal else { return };
         let (datagrams, octets) = seal.send_owed(&outlet.endpoint);
         if datagrams > 0 {
-            self.batch.count_control(outlet.group, octets, datagrams);
+            self.count_beside(outlet.group, datagrams, octets);
         }
+    }
+
+    /// So many datagrams have left to `to` that the engine does not know of: what it sends waits for them.
+    fn count_beside(&mut self, to: SocketAddr, datagrams: usize, octets: usize) {
+        self.batch.count_control(to, octets, datagrams);
+        self.sender.spend(datagrams as u64, octets as u64);
     }
 
     fn drain(&mut self, sources: &[Source]) {

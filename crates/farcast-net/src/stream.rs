@@ -227,7 +227,8 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
                 observer(&engine, &StreamSendNotice::Revoked { name: &name });
             }
             // Whoever has no keys yet can do nothing with what follows.
-            seal.send_keys(now, &Envelope::to(options.to), &endpoint);
+            let (datagrams, octets) = seal.send_keys(now, &Envelope::to(options.to), &endpoint);
+            engine.spend(datagrams as u64, octets as u64);
         }
         for _ in 0..TURN {
             out.clear();
@@ -238,7 +239,8 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
             }
         }
         if let Some(seal) = &mut seal {
-            seal.send_owed(&endpoint);
+            let (datagrams, octets) = seal.send_owed(&endpoint);
+            engine.spend(datagrams as u64, octets as u64);
         }
         while let Some(event) = engine.poll_event() {
             observer(&engine, &StreamSendNotice::Event(&event));

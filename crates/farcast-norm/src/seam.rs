@@ -147,6 +147,10 @@ impl SenderEngine for Sender {
         Self::open(self, now);
     }
 
+    fn spend(&mut self, datagrams: u64, octets: u64) {
+        Self::spend(self, datagrams, octets);
+    }
+
     fn abort(&mut self, _now: Time, _cause: Cause, _text: Option<String>) {
         // NORM has no word for why.
         Self::abort(self);

@@ -65,6 +65,10 @@ impl SenderEngine for Sender {
         Self::open(self, now);
     }
 
+    fn spend(&mut self, datagrams: u64, octets: u64) {
+        Self::spend(self, datagrams, octets);
+    }
+
     fn abort(&mut self, _now: Time, _cause: Cause, _text: Option<String>) {
         self.stop();
     }

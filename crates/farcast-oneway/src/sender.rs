@@ -188,6 +188,10 @@ impl Sender {
         u32::try_from(parity).unwrap_or(u32::MAX).min(self.config.shape.parity())
     }
 
+    pub(crate) fn spend(&mut self, datagrams: u64, octets: u64) {
+        self.pacer.charge(self.pacer.span_beside(datagrams, octets));
+    }
+
     pub(crate) fn moved(&mut self, source: SocketAddr) {
         self.config.source = source;
     }

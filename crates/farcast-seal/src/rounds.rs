@@ -6,11 +6,16 @@ use farcast_core::{BitRate, Span, Time};
 /// at most, for those who begin again later.
 const FIRST_AGAIN: Span = Span::from_millis(500);
 const LATEST_AGAIN: Span = Span::from_secs(10);
-/// How often keys leave the first time, where they are no more octets than that.
+/// How long answers to keys of many take, as long as nothing is known of the way there: before that nobody can be told
+/// from those who have missed them. Besides, so much longer than the round took.
+const ANSWER: Span = Span::from_secs(1);
+const ANSWERS: u64 = 2;
+/// How often keys leave the first time, where they are no more octets than that, or take no more time.
 const COPIES: usize = 3;
 const FEW: u64 = 1500;
-/// The part of the rate that keys may take after the first rounds: those for who has not answered a fifth, those for
-/// everybody a fiftieth.
+const SHORT: Span = Span::from_millis(15);
+/// The part of the rate that keys take after the first round: those for who has not answered a fifth, those for everybody
+/// a fiftieth.
 const PART_OF_SOME: u64 = 5;
 const PART_OF_ALL: u64 = 50;
 /// How fast keys leave where receivers set the rate, in bit/s.
@@ -66,23 +71,30 @@ impl Rounds {
 
     /// How often each datagram of this round leaves: who misses the first can do nothing with all that follows.
     pub fn copies(&self) -> usize {
-        if self.again == FIRST_AGAIN && self.octets <= FEW { COPIES } else { 1 }
+        let few = self.octets <= FEW || self.time_of(self.octets) <= SHORT;
+        if self.is_first() && few { COPIES } else { 1 }
+    }
+
+    /// Whether this round is the first since the keys are as they are: nothing else is of use before it has left.
+    fn is_first(&self) -> bool {
+        self.again == FIRST_AGAIN
     }
 
     /// A datagram of so many octets has left, which was the `last` of its round or not.
     pub fn left(&mut self, now: Time, octets: u64, last: bool) {
-        if !last {
-            self.next = now + self.time_of(octets);
-            return;
-        }
-        // Who missed the first has missed everything.
-        let part = match (self.again == FIRST_AGAIN, self.for_all) {
-            (true, _) => 0,
+        let part = match (self.is_first(), self.for_all) {
+            (true, _) => 1,
             (false, false) => PART_OF_SOME,
             (false, true) => PART_OF_ALL,
         };
-        let pause = self.again.max(self.time_of(self.octets * part));
-        self.next = now + pause;
+        let gap = self.time_of(octets) * (part * self.copies() as u64);
+        if !last {
+            self.next = now + gap;
+            return;
+        }
+        let many = self.is_first() && self.octets > FEW;
+        let answers = if many { ANSWER.max(self.time_of(self.octets) * ANSWERS) } else { Span::ZERO };
+        self.next = now + gap.max(self.again).max(answers);
         self.again = (self.again * 2).min(LATEST_AGAIN);
     }
 
@@ -119,17 +131,21 @@ mod tests {
         // The time of a datagram is a second: rounds for some take a fifth of the rate, those for all a fiftieth.
         let all = |at| (at, true);
         let some = |at| (at, false);
+        // The first leaves three times.
         let ours = [
             all(0),
-            some(500),
-            some(5500),
-            some(10_500),
-            some(15_500),
-            all(23_500),
-            all(73_500),
-            all(123_500),
+            some(3000),
+            some(8000),
+            some(13_000),
+            some(18_000),
+            all(26_000),
+            all(76_000),
+            all(126_000),
         ];
         assert_eq!(rounds(1, 8), ours);
+        // Three take three seconds, and so much again twice until all can have answered.
+        let ours = [all(0), some(2000 + 6000), some(8000 + 15_000), some(23_000 + 15_000)];
+        assert_eq!(rounds(3, 4), ours);
         assert_eq!(rounds(0, 3), [all(0), all(10_000), all(20_000)], "nobody lacks keys");
     }
 
@@ -143,6 +159,11 @@ mod tests {
             rounds.left(Time::ZERO, octets, true);
             (first, rounds.copies())
         };
-        assert_eq!((copies(1402), copies(1628)), ((3, 1), (1, 1)));
+        // At 100 Mbit/s, which is assumed, 15 ms are 187,500 octets.
+        assert_eq!((copies(1402), copies(187_500), copies(187_501)), ((3, 1), (3, 1), (1, 1)));
+        let mut slow = Rounds::new(BitRate::from_bps(64_000));
+        slow.turn();
+        slow.begin(1628);
+        assert_eq!(slow.copies(), 1);
     }
 }

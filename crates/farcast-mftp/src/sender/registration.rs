@@ -50,6 +50,11 @@ impl Sender {
         }
     }
 
+    /// So many datagrams of so many octets in all have left beside what it sends: they count against its rate.
+    pub fn spend(&mut self, datagrams: u64, octets: u64) {
+        self.pacer.owe(self.pacer.span_beside(datagrams, octets));
+    }
+
     /// Sends from `server` from now on, its address before is gone: members keep their states, and learn of it by the
     /// announcements that follow soon, several of them because receivers trust the first only once the old address is
     /// silent.

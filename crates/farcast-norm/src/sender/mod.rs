@@ -192,6 +192,11 @@ impl Sender {
         }
     }
 
+    /// So many datagrams of so many octets in all have left beside what it sends: they count against its rate.
+    pub fn spend(&mut self, datagrams: u64, octets: u64) {
+        self.pacer.charge(self.pacer.span_beside(datagrams, octets));
+    }
+
     /// Sends from `source` from now on.
     pub fn moved(&mut self, source: SocketAddr) {
         self.config.source = source;

@@ -442,6 +442,10 @@ impl StreamSenderEngine for StreamSender {
         }
     }
 
+    fn spend(&mut self, datagrams: u64, octets: u64) {
+        self.pacer.charge(self.pacer.span_beside(datagrams, octets));
+    }
+
     fn write(&mut self, now: Time, octets: &[u8]) -> usize {
         let idle = self.outgoing.next().is_none();
         let mut taken = 0;

@@ -238,6 +238,10 @@ impl StreamSenderEngine for StreamSender {
         self.engine.open(now);
     }
 
+    fn spend(&mut self, datagrams: u64, octets: u64) {
+        self.engine.spend(datagrams, octets);
+    }
+
     fn write(&mut self, now: Time, octets: &[u8]) -> usize {
         let mut taken = 0;
         while self.end == End::Ahead && self.advance(now) && taken < octets.len() {

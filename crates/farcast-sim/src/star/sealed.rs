@@ -50,6 +50,9 @@ impl<P: Protocol> Star<'_, P> {
         if let Some(seal) = &mut self.seal {
             seal.counts.forward_octets += frame.octets(0);
         }
+        if let Some(sender) = &mut self.sender {
+            sender.spend(1, message.wire_len(0) as u64);
+        }
         self.enter(Entry::new(End::Terminal, frame));
     }
 

@@ -322,6 +322,38 @@ fn whoever_misses_keys_gets_them_later() {
     assert!(seal.keys_datagrams > 20 && seal.asks > 0 && seal.keys_for_one > 300, "{seal:?}");
 }
 
+/// Keys of so many take seconds. What is sent with them at the rate that the link carries would push them out of its
+/// queue, and they it: they share the rate.
+#[test]
+fn keys_of_many_and_content_share_the_rate() {
+    let many = r#"
+receivers = 3000
+[protocol]
+name = "one-way"
+file = "1 MB"
+rate = "1 Mbit/s"
+sealed = true
+[link.forward]
+rate = "1 Mbit/s"
+delay = "270 ms"
+queue = "60 kB"
+"#;
+    let one = once(many, &[]);
+    let seal = one.seal.unwrap();
+    assert_eq!(transfer(&one).incomplete, 0, "{seal:?}");
+    // A round before content; the second, with a fifth of the rate, takes longer than that.
+    assert!((210..400).contains(&seal.keys_datagrams), "{seal:?}");
+    // Nobody has all before what has left could have passed the link.
+    let least = (one.forward.octets * 8) as f64 / 1e6;
+    let time = one.completion_time_s.unwrap();
+    assert!(time > 8.0 && time < least + 1.0, "{time} s, {least} s on the link");
+    // Where receivers answer, only those are told again who have not within a second or two.
+    let one = once(many, &["protocol.name=mftp", "protocol.start_receivers=3000"]);
+    let seal = one.seal.unwrap();
+    assert_eq!(transfer(&one).incomplete, 0, "{seal:?}");
+    assert!((200..300).contains(&seal.keys_datagrams), "{seal:?}");
+}
+
 #[test]
 fn every_protocol_adds_what_its_seal_does() {
     let still = |name, size| {
