@@ -85,6 +85,11 @@ impl SendSeal {
         self.rounds.due()
     }
 
+    /// Whether somebody has not been sent any keys yet.
+    pub(crate) fn begins(&self) -> bool {
+        self.rounds.is_first()
+    }
+
     /// Takes those off the list who are revoked; their names.
     ///
     /// # Errors

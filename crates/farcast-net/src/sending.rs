@@ -147,6 +147,7 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
         requests: 0,
         asked: 0,
         error: None,
+        opened: false,
         news: true,
         unsent: None,
         ended: None,
@@ -199,6 +200,8 @@ struct Driver<'a, P: Protocol> {
     asked: u64,
     ended: Option<Ended<Event<P>>>,
     error: Option<NetError>,
+    /// Whether the sender has begun.
+    opened: bool,
     /// Whether there is news of the interfaces.
     news: bool,
     /// Why nothing left the last time, before data.
@@ -218,14 +221,14 @@ impl<P: Protocol> Driver<'_, P> {
         start: &AtomicBool,
         stop: &AtomicBool,
     ) -> Result<Event<P>, NetError> {
-        self.sender.open(self.clock.now());
         let (mut tick, mut check) = (Time::ZERO, Time::ZERO);
         loop {
             let now = self.clock.now();
-            if start.swap(false, Ordering::Relaxed) {
+            if self.opened && start.swap(false, Ordering::Relaxed) {
                 self.sender.start(now);
             }
             if stop.swap(false, Ordering::Relaxed) {
+                self.open(now);
                 self.sender.abort(now, Cause::Application, Some("stopped at the sender".into()));
             }
             // Asking costs a system call, so it is done when there is news, and now and then.
@@ -256,6 +259,13 @@ impl<P: Protocol> Driver<'_, P> {
                 return Ok(ended.event);
             }
             self.wait(outlet, tick)?;
+        }
+    }
+
+    /// The sender begins, if it has not.
+    fn open(&mut self, now: Time) {
+        if !std::mem::replace(&mut self.opened, true) {
+            self.sender.open(now);
         }
     }
 
@@ -291,7 +301,10 @@ impl<P: Protocol> Driver<'_, P> {
     }
 
     fn wait(&mut self, outlet: &Outlet<'_>, tick: Time) -> Result<(), NetError> {
-        let timer = || self.sender.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
+        let timer = || {
+            let timeout = self.sender.poll_timeout().filter(|_| self.opened);
+            timeout.map_or(Time::NEVER, |deadline| deadline.at)
+        };
         // What is held is due all the time.
         let due = if self.is_held() { tick } else { timer().min(tick) }.min(self.way.due());
         let keys = outlet.seal.as_ref().filter(|_| !self.is_held()).map_or(Time::NEVER, |seal| seal.due());
@@ -427,11 +440,17 @@ impl<P: Protocol> Driver<'_, P> {
             && now >= seal.due()
             && self.sender.phase() != Phase::Ended
         {
-            // Whoever has no keys yet can do nothing with what follows.
             let to = outlet.announcements;
             self.batch.flush(&outlet.endpoint)?;
             let (datagrams, octets) = seal.send_keys(now, &Envelope::to(to), &outlet.endpoint);
             self.count_beside(to, datagrams, octets);
+        }
+        // Whoever has no keys yet can do nothing with what is said, so it is said once all have been sent theirs.
+        if outlet.seal.as_ref().is_none_or(|seal| !seal.begins()) {
+            self.open(now);
+        }
+        if !self.opened {
+            return Ok(any);
         }
         // Before anything is sent of what was asked for meanwhile, and whenever a block is taken.
         outlet.prepare_parity(&self.sender);

@@ -199,8 +199,7 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
         group.then(|| Endpoint::listener(options.to, None, &options.socket, transport)).transpose()?;
     let mut source = Source { pending: Vec::new(), at: 0, over: false, lines: options.lines };
     let mut out = Vec::new();
-    engine.open(ears.clock.now());
-    let (mut readable, mut stopped) = (false, false);
+    let (mut opened, mut readable, mut stopped) = (false, false, false);
     loop {
         for endpoint in group.iter().chain([&endpoint]) {
             ears.hear(endpoint, &mut engine, &mut |_, meta, engine, datagram| {
@@ -220,17 +219,21 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
             engine.finish(ears.clock.now());
         }
         let now = ears.clock.now();
-        engine.handle_timeout(now);
-        let idle = source.feed(now, &mut engine, (input, readable))?;
         if let Some(seal) = &mut seal {
             for name in seal.revoke(now)? {
                 observer(&engine, &StreamSendNotice::Revoked { name: &name });
             }
-            // Whoever has no keys yet can do nothing with what follows.
             let (datagrams, octets) = seal.send_keys(now, &Envelope::to(options.to), &endpoint);
             engine.spend(datagrams as u64, octets as u64);
         }
-        for _ in 0..TURN {
+        // Whoever has no keys yet can do nothing with what is said.
+        if !opened && seal.as_ref().is_none_or(|seal| !seal.begins()) {
+            opened = true;
+            engine.open(now);
+        }
+        engine.handle_timeout(now);
+        let idle = opened && source.feed(now, &mut engine, (input, readable))?;
+        for _ in 0..if opened { TURN } else { 0 } {
             out.clear();
             let Some(transmit) = engine.poll_transmit(ears.clock.now(), &mut out) else { break };
             let one = (transmit.destination != options.to).then_some(transmit.destination);
@@ -255,7 +258,8 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
             sources.push(input.as_fd());
         }
         let keys = seal.as_ref().map_or(Time::NEVER, |seal| seal.due());
-        readable = ears.wait(&sources, engine.poll_timeout().min(keys), of)?;
+        let timer = if opened { engine.poll_timeout() } else { Time::NEVER };
+        readable = ears.wait(&sources, timer.min(keys), of)?;
     }
 }
 

@@ -75,8 +75,8 @@ impl Rounds {
         if self.is_first() && few { COPIES } else { 1 }
     }
 
-    /// Whether this round is the first since the keys are as they are: nothing else is of use before it has left.
-    fn is_first(&self) -> bool {
+    /// Whether the first round since the keys are as they are has yet to leave: nothing else is of use before.
+    pub fn is_first(&self) -> bool {
         self.again == FIRST_AGAIN
     }
 

@@ -184,6 +184,7 @@ impl<'o, P: Protocol> Star<'o, P> {
             flow_queue: EventQueue::default(),
             flights: Flights::default(),
             sender: config.sender,
+            opened: false,
             routes: routes.unwrap_or(NOWHERE),
             relays,
             wake: Time::NEVER,

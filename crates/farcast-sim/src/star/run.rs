@@ -134,7 +134,10 @@ impl<P: Protocol> Star<'_, P> {
             }
             Event::GroupWake { group, station } => self.wake_group(group as usize, station),
             Event::Answer(message) => self.enter_return(message),
-            Event::Keys => self.send_keys(),
+            Event::Keys => {
+                self.send_keys();
+                self.open_sender();
+            }
             Event::Unseal { group, message } => self.unseal(group as usize, message),
             Event::Ask(receiver) => self.ask(receiver),
             Event::ReachAsk(receiver) => {

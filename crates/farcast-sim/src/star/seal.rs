@@ -132,6 +132,11 @@ impl Seal {
         self.rounds.due()
     }
 
+    /// Whether somebody has not been sent any keys yet.
+    pub(super) fn begins(&self) -> bool {
+        self.rounds.is_first()
+    }
+
     /// The KEYS datagram that leaves now, and how often; none if none is due.
     pub(super) fn next_keys(&mut self, now: Time) -> Option<(SealMessage, usize)> {
         while now >= self.rounds.due() {

@@ -35,6 +35,11 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
+    /// Whether somebody has not been sent any keys yet.
+    pub(super) fn lacks_keys(&self) -> bool {
+        !self.given && self.seal.as_ref().is_some_and(|seal| seal.begins())
+    }
+
     /// Sends the key of content alone to whom the last answer has shown to lack it, if nothing else has left for it.
     pub(super) fn send_owed(&mut self) {
         if let Some(receiver) = self.seal.as_mut().and_then(|seal| seal.take_owed()) {

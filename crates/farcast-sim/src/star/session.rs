@@ -35,10 +35,19 @@ impl<P: Protocol> Star<'_, P> {
             self.groups[group].touch_all();
             self.note_wakes(group);
         }
-        // Whoever has no keys yet can do nothing with what follows.
         self.send_keys();
+        self.open_sender();
+    }
+
+    /// The sender begins, if it has not and all have been sent their keys: without these nobody can do anything with what
+    /// it says.
+    pub(super) fn open_sender(&mut self) {
+        if self.opened || self.lacks_keys() {
+            return;
+        }
         if let Some(sender) = &mut self.sender {
-            sender.open(Time::ZERO);
+            self.opened = true;
+            sender.open(self.now);
             self.drain_sender();
         }
     }
