@@ -9,7 +9,9 @@ use std::ops::Range;
 
 use farcast_core::{BitRate, Span, Time};
 use farcast_delivery::{Delivery, KeyNumber, Proved};
-use farcast_seal::{Class, HEADER, History, Kind, Opened, Refusal, RefusalCounts, Rounds, SessionId};
+use farcast_seal::{
+    Class, HEADER, History, Kind, Opened, Owed, Refusal, RefusalCounts, Rounds, SessionId, TO_ONE_KEY_OVERHEAD,
+};
 
 use crate::envelope::Envelope;
 use crate::error::NetError;
@@ -18,8 +20,6 @@ use crate::socket::Endpoint;
 
 /// How often is asked who is trusted no more.
 const REVOKED_EVERY: Span = Span::from_secs(1);
-/// Receivers that are sent a key by itself at once; those beyond ask again.
-const OWED: usize = 1024;
 /// How often a receiver notes what it has heard, so that a later one of the same name takes it for heard.
 const KEEP_EVERY: Span = Span::from_secs(10);
 
@@ -51,16 +51,18 @@ pub struct SendSeal {
     misattributed: u64,
     /// What could not leave, because whom it is for has not shown yet that it has its key.
     unsealable: u64,
-    /// Whom an answer has shown to lack the key of content, until something leaves for them.
-    owed: Vec<SocketAddr>,
+    /// Whom an answer has shown to lack the key of content, until something leaves for them; and how many more these
+    /// are than what leaves has been told of.
+    owed: Owed,
+    news: u64,
     buffer: Vec<u8>,
 }
 
 impl SendSeal {
     /// Seals with `seal`, whose keys leave at `rate` at most. Who is `revoked` hears nothing more from then on.
     pub fn new(seal: farcast_seal::Sender, rate: Option<BitRate>, revoked: Revoked) -> Self {
-        let (rounds, waiting) = (Rounds::new(rate), Vec::new().into_iter());
-        let (owed, buffer) = (Vec::new(), Vec::new());
+        let (rounds, owed) = (Rounds::new(rate), Owed::new(rate));
+        let (waiting, buffer) = (Vec::new().into_iter(), Vec::new());
         Self {
             seal,
             revoked,
@@ -70,6 +72,7 @@ impl SendSeal {
             misattributed: 0,
             unsealable: 0,
             owed,
+            news: 0,
             buffer,
         }
     }
@@ -82,7 +85,7 @@ impl SendSeal {
 
     /// When keys leave the next time.
     pub(crate) fn due(&self) -> Time {
-        self.rounds.due()
+        self.rounds.due().min(self.owed.due())
     }
 
     /// Whether somebody has not been sent any keys yet.
@@ -130,15 +133,14 @@ impl SendSeal {
         (datagrams, octets)
     }
 
-    /// Sends a key alone to those who lack it and for whom nothing else has left; how many datagrams, and their octets.
-    pub(crate) fn send_owed(&mut self, endpoint: &Endpoint) -> (usize, usize) {
+    /// Sends a key alone to those whose turn it is of those who lack it and for whom nothing else has left; how many
+    /// datagrams, and their octets.
+    pub(crate) fn send_owed(&mut self, now: Time, endpoint: &Endpoint) -> (usize, usize) {
         let (mut datagrams, mut octets) = (0, 0);
-        if self.owed.is_empty() {
-            return (datagrams, octets);
-        }
-        for to in std::mem::take(&mut self.owed) {
+        while let Some(receiver) = self.owed.next(now) {
             self.buffer.clear();
             // Whoever has moved meanwhile is owed it elsewhere.
+            let Some(to) = self.seal.address(receiver as usize) else { continue };
             if self.seal.seal_to(to, &mut self.buffer).is_ok()
                 && endpoint.send(&Envelope::to(to), &self.buffer, self.buffer.len()).is_ok()
             {
@@ -146,6 +148,13 @@ impl SendSeal {
             }
         }
         (datagrams, octets)
+    }
+
+    /// How many have come to lack the key since this was asked, and what it takes to send it to them: octets of UDP
+    /// payload.
+    pub(crate) fn newly_owed(&mut self) -> (u64, u64) {
+        let news = std::mem::take(&mut self.news);
+        (news, news * TO_ONE_KEY_OVERHEAD as u64)
     }
 
     /// Octets before and behind what [`content`](Self::content) seals.
@@ -168,7 +177,9 @@ impl SendSeal {
         let sealed = match to {
             None => self.seal.seal_control(datagram),
             Some(to) => {
-                self.owed.retain(|owed| *owed != to);
+                if let Some(receiver) = self.seal.receiver_at(to) {
+                    self.owed.settle(receiver as u32);
+                }
                 self.seal.seal_to(to, datagram)
             }
         };
@@ -179,8 +190,10 @@ impl SendSeal {
     /// Opens an answer; where what it says lies, and the number of the receiver that says it.
     pub(crate) fn open(&mut self, from: SocketAddr, datagram: &mut [u8]) -> Option<(Range<usize>, usize)> {
         let answer = self.seal.open(from, datagram).ok()?;
-        if self.seal.lacks_key(answer.receiver) && self.owed.len() < OWED && !self.owed.contains(&from) {
-            self.owed.push(from);
+        if !self.seal.lacks_key(answer.receiver) {
+            self.owed.settle(answer.receiver as u32);
+        } else if self.owed.push(answer.receiver as u32) {
+            self.news += 1;
         }
         // An empty one asks for that, and says nothing.
         (!answer.payload.is_empty()).then_some((answer.payload, answer.receiver))

@@ -443,13 +443,15 @@ impl<P: Protocol> Driver<'_, P> {
             let to = outlet.announcements;
             self.batch.flush(&outlet.endpoint)?;
             let (datagrams, octets) = seal.send_keys(now, &Envelope::to(to), &outlet.endpoint);
-            self.count_beside(to, datagrams, octets);
+            self.batch.count_control(to, octets, datagrams);
+            self.sender.spend(datagrams as u64, octets as u64);
         }
         // Whoever has no keys yet can do nothing with what is said, so it is said once all have been sent theirs.
         if outlet.seal.as_ref().is_none_or(|seal| !seal.begins()) {
             self.open(now);
         }
         if !self.opened {
+            self.send_owed(outlet);
             return Ok(any);
         }
         // Before anything is sent of what was asked for meanwhile, and whenever a block is taken.
@@ -472,16 +474,13 @@ impl<P: Protocol> Driver<'_, P> {
     /// Sends keys to those who lack them and for whom nothing else has left.
     fn send_owed(&mut self, outlet: &mut Outlet<'_>) {
         let Some(seal) = &mut outlet.seal else { return };
-        let (datagrams, octets) = seal.send_owed(&outlet.endpoint);
+        // Counted when they come to be owed, so that content waits for those that have yet to leave.
+        let (owed, of_owed) = seal.newly_owed();
+        self.sender.spend(owed, of_owed);
+        let (datagrams, octets) = seal.send_owed(self.clock.now(), &outlet.endpoint);
         if datagrams > 0 {
-            self.count_beside(outlet.group, datagrams, octets);
+            self.batch.count_control(outlet.group, octets, datagrams);
         }
-    }
-
-    /// So many datagrams have left to `to` that the engine does not know of: what it sends waits for them.
-    fn count_beside(&mut self, to: SocketAddr, datagrams: usize, octets: usize) {
-        self.batch.count_control(to, octets, datagrams);
-        self.sender.spend(datagrams as u64, octets as u64);
     }
 
     fn drain(&mut self, sources: &[Source]) {

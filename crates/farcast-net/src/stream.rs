@@ -242,8 +242,9 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
             }
         }
         if let Some(seal) = &mut seal {
-            let (datagrams, octets) = seal.send_owed(&endpoint);
-            engine.spend(datagrams as u64, octets as u64);
+            let (owed, of_owed) = seal.newly_owed();
+            engine.spend(owed, of_owed);
+            seal.send_owed(ears.clock.now(), &endpoint);
         }
         while let Some(event) = engine.poll_event() {
             observer(&engine, &StreamSendNotice::Event(&event));

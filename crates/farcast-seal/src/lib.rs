@@ -34,6 +34,7 @@ mod identity;
 mod peer;
 mod receiver;
 mod refusal;
+mod owed;
 mod rounds;
 mod schedule;
 mod secret;
@@ -45,6 +46,7 @@ mod wire;
 
 pub use history::History;
 pub use identity::{Fingerprint, Identity, KeyError, Listed, PublicIdentity};
+pub use owed::Owed;
 pub use receiver::{Class, Opened, Receiver, ReceiverConfig};
 pub use refusal::{Refusal, RefusalCounts, Unsealable};
 pub use rounds::Rounds;

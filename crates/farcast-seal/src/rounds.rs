@@ -99,9 +99,14 @@ impl Rounds {
     }
 
     fn time_of(&self, octets: u64) -> Span {
-        let rate = self.rate.or_else(|| BitRate::from_bps(WITHOUT_RATE));
-        rate.map_or(Span::ZERO, |rate| rate.time_of_bytes(octets))
+        time_of(self.rate, octets)
     }
+}
+
+/// What so many octets take at `rate`, or at what is assumed where receivers set it.
+pub(crate) fn time_of(rate: Option<BitRate>, octets: u64) -> Span {
+    let rate = rate.or_else(|| BitRate::from_bps(WITHOUT_RATE));
+    rate.map_or(Span::ZERO, |rate| rate.time_of_bytes(octets))
 }
 
 #[cfg(test)]

@@ -268,6 +268,16 @@ impl Sender {
         peer.seal((*epoch, secret), datagram)
     }
 
+    /// The number of the receiver that was heard last from `from`.
+    pub fn receiver_at(&self, from: SocketAddr) -> Option<usize> {
+        self.by_address.get(&from).copied()
+    }
+
+    /// From where a receiver was heard last, if nobody else was heard from there since.
+    pub fn address(&self, receiver: usize) -> Option<SocketAddr> {
+        self.peers.get(receiver).and_then(|peer| peer.address)
+    }
+
     /// Whether a receiver, as far as it has said, lacks the key of content.
     pub fn lacks_key(&self, receiver: usize) -> bool {
         self.peers.get(receiver).is_some_and(|peer| !peer.removed && peer.epoch() < self.epoch.secret.0)

@@ -77,6 +77,8 @@ enum Event<M, G> {
     Answer(Addressed<M>),
     /// KEYS may be due.
     Keys,
+    /// The turn of somebody may have come who is owed the key of content.
+    Owed,
     /// What only the seal sends reaches the receivers of a group.
     Unseal { group: u32, message: SealMessage },
     /// A receiver asks for the key of content.

@@ -30,7 +30,7 @@ impl<P: Protocol> Star<'_, P> {
 
     /// Before when nothing but the frame at hand enters the forward chain.
     fn alone_until(&self) -> Time {
-        if self.seal.as_ref().is_some_and(|seal| seal.owes()) {
+        if self.seal.as_ref().is_some_and(|seal| seal.owed_at() <= self.now) {
             // A key leaves behind the first datagram.
             return self.now;
         }

@@ -138,6 +138,7 @@ impl<P: Protocol> Star<'_, P> {
                 self.send_keys();
                 self.open_sender();
             }
+            Event::Owed => self.wake_owed(),
             Event::Unseal { group, message } => self.unseal(group as usize, message),
             Event::Ask(receiver) => self.ask(receiver),
             Event::ReachAsk(receiver) => {

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use farcast_core::engine::Message;
 use farcast_core::{BitRate, Bitmap, Time};
 use farcast_seal::{
-    ANSWER_OVERHEAD, CONTROL_OVERHEAD, FIRST_ANSWER_OVERHEAD, Rounds, Suite, TO_ONE_KEY_OVERHEAD,
+    ANSWER_OVERHEAD, CONTROL_OVERHEAD, FIRST_ANSWER_OVERHEAD, Owed, Rounds, Suite, TO_ONE_KEY_OVERHEAD,
     TO_ONE_OVERHEAD, keys_len,
 };
 
@@ -105,8 +105,12 @@ pub(super) struct Seal {
     /// Those who have been heard, and of these those who have said that they have the key of content.
     heard: Bitmap,
     equipped: Bitmap,
-    /// Who was heard to lack the key of content, until something leaves for it.
-    owed: Option<u32>,
+    /// Who has been heard to lack the key of content, until something leaves for it.
+    owed: Owed,
+    /// How many have come to be owed that since the sender was told.
+    news: u64,
+    /// Whether the world will look when the next of them gets it.
+    pub(super) awaited: bool,
     pub(super) counts: SealCounts,
 }
 
@@ -121,7 +125,9 @@ impl Seal {
             left: 0,
             heard: none(),
             equipped: none(),
-            owed: None,
+            owed: Owed::new(config.rate),
+            news: 0,
+            awaited: false,
             counts: SealCounts::default(),
             config,
         }
@@ -204,7 +210,7 @@ impl Seal {
             }
             (None, None) => Some((CONTROL_OVERHEAD as u16, Party::GROUP)),
             (None, Some(receiver)) => {
-                self.owed = self.owed.filter(|&owed| owed != receiver);
+                self.owed.settle(receiver);
                 if !self.heard.contains(receiver) {
                     self.counts.unsealable += 1;
                     return None;
@@ -234,19 +240,28 @@ impl Seal {
         if !first {
             self.equipped.insert(receiver);
         }
-        self.owed = Some(receiver).filter(|_| self.lacks_key(receiver));
+        if !self.lacks_key(receiver) {
+            self.owed.settle(receiver);
+        } else if self.owed.push(receiver) {
+            self.news += 1;
+        }
     }
 
-    /// Whether the answer that was heard last has shown that somebody lacks the key of content.
-    pub(super) fn owes(&self) -> bool {
-        self.owed.is_some()
+    /// When somebody who lacks the key of content gets it alone, if nothing leaves for it before.
+    pub(super) fn owed_at(&self) -> Time {
+        self.owed.due()
     }
 
-    /// Whom the answer that was heard last has shown to lack the key of content, if nothing has left for it since.
-    pub(super) fn take_owed(&mut self) -> Option<u32> {
-        let owed = self.owed.take();
+    /// Whose turn it is to get it.
+    pub(super) fn next_owed(&mut self, now: Time) -> Option<u32> {
+        let owed = self.owed.next(now);
         self.counts.keys_for_one += u64::from(owed.is_some());
         owed
+    }
+
+    /// How many have come to lack it since this was asked.
+    pub(super) fn newly_owed(&mut self) -> u64 {
+        std::mem::take(&mut self.news)
     }
 
     fn lacks_key(&self, receiver: u32) -> bool {
@@ -298,14 +313,14 @@ mod tests {
         assert_eq!(seal.seals(None, Some(1)), None, "it has not been heard");
         seal.hears(1, true);
         assert_eq!(seal.seals(None, Some(1)), Some((61, Party::receiver(1))));
-        assert_eq!(seal.take_owed(), None, "it has left");
+        assert_eq!(seal.next_owed(seal.owed_at()), None, "it has left");
         seal.hears(1, true);
-        assert_eq!(seal.take_owed(), Some(1));
+        assert_eq!(seal.next_owed(seal.owed_at()), Some(1));
         seal.hears(1, false);
-        assert_eq!((seal.take_owed(), seal.seals(None, Some(1))), (None, Some((28, Party::receiver(1)))));
+        assert_eq!((seal.next_owed(seal.owed_at()), seal.seals(None, Some(1))), (None, Some((28, Party::receiver(1)))));
         // What had left before it had the key says nothing new.
         seal.hears(1, true);
-        assert_eq!(seal.take_owed(), None);
+        assert_eq!(seal.next_owed(seal.owed_at()), None);
         assert_eq!(seal.seals(Some(true), None), Some((28, Party::GROUP)));
         assert_eq!(seal.seals(Some(false), None), Some((28, Party::APART)));
         assert_eq!(seal.seals(None, None), Some((92, Party::GROUP)));

@@ -7,6 +7,7 @@ use farcast_core::engine::Message as _;
 use farcast_core::stage::Frame;
 use farcast_delivery::{Delivery as _, Phase, Protocol, SenderEngine as _};
 use farcast_link::chain::Entry;
+use farcast_seal::TO_ONE_KEY_OVERHEAD;
 
 use super::seal::Seal;
 use super::{Event, Group, Packet, Party, SealCounts, SealMessage, Star};
@@ -29,6 +30,9 @@ impl<P: Protocol> Star<'_, P> {
             for _ in 0..copies {
                 self.leave_hub_sealed(keys);
             }
+            if let Some(sender) = &mut self.sender {
+                sender.spend(copies as u64, (copies * keys.wire_len(0)) as u64);
+            }
         }
         if let Some(seal) = &self.seal {
             self.queue.push(seal.due(), Event::Keys);
@@ -40,11 +44,31 @@ impl<P: Protocol> Star<'_, P> {
         !self.given && self.seal.as_ref().is_some_and(|seal| seal.begins())
     }
 
-    /// Sends the key of content alone to whom the last answer has shown to lack it, if nothing else has left for it.
+    /// Sends the key of content alone to those whose turn it is, of those who lack it and for whom nothing else has left.
     pub(super) fn send_owed(&mut self) {
-        if let Some(receiver) = self.seal.as_mut().and_then(|seal| seal.take_owed()) {
+        let Some(seal) = &mut self.seal else { return };
+        let owed = seal.newly_owed();
+        if let Some(sender) = &mut self.sender {
+            // Content waits for those, too, that have yet to leave.
+            sender.spend(owed, owed * TO_ONE_KEY_OVERHEAD as u64);
+        }
+        while let Some(receiver) = self.seal.as_mut().and_then(|seal| seal.next_owed(self.now)) {
             self.leave_hub_sealed(SealMessage::Key(receiver));
         }
+        if let Some(seal) = &mut self.seal
+            && seal.owed_at() != Time::NEVER
+            && !std::mem::replace(&mut seal.awaited, true)
+        {
+            self.queue.push(seal.owed_at(), Event::Owed);
+        }
+    }
+
+    /// The turn of somebody has come who lacks the key of content.
+    pub(super) fn wake_owed(&mut self) {
+        if let Some(seal) = &mut self.seal {
+            seal.awaited = false;
+        }
+        self.send_owed();
     }
 
     fn leave_hub_sealed(&mut self, message: SealMessage) {
@@ -54,9 +78,6 @@ impl<P: Protocol> Star<'_, P> {
         self.tally.forward_octets += frame.octets(0);
         if let Some(seal) = &mut self.seal {
             seal.counts.forward_octets += frame.octets(0);
-        }
-        if let Some(sender) = &mut self.sender {
-            sender.spend(1, message.wire_len(0) as u64);
         }
         self.enter(Entry::new(End::Terminal, frame));
     }
