@@ -10,7 +10,8 @@ use std::ops::Range;
 use farcast_core::{BitRate, Span, Time};
 use farcast_delivery::{Delivery, KeyNumber, Proved};
 use farcast_seal::{
-    Class, HEADER, History, Kind, Opened, Owed, Refusal, RefusalCounts, Rounds, SessionId, TO_ONE_KEY_OVERHEAD,
+    Class, HEADER, History, Kind, Opened, Owed, Refusal, RefusalCounts, Rounds, SessionId,
+    TO_ONE_KEY_OVERHEAD,
 };
 
 use crate::envelope::Envelope;

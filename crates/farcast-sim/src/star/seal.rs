@@ -317,7 +317,10 @@ mod tests {
         seal.hears(1, true);
         assert_eq!(seal.next_owed(seal.owed_at()), Some(1));
         seal.hears(1, false);
-        assert_eq!((seal.next_owed(seal.owed_at()), seal.seals(None, Some(1))), (None, Some((28, Party::receiver(1)))));
+        assert_eq!(
+            (seal.next_owed(seal.owed_at()), seal.seals(None, Some(1))),
+            (None, Some((28, Party::receiver(1))))
+        );
         // What had left before it had the key says nothing new.
         seal.hears(1, true);
         assert_eq!(seal.next_owed(seal.owed_at()), None);
