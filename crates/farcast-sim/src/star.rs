@@ -134,8 +134,6 @@ pub struct Star<'o, P: Protocol> {
     /// Packets of flows that have passed the links and wait for their time.
     flights: Flights,
     sender: Option<P::Sender>,
-    /// Whether it has begun.
-    opened: bool,
     /// Between whom the transfer goes.
     routes: Routes,
     /// Whether receivers answer to a group, so that they hear each other.

@@ -184,7 +184,6 @@ impl<'o, P: Protocol> Star<'o, P> {
             flow_queue: EventQueue::default(),
             flights: Flights::default(),
             sender: config.sender,
-            opened: false,
             routes: routes.unwrap_or(NOWHERE),
             relays,
             wake: Time::NEVER,

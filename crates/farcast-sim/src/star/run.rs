@@ -135,8 +135,11 @@ impl<P: Protocol> Star<'_, P> {
             Event::GroupWake { group, station } => self.wake_group(group as usize, station),
             Event::Answer(message) => self.enter_return(message),
             Event::Keys => {
+                let began = !self.lacks_keys();
                 self.send_keys();
-                self.open_sender();
+                if !began {
+                    self.open_sender();
+                }
             }
             Event::Owed => self.wake_owed(),
             Event::Unseal { group, message } => self.unseal(group as usize, message),

@@ -39,14 +39,12 @@ impl<P: Protocol> Star<'_, P> {
         self.open_sender();
     }
 
-    /// The sender begins, if it has not and all have been sent their keys: without these nobody can do anything with what
-    /// it says.
+    /// The sender begins, if all have been sent their keys: without these nobody can do anything with what it says.
     pub(super) fn open_sender(&mut self) {
-        if self.opened || self.lacks_keys() {
+        if self.lacks_keys() {
             return;
         }
         if let Some(sender) = &mut self.sender {
-            self.opened = true;
             sender.open(self.now);
             self.drain_sender();
         }
