@@ -351,7 +351,8 @@ impl<P: Protocol> Driver<'_, P> {
 
     /// Takes the answers that have come.
     fn hear(&mut self, outlet: &mut Outlet<'_>) -> Result<(), NetError> {
-        if self.sender.phase() != Phase::Announcing && !self.sender.routes().answers.ip().is_multicast() {
+        let announcing = !self.opened || self.sender.phase() == Phase::Announcing;
+        if !announcing && !self.sender.routes().answers.ip().is_multicast() {
             // From here on the group carries our own data back to us, and nothing else that we need.
             self.group = None;
         }
