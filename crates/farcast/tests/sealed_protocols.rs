@@ -103,7 +103,9 @@ fn files_arrive_whatever_outsiders_and_members_say() {
                 "{protocol}: {got}"
             );
             assert!(refused(&got, "its signature does not hold") >= 50, "{protocol}: {got}");
-            assert!(refused(&got, "it is not sealed") >= 25, "{protocol}: {got}");
+            // PGM begins with a port, whose first octet may be that of a kind.
+            let open = ["it is not sealed", "it is malformed", "it is not for this side"];
+            assert!(open.map(|why| refused(&got, why)).iter().sum::<u64>() >= 25, "{protocol}: {got}");
         }
         // Nothing of it was believed, so nothing but what was lost is sent again.
         assert!(sent["wire_bytes_over_size"].as_f64().unwrap() < 1.4, "{protocol}: {sent}");
