@@ -28,7 +28,7 @@ fuzz_target!(|input: &[u8]| {
             Step::Wait(micros) => now += Span::from_micros(micros.into()),
             Step::Close => {
                 closed |= pair.bob.sender_of(pair.ann.session()).is_some();
-                pair.bob.close(address(1));
+                pair.bob.close(pair.ann.session());
             }
             Step::Forged(from, forged) => {
                 let (mut octets, genuine) = forged.octets(&pair.down);

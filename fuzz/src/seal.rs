@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 
 use arbitrary::Arbitrary;
 use farcast_core::Time;
-use farcast_seal::{HEADER, History, Identity, Listed, Receiver, ReceiverConfig, Sender, SenderConfig};
+use farcast_seal::{
+    Contents, HEADER, History, Identity, Listed, Receiver, ReceiverConfig, Scope, Sender, SenderConfig,
+};
 
 /// A datagram that was not said so: one that was, changed, or octets from nowhere.
 #[derive(Arbitrary, Debug)]
@@ -40,8 +42,8 @@ impl Forged {
 /// How ann seals for bob and eve.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub struct Way {
-    separate_content: bool,
-    signed_content: bool,
+    apart: bool,
+    signed: bool,
     /// Whether bob has a hybrid key. Eve has none.
     hybrid: bool,
 }
@@ -75,6 +77,10 @@ pub fn address(n: u8) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, n], 5402))
 }
 
+fn scope() -> Scope {
+    Scope::of("any", address(9))
+}
+
 fn identity(n: u8) -> Identity {
     Identity::from_seed([n; 32])
 }
@@ -88,19 +94,24 @@ fn identity_of_bob(hybrid: bool) -> Identity {
 }
 
 fn bob(hybrid: bool, seed: u8, history: History) -> Receiver {
-    let config = ReceiverConfig { identity: identity_of_bob(hybrid), senders: vec![listed(&identity(1))] };
+    let config = ReceiverConfig { identity: identity_of_bob(hybrid), senders: vec![listed(&identity(1))], scopes: vec![scope()] };
     Receiver::new(config, history, [seed; 32])
 }
 
 impl Pair {
     pub fn new(way: Way) -> Self {
-        let Way { separate_content, signed_content, hybrid } = way;
+        let Way { apart, signed, hybrid } = way;
+        let contents = match (apart, signed) {
+            (true, _) => Contents::Apart,
+            (false, true) => Contents::Signed,
+            (false, false) => Contents::Together,
+        };
         let config = SenderConfig {
             identity: identity(1),
             receivers: vec![listed(&identity_of_bob(hybrid)), listed(&identity(3))],
             began_ms: 1,
-            separate_content,
-            signed_content,
+            scope: scope(),
+            contents,
             datagram: 1472,
         };
         let ann = Sender::new(config, [10; 32]);

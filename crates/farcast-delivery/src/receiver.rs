@@ -11,6 +11,7 @@ use farcast_core::{Bitmap, Run, Time};
 use crate::code::ErasureCode;
 use crate::geometry::Geometry;
 use crate::object::ObjectId;
+use crate::proved::Proved;
 use crate::vouched::Vouched;
 
 /// What a sender offers.
@@ -210,6 +211,10 @@ pub trait ReceiverEngine: Engine<Event: Clone> {
 
     /// Its address is another one now.
     fn moved(&mut self, now: Time);
+
+    /// `who` has begun another session of sending, as is proved: nothing that it says from now on goes on with what it has
+    /// said before. Where messages name their transmission, that need not be told.
+    fn begins_anew(&mut self, _now: Time, _who: &Proved<'_>) {}
 
     /// Whether any object is at hand, or a sender that was left has yet to be told so.
     fn is_busy(&self) -> bool;

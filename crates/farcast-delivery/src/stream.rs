@@ -89,4 +89,7 @@ pub trait StreamReceiverEngine: StreamEngine {
 
     /// Everything that was read is in its place: it may be acknowledged.
     fn settle(&mut self, now: Time);
+
+    /// `who` has begun another session: as [`ReceiverEngine::begins_anew`](crate::ReceiverEngine::begins_anew).
+    fn begins_anew(&mut self, now: Time, who: &Proved<'_>);
 }

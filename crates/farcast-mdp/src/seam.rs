@@ -12,6 +12,7 @@ use farcast_delivery::{
     Protocol, Proved, Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress, Routes,
     SenderEngine,
 };
+use farcast_norm::NodeId;
 
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent};
 use crate::message::{Answer as Said, Body, Flags, FromSender, Message, Request as Wanted};
@@ -255,6 +256,10 @@ impl ReceiverEngine for Receiver {
     }
 
     fn moved(&mut self, _now: Time) {}
+
+    fn begins_anew(&mut self, _now: Time, who: &Proved<'_>) {
+        Self::begins_anew(self, NodeId(who.number.sender()));
+    }
 
     fn is_busy(&self) -> bool {
         Self::is_busy(self)

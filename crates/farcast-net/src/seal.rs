@@ -21,6 +21,13 @@ use crate::socket::Endpoint;
 
 /// How often is asked who is trusted no more.
 const REVOKED_EVERY: Span = Span::from_secs(1);
+/// What a user is told of, of what is refused: each once, and who is not trusted before what is not sealed.
+const TOLD: [(Refusal, Unlike); 4] = [
+    (Refusal::UntrustedSender, Unlike::Untrusted),
+    (Refusal::OtherScope, Unlike::Elsewhere),
+    (Refusal::EarlierSession, Unlike::Earlier),
+    (Refusal::Unsealed, Unlike::Unsealed),
+];
 /// How often a receiver notes what it has heard, so that a later one of the same name takes it for heard.
 const KEEP_EVERY: Span = Span::from_secs(10);
 
@@ -189,11 +196,16 @@ impl SendSeal {
     }
 
     /// Opens an answer; where what it says lies, and the number of the receiver that says it.
-    pub(crate) fn open(&mut self, from: SocketAddr, datagram: &mut [u8]) -> Option<(Range<usize>, usize)> {
+    pub(crate) fn open(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        datagram: &mut [u8],
+    ) -> Option<(Range<usize>, usize)> {
         let answer = self.seal.open(from, datagram).ok()?;
         if !self.seal.lacks_key(answer.receiver) {
             self.owed.settle(answer.receiver as u32);
-        } else if self.owed.push(answer.receiver as u32) {
+        } else if self.owed.push(now, answer.receiver as u32) {
             self.news += 1;
         }
         // An empty one asks for that, and says nothing.
@@ -215,6 +227,15 @@ impl fmt::Debug for SendSeal {
     }
 }
 
+/// What was heard, over restarts and of all who have one key.
+pub trait Memory {
+    /// Remembers it.
+    fn keep(&mut self, heard: &History);
+
+    /// What is remembered now, others having kept theirs; `None` where that cannot be read.
+    fn recall(&mut self) -> Option<History>;
+}
+
 /// What a receiver seals with.
 pub struct ReceiveSeal {
     seal: farcast_seal::Receiver,
@@ -225,16 +246,18 @@ pub struct ReceiveSeal {
     /// Whether it answers at all.
     answers: bool,
     /// Which of what is not as this seal its user was told of.
-    told: [bool; 2],
-    keep: Box<dyn FnMut(&History)>,
+    told: [bool; TOLD.len()],
+    /// A session that has begun, of which the engine was not told yet.
+    begun: Option<SessionId>,
+    memory: Box<dyn Memory>,
     keep_at: Time,
 }
 
 impl ReceiveSeal {
-    /// Seals with `seal`; `keep` is to remember what was heard over restarts. What never `answers` does not ask for keys
-    /// either.
-    pub fn new(seal: farcast_seal::Receiver, answers: bool, keep: Box<dyn FnMut(&History)>) -> Self {
-        Self { seal, misplaced: 0, asking: Vec::new(), answers, told: [false; 2], keep, keep_at: Time::ZERO }
+    /// Seals with `seal`, which knew what `memory` did. What never `answers` does not ask for keys either.
+    pub fn new(seal: farcast_seal::Receiver, answers: bool, memory: Box<dyn Memory>) -> Self {
+        let (asking, told, keep_at) = (Vec::new(), [false; TOLD.len()], Time::ZERO);
+        Self { seal, misplaced: 0, asking, answers, told, begun: None, memory, keep_at }
     }
 
     /// What did not pass.
@@ -257,7 +280,7 @@ impl ReceiveSeal {
         match self.seal.open(now, from, datagram) {
             Ok(opened) if matches!(opened.class, Class::Keys { .. }) => {
                 if opened.class == (Class::Keys { new: true }) {
-                    self.keep();
+                    self.begin(opened.session);
                 }
                 None
             }
@@ -271,6 +294,27 @@ impl ReceiveSeal {
         }
     }
 
+    /// Keys have begun `session`: it goes on unless others with this key have heard that it is over.
+    fn begin(&mut self, session: SessionId) {
+        let goes_on = self.memory.recall().is_none_or(|heard| self.seal.learn(session, &heard));
+        if goes_on && self.seal.is_alone(session) {
+            self.begun = Some(session);
+        }
+        self.keep();
+    }
+
+    /// The session that what was opened last has begun, if it has, and if its sender has one at a time: what that has said
+    /// before is over.
+    pub(crate) fn begun(&mut self) -> Option<SessionId> {
+        self.begun.take()
+    }
+
+    /// Who seals in `session`.
+    pub(crate) fn proved(&self, session: SessionId) -> Option<Proved<'_>> {
+        let (name, number) = self.seal.sender_of(session)?;
+        Some(Proved { name, number: KeyNumber(number) })
+    }
+
     /// Whether `datagram` seems to be content whose key is to come.
     pub(crate) fn is_early(&self, datagram: &[u8]) -> bool {
         self.seal.is_early(datagram)
@@ -279,11 +323,9 @@ impl ReceiveSeal {
     /// What our user should know of what was refused: each once, and who is not trusted before what is not sealed.
     pub(crate) fn unlike(&mut self) -> Option<Unlike> {
         let counts = self.seal.refusals();
-        let seen = [(Refusal::UntrustedSender, Unlike::Untrusted), (Refusal::Unsealed, Unlike::Unsealed)];
-        let fresh =
-            seen.iter().position(|(reason, _)| counts.of(*reason) > 0).filter(|at| !self.told[*at])?;
+        let fresh = (0..TOLD.len()).find(|&at| !self.told[at] && counts.of(TOLD[at].0) > 0)?;
         self.told[fresh] = true;
-        Some(seen[fresh].1)
+        Some(TOLD[fresh].1)
     }
 
     /// Whether what was sealed as `class` in `session` may say `message`.
@@ -299,8 +341,7 @@ impl ReceiveSeal {
 
     /// Whether the sender that seals in `session` may say what `says` looks at.
     pub(crate) fn is_sent_by(&mut self, session: SessionId, says: impl FnOnce(&Proved<'_>) -> bool) -> bool {
-        let known = self.seal.sender_of(session);
-        let may = known.is_some_and(|(name, number)| says(&Proved { name, number: KeyNumber(number) }));
+        let may = self.proved(session).is_some_and(|who| says(&who));
         self.misplaced += u64::from(!may);
         may
     }
@@ -316,8 +357,8 @@ impl ReceiveSeal {
     }
 
     /// Sender and receiver know that the transfer is over: what was recorded of it is no news.
-    pub(crate) fn close(&mut self, sender: SocketAddr) {
-        self.seal.close(sender);
+    pub(crate) fn close(&mut self, session: SessionId) {
+        self.seal.close(session);
         self.keep();
     }
 
@@ -331,7 +372,7 @@ impl ReceiveSeal {
 
     /// Remembers what was heard.
     pub(crate) fn keep(&mut self) {
-        (self.keep)(self.seal.history());
+        self.memory.keep(self.seal.history());
     }
 }
 

@@ -394,7 +394,7 @@ impl<P: Protocol> Driver<'_, P> {
                 // What is refused is counted by the seal, by reason.
                 let (datagram, who) = match &mut seal {
                     None => (&*datagram, None),
-                    Some(seal) => match seal.open(meta.addr, datagram) {
+                    Some(seal) => match seal.open(now, meta.addr, datagram) {
                         Some((opened, who)) => (&datagram[opened], Some(who)),
                         None => continue,
                     },

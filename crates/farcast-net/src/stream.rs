@@ -116,7 +116,7 @@ pub enum StreamEnd {
 }
 
 /// Where in a datagram lies what an engine is to hear, if there is anything; it is opened in place.
-type Open<'a, E> = dyn FnMut(Time, &RecvMeta, &E, &mut [u8]) -> Option<Range<usize>> + 'a;
+type Open<'a, E> = dyn FnMut(Time, &RecvMeta, &mut E, &mut [u8]) -> Option<Range<usize>> + 'a;
 
 /// Sockets, and a buffer for what comes.
 struct Ears {
@@ -202,13 +202,13 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
     let (mut opened, mut readable, mut stopped) = (false, false, false);
     loop {
         for endpoint in group.iter().chain([&endpoint]) {
-            ears.hear(endpoint, &mut engine, &mut |_, meta, engine, datagram| {
+            ears.hear(endpoint, &mut engine, &mut |now, meta, engine, datagram| {
                 // Our own data comes back on the group.
                 if meta.addr == own {
                     return None;
                 }
                 let Some(seal) = &mut seal else { return Some(0..datagram.len()) };
-                let (said, who) = seal.open(meta.addr, datagram)?;
+                let (said, who) = seal.open(now, meta.addr, datagram)?;
                 let may = seal.may_say(who, |who| engine.may_say(&datagram[said.clone()], who));
                 may.then_some(said)
             })?;
@@ -447,7 +447,7 @@ impl Gate<'_> {
         &mut self,
         now: Time,
         meta: &RecvMeta,
-        engine: &impl StreamEngine,
+        engine: &mut impl StreamReceiverEngine,
         datagram: &mut [u8],
     ) -> Option<Range<usize>> {
         let source = meta.addr.ip();
@@ -457,7 +457,11 @@ impl Gate<'_> {
             }
             return Some(0..datagram.len());
         };
-        let Some(opened) = seal.open(now, meta.addr, datagram) else {
+        let opened = seal.open(now, meta.addr, datagram);
+        if let Some(who) = seal.begun().and_then(|session| seal.proved(session)) {
+            engine.begins_anew(now, &who);
+        }
+        let Some(opened) = opened else {
             self.unlike = self.unlike.or_else(|| Some((source, seal.unlike()?)));
             return None;
         };

@@ -14,7 +14,7 @@ use farcast_delivery::{
 };
 
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent};
-use crate::message::{Answer as Said, Body, Fec, Flags, FromSender, Message};
+use crate::message::{Answer as Said, Body, Fec, Flags, FromSender, Message, NodeId};
 use crate::population::Population;
 use crate::receiver::Receiver;
 use crate::requests::asked_for;
@@ -269,6 +269,10 @@ impl ReceiverEngine for Receiver {
     }
 
     fn moved(&mut self, _now: Time) {}
+
+    fn begins_anew(&mut self, _now: Time, who: &Proved<'_>) {
+        Self::begins_anew(self, NodeId(who.number.sender()));
+    }
 
     fn is_busy(&self) -> bool {
         Self::is_busy(self)

@@ -15,7 +15,7 @@ use farcast_delivery::{
 
 use crate::config::parity_of;
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent};
-use crate::message::{Body, DataKind, Message, NakKind, Opt, Origin};
+use crate::message::{Body, DataKind, Gsi, Message, NakKind, Opt, Origin};
 use crate::population::Population;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
@@ -272,6 +272,10 @@ impl ReceiverEngine for Receiver {
     }
 
     fn moved(&mut self, _now: Time) {}
+
+    fn begins_anew(&mut self, _now: Time, who: &Proved<'_>) {
+        Self::begins_anew(self, Gsi(who.number.source()));
+    }
 
     fn is_busy(&self) -> bool {
         Self::is_busy(self)

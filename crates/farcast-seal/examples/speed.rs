@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use farcast_core::Time;
 use farcast_seal::{
-    HEADER, History, Identity, KEYS_ENTRIES, Listed, Receiver, ReceiverConfig, Sender, SenderConfig, Suite,
-    TAG,
+    Contents, HEADER, History, Identity, KEYS_ENTRIES, Listed, Receiver, ReceiverConfig, Scope, Sender,
+    SenderConfig, Suite, TAG,
 };
 
 /// Octets of a datagram behind the headers of IPv4 and UDP, as large as farcast's are.
@@ -41,6 +41,10 @@ fn seed(n: u32) -> [u8; 32] {
     seed
 }
 
+fn scope() -> Scope {
+    Scope::of("any", address(1))
+}
+
 fn identity(n: u32) -> Identity {
     Identity::from_seed(seed(n))
 }
@@ -55,15 +59,16 @@ fn session(receivers: &[Identity]) -> Sender {
         identity: identity(0),
         receivers,
         began_ms: 1,
-        separate_content: true,
-        signed_content: false,
+        scope: scope(),
+        contents: Contents::Apart,
         datagram: 1472,
     };
     Sender::new(config, [7; 32])
 }
 
 fn receiver(of: &Identity) -> Receiver {
-    let config = ReceiverConfig { identity: of.clone(), senders: vec![listed(&identity(0))] };
+    let config =
+        ReceiverConfig { identity: of.clone(), senders: vec![listed(&identity(0))], scopes: vec![scope()] };
     Receiver::new(config, History::default(), [8; 32])
 }
 

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 
 use crate::refusal::Refusal;
+use crate::scope::Scope;
 use crate::wire::SessionId;
 
 /// How many sessions of one sender, and how many senders, are remembered.
@@ -17,7 +18,7 @@ const TITLE: &str = "farcast-sessions-1";
 
 /// Which sessions a receiver has heard of each sender.
 ///
-/// A session that was closed is not heard again. Beyond 64 of one sender the earliest is forgotten, and no
+/// A session that was closed is not heard again, nor one of those that a sender has one at a time once a later one was. Beyond 64 of one sender the earliest is forgotten, and no
 /// session that is not remembered and did not begin later than that is heard.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct History(BTreeMap<[u8; 32], Past>);
@@ -30,10 +31,20 @@ struct Past {
     sessions: Vec<Remembered>,
 }
 
+/// A session that keys tell of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun {
+    pub(crate) session: SessionId,
+    pub(crate) began_ms: u64,
+    /// What it is for, if its sender has one session at a time for that.
+    pub(crate) alone: Option<Scope>,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Remembered {
     session: SessionId,
     began_ms: u64,
+    alone: Option<Scope>,
     closed: bool,
     /// The last epoch, and what of it was heard.
     epoch: u8,
@@ -42,17 +53,16 @@ struct Remembered {
 
 impl History {
     /// Whether a session may be heard, and from which epoch and which counter in it on.
-    pub(crate) fn admit(
-        &self,
-        signing: &[u8; 32],
-        session: SessionId,
-        began_ms: u64,
-    ) -> Result<(u8, u64), Refusal> {
+    pub(crate) fn admit(&self, signing: &[u8; 32], begun: Begun) -> Result<(u8, u64), Refusal> {
+        let Begun { session, began_ms, alone } = begun;
         let Some(past) = self.0.get(signing) else {
             return if self.0.len() < SENDERS { Ok((0, 0)) } else { Err(Refusal::Limit) };
         };
-        match past.sessions.iter().find(|one| one.session == session) {
+        let known = past.sessions.iter().find(|one| one.session == session);
+        let is_later = |one: &Remembered| one.alone == alone && one.began_ms > began_ms;
+        match known {
             Some(one) if one.closed => Err(Refusal::OldSession),
+            _ if alone.is_some() && past.sessions.iter().any(is_later) => Err(Refusal::EarlierSession),
             Some(one) => Ok((one.epoch, one.counter)),
             None if past.forgotten_ms.is_some_and(|forgotten| began_ms <= forgotten) => {
                 Err(Refusal::OldSession)
@@ -62,7 +72,8 @@ impl History {
     }
 
     /// A session is heard.
-    pub(crate) fn began(&mut self, signing: &[u8; 32], session: SessionId, began_ms: u64) {
+    pub(crate) fn began(&mut self, signing: &[u8; 32], begun: Begun) {
+        let Begun { session, began_ms, alone } = begun;
         let past = self.0.entry(*signing).or_default();
         if past.sessions.iter().any(|one| one.session == session) {
             return;
@@ -76,7 +87,14 @@ impl History {
                 past.forgotten_ms = past.forgotten_ms.max(Some(gone.began_ms));
             }
         }
-        past.sessions.push(Remembered { session, began_ms, closed: false, epoch: 0, counter: 0 });
+        past.sessions.push(Remembered { session, began_ms, alone, closed: false, epoch: 0, counter: 0 });
+        if alone.is_some() {
+            let those = past.sessions.iter_mut().filter(|one| one.alone == alone);
+            let last = those.max_by_key(|one| one.began_ms).map(|one| one.session);
+            for one in past.sessions.iter_mut().filter(|one| one.alone == alone) {
+                one.closed |= Some(one.session) != last;
+            }
+        }
     }
 
     /// So much of a session was heard.
@@ -100,7 +118,8 @@ impl History {
                 continue;
             }
             for one in &past.sessions {
-                self.began(signing, one.session, one.began_ms);
+                let Remembered { session, began_ms, alone, .. } = *one;
+                self.began(signing, Begun { session, began_ms, alone });
                 let Some(here) = self.find(signing, one.session) else { continue };
                 (here.epoch, here.counter) = (here.epoch, here.counter).max((one.epoch, one.counter));
                 here.closed |= one.closed;
@@ -125,11 +144,15 @@ impl History {
             text.push('\n');
             for one in &past.sessions {
                 let state = if one.closed { "closed" } else { "open" };
-                let _ = writeln!(
+                let _ = write!(
                     text,
                     "session {} {} {state} {} {}",
                     one.session, one.began_ms, one.epoch, one.counter
                 );
+                if let Some(scope) = one.alone {
+                    let _ = write!(text, " alone {:016x}", u64::from_be_bytes(scope.0));
+                }
+                text.push('\n');
             }
         }
         text
@@ -156,11 +179,16 @@ impl History {
                     history.0.entry(signing).or_default().forgotten_ms = forgotten_ms;
                     sender = Some(signing);
                 }
-                ["session", session, began, state, epoch, counter] => {
+                ["session", session, began, state, epoch, counter, ref rest @ ..] => {
                     let past = history.0.get_mut(&sender?).filter(|past| past.sessions.len() < SESSIONS)?;
                     past.sessions.push(Remembered {
                         session: SessionId(hex(session)?),
                         began_ms: began.parse().ok()?,
+                        alone: match rest {
+                            [] => None,
+                            ["alone", scope] => Some(Scope(hex(scope)?)),
+                            _ => return None,
+                        },
                         closed: match state {
                             "closed" => true,
                             "open" => false,
@@ -198,50 +226,85 @@ mod tests {
         SessionId([n; 16])
     }
 
+    fn begun(n: u8, began_ms: u64) -> Begun {
+        Begun { session: session(n), began_ms, alone: None }
+    }
+
+    #[test]
+    fn of_what_there_is_one_at_a_time_the_latest_is_heard() {
+        let of = |n, scope| Begun { alone: Some(Scope([scope; 8])), ..begun(n, n.into()) };
+        let mut history = History::default();
+        history.began(&ANN, of(5, 1));
+        history.began(&ANN, of(7, 1));
+        history.began(&ANN, of(3, 2));
+        let admitted = |history: &History, begun| history.admit(&ANN, begun).err();
+        assert_eq!(admitted(&history, of(5, 1)), Some(Refusal::OldSession), "another has begun since");
+        assert_eq!(admitted(&history, of(6, 1)), Some(Refusal::EarlierSession));
+        assert_eq!(admitted(&history, of(2, 2)), Some(Refusal::EarlierSession));
+        let others = [of(7, 1), of(8, 1), of(3, 2), of(4, 2), of(1, 3), begun(1, 1)];
+        assert!(others.into_iter().all(|one| admitted(&history, one).is_none()));
+        assert_eq!(history.admit(&[2; 32], of(1, 1)), Ok((0, 0)), "another sender's");
+        // Whatever begins, and wherever it is heard, the latest stays.
+        let mut there = History::default();
+        there.began(&ANN, of(6, 1));
+        there.merge(&history);
+        history.merge(&there);
+        for one in [&history, &there] {
+            assert_eq!(admitted(one, of(6, 1)), Some(Refusal::OldSession));
+            assert_eq!(admitted(one, of(7, 1)), None);
+        }
+        for n in 100..200 {
+            history.began(&ANN, of(n, 9));
+        }
+        assert_eq!(admitted(&history, of(2, 1)), Some(Refusal::EarlierSession));
+        assert_eq!(admitted(&history, of(7, 1)), None, "rather what is over is forgotten");
+        assert_eq!(History::from_text(&history.to_text()), Some(history));
+    }
+
     #[test]
     fn what_was_closed_stays_closed() {
         let mut history = History::default();
-        assert_eq!(history.admit(&ANN, session(1), 10), Ok((0, 0)));
-        history.began(&ANN, session(1), 10);
+        assert_eq!(history.admit(&ANN, begun(1, 10)), Ok((0, 0)));
+        history.began(&ANN, begun(1, 10));
         history.heard(&ANN, session(1), 2, 77);
-        assert_eq!(history.admit(&ANN, session(1), 10), Ok((2, 77)));
+        assert_eq!(history.admit(&ANN, begun(1, 10)), Ok((2, 77)));
         history.close(&ANN, session(1));
-        assert_eq!(history.admit(&ANN, session(1), 10), Err(Refusal::OldSession));
-        assert_eq!(history.admit(&[2; 32], session(1), 10), Ok((0, 0)), "another sender's");
-        assert_eq!(history.admit(&ANN, session(2), 9), Ok((0, 0)), "one that began before and was not heard");
+        assert_eq!(history.admit(&ANN, begun(1, 10)), Err(Refusal::OldSession));
+        assert_eq!(history.admit(&[2; 32], begun(1, 10)), Ok((0, 0)), "another sender's");
+        assert_eq!(history.admit(&ANN, begun(2, 9)), Ok((0, 0)), "one that began before and was not heard");
     }
 
     #[test]
     fn what_was_forgotten_stays_away() {
         let mut history = History::default();
         for n in 0..70 {
-            history.began(&ANN, session(n), 100 + u64::from(n));
+            history.began(&ANN, begun(n, 100 + u64::from(n)));
             history.close(&ANN, session(n));
         }
         for n in 0..70 {
-            assert_eq!(history.admit(&ANN, session(n), 100 + u64::from(n)), Err(Refusal::OldSession));
+            assert_eq!(history.admit(&ANN, begun(n, 100 + u64::from(n))), Err(Refusal::OldSession));
         }
-        assert_eq!(history.admit(&ANN, session(99), 106), Ok((0, 0)));
-        assert_eq!(history.admit(&ANN, session(99), 105), Err(Refusal::OldSession));
+        assert_eq!(history.admit(&ANN, begun(99, 106)), Ok((0, 0)));
+        assert_eq!(history.admit(&ANN, begun(99, 105)), Err(Refusal::OldSession));
     }
 
     #[test]
     fn two_remember_for_each_other() {
         let (mut here, mut there) = (History::default(), History::default());
         for history in [&mut here, &mut there] {
-            history.began(&ANN, session(1), 10);
+            history.began(&ANN, begun(1, 10));
         }
         here.heard(&ANN, session(1), 2, 5);
         there.heard(&ANN, session(1), 0, 900);
-        there.began(&ANN, session(2), 20);
+        there.began(&ANN, begun(2, 20));
         there.close(&ANN, session(2));
         for n in 100..170 {
-            there.began(&[7; 32], session(n), u64::from(n));
+            there.began(&[7; 32], begun(n, u64::from(n)));
         }
         here.merge(&there);
-        assert_eq!(here.admit(&ANN, session(1), 10), Ok((2, 5)), "the later epoch");
-        assert_eq!(here.admit(&ANN, session(2), 20), Err(Refusal::OldSession));
-        assert_eq!(here.admit(&[7; 32], session(99), 103), Err(Refusal::OldSession), "forgotten there");
+        assert_eq!(here.admit(&ANN, begun(1, 10)), Ok((2, 5)), "the later epoch");
+        assert_eq!(here.admit(&ANN, begun(2, 20)), Err(Refusal::OldSession));
+        assert_eq!(here.admit(&[7; 32], begun(99, 103)), Err(Refusal::OldSession), "forgotten there");
         let before = here.clone();
         here.merge(&there);
         here.merge(&before);
@@ -251,22 +314,22 @@ mod tests {
     #[test]
     fn one_that_goes_on_is_kept() {
         let mut history = History::default();
-        history.began(&ANN, session(200), 1);
+        history.began(&ANN, begun(200, 1));
         for n in 0..100 {
-            history.began(&ANN, session(n), 100 + u64::from(n));
+            history.began(&ANN, begun(n, 100 + u64::from(n)));
             history.close(&ANN, session(n));
         }
-        assert_eq!(history.admit(&ANN, session(200), 1), Ok((0, 0)));
+        assert_eq!(history.admit(&ANN, begun(200, 1)), Ok((0, 0)));
     }
 
     #[test]
     fn text_and_back() {
         let mut history = History::default();
         for n in 0..70 {
-            history.began(&ANN, session(n), 100 + u64::from(n));
+            history.began(&ANN, begun(n, 100 + u64::from(n)));
             history.close(&ANN, session(n));
         }
-        history.began(&[0xAB; 32], session(1), u64::MAX);
+        history.began(&[0xAB; 32], begun(1, u64::MAX));
         history.heard(&[0xAB; 32], session(1), 4, 1 << 40);
         let text = history.to_text();
         assert!(text.ends_with(&format!(

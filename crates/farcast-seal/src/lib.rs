@@ -15,6 +15,7 @@
 //! | `schedule.rs` | which key follows from what |
 //! | `cipher.rs` | sealing and opening in place |
 //! | `rounds.rs` | when keys leave |
+//! | `scope.rs` | what a session is for, and how its content is sealed |
 //! | `window.rs` | which counters were seen |
 //! | `refusal.rs` | why something was not taken |
 //! | `base32.rs` | octets as letters and digits |
@@ -37,6 +38,7 @@ mod receiver;
 mod refusal;
 mod rounds;
 mod schedule;
+mod scope;
 mod secret;
 mod sender;
 mod session;
@@ -50,6 +52,7 @@ pub use owed::Owed;
 pub use receiver::{Class, Opened, Receiver, ReceiverConfig};
 pub use refusal::{Refusal, RefusalCounts, Unsealable};
 pub use rounds::Rounds;
+pub use scope::{Contents, Scope};
 pub use secret::SecretError;
 pub use sender::{Answer, Sender, SenderConfig};
 pub use session::{ASK_AGAIN, ASK_LATEST};

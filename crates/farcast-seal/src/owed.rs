@@ -9,6 +9,9 @@ use crate::wire::TO_ONE_KEY_OVERHEAD;
 
 /// With headers of UDP and IP, which count where so little is sent.
 const OCTETS: u64 = TO_ONE_KEY_OVERHEAD as u64 + 28;
+/// Who got it is not owed it again for so long, whatever it says: what goes one after the other may take that long to
+/// get there, and who asks without end takes no more than 178 octets a second.
+const AGAIN: Span = Span::from_millis(500);
 /// How much sending time a late driver makes up for at once.
 const CREDIT: Span = Span::from_millis(2);
 
@@ -22,17 +25,29 @@ pub struct Owed {
     /// In the order in which they answered; of these count those that still wait.
     queue: VecDeque<u32>,
     waiting: BTreeSet<u32>,
+    /// To whom it has left lately; in the order in which it has, when.
+    lately: BTreeSet<u32>,
+    left: VecDeque<(Time, u32)>,
 }
 
 impl Owed {
     /// At `rate`; without one receivers set it.
     pub fn new(rate: Option<BitRate>) -> Self {
-        Self { rate, next: Time::ZERO, queue: VecDeque::new(), waiting: BTreeSet::new() }
+        Self {
+            rate,
+            next: Time::ZERO,
+            queue: VecDeque::new(),
+            waiting: BTreeSet::new(),
+            lately: BTreeSet::new(),
+            left: VecDeque::new(),
+        }
     }
 
-    /// An answer has shown that `receiver` lacks the key. Whether that is news: who waits already waits once.
-    pub fn push(&mut self, receiver: u32) -> bool {
-        let news = self.waiting.insert(receiver);
+    /// An answer has shown that `receiver` lacks the key. Whether that is news: who waits already waits once, and to whom
+    /// it has left lately it is on its way.
+    pub fn push(&mut self, now: Time, receiver: u32) -> bool {
+        self.forget(now);
+        let news = !self.lately.contains(&receiver) && self.waiting.insert(receiver);
         if news {
             // As many are forgotten as wait, at most.
             if self.queue.len() > 2 * self.waiting.len() {
@@ -61,7 +76,21 @@ impl Owed {
         let waiting = &mut self.waiting;
         let next = core::iter::from_fn(|| self.queue.pop_front()).find(|one| waiting.remove(one));
         self.next = self.next.max(now - CREDIT) + time_of(self.rate, OCTETS);
+        if let Some(receiver) = next {
+            self.forget(now);
+            self.lately.insert(receiver);
+            self.left.push_back((now, receiver));
+        }
         next
+    }
+
+    /// Forgets to whom it has left before lately.
+    fn forget(&mut self, now: Time) {
+        while self.left.front().is_some_and(|(at, _)| now.since(*at) >= AGAIN) {
+            if let Some((_, receiver)) = self.left.pop_front() {
+                self.lately.remove(&receiver);
+            }
+        }
     }
 }
 
@@ -77,23 +106,26 @@ mod tests {
         let mut owed = Owed::new(BitRate::from_bps(89 * 8 * 1000));
         let ms = |ms: u64| Time::ZERO + Span::from_millis(1000 + ms);
         assert_eq!((owed.due(), owed.next(ms(0))), (Time::NEVER, None));
-        let news = [7, 3, 7, 5, 9].map(|receiver| owed.push(receiver));
+        let news = [7, 3, 7, 5, 9].map(|receiver| owed.push(ms(0), receiver));
         assert_eq!(news, [true, true, false, true, true]);
         owed.settle(5);
         // Two milliseconds may be made up for.
         assert_eq!([(); 4].map(|()| owed.next(ms(0))), [Some(7), Some(3), Some(9), None]);
-        assert!(owed.push(7), "it has answered again");
+        assert!(!owed.push(ms(0), 7), "it is on its way");
+        assert!(owed.push(ms(0), 5), "nothing has left for it");
         assert_eq!((owed.due(), owed.next(ms(0))), (ms(1), None));
-        assert_eq!((owed.next(ms(1)), owed.due()), (Some(7), Time::NEVER));
+        assert_eq!((owed.next(ms(1)), owed.due()), (Some(5), Time::NEVER));
+        let news = [(499, 7), (500, 7), (500, 5), (501, 7), (501, 5)].map(|(at, one)| owed.push(ms(at), one));
+        assert_eq!(news, [false, true, false, false, true]);
     }
 
     #[test]
     fn whoever_comes_and_goes_takes_no_room() {
         let mut owed = Owed::new(None);
-        (0..10).for_each(|n| assert!(owed.push(n)));
+        (0..10).for_each(|n| assert!(owed.push(Time::ZERO, n)));
         for _ in 0..1000 {
             owed.settle(4);
-            assert!(owed.push(4));
+            assert!(owed.push(Time::ZERO, 4));
         }
         assert!(owed.queue.len() <= 21, "{}", owed.queue.len());
         let mut order = Vec::new();

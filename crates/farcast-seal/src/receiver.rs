@@ -12,10 +12,11 @@ use farcast_core::Time;
 use zeroize::Zeroizing;
 
 use crate::draws::Draws;
-use crate::history::History;
+use crate::history::{Begun, History};
 use crate::identity::{Identity, Listed, verify};
 use crate::refusal::{Refusal, RefusalCounts, Unsealable};
 use crate::schedule;
+use crate::scope::{Contents, Scope};
 use crate::sender::SIGNED_KEYS;
 use crate::session::{Session, Told};
 use crate::suite::AgreementSecret;
@@ -32,6 +33,8 @@ pub struct ReceiverConfig {
     pub identity: Identity,
     /// Whose sessions it takes part in.
     pub senders: Vec<Listed>,
+    /// What sessions have to be for.
+    pub scopes: Vec<Scope>,
 }
 
 /// What a datagram may say, by how it was sealed.
@@ -67,6 +70,7 @@ pub struct Receiver {
     identity: Identity,
     own: Option<AgreementSecret>,
     senders: BTreeMap<[u8; 32], String>,
+    scopes: Vec<Scope>,
     sessions: Vec<Session>,
     history: History,
     draws: Draws,
@@ -77,12 +81,12 @@ impl Receiver {
     /// Opens for `config`; `history` is what was heard before. What it draws follows from `seed`: 32 octets that nobody
     /// else knows and that are used for nothing else.
     pub fn new(config: ReceiverConfig, history: History, seed: [u8; 32]) -> Self {
-        let ReceiverConfig { identity, senders } = config;
+        let ReceiverConfig { identity, senders, scopes } = config;
         let own = identity.agreement_secret();
         let senders = senders.into_iter().map(|listed| (*listed.key.signing(), listed.name)).collect();
         let draws = Draws::new(&Zeroizing::new(seed));
         let (sessions, refusals) = (Vec::new(), RefusalCounts::default());
-        Self { identity, own, senders, sessions, history, draws, refusals }
+        Self { identity, own, senders, scopes, sessions, history, draws, refusals }
     }
 
     /// What was not taken, by reason.
@@ -102,6 +106,11 @@ impl Receiver {
     /// does not count.
     pub fn sender_of(&self, session: SessionId) -> Option<(&str, u64)> {
         self.sessions.iter().find(|one| one.id == session).map(|one| (one.name.as_str(), one.number))
+    }
+
+    /// Whether the sender of `session` has one such session at a time: all before it are over.
+    pub fn is_alone(&self, session: SessionId) -> bool {
+        self.sessions.iter().any(|one| one.id == session && alone((one.contents, one.scope)).is_some())
     }
 
     /// Whether `datagram` seems to be content whose key is to come: KEYS have told that there is one.
@@ -142,7 +151,12 @@ impl Receiver {
     fn keys(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<Opened, Refusal> {
         let (keys, signed, signature) = Keys::parse(datagram)?;
         let name = self.senders.get(keys.signing).ok_or(Refusal::UntrustedSender)?;
-        let id = schedule::session(keys.began_ms, keys.signing, keys.agreement);
+        if !self.scopes.contains(&keys.scope) {
+            return Err(Refusal::OtherScope);
+        }
+        let of = (keys.contents, keys.scope);
+        let id = schedule::session(of, keys.began_ms, (keys.signing, keys.agreement));
+        let past = Begun { session: id, began_ms: keys.began_ms, alone: alone(of) };
         let opened = |new| Opened { class: Class::Keys { new }, session: id, payload: HEADER..HEADER };
         let known = self.sessions.iter().position(|one| one.id == id);
         if let Some(session) = known.map(|at| &self.sessions[at]) {
@@ -152,7 +166,7 @@ impl Receiver {
                 Ordering::Greater => {}
             }
         }
-        let (epoch, heard) = self.history.admit(keys.signing, id, keys.began_ms)?;
+        let (epoch, heard) = self.history.admit(keys.signing, past)?;
         if keys.epoch < epoch {
             return Err(Refusal::UnknownEpoch);
         }
@@ -172,8 +186,8 @@ impl Receiver {
         let told = Told {
             id,
             began_ms: keys.began_ms,
-            apart: keys.apart,
-            signed: keys.signed,
+            scope: keys.scope,
+            contents: keys.contents,
             signing: *keys.signing,
             name: name.clone(),
             agreement: *keys.agreement,
@@ -188,8 +202,11 @@ impl Receiver {
             (session.from, session.heard) = (from, now);
             return Ok(opened(false));
         }
+        if past.alone.is_some() {
+            self.end_earlier(keys.signing, keys.began_ms);
+        }
         self.make_room(keys.signing, keys.began_ms)?;
-        self.history.began(keys.signing, id, keys.began_ms);
+        self.history.began(keys.signing, past);
         let heard = if keys.epoch == epoch { heard } else { 0 };
         self.sessions.push(Session::new(told, heard, (from, now)));
         Ok(opened(true))
@@ -259,11 +276,31 @@ impl Receiver {
         self.sessions[at].seal(&mut self.draws, datagram)
     }
 
-    /// The transfer from the sender at `from` is over: what was recorded of its session is no news.
-    pub fn close(&mut self, from: SocketAddr) {
-        let Some(at) = self.session_at(from) else { return };
+    /// The transfer of `session` is over: what was recorded of it is no news.
+    pub fn close(&mut self, session: SessionId) {
+        let Some(at) = self.sessions.iter().position(|one| one.id == session) else { return };
         let session = self.sessions.swap_remove(at);
         self.history.close(&session.signing, session.id);
+    }
+
+    /// Learns what others with the same key have heard, now that keys have begun `session`: whether it goes on.
+    pub fn learn(&mut self, session: SessionId, heard: &History) -> bool {
+        self.history.merge(heard);
+        let Some(at) = self.sessions.iter().position(|one| one.id == session) else { return false };
+        let one = &mut self.sessions[at];
+        let past = Begun { session, began_ms: one.began_ms, alone: alone((one.contents, one.scope)) };
+        match self.history.admit(&one.signing, past) {
+            Ok((epoch, _)) if one.epoch < epoch => {}
+            Ok((epoch, counter)) => {
+                if one.epoch == epoch {
+                    one.heard_up_to(counter);
+                }
+                return true;
+            }
+            Err(_) => {}
+        }
+        self.sessions.swap_remove(at);
+        false
     }
 
     /// The session of the sender at `address`; where it hears answers elsewhere, on the same host, or else the only one.
@@ -285,6 +322,19 @@ impl Receiver {
         of(&|one| one.from == address).or_else(|| of(&|one| one.from.ip() == address.ip())).or_else(only)
     }
 
+    /// Of the sessions that its sender has one at a time, those end that began before another one did: what was not heard
+    /// of them until now is no part of that.
+    fn end_earlier(&mut self, signing: &[u8; 32], began_ms: u64) {
+        let Self { sessions, history, .. } = self;
+        sessions.retain(|one| {
+            let ends = one.signing == *signing && one.contents != Contents::Apart && one.began_ms < began_ms;
+            if ends {
+                history.heard(&one.signing, one.id, one.epoch, one.counter());
+            }
+            !ends
+        });
+    }
+
     /// Makes room for a session that began at `began_ms`: of the sender with the most sessions goes the one that began
     /// first. So nobody's sessions go for those of one who begins many, and none for one that is played back.
     fn make_room(&mut self, signing: &[u8; 32], began_ms: u64) -> Result<(), Refusal> {
@@ -304,6 +354,11 @@ impl Receiver {
         self.history.heard(&gone.signing, gone.id, gone.epoch, gone.counter());
         Ok(())
     }
+}
+
+/// What a sender has one session at a time for: all but what nobody can open any more after it.
+fn alone((contents, scope): (Contents, Scope)) -> Option<Scope> {
+    (contents != Contents::Apart).then_some(scope)
 }
 
 impl fmt::Debug for Receiver {

@@ -30,6 +30,12 @@ pub enum Refusal {
     /// Its session is finished, or older than what is remembered.
     #[error("its session is over")]
     OldSession,
+    /// Its sender has begun another session since, and has one at a time.
+    #[error("its sender has begun another session since")]
+    EarlierSession,
+    /// Its session is for another protocol, or another group.
+    #[error("its session is for another protocol or group")]
+    OtherScope,
     /// No session has what it is sealed with.
     #[error("its session is not known")]
     UnknownSession,
@@ -46,7 +52,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Every reason, in the order of [`RefusalCounts`].
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Unsealed,
         Self::Malformed,
         Self::Misdirected,
@@ -55,6 +61,8 @@ impl Refusal {
         Self::BadSignature,
         Self::Replayed,
         Self::OldSession,
+        Self::EarlierSession,
+        Self::OtherScope,
         Self::UnknownSession,
         Self::UnknownEpoch,
         Self::Forged,

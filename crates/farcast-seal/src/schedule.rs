@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 
 use crate::draws::{Draws, derive_salted};
 use crate::identity::PublicIdentity;
+use crate::scope::{Contents, Scope};
 use crate::suite::{AgreementSecret, SecretOf, Suite};
 use crate::wire::{SessionId, WRAPPED};
 
@@ -47,9 +48,15 @@ pub(crate) fn agreement(draws: &mut Draws) -> (SessionSecret, [u8; 32]) {
     (secret, bytes(&public))
 }
 
-/// The name of a session, which nobody else's has: it follows from the sender's two keys, of which one is drawn for it.
-pub(crate) fn session(began_ms: u64, signing: &[u8; 32], agreement: &[u8; 32]) -> SessionId {
-    SessionId(digest(&[b"farcast seal 1 session", &began_ms.to_be_bytes(), signing, agreement]))
+/// The name of a session, which nobody else's has: it follows from the sender's two keys, of which one is drawn for it;
+/// and from what it is for, so that its keys are good for nothing else.
+pub(crate) fn session(
+    (contents, scope): (Contents, Scope),
+    began_ms: u64,
+    (signing, agreement): (&[u8; 32], &[u8; 32]),
+) -> SessionId {
+    let (contents, began) = ([contents as u8], began_ms.to_be_bytes());
+    SessionId(digest(&[b"farcast seal 1 session", &contents, &began, signing, agreement, &scope.0]))
 }
 
 /// Four octets by which a receiver knows what is for it.

@@ -15,6 +15,7 @@ use crate::identity::{Identity, Listed};
 use crate::peer::Peer;
 use crate::refusal::{Refusal, RefusalCounts, Unsealable};
 use crate::schedule::{self, Secret, SessionSecret};
+use crate::scope::{Contents, Scope};
 use crate::suite::Suite;
 use crate::wire::{self, HEADER, Header, Keys, Kind, SIGNATURE, SessionId, TAG};
 
@@ -34,12 +35,10 @@ pub struct SenderConfig {
     pub receivers: Vec<Listed>,
     /// When the session began, in milliseconds since 1970: later than all sessions of this sender before.
     pub began_ms: u64,
-    /// Whether content has a key that a receiver gets only in answer to its answer, and that nobody has after the session.
-    /// Where receivers cannot answer before content leaves, it has none.
-    pub separate_content: bool,
-    /// Whether each datagram with content is signed, too: no member can make any up, which costs 64 octets and a signature
-    /// for each. Where what is spoilt is not noticed, or cannot be asked for again, nothing else will do.
-    pub signed_content: bool,
+    /// What it is for.
+    pub scope: Scope,
+    /// How content is sealed.
+    pub contents: Contents,
     /// Octets of a datagram on the way, without headers of UDP and IP: of KEYS none is longer, unless it is for one receiver.
     /// Each with a hybrid key has one of [`HYBRID_KEYS_LEN`](crate::HYBRID_KEYS_LEN).
     pub datagram: usize,
@@ -59,8 +58,8 @@ pub struct Sender {
     identity: Identity,
     session: SessionId,
     began_ms: u64,
-    separate: bool,
-    signed: bool,
+    scope: Scope,
+    contents: Contents,
     /// Octets of a KEYS datagram, at most.
     datagram: usize,
     own: SessionSecret,
@@ -106,9 +105,9 @@ impl GroupKey {
 
 impl Epoch {
     /// The epoch `number`, and the secret that KEYS tell of it.
-    fn new(number: u8, separate: bool, session: SessionId, draws: &mut Draws) -> (Self, Secret) {
+    fn new(number: u8, contents: Contents, session: SessionId, draws: &mut Draws) -> (Self, Secret) {
         let secret = draws.secret();
-        if !separate {
+        if contents != Contents::Apart {
             let control = GroupKey::new(&secret, session, number);
             return (Self { number, secret: (number, secret.clone()), control, content: None }, secret);
         }
@@ -125,12 +124,12 @@ impl Sender {
     /// It takes two multiplications on the curve, about 0.1 ms, for each receiver, and ML-KEM besides for one with a hybrid
     /// key.
     pub fn new(config: SenderConfig, seed: [u8; 32]) -> Self {
-        let SenderConfig { identity, receivers, began_ms, datagram, .. } = config;
-        let (separate, signed) = (config.separate_content, config.signed_content);
+        let SenderConfig { identity, receivers, began_ms, scope, contents, datagram } = config;
         let mut draws = Draws::new(&Zeroizing::new(seed));
         let (own, agreement) = schedule::agreement(&mut draws);
-        let session = schedule::session(began_ms, identity.public().signing(), &agreement);
-        let (epoch, told) = Epoch::new(0, separate, session, &mut draws);
+        let session =
+            schedule::session((contents, scope), began_ms, (identity.public().signing(), &agreement));
+        let (epoch, told) = Epoch::new(0, contents, session, &mut draws);
         let mut known = alloc::collections::BTreeSet::new();
         let fresh = receivers.into_iter().filter(|listed| known.insert(*listed.key.signing()));
         let peers: Vec<_> = fresh.map(|listed| Peer::new(listed, session)).collect();
@@ -142,8 +141,8 @@ impl Sender {
             identity,
             session,
             began_ms,
-            separate,
-            signed,
+            scope,
+            contents,
             datagram,
             own,
             agreement,
@@ -184,11 +183,11 @@ impl Sender {
         let one = |suite: Suite, entries: &[&[u8]]| {
             let keys = Keys {
                 suite,
-                apart: self.separate,
-                signed: self.signed,
+                contents: self.contents,
                 began_ms: self.began_ms,
                 signing: self.identity.public().signing(),
                 agreement: &self.agreement,
+                scope: self.scope,
                 epoch: self.epoch.number,
                 entries: &entries.concat(),
             };
@@ -209,7 +208,7 @@ impl Sender {
 
     /// Octets behind what [`seal_content`](Self::seal_content) seals.
     pub fn behind_content(&self) -> usize {
-        if self.signed { SIGNATURE + TAG } else { TAG }
+        if self.contents == Contents::Signed { SIGNATURE + TAG } else { TAG }
     }
 
     /// Seals a datagram with content for the group in place: what is sealed has [`HEADER`] octets before it and
@@ -231,7 +230,7 @@ impl Sender {
 
     /// Seals content under the key of content `apart`, or that which KEYS tell.
     fn seal_under(&mut self, apart: bool, datagram: &mut [u8]) -> Result<(), Unsealable> {
-        let (signed, session) = (self.signed, self.session);
+        let (signed, session) = (self.contents == Contents::Signed, self.session);
         let key = self.epoch.content.as_mut().filter(|_| apart).unwrap_or(&mut self.epoch.control);
         let (front, body) = datagram.split_first_chunk_mut::<HEADER>().ok_or(Unsealable::Room)?;
         let sealed = body.len().checked_sub(TAG).ok_or(Unsealable::Room)?;
@@ -341,7 +340,7 @@ impl Sender {
             }
             peer.remove();
         }
-        let (epoch, told) = Epoch::new(next, self.separate, self.session, &mut self.draws);
+        let (epoch, told) = Epoch::new(next, self.contents, self.session, &mut self.draws);
         self.epoch = epoch;
         self.wrap(&told);
         Ok(())

@@ -11,6 +11,7 @@ use crate::draws::Draws;
 use crate::identity::{Fingerprint, Signatory};
 use crate::refusal::{Refusal, Unsealable};
 use crate::schedule::{self, Secret};
+use crate::scope::{Contents, Scope};
 use crate::sender::SIGNED_CONTROL;
 use crate::window::{GroupWindow, PairWindow};
 use crate::wire::{self, HEADER, Header, KEY, Kind, SIGNATURE, SessionId, TAG};
@@ -39,10 +40,9 @@ pub(crate) struct Session {
     /// Even: that of the last KEYS.
     pub(crate) epoch: u8,
     open: GroupKey,
-    /// Whether content is apart, one epoch above, and its key.
-    is_apart: bool,
-    /// Whether the sender signs content.
-    signs: bool,
+    pub(crate) scope: Scope,
+    pub(crate) contents: Contents,
+    /// The key of content that is apart, one epoch above.
     apart: Option<GroupKey>,
     pair: Secret,
     between: Option<Between>,
@@ -88,8 +88,8 @@ struct Between {
 pub(crate) struct Told {
     pub(crate) id: SessionId,
     pub(crate) began_ms: u64,
-    pub(crate) apart: bool,
-    pub(crate) signed: bool,
+    pub(crate) scope: Scope,
+    pub(crate) contents: Contents,
     pub(crate) signing: [u8; 32],
     pub(crate) name: String,
     pub(crate) agreement: [u8; 32],
@@ -113,8 +113,8 @@ impl Session {
             tag: told.tag,
             epoch: told.epoch,
             open: GroupKey::new(&told.secret, told.id, told.epoch, heard),
-            is_apart: told.apart,
-            signs: told.signed,
+            scope: told.scope,
+            contents: told.contents,
             apart: None,
             pair: told.pair,
             between: None,
@@ -143,7 +143,7 @@ impl Session {
 
     /// How content comes.
     pub(crate) fn kind_of_content(&self) -> Kind {
-        if self.signs { Kind::Control } else { Kind::Content }
+        if self.contents == Contents::Signed { Kind::Control } else { Kind::Content }
     }
 
     /// The newest epoch whose key it has.
@@ -154,6 +154,13 @@ impl Session {
     /// The highest counter of what the sender signed.
     pub(crate) fn counter(&self) -> u64 {
         self.open.control.highest()
+    }
+
+    /// Others with this receiver's key have heard what was signed up to this counter.
+    pub(crate) fn heard_up_to(&mut self, counter: u64) {
+        if self.counter() < counter {
+            self.open.control = GroupWindow::from(counter);
+        }
     }
 
     /// Opens `body`, what follows a header, of something for the group; what remains is behind the header, and so many
@@ -171,7 +178,7 @@ impl Session {
             _ => return Err(Refusal::UnknownEpoch),
         };
         let signed = header.kind == Kind::Control;
-        if self.signs && !signed {
+        if self.contents == Contents::Signed && !signed {
             return Err(Refusal::BadSignature);
         }
         let seen =
@@ -241,7 +248,7 @@ impl Session {
 
     /// Whether `epoch` is that of content of which KEYS have told, and its key is not here.
     pub(crate) fn awaits(&self, epoch: u8) -> bool {
-        self.is_apart && epoch == self.epoch + 1 && epoch > self.newest()
+        self.contents == Contents::Apart && epoch == self.epoch + 1 && epoch > self.newest()
     }
 
     /// Whether it should ask for a key now that something has come whose epoch it does not know. Nothing proves that; so

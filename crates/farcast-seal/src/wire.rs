@@ -5,6 +5,7 @@ use core::fmt;
 use alloc::vec::Vec;
 
 use crate::refusal::{Refusal, Unsealable};
+use crate::scope::{Contents, Scope};
 use crate::suite::Suite;
 
 /// Octets before what is sealed; they are its nonce.
@@ -46,16 +47,12 @@ pub fn keys_together(suite: Suite, datagram: usize) -> usize {
 pub(crate) const OPENING: usize = 32 + 8;
 /// An epoch and its secret.
 pub(crate) const KEY: usize = 1 + 32;
-pub(crate) const KEYS_HEAD: usize = 78;
+pub(crate) const KEYS_HEAD: usize = 86;
 pub(crate) const WRAPPED: usize = 32 + TAG;
 /// Counters have 48 bits; a key seals no more than 2^40 datagrams, far within what AES-GCM is good for.
 pub(crate) const MAX_COUNTER: u64 = 1 << 40;
 
 const VERSION: u8 = 1;
-/// Content is under the odd epochs.
-const APART: u8 = 1;
-/// Content is signed.
-const SIGNED: u8 = 2;
 
 /// The first octet of a sealed datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,13 +185,11 @@ pub(crate) fn surround(datagram: &mut Vec<u8>, front: &[u8], behind: usize) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys<'a> {
     pub(crate) suite: Suite,
-    /// Whether content is under the odd epochs.
-    pub(crate) apart: bool,
-    /// Whether the sender signs content.
-    pub(crate) signed: bool,
+    pub(crate) contents: Contents,
     pub(crate) began_ms: u64,
     pub(crate) signing: &'a [u8; 32],
     pub(crate) agreement: &'a [u8; 32],
+    pub(crate) scope: Scope,
     pub(crate) epoch: u8,
     /// One behind the other.
     pub(crate) entries: &'a [u8],
@@ -208,21 +203,22 @@ impl<'a> Keys<'a> {
     }
 
     fn split(signed: &'a [u8]) -> Option<Self> {
-        let (&[_, version, suite, flags], rest) = signed.split_first_chunk()?;
+        let (&[_, version, suite, contents], rest) = signed.split_first_chunk()?;
         let (&began, rest) = rest.split_first_chunk()?;
         let (signing, rest) = rest.split_first_chunk()?;
         let (agreement, rest) = rest.split_first_chunk()?;
+        let (&scope, rest) = rest.split_first_chunk()?;
         let (&[epoch, count], entries) = rest.split_first_chunk()?;
-        let (suite, count) = (Suite::of(suite)?, usize::from(count));
-        let known = version == VERSION && flags & !(APART | SIGNED) == 0 && epoch % 2 == 0;
+        let (suite, contents, count) = (Suite::of(suite)?, Contents::of(contents)?, usize::from(count));
+        let known = version == VERSION && epoch % 2 == 0;
         let counted = (1..=suite.entries()).contains(&count) && entries.len() == count * suite.entry();
         (known && counted).then_some(Self {
             suite,
-            apart: flags & APART != 0,
-            signed: flags & SIGNED != 0,
+            contents,
             began_ms: u64::from_be_bytes(began),
             signing,
             agreement,
+            scope: Scope(scope),
             epoch,
             entries,
         })
@@ -236,11 +232,11 @@ impl<'a> Keys<'a> {
     /// All but the signature.
     pub(crate) fn emit(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(KEYS_LEN);
-        let flags = if self.apart { APART } else { 0 } | if self.signed { SIGNED } else { 0 };
-        out.extend_from_slice(&[Kind::Keys as u8, VERSION, self.suite as u8, flags]);
+        out.extend_from_slice(&[Kind::Keys as u8, VERSION, self.suite as u8, self.contents as u8]);
         out.extend_from_slice(&self.began_ms.to_be_bytes());
         out.extend_from_slice(self.signing);
         out.extend_from_slice(self.agreement);
+        out.extend_from_slice(&self.scope.0);
         out.extend_from_slice(&[self.epoch, (self.entries.len() / self.suite.entry()) as u8]);
         out.extend_from_slice(self.entries);
         out
@@ -257,8 +253,8 @@ mod tests {
     fn lengths_of_the_page() {
         assert_eq!((CONTENT_OVERHEAD, CONTROL_OVERHEAD, ANSWER_OVERHEAD), (28, 92, 28));
         assert_eq!((FIRST_ANSWER_OVERHEAD, TO_ONE_OVERHEAD, TO_ONE_KEY_OVERHEAD), (68, 28, 61));
-        assert_eq!((Suite::X25519.entry(), KEYS_LEN), (84, 1402));
-        assert_eq!((Suite::Hybrid.entry(), HYBRID_KEYS_LEN), (1172, 1314));
+        assert_eq!((Suite::X25519.entry(), KEYS_LEN), (84, 1410));
+        assert_eq!((Suite::Hybrid.entry(), HYBRID_KEYS_LEN), (1172, 1322));
     }
 
     #[test]

@@ -7,12 +7,15 @@ mod common;
 use common::member::Member;
 use common::*;
 use farcast_core::Span;
-use farcast_seal::{Class, History, Kind, Listed, Receiver, ReceiverConfig, Refusal, Sender, SenderConfig};
+use farcast_seal::{
+    Class, Contents, History, Kind, Listed, Receiver, ReceiverConfig, Refusal, Scope, Sender, SenderConfig,
+};
 use proptest::prelude::*;
 
 fn receiver_of(name: &str, senders: &[&str]) -> Receiver {
     let senders = senders.iter().map(|name| listed(name)).collect();
-    Receiver::new(ReceiverConfig { identity: identity(name), senders }, History::default(), [9; 32])
+    let config = ReceiverConfig { identity: identity(name), senders, scopes: vec![scope()] };
+    Receiver::new(config, History::default(), [9; 32])
 }
 
 /// Every kind of datagram of a session, and who hears it: `None` the sender.
@@ -120,7 +123,7 @@ fn a_session_is_not_played_again() {
     let mut ann = session_of("ann", &["bob"], true, 1);
     let mut bob = receiver("bob");
     let record = recorded(&mut ann, &mut bob);
-    bob.close(sender_address());
+    bob.close(ann.session());
     let history = History::from_text(&bob.history().to_text()).unwrap();
     for mut bob in [bob, receiver_with("bob", history, 5)] {
         for (kind, datagram) in &record {
@@ -179,7 +182,7 @@ fn nothing_is_pasted_into_another_session() {
     }
     // Entries of one session's keys under the head of another's.
     let (a, b) = (one.keys(true).remove(0), two.keys(true).remove(0));
-    let pasted = [&a[..78], &b[78..]].concat();
+    let pasted = [&a[..86], &b[86..]].concat();
     assert!(hear(&mut receiver("bob"), &pasted).is_err());
 }
 
@@ -192,7 +195,7 @@ fn nobody_else_begins_a_session() {
     let mut claimed = eve.keys(true).remove(0);
     claimed[12..44].copy_from_slice(identity("ann").public().signing());
     let tag_of_bob = member::tag(&claimed, identity("bob").public());
-    claimed[78..82].copy_from_slice(&tag_of_bob);
+    claimed[86..90].copy_from_slice(&tag_of_bob);
     assert_eq!(hear(&mut bob, &claimed), Err(Refusal::BadSignature));
     assert_eq!(hear(&mut bob, &control(&mut eve, b"abort")), Err(Refusal::UnknownSession));
     // What is for another is not for bob, whatever tag it shows.
@@ -200,7 +203,7 @@ fn nobody_else_begins_a_session() {
     assert_eq!(hear(&mut bob, &ann.keys(true)[0]), Err(Refusal::NotListed));
     let mut other = ann.keys(true).remove(0);
     let tag_of_bob = member::tag(&other, identity("bob").public());
-    other[78..82].copy_from_slice(&tag_of_bob);
+    other[86..90].copy_from_slice(&tag_of_bob);
     assert_eq!(hear(&mut bob, &other), Err(Refusal::BadSignature));
     member::sign_keys(&mut other, &identity("ann"));
     assert_eq!(hear(&mut bob, &other), Err(Refusal::NotListed));
@@ -227,7 +230,7 @@ fn a_member_forges_nothing_but_content() {
 
 #[test]
 fn where_content_is_signed_a_member_makes_up_none() {
-    let mut ann = session_with("ann", &["bob", "eve"], (false, true), 1);
+    let mut ann = session_with("ann", &["bob", "eve"], Contents::Signed, 1);
     let mut bob = receiver("bob");
     let keys = ann.keys(true).remove(0);
     let eve = Member::new(identity("eve"), &keys, 1);
@@ -239,28 +242,11 @@ fn where_content_is_signed_a_member_makes_up_none() {
     {
         assert_eq!(hear(&mut bob, &eve.seal(kind, 7, said)), Err(Refusal::BadSignature), "{kind:?}");
     }
-    // Whoever clears the flag changes what the sender has signed.
+    // Whoever says that it is not names another session, for which there are no keys.
     let mut changed = keys;
     changed[3] = 0;
-    assert_eq!(hear(&mut receiver("bob"), &changed), Err(Refusal::BadSignature));
+    assert_eq!(hear(&mut receiver("bob"), &changed), Err(Refusal::NotListed));
     assert_eq!(hear(&mut bob, &content(&mut ann, b"second")).unwrap().1, b"second");
-}
-
-#[test]
-fn signed_content_has_keys_apart_where_it_should() {
-    let mut ann = session_with("ann", &["bob"], (true, true), 1);
-    let mut bob = receiver("bob");
-    register(&mut ann, &mut bob, address(2));
-    let datagram = content(&mut ann, b"data");
-    assert_eq!((Kind::of(&datagram), datagram[1]), (Some(Kind::Control), 1));
-    assert_eq!(hear(&mut bob, &datagram).unwrap().1, b"data");
-    assert_eq!(hear(&mut bob, &datagram), Err(Refusal::Replayed));
-    // Who begins again asks for the key of what comes, as of content that is not signed.
-    let mut again = receiver_with("bob", bob.history().clone(), 7);
-    hear(&mut again, &ann.keys(true)[0]).unwrap();
-    let datagram = content(&mut ann, b"more");
-    assert_eq!(hear(&mut again, &datagram), Err(Refusal::UnknownEpoch));
-    assert_eq!(again.wants_key(NOW, &datagram), Some(sender_address()));
 }
 
 /// Eve has its list entry made with bob's agreement key, which it knows, and comes first.
@@ -274,8 +260,8 @@ fn who_claims_the_agreement_key_of_another_is_not_taken_for_it() {
         identity: identity("ann"),
         receivers: vec![eve, listed("bob")],
         began_ms: 1,
-        separate_content: true,
-        signed_content: false,
+        scope: scope(),
+        contents: Contents::Apart,
         datagram: 1472,
     };
     let mut ann = Sender::new(config, [1; 32]);
@@ -303,19 +289,20 @@ fn no_sender_takes_the_session_of_another() {
 #[test]
 fn no_sender_hides_the_session_of_another() {
     let mut bob = receiver_of("bob", &["mal", "ann"]);
-    let session = |from: &str, separate_content, began_ms| {
+    let session = |from: &str, contents, began_ms| {
         let receivers = vec![listed("bob")];
         let config = SenderConfig {
             identity: identity(from),
             receivers,
             began_ms,
-            separate_content,
-            signed_content: false,
+            scope: scope(),
+            contents,
             datagram: 1472,
         };
         Sender::new(config, [1; 32])
     };
-    let (mut ann, mut mal) = (session("ann", true, 26_512), session("mal", false, 116_320));
+    let (mut ann, mut mal) =
+        (session("ann", Contents::Apart, 165_139), session("mal", Contents::Together, 4909));
     assert_eq!(ann.session().0[..4], mal.session().0[..4]);
     hear(&mut bob, &mal.keys(true)[0]).unwrap();
     hear(&mut bob, &ann.keys(true)[0]).unwrap();
@@ -344,7 +331,7 @@ fn no_sender_diverts_the_answers_to_another() {
 fn sessions_played_back_end_none_that_goes_on() {
     let mut bob = receiver("bob");
     let missed: Vec<_> =
-        (0..20).rev().map(|n| session_of("ann", &["bob"], false, n).keys(true).remove(0)).collect();
+        (0..20).rev().map(|n| session_of("ann", &["bob"], true, n).keys(true).remove(0)).collect();
     let mut ann = session_of("ann", &["bob"], true, 99);
     register(&mut ann, &mut bob, address(2));
     for (n, keys) in missed.iter().enumerate() {
@@ -358,6 +345,95 @@ fn sessions_played_back_end_none_that_goes_on() {
     let later = session_of("ann", &["bob"], true, 100);
     assert_eq!(hear(&mut bob, &later.keys(true)[0]).unwrap().0.class, Class::Keys { new: true });
     assert_eq!(hear(&mut bob, &content(&mut ann, b"more")).unwrap().1, b"more");
+}
+
+/// Where content has no keys apart, whoever has recorded a session that bob has slept through could play all of it.
+#[test]
+fn what_was_slept_through_is_not_heard_beside_what_is_later() {
+    for contents in [Contents::Together, Contents::Signed] {
+        let (mut before, mut ann) =
+            (session_with("ann", &["bob"], contents, 1), session_with("ann", &["bob"], contents, 2));
+        let (missed, keys) = (before.keys(true).remove(0), ann.keys(true).remove(0));
+        let mut bob = receiver("bob");
+        hear(&mut bob, &keys).unwrap();
+        assert_eq!(hear(&mut bob, &missed), Err(Refusal::EarlierSession));
+        assert_eq!(hear(&mut bob, &control(&mut before, b"end")), Err(Refusal::UnknownSession));
+        let mut again = receiver_with("bob", bob.history().clone(), 5);
+        assert_eq!(hear(&mut again, &missed), Err(Refusal::EarlierSession), "after it was started again");
+        // One that was begun with ends when a later one begins, whoever plays it on.
+        let mut bob = receiver("bob");
+        hear(&mut bob, &missed).unwrap();
+        assert_eq!(hear(&mut bob, &content(&mut before, b"data")).unwrap().1, b"data");
+        hear(&mut bob, &keys).unwrap();
+        for late in [content(&mut before, b"more"), control(&mut before, b"end")] {
+            assert_eq!(hear(&mut bob, &late), Err(Refusal::UnknownSession));
+        }
+        assert_eq!(hear(&mut bob, &missed), Err(Refusal::OldSession));
+        assert_eq!(hear(&mut bob, &content(&mut ann, b"data")).unwrap().1, b"data");
+        // Of another sender nothing is said by that.
+        let mut bob = receiver_of("bob", &["ann", "mal"]);
+        hear(&mut bob, &session_with("mal", &["bob"], contents, 9).keys(true)[0]).unwrap();
+        hear(&mut bob, &keys).unwrap();
+    }
+}
+
+/// Two processes with bob's key: what one has heard counts when a session begins at the other.
+#[test]
+fn what_another_with_the_same_key_has_heard_is_not_played_here() {
+    let mut ann = session_of("ann", &["bob"], false, 1);
+    let keys = ann.keys(true).remove(0);
+    let (mut there, mut here) = (receiver("bob"), receiver_with("bob", History::default(), 7));
+    let session = hear(&mut there, &keys).unwrap().0.session;
+    let said: Vec<_> = (0..3).map(|_| control(&mut ann, b"said")).collect();
+    hear(&mut there, &said[1]).unwrap();
+    hear(&mut here, &keys).unwrap();
+    assert!(here.learn(session, there.history()));
+    assert_eq!(hear(&mut here, &said[0]), Err(Refusal::Replayed));
+    assert_eq!(hear(&mut here, &said[1]), Err(Refusal::Replayed));
+    assert_eq!(hear(&mut here, &said[2]).unwrap().1, b"said");
+    // One that is over there, or was followed by another.
+    there.close(session);
+    for next in [None, Some(session_of("ann", &["bob"], false, 2))] {
+        if let Some(next) = next {
+            there = receiver("bob");
+            hear(&mut there, &next.keys(true)[0]).unwrap();
+        }
+        let mut here = receiver_with("bob", History::default(), 7);
+        hear(&mut here, &keys).unwrap();
+        assert!(!here.learn(session, there.history()));
+        assert_eq!(hear(&mut here, &said[2]), Err(Refusal::UnknownSession));
+        assert!(hear(&mut here, &keys).is_err());
+    }
+}
+
+/// A member of a session whose content nobody signs has a key by which content of another protocol, or to another group,
+/// could be made up, if the keys were good for that.
+#[test]
+fn keys_for_one_thing_are_none_for_another() {
+    let group = "239.192.0.1:5402".parse().unwrap();
+    let others = [
+        Scope::of("another", group),
+        Scope::of("any", "239.192.0.1:5403".parse().unwrap()),
+        Scope::of("any", "239.192.0.2:5402".parse().unwrap()),
+        Scope::of("any", "10.0.0.1:5402".parse().unwrap()),
+    ];
+    let ann = session_of("ann", &["bob"], false, 1);
+    let keys = ann.keys(true).remove(0);
+    for other in others {
+        let config =
+            ReceiverConfig { identity: identity("bob"), senders: vec![listed("ann")], scopes: vec![other] };
+        let mut bob = Receiver::new(config, History::default(), [9; 32]);
+        assert_eq!(hear(&mut bob, &keys), Err(Refusal::OtherScope));
+        // Whoever says that they are for that names another session.
+        let mut changed = keys.clone();
+        let theirs = session_for(other).keys(true).remove(0);
+        changed[76..84].copy_from_slice(&theirs[76..84]);
+        assert_eq!(hear(&mut bob, &changed), Err(Refusal::NotListed));
+        assert!(hear(&mut bob, &theirs).is_ok());
+    }
+    let to_one = |protocol, to: &str| Scope::of(protocol, to.parse().unwrap());
+    assert_eq!(to_one("any", "10.0.0.1:5402"), to_one("any", "[2001:db8::1]:9"), "one host is no group");
+    assert_ne!(to_one("any", "10.0.0.1:5402"), to_one("another", "10.0.0.1:5402"));
 }
 
 #[test]
@@ -476,7 +552,7 @@ fn a_sender_that_is_trusted_shuts_out_no_other() {
     let mut ann = session_of("ann", &["bob"], false, 1);
     hear(&mut bob, &ann.keys(true)[0]).unwrap();
     for n in 0..100 {
-        let mal = session_of("mal", &["bob"], false, 100 + n);
+        let mal = session_of("mal", &["bob"], true, 100 + n);
         hear(&mut bob, &mal.keys(true)[0]).unwrap();
     }
     assert_eq!(hear(&mut bob, &content(&mut ann, b"data")).unwrap().1, b"data");

@@ -7,12 +7,12 @@ mod common;
 use common::member::{sign_keys, tag};
 use common::*;
 use farcast_seal::{
-    Class, HYBRID_KEYS_LEN, History, Identity, KEYS_LEN, Listed, Receiver, ReceiverConfig, Refusal, Sender,
-    SenderConfig, Suite,
+    Class, Contents, HYBRID_KEYS_LEN, History, Identity, KEYS_LEN, Listed, Receiver, ReceiverConfig, Refusal,
+    Sender, SenderConfig, Suite,
 };
 use proptest::prelude::*;
 
-const ENTRIES: usize = 78;
+const ENTRIES: usize = 86;
 const HYBRID_ENTRY: usize = 1172;
 
 fn hybrid(name: &str) -> Identity {
@@ -28,15 +28,16 @@ fn session(receivers: &[&Identity], datagram: usize) -> Sender {
         identity: identity("ann"),
         receivers: receivers.iter().enumerate().map(listed).collect(),
         began_ms: 1,
-        separate_content: true,
-        signed_content: false,
+        scope: scope(),
+        contents: Contents::Apart,
         datagram,
     };
     Sender::new(config, [1; 32])
 }
 
 fn receiver_of(identity: &Identity, seed: u8) -> Receiver {
-    let config = ReceiverConfig { identity: identity.clone(), senders: vec![listed("ann")] };
+    let config =
+        ReceiverConfig { identity: identity.clone(), senders: vec![listed("ann")], scopes: vec![scope()] };
     Receiver::new(config, History::default(), [seed; 32])
 }
 
@@ -85,7 +86,7 @@ fn some_have_hybrid_keys() {
 fn what_does_not_fit_leaves_all_the_same() {
     let (bob, eve) = (hybrid("bob"), identity("eve"));
     let ann = session(&[&bob, &eve, &identity("a"), &identity("b")], 320);
-    assert_eq!(lengths(&ann.keys(true)), [310, 226, HYBRID_KEYS_LEN]);
+    assert_eq!(lengths(&ann.keys(true)), [318, 234, HYBRID_KEYS_LEN]);
     // Larger datagrams hold no more of them: packets have 1500 octets.
     let ann = session(&[&bob, &hybrid("zoe")], 9000);
     assert_eq!(lengths(&ann.keys(true)), [HYBRID_KEYS_LEN; 2]);
@@ -144,7 +145,7 @@ fn keys_of_no_suite_or_of_another_length_are_refused() {
     let entry = &signed[ENTRIES..];
     let of = |count: u8, entries: &[u8]| {
         let mut made = [&signed[..ENTRIES], entries, signature].concat();
-        made[77] = count;
+        made[85] = count;
         sign_keys(&mut made, &identity("ann"));
         made
     };
@@ -230,8 +231,8 @@ fn a_hybrid_key_that_is_none_gets_no_entry() {
         identity: identity("ann"),
         receivers: vec![broken, Listed { name: "bob".into(), key: bob.public().clone() }],
         began_ms: 1,
-        separate_content: false,
-        signed_content: false,
+        scope: scope(),
+        contents: Contents::Together,
         datagram: 1472,
     };
     let mut ann = Sender::new(config, [1; 32]);

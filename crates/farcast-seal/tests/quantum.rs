@@ -11,8 +11,10 @@ use std::slice;
 
 use aes_gcm::aead::inout::InOutBuf;
 use aes_gcm::{AeadInOut as _, Aes256Gcm, KeyInit as _};
-use common::{address, answer, content, hear, identity, take, to_one};
-use farcast_seal::{History, Identity, Listed, Receiver, ReceiverConfig, Sender, SenderConfig, Suite};
+use common::{address, answer, content, hear, identity, scope, take, to_one};
+use farcast_seal::{
+    Contents, History, Identity, Listed, Receiver, ReceiverConfig, Sender, SenderConfig, Suite,
+};
 use hkdf::Hkdf;
 use hkdf::hmac::{Hmac, Mac as _};
 use hpke::Kem;
@@ -45,16 +47,19 @@ fn session(receivers: &[Identity]) -> Record {
         identity: identity("ann"),
         receivers: receivers.iter().map(listed).collect(),
         began_ms: 1,
-        separate_content: true,
-        signed_content: false,
+        scope: scope(),
+        contents: Contents::Apart,
         datagram: 1472,
     };
     let mut ann = Sender::new(config, SEED_OF_ANN);
     let keys = ann.keys(true);
     let mut those: Vec<_> = (0..receivers.len())
         .map(|n| {
-            let config =
-                ReceiverConfig { identity: receivers[n].clone(), senders: vec![listed(&identity("ann"))] };
+            let config = ReceiverConfig {
+                identity: receivers[n].clone(),
+                senders: vec![listed(&identity("ann"))],
+                scopes: vec![scope()],
+            };
             Receiver::new(config, History::default(), [100 + n as u8; 32])
         })
         .collect();
@@ -207,7 +212,7 @@ fn secret_of_session() -> [u8; 32] {
 /// Reads what there is for `one`, if what ML-KEM keeps for it is what `kept` says of its encapsulation.
 fn read(record: &Record, one: &Broken, kept: impl Fn(&[u8]) -> [u8; 32]) -> Read {
     let name = |keys: &[u8]| {
-        let named = Sha256::new().chain_update(b"farcast seal 1 session").chain_update(&keys[4..76]);
+        let named = Sha256::new().chain_update(b"farcast seal 1 session").chain_update(&keys[3..84]);
         <[u8; 16]>::try_from(&named.finalize()[..16]).unwrap()
     };
     let session = name(&record.keys[0]);
@@ -215,7 +220,7 @@ fn read(record: &Record, one: &Broken, kept: impl Fn(&[u8]) -> [u8; 32]) -> Read
     let tag = tag.chain_update(one.signing).chain_update(&one.public).finalize();
     let width = if one.suite == Suite::Hybrid { 1172 } else { 84 };
     let of_suite = record.keys.iter().filter(|keys| keys[2] == one.suite as u8);
-    let mut entries = of_suite.flat_map(|keys| keys[78..keys.len() - 64].chunks(width));
+    let mut entries = of_suite.flat_map(|keys| keys[86..keys.len() - 64].chunks(width));
     let entry = entries.find(|entry| entry[..4] == tag[..4]).unwrap();
     let (enc, wrapped) = (&entry[4..width - 48], &entry[width - 48..]);
     let info = [&b"farcast seal 1 keys"[..], &session, &[0], &one.signing].concat();

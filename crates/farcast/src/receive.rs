@@ -167,7 +167,10 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
     let mut seal = heard
         .sealing
         .as_ref()
-        .map(|sealing| sealing.receiver(args.speaks() != Speaks::OneWay && !args.nack.silent))
+        .map(|sealing| {
+            let scopes = sealing::scopes(args.speaks(), false, heard.from);
+            sealing.receiver(scopes, args.speaks() != Speaks::OneWay && !args.nack.silent)
+        })
         .transpose()?;
     let with = (codec, seal.as_mut());
     let last = farcast_net::receive::<F::Protocol, _>(&options, with, make, &stop, &mut observer);

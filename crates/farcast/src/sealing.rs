@@ -3,7 +3,7 @@
 //! Who has a key seals; who has one and wants a transfer in the open says so.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,7 +11,7 @@ use farcast_core::BitRate;
 use farcast_delivery::KeyNumber;
 use farcast_mftp::ClientId;
 use farcast_net::{ReceiveSeal, Revoked, SealCounts, SendSeal, Unlike};
-use farcast_seal::{HYBRID_KEYS_LEN, Identity, KEYS_ENTRIES, Listed, PublicIdentity, Suite};
+use farcast_seal::{Contents, HYBRID_KEYS_LEN, Identity, KEYS_ENTRIES, Listed, PublicIdentity, Scope, Suite};
 use farcast_sim::scenario::Sealed;
 use serde_json::{Value, json};
 
@@ -78,7 +78,11 @@ impl Sealing {
         if !group.receivers.is_empty() {
             others.retain(|one| group.receivers.contains(&one.name));
         }
-        if let Some((one, other)) = alike(&others, args.speaks()) {
+        let number = |one: &Listed| match args.speaks() {
+            Speaks::Mftp | Speaks::OneWay => ClientId::from_name(&one.name).0,
+            Speaks::Norm | Speaks::Mdp | Speaks::Pgm => number_of(&one.key).receiver(),
+        };
+        if let Some((one, other)) = alike(&others, number) {
             return Err(Failure::usage(format!(
                 "{one} and {other} look alike to this protocol: leave one of them out with --receivers"
             )));
@@ -111,6 +115,17 @@ impl Sealing {
         }
         if !args.trust.is_empty() {
             others.retain(|one| args.trust.contains(&one.name));
+        }
+        // Who has made a key that is alike could speak for the other.
+        let pair = match args.speaks() {
+            Speaks::Mftp | Speaks::OneWay => None,
+            Speaks::Norm | Speaks::Mdp => alike(&others, |one| number_of(&one.key).sender()),
+            Speaks::Pgm => alike(&others, |one| number_of(&one.key).source()),
+        };
+        if let Some((one, other)) = pair {
+            return Err(Failure::usage(format!(
+                "{one} and {other} look alike to this protocol: name the one that is to be heard with --trust"
+            )));
         }
         if others.is_empty() {
             return Err(Failure::usage(
@@ -160,7 +175,7 @@ impl Sealing {
     /// A session of sending, whose keys leave at `rate` at most, in datagrams of so many octets.
     pub(crate) fn sender(
         &self,
-        contents: Contents,
+        (scope, contents): (Scope, Contents),
         (rate, datagram): (Option<BitRate>, usize),
     ) -> Result<SendSeal, Failure> {
         // Since the list was read, files were hashed, and the group or the network may have been waited for.
@@ -173,8 +188,8 @@ impl Sealing {
             identity: self.identity().clone(),
             receivers,
             began_ms: state::session_ms(),
-            separate_content: contents == Contents::Apart,
-            signed_content: contents == Contents::Signed,
+            scope,
+            contents,
             datagram,
         };
         let seal = farcast_seal::Sender::new(config, state::random_secret()?.0);
@@ -182,12 +197,12 @@ impl Sealing {
     }
 
     /// What a receiver opens and seals with; what it has heard is remembered over restarts. Some never `answer`.
-    pub(crate) fn receiver(&self, answer: bool) -> Result<ReceiveSeal, Failure> {
-        let (mut sessions, history) = Sessions::of(&self.identity().public().fingerprint())?;
-        let config =
-            farcast_seal::ReceiverConfig { identity: self.identity().clone(), senders: self.others.clone() };
+    pub(crate) fn receiver(&self, scopes: Vec<Scope>, answer: bool) -> Result<ReceiveSeal, Failure> {
+        let (sessions, history) = Sessions::of(&self.identity().public().fingerprint())?;
+        let (identity, senders) = (self.identity().clone(), self.others.clone());
+        let config = farcast_seal::ReceiverConfig { identity, senders, scopes };
         let seal = farcast_seal::Receiver::new(config, history, state::random_secret()?.0);
-        Ok(ReceiveSeal::new(seal, answer, Box::new(move |history| sessions.keep(history))))
+        Ok(ReceiveSeal::new(seal, answer, Box::new(sessions)))
     }
 
     /// For whom a prediction has to seal, whose keys leave in datagrams of so many octets.
@@ -241,15 +256,24 @@ impl Hybrids<'_> {
     }
 }
 
-/// How content is sealed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Contents {
-    /// Under a key that nobody has afterwards: receivers answer before it leaves, and ask again for what is spoilt.
-    Apart,
-    /// Under the key that all have: nobody can answer.
-    Together,
-    /// The same, and signed: what is spoilt would not be noticed, or could not be asked for again.
-    Signed,
+/// What a session is for that goes `to` a group, or to one host.
+pub(crate) fn scope(speaks: Speaks, streams: bool, to: SocketAddr) -> Scope {
+    let protocol = match (speaks, streams) {
+        (Speaks::Mftp, _) => "mftp",
+        (Speaks::OneWay, _) => "one way",
+        (Speaks::Norm, false) => "norm",
+        (Speaks::Norm, true) => "norm stream",
+        (Speaks::Mdp, _) => "mdp",
+        (Speaks::Pgm, false) => "pgm",
+        (Speaks::Pgm, true) => "pgm stream",
+    };
+    Scope::of(protocol, to)
+}
+
+/// What sessions may be for that are received from a group: for that, or for one host. A relay may have sent that on.
+pub(crate) fn scopes(speaks: Speaks, streams: bool, from: SocketAddr) -> Vec<Scope> {
+    let host = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
+    [from, host].map(|to| scope(speaks, streams, to)).to_vec()
 }
 
 fn number_of(key: &PublicIdentity) -> KeyNumber {
@@ -287,14 +311,10 @@ fn signing_keys(trust: &Trust) -> BTreeSet<[u8; 32]> {
     trust.receivers().map(|one| *one.key.signing()).collect()
 }
 
-/// Two that a protocol takes for one.
-fn alike(listed: &[Listed], speaks: Speaks) -> Option<(&str, &str)> {
+/// Two that a protocol takes for one, which knows them by these numbers.
+fn alike<N: Ord>(listed: &[Listed], number: impl Fn(&Listed) -> N) -> Option<(&str, &str)> {
     let mut known = BTreeMap::new();
-    let taken = |one: &'_ Listed| match speaks {
-        Speaks::Mftp | Speaks::OneWay => ClientId::from_name(&one.name).0,
-        Speaks::Norm | Speaks::Mdp | Speaks::Pgm => number_of(&one.key).receiver(),
-    };
-    listed.iter().find_map(|one| known.insert(taken(one), &*one.name).map(|other| (other, &*one.name)))
+    listed.iter().find_map(|one| known.insert(number(one), &*one.name).map(|other| (other, &*one.name)))
 }
 
 fn is_in(listed: &[Listed], name: &str) -> bool {
@@ -328,6 +348,19 @@ pub(crate) fn unlike(why: Unlike, source: IpAddr) -> (&'static str, String) {
             format!(
                 "{passed_over} is sealed by somebody who is not trusted: farcast key trust takes the line that farcast key \
                  show prints there"
+            ),
+        ),
+        Unlike::Elsewhere => (
+            "other_scope",
+            format!(
+                "{passed_over} is sealed for another protocol or group; --protocol and --from have to be as at its sender"
+            ),
+        ),
+        Unlike::Earlier => (
+            "earlier",
+            format!(
+                "{passed_over} is of a transfer before the last one of its sender; if it is new, the sender's clock was set \
+                 back, or somebody else sends with its key"
             ),
         ),
     }
@@ -386,7 +419,7 @@ mod tests {
         assert!(some[0].starts_with("eve and 1 more have no hybrid key"), "{some:?}");
         let narrow = said(&[("bob", true)], HYBRID_KEYS_LEN - 1);
         assert!(
-            narrow[1].contains("datagrams of 1313 octets") && narrow[1].contains("have 1314"),
+            narrow[1].contains("datagrams of 1321 octets") && narrow[1].contains("have 1322"),
             "{narrow:?}"
         );
     }

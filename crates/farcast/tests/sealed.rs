@@ -27,7 +27,7 @@ use farcast_mftp::message::{
     RegistrationEntry, cancel,
 };
 use farcast_mftp::{Body, ClientId, Codec, Message, wire};
-use farcast_seal::{Class, Kind, SenderConfig};
+use farcast_seal::{Class, Contents, Kind, Scope, SenderConfig};
 use insider::GroupKey;
 use party::{Enemy, Parties, refused, say};
 use serde_json::Value;
@@ -312,7 +312,7 @@ fn overhear(eve: &mut Eve, enemy: &Enemy) -> Told {
 fn who_is_not_invited_gets_no_keys() {
     let parties = Parties::new(&["bob", "eve"]);
     let enemy = Enemy::new(&parties.place);
-    let mut eve = Eve::new(&parties);
+    let mut eve = Eve::new(&parties, "mftp");
     let file = parties.place.file("product.bin", 100_000);
     let bob = parties.receive("bob", &["--once"]);
     let sender = parties.send(&file, &["--rate", "2 Mbit/s", "--receivers", "bob"]);
@@ -329,7 +329,7 @@ fn who_is_not_invited_gets_no_keys() {
 fn a_member_speaks_for_nobody_else() {
     let parties = Parties::new(&["bob", "eve"]);
     let enemy = Enemy::new(&parties.place);
-    let mut eve = Eve::new(&parties);
+    let mut eve = Eve::new(&parties, "mftp");
     let file = parties.place.file("product.bin", LEN);
     let bob = parties.receive("bob", &["--once"]);
     let args = ["--rate", "2 Mbit/s", "--silence", "2 s", "--start-after", "1 s", "--receivers", "bob,eve"];
@@ -386,7 +386,7 @@ fn a_storm_of_forged_answers_is_refused() {
     let (server, keys) = record.iter().find(|(_, one)| Kind::of(one) == Some(Kind::Keys)).unwrap();
     // Under bob's tag, which anybody can read there.
     let mut forged = vec![0xE4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    forged[2..6].copy_from_slice(&keys[78..82]);
+    forged[2..6].copy_from_slice(&keys[86..90]);
     for n in 0..20_000u32 {
         forged.truncate(12);
         forged[0] = 0xE4 + (n % 2) as u8;
@@ -405,7 +405,7 @@ fn a_storm_of_forged_answers_is_refused() {
 fn a_member_that_poisons_data_delays_and_nothing_more() {
     let parties = Parties::new(&["bob", "eve"]);
     let enemy = Enemy::new(&parties.place);
-    let eve = Eve::new(&parties);
+    let eve = Eve::new(&parties, "mftp");
     let file = parties.place.file("product.bin", LEN);
     let bob = parties.receive("bob", &["--once"]);
     let honest = parties.receive("eve", &["--once"]);
@@ -457,7 +457,7 @@ fn a_member_that_poisons_data_delays_and_nothing_more() {
 fn a_member_that_poisons_the_head_ends_nobody() {
     let parties = Parties::new(&["bob", "eve"]);
     let enemy = Enemy::new(&parties.place);
-    let eve = Eve::new(&parties);
+    let eve = Eve::new(&parties, "mftp");
     let file = parties.place.file("product.bin", 300_000);
     let bob = parties.receive("bob", &["--once"]);
     // It waits for who does not come, and then begins.
@@ -508,8 +508,8 @@ fn one_trusted_sender_does_not_speak_for_another() {
         identity: parties.identity("mal"),
         receivers: vec![farcast_seal::Listed { name: "bob".into(), key: key.parse().unwrap() }],
         began_ms: 1,
-        separate_content: false,
-        signed_content: false,
+        scope: Scope::of("mftp", parties.place.group.parse().unwrap()),
+        contents: Contents::Together,
         datagram: 1472,
     };
     let mut mal = farcast_seal::Sender::new(config, [3; 32]);
@@ -537,7 +537,7 @@ fn one_trusted_sender_does_not_speak_for_another() {
 fn who_is_revoked_reads_no_more_and_its_keys_are_worth_nothing() {
     let parties = Parties::new(&["bob", "eve"]);
     let enemy = Enemy::new(&parties.place);
-    let eve = Eve::new(&parties);
+    let eve = Eve::new(&parties, "mftp");
     let file = parties.place.file("product.bin", LEN);
     let bob = parties.receive("bob", &["--once"]);
     let honest = parties.receive("eve", &["--once"]);
@@ -552,11 +552,11 @@ fn who_is_revoked_reads_no_more_and_its_keys_are_worth_nothing() {
     wait_until("keys of another epoch", || {
         enemy.record()[from.saturating_sub(50)..]
             .iter()
-            .any(|(_, one)| Kind::of(one) == Some(Kind::Keys) && one[76] == 2)
+            .any(|(_, one)| Kind::of(one) == Some(Kind::Keys) && one[84] == 2)
     });
     // Eve's key opens none of it, and what it seals is taken by nobody.
     for (_, keys) in
-        enemy.record().iter().filter(|(_, one)| Kind::of(one) == Some(Kind::Keys) && one[76] == 2)
+        enemy.record().iter().filter(|(_, one)| Kind::of(one) == Some(Kind::Keys) && one[84] == 2)
     {
         assert!(GroupKey::of(keys, (&eve.own.0, &eve.own.1)).is_none());
     }

@@ -27,7 +27,7 @@ use farcast_norm::message::{Answer, FromReceiver, FromSender};
 use farcast_norm::{Body, Codec, Fec, Message, NodeId};
 use farcast_seal::{HYBRID_KEYS_LEN, Kind};
 use insider::GroupKey;
-use party::{Enemy, Parties, refused};
+use party::{Enemy, Parties, Record, refused};
 use serde_json::json;
 
 /// 1.5 MB at 6 Mbit/s: two seconds of data.
@@ -70,7 +70,7 @@ fn files_arrive_whatever_outsiders_and_members_say() {
     for protocol in ["norm", "mdp", "pgm"] {
         let parties = Parties::new(&["bob", "eve"]);
         let enemy = Enemy::new(&parties.place);
-        let eve = Eve::new(&parties);
+        let eve = Eve::new(&parties, protocol);
         let file = parties.place.path("product.bin");
         fs::write(&file, b"attack at dawn, ".repeat(LEN / 16)).unwrap();
         let args = ["--protocol", protocol, "--once", "--simulate-loss", "2 %"];
@@ -140,7 +140,7 @@ fn a_file_to_some_with_hybrid_keys() {
         let record = enemy.record();
         let keys = record.iter().filter(|(_, one)| Kind::of(one) == Some(Kind::Keys));
         let said: BTreeSet<_> = keys.map(|(_, one)| (one[2], one.len())).collect();
-        assert_eq!(said.into_iter().collect::<Vec<_>>(), [(1, 226), (2, HYBRID_KEYS_LEN)], "{protocol}");
+        assert_eq!(said.into_iter().collect::<Vec<_>>(), [(1, 234), (2, HYBRID_KEYS_LEN)], "{protocol}");
     }
 }
 
@@ -148,7 +148,7 @@ fn a_file_to_some_with_hybrid_keys() {
 fn nobody_acknowledges_for_another() {
     let parties = Parties::new(&["bob", "eve"]);
     let enemy = Enemy::new(&parties.place);
-    let mut eve = Eve::new(&parties);
+    let mut eve = Eve::new(&parties, "norm");
     let file = parties.place.file("product.bin", 100_000);
     // Bob is not there, and eve says that it has everything.
     let sender = parties.send(&file, &[&["--protocol", "norm", "--robust", "5"][..], &SLOW].concat());
@@ -215,4 +215,172 @@ fn streams_arrive_and_are_read_by_nobody_else() {
             assert!(!one.windows(8).any(|part| part == b"attack a"), "{protocol}");
         }
     }
+}
+
+/// All that a session of `ann`'s says that nobody hears but the enemy.
+fn slept_through(parties: &Parties, begin: impl FnOnce(&[&str]) -> Running, protocol: &str) -> Record {
+    let enemy = Enemy::new(&parties.place);
+    let sender = begin(&["--protocol", protocol, "--rate", "20 Mbit/s", "--rtt", "20 ms"]);
+    wait_until("silence", || {
+        let before = enemy.record().len();
+        pause(Duration::from_millis(300));
+        before > 40 && enemy.record().len() == before
+    });
+    sender.kill9();
+    enemy.record()
+}
+
+/// A whole session that bob has slept through is played into the one that goes on, from that one's address.
+#[test]
+fn no_session_is_played_into_a_later_one() {
+    for protocol in ["norm", "mdp", "pgm"] {
+        let parties = Parties::new(&["bob"]);
+        let file = parties.place.path("product.bin");
+        fs::write(&file, noise(1, 60_000)).unwrap();
+        let before = slept_through(&parties, |args| parties.send(&file, args), protocol);
+        fs::write(&file, noise(2, LEN)).unwrap();
+        let enemy = Enemy::new(&parties.place);
+        let bob = parties.receive("bob", &["--protocol", protocol, "--once"]);
+        let sender = parties.send(
+            &file,
+            &["--protocol", protocol, "--rate", "6 Mbit/s", "--rtt", "20 ms", "--receivers", "bob"],
+        );
+        wait_until("data", || enemy.record().len() > 50);
+        let server = enemy.record()[0].0;
+        for (_, datagram) in &before {
+            enemy.claim(datagram, server);
+        }
+        let sent = sender.succeed();
+        let got = bob.succeed().summary();
+        assert_eq!(
+            digest(&file),
+            digest(&parties.place.path("bob").join("product.bin")),
+            "{protocol}: {got}"
+        );
+        assert_eq!(sent.all("done").len(), 1, "{protocol}: {}", sent.story());
+        assert!(refused(&got, "its sender has begun another session since") >= 1, "{protocol}: {got}");
+        assert!(refused(&got, "its session is not known") >= before.len() as u64 - 20, "{protocol}: {got}");
+    }
+}
+
+/// A session that was played to bob before it has heard of any other is over for it as soon as another one begins: nothing of
+/// that is taken for what it has, and nothing of the first for what it lacks.
+#[test]
+fn a_session_goes_on_with_nothing_of_an_earlier_one() {
+    for protocol in ["norm", "mdp", "pgm"] {
+        let parties = Parties::new(&["bob"]);
+        let file = parties.place.path("product.bin");
+        fs::write(&file, noise(1, 60_000)).unwrap();
+        let before = slept_through(&parties, |args| parties.send(&file, args), protocol);
+        fs::write(&file, noise(2, 300_000)).unwrap();
+        let enemy = Enemy::new(&parties.place);
+        let bob = parties.receive("bob", &["--protocol", protocol]);
+        let all = before.len();
+        let (whole, rest) = before.split_at(if protocol == "norm" { all / 2 } else { all });
+        for (from, datagram) in whole {
+            enemy.claim(datagram, *from);
+            pause(Duration::from_micros(500));
+        }
+        let played = enemy.record().len();
+        let args = ["--protocol", protocol, "--rate", "6 Mbit/s", "--rtt", "20 ms", "--receivers", "bob"];
+        let sender = parties.send(&file, &args);
+        wait_until("data", || enemy.record().len() > played + 10);
+        let server = enemy.record()[played].0;
+        for (_, datagram) in rest.iter().chain(whole) {
+            enemy.claim(datagram, server);
+        }
+        let sent = sender.succeed();
+        assert_eq!(sent.all("done").len(), 1, "{protocol}: {}", sent.story());
+        assert_eq!(digest(&file), digest(&parties.place.path("bob").join("product.bin")), "{protocol}");
+        bob.terminate();
+        let ended = bob.wait();
+        assert!(
+            refused(ended.all("summary").last().unwrap(), "its session is over") >= 1,
+            "{protocol}: {}",
+            ended.story()
+        );
+    }
+}
+
+#[test]
+fn no_stream_is_played_into_a_later_one() {
+    for protocol in ["norm", "pgm"] {
+        let parties = Parties::new(&["bob"]);
+        let input = parties.place.path("input");
+        fs::write(&input, noise(1, 60_000)).unwrap();
+        let args = ["--protocol", protocol, "--rate", "6 Mbit/s", "--rtt", "20 ms"];
+        let before = slept_through(&parties, |args| send_stream(&parties, &input, args), protocol);
+        fs::write(&input, noise(2, 600_000)).unwrap();
+        let enemy = Enemy::new(&parties.place);
+        let (bob, output) = receive_stream(&parties, "bob", protocol);
+        let sender = send_stream(&parties, &input, &[&args[..], &["--receivers", "bob"]].concat());
+        wait_until("data", || enemy.record().len() > 30);
+        let server = enemy.record()[0].0;
+        for (_, datagram) in &before {
+            enemy.claim(datagram, server);
+        }
+        sender.succeed();
+        let ended = bob.succeed();
+        assert!(
+            ended.stderr.contains("is of a transfer before the last one"),
+            "{protocol}: {}",
+            ended.stderr
+        );
+        assert_eq!(digest(&input), digest(&output), "{protocol}");
+    }
+}
+
+/// Eve has the keys of a session whose content nobody signs, and plays them to a receiver of a protocol that signs all.
+#[test]
+fn keys_of_a_protocol_are_none_for_another() {
+    let parties = Parties::new(&["bob", "eve"]);
+    let eve = Eve::new(&parties, "one way");
+    let file = parties.place.file("product.bin", LEN);
+    let keys = {
+        let enemy = Enemy::new(&parties.place);
+        parties.send(&file, &["--protocol", "one-way", "--rate", "20 Mbit/s"]).wait();
+        enemy.record().into_iter().find(|(_, one)| Kind::of(one) == Some(Kind::Keys)).unwrap().1
+    };
+    let group = GroupKey::of(&keys, (&eve.own.0, &eve.own.1)).unwrap();
+    let enemy = Enemy::new(&parties.place);
+    let bob = parties.receive("bob", &["--protocol", "norm", "--once"]);
+    let mut honest = Eve::new(&parties, "norm");
+    let args = [
+        "--protocol",
+        "norm",
+        "--rate",
+        "6 Mbit/s",
+        "--rtt",
+        "20 ms",
+        "--receivers",
+        "bob,eve",
+        "--robust",
+        "5",
+    ];
+    let sender = parties.send(&file, &args);
+    let codec = Codec { fec: Fec::ReedSolomon8 };
+    let mut data = Vec::new();
+    wait_until("data", || {
+        let said = honest.hear(&enemy).into_iter().map(|(_, said)| said);
+        data.extend(said.filter(|said| {
+            let packet = codec.decode(said);
+            matches!(packet.map(|packet| packet.message.body), Ok(Body::Sender(_, FromSender::Data(_))))
+        }));
+        data.len() > 50
+    });
+    let server = honest.server();
+    enemy.claim(&keys, server);
+    for (n, said) in data.iter().enumerate() {
+        // What is to come next, spoilt.
+        let mut poison = said.clone();
+        let end = poison.len() - 1;
+        poison[end] ^= 1;
+        enemy.claim(&group.seal(0xE2, 1 + n as u64, &poison), server);
+    }
+    let sent = sender.wait();
+    let got = bob.succeed().summary();
+    assert_eq!(digest(&file), digest(&parties.place.path("bob").join("product.bin")), "{got}");
+    assert!(refused(&got, "its session is for another protocol or group") >= 1, "{got}");
+    assert!(refused(&got, "its session is not known") >= 50, "{got}");
+    sent.assert_failed(3, &["eve did not acknowledge"]);
 }

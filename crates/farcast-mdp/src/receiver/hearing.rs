@@ -4,11 +4,12 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 
 use farcast_core::engine::{Arrival, Message as _, Reject};
-use farcast_core::{Bitmap, Span, Time};
+use farcast_core::{Bitmap, Span, Time, Timers};
 use farcast_delivery::ObjectId;
+use farcast_norm::NodeId;
 use farcast_norm::timing::earned;
 
-use super::session::{Incoming, Key, Known, Loss, Probed, Session, State};
+use super::session::{Incoming, Key, Known, Loss, Probed, Session, Standing, State};
 use super::{OPEN, Receiver, Timer, WINDOW, silence};
 use crate::config::Sync;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
@@ -33,7 +34,7 @@ impl Receiver {
                     return Err(reject);
                 }
                 if let Some(session) = &mut self.session {
-                    (session.grtt, session.left, session.last_heard) = (head.grtt, false, now);
+                    (session.grtt, session.standing, session.last_heard) = (head.grtt, Standing::Here, now);
                     let count = message.segments().get();
                     session.loss.came(head.sequence, count);
                     let octets = message.wire_len(0) as u64 * u64::from(count);
@@ -61,11 +62,13 @@ impl Receiver {
             let begins_anew = match said {
                 // After silence, what was heard of is somebody else's.
                 FromSender::Info(info) => {
-                    session.left && begins(&info.about) && info.about.object < session.next
+                    session.standing == Standing::Left
+                        && begins(&info.about)
+                        && info.about.object < session.next
                 }
                 _ => false,
             };
-            if session.key == key && !begins_anew {
+            if session.key == key && !begins_anew && session.standing != Standing::Past {
                 session.silences = 0;
                 return Ok(());
             }
@@ -98,7 +101,7 @@ impl Receiver {
             done: VecDeque::new(),
             memory: 0,
             loss: Loss::default(),
-            left: false,
+            standing: Standing::Here,
             late,
             put_off: false,
             last_heard: now,
@@ -260,13 +263,7 @@ impl Receiver {
         Ok(())
     }
 
-    fn acknowledge(
-        &mut self,
-        now: Time,
-        head: Head,
-        object: u32,
-        nodes: &[farcast_norm::NodeId],
-    ) -> Result<(), Reject> {
+    fn acknowledge(&mut self, now: Time, head: Head, object: u32, nodes: &[NodeId]) -> Result<(), Reject> {
         let Some(session) = &self.session else { return Err(Reject::Unexpected) };
         let there = match session.objects.get(&object) {
             Some(one) => matches!(one.state, State::Complete(_)),
@@ -352,7 +349,7 @@ impl Receiver {
     /// The sender has gone. What has all that can come is whole without its name.
     pub(super) fn gone(&mut self) {
         let Some(session) = &mut self.session else { return };
-        session.left = true;
+        session.standing = session.standing.max(Standing::Left);
         let all: alloc::vec::Vec<u32> = session.objects.keys().copied().collect();
         for object in all {
             let unnamed = self.session.as_mut().and_then(|session| session.objects.get_mut(&object));
@@ -362,6 +359,20 @@ impl Receiver {
                 self.check_complete(id);
             }
             self.lose(object);
+        }
+    }
+
+    /// The sender has begun another session. What is being verified still counts, and nothing is said of it any more.
+    pub(crate) fn begins_anew(&mut self, sender: NodeId) {
+        self.early = self.early.take().filter(|(key, _)| key.sender != sender);
+        if self.session.as_ref().is_none_or(|session| session.key.sender != sender) {
+            return;
+        }
+        self.gone();
+        self.due.clear();
+        self.timers = Timers::default();
+        if let Some(session) = &mut self.session {
+            (session.standing, session.credit) = (Standing::Past, 0);
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::message::{Answer, Body, FromReceiver, Message, Request};
 use crate::wire;
 
 use nack::Heard;
-use session::{Done, Key, Probed, Session, State};
+use session::{Done, Key, Probed, Session, Standing, State};
 
 timers! {
     /// The receiver's timers.
@@ -213,7 +213,7 @@ impl Receiver {
         let complete = session.objects.iter().filter(|(_, one)| matches!(one.state, State::Complete(_)));
         let complete: Vec<u32> = complete.map(|(&object, _)| object).collect();
         // Nobody asks a silent one, and a sender that has left asks nobody.
-        let keep = if session.left || self.config.silent { 0 } else { COMPLETE };
+        let keep = if session.standing != Standing::Here || self.config.silent { 0 } else { COMPLETE };
         let over = complete.len().saturating_sub(keep);
         for &object in &complete[..over] {
             self.complete(object);

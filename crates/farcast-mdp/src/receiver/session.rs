@@ -84,6 +84,16 @@ pub(super) struct Done {
     pub(super) received: Received,
 }
 
+/// Whether a sender is heard.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Standing {
+    Here,
+    /// It has said that it leaves, or was not heard for too long.
+    Left,
+    /// It has begun another session since: nothing that comes is of this one.
+    Past,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) key: Key,
@@ -105,8 +115,7 @@ pub(super) struct Session {
     /// Octets of parity and of blocks that are gathered.
     pub(super) memory: u64,
     pub(super) loss: Loss,
-    /// It has said that it leaves, or was not heard for too long.
-    pub(super) left: bool,
+    pub(super) standing: Standing,
     /// It was first heard in the midst of something, of which more may be kept from before than has come.
     pub(super) late: bool,
     /// What lacks was not asked for, because the owner has not said what is kept.

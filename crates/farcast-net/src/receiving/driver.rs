@@ -138,7 +138,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
             let now = self.clock.now();
             // Next to nothing comes there, so it is looked at when there is something, and now and then; and where a key
             // is waited for.
-            let waits = self.early.first().is_some();
+            let waits = !self.early.is_empty();
             if std::mem::take(&mut self.aside) || waits || now >= tick.min(self.ears.due()) {
                 heard |= self.hear(Ear::Own)?;
                 self.follow(now);

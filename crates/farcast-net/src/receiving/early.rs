@@ -23,16 +23,18 @@ impl Early {
         }
     }
 
-    /// The first that is kept.
-    pub(super) fn first(&self) -> Option<&[u8]> {
-        self.held.front().map(|(_, datagram)| &**datagram)
+    /// Whether nothing is kept.
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
     }
 
-    /// Gives it away.
-    pub(super) fn next(&mut self) -> Option<(Arrival, Box<[u8]>)> {
-        let next = self.held.pop_front()?;
-        self.octets -= next.1.len();
-        Some(next)
+    /// Gives away what `is_ready`, in the order in which it came.
+    pub(super) fn take(&mut self, is_ready: impl Fn(&[u8]) -> bool) -> VecDeque<(Arrival, Box<[u8]>)> {
+        let all = std::mem::take(&mut self.held);
+        let (ready, held): (VecDeque<_>, VecDeque<_>) = all.into_iter().partition(|(_, one)| is_ready(one));
+        self.octets -= ready.iter().map(|(_, one)| one.len()).sum::<usize>();
+        self.held = held;
+        ready
     }
 }
 
@@ -50,14 +52,15 @@ mod tests {
             datagram[..4].copy_from_slice(&n.to_be_bytes());
             early.hold(&from, &datagram);
         }
-        assert_eq!(early.first().map(|first| &first[..4]), Some(&[0; 4][..]));
-        let mut count = 0;
-        while let Some((_, datagram)) = early.next() {
-            assert_eq!(datagram[..4], u32::to_be_bytes(count));
-            count += 1;
-        }
-        assert_eq!(count as usize, MOST / 1400);
-        early.hold(&from, &[1]);
-        assert_eq!(early.first(), Some(&[1][..]), "there is room again");
+        assert!(early.take(|_| false).is_empty());
+        // What waits on holds up nothing.
+        let is_even = |datagram: &[u8]| datagram[3].is_multiple_of(2);
+        let even = early.take(is_even);
+        assert!(even.iter().zip((0..).step_by(2)).all(|((_, one), n)| one[..4] == u32::to_be_bytes(n)));
+        let odd = early.take(|_| true);
+        assert!(odd.iter().zip((1..).step_by(2)).all(|((_, one), n)| one[..4] == u32::to_be_bytes(n)));
+        assert_eq!((even.len() + odd.len(), early.is_empty()), (MOST / 1400, true));
+        early.hold(&from, &vec![1; MOST]);
+        assert_eq!(early.take(|_| true).len(), 1, "there is room again");
     }
 }

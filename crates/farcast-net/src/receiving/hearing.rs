@@ -2,12 +2,13 @@
 
 use std::io::IoSliceMut;
 use std::net::IpAddr;
+use std::ops::Range;
 
 use farcast_core::Span;
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine, Message as _};
-use farcast_delivery::{Codec, Delivery, Protocol};
-use farcast_seal::SessionId;
+use farcast_delivery::{Codec, Delivery, Protocol, ReceiverEngine};
+use farcast_seal::{Class, SessionId};
 use quinn_udp::RecvMeta;
 
 use super::driver::Driver;
@@ -69,6 +70,9 @@ impl Filling {
         self.end > ARENA_LEN / 2
     }
 }
+
+/// How something was sealed, and in which session.
+type Sealed = (Class, SessionId);
 
 /// Consecutive datagrams that became one message, and where their payloads lie in the arena.
 struct Joined<M> {
@@ -226,22 +230,18 @@ impl<P: Protocol> Driver<'_, P> {
             if self.loss.strikes() {
                 continue;
             }
-            // What is refused is counted by the seal, by reason.
-            let (range, sealed) = match &mut self.seal {
-                None => (at..end, None),
-                Some(seal) => {
-                    let Some(opened) = seal.open(now, from.source, &mut arena.buffer[at..end]) else {
-                        if seal.is_early(&arena.buffer[at..end]) {
-                            self.early.hold(from, &arena.buffer[at..end]);
-                        }
-                        let unlike = seal.unlike();
-                        self.unlike(from.source.ip(), unlike);
-                        continue;
-                    };
-                    let range = at + opened.payload.start..at + opened.payload.end;
-                    (range, Some((opened.class, opened.session)))
+            let opened = self.open(now, from, &mut arena.buffer[at..end]);
+            if let Some(session) = self.seal.as_mut().and_then(|seal| seal.begun()) {
+                // What came before is handed on before.
+                if let Some(run) = joined.take() {
+                    self.deliver(now, from, run, arena);
                 }
-            };
+                if let Some(who) = self.seal.as_ref().and_then(|seal| seal.proved(session)) {
+                    self.engine.begins_anew(now, &who);
+                }
+            }
+            let Some((said, sealed)) = opened else { continue };
+            let range = at + said.start..at + said.end;
             let at = range.start;
             let Ok(packet) = self.codec.decode(&arena.buffer[range]) else {
                 self.counts.malformed += 1;
@@ -280,15 +280,36 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// Takes what came before its key, if that has come.
+    /// Opens a datagram, if it is sealed: where what it says lies, and how it was sealed. What is refused is counted by the
+    /// seal, by reason.
+    fn open(
+        &mut self,
+        now: Time,
+        from: &Arrival,
+        datagram: &mut [u8],
+    ) -> Option<(Range<usize>, Option<Sealed>)> {
+        let Some(seal) = &mut self.seal else { return Some((0..datagram.len(), None)) };
+        if let Some(opened) = seal.open(now, from.source, datagram) {
+            return Some((opened.payload, Some((opened.class, opened.session))));
+        }
+        if seal.is_early(datagram) {
+            self.early.hold(from, datagram);
+        }
+        let unlike = seal.unlike();
+        self.unlike(from.source.ip(), unlike);
+        None
+    }
+
+    /// Takes what came before its key, as far as that has come: what waits on waits behind it.
     pub(super) fn hear_early(&mut self) {
         let Some(seal) = self.seal.as_deref() else { return };
-        if self.early.first().is_none_or(|first| seal.is_early(first)) {
+        let ready = self.early.take(|datagram| !seal.is_early(datagram));
+        if ready.is_empty() {
             return;
         }
         let now = self.clock.now();
         let mut filling = self.filling();
-        while let Some((from, datagram)) = self.early.next() {
+        for (from, datagram) in ready {
             let Some(filling) = &mut filling else { continue };
             let (start, len) = (filling.end, datagram.len());
             let Some(room) = filling.arena.buffer.get_mut(start..start + len) else { continue };

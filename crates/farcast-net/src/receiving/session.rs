@@ -20,8 +20,9 @@ const MOST_OBJECTS: usize = 32;
 /// What the driver knows of an object that is under way.
 pub(super) struct Session {
     offer: Offer,
-    /// Who proved to have offered it, by what the list calls it.
+    /// Who proved to have offered it, by what the list calls it, and in which session.
     signer: Option<String>,
+    sealed_in: Option<SessionId>,
     /// By what the store knows it.
     reception: u64,
     files: Arc<[FileInfo]>,
@@ -37,10 +38,16 @@ pub(super) struct Session {
 }
 
 impl Session {
-    fn new(offer: &Offer, signer: Option<String>, reception: u64, joined: Time) -> Self {
+    fn new(
+        offer: &Offer,
+        (signer, sealed_in): (Option<String>, Option<SessionId>),
+        reception: u64,
+        joined: Time,
+    ) -> Self {
         Self {
             offer: offer.clone(),
             signer,
+            sealed_in,
             reception,
             files: Arc::default(),
             vouched: false,
@@ -84,7 +91,8 @@ impl<P: Protocol> Driver<'_, P> {
             self.nap = Nap::default();
         }
         let signer = self.signer(self.speaking).map(str::to_owned);
-        let session = Session::new(offer, signer, self.store.number(), self.clock.now());
+        let sealed = (signer, self.speaking);
+        let session = Session::new(offer, sealed, self.store.number(), self.clock.now());
         let reception = session.reception;
         self.sessions.insert(offer.object, session);
         if offer.group.is_multicast()
@@ -272,10 +280,10 @@ impl<P: Protocol> Driver<'_, P> {
             self.due.push(if useless { Due::Discard(object) } else { Due::Close(object) });
         }
         let Some(session) = session else { return };
-        if let Some(seal) = &mut self.seal
+        if let (Some(seal), Some(sealed_in)) = (&mut self.seal, session.sealed_in)
             && P::Receiver::is_settled(event)
         {
-            seal.close(session.offer.sender);
+            seal.close(sealed_in);
         }
         let now = self.clock.now();
         let received = self.engine.received(object);

@@ -10,7 +10,7 @@ use super::numbers::Numbers;
 use super::remote::{Key, Remote, Timer};
 use super::{MOST_REMOTES, Receiver};
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Answer, Body, FromReceiver, FromSender, Message, Point, Probe, Terms};
+use crate::message::{Answer, Body, FromReceiver, FromSender, Message, NodeId, Point, Probe, Terms};
 
 /// The first kind of acknowledgement that an application decides on (RFC 5740 §4.2.3.6).
 const APPLICATIONS: u8 = 16;
@@ -43,7 +43,7 @@ impl Receiver {
         (key, terms): (Key, Terms),
         said: &FromSender,
     ) -> Result<usize, Reject> {
-        if let Some(at) = self.remotes.iter().position(|remote| remote.key == key) {
+        if let Some(at) = self.remotes.iter().position(|remote| remote.key == key && !remote.past) {
             return Ok(at);
         }
         let begins = matches!(
@@ -82,6 +82,16 @@ impl Receiver {
         }
         self.remotes.push(Remote::new(key, from.destination, terms, now));
         Ok(self.remotes.len() - 1)
+    }
+
+    /// The sender has begun another session. What is being verified still counts.
+    pub(crate) fn begins_anew(&mut self, sender: NodeId) {
+        for at in 0..self.remotes.len() {
+            if self.remotes[at].key.node == sender {
+                self.gone(at);
+                self.remotes[at].pass();
+            }
+        }
     }
 
     fn hear_sender(

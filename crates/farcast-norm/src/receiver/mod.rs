@@ -388,7 +388,7 @@ impl Engine for Receiver {
         // Whose it is when two senders have one number shows only with where it comes from.
         let of =
             |remote: &&Remote| (remote.key.node, remote.key.instance) == (message.source, terms.instance);
-        let mut found = self.remotes.iter().filter(of);
+        let mut found = self.remotes.iter().filter(|remote| !remote.past).filter(of);
         match (found.next(), found.next()) {
             (Some(remote), None) => remote.prefix(data),
             _ => NonZeroU32::MIN,

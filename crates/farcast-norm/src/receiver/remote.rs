@@ -78,6 +78,8 @@ pub(super) struct Remote {
     pub(super) last_heard: Time,
     /// It has left, or has been silent for too long.
     pub(super) gone: bool,
+    /// It has begun another session since: nothing that comes is of this one.
+    pub(super) past: bool,
     /// Octets that may be said because of what it has said.
     pub(super) credit: u64,
     pub(super) timers: Timers<Timer>,
@@ -105,6 +107,7 @@ impl Remote {
             silences: 0,
             last_heard: now,
             gone: false,
+            past: false,
             credit: 0,
             timers: Timers::default(),
         }
@@ -118,6 +121,12 @@ impl Remote {
     /// It has said `octets`.
     pub(super) fn earn(&mut self, octets: u64) {
         self.credit = earned(self.credit, octets);
+    }
+
+    /// It has begun another session: of this one nothing is said any more.
+    pub(super) fn pass(&mut self) {
+        (self.gone, self.past, self.credit) = (true, true, 0);
+        (self.owed, self.ack, self.timers) = (None, None, Timers::default());
     }
 
     /// Whether anything that it has spoken of, and that is wanted, is not there.

@@ -103,6 +103,8 @@ struct Remote {
     silences: u32,
     last_heard: Time,
     gone: bool,
+    /// It has begun another session since: nothing that comes is of this one.
+    past: bool,
     credit: u64,
     timers: Timers<Timer>,
 }
@@ -351,5 +353,17 @@ impl StreamReceiverEngine for StreamReceiver {
             window.settle();
         }
         self.pay(now);
+    }
+
+    fn begins_anew(&mut self, _now: Time, who: &Proved<'_>) {
+        let sender = NodeId(who.number.sender());
+        if self.remote.as_ref().is_none_or(|remote| remote.node != sender) {
+            return;
+        }
+        self.gone();
+        if let Some(remote) = &mut self.remote {
+            (remote.past, remote.credit) = (true, 0);
+            (remote.owed, remote.ack, remote.timers) = (None, None, Timers::default());
+        }
     }
 }

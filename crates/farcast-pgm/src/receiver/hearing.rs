@@ -15,7 +15,9 @@ use super::window::Window;
 use super::{CREDIT, CREDIT_MOST, MOST_REMOTES, Receiver};
 use crate::config::{Delivering, is_group};
 use crate::event::ReceiverEvent;
-use crate::message::{Body, Data, Descriptor, MOST_ASKED, Message, Nak, NakKind, NodeId, Opt, Spm, Sqn, Tsi};
+use crate::message::{
+    Body, Data, Descriptor, Gsi, MOST_ASKED, Message, Nak, NakKind, NodeId, Opt, Spm, Sqn, Tsi,
+};
 use crate::sqn::Place;
 
 /// So far beyond what is known may be what others ask for.
@@ -92,6 +94,15 @@ impl Receiver {
         for at in (0..self.remotes.len()).rev() {
             let other = self.remotes[at].tsi;
             if other.gsi == tsi.gsi && other != tsi {
+                self.gone(at);
+            }
+        }
+    }
+
+    /// A source has begun another session.
+    pub(crate) fn begins_anew(&mut self, source: Gsi) {
+        for at in (0..self.remotes.len()).rev() {
+            if self.remotes[at].tsi.gsi == source {
                 self.gone(at);
             }
         }

@@ -12,7 +12,7 @@ use super::bare;
 use crate::config::{Delivering, ReceiverConfig};
 use crate::error::ConfigError;
 use crate::event::ReceiverEvent;
-use crate::message::{Body, Message, Opt, Sqn, Tsi};
+use crate::message::{Body, Gsi, Message, Opt, Sqn, Tsi};
 use crate::receiver::Receiver;
 use crate::sqn::Place;
 use crate::wire;
@@ -303,5 +303,15 @@ impl StreamReceiverEngine for StreamReceiver {
         if let Some(tsi) = self.tsi.filter(|_| has_begun && self.is_sound && self.ready.is_empty()) {
             self.engine.keep_told(now, tsi);
         }
+    }
+
+    fn begins_anew(&mut self, now: Time, who: &Proved<'_>) {
+        let source = Gsi(who.number.source());
+        self.engine.begins_anew(source);
+        if self.tsi.is_some_and(|tsi| tsi.gsi == source) {
+            // No other stream is joined, nor is this one again.
+            self.engine.stop(now);
+        }
+        self.look(&[]);
     }
 }

@@ -13,12 +13,12 @@ use hpke::kem::X25519HkdfSha256;
 use hpke::{Deserializable as _, Kem, OpModeR, setup_receiver};
 use sha2::{Digest as _, Sha256};
 
-const ENTRIES: usize = 78;
+const ENTRIES: usize = 86;
 const ENTRY: usize = 84;
 
 /// The name of the session that KEYS tell of.
 pub(crate) fn session(keys: &[u8]) -> [u8; 16] {
-    let digest = Sha256::new().chain_update(b"farcast seal 1 session").chain_update(&keys[4..76]).finalize();
+    let digest = Sha256::new().chain_update(b"farcast seal 1 session").chain_update(&keys[3..84]).finalize();
     digest[..16].try_into().unwrap()
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Member {
 impl Member {
     /// Takes its keys from KEYS, as long as its entry is the `n`th.
     pub(crate) fn new(identity: Identity, keys: &[u8], n: usize) -> Self {
-        let (session, epoch) = (session(keys), keys[76]);
+        let (session, epoch) = (session(keys), keys[84]);
         let entry = &keys[ENTRIES + ENTRY * n..][..ENTRY];
         let own = <X25519HkdfSha256 as Kem>::PrivateKey::from_bytes(&identity.to_bytes()[32..64]).unwrap();
         let enc = <X25519HkdfSha256 as Kem>::EncappedKey::from_bytes(&entry[4..36]).unwrap();

@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 
 use farcast_core::Time;
 use farcast_seal::{
-    Answer, HEADER, History, Identity, Listed, Opened, Receiver, ReceiverConfig, Refusal, Sender,
-    SenderConfig,
+    Answer, Contents, HEADER, History, Identity, Listed, Opened, Receiver, ReceiverConfig, Refusal, Scope,
+    Sender, SenderConfig,
 };
 
 pub(crate) const NOW: Time = Time::ZERO;
@@ -19,6 +19,11 @@ pub(crate) fn sender_address() -> SocketAddr {
 
 pub(crate) fn address(n: usize) -> SocketAddr {
     format!("198.51.100.{n}:40000").parse().unwrap()
+}
+
+/// What all these sessions are for.
+pub(crate) fn scope() -> Scope {
+    Scope::of("any", "239.192.0.1:5402".parse().unwrap())
 }
 
 pub(crate) fn identity(name: &str) -> Identity {
@@ -33,29 +38,36 @@ pub(crate) fn listed(name: &str) -> Listed {
 
 /// A session of `from`'s for these receivers, the `n`th.
 pub(crate) fn session_of(from: &str, receivers: &[&str], separate_content: bool, n: u8) -> Sender {
-    session_with(from, receivers, (separate_content, false), n)
+    let contents = if separate_content { Contents::Apart } else { Contents::Together };
+    session_with(from, receivers, contents, n)
 }
 
-/// The same, whose content has keys apart, or is signed.
-pub(crate) fn session_with(
-    from: &str,
-    receivers: &[&str],
-    (separate_content, signed_content): (bool, bool),
-    n: u8,
-) -> Sender {
-    let config = SenderConfig {
-        identity: identity(from),
-        receivers: receivers.iter().map(|name| listed(name)).collect(),
-        began_ms: 1_000_000 + u64::from(n),
-        separate_content,
-        signed_content,
-        datagram: 1472,
-    };
+/// The same, whose content is sealed as `contents` say.
+pub(crate) fn session_with(from: &str, receivers: &[&str], contents: Contents, n: u8) -> Sender {
+    let config = SenderConfig { contents, ..sending(from, receivers, 1_000_000 + u64::from(n)) };
     Sender::new(config, [n; 32])
 }
 
+/// A session of ann's for bob that is for something else.
+pub(crate) fn session_for(scope: Scope) -> Sender {
+    Sender::new(SenderConfig { scope, ..sending("ann", &["bob"], 1_000_000) }, [1; 32])
+}
+
+/// How `from` begins to send to these receivers.
+pub(crate) fn sending(from: &str, receivers: &[&str], began_ms: u64) -> SenderConfig {
+    SenderConfig {
+        identity: identity(from),
+        receivers: receivers.iter().map(|name| listed(name)).collect(),
+        began_ms,
+        scope: scope(),
+        contents: Contents::Together,
+        datagram: 1472,
+    }
+}
+
 pub(crate) fn receiver_with(name: &str, history: History, seed: u8) -> Receiver {
-    let config = ReceiverConfig { identity: identity(name), senders: vec![listed("ann")] };
+    let config =
+        ReceiverConfig { identity: identity(name), senders: vec![listed("ann")], scopes: vec![scope()] };
     Receiver::new(config, history, [seed; 32])
 }
 

@@ -235,14 +235,14 @@ impl Seal {
     }
 
     /// An answer of `receiver` has come.
-    pub(super) fn hears(&mut self, receiver: u32, first: bool) {
+    pub(super) fn hears(&mut self, now: Time, receiver: u32, first: bool) {
         self.heard.insert(receiver);
         if !first {
             self.equipped.insert(receiver);
         }
         if !self.lacks_key(receiver) {
             self.owed.settle(receiver);
-        } else if self.owed.push(receiver) {
+        } else if self.owed.push(now, receiver) {
             self.news += 1;
         }
     }
@@ -297,12 +297,12 @@ mod tests {
     fn keys_are_for_everyone_and_then_for_those_who_were_not_heard() {
         let mut seal = seal(31);
         assert_eq!(round(&mut seal), [(0..15).collect(), (15..30).collect(), vec![30]]);
-        assert_eq!(seal.counts.keys_octets, 2 * 1402 + 226);
-        (0..31).filter(|n| n % 10 != 3).for_each(|n| seal.hears(n, true));
+        assert_eq!(seal.counts.keys_octets, 2 * 1410 + 234);
+        (0..31).filter(|n| n % 10 != 3).for_each(|n| seal.hears(Time::ZERO, n, true));
         assert_eq!(round(&mut seal), [[3, 13, 23]]);
-        seal.hears(3, true);
-        seal.hears(13, true);
-        seal.hears(23, true);
+        seal.hears(Time::ZERO, 3, true);
+        seal.hears(Time::ZERO, 13, true);
+        seal.hears(Time::ZERO, 23, true);
         assert!(round(&mut seal).is_empty(), "nobody lacks any");
         assert_eq!(round(&mut seal).concat().len(), 31, "for those who begin again");
     }
@@ -311,18 +311,18 @@ mod tests {
     fn the_key_of_content_goes_to_whoever_lacks_it_until_it_says_otherwise() {
         let mut seal = seal(3);
         assert_eq!(seal.seals(None, Some(1)), None, "it has not been heard");
-        seal.hears(1, true);
+        seal.hears(Time::ZERO, 1, true);
         assert_eq!(seal.seals(None, Some(1)), Some((61, Party::receiver(1))));
         assert_eq!(seal.next_owed(seal.owed_at()), None, "it has left");
-        seal.hears(1, true);
+        seal.hears(Time::ZERO, 1, true);
         assert_eq!(seal.next_owed(seal.owed_at()), Some(1));
-        seal.hears(1, false);
+        seal.hears(Time::ZERO, 1, false);
         assert_eq!(
             (seal.next_owed(seal.owed_at()), seal.seals(None, Some(1))),
             (None, Some((28, Party::receiver(1))))
         );
         // What had left before it had the key says nothing new.
-        seal.hears(1, true);
+        seal.hears(Time::ZERO, 1, true);
         assert_eq!(seal.next_owed(seal.owed_at()), None);
         assert_eq!(seal.seals(Some(true), None), Some((28, Party::GROUP)));
         assert_eq!(seal.seals(Some(false), None), Some((28, Party::APART)));

@@ -146,7 +146,7 @@ impl<P: Protocol> Star<'_, P> {
     pub(super) fn open_answer(&mut self, receiver: u32, overhead: u16) {
         let first = Seal::is_first(overhead.saturating_sub(self.overhead));
         if let Some(seal) = &mut self.seal {
-            seal.hears(receiver, first);
+            seal.hears(self.now, receiver, first);
         }
     }
 
@@ -187,7 +187,7 @@ impl<P: Protocol> Star<'_, P> {
     /// What a receiver asks reaches the sender.
     pub(super) fn reach_ask(&mut self, receiver: u32) {
         if let Some(seal) = &mut self.seal {
-            seal.hears(receiver, true);
+            seal.hears(self.now, receiver, true);
         }
         self.send_owed();
     }

@@ -9,7 +9,8 @@ use farcast_delivery::Delivery as _;
 use farcast_mftp::Message;
 use farcast_scenario::document::Document;
 use farcast_seal::{
-    HEADER, History, Identity, Kind, Listed, Receiver, ReceiverConfig, Refusal, Sender, SenderConfig, TAG,
+    Contents, HEADER, History, Identity, Kind, Listed, Receiver, ReceiverConfig, Refusal, Scope, Sender,
+    SenderConfig, TAG,
 };
 use farcast_sim::outcome::Replication;
 use farcast_sim::scenario::TreeScenario;
@@ -98,6 +99,10 @@ fn identity(n: u32) -> Identity {
     Identity::from_seed(seed)
 }
 
+fn scope() -> Scope {
+    Scope::of("mftp", Real::hub())
+}
+
 fn listed(n: u32) -> Listed {
     Listed { name: n.to_string(), key: identity(n).public().clone() }
 }
@@ -126,12 +131,16 @@ impl Real {
             identity: identity(u32::MAX),
             receivers: (0..count).map(listed).collect(),
             began_ms: 1,
-            separate_content: true,
-            signed_content: false,
+            scope: scope(),
+            contents: Contents::Apart,
             datagram: 1472,
         };
         let receiver = |n| {
-            let config = ReceiverConfig { identity: identity(n), senders: vec![listed(u32::MAX)] };
+            let config = ReceiverConfig {
+                identity: identity(n),
+                senders: vec![listed(u32::MAX)],
+                scopes: vec![scope()],
+            };
             Receiver::new(config, History::default(), [n as u8; 32])
         };
         Self {

@@ -116,7 +116,8 @@ fn receive<F: Face>(
         File::from(descriptor.map_err(|error| Failure::usage(format!("standard output: {error}")))?);
     let sealing = heard.sealing.as_ref();
     output.line(&sealing.map_or_else(|| "not sealed".into(), Sealing::sentence));
-    let mut seal = sealing.map(|sealing| sealing.receiver(!args.nack.silent)).transpose()?;
+    let scopes = sealing::scopes(args.speaks(), true, heard.from);
+    let mut seal = sealing.map(|sealing| sealing.receiver(scopes, !args.nack.silent)).transpose()?;
     let mut view = View { args, from: heard.from, place: F::PLACE, output, lacks: None, gone: false };
     let with = (&mut engine, seal.as_mut());
     let end =

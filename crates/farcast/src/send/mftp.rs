@@ -11,13 +11,14 @@ use farcast_mftp::message::cancel;
 use farcast_mftp::settings::{Rate, Settings};
 use farcast_mftp::{Codec, ConfigError, Mftp, Product, Sender, SenderConfig, SenderEvent, SenderOutcome};
 use farcast_net::{SendOptions, Waited};
+use farcast_seal::Contents;
 
 use super::turn::{self, Turn};
 use super::{await_network, burst, datagram_to, product_name, socket_options};
 use crate::args::SendArgs;
 use crate::host::Family;
 use crate::output::Output;
-use crate::sealing::{Contents, Sealing};
+use crate::sealing::{self, Sealing};
 use crate::state::{Known, State};
 use crate::{Exit, Failure};
 
@@ -162,7 +163,9 @@ fn transmit(
     };
     // Where nobody registers, nobody asks for the key of content.
     let contents = if args.group.unlimited { Contents::Together } else { Contents::Apart };
-    let seal = |sealing: &Sealing| sealing.sender(contents, (limit(settings), keys_in(args, to, settings)));
+    let scope = sealing::scope(args.speaks(), false, to.public);
+    let keys = (limit(settings), keys_in(args, to, settings));
+    let seal = |sealing: &Sealing| sealing.sender((scope, contents), keys);
     let mut seal = sealing.map(seal).transpose()?;
     let with = (&Codec, seal.as_mut());
     let report =

@@ -10,6 +10,7 @@ use farcast_files::{Entry, Outgoing};
 use farcast_net::SendSeal;
 use farcast_norm::settings::Parity;
 use farcast_norm::{MOST_OBJECTS, NodeId};
+use farcast_seal::Contents;
 
 use crate::Failure;
 use crate::args::{RateArg, SendArgs};
@@ -17,7 +18,7 @@ use crate::node;
 use crate::output::Output;
 use crate::progress::size;
 use crate::protocols::{NORM_AND_MDP, NORM_MDP_AND_PGM};
-use crate::sealing::{Contents, Sealing};
+use crate::sealing::{self, Sealing};
 use crate::send::datagram_to;
 
 /// How they behave.
@@ -99,7 +100,8 @@ pub(super) fn seal(
     sealing: Option<&Sealing>,
 ) -> Result<Option<SendSeal>, Failure> {
     let datagram = datagram_to(args, to);
-    sealing.map(|sealing| sealing.sender(Contents::Signed, (Some(rate), datagram))).transpose()
+    let scope = sealing::scope(args.speaks(), args.stream.stream, to);
+    sealing.map(|sealing| sealing.sender((scope, Contents::Signed), (Some(rate), datagram))).transpose()
 }
 
 const NO_RATE: &str = "--rate is missing: give what the slowest link on the way carries, such as --rate \"20 Mbit/s\" \

@@ -11,6 +11,7 @@ use farcast_files::Outgoing;
 use farcast_lab::shipped;
 use farcast_oneway::settings::{Sent, Settings, Way};
 use farcast_oneway::{Codec, Duration, OneWay, Sender, SenderConfig, SenderEvent};
+use farcast_seal::Contents;
 use farcast_sim::scenario::one_way as scenario;
 use serde_json::{Value, json};
 
@@ -19,7 +20,7 @@ use super::turn::Turn;
 use super::{await_network, burst, destination, product_name, socket_options};
 use crate::args::{RateArg, SendArgs};
 use crate::output::Output;
-use crate::sealing::{self, Contents, Sealing};
+use crate::sealing::{self, Sealing};
 use crate::{Exit, Failure};
 
 /// How it is sent to receivers that cannot answer.
@@ -84,7 +85,10 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
         time_limit: args.protocol.time_limit.unwrap_or(Span::MAX),
         // Nobody can ask for a key.
         seal: sealing
-            .map(|sealing| sealing.sender(Contents::Together, (Some(settings.rate), keys_in(&settings))))
+            .map(|sealing| {
+                let scope = sealing::scope(args.speaks(), false, to);
+                sealing.sender((scope, Contents::Together), (Some(settings.rate), keys_in(&settings)))
+            })
             .transpose()?,
     };
     let make = |source: SocketAddr| Sender::new(SenderConfig { source, ..config });

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use farcast_net::Memory;
 use farcast_seal::{Fingerprint, History};
 
 use crate::keys::{Lock, replace};
@@ -47,6 +48,8 @@ fn make_room(path: &Path) -> io::Result<()> {
 pub(crate) struct Sessions {
     histories: Option<Sender<History>>,
     over: Receiver<()>,
+    /// Where it is kept.
+    path: Option<PathBuf>,
     /// What was handed over last.
     last: History,
 }
@@ -61,6 +64,7 @@ impl Sessions {
         let history = path.as_deref().map_or(Ok(History::default()), read)?;
         let (histories, fresh) = channel::<History>();
         let (end, over) = channel();
+        let kept_at = path.clone();
         #[expect(clippy::disallowed_methods, reason = "the command line owns its threads")]
         thread::spawn(move || {
             let mut told = false;
@@ -69,7 +73,7 @@ impl Sessions {
                 while let Ok(later) = fresh.try_recv() {
                     history = later;
                 }
-                let kept = path.as_deref().map(|path| write(path, &history));
+                let kept = kept_at.as_deref().map(|path| write(path, &history));
                 if let Some(Err(failure)) = kept
                     && !std::mem::replace(&mut told, true)
                 {
@@ -78,12 +82,13 @@ impl Sessions {
             }
             let _ = end.send(());
         });
-        let sessions = Self { histories: Some(histories), over, last: history.clone() };
+        let sessions = Self { histories: Some(histories), over, path, last: history.clone() };
         Ok((sessions, history))
     }
+}
 
-    /// Remembers `history`, if it says something new.
-    pub(crate) fn keep(&mut self, history: &History) {
+impl Memory for Sessions {
+    fn keep(&mut self, history: &History) {
         if *history != self.last
             && let Some(histories) = &self.histories
         {
@@ -91,6 +96,10 @@ impl Sessions {
             // It listens as long as this is here.
             let _ = histories.send(history.clone());
         }
+    }
+
+    fn recall(&mut self) -> Option<History> {
+        read(self.path.as_deref()?).ok()
     }
 }
 

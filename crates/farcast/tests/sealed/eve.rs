@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, UdpSocket};
 
 use farcast_core::Time;
-use farcast_seal::{Class, History, Listed, Receiver, ReceiverConfig};
+use farcast_seal::{Class, History, Listed, Receiver, ReceiverConfig, Scope};
 
 use crate::insider;
 use crate::party::{Enemy, Parties};
@@ -18,14 +18,16 @@ pub(crate) struct Eve {
 }
 
 impl Eve {
-    pub(crate) fn new(parties: &Parties) -> Self {
+    /// In sessions of this protocol.
+    pub(crate) fn new(parties: &Parties, protocol: &str) -> Self {
         let identity = parties.identity("eve");
         let shown = parties.at("ann", &["key", "show"]).output().unwrap().stdout;
         let shown = String::from_utf8(shown).unwrap();
         let key = shown.split_whitespace().find(|word| word.starts_with("farcast-key-1:")).unwrap();
         let ann = Listed { name: "ann".into(), key: key.parse().unwrap() };
         let own = insider::own(&identity);
-        let config = ReceiverConfig { identity, senders: vec![ann] };
+        let scope = Scope::of(protocol, parties.place.group.parse().unwrap());
+        let config = ReceiverConfig { identity, senders: vec![ann], scopes: vec![scope] };
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let seal = Receiver::new(config, History::default(), [1; 32]);
         Self { seal, own, socket, server: None, read: 0 }

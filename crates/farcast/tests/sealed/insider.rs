@@ -19,12 +19,12 @@ pub(crate) struct GroupKey {
 impl GroupKey {
     /// That of `keys`, a KEYS datagram in which there is an entry for who has this signing key and agreement secret.
     pub(crate) fn of(keys: &[u8], (signing, secret): (&[u8; 32], &[u8; 32])) -> Option<Self> {
-        let named = Sha256::new().chain_update(b"farcast seal 1 session").chain_update(&keys[4..76]);
+        let named = Sha256::new().chain_update(b"farcast seal 1 session").chain_update(&keys[3..84]);
         let session: [u8; 16] = named.finalize()[..16].try_into().unwrap();
-        let epoch = keys[76];
+        let epoch = keys[84];
         let info = [&b"farcast seal 1 keys"[..], &session, &[epoch], signing].concat();
         let own = <X25519HkdfSha256 as Kem>::PrivateKey::from_bytes(secret).unwrap();
-        let opened = keys[78..keys.len() - 64].chunks(84).find_map(|entry| {
+        let opened = keys[86..keys.len() - 64].chunks(84).find_map(|entry| {
             let enc = <X25519HkdfSha256 as Kem>::EncappedKey::from_bytes(&entry[4..36]).ok()?;
             let mut context =
                 setup_receiver::<AesGcm256, HkdfSha256, X25519HkdfSha256>(&OpModeR::Base, &own, &enc, &info)

@@ -43,7 +43,7 @@ impl StreamReceiver {
         let key = (from.source, message.source, terms.instance);
         let grtt = terms.grtt.span().min(self.config.receiver.grtt_most);
         if let Some(remote) = self.remote.as_mut() {
-            if (remote.source, remote.node, remote.instance) == key {
+            if (remote.source, remote.node, remote.instance) == key && !remote.past {
                 (remote.terms, remote.grtt) = (terms, grtt);
                 return Ok(());
             }
@@ -77,6 +77,7 @@ impl StreamReceiver {
             silences: 0,
             last_heard: now,
             gone: false,
+            past: false,
             credit: 0,
             timers: Timers::default(),
         });
