@@ -425,6 +425,13 @@ mod tests {
     }
 
     #[test]
+    fn two_that_a_protocol_takes_for_one_are_found() {
+        let others = sealing(&[("bob", false), ("eve", false)]).others;
+        assert_eq!(alike(&others, |one| number_of(&one.key).sender()), Some(("bob", "eve")), "one key");
+        assert_eq!(alike(&others, |one| one.name.clone()), None);
+    }
+
+    #[test]
     fn few_are_those_whose_keys_are_one_datagram() {
         let of = |plain: usize, hybrid: usize| {
             let others = [vec![("a", false); plain], vec![("b", true); hybrid]].concat();

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod alone;
+mod anew;
 mod bounds;
 mod broken;
 mod common;

@@ -12,7 +12,7 @@ use core::cmp::Reverse;
 use farcast_core::engine::{Arrival, Reject};
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span, Time};
-use farcast_delivery::{StreamEngine, StreamReceiverEngine, StreamSenderEngine, Taken};
+use farcast_delivery::{KeyNumber, Proved, StreamEngine, StreamReceiverEngine, StreamSenderEngine, Taken};
 
 use super::{StreamReceiver, StreamReceiverConfig, StreamReceiverEvent, StreamSender, StreamSenderEvent};
 use crate::message::{Body, Flags, FromSender};
@@ -405,21 +405,52 @@ fn nothing_that_comes_makes_it_panic_or_grow() {
     }
 }
 
-#[test]
-fn a_file_is_no_stream_and_a_stream_is_one_session() {
-    let mut engine = StreamReceiver::new(receiver(0)).expect("valid");
+/// What a sender of `text` says, until so many datagrams have left; and when that is.
+fn said(text: &[u8], count: usize) -> (Vec<Vec<u8>>, Time) {
     let mut sending = StreamSender::new(sender(4, 0)).expect("valid");
     sending.open(Time::ZERO);
-    sending.write(Time::ZERO, &text(500));
+    sending.write(Time::ZERO, text);
     let (mut out, mut datagrams) = (Vec::new(), vec![]);
     let mut now = Time::ZERO;
-    while datagrams.len() < 5 {
+    while datagrams.len() < count {
         while sending.poll_transmit(now, &mut out).is_some() {
             datagrams.push(std::mem::take(&mut out));
         }
         now = sending.poll_timeout();
         sending.handle_timeout(now);
     }
+    (datagrams, now)
+}
+
+/// From the same address, and of the same instance.
+#[test]
+fn a_stream_that_is_proved_to_have_begun_anew_is_another() {
+    let mut engine = StreamReceiver::new(receiver(0)).expect("valid");
+    let (before, after) = ([1; 2000], [2; 2000]);
+    let from = Arrival::new(address(0), group());
+    let (datagrams, now) = said(&before, 12);
+    datagrams.iter().for_each(|datagram| engine.handle(now, &from, datagram));
+    let mut out = Vec::new();
+    assert_eq!(engine.read(&mut out), Some(Taken::Octets(0)));
+    let had = out.len();
+    let who = |number| Proved { name: "ann", number: KeyNumber(number) };
+    engine.begins_anew(now, &who(7));
+    let told = std::iter::from_fn(|| engine.poll_event()).collect::<Vec<_>>();
+    assert!(matches!(told[..], [StreamReceiverEvent::Joined { .. }]), "{told:?}");
+    engine.begins_anew(now, &who(1));
+    assert_eq!((engine.poll_event(), engine.poll_timeout()), (Some(StreamReceiverEvent::Gone), Time::NEVER));
+    let (datagrams, now) = said(&after, 12);
+    datagrams.iter().for_each(|datagram| engine.handle(now, &from, datagram));
+    let mut second = Vec::new();
+    assert_eq!(engine.read(&mut second), Some(Taken::Octets(0)), "from its beginning");
+    assert!(out.iter().all(|&octet| octet == 1) && second.iter().all(|&octet| octet == 2));
+    assert_eq!((had, second.len()), (had, had), "all that has come");
+}
+
+#[test]
+fn a_file_is_no_stream_and_a_stream_is_one_session() {
+    let mut engine = StreamReceiver::new(receiver(0)).expect("valid");
+    let (datagrams, now) = said(&text(500), 5);
     for datagram in &datagrams {
         let mut message = wire::decode(datagram, 8).expect("ours").message;
         if let Body::Sender(_, FromSender::Data(data)) = &mut message.body {

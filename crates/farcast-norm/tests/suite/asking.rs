@@ -2,9 +2,9 @@
 
 use farcast_core::engine::{Arrival, Engine as _};
 use farcast_core::{Bitmap, Run, Span, Time};
-use farcast_delivery::ObjectId;
+use farcast_delivery::{KeyNumber, ObjectId, Proved, ReceiverEngine as _};
 use farcast_norm::message::{Answer, Form, FromReceiver, FromSender, Level, Point, Request, Symbol};
-use farcast_norm::{Body, Fec, Message, NodeId, Receiver, ReceiverEvent, Sender};
+use farcast_norm::{Body, Fec, Message, NodeId, Receiver, ReceiverEvent, ReceiverOutcome, Sender};
 
 use crate::common::{group, ms, receiver, receiver_address, said, sender, server};
 
@@ -36,12 +36,14 @@ struct Station {
     held: Option<Bitmap>,
     slow: bool,
     offered: Option<ObjectId>,
+    /// What was offered first.
+    first: Option<ObjectId>,
 }
 
 impl Station {
     fn new() -> Self {
         let engine = Receiver::new(receiver(0)).expect("valid");
-        Self { engine, now: Time::ZERO, damage: None, held: None, slow: false, offered: None }
+        Self { engine, now: Time::ZERO, damage: None, held: None, slow: false, offered: None, first: None }
     }
 
     /// The owner says what it has of what was offered.
@@ -61,6 +63,7 @@ impl Station {
             match event {
                 ReceiverEvent::Offered(offer) => {
                     self.offered = Some(offer.object);
+                    self.first = self.first.or(Some(offer.object));
                     if !self.slow {
                         self.answer();
                     }
@@ -326,4 +329,29 @@ fn what_the_owner_may_have_is_not_asked_for_before_it_has_answered() {
     station.hear(third);
     let levels: Vec<Level> = station.wait(ms(0)).iter().map(|request| request.level).collect();
     assert_eq!(levels[..3], [Level::INFO, Level::BLOCK, Level::SEGMENT]);
+}
+
+/// A sender that is proved to have begun another session says the same again, from the same address: it is all new.
+#[test]
+fn what_a_sender_says_that_has_begun_anew_goes_on_with_nothing() {
+    let who = |number| Proved { name: "ann", number: KeyNumber(number) };
+    let (words, mut station) = (words(), Station::new());
+    words[..20].iter().for_each(|word| station.hear(word));
+    let first = station.first.take().expect("it was offered");
+    station.engine.begins_anew(station.now, &who(7));
+    assert!(station.engine.is_busy() && station.engine.poll_event().is_none(), "that is another");
+    station.engine.begins_anew(station.now, &who(1));
+    let lost = ReceiverEvent::Ended(first, ReceiverOutcome::Lost);
+    assert_eq!((station.engine.poll_event(), station.engine.is_busy()), (Some(lost), false));
+    assert_eq!(station.wait(Span::from_secs(60)), [], "nothing is said to it");
+    words[20..].iter().for_each(|word| station.hear(word));
+    let second = station.first.expect("it is offered again");
+    assert_ne!(first, second);
+    let come: u32 = words[20..]
+        .iter()
+        .filter_map(|word| word.data())
+        .filter(|data| data.symbols.first() < 10)
+        .map(|data| data.symbols.count())
+        .sum();
+    assert_eq!(station.engine.have(second).map(Bitmap::count), Some(come));
 }
