@@ -302,7 +302,7 @@ fn no_sender_hides_the_session_of_another() {
         Sender::new(config, [1; 32])
     };
     let (mut ann, mut mal) =
-        (session("ann", Contents::Apart, 165_139), session("mal", Contents::Together, 4909));
+        (session("ann", Contents::Apart, 120_754), session("mal", Contents::Together, 10_869));
     assert_eq!(ann.session().0[..4], mal.session().0[..4]);
     hear(&mut bob, &mal.keys(true)[0]).unwrap();
     hear(&mut bob, &ann.keys(true)[0]).unwrap();
