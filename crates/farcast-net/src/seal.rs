@@ -232,7 +232,7 @@ pub trait Memory {
     /// Remembers it.
     fn keep(&mut self, heard: &History);
 
-    /// What is remembered now, others having kept theirs; `None` where that cannot be read.
+    /// What is remembered now, others having kept theirs; `None` where that cannot be read. No session begins then.
     fn recall(&mut self) -> Option<History>;
 }
 
@@ -296,7 +296,8 @@ impl ReceiveSeal {
 
     /// Keys have begun `session`: it goes on unless others with this key have heard that it is over.
     fn begin(&mut self, session: SessionId) {
-        let goes_on = self.memory.recall().is_none_or(|heard| self.seal.learn(session, &heard));
+        let Some(heard) = self.memory.recall() else { return self.seal.leave(session) };
+        let goes_on = self.seal.learn(session, &heard);
         if goes_on && self.seal.is_alone(session) {
             self.begun = Some(session);
         }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use farcast_core::engine::{Arrival, Transmit};
 use farcast_core::{Probability, Span, Time};
 use farcast_delivery::{StreamEngine, StreamReceiverEngine, StreamSenderEngine, Taken, Transport};
-use farcast_seal::Class;
+use farcast_seal::{Class, SessionId};
 use ipnet::IpNet;
 use quinn_udp::RecvMeta;
 
@@ -116,7 +116,7 @@ pub enum StreamEnd {
 }
 
 /// Where in a datagram lies what an engine is to hear, if there is anything; it is opened in place.
-type Open<'a, E> = dyn FnMut(Time, &RecvMeta, &mut E, &mut [u8]) -> Option<Range<usize>> + 'a;
+type Open<'a, E> = dyn FnMut(Time, &RecvMeta, &E, &mut [u8]) -> Option<Range<usize>> + 'a;
 
 /// Sockets, and a buffer for what comes.
 struct Ears {
@@ -354,7 +354,7 @@ pub fn receive_stream<R: StreamReceiverEngine>(
             && tells.is_none_or(|own| meta.addr.port() != own.local().port() || !is_own(meta.addr))
             && !loss.strikes()
     };
-    let (mut begins, mut gate) = (true, Gate { seal, sealed: false, unlike: None });
+    let (mut begins, mut gate) = (true, Gate { seal, sealed: false, begun: None, unlike: None });
     let mut ended: Option<(u64, Time, Time)> = None;
     if !observer(&StreamNotice::Listening) {
         return Ok(StreamEnd::Enough);
@@ -403,6 +403,11 @@ pub fn receive_stream<R: StreamReceiverEngine>(
             return Ok(StreamEnd::Unread);
         }
         engine.settle(now);
+        if let Some(session) = gate.begun.take()
+            && let Some(who) = gate.seal.as_ref().and_then(|seal| seal.proved(session))
+        {
+            engine.begins_anew(now, &who);
+        }
         while let Some(event) = engine.poll_event() {
             if !observer(&StreamNotice::Event(&event)) {
                 return Ok(StreamEnd::Enough);
@@ -438,6 +443,8 @@ struct Gate<'a> {
     seal: Option<&'a mut ReceiveSeal>,
     /// Whether something has come that is sealed, and we have no key.
     sealed: bool,
+    /// A session that has begun, of which the engine was not told yet.
+    begun: Option<SessionId>,
     /// What our user should know of what was refused, and from whom that came.
     unlike: Option<(IpAddr, Unlike)>,
 }
@@ -447,7 +454,7 @@ impl Gate<'_> {
         &mut self,
         now: Time,
         meta: &RecvMeta,
-        engine: &mut impl StreamReceiverEngine,
+        engine: &impl StreamEngine,
         datagram: &mut [u8],
     ) -> Option<Range<usize>> {
         let source = meta.addr.ip();
@@ -457,10 +464,12 @@ impl Gate<'_> {
             }
             return Some(0..datagram.len());
         };
-        let opened = seal.open(now, meta.addr, datagram);
-        if let Some(who) = seal.begun().and_then(|session| seal.proved(session)) {
-            engine.begins_anew(now, &who);
+        // What has come is read before anything of what begins is heard: this is lost, and asked for.
+        if self.begun.is_some() {
+            return None;
         }
+        let opened = seal.open(now, meta.addr, datagram);
+        self.begun = seal.begun();
         let Some(opened) = opened else {
             self.unlike = self.unlike.or_else(|| Some((source, seal.unlike()?)));
             return None;

@@ -18,7 +18,7 @@ const TITLE: &str = "farcast-sessions-1";
 
 /// Which sessions a receiver has heard of each sender.
 ///
-/// A session that was closed is not heard again, nor one of those that a sender has one at a time once a later one was. Beyond 64 of one sender the earliest is forgotten, and no
+/// A session that was closed is not heard again, nor one that is over once another was heard that began later. Beyond 64 of one sender the earliest is forgotten, and no
 /// session that is not remembered and did not begin later than that is heard.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct History(BTreeMap<[u8; 32], Past>);
@@ -36,15 +36,26 @@ struct Past {
 pub(crate) struct Begun {
     pub(crate) session: SessionId,
     pub(crate) began_ms: u64,
-    /// What it is for, if its sender has one session at a time for that.
-    pub(crate) alone: Option<Scope>,
+    pub(crate) scope: Scope,
+    /// Whether it is over once its sender has begun another one.
+    pub(crate) alone: bool,
+}
+
+/// From where on a session may be heard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Admitted {
+    pub(crate) epoch: u8,
+    pub(crate) counter: u64,
+    /// Whether its sender has begun another one since.
+    pub(crate) followed: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Remembered {
     session: SessionId,
     began_ms: u64,
-    alone: Option<Scope>,
+    scope: Scope,
+    alone: bool,
     closed: bool,
     /// The last epoch, and what of it was heard.
     epoch: u8,
@@ -52,28 +63,36 @@ struct Remembered {
 }
 
 impl History {
-    /// Whether a session may be heard, and from which epoch and which counter in it on.
-    pub(crate) fn admit(&self, signing: &[u8; 32], begun: Begun) -> Result<(u8, u64), Refusal> {
-        let Begun { session, began_ms, alone } = begun;
+    /// Whether a session may be heard by who takes part in sessions for `scopes`, and from where on.
+    pub(crate) fn admit(
+        &self,
+        signing: &[u8; 32],
+        begun: Begun,
+        scopes: &[Scope],
+    ) -> Result<Admitted, Refusal> {
+        let Begun { session, began_ms, alone, .. } = begun;
         let Some(past) = self.0.get(signing) else {
-            return if self.0.len() < SENDERS { Ok((0, 0)) } else { Err(Refusal::Limit) };
+            return if self.0.len() < SENDERS { Ok(Admitted::default()) } else { Err(Refusal::Limit) };
         };
-        let known = past.sessions.iter().find(|one| one.session == session);
-        let is_later = |one: &Remembered| one.alone == alone && one.began_ms > began_ms;
-        match known {
+        // Of two that began at once the one that is known counts.
+        let is_later = |one: &Remembered| {
+            one.session != session && one.began_ms >= began_ms && scopes.contains(&one.scope)
+        };
+        let followed = past.sessions.iter().any(is_later);
+        match past.sessions.iter().find(|one| one.session == session) {
             Some(one) if one.closed => Err(Refusal::OldSession),
-            _ if alone.is_some() && past.sessions.iter().any(is_later) => Err(Refusal::EarlierSession),
-            Some(one) => Ok((one.epoch, one.counter)),
+            _ if alone && followed => Err(Refusal::EarlierSession),
+            Some(one) => Ok(Admitted { epoch: one.epoch, counter: one.counter, followed }),
             None if past.forgotten_ms.is_some_and(|forgotten| began_ms <= forgotten) => {
                 Err(Refusal::OldSession)
             }
-            None => Ok((0, 0)),
+            None => Ok(Admitted { followed, ..Admitted::default() }),
         }
     }
 
     /// A session is heard.
     pub(crate) fn began(&mut self, signing: &[u8; 32], begun: Begun) {
-        let Begun { session, began_ms, alone } = begun;
+        let Begun { session, began_ms, scope, alone } = begun;
         let past = self.0.entry(*signing).or_default();
         if past.sessions.iter().any(|one| one.session == session) {
             return;
@@ -87,13 +106,19 @@ impl History {
                 past.forgotten_ms = past.forgotten_ms.max(Some(gone.began_ms));
             }
         }
-        past.sessions.push(Remembered { session, began_ms, alone, closed: false, epoch: 0, counter: 0 });
-        if alone.is_some() {
-            let those = past.sessions.iter_mut().filter(|one| one.alone == alone);
-            let last = those.max_by_key(|one| one.began_ms).map(|one| one.session);
-            for one in past.sessions.iter_mut().filter(|one| one.alone == alone) {
-                one.closed |= Some(one.session) != last;
-            }
+        past.sessions.push(Remembered {
+            session,
+            began_ms,
+            scope,
+            alone,
+            closed: false,
+            epoch: 0,
+            counter: 0,
+        });
+        let for_that = past.sessions.iter_mut().filter(|one| one.scope == scope);
+        let last = for_that.map(|one| one.began_ms).max();
+        for one in past.sessions.iter_mut().filter(|one| one.scope == scope && one.alone) {
+            one.closed |= Some(one.began_ms) < last;
         }
     }
 
@@ -118,8 +143,8 @@ impl History {
                 continue;
             }
             for one in &past.sessions {
-                let Remembered { session, began_ms, alone, .. } = *one;
-                self.began(signing, Begun { session, began_ms, alone });
+                let Remembered { session, began_ms, scope, alone, .. } = *one;
+                self.began(signing, Begun { session, began_ms, scope, alone });
                 let Some(here) = self.find(signing, one.session) else { continue };
                 (here.epoch, here.counter) = (here.epoch, here.counter).max((one.epoch, one.counter));
                 here.closed |= one.closed;
@@ -146,11 +171,15 @@ impl History {
                 let state = if one.closed { "closed" } else { "open" };
                 let _ = write!(
                     text,
-                    "session {} {} {state} {} {}",
-                    one.session, one.began_ms, one.epoch, one.counter
+                    "session {} {} {state} {} {} {:016x}",
+                    one.session,
+                    one.began_ms,
+                    one.epoch,
+                    one.counter,
+                    u64::from_be_bytes(one.scope.0)
                 );
-                if let Some(scope) = one.alone {
-                    let _ = write!(text, " alone {:016x}", u64::from_be_bytes(scope.0));
+                if one.alone {
+                    text.push_str(" alone");
                 }
                 text.push('\n');
             }
@@ -179,14 +208,15 @@ impl History {
                     history.0.entry(signing).or_default().forgotten_ms = forgotten_ms;
                     sender = Some(signing);
                 }
-                ["session", session, began, state, epoch, counter, ref rest @ ..] => {
+                ["session", session, began, state, epoch, counter, scope, ref rest @ ..] => {
                     let past = history.0.get_mut(&sender?).filter(|past| past.sessions.len() < SESSIONS)?;
                     past.sessions.push(Remembered {
                         session: SessionId(hex(session)?),
                         began_ms: began.parse().ok()?,
+                        scope: Scope(hex(scope)?),
                         alone: match rest {
-                            [] => None,
-                            ["alone", scope] => Some(Scope(hex(scope)?)),
+                            [] => false,
+                            ["alone"] => true,
                             _ => return None,
                         },
                         closed: match state {
@@ -226,52 +256,73 @@ mod tests {
         SessionId([n; 16])
     }
 
+    fn at(epoch: u8, counter: u64) -> Admitted {
+        Admitted { epoch, counter, followed: false }
+    }
+
     fn begun(n: u8, began_ms: u64) -> Begun {
-        Begun { session: session(n), began_ms, alone: None }
+        Begun { session: session(n), began_ms, scope: Scope([0; 8]), alone: false }
     }
 
     #[test]
-    fn of_what_there_is_one_at_a_time_the_latest_is_heard() {
-        let of = |n, scope| Begun { alone: Some(Scope([scope; 8])), ..begun(n, n.into()) };
+    fn what_was_followed_by_another_is_over() {
+        let of = |n: u8, scope| Begun { scope: Scope([scope; 8]), alone: true, ..begun(n, n.into()) };
+        let apart = |n, scope| Begun { alone: false, ..of(n, scope) };
         let mut history = History::default();
-        history.began(&ANN, of(5, 1));
-        history.began(&ANN, of(7, 1));
-        history.began(&ANN, of(3, 2));
-        let admitted = |history: &History, begun| history.admit(&ANN, begun).err();
-        assert_eq!(admitted(&history, of(5, 1)), Some(Refusal::OldSession), "another has begun since");
-        assert_eq!(admitted(&history, of(6, 1)), Some(Refusal::EarlierSession));
-        assert_eq!(admitted(&history, of(2, 2)), Some(Refusal::EarlierSession));
-        let others = [of(7, 1), of(8, 1), of(3, 2), of(4, 2), of(1, 3), begun(1, 1)];
-        assert!(others.into_iter().all(|one| admitted(&history, one).is_none()));
-        assert_eq!(history.admit(&[2; 32], of(1, 1)), Ok((0, 0)), "another sender's");
+        for one in [of(5, 1), of(7, 1), of(3, 2), apart(9, 3)] {
+            history.began(&ANN, one);
+        }
+        // Who hears what is for 1 and for 3.
+        let admitted = |history: &History, begun| history.admit(&ANN, begun, &[Scope([1; 8]), Scope([3; 8])]);
+        assert_eq!(admitted(&history, of(5, 1)), Err(Refusal::OldSession), "another has begun since");
+        for earlier in [of(6, 1), of(7, 1), of(8, 1), of(8, 3), of(2, 1)] {
+            assert_eq!(admitted(&history, earlier), Err(Refusal::EarlierSession), "{earlier:?}");
+        }
+        assert_eq!(admitted(&history, apart(8, 1)), Ok(Admitted { followed: true, ..at(0, 0) }));
+        assert_eq!(
+            admitted(&history, Begun { session: session(8), ..of(9, 1) }),
+            Err(Refusal::EarlierSession)
+        );
+        for last in [of(10, 1), apart(9, 3), apart(10, 1)] {
+            assert_eq!(admitted(&history, last), Ok(at(0, 0)), "{last:?}");
+        }
+        // For others, and of another sender, nothing is said by that.
+        assert_eq!(history.admit(&ANN, of(7, 1), &[Scope([1; 8])]), Ok(at(0, 0)));
+        assert_eq!(history.admit(&ANN, of(2, 4), &[Scope([4; 8])]), Ok(at(0, 0)));
+        assert_eq!(history.admit(&[2; 32], of(1, 1), &[Scope([1; 8])]), Ok(at(0, 0)));
         // Whatever begins, and wherever it is heard, the latest stays.
         let mut there = History::default();
         there.began(&ANN, of(6, 1));
         there.merge(&history);
         history.merge(&there);
+        let for_one = |history: &History, begun| history.admit(&ANN, begun, &[Scope([1; 8])]);
         for one in [&history, &there] {
-            assert_eq!(admitted(one, of(6, 1)), Some(Refusal::OldSession));
-            assert_eq!(admitted(one, of(7, 1)), None);
+            assert_eq!(for_one(one, of(6, 1)), Err(Refusal::OldSession));
+            assert_eq!(for_one(one, of(7, 1)), Ok(at(0, 0)));
         }
         for n in 100..200 {
             history.began(&ANN, of(n, 9));
         }
-        assert_eq!(admitted(&history, of(2, 1)), Some(Refusal::EarlierSession));
-        assert_eq!(admitted(&history, of(7, 1)), None, "rather what is over is forgotten");
+        assert_eq!(for_one(&history, of(2, 1)), Err(Refusal::EarlierSession));
+        assert_eq!(for_one(&history, of(7, 1)), Ok(at(0, 0)), "rather what is over is forgotten");
         assert_eq!(History::from_text(&history.to_text()), Some(history));
     }
 
     #[test]
     fn what_was_closed_stays_closed() {
         let mut history = History::default();
-        assert_eq!(history.admit(&ANN, begun(1, 10)), Ok((0, 0)));
+        assert_eq!(history.admit(&ANN, begun(1, 10), &[]), Ok(at(0, 0)));
         history.began(&ANN, begun(1, 10));
         history.heard(&ANN, session(1), 2, 77);
-        assert_eq!(history.admit(&ANN, begun(1, 10)), Ok((2, 77)));
+        assert_eq!(history.admit(&ANN, begun(1, 10), &[]), Ok(at(2, 77)));
         history.close(&ANN, session(1));
-        assert_eq!(history.admit(&ANN, begun(1, 10)), Err(Refusal::OldSession));
-        assert_eq!(history.admit(&[2; 32], begun(1, 10)), Ok((0, 0)), "another sender's");
-        assert_eq!(history.admit(&ANN, begun(2, 9)), Ok((0, 0)), "one that began before and was not heard");
+        assert_eq!(history.admit(&ANN, begun(1, 10), &[]), Err(Refusal::OldSession));
+        assert_eq!(history.admit(&[2; 32], begun(1, 10), &[]), Ok(at(0, 0)), "another sender's");
+        assert_eq!(
+            history.admit(&ANN, begun(2, 9), &[]),
+            Ok(at(0, 0)),
+            "one that began before and was not heard"
+        );
     }
 
     #[test]
@@ -282,10 +333,10 @@ mod tests {
             history.close(&ANN, session(n));
         }
         for n in 0..70 {
-            assert_eq!(history.admit(&ANN, begun(n, 100 + u64::from(n))), Err(Refusal::OldSession));
+            assert_eq!(history.admit(&ANN, begun(n, 100 + u64::from(n)), &[]), Err(Refusal::OldSession));
         }
-        assert_eq!(history.admit(&ANN, begun(99, 106)), Ok((0, 0)));
-        assert_eq!(history.admit(&ANN, begun(99, 105)), Err(Refusal::OldSession));
+        assert_eq!(history.admit(&ANN, begun(99, 106), &[]), Ok(at(0, 0)));
+        assert_eq!(history.admit(&ANN, begun(99, 105), &[]), Err(Refusal::OldSession));
     }
 
     #[test]
@@ -302,9 +353,9 @@ mod tests {
             there.began(&[7; 32], begun(n, u64::from(n)));
         }
         here.merge(&there);
-        assert_eq!(here.admit(&ANN, begun(1, 10)), Ok((2, 5)), "the later epoch");
-        assert_eq!(here.admit(&ANN, begun(2, 20)), Err(Refusal::OldSession));
-        assert_eq!(here.admit(&[7; 32], begun(99, 103)), Err(Refusal::OldSession), "forgotten there");
+        assert_eq!(here.admit(&ANN, begun(1, 10), &[]), Ok(at(2, 5)), "the later epoch");
+        assert_eq!(here.admit(&ANN, begun(2, 20), &[]), Err(Refusal::OldSession));
+        assert_eq!(here.admit(&[7; 32], begun(99, 103), &[]), Err(Refusal::OldSession), "forgotten there");
         let before = here.clone();
         here.merge(&there);
         here.merge(&before);
@@ -319,7 +370,7 @@ mod tests {
             history.began(&ANN, begun(n, 100 + u64::from(n)));
             history.close(&ANN, session(n));
         }
-        assert_eq!(history.admit(&ANN, begun(200, 1)), Ok((0, 0)));
+        assert_eq!(history.admit(&ANN, begun(200, 1), &[]), Ok(at(0, 0)));
     }
 
     #[test]
@@ -333,14 +384,20 @@ mod tests {
         history.heard(&[0xAB; 32], session(1), 4, 1 << 40);
         let text = history.to_text();
         assert!(text.ends_with(&format!(
-            "sender {}\nsession {} 18446744073709551615 open 4 1099511627776\n",
+            "sender {}\nsession {} 18446744073709551615 open 4 1099511627776 0000000000000000\n",
             "ab".repeat(32),
             "01".repeat(16)
         )));
         assert_eq!(History::from_text(&text), Some(history));
         assert_eq!(History::from_text(&format!("{TITLE}\n")), Some(History::default()));
         let cut: Vec<_> = text.lines().map(|line| &line[1..]).collect();
-        for damaged in ["", "x", &text[1..], &cut.join("\n"), &format!("{TITLE}\nsession 1 2 open 3 4\n")] {
+        for damaged in [
+            "",
+            "x",
+            &text[1..],
+            &cut.join("\n"),
+            &format!("{TITLE}\nsession 1 2 open 3 4 0000000000000000\n"),
+        ] {
             assert_eq!(History::from_text(damaged), None, "{damaged}");
         }
     }

@@ -1,6 +1,6 @@
 //! Who is to get the key of content by itself, and when: one after the other, at the sender's rate.
 
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use farcast_core::{BitRate, Span, Time};
 
@@ -9,8 +9,8 @@ use crate::wire::TO_ONE_KEY_OVERHEAD;
 
 /// With headers of UDP and IP, which count where so little is sent.
 const OCTETS: u64 = TO_ONE_KEY_OVERHEAD as u64 + 28;
-/// Who got it is not owed it again for so long, whatever it says: what goes one after the other may take that long to
-/// get there, and who asks without end takes no more than 178 octets a second.
+/// Who is owed it, or got it, is not owed it again for so long, whatever it says: what goes one after the other may take
+/// that long to get there, and who asks without end takes no more than 178 octets a second.
 const AGAIN: Span = Span::from_millis(500);
 /// How much sending time a late driver makes up for at once.
 const CREDIT: Span = Span::from_millis(2);
@@ -25,9 +25,8 @@ pub struct Owed {
     /// In the order in which they answered; of these count those that still wait.
     queue: VecDeque<u32>,
     waiting: BTreeSet<u32>,
-    /// To whom it has left lately; in the order in which it has, when.
-    lately: BTreeSet<u32>,
-    left: VecDeque<(Time, u32)>,
+    /// When each was owed it, or got it, last.
+    last: BTreeMap<u32, Time>,
 }
 
 impl Owed {
@@ -38,17 +37,17 @@ impl Owed {
             next: Time::ZERO,
             queue: VecDeque::new(),
             waiting: BTreeSet::new(),
-            lately: BTreeSet::new(),
-            left: VecDeque::new(),
+            last: BTreeMap::new(),
         }
     }
 
     /// An answer has shown that `receiver` lacks the key. Whether that is news: who waits already waits once, and to whom
     /// it has left lately it is on its way.
     pub fn push(&mut self, now: Time, receiver: u32) -> bool {
-        self.forget(now);
-        let news = !self.lately.contains(&receiver) && self.waiting.insert(receiver);
+        let lately = self.last.get(&receiver).is_some_and(|at| now.since(*at) < AGAIN);
+        let news = !lately && self.waiting.insert(receiver);
         if news {
+            self.last.insert(receiver, now);
             // As many are forgotten as wait, at most.
             if self.queue.len() > 2 * self.waiting.len() {
                 self.queue.retain(|one| *one != receiver && self.waiting.contains(one));
@@ -77,20 +76,9 @@ impl Owed {
         let next = core::iter::from_fn(|| self.queue.pop_front()).find(|one| waiting.remove(one));
         self.next = self.next.max(now - CREDIT) + time_of(self.rate, OCTETS);
         if let Some(receiver) = next {
-            self.forget(now);
-            self.lately.insert(receiver);
-            self.left.push_back((now, receiver));
+            self.last.insert(receiver, now);
         }
         next
-    }
-
-    /// Forgets to whom it has left before lately.
-    fn forget(&mut self, now: Time) {
-        while self.left.front().is_some_and(|(at, _)| now.since(*at) >= AGAIN) {
-            if let Some((_, receiver)) = self.left.pop_front() {
-                self.lately.remove(&receiver);
-            }
-        }
     }
 }
 
@@ -112,10 +100,11 @@ mod tests {
         // Two milliseconds may be made up for.
         assert_eq!([(); 4].map(|()| owed.next(ms(0))), [Some(7), Some(3), Some(9), None]);
         assert!(!owed.push(ms(0), 7), "it is on its way");
-        assert!(owed.push(ms(0), 5), "nothing has left for it");
+        assert!(!owed.push(ms(0), 5), "something else may have left for it just now");
+        assert!(owed.push(ms(0), 8));
         assert_eq!((owed.due(), owed.next(ms(0))), (ms(1), None));
-        assert_eq!((owed.next(ms(1)), owed.due()), (Some(5), Time::NEVER));
-        let news = [(499, 7), (500, 7), (500, 5), (501, 7), (501, 5)].map(|(at, one)| owed.push(ms(at), one));
+        assert_eq!((owed.next(ms(1)), owed.due()), (Some(8), Time::NEVER));
+        let news = [(499, 7), (500, 7), (500, 8), (501, 7), (501, 8)].map(|(at, one)| owed.push(ms(at), one));
         assert_eq!(news, [false, true, false, false, true]);
     }
 
@@ -123,9 +112,10 @@ mod tests {
     fn whoever_comes_and_goes_takes_no_room() {
         let mut owed = Owed::new(None);
         (0..10).for_each(|n| assert!(owed.push(Time::ZERO, n)));
-        for _ in 0..1000 {
+        for n in 1..1000 {
             owed.settle(4);
-            assert!(owed.push(Time::ZERO, 4));
+            assert!(owed.push(Time::ZERO + AGAIN * n, 4));
+            assert!(!owed.push(Time::ZERO + AGAIN * n, 4));
         }
         assert!(owed.queue.len() <= 21, "{}", owed.queue.len());
         let mut order = Vec::new();

@@ -12,7 +12,7 @@ use farcast_core::Time;
 use zeroize::Zeroizing;
 
 use crate::draws::Draws;
-use crate::history::{Begun, History};
+use crate::history::{Admitted, Begun, History};
 use crate::identity::{Identity, Listed, verify};
 use crate::refusal::{Refusal, RefusalCounts, Unsealable};
 use crate::schedule;
@@ -27,7 +27,7 @@ const OF_ONE: usize = 16;
 const SESSIONS: usize = 256;
 
 /// Who opens, and whom it hears.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ReceiverConfig {
     /// The receiver.
     pub identity: Identity,
@@ -110,7 +110,7 @@ impl Receiver {
 
     /// Whether the sender of `session` has one such session at a time: all before it are over.
     pub fn is_alone(&self, session: SessionId) -> bool {
-        self.sessions.iter().any(|one| one.id == session && alone((one.contents, one.scope)).is_some())
+        self.sessions.iter().any(|one| one.id == session && is_alone(one.contents))
     }
 
     /// Whether `datagram` seems to be content whose key is to come: KEYS have told that there is one.
@@ -154,9 +154,9 @@ impl Receiver {
         if !self.scopes.contains(&keys.scope) {
             return Err(Refusal::OtherScope);
         }
-        let of = (keys.contents, keys.scope);
-        let id = schedule::session(of, keys.began_ms, (keys.signing, keys.agreement));
-        let past = Begun { session: id, began_ms: keys.began_ms, alone: alone(of) };
+        let (began_ms, scope) = (keys.began_ms, keys.scope);
+        let id = schedule::session((keys.contents, scope), began_ms, (keys.signing, keys.agreement));
+        let begun = Begun { session: id, began_ms, scope, alone: is_alone(keys.contents) };
         let opened = |new| Opened { class: Class::Keys { new }, session: id, payload: HEADER..HEADER };
         let known = self.sessions.iter().position(|one| one.id == id);
         if let Some(session) = known.map(|at| &self.sessions[at]) {
@@ -166,8 +166,8 @@ impl Receiver {
                 Ordering::Greater => {}
             }
         }
-        let (epoch, heard) = self.history.admit(keys.signing, past)?;
-        if keys.epoch < epoch {
+        let admitted = self.history.admit(keys.signing, begun, &self.scopes)?;
+        if keys.epoch < admitted.epoch {
             return Err(Refusal::UnknownEpoch);
         }
         // Nobody who has our line wraps anything for us by another suite.
@@ -202,13 +202,11 @@ impl Receiver {
             (session.from, session.heard) = (from, now);
             return Ok(opened(false));
         }
-        if past.alone.is_some() {
-            self.end_earlier(keys.signing, keys.began_ms);
-        }
-        self.make_room(keys.signing, keys.began_ms)?;
-        self.history.began(keys.signing, past);
-        let heard = if keys.epoch == epoch { heard } else { 0 };
-        self.sessions.push(Session::new(told, heard, (from, now)));
+        self.follow_earlier(keys.signing, began_ms);
+        self.make_room(keys.signing, began_ms)?;
+        self.history.began(keys.signing, begun);
+        let counter = if keys.epoch == admitted.epoch { admitted.counter } else { 0 };
+        self.sessions.push(Session::new(told, Admitted { counter, ..admitted }, (from, now)));
         Ok(opened(true))
     }
 
@@ -283,21 +281,27 @@ impl Receiver {
         self.history.close(&session.signing, session.id);
     }
 
+    /// Takes no part in `session` until its keys come again.
+    pub fn leave(&mut self, session: SessionId) {
+        self.sessions.retain(|one| one.id != session);
+    }
+
     /// Learns what others with the same key have heard, now that keys have begun `session`: whether it goes on.
     pub fn learn(&mut self, session: SessionId, heard: &History) -> bool {
         self.history.merge(heard);
         let Some(at) = self.sessions.iter().position(|one| one.id == session) else { return false };
         let one = &mut self.sessions[at];
-        let past = Begun { session, began_ms: one.began_ms, alone: alone((one.contents, one.scope)) };
-        match self.history.admit(&one.signing, past) {
-            Ok((epoch, _)) if one.epoch < epoch => {}
-            Ok((epoch, counter)) => {
-                if one.epoch == epoch {
-                    one.heard_up_to(counter);
+        let alone = is_alone(one.contents);
+        let begun = Begun { session, began_ms: one.began_ms, scope: one.scope, alone };
+        match self.history.admit(&one.signing, begun, &self.scopes) {
+            Ok(admitted) if admitted.epoch <= one.epoch => {
+                one.followed |= admitted.followed;
+                if one.epoch == admitted.epoch {
+                    one.heard_up_to(admitted.counter);
                 }
                 return true;
             }
-            Err(_) => {}
+            _ => {}
         }
         self.sessions.swap_remove(at);
         false
@@ -322,12 +326,13 @@ impl Receiver {
         of(&|one| one.from == address).or_else(|| of(&|one| one.from.ip() == address.ip())).or_else(only)
     }
 
-    /// Of the sessions that its sender has one at a time, those end that began before another one did: what was not heard
-    /// of them until now is no part of that.
-    fn end_earlier(&mut self, signing: &[u8; 32], began_ms: u64) {
+    /// A session of this sender's has begun: those are over that began before and whose content has no keys apart. What was
+    /// not heard of them until now could be anybody's record.
+    fn follow_earlier(&mut self, signing: &[u8; 32], began_ms: u64) {
         let Self { sessions, history, .. } = self;
-        sessions.retain(|one| {
-            let ends = one.signing == *signing && one.contents != Contents::Apart && one.began_ms < began_ms;
+        sessions.retain_mut(|one| {
+            one.followed |= one.signing == *signing && one.began_ms < began_ms;
+            let ends = one.followed && is_alone(one.contents);
             if ends {
                 history.heard(&one.signing, one.id, one.epoch, one.counter());
             }
@@ -356,9 +361,10 @@ impl Receiver {
     }
 }
 
-/// What a sender has one session at a time for: all but what nobody can open any more after it.
-fn alone((contents, scope): (Contents, Scope)) -> Option<Scope> {
-    (contents != Contents::Apart).then_some(scope)
+/// Whether a session is over once its sender has begun another one: all but those whose content nobody can open any more
+/// by what was recorded.
+fn is_alone(contents: Contents) -> bool {
+    contents != Contents::Apart
 }
 
 impl fmt::Debug for Receiver {

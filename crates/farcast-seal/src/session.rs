@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::cipher::Cipher;
 use crate::draws::Draws;
+use crate::history::Admitted;
 use crate::identity::{Fingerprint, Signatory};
 use crate::refusal::{Refusal, Unsealable};
 use crate::schedule::{self, Secret};
@@ -42,6 +43,8 @@ pub(crate) struct Session {
     open: GroupKey,
     pub(crate) scope: Scope,
     pub(crate) contents: Contents,
+    /// Whether its sender has begun another one since.
+    pub(crate) followed: bool,
     /// The key of content that is apart, one epoch above.
     apart: Option<GroupKey>,
     pair: Secret,
@@ -100,8 +103,8 @@ pub(crate) struct Told {
 }
 
 impl Session {
-    /// The session that KEYS tell of, of which counters up to `heard` were heard.
-    pub(crate) fn new(told: Told, heard: u64, (from, now): (SocketAddr, Time)) -> Self {
+    /// The session that KEYS tell of, of which counters were heard up to that of `admitted`.
+    pub(crate) fn new(told: Told, admitted: Admitted, (from, now): (SocketAddr, Time)) -> Self {
         Self {
             id: told.id,
             began_ms: told.began_ms,
@@ -112,9 +115,10 @@ impl Session {
             agreement: told.agreement,
             tag: told.tag,
             epoch: told.epoch,
-            open: GroupKey::new(&told.secret, told.id, told.epoch, heard),
+            open: GroupKey::new(&told.secret, told.id, told.epoch, admitted.counter),
             scope: told.scope,
             contents: told.contents,
+            followed: admitted.followed,
             apart: None,
             pair: told.pair,
             between: None,
@@ -178,6 +182,10 @@ impl Session {
             _ => return Err(Refusal::UnknownEpoch),
         };
         let signed = header.kind == Kind::Control;
+        // What had left before anybody had answered is under a key that whoever has recorded it can have played again.
+        if self.contents == Contents::Apart && self.followed && !signed && header.epoch == self.epoch {
+            return Err(Refusal::EarlierSession);
+        }
         if self.contents == Contents::Signed && !signed {
             return Err(Refusal::BadSignature);
         }

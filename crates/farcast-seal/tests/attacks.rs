@@ -8,7 +8,8 @@ use common::member::Member;
 use common::*;
 use farcast_core::Span;
 use farcast_seal::{
-    Class, Contents, History, Kind, Listed, Receiver, ReceiverConfig, Refusal, Scope, Sender, SenderConfig,
+    Class, Contents, HEADER, History, Kind, Listed, Receiver, ReceiverConfig, Refusal, Scope, Sender,
+    SenderConfig,
 };
 use proptest::prelude::*;
 
@@ -375,6 +376,63 @@ fn what_was_slept_through_is_not_heard_beside_what_is_later() {
         hear(&mut bob, &session_with("mal", &["bob"], contents, 9).keys(true)[0]).unwrap();
         hear(&mut bob, &keys).unwrap();
     }
+}
+
+/// Bob takes what is for a group and what is for one host. A session for either that was slept through is earlier than one
+/// for the other, and than one whose content is apart.
+#[test]
+fn what_was_slept_through_is_not_heard_by_another_way() {
+    let host = Scope::of("any", "10.0.0.1:5402".parse().unwrap());
+    let session = |scope, contents, began_ms| {
+        let config = SenderConfig { scope, contents, ..sending("ann", &["bob"], began_ms) };
+        Sender::new(config, [began_ms as u8; 32])
+    };
+    for (first, second) in [(host, scope()), (scope(), host), (scope(), scope())] {
+        for later in [Contents::Together, Contents::Apart, Contents::Signed] {
+            let (before, after) = (session(first, Contents::Together, 1), session(second, later, 2));
+            let (missed, keys) = (before.keys(true).remove(0), after.keys(true).remove(0));
+            let config = ReceiverConfig {
+                identity: identity("bob"),
+                senders: vec![listed("ann")],
+                scopes: vec![scope(), host],
+            };
+            let mut bob = Receiver::new(config.clone(), History::default(), [9; 32]);
+            hear(&mut bob, &keys).unwrap();
+            assert_eq!(hear(&mut bob, &missed), Err(Refusal::EarlierSession), "{later:?}");
+            let mut bob = Receiver::new(config, History::default(), [9; 32]);
+            hear(&mut bob, &missed).unwrap();
+            hear(&mut bob, &keys).unwrap();
+            assert!(bob.sender_of(before.session()).is_none() && bob.sender_of(after.session()).is_some());
+            let again = hear(&mut bob, &missed);
+            assert!(matches!(again, Err(Refusal::EarlierSession | Refusal::OldSession)), "{again:?}");
+        }
+    }
+}
+
+/// What leaves before anybody can have answered is under the key that KEYS tell, and may be a whole small file.
+#[test]
+fn early_content_that_was_slept_through_is_not_heard_beside_what_is_later() {
+    let (mut before, mut ann) = (session_of("ann", &["bob"], true, 1), session_of("ann", &["bob"], true, 2));
+    let mut early = [&[0; HEADER][..], b"old", &[0; 16]].concat();
+    before.seal_early(&mut early).unwrap();
+    let mut bob = receiver("bob");
+    hear(&mut bob, &before.keys(true)[0]).unwrap();
+    assert_eq!(hear(&mut bob, &early).unwrap().1, b"old", "it is the last");
+    let mut bob = receiver("bob");
+    register(&mut ann, &mut bob, address(2));
+    bob.close(ann.session());
+    for mut bob in [receiver_with("bob", bob.history().clone(), 5), bob] {
+        hear(&mut bob, &before.keys(true)[0]).unwrap();
+        assert_eq!(hear(&mut bob, &early), Err(Refusal::EarlierSession));
+        // If its sender is there after all, it goes on.
+        register(&mut before, &mut bob, address(2));
+        assert_eq!(hear(&mut bob, &content(&mut before, b"data")).unwrap().1, b"data");
+    }
+    // It was heard first, and another begins.
+    let mut bob = receiver("bob");
+    hear(&mut bob, &before.keys(true)[0]).unwrap();
+    hear(&mut bob, &ann.keys(true)[0]).unwrap();
+    assert_eq!(hear(&mut bob, &early), Err(Refusal::EarlierSession));
 }
 
 /// Two processes with bob's key: what one has heard counts when a session begins at the other.

@@ -82,6 +82,16 @@ impl Sealing {
             Speaks::Mftp | Speaks::OneWay => ClientId::from_name(&one.name).0,
             Speaks::Norm | Speaks::Mdp | Speaks::Pgm => number_of(&one.key).receiver(),
         };
+        // Keys reach whoever is listed, by whatever way; what goes to one host is for whom it is meant for alone.
+        if group.receivers.is_empty() && others.len() > 1 {
+            let to = args.to.resolve("--to", None)?.ip();
+            if !to.is_multicast() {
+                return Err(Failure::usage(format!(
+                    "{to} is one host, and this one trusts {} receivers: name those that are there with --receivers",
+                    others.len()
+                )));
+            }
+        }
         if let Some((one, other)) = alike(&others, number) {
             return Err(Failure::usage(format!(
                 "{one} and {other} look alike to this protocol: leave one of them out with --receivers"

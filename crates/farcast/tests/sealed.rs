@@ -240,6 +240,32 @@ fn no_session_is_played_again() {
     assert!(!parties.place.path("bob").join("first.bin").exists());
 }
 
+/// One way: what was begun with in one session, and is complete by another, is not received again by that one's record.
+#[test]
+fn no_session_is_played_again_that_went_on_with_another() {
+    let parties = Parties::new(&["bob"]);
+    let file = parties.place.file("product.bin", 600_000);
+    let args = ["--protocol", "one-way", "--rate", "6 Mbit/s", "--repeat", "6"];
+    let bob = parties.receive("bob", &["--protocol", "one-way", "--once"]);
+    let sender = parties.send(&file, &args);
+    bob.until("joined");
+    pause(Duration::from_millis(500));
+    sender.kill9();
+    let enemy = Enemy::new(&parties.place);
+    assert_eq!(parties.send(&file, &args).wait().code, Some(4), "nobody can tell");
+    bob.succeed();
+    assert!(has(&parties, &file, "bob"));
+    fs::remove_file(parties.place.path("bob").join("product.bin")).unwrap();
+    let bob = parties.receive("bob", &["--protocol", "one-way", "--once"]);
+    for (from, datagram) in enemy.record() {
+        enemy.claim(&datagram, from);
+        pause(Duration::from_micros(100));
+    }
+    pause(Duration::from_millis(300));
+    assert!(!bob.has("joined") && !bob.has("file"), "{}", bob.stdout());
+    bob.kill9();
+}
+
 #[test]
 fn what_is_flipped_or_pasted_or_repeated_is_refused() {
     let parties = Parties::new(&["bob"]);

@@ -186,6 +186,10 @@ impl Receiver {
                 one.state = State::Receiving;
             }
         }
+        // Nobody sends it any more.
+        if self.session.as_ref().is_some_and(|session| session.standing == Standing::Past) {
+            self.gone();
+        }
     }
 
     /// A block was rebuilt, or could not be. Either way its parity is used up.

@@ -82,3 +82,18 @@ fn what_is_complete_is_acknowledged_to_no_other_session() {
         assert!(one.0.poll_transmit(now, now).is_none());
     }
 }
+
+/// What is damaged of it cannot come again.
+#[test]
+fn what_turns_out_to_be_damaged_is_lost() {
+    let mut one = Alone::new();
+    let object = about(0, Flags::FILE.with(Flags::INFO));
+    one.opens(object);
+    for block in 0..3 {
+        one.hears(Time::ZERO, &symbols(object, block, Run::new(0, 10).unwrap(), false)).unwrap();
+    }
+    let ReceiverEvent::Complete(id) = *one.1.last().unwrap() else { panic!("{:?}", one.1) };
+    one.0.begins_anew(Time::ZERO, &ANN);
+    one.0.lost(id, Run::one(7));
+    assert_eq!((ended(&mut one), one.0.is_busy()), (vec![ReceiverOutcome::Lost], false));
+}

@@ -272,6 +272,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
                 Some(Request::Store { object, segments, offset }) => {
                     let Some((payloads, arena)) = &mut received else { continue };
                     arena.turn_to(object);
+                    Self::note_session(&mut self.sessions, object, self.speaking);
                     let payloads = payloads[offset as usize..].iter();
                     arena.steps.extend(
                         segments.segments().zip(payloads).map(|(segment, &(at, len))| Step::Store {
@@ -285,6 +286,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
                 Some(Request::Parity { object, block, symbols, offset }) => {
                     let Some((payloads, arena)) = &mut received else { continue };
                     arena.turn_to(object);
+                    Self::note_session(&mut self.sessions, object, self.speaking);
                     for (symbol, &(at, len)) in symbols.segments().zip(&payloads[offset as usize..]) {
                         arena.steps.push(Step::Parity { block, symbol, at, len });
                     }

@@ -6,6 +6,8 @@ use farcast_core::engine::Arrival;
 
 /// How much is kept, octets: what a group hears of a fast sender in a few milliseconds.
 const MOST: usize = 384 << 10;
+/// What each costs besides.
+const EACH: usize = 128;
 
 /// What waits for its key.
 #[derive(Debug, Default)]
@@ -17,8 +19,8 @@ pub(super) struct Early {
 impl Early {
     /// Keeps a datagram, if there is room; what has none is asked for again like all that is lost.
     pub(super) fn hold(&mut self, from: &Arrival, datagram: &[u8]) {
-        if self.octets + datagram.len() <= MOST {
-            self.octets += datagram.len();
+        if self.octets + EACH + datagram.len() <= MOST {
+            self.octets += EACH + datagram.len();
             self.held.push_back((*from, datagram.into()));
         }
     }
@@ -32,7 +34,7 @@ impl Early {
     pub(super) fn take(&mut self, is_ready: impl Fn(&[u8]) -> bool) -> VecDeque<(Arrival, Box<[u8]>)> {
         let all = std::mem::take(&mut self.held);
         let (ready, held): (VecDeque<_>, VecDeque<_>) = all.into_iter().partition(|(_, one)| is_ready(one));
-        self.octets -= ready.iter().map(|(_, one)| one.len()).sum::<usize>();
+        self.octets -= ready.iter().map(|(_, one)| EACH + one.len()).sum::<usize>();
         self.held = held;
         ready
     }
@@ -59,8 +61,8 @@ mod tests {
         assert!(even.iter().zip((0..).step_by(2)).all(|((_, one), n)| one[..4] == u32::to_be_bytes(n)));
         let odd = early.take(|_| true);
         assert!(odd.iter().zip((1..).step_by(2)).all(|((_, one), n)| one[..4] == u32::to_be_bytes(n)));
-        assert_eq!((even.len() + odd.len(), early.is_empty()), (MOST / 1400, true));
-        early.hold(&from, &vec![1; MOST]);
+        assert_eq!((even.len() + odd.len(), early.is_empty()), (MOST / (EACH + 1400), true));
+        early.hold(&from, &vec![1; MOST - EACH]);
         assert_eq!(early.take(|_| true).len(), 1, "there is room again");
     }
 }

@@ -1,5 +1,6 @@
 //! One object, from its offer to its report.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -20,8 +21,9 @@ const MOST_OBJECTS: usize = 32;
 /// What the driver knows of an object that is under way.
 pub(super) struct Session {
     offer: Offer,
-    /// Who proved to have offered it, by what the list calls it, and in which session.
+    /// Who proved to have offered it, by what the list calls it.
     signer: Option<String>,
+    /// In which session what came of it last was sealed.
     sealed_in: Option<SessionId>,
     /// By what the store knows it.
     reception: u64,
@@ -102,6 +104,20 @@ impl<P: Protocol> Driver<'_, P> {
             return self.refuse(offer.object, error, Decline::System);
         }
         self.due.push(Due::Open(reception, Box::new(offer.clone())));
+    }
+
+    /// Something of `object` has come that was sealed in `session`.
+    pub(super) fn note_session(
+        sessions: &mut BTreeMap<ObjectId, Session>,
+        object: ObjectId,
+        session: Option<SessionId>,
+    ) {
+        // In the open there is none, and nothing to look for.
+        if session.is_some()
+            && let Some(one) = sessions.get_mut(&object)
+        {
+            one.sealed_in = session;
+        }
     }
 
     /// What the list calls who seals in `session`.

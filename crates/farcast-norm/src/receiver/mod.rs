@@ -163,11 +163,16 @@ impl Receiver {
 
     /// These segments of `object` have to come again.
     pub fn lost(&mut self, object: ObjectId, segments: Run) {
-        let Some(object) = self.find(object).and_then(|place| self.object_mut(place)) else { return };
+        let Some(place) = self.find(object) else { return };
+        let Some(object) = self.object_mut(place) else { return };
         object.have.remove_run(segments);
         object.low = object.low.min(segments.first());
         if object.state == State::Verifying && !object.have.is_full() {
             object.state = State::Receiving;
+        }
+        // Of a session that is over nothing comes again.
+        if object.is_receiving() && self.remotes[place.0].past {
+            self.give_up(place);
         }
     }
 

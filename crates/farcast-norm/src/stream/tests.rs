@@ -429,7 +429,9 @@ fn a_stream_that_is_proved_to_have_begun_anew_is_another() {
     let (before, after) = ([1; 2000], [2; 2000]);
     let from = Arrival::new(address(0), group());
     let (datagrams, now) = said(&before, 12);
-    datagrams.iter().for_each(|datagram| engine.handle(now, &from, datagram));
+    for datagram in &datagrams {
+        engine.handle(now, &from, datagram);
+    }
     let mut out = Vec::new();
     assert_eq!(engine.read(&mut out), Some(Taken::Octets(0)));
     let had = out.len();
@@ -440,7 +442,9 @@ fn a_stream_that_is_proved_to_have_begun_anew_is_another() {
     engine.begins_anew(now, &who(1));
     assert_eq!((engine.poll_event(), engine.poll_timeout()), (Some(StreamReceiverEvent::Gone), Time::NEVER));
     let (datagrams, now) = said(&after, 12);
-    datagrams.iter().for_each(|datagram| engine.handle(now, &from, datagram));
+    for datagram in &datagrams {
+        engine.handle(now, &from, datagram);
+    }
     let mut second = Vec::new();
     assert_eq!(engine.read(&mut second), Some(Taken::Octets(0)), "from its beginning");
     assert!(out.iter().all(|&octet| octet == 1) && second.iter().all(|&octet| octet == 2));

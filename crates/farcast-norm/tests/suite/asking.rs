@@ -336,7 +336,9 @@ fn what_the_owner_may_have_is_not_asked_for_before_it_has_answered() {
 fn what_a_sender_says_that_has_begun_anew_goes_on_with_nothing() {
     let who = |number| Proved { name: "ann", number: KeyNumber(number) };
     let (words, mut station) = (words(), Station::new());
-    words[..20].iter().for_each(|word| station.hear(word));
+    for word in &words[..20] {
+        station.hear(word);
+    }
     let first = station.first.take().expect("it was offered");
     station.engine.begins_anew(station.now, &who(7));
     assert!(station.engine.is_busy() && station.engine.poll_event().is_none(), "that is another");
@@ -344,7 +346,9 @@ fn what_a_sender_says_that_has_begun_anew_goes_on_with_nothing() {
     let lost = ReceiverEvent::Ended(first, ReceiverOutcome::Lost);
     assert_eq!((station.engine.poll_event(), station.engine.is_busy()), (Some(lost), false));
     assert_eq!(station.wait(Span::from_secs(60)), [], "nothing is said to it");
-    words[20..].iter().for_each(|word| station.hear(word));
+    for word in &words[20..] {
+        station.hear(word);
+    }
     let second = station.first.expect("it is offered again");
     assert_ne!(first, second);
     let come: u32 = words[20..]

@@ -99,7 +99,7 @@ impl Memory for Sessions {
     }
 
     fn recall(&mut self) -> Option<History> {
-        read(self.path.as_deref()?).ok()
+        self.path.as_deref().map_or(Some(History::default()), |path| read(path).ok())
     }
 }
 
