@@ -271,6 +271,8 @@ impl Seal {
 
 #[cfg(test)]
 mod tests {
+    use farcast_core::Span;
+
     use super::*;
 
     fn seal(listed: u32) -> Seal {
@@ -314,7 +316,7 @@ mod tests {
         seal.hears(Time::ZERO, 1, true);
         assert_eq!(seal.seals(None, Some(1)), Some((61, Party::receiver(1))));
         assert_eq!(seal.next_owed(seal.owed_at()), None, "it has left");
-        seal.hears(Time::ZERO, 1, true);
+        seal.hears(Time::ZERO + Span::from_secs(1), 1, true);
         assert_eq!(seal.next_owed(seal.owed_at()), Some(1));
         seal.hears(Time::ZERO, 1, false);
         assert_eq!(
