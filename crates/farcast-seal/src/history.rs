@@ -13,13 +13,16 @@ use crate::wire::SessionId;
 /// How many sessions of one sender, and how many senders, are remembered.
 const SESSIONS: usize = 64;
 const SENDERS: usize = 4096;
+/// Of how many scopes of one sender it is remembered which session began last.
+const SCOPES: usize = 256;
 
 const TITLE: &str = "farcast-sessions-1";
 
 /// Which sessions a receiver has heard of each sender.
 ///
-/// A session that was closed is not heard again, nor one that is over once another was heard that began later. Beyond 64 of one sender the earliest is forgotten, and no
-/// session that is not remembered and did not begin later than that is heard.
+/// A session that was closed is not heard again, nor one that is over once another was heard that began later. Beyond 64 of one sender those that
+/// are over are forgotten first, the earliest of them before others, and no session that is not remembered and did not begin later than all that were
+/// forgotten is heard. Which began last of each scope stays known, whatever is forgotten.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct History(BTreeMap<[u8; 32], Past>);
 
@@ -28,6 +31,8 @@ pub struct History(BTreeMap<[u8; 32], Past>);
 struct Past {
     /// When the last session that was forgotten began.
     forgotten_ms: Option<u64>,
+    /// Of each scope, when the session began that began last, and which that is.
+    last: BTreeMap<Scope, (u64, SessionId)>,
     sessions: Vec<Remembered>,
 }
 
@@ -74,11 +79,7 @@ impl History {
         let Some(past) = self.0.get(signing) else {
             return if self.0.len() < SENDERS { Ok(Admitted::default()) } else { Err(Refusal::Limit) };
         };
-        // Of two that began at once the one that is known counts.
-        let is_later = |one: &Remembered| {
-            one.session != session && one.began_ms >= began_ms && scopes.contains(&one.scope)
-        };
-        let followed = past.sessions.iter().any(is_later);
+        let followed = scopes.iter().any(|scope| past.is_followed(begun, scope));
         match past.sessions.iter().find(|one| one.session == session) {
             Some(one) if one.closed => Err(Refusal::OldSession),
             _ if alone && followed => Err(Refusal::EarlierSession),
@@ -115,11 +116,7 @@ impl History {
             epoch: 0,
             counter: 0,
         });
-        let for_that = past.sessions.iter_mut().filter(|one| one.scope == scope);
-        let last = for_that.map(|one| one.began_ms).max();
-        for one in past.sessions.iter_mut().filter(|one| one.scope == scope && one.alone) {
-            one.closed |= Some(one.began_ms) < last;
-        }
+        past.note_last(scope, (began_ms, session));
     }
 
     /// So much of a session was heard.
@@ -151,6 +148,9 @@ impl History {
             }
             let here = self.0.entry(*signing).or_default();
             here.forgotten_ms = here.forgotten_ms.max(past.forgotten_ms);
+            for (&scope, &last) in &past.last {
+                here.note_last(scope, last);
+            }
         }
     }
 
@@ -167,6 +167,9 @@ impl History {
             let _ = signing.iter().try_for_each(|octet| write!(text, "{octet:02x}"));
             let _ = past.forgotten_ms.iter().try_for_each(|ms| write!(text, " forgotten {ms}"));
             text.push('\n');
+            for (scope, (ms, session)) in &past.last {
+                let _ = writeln!(text, "last {:016x} {ms} {session}", u64::from_be_bytes(scope.0));
+            }
             for one in &past.sessions {
                 let state = if one.closed { "closed" } else { "open" };
                 let _ = write!(
@@ -208,6 +211,10 @@ impl History {
                     history.0.entry(signing).or_default().forgotten_ms = forgotten_ms;
                     sender = Some(signing);
                 }
+                ["last", scope, ms, session] => {
+                    let past = history.0.get_mut(&sender?).filter(|past| past.last.len() < SCOPES)?;
+                    past.last.insert(Scope(hex(scope)?), (ms.parse().ok()?, SessionId(hex(session)?)));
+                }
                 ["session", session, began, state, epoch, counter, scope, ref rest @ ..] => {
                     let past = history.0.get_mut(&sender?).filter(|past| past.sessions.len() < SESSIONS)?;
                     past.sessions.push(Remembered {
@@ -232,6 +239,35 @@ impl History {
             }
         }
         Some(history)
+    }
+}
+
+impl Past {
+    /// Whether a session of `scope` is known that began later; of two that began at once the one that is known counts.
+    fn is_followed(&self, begun: Begun, scope: &Scope) -> bool {
+        match self.last.get(scope) {
+            Some(&(ms, session)) => session != begun.session && ms >= begun.began_ms,
+            // It may have been one of those that found no place.
+            None => self.last.len() >= SCOPES && self.forgotten_ms >= Some(begun.began_ms),
+        }
+    }
+
+    /// A session of `scope` began then. All before it are over that are alone.
+    fn note_last(&mut self, scope: Scope, (began_ms, session): (u64, SessionId)) {
+        let last = self.last.entry(scope).or_insert((began_ms, session));
+        if last.0 < began_ms {
+            *last = (began_ms, session);
+        }
+        let last_ms = last.0;
+        for one in self.sessions.iter_mut().filter(|one| one.scope == scope && one.alone) {
+            one.closed |= one.began_ms < last_ms;
+        }
+        if self.last.len() > SCOPES {
+            let earliest = self.last.iter().min_by_key(|(_, last)| last.0).map(|(&scope, _)| scope);
+            if let Some((ms, _)) = earliest.and_then(|scope| self.last.remove(&scope)) {
+                self.forgotten_ms = self.forgotten_ms.max(Some(ms));
+            }
+        }
     }
 }
 
@@ -305,6 +341,49 @@ mod tests {
         }
         assert_eq!(for_one(&history, of(2, 1)), Err(Refusal::EarlierSession));
         assert_eq!(for_one(&history, of(7, 1)), Ok(at(0, 0)), "rather what is over is forgotten");
+        assert_eq!(History::from_text(&history.to_text()), Some(history));
+    }
+
+    #[test]
+    fn what_began_last_is_known_whatever_is_forgotten() {
+        let of = |n: u8, scope| Begun { scope: Scope([scope; 8]), ..begun(n, n.into()) };
+        let here = [Scope([1; 8])];
+        for others in [1, 2] {
+            let mut history = History::default();
+            history.began(&ANN, of(200, 1));
+            history.close(&ANN, session(200));
+            // Played in ascending order, what was slept through makes it forget what is closed.
+            for n in 1..=64 {
+                history.began(&ANN, of(n, others));
+            }
+            assert_eq!(history.0[&ANN].forgotten_ms, Some(200));
+            let history = History::from_text(&history.to_text()).expect("what was written");
+            let mut other = History::default();
+            other.merge(&history);
+            for history in [history, other] {
+                for n in 1..=64 {
+                    let admitted = history.admit(&ANN, of(n, others), &here);
+                    assert_eq!(admitted, Ok(Admitted { followed: true, ..at(0, 0) }), "{n}");
+                }
+                assert_eq!(history.admit(&ANN, of(200, 1), &here), Err(Refusal::OldSession));
+                assert_eq!(history.admit(&ANN, of(201, 1), &here), Ok(at(0, 0)));
+            }
+        }
+    }
+
+    #[test]
+    fn scopes_beyond_what_is_remembered_are_taken_for_followed() {
+        let of = |n: u64| Begun { scope: Scope(n.to_be_bytes()), ..begun(1, n) };
+        let mut history = History::default();
+        for n in 0..=SCOPES as u64 {
+            let name = SessionId((n as u128).to_be_bytes());
+            history.began(&ANN, Begun { session: name, ..of(n) });
+        }
+        assert_eq!(history.0[&ANN].last.len(), SCOPES);
+        let forgotten = history.0[&ANN].forgotten_ms.expect("some were");
+        let admitted = |ms| history.admit(&ANN, Begun { began_ms: ms, ..of(0) }, &[of(0).scope]);
+        assert_eq!(admitted(forgotten), Err(Refusal::OldSession));
+        assert_eq!(admitted(forgotten + 1), Ok(at(0, 0)));
         assert_eq!(History::from_text(&history.to_text()), Some(history));
     }
 
@@ -384,9 +463,10 @@ mod tests {
         history.heard(&[0xAB; 32], session(1), 4, 1 << 40);
         let text = history.to_text();
         assert!(text.ends_with(&format!(
-            "sender {}\nsession {} 18446744073709551615 open 4 1099511627776 0000000000000000\n",
+            "sender {}\nlast 0000000000000000 18446744073709551615 {one}\nsession {one} 18446744073709551615 open 4 1099511627776 \
+             0000000000000000\n",
             "ab".repeat(32),
-            "01".repeat(16)
+            one = "01".repeat(16)
         )));
         assert_eq!(History::from_text(&text), Some(history));
         assert_eq!(History::from_text(&format!("{TITLE}\n")), Some(History::default()));

@@ -334,7 +334,7 @@ impl Receiver {
             one.followed |= one.signing == *signing && one.began_ms < began_ms;
             let ends = one.followed && is_alone(one.contents);
             if ends {
-                history.heard(&one.signing, one.id, one.epoch, one.counter());
+                history.close(&one.signing, one.id);
             }
             !ends
         });

@@ -435,6 +435,31 @@ fn early_content_that_was_slept_through_is_not_heard_beside_what_is_later() {
     assert_eq!(hear(&mut bob, &early), Err(Refusal::EarlierSession));
 }
 
+/// Keys of so many that were slept through make a receiver forget the last one that it has heard, and not that it was later.
+#[test]
+fn no_number_of_sessions_makes_an_earlier_one_the_last() {
+    let mut ann = session_of("ann", &["bob"], true, 200);
+    let mut bob = receiver("bob");
+    register(&mut ann, &mut bob, address(2));
+    bob.close(ann.session());
+    let mut last = None;
+    for n in 1..=64 {
+        let mut missed = session_of("ann", &["bob"], true, n);
+        let mut early = [&[0; HEADER][..], b"old", &[0; 16]].concat();
+        missed.seal_early(&mut early).unwrap();
+        let keys = missed.keys(true).remove(0);
+        hear(&mut bob, &keys).unwrap();
+        last = Some((keys, early));
+    }
+    let (keys, early) = last.unwrap();
+    let history = History::from_text(&bob.history().to_text()).unwrap();
+    for mut bob in [bob, receiver_with("bob", history, 5)] {
+        hear(&mut bob, &keys).unwrap();
+        assert_eq!(hear(&mut bob, &early), Err(Refusal::EarlierSession));
+        assert_eq!(hear(&mut bob, &ann.keys(true)[0]), Err(Refusal::OldSession));
+    }
+}
+
 /// Two processes with bob's key: what one has heard counts when a session begins at the other.
 #[test]
 fn what_another_with_the_same_key_has_heard_is_not_played_here() {
