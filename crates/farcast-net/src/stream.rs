@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::engine::{Arrival, Transmit};
 use farcast_core::{Probability, Span, Time};
-use farcast_delivery::{StreamEngine, StreamReceiverEngine, StreamSenderEngine, Taken, Transport};
-use farcast_seal::{Class, SessionId};
+use farcast_delivery::{Proved, StreamEngine, StreamReceiverEngine, StreamSenderEngine, Taken, Transport};
+use farcast_seal::Class;
 use ipnet::IpNet;
 use quinn_udp::RecvMeta;
 
@@ -116,7 +116,8 @@ pub enum StreamEnd {
 }
 
 /// Where in a datagram lies what an engine is to hear, if there is anything; it is opened in place.
-type Open<'a, E> = dyn FnMut(Time, &RecvMeta, &E, &mut [u8]) -> Option<Range<usize>> + 'a;
+type Open<'a, E> =
+    dyn FnMut(Time, &RecvMeta, &mut E, &mut [u8]) -> Result<Option<Range<usize>>, NetError> + 'a;
 
 /// Sockets, and a buffer for what comes.
 struct Ears {
@@ -153,7 +154,7 @@ impl Ears {
             let Some(range) = endpoint.content(&self.buffer[slot * SLOT_LEN..][..meta.len]) else { continue };
             let content = &mut self.buffer[slot * SLOT_LEN..][range];
             for datagram in content.chunks_mut(meta.stride.max(1)) {
-                if let Some(said) = open(now, meta, engine, datagram) {
+                if let Some(said) = open(now, meta, engine, datagram)? {
                     engine.handle(now, &from, &datagram[said]);
                 }
             }
@@ -205,12 +206,12 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
             ears.hear(endpoint, &mut engine, &mut |now, meta, engine, datagram| {
                 // Our own data comes back on the group.
                 if meta.addr == own {
-                    return None;
+                    return Ok(None);
                 }
-                let Some(seal) = &mut seal else { return Some(0..datagram.len()) };
-                let (said, who) = seal.open(now, meta.addr, datagram)?;
+                let Some(seal) = &mut seal else { return Ok(Some(0..datagram.len())) };
+                let Some((said, who)) = seal.open(now, meta.addr, datagram) else { return Ok(None) };
                 let may = seal.may_say(who, |who| engine.may_say(&datagram[said.clone()], who));
-                may.then_some(said)
+                Ok(may.then_some(said))
             })?;
         }
         // The flag stays: what has been read may take long to arrive, and who asks again waits no longer.
@@ -354,20 +355,31 @@ pub fn receive_stream<R: StreamReceiverEngine>(
             && tells.is_none_or(|own| meta.addr.port() != own.local().port() || !is_own(meta.addr))
             && !loss.strikes()
     };
-    let (mut begins, mut gate) = (true, Gate { seal, sealed: false, begun: None, unlike: None });
-    let mut ended: Option<(u64, Time, Time)> = None;
-    if !observer(&StreamNotice::Listening) {
+    let mut gate = Gate { seal, sealed: false, unlike: None };
+    let mut reader = Reader { output, out: Vec::new(), observer, begins: true, ended: None, over: None };
+    if !(reader.observer)(&StreamNotice::Listening) {
         return Ok(StreamEnd::Enough);
     }
     loop {
         let mut any = false;
         for endpoint in [Some(&public), answers.as_ref()].into_iter().flatten() {
             any |= ears.hear(endpoint, engine, &mut |now, meta, engine, datagram| {
-                if is_heard(meta) { gate.open(now, meta, engine, datagram) } else { None }
+                if !is_heard(meta) {
+                    return Ok(None);
+                }
+                let opened = gate.open(now, meta, engine, datagram);
+                if let Some(who) = gate.begun() {
+                    // What is here of the last session is read before anything of this one is heard, and so is what lies
+                    // behind a gap that nobody will fill now.
+                    reader.read(now, engine)?;
+                    engine.begins_anew(now, &who);
+                    reader.read(now, engine)?;
+                }
+                Ok(opened)
             })?;
         }
         if let Some((source, why)) = gate.unlike.take()
-            && !observer(&StreamNotice::Unlike { source, why })
+            && !(reader.observer)(&StreamNotice::Unlike { source, why })
         {
             return Ok(StreamEnd::Enough);
         }
@@ -376,40 +388,12 @@ pub fn receive_stream<R: StreamReceiverEngine>(
             seal.tick(now);
         }
         engine.handle_timeout(now);
-        out.clear();
-        while let Some(taken) = engine.read(&mut out) {
-            let goes_on = match taken {
-                Taken::Octets(at) => !std::mem::take(&mut begins) || observer(&StreamNotice::Begins(at)),
-                Taken::Gap(from, to) => {
-                    begins = true;
-                    observer(&StreamNotice::Gap(from, to))
-                }
-                Taken::End(at) => {
-                    ended = Some((at, now, now));
-                    true
-                }
-            };
-            if !goes_on || out.len() >= CHUNK {
-                // What came before what is not wanted is.
-                if !write(output, &mut out)? {
-                    return Ok(StreamEnd::Unread);
-                }
-            }
-            if !goes_on {
-                return Ok(StreamEnd::Enough);
-            }
-        }
-        if !write(output, &mut out)? {
-            return Ok(StreamEnd::Unread);
-        }
-        engine.settle(now);
-        if let Some(session) = gate.begun.take()
-            && let Some(who) = gate.seal.as_ref().and_then(|seal| seal.proved(session))
-        {
-            engine.begins_anew(now, &who);
+        reader.read(now, engine)?;
+        if let Some(over) = reader.over {
+            return Ok(over);
         }
         while let Some(event) = engine.poll_event() {
-            if !observer(&StreamNotice::Event(&event)) {
+            if !(reader.observer)(&StreamNotice::Event(&event)) {
                 return Ok(StreamEnd::Enough);
             }
         }
@@ -422,9 +406,9 @@ pub fn receive_stream<R: StreamReceiverEngine>(
         }
         gate.ask(mouth);
         if stop.swap(false, Ordering::Relaxed) {
-            return Ok(ended.map_or(StreamEnd::Stopped, |(at, ..)| StreamEnd::Ended(at)));
+            return Ok(reader.ended.map_or(StreamEnd::Stopped, |(at, ..)| StreamEnd::Ended(at)));
         }
-        if let Some((at, since, heard)) = &mut ended {
+        if let Some((at, since, heard)) = &mut reader.ended {
             if any {
                 *heard = now;
             }
@@ -438,13 +422,76 @@ pub fn receive_stream<R: StreamReceiverEngine>(
     }
 }
 
+/// What hands on what an engine has of its stream.
+struct Reader<'a, W, E> {
+    output: &'a mut W,
+    out: Vec<u8>,
+    observer: &'a mut dyn FnMut(&StreamNotice<'_, E>) -> bool,
+    /// Whether what comes next is a beginning.
+    begins: bool,
+    /// Where the stream has ended, when, and when something was heard last.
+    ended: Option<(u64, Time, Time)>,
+    /// Nothing more is wanted.
+    over: Option<StreamEnd>,
+}
+
+impl<W: Write, E> Reader<'_, W, E> {
+    /// Writes what is here, as far as it is wanted.
+    fn read(&mut self, now: Time, engine: &mut impl StreamReceiverEngine<Event = E>) -> Result<(), NetError> {
+        while self.over.is_none()
+            && let Some(taken) = engine.read(&mut self.out)
+        {
+            let goes_on = match taken {
+                Taken::Octets(at) => {
+                    !std::mem::take(&mut self.begins) || (self.observer)(&StreamNotice::Begins(at))
+                }
+                Taken::Gap(from, to) => {
+                    self.begins = true;
+                    (self.observer)(&StreamNotice::Gap(from, to))
+                }
+                Taken::End(at) => {
+                    self.ended = Some((at, now, now));
+                    true
+                }
+            };
+            if !goes_on {
+                self.over = Some(StreamEnd::Enough);
+            }
+            if self.out.len() >= CHUNK {
+                self.write()?;
+            }
+        }
+        // What came before what is not wanted is.
+        self.write()?;
+        if self.over.is_none() {
+            engine.settle(now);
+        }
+        Ok(())
+    }
+
+    /// Writes what was read, if anybody takes it.
+    fn write(&mut self) -> Result<(), NetError> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        let written = self.output.write_all(&self.out).and_then(|()| self.output.flush());
+        self.out.clear();
+        match written {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.over = Some(StreamEnd::Unread);
+                Ok(())
+            }
+            Err(source) => Err(NetError::Socket { action: "write the stream", source }),
+        }
+    }
+}
+
 /// What lets in of all that comes to a receiver what its sender has signed, or, without a seal, all of it.
 struct Gate<'a> {
     seal: Option<&'a mut ReceiveSeal>,
     /// Whether something has come that is sealed, and we have no key.
     sealed: bool,
-    /// A session that has begun, of which the engine was not told yet.
-    begun: Option<SessionId>,
     /// What our user should know of what was refused, and from whom that came.
     unlike: Option<(IpAddr, Unlike)>,
 }
@@ -464,13 +511,7 @@ impl Gate<'_> {
             }
             return Some(0..datagram.len());
         };
-        // What has come is read before anything of what begins is heard: this is lost, and asked for.
-        if self.begun.is_some() {
-            return None;
-        }
-        let opened = seal.open(now, meta.addr, datagram);
-        self.begun = seal.begun();
-        let Some(opened) = opened else {
+        let Some(opened) = seal.open(now, meta.addr, datagram) else {
             self.unlike = self.unlike.or_else(|| Some((source, seal.unlike()?)));
             return None;
         };
@@ -478,6 +519,13 @@ impl Gate<'_> {
         // What of a stream is made up nobody would notice: all of it is signed.
         let signed = opened.class == Class::Control;
         seal.is_sent_by(opened.session, |who| signed && engine.may_say(said, who)).then_some(opened.payload)
+    }
+
+    /// Who has begun another session with what was opened last.
+    fn begun(&mut self) -> Option<Proved<'_>> {
+        let seal = self.seal.as_mut()?;
+        let session = seal.begun()?;
+        seal.proved(session)
     }
 
     /// Asks for the keys that lack.
@@ -496,18 +544,4 @@ impl Gate<'_> {
 
 fn is_own(address: SocketAddr) -> bool {
     crate::interface::is_ours(address.ip())
-}
-
-/// Writes and empties `out`; whether anybody takes it.
-fn write(output: &mut impl Write, out: &mut Vec<u8>) -> Result<bool, NetError> {
-    if out.is_empty() {
-        return Ok(true);
-    }
-    let written = output.write_all(out).and_then(|()| output.flush());
-    out.clear();
-    match written {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(source) => Err(NetError::Socket { action: "write the stream", source }),
-    }
 }

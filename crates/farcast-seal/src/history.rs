@@ -79,7 +79,7 @@ impl History {
         let Some(past) = self.0.get(signing) else {
             return if self.0.len() < SENDERS { Ok(Admitted::default()) } else { Err(Refusal::Limit) };
         };
-        let followed = scopes.iter().any(|scope| past.is_followed(begun, scope));
+        let followed = scopes.iter().any(|&scope| past.is_followed(begun, scope));
         match past.sessions.iter().find(|one| one.session == session) {
             Some(one) if one.closed => Err(Refusal::OldSession),
             _ if alone && followed => Err(Refusal::EarlierSession),
@@ -244,8 +244,8 @@ impl History {
 
 impl Past {
     /// Whether a session of `scope` is known that began later; of two that began at once the one that is known counts.
-    fn is_followed(&self, begun: Begun, scope: &Scope) -> bool {
-        match self.last.get(scope) {
+    fn is_followed(&self, begun: Begun, scope: Scope) -> bool {
+        match self.last.get(&scope) {
             Some(&(ms, session)) => session != begun.session && ms >= begun.began_ms,
             // It may have been one of those that found no place.
             None => self.last.len() >= SCOPES && self.forgotten_ms >= Some(begun.began_ms),

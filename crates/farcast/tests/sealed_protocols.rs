@@ -36,10 +36,13 @@ const SLOW: [&str; 6] = ["--rate", "6 Mbit/s", "--rtt", "20 ms", "--receivers", 
 
 /// Starts a receiver of a stream; with it, where the stream goes.
 fn receive_stream(parties: &Parties, name: &str, protocol: &str) -> (Running, PathBuf) {
+    receive_stream_with(parties, name, &["--protocol", protocol, "--simulate-loss", "2 %"])
+}
+
+fn receive_stream_with(parties: &Parties, name: &str, args: &[&str]) -> (Running, PathBuf) {
     let output = parties.place.path(&format!("{name}.stream"));
-    let mut command =
-        parties.own(name, parties.place.farcast(["receive", "--stream", "--protocol", protocol]));
-    command.args(["--from", &parties.place.group, "--interface", "lo", "--simulate-loss", "2 %"]);
+    let mut command = parties.own(name, parties.place.farcast(["receive", "--stream"]));
+    command.args(["--from", &parties.place.group, "--interface", "lo"]).args(args);
     let command = shell(&format!("exec \"$@\" > '{}'", output.display()), &command);
     let running = parties.place.start(name, command);
     wait_until("a receiver", || running.stderr().contains("listening"));
@@ -327,6 +330,41 @@ fn no_stream_is_played_into_a_later_one() {
             ended.stderr
         );
         assert_eq!(digest(&input), digest(&output), "{protocol}");
+    }
+}
+
+/// What had come behind a gap is written, although the sender has begun another stream and nobody will fill it.
+#[test]
+fn what_came_behind_a_gap_is_written_when_another_stream_begins() {
+    for protocol in ["norm", "pgm"] {
+        let parties = Parties::new(&["bob"]);
+        let input = parties.place.path("input");
+        fs::write(&input, (0..5000).map(|n| format!("line {n:05}\n")).collect::<String>()).unwrap();
+        let begin = |args: &[&str]| send_stream(&parties, &input, &[args, &["--lines"]].concat());
+        let before = slept_through(&parties, begin, protocol);
+        let enemy = Enemy::new(&parties.place);
+        let args = ["--protocol", protocol, "--skip-gaps"];
+        let (bob, output) = receive_stream_with(&parties, "bob", &args);
+        // Content is what most of it is, and of one length.
+        let of = |len: usize| before.iter().map(|(_, one)| one).filter(move |one| one.len() == len);
+        let content = before.iter().map(|(_, one)| one.len()).max_by_key(|&len| of(len).count());
+        let hole = content.and_then(|len| of(len).nth(of(len).count() / 4));
+        // Nothing tells its end.
+        for (from, datagram) in before[..before.len() / 2].iter().filter(|(_, one)| Some(one) != hole) {
+            enemy.claim(datagram, *from);
+            pause(Duration::from_micros(200));
+        }
+        let args =
+            ["--protocol", protocol, "--rate", "6 Mbit/s", "--rtt", "20 ms", "--receivers", "bob", "--lines"];
+        let sender = send_stream(&parties, &input, &args);
+        let ended = bob.wait();
+        sender.kill9();
+        assert!(ended.stderr.contains("cannot be had"), "{protocol}: {}", ended.stderr);
+        let written = fs::read_to_string(&output).unwrap();
+        // The line at the gap is cut.
+        let lines: Vec<usize> = written.lines().filter_map(|line| line.get(5..)?.parse().ok()).collect();
+        let holes = lines.windows(2).filter(|pair| pair[1] > pair[0] + 1).count();
+        assert!(lines[0] == 0 && holes == 1 && lines.len() > 1500, "{protocol}: {lines:?}");
     }
 }
 

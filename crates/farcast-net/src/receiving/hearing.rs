@@ -356,6 +356,7 @@ impl<P: Protocol> Driver<'_, P> {
             payloads = &payloads[taken..];
             rest = tail;
         }
+        self.speaking = None;
     }
 }
 

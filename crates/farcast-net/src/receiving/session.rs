@@ -296,10 +296,13 @@ impl<P: Protocol> Driver<'_, P> {
             self.due.push(if useless { Due::Discard(object) } else { Due::Close(object) });
         }
         let Some(session) = session else { return };
-        if let (Some(seal), Some(sealed_in)) = (&mut self.seal, session.sealed_in)
+        // Where a sender that began again has only heard that all is here, nothing has come in that session.
+        if let Some(seal) = &mut self.seal
             && P::Receiver::is_settled(event)
         {
-            seal.close(sealed_in);
+            for over in [session.sealed_in, self.speaking].into_iter().flatten() {
+                seal.close(over);
+            }
         }
         let now = self.clock.now();
         let received = self.engine.received(object);
