@@ -30,6 +30,7 @@ use farcast_mftp::{Body, ClientId, Codec, Message, wire};
 use farcast_seal::{Class, Contents, Kind, Scope, SenderConfig};
 use insider::GroupKey;
 use party::{Enemy, Parties, refused, say};
+use rustix::process::Signal;
 use serde_json::Value;
 
 /// 1.5 MB at 2 Mbit/s: six seconds of data, in which much can happen.
@@ -264,6 +265,38 @@ fn no_session_is_played_again_that_went_on_with_another() {
     pause(Duration::from_millis(300));
     assert!(!bob.has("joined") && !bob.has("file"), "{}", bob.stdout());
     bob.kill9();
+}
+
+/// A session in which bob had nothing more to get, and only said so, is over for it like that in which it got it.
+#[test]
+fn a_session_that_only_heard_that_all_is_there_is_closed() {
+    let parties = Parties::new(&["bob"]);
+    let file = parties.place.file("product.bin", 100_000);
+    let args = ["--rate", "3 Mbit/s", "--receivers", "bob"];
+    let enemy = Enemy::new(&parties.place);
+    let bob = parties.receive("bob", &["--once"]);
+    let sender = parties.send(&file, &args);
+    sender.until("started");
+    // All of it reaches bob's host, and nobody hears bob say so.
+    let pid = rustix::process::Pid::from_child(&bob.child);
+    let signal = |signal| rustix::process::kill_process(pid, signal).unwrap();
+    signal(Signal::STOP);
+    let content = || enemy.record().iter().filter(|(_, one)| Kind::of(one) == Some(Kind::Content)).count();
+    wait_until("all content", || content() >= 100_000 / 1404);
+    pause(Duration::from_millis(50));
+    sender.kill9();
+    signal(Signal::CONT);
+    bob.until("file");
+    let enemy = Enemy::new(&parties.place);
+    parties.send(&file, &args).succeed();
+    bob.succeed();
+    let record = enemy.record();
+    assert!(!record.iter().any(|(_, one)| Kind::of(one) == Some(Kind::Content)), "bob had everything");
+    let fingerprint = parties.identity("bob").public().fingerprint();
+    let path = parties.place.path("state-bob").join(format!("farcast/sealed/{fingerprint}"));
+    let remembered = fs::read_to_string(path).unwrap();
+    let sessions: Vec<_> = remembered.lines().filter(|line| line.starts_with("session ")).collect();
+    assert!(sessions.len() == 2 && sessions.iter().all(|line| line.contains(" closed ")), "{remembered}");
 }
 
 #[test]
