@@ -12,6 +12,7 @@ use crate::code::ErasureCode;
 use crate::figure::{Figure, RequestCounts};
 use crate::geometry::Geometry;
 use crate::object::ObjectId;
+use crate::proved::Proved;
 use crate::receiver::Cause;
 
 /// Where a delivery stands.
@@ -156,6 +157,10 @@ pub trait SenderEngine: Engine {
 
     /// Gives up, and tells receivers why.
     fn abort(&mut self, now: Time, cause: Cause, text: Option<String>);
+
+    /// A receiver takes part no more, by its owner's will, and what is sent means nothing to it. It is waited for no longer;
+    /// where that follows from its silence soon enough, that is no news.
+    fn dismiss(&mut self, _now: Time, _who: &Proved<'_>) {}
 
     /// Sends from `source` from now on: its address before is gone.
     fn moved(&mut self, now: Time, source: SocketAddr);

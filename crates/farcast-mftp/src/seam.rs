@@ -161,6 +161,10 @@ impl SenderEngine for Sender {
         Self::abort(self, now, reason, text);
     }
 
+    fn dismiss(&mut self, now: Time, who: &Proved<'_>) {
+        Self::dismiss(self, now, ClientId::from_name(who.name));
+    }
+
     fn moved(&mut self, now: Time, source: SocketAddr) {
         Self::moved(self, now, source);
     }

@@ -22,12 +22,16 @@ use crate::socket::Endpoint;
 /// How often is asked who is trusted no more.
 const REVOKED_EVERY: Span = Span::from_secs(1);
 /// What a user is told of, of what is refused: each once, and who is not trusted before what is not sealed.
-const TOLD: [(Refusal, Unlike); 4] = [
+const TOLD: [(Refusal, Unlike); 5] = [
     (Refusal::UntrustedSender, Unlike::Untrusted),
+    (Refusal::NotListed, Unlike::NotForUs),
     (Refusal::OtherScope, Unlike::Elsewhere),
     (Refusal::EarlierSession, Unlike::Earlier),
     (Refusal::Unsealed, Unlike::Unsealed),
 ];
+/// For how long keys come to others, and nothing that opens, until a user is told that there are none for us: at first, and
+/// in a session, which may be silent for a while. Keys for many take their time.
+const UNLISTED_FOR: (Span, Span) = (Span::from_secs(1), Span::from_secs(10));
 /// How often a receiver notes what it has heard, so that a later one of the same name takes it for heard.
 const KEEP_EVERY: Span = Span::from_secs(10);
 
@@ -101,11 +105,11 @@ impl SendSeal {
         self.rounds.is_first()
     }
 
-    /// Takes those off the list who are revoked; their names.
+    /// Takes those off the list who are revoked; their names, and numbers.
     ///
     /// # Errors
     /// It has been done too often: nothing may leave any more.
-    pub(crate) fn revoke(&mut self, now: Time) -> Result<Vec<String>, NetError> {
+    pub(crate) fn revoke(&mut self, now: Time) -> Result<Vec<(String, KeyNumber)>, NetError> {
         if now < self.ask_at {
             return Ok(Vec::new());
         }
@@ -117,7 +121,8 @@ impl SendSeal {
             self.waiting = Vec::new().into_iter();
             self.rounds.restart(now);
         }
-        Ok(revoked.iter().map(|&receiver| self.seal.name(receiver).to_owned()).collect())
+        let known_by = |&one: &usize| (self.seal.name(one).to_owned(), KeyNumber(self.seal.number(one)));
+        Ok(revoked.iter().map(known_by).collect())
     }
 
     /// Sends the keys that are due to `to`; how many datagrams, and their octets.
@@ -247,6 +252,8 @@ pub struct ReceiveSeal {
     answers: bool,
     /// Which of what is not as this seal its user was told of.
     told: [bool; TOLD.len()],
+    /// Since when keys have come to others, and nothing that opens.
+    unlisted_since: Option<Time>,
     /// A session that has begun, of which the engine was not told yet.
     begun: Option<SessionId>,
     memory: Box<dyn Memory>,
@@ -257,7 +264,8 @@ impl ReceiveSeal {
     /// Seals with `seal`, which knew what `memory` did. What never `answers` does not ask for keys either.
     pub fn new(seal: farcast_seal::Receiver, answers: bool, memory: Box<dyn Memory>) -> Self {
         let (asking, told, keep_at) = (Vec::new(), [false; TOLD.len()], Time::ZERO);
-        Self { seal, misplaced: 0, asking, answers, told, begun: None, memory, keep_at }
+        let (unlisted_since, begun) = (None, None);
+        Self { seal, misplaced: 0, asking, answers, told, unlisted_since, begun, memory, keep_at }
     }
 
     /// What did not pass.
@@ -278,14 +286,19 @@ impl ReceiveSeal {
     /// Opens `datagram` in place; none where it is refused, or says nothing to an engine.
     pub(crate) fn open(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Option<Opened> {
         match self.seal.open(now, from, datagram) {
-            Ok(opened) if matches!(opened.class, Class::Keys { .. }) => {
+            // They say nothing of what is known, and come for those who have left, too.
+            Ok(Opened { class: Class::Keys { new: false }, .. }) => None,
+            Ok(opened) => {
+                self.unlisted_since = None;
                 if opened.class == (Class::Keys { new: true }) {
                     self.begin(opened.session);
                 }
-                None
+                (!opened.payload.is_empty()).then_some(opened)
             }
-            Ok(opened) => (!opened.payload.is_empty()).then_some(opened),
-            Err(_) => {
+            Err(refusal) => {
+                if refusal == Refusal::NotListed {
+                    self.unlisted_since.get_or_insert(now);
+                }
                 if self.answers {
                     self.asking.extend(self.seal.wants_key(now, datagram));
                 }
@@ -322,9 +335,14 @@ impl ReceiveSeal {
     }
 
     /// What our user should know of what was refused: each once, and who is not trusted before what is not sealed.
-    pub(crate) fn unlike(&mut self) -> Option<Unlike> {
+    pub(crate) fn unlike(&mut self, now: Time) -> Option<Unlike> {
         let counts = self.seal.refusals();
-        let fresh = (0..TOLD.len()).find(|&at| !self.told[at] && counts.of(TOLD[at].0) > 0)?;
+        let patience = if self.seal.is_idle() { UNLISTED_FOR.0 } else { UNLISTED_FOR.1 };
+        let is_unlisted = self.unlisted_since.is_some_and(|since| now.since(since) >= patience);
+        let is_so = |(refusal, _): (Refusal, Unlike)| {
+            counts.of(refusal) > 0 && (refusal != Refusal::NotListed || is_unlisted)
+        };
+        let fresh = (0..TOLD.len()).find(|&at| !self.told[at] && is_so(TOLD[at]))?;
         self.told[fresh] = true;
         Some(TOLD[fresh].1)
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use farcast_core::engine::{Arrival, Engine};
 use farcast_core::{Span, Time};
 use farcast_delivery::{
-    Cause, Codec, Delivery as _, Milestone, ObjectId, Phase, Protocol, Purpose, SenderEngine,
+    Cause, Codec, Delivery as _, Milestone, ObjectId, Phase, Protocol, Proved, Purpose, SenderEngine,
 };
 use farcast_files::{Outgoing, SourceError};
 use quinn_udp::RecvMeta;
@@ -272,7 +272,8 @@ impl<P: Protocol> Driver<'_, P> {
     /// Has the seal leave out who is trusted no more.
     fn revoke(&mut self, now: Time, outlet: &mut Outlet<'_>) -> Result<(), NetError> {
         let Some(seal) = &mut outlet.seal else { return Ok(()) };
-        for name in seal.revoke(now)? {
+        for (name, number) in seal.revoke(now)? {
+            self.sender.dismiss(now, &Proved { name: &name, number });
             (self.observer)(now, &self.sender, &SendNotice::Revoked { name: &name });
         }
         Ok(())

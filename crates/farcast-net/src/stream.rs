@@ -221,7 +221,7 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
         }
         let now = ears.clock.now();
         if let Some(seal) = &mut seal {
-            for name in seal.revoke(now)? {
+            for (name, _) in seal.revoke(now)? {
                 observer(&engine, &StreamSendNotice::Revoked { name: &name });
             }
             let (datagrams, octets) = seal.send_keys(now, &Envelope::to(options.to), &endpoint);
@@ -512,7 +512,7 @@ impl Gate<'_> {
             return Some(0..datagram.len());
         };
         let Some(opened) = seal.open(now, meta.addr, datagram) else {
-            self.unlike = self.unlike.or_else(|| Some((source, seal.unlike()?)));
+            self.unlike = self.unlike.or_else(|| Some((source, seal.unlike(now)?)));
             return None;
         };
         let said = &datagram[opened.payload.clone()];

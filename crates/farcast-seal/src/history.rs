@@ -376,7 +376,7 @@ mod tests {
         let of = |n: u64| Begun { scope: Scope(n.to_be_bytes()), ..begun(1, n) };
         let mut history = History::default();
         for n in 0..=SCOPES as u64 {
-            let name = SessionId((n as u128).to_be_bytes());
+            let name = SessionId(u128::from(n).to_be_bytes());
             history.began(&ANN, Begun { session: name, ..of(n) });
         }
         assert_eq!(history.0[&ANN].last.len(), SCOPES);

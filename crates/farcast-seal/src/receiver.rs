@@ -108,6 +108,11 @@ impl Receiver {
         self.sessions.iter().find(|one| one.id == session).map(|one| (one.name.as_str(), one.number))
     }
 
+    /// Whether it takes part in no session.
+    pub fn is_idle(&self) -> bool {
+        self.sessions.is_empty()
+    }
+
     /// Whether the sender of `session` has one such session at a time: all before it are over.
     pub fn is_alone(&self, session: SessionId) -> bool {
         self.sessions.iter().any(|one| one.id == session && is_alone(one.contents))

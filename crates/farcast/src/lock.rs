@@ -9,6 +9,15 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::state;
 
+/// Who else may have a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Beside {
+    /// Nobody.
+    Nobody,
+    /// Who takes it in this way, too.
+    Others,
+}
+
 /// Held while this lives; its file is then removed.
 #[derive(Debug)]
 pub(crate) struct Lock {
@@ -21,7 +30,7 @@ impl Lock {
     ///
     /// # Errors
     /// Another process has it; its number, where that can be read.
-    pub(crate) fn take(name: &str) -> Result<Self, Option<u32>> {
+    pub(crate) fn take(name: &str, beside: Beside) -> Result<Self, Option<u32>> {
         let name: String =
             name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' }).collect();
         let Some(directory) = state::directory().filter(|directory| fs::create_dir_all(directory).is_ok())
@@ -32,7 +41,11 @@ impl Lock {
         loop {
             let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
             let Ok(mut file) = opened else { return Ok(Self { held: None }) };
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            let how = match beside {
+                Beside::Nobody => FlockOperation::NonBlockingLockExclusive,
+                Beside::Others => FlockOperation::NonBlockingLockShared,
+            };
+            match flock(&file, how) {
                 Ok(()) => {}
                 Err(rustix::io::Errno::WOULDBLOCK) => return Err(owner(&mut file)),
                 Err(_) => return Ok(Self { held: None }),
@@ -40,9 +53,10 @@ impl Lock {
             // Its last owner may have removed it between our opening and our locking.
             let same = |there: fs::Metadata| file.metadata().is_ok_and(|ours| ours.ino() == there.ino());
             if fs::metadata(&path).is_ok_and(same) {
-                // The number is for others to read, and the lock holds without it.
-                let _ =
-                    file.set_len(0).and_then(|()| file.write_all(std::process::id().to_string().as_bytes()));
+                // The number is for others to read, and the lock holds without it. Of several it would be that of one.
+                let number =
+                    if beside == Beside::Nobody { std::process::id().to_string() } else { String::new() };
+                let _ = file.set_len(0).and_then(|()| file.write_all(number.as_bytes()));
                 return Ok(Self { held: Some((path, file)) });
             }
         }
@@ -51,8 +65,10 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        if let Some((path, _)) = &self.held {
-            // While it is still locked, so that nobody's is removed but ours.
+        if let Some((path, file)) = &self.held
+            && flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
+        {
+            // While it is still locked, and by nobody else, so that nobody's is removed but ours.
             let _ = fs::remove_file(path);
         }
     }

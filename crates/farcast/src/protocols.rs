@@ -66,8 +66,11 @@ impl Speaks {
             for arg in command.get_arguments().filter(|arg| arg.get_help_heading().is_some_and(others)) {
                 let said = given.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
                 if let (true, Some(option)) = (said, arg.get_long()) {
-                    let (own, other) = (self.name(), other.name());
-                    return Err(format!("--{option} goes with --protocol {other}, and this is {own}"));
+                    let heading = arg.get_help_heading().unwrap_or_default();
+                    let whose = Self::value_variants().iter().filter(|one| one.headings().contains(&heading));
+                    let whose: Vec<String> = whose.map(|one| one.name()).collect();
+                    let (own, whose) = (self.name(), whose.join(" or "));
+                    return Err(format!("--{option} goes with --protocol {whose}, and this is {own}"));
                 }
             }
         }
@@ -108,10 +111,13 @@ mod tests {
         let wrong = read(&["--protocol", "norm", "--dtu-size", "1 kB"]).unwrap_err();
         assert!(wrong.contains("--dtu-size goes with --protocol mftp, and this is norm"), "{wrong}");
         let wrong = read(&["--protocol", "mdp", "--backoff", "2"]).unwrap_err();
-        assert!(wrong.contains("--backoff goes with --protocol norm, and this is mdp"), "{wrong}");
+        assert!(wrong.contains("--backoff goes with --protocol norm or pgm, and this is mdp"), "{wrong}");
         let wrong = read(&["--robust", "2"]).unwrap_err();
-        assert!(wrong.contains("--robust goes with --protocol norm, and this is mftp"), "{wrong}");
+        assert!(
+            wrong.contains("--robust goes with --protocol norm or mdp or pgm, and this is mftp"),
+            "{wrong}"
+        );
         let wrong = read(&["--backoff", "2"]).unwrap_err();
-        assert!(wrong.contains("--backoff goes with --protocol norm, and this is mftp"), "{wrong}");
+        assert!(wrong.contains("--backoff goes with --protocol norm or pgm, and this is mftp"), "{wrong}");
     }
 }

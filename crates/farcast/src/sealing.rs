@@ -68,8 +68,14 @@ impl Sealing {
                 "receivers of the draft open nothing that is sealed: add --unsealed to --draft",
             ));
         }
-        let mut others: Vec<Listed> = Trust::load()?.receivers().cloned().collect();
+        let trust = Trust::load()?;
+        let mut others: Vec<Listed> = trust.receivers().cloned().collect();
         if let Some(name) = group.receivers.iter().find(|name| !is_in(&others, name)) {
+            if trust.has_revoked(name) {
+                return Err(Failure::usage(format!(
+                    "{name} is revoked: leave it out of --receivers; farcast key trust --again takes its line back"
+                )));
+            }
             return Err(Failure::usage(format!(
                 "{name} has no key here: give farcast key trust the line that farcast key show prints there, or send in the \
                  open with --unsealed"
@@ -84,7 +90,13 @@ impl Sealing {
         };
         // Keys reach whoever is listed, by whatever way; what goes to one host is for whom it is meant for alone.
         if group.receivers.is_empty() && others.len() > 1 {
-            let to = args.to.resolve("--to", None)?.ip();
+            // By MFTP keys go where announcements go.
+            let announced = args.announce.as_ref().filter(|_| args.speaks() == Speaks::Mftp);
+            let to = match announced {
+                Some(announce) => announce.resolve("--announce", None)?,
+                None => args.to.resolve("--to", None)?,
+            };
+            let to = to.ip();
             if !to.is_multicast() {
                 return Err(Failure::usage(format!(
                     "{to} is one host, and this one trusts {} receivers: name those that are there with --receivers",
@@ -358,6 +370,13 @@ pub(crate) fn unlike(why: Unlike, source: IpAddr) -> (&'static str, String) {
             format!(
                 "{passed_over} is sealed by somebody who is not trusted: farcast key trust takes the line that farcast key \
                  show prints there"
+            ),
+        ),
+        Unlike::NotForUs => (
+            "no_key",
+            format!(
+                "{passed_over} is sealed by a trusted sender, and no key for this host has come so far: its sender has to \
+                 trust the line that farcast key show prints here, and to name this host where it sends with --receivers"
             ),
         ),
         Unlike::Elsewhere => (

@@ -125,6 +125,11 @@ fn tell_seal(args: &SendArgs, to: SocketAddr, sealing: Option<&Sealing>, output:
     output.event("hybrid_keys", hybrids.fields());
 }
 
+/// So many of them, in words.
+fn receivers(n: usize) -> String {
+    if n == 1 { "1 receiver".into() } else { format!("{n} receivers") }
+}
+
 /// What only one sender of this host may have at a time: a group or receiver, as seen from one of our addresses.
 fn lock_name(args: &SendArgs, to: SocketAddr) -> String {
     let own = farcast_net::own_address(to, &socket_options(&args.socket));

@@ -10,6 +10,8 @@ mod common;
 mod eve;
 #[path = "sealed/insider.rs"]
 mod insider;
+#[path = "sealed/lists.rs"]
+mod lists;
 #[path = "sealed/party.rs"]
 mod party;
 
@@ -18,9 +20,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{Ended, Running, digest, member, pause, wait_until};
+use common::{Running, digest, member, pause, wait_until};
 use eve::Eve;
-use farcast_core::{Bitmap, Run, Time};
+use farcast_core::{Bitmap, Run};
 use farcast_delivery::Codec as _;
 use farcast_mftp::message::{
     Abort, Announce, Completion, Data, DataKind, DeclineReason, Done, End, Nak, Registration,
@@ -107,37 +109,6 @@ fn a_prediction_counts_what_a_seal_adds() {
     // How often is announced, and whether anything is lost on the way between processes, is chance.
     assert!((predicted - sent).abs() < 0.01 * sent, "{predicted} {sent}");
     assert!(sent > 2_000_000.0 * 1500.0 / 1420.0, "{sent}");
-}
-
-#[test]
-fn who_has_no_key_or_is_not_listed_is_told() {
-    let parties = Parties::new(&["bob"]);
-    let file = parties.place.file("product.bin", 10_000);
-    let bob = parties.receive("bob", &["--once"]);
-    let open = parties.place.start("open", parties.place.receive_command("open", &["--json"]));
-    open.until("listening");
-    parties.make("zoe");
-    parties.make("mal");
-    parties.trust("zoe", "mal", "sender");
-    let zoe = parties.receive("zoe", &[]);
-    let sender = parties.send(&file, &["--rate", "5 Mbit/s", "--receivers", "bob"]);
-    succeed(&parties, &file, sender, vec![("bob", bob)]);
-    open.until("sealed");
-    zoe.until("not_trusted");
-    assert!(common::names(&parties.place.path("open")).is_empty() && !has(&parties, &file, "zoe"));
-    // And who is told to send what it cannot.
-    let mistakes = [
-        (vec!["--receivers", "bob,kim"], "kim has no key here"),
-        (vec!["--receivers", "bob", "--protocol", "norm", "--node", "7"], "follows from the key"),
-        (vec!["--receivers", "bob", "--protocol", "norm", "--answers", "group"], "nobody else could open it"),
-        (vec!["--receivers", "bob", "--protocol", "pgm", "--raw"], "carried by UDP"),
-        (vec!["--receivers", "bob", "--draft"], "add --unsealed to --draft"),
-    ];
-    for (args, why) in mistakes {
-        let mut all = vec!["--rate", "5 Mbit/s"];
-        all.extend(args);
-        parties.send(&file, &all).wait().assert_one_sentence(2, &[why]);
-    }
 }
 
 #[test]
@@ -368,23 +339,6 @@ fn overhear(eve: &mut Eve, enemy: &Enemy) -> Told {
 }
 
 #[test]
-fn who_is_not_invited_gets_no_keys() {
-    let parties = Parties::new(&["bob", "eve"]);
-    let enemy = Enemy::new(&parties.place);
-    let mut eve = Eve::new(&parties, "mftp");
-    let file = parties.place.file("product.bin", 100_000);
-    let bob = parties.receive("bob", &["--once"]);
-    let sender = parties.send(&file, &["--rate", "2 Mbit/s", "--receivers", "bob"]);
-    succeed(&parties, &file, sender, vec![("bob", bob)]);
-    let record = enemy.record();
-    let keys: Vec<_> = record.iter().filter(|(_, one)| Kind::of(one) == Some(Kind::Keys)).collect();
-    assert!(!keys.is_empty());
-    for (from, datagram) in &record {
-        assert!(eve.seal.open(Time::ZERO, *from, &mut datagram.clone()).is_err());
-    }
-}
-
-#[test]
 fn a_member_speaks_for_nobody_else() {
     let parties = Parties::new(&["bob", "eve"]);
     let enemy = Enemy::new(&parties.place);
@@ -590,46 +544,4 @@ fn one_trusted_sender_does_not_speak_for_another() {
     }
     let (_, got) = succeed(&parties, &file, sender, vec![("bob", bob)]);
     assert_eq!(got[0]["seal"]["misplaced"], 48, "{}", got[0]);
-}
-
-#[test]
-fn who_is_revoked_reads_no_more_and_its_keys_are_worth_nothing() {
-    let parties = Parties::new(&["bob", "eve"]);
-    let enemy = Enemy::new(&parties.place);
-    let eve = Eve::new(&parties, "mftp");
-    let file = parties.place.file("product.bin", LEN);
-    let bob = parties.receive("bob", &["--once"]);
-    let honest = parties.receive("eve", &["--once"]);
-    let sender = parties.send(&file, &["--rate", "2 Mbit/s", "--silence", "3 s", "--receivers", "bob,eve"]);
-    sender.until("started");
-    let record = enemy.record();
-    let (server, keys) = record.iter().find(|(_, one)| Kind::of(one) == Some(Kind::Keys)).unwrap();
-    let old = GroupKey::of(keys, (&eve.own.0, &eve.own.1)).unwrap();
-    common::run(&mut parties.at("ann", &["key", "revoke", "eve"]));
-    sender.until("revoked");
-    let from = enemy.record().len();
-    wait_until("keys of another epoch", || {
-        enemy.record()[from.saturating_sub(50)..]
-            .iter()
-            .any(|(_, one)| Kind::of(one) == Some(Kind::Keys) && one[84] == 2)
-    });
-    // Eve's key opens none of it, and what it seals is taken by nobody.
-    for (_, keys) in
-        enemy.record().iter().filter(|(_, one)| Kind::of(one) == Some(Kind::Keys) && one[84] == 2)
-    {
-        assert!(GroupKey::of(keys, (&eve.own.0, &eve.own.1)).is_none());
-    }
-    pause(Duration::from_millis(500));
-    for n in 0..100 {
-        enemy.claim(&old.seal(0xE2, 500_000 + n, b"poison"), *server);
-    }
-    let sent: Ended = sender.wait();
-    let got = bob.succeed().summary();
-    assert!(has(&parties, &file, "bob") && !has(&parties, &file, "eve"));
-    assert!(refused(&got, "the key of its epoch is not known") >= 100, "{got}");
-    let summary = sent.summary();
-    assert_eq!(member(&summary, "bob")["complete"], true, "{summary}");
-    assert_eq!(member(&summary, "eve")["complete"], false, "{summary}");
-    sent.assert_failed(3, &["eve"]);
-    honest.kill9();
 }

@@ -339,7 +339,8 @@ fn what_came_behind_a_gap_is_written_when_another_stream_begins() {
     for protocol in ["norm", "pgm"] {
         let parties = Parties::new(&["bob"]);
         let input = parties.place.path("input");
-        fs::write(&input, (0..5000).map(|n| format!("line {n:05}\n")).collect::<String>()).unwrap();
+        let text: Vec<String> = (0..5000).map(|n| format!("line {n:05}\n")).collect();
+        fs::write(&input, text.concat()).unwrap();
         let begin = |args: &[&str]| send_stream(&parties, &input, &[args, &["--lines"]].concat());
         let before = slept_through(&parties, begin, protocol);
         let enemy = Enemy::new(&parties.place);

@@ -86,6 +86,14 @@ impl Sender {
         }
     }
 
+    /// `client` takes part no more, whatever it lacks.
+    pub(crate) fn dismiss(&mut self, now: Time, client: ClientId) {
+        if self.members.get(&client).is_some_and(Member::is_active) {
+            self.give_up(client);
+            self.one_less(now);
+        }
+    }
+
     fn give_up(&mut self, client: ClientId) {
         self.members.change(client, MemberState::Lost);
         self.events.push_back(SenderEvent::Lost { client });

@@ -295,7 +295,7 @@ impl<P: Protocol> Driver<'_, P> {
         if seal.is_early(datagram) {
             self.early.hold(from, datagram);
         }
-        let unlike = seal.unlike();
+        let unlike = seal.unlike(now);
         self.unlike(from.source.ip(), unlike);
         None
     }

@@ -100,6 +100,8 @@ pub enum Unlike {
     Unsealed,
     /// It is sealed by somebody who is not trusted.
     Untrusted,
+    /// It is sealed by somebody who is trusted, and has had no key for us for a while.
+    NotForUs,
     /// It is sealed for another protocol, or another group.
     Elsewhere,
     /// It is of a session before the one that its sender has begun last.

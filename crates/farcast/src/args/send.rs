@@ -80,14 +80,15 @@ impl SendArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Receivers")]
 pub(crate) struct GroupArgs {
-    /// The receivers, by name or address; nobody else is served [default: whoever registers].
+    /// The receivers, by name or address; nobody else is served [default: whoever registers]. Sealed, nobody else gets the
+    /// keys, also where nobody registers [default: all that are trusted].
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     pub(crate) receivers: Vec<String>,
     /// Serve at most this many receivers that are not listed.
     #[arg(help_heading = "MFTP", long, default_value_t = 1024, value_name = "N", conflicts_with = "receivers", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
     /// Serve whoever listens, without registration: nobody is known, nobody confirms.
-    #[arg(help_heading = "MFTP", long, conflicts_with_all = ["receivers", "limit", "wait_for"])]
+    #[arg(help_heading = "MFTP", long, conflicts_with_all = ["limit", "wait_for"])]
     pub(crate) unlimited: bool,
     /// Begin as soon as this many receivers have registered.
     #[arg(help_heading = "MFTP", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

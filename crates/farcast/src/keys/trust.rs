@@ -169,6 +169,11 @@ impl Trust {
         })
     }
 
+    /// Whether somebody of this name is trusted no more.
+    pub(crate) fn has_revoked(&self, name: &str) -> bool {
+        self.revoked().any(|one| one.name.as_deref() == Some(name))
+    }
+
     /// Changes the file while nobody else does; it is written if what it says is then another thing.
     ///
     /// # Errors

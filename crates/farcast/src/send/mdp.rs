@@ -84,7 +84,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
         time_limit: settings.time_limit,
         seal: seal(args, (to, settings.rate), sealing)?,
     };
-    let mut face = MdpFace { named: Named::new("mdp", &named) };
+    let mut face = MdpFace { named: Named::new(("mdp", sealing.is_some()), &named) };
     deliver(args, delivery, (&Codec, &mut face), make, &stop, &mut output)
 }
 

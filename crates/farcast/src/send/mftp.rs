@@ -14,7 +14,7 @@ use farcast_net::{SendOptions, Waited};
 use farcast_seal::Contents;
 
 use super::turn::{self, Turn};
-use super::{await_network, burst, datagram_to, product_name, socket_options};
+use super::{await_network, burst, datagram_to, product_name, receivers, socket_options};
 use crate::args::SendArgs;
 use crate::host::Family;
 use crate::output::Output;
@@ -60,7 +60,7 @@ impl Destination {
 pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Failure> {
     let settings = settings::of(args)?;
     let to = Destination::of(args)?;
-    check(args, to, &settings)?;
+    check(args, to, (&settings, sealing.is_some()))?;
     let mut output = Output::new(&args.output)?;
     let mut outgoing = super::scan(args, sealing.is_some(), &mut output)?;
     let name = product_name(args);
@@ -71,7 +71,8 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     await_network(args, (to.private, settings.announce_time), &mut output, &stop)?;
     let mut turn = Turn::new(args, to.private);
     let (_lock, waited) = turn.lock(&mut output, &stop)?;
-    if waited {
+    let announced = sealing.map(|_| turn.lock_announcements(to.public, &mut output, &stop)).transpose()?;
+    if waited || announced.as_ref().is_some_and(|&(_, waited)| waited) {
         // What has changed meanwhile is sent as it is now.
         outgoing = super::scan(args, sealing.is_some(), &mut output)?;
     }
@@ -197,10 +198,15 @@ fn limit(settings: &Settings) -> Option<farcast_core::BitRate> {
 }
 
 /// What clap cannot see.
-fn check(args: &SendArgs, to: Destination, settings: &Settings) -> Result<(), Failure> {
+fn check(args: &SendArgs, to: Destination, (settings, sealed): (&Settings, bool)) -> Result<(), Failure> {
     if args.group.unlimited && settings.rate == Rate::Max {
         return Err(Failure::usage(
             "--rate max needs receivers that register, and --unlimited has none; set a rate",
+        ));
+    }
+    if args.group.unlimited && !args.group.receivers.is_empty() && !sealed {
+        return Err(Failure::usage(
+            "--receivers names who gets the keys of an --unlimited transfer, and this one is not sealed: leave one of them out",
         ));
     }
     if args.group.unlimited && settings.wait_for.is_some() {
@@ -221,7 +227,7 @@ fn check(args: &SendArgs, to: Destination, settings: &Settings) -> Result<(), Fa
 /// version the last time.
 fn early(args: &SendArgs, known: &Known, name: &str) -> Span {
     let group = &args.group;
-    let told = group.start_on_enter || group.wait_for.is_some();
+    let told = group.start_on_enter || group.wait_for.is_some() || group.unlimited;
     // Receivers of the draft throw away what comes before they are confirmed.
     let listed = !group.receivers.is_empty() && known.has_all(&group.receivers);
     if listed && !group.draft && !told && !known.compares(name) { EARLY } else { Span::ZERO }
@@ -253,7 +259,8 @@ fn announce_plan(args: &SendArgs, to: Destination, outgoing: &Outgoing, name: &s
     let whom = match args.group.receivers.len() {
         0 if args.group.unlimited => "whoever listens".to_owned(),
         0 => "whoever registers".to_owned(),
-        n => format!("{n} receivers"),
+        n if args.group.unlimited => format!("whoever listens of {}", receivers(n)),
+        n => receivers(n),
     };
     let size = super::files_size(outgoing);
     output.line(&format!("sending {name} ({what}, {size}) to {}, for {whom}", to.private));

@@ -178,6 +178,7 @@ pub(super) fn announce(
 ) {
     let whom = match named {
         0 => "whoever listens".to_owned(),
+        1 => "1 named receiver".to_owned(),
         n => format!("{n} named receivers"),
     };
     let what = if outgoing.len() == 1 { "1 file".to_owned() } else { format!("{} files", outgoing.len()) };

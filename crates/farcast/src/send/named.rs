@@ -15,6 +15,7 @@ pub(super) struct Named {
     receivers: BTreeMap<NodeId, One>,
     /// As `--protocol` has it.
     protocol: &'static str,
+    sealed: bool,
 }
 
 struct One {
@@ -24,9 +25,13 @@ struct One {
 }
 
 impl Named {
-    pub(super) fn new(protocol: &'static str, named: &BTreeMap<NodeId, String>) -> Self {
+    pub(super) fn new((protocol, sealed): (&'static str, bool), named: &BTreeMap<NodeId, String>) -> Self {
         let fresh = |label: &String| One { label: label.clone(), acknowledged: None, lost: false };
-        Self { receivers: named.iter().map(|(&node, label)| (node, fresh(label))).collect(), protocol }
+        Self {
+            receivers: named.iter().map(|(&node, label)| (node, fresh(label))).collect(),
+            protocol,
+            sealed,
+        }
     }
 
     pub(super) fn label(&self, node: NodeId) -> String {
@@ -79,9 +84,10 @@ impl Named {
             SenderOutcome::Incomplete { .. } => {
                 let lacking = self.receivers.values().filter(|one| one.acknowledged.is_none());
                 let lacking: Vec<&str> = lacking.map(|one| one.label.as_str()).collect();
+                let keys = if self.sealed { ", and trust this host's key (farcast key list)" } else { "" };
                 let sentence = format!(
                     "not every receiver is known to have it: {} did not acknowledge; check that they listen with \
-                     --protocol {} under these names",
+                     --protocol {} under these names{keys}",
                     lacking.join(", "),
                     self.protocol
                 );

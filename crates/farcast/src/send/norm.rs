@@ -81,7 +81,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
         time_limit: settings.time_limit,
         seal: seal(args, (to, settings.rate), sealing)?,
     };
-    let mut face = NormFace { named: Named::new("norm", &named) };
+    let mut face = NormFace { named: Named::new(("norm", sealing.is_some()), &named) };
     deliver(args, delivery, (&codec, &mut face), make, &stop, &mut output)
 }
 

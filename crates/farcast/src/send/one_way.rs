@@ -49,7 +49,7 @@ pub(crate) struct OneWayArgs {
 const PATIENCE: Span = Span::from_secs(180);
 
 pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Failure> {
-    let settings = settings(args)?;
+    let settings = settings(args, sealing.is_some())?;
     let to = destination(args)?;
     let mut output = Output::new(&args.output)?;
     let mut outgoing = super::scan(args, sealing.is_some(), &mut output)?;
@@ -137,7 +137,7 @@ fn configuration(
 }
 
 /// The settings that `args` ask for: options before a plan before defaults.
-fn settings(args: &SendArgs) -> Result<Settings, Failure> {
+fn settings(args: &SendArgs, sealed: bool) -> Result<Settings, Failure> {
     let rate = match args.rate {
         Some(RateArg::Rate(rate)) => Some(rate),
         Some(RateArg::Max) => {
@@ -147,7 +147,8 @@ fn settings(args: &SendArgs) -> Result<Settings, Failure> {
     };
     let protocol = &args.protocol;
     let other = [
-        ("--receivers", !args.group.receivers.is_empty()),
+        // Sealed, they are those who get the keys.
+        ("--receivers", !args.group.receivers.is_empty() && !sealed),
         ("--parity", protocol.parity.is_some()),
         ("--block-size", protocol.block_size.is_some()),
         ("--rtt", protocol.rtt.is_some()),
@@ -257,7 +258,7 @@ mod tests {
             source: to,
             group: to,
         };
-        settings(&args).unwrap().sender(sent, Way { headers: 28, mtu: None }).unwrap()
+        settings(&args, false).unwrap().sender(sent, Way { headers: 28, mtu: None }).unwrap()
     }
 
     /// What a scenario with these lines in its `[protocol]` sends it with.

@@ -88,7 +88,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
         time_limit: settings.time_limit,
         seal: seal(args, (to, settings.rate), sealing)?,
     };
-    let mut face = PgmFace { named: Named::new("pgm", &named) };
+    let mut face = PgmFace { named: Named::new(("pgm", sealing.is_some()), &named) };
     deliver(args, delivery, (&Codec { raw: args.pgm.raw }, &mut face), make, &stop, &mut output)
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{lock_name, socket_options};
 use crate::args::SendArgs;
-use crate::lock::Lock;
+use crate::lock::{Beside, Lock};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::{Exit, Failure};
@@ -40,10 +40,34 @@ impl<'a> Turn<'a> {
     /// # Errors
     /// Another has it, and is not waited for any longer; or it was stopped.
     pub(super) fn lock(&mut self, output: &mut Output, stop: &AtomicBool) -> Result<(Lock, bool), Failure> {
+        self.take(("", self.to, Beside::Nobody), output, stop)
+    }
+
+    /// The same of announcements of sealed transfers to `public`: one in which nobody registers is over for its receivers
+    /// once they hear of another, and so has them for itself.
+    ///
+    /// # Errors
+    /// As of [`lock`](Self::lock).
+    pub(super) fn lock_announcements(
+        &mut self,
+        public: SocketAddr,
+        output: &mut Output,
+        stop: &AtomicBool,
+    ) -> Result<(Lock, bool), Failure> {
+        let beside = if self.args.group.unlimited { Beside::Nobody } else { Beside::Others };
+        self.take(("sealed-", public, beside), output, stop)
+    }
+
+    fn take(
+        &mut self,
+        (kind, to, beside): (&str, SocketAddr, Beside),
+        output: &mut Output,
+        stop: &AtomicBool,
+    ) -> Result<(Lock, bool), Failure> {
         let mut waiting: Option<Progress> = None;
         let held = loop {
             // Our own address, of which the name is made, may have changed meanwhile.
-            let owner = match Lock::take(&lock_name(self.args, self.to)) {
+            let owner = match Lock::take(&format!("{kind}{}", lock_name(self.args, to)), beside) {
                 Ok(lock) => break Ok((lock, waiting.is_some())),
                 Err(owner) => owner,
             };
@@ -51,15 +75,12 @@ impl<'a> Turn<'a> {
             let whom = format!("another farcast send on this host{process}");
             let now = self.clock.now();
             if now >= self.end(now) {
-                break Err(Failure { sentence: refusal(self.args, self.to, &whom), exit: Exit::Failed });
+                break Err(Failure { sentence: refusal(self.args, to, &whom), exit: Exit::Failed });
             }
             if stop.swap(false, Ordering::Relaxed) {
-                break Err(Failure {
-                    sentence: format!("stopped before {} was free", self.to),
-                    exit: Exit::Failed,
-                });
+                break Err(Failure { sentence: format!("stopped before {to} was free"), exit: Exit::Failed });
             }
-            self.say(output, &whom, json!({ "process": owner }));
+            self.say(output, (to, &whom), json!({ "process": owner }));
             let progress = waiting.get_or_insert_with(|| Progress::new(output));
             self.show(progress, output, &whom);
             let due = (now + LOOK_EVERY).min(self.end(now));
@@ -87,7 +108,7 @@ impl<'a> Turn<'a> {
             return Ok(Waited::Over);
         }
         let whom = other(by);
-        self.say(output, &whom, json!({ "address": by.to_string() }));
+        self.say(output, (self.to, &whom), json!({ "address": by.to_string() }));
         let mut progress = Progress::new(output);
         let mut tick = || self.show(&mut progress, output, &whom);
         let socket = socket_options(&self.args.socket);
@@ -104,12 +125,12 @@ impl<'a> Turn<'a> {
     }
 
     /// Says for whom it waits, if that is news.
-    fn say(&mut self, output: &mut Output, whom: &str, mut fields: Value) {
-        if self.said == whom {
+    fn say(&mut self, output: &mut Output, (to, whom): (SocketAddr, &str), mut fields: Value) {
+        let reason = format!("{to} is in use by {whom}");
+        if self.said == reason {
             return;
         }
-        whom.clone_into(&mut self.said);
-        let reason = format!("{} is in use by {whom}", self.to);
+        self.said.clone_from(&reason);
         output.line(&format!("waiting: {reason}; this one begins when the group is free"));
         fields["reason"] = reason.into();
         output.event("waiting", fields);

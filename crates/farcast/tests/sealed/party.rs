@@ -22,7 +22,11 @@ pub(crate) struct Parties {
 impl Parties {
     /// `ann` and these receivers, who have each other's keys.
     pub(crate) fn new(receivers: &[&str]) -> Self {
-        let parties = Self { place: Place::new() };
+        Self::in_place(Place::new(), receivers)
+    }
+
+    pub(crate) fn in_place(place: Place, receivers: &[&str]) -> Self {
+        let parties = Self { place };
         parties.make("ann");
         for name in receivers {
             parties.make(name);

@@ -201,7 +201,7 @@ impl<'a> View<'a> {
             return failure(error.to_string());
         }
         match outcome(report) {
-            SenderOutcome::NoReceivers => failure(no_receivers(self.args, self.to, &report.sender)),
+            SenderOutcome::NoReceivers => failure(no_receivers(self.args, self.to, report)),
             SenderOutcome::GroupInUse { by, .. } => failure(turn::refusal(self.args, self.to, &turn::other(*by))),
             SenderOutcome::Aborted { reason: cancel::ABORT_STATUS_TIMEOUT } if incomplete.is_empty() => failure(
                 "no receiver: who registered did not answer at its address; check the way from here to the receivers".into(),
@@ -303,21 +303,26 @@ fn quit_reason(reason: u32) -> String {
     }
 }
 
-fn no_receivers(args: &SendArgs, to: SocketAddr, sender: &Sender) -> String {
-    let group = to.ip();
+fn no_receivers(args: &SendArgs, to: SocketAddr, report: &SendReport) -> String {
+    let (group, sender) = (to.ip(), &report.sender);
+    let keys = if report.seal.is_some() {
+        " with a key, that this host trusts that key and they trust this host's (farcast key list at both ends)"
+    } else {
+        ""
+    };
     if sender.members().any(|(_, member)| matches!(member.state, MemberState::Declined(_))) {
         return format!("no receiver takes part: {}", incomplete(sender, args.group.draft).join(", "));
     }
     if !group.is_multicast() {
         return format!(
-            "{group} does not answer; check that `farcast receive --from {}` runs there and that no firewall drops \
+            "{group} does not answer; check that `farcast receive --from {}` runs there{keys} and that no firewall drops \
              UDP port {} (`ping {group}`, `nft list ruleset`)",
             to,
             to.port()
         );
     }
     format!(
-        "nobody answered on {}; check, in this order: that receivers run (`farcast receive --from {} --name NAME`) and have the names in --receivers, if it is given; the interface \
+        "nobody answered on {}; check, in this order: that receivers run (`farcast receive --from {} --name NAME`) and have the names in --receivers, if it is given{keys}; the interface \
          at both ends (--interface; `ip route get {group}` shows the one in use); the TTL, {} now, if routers lie \
          between (--ttl); IGMP snooping without a querier on switches (`bridge mdb show`); firewalls (`nft list \
          ruleset`: UDP port {} and IGMP must pass); `tcpdump -ni IFACE host {group}` at a receiver shows \
@@ -353,7 +358,9 @@ fn describe(sender: &Sender, event: &SenderEvent) -> Option<String> {
             format!("refused: {address}, because {} has the same name or address", label(sender, *client))
         }
         SenderEvent::Refused { address, .. } => format!("refused: {address}, which is not in --receivers"),
-        SenderEvent::Started { receivers, restart: false } => format!("data begins, {receivers} receivers"),
+        SenderEvent::Started { receivers, restart: false } => {
+            format!("data begins, {}", super::receivers(*receivers as usize))
+        }
         SenderEvent::Started { receivers, .. } if sender.compares() => {
             format!("{receivers} receivers compare what they have; what all of them have is left out")
         }
