@@ -10,7 +10,7 @@ use std::ops::Range;
 use farcast_core::{BitRate, Span, Time};
 use farcast_delivery::{Delivery, KeyNumber, Proved};
 use farcast_seal::{
-    Class, HEADER, History, Kind, Opened, Owed, Refusal, RefusalCounts, Rounds, SessionId,
+    Class, HEADER, History, Kind, Listed, Opened, Owed, Refusal, RefusalCounts, Rounds, SessionId,
     TO_ONE_KEY_OVERHEAD,
 };
 
@@ -32,6 +32,8 @@ const TOLD: [(Refusal, Unlike); 5] = [
 /// For how long keys come to others, and nothing that opens, until a user is told that there are none for us: at first, and
 /// in a session, which may be silent for a while. Keys for many take their time.
 const UNLISTED_FOR: (Span, Span) = (Span::from_secs(1), Span::from_secs(10));
+/// Keys that come after so long are of another transfer.
+const UNLISTED_ANEW: Span = Span::from_secs(30);
 /// How often a receiver notes what it has heard, so that a later one of the same name takes it for heard.
 const KEEP_EVERY: Span = Span::from_secs(10);
 
@@ -54,6 +56,8 @@ pub type Revoked = Box<dyn FnMut() -> Vec<usize>>;
 pub struct SendSeal {
     seal: farcast_seal::Sender,
     revoked: Revoked,
+    /// Who was revoked before it began, until that is told.
+    left_out: Vec<Listed>,
     /// When that is asked next.
     ask_at: Time,
     /// When keys leave, and what is still to leave of the round at hand.
@@ -71,13 +75,19 @@ pub struct SendSeal {
 }
 
 impl SendSeal {
-    /// Seals with `seal`, whose keys leave at `rate` at most. Who is `revoked` hears nothing more from then on.
-    pub fn new(seal: farcast_seal::Sender, rate: Option<BitRate>, revoked: Revoked) -> Self {
+    /// Seals with `seal`, whose keys leave at `rate` at most. Who is `revoked` hears nothing more from then on; who was before,
+    /// and `seal` does not know, is `left_out`.
+    pub fn new(
+        seal: farcast_seal::Sender,
+        rate: Option<BitRate>,
+        (revoked, left_out): (Revoked, Vec<Listed>),
+    ) -> Self {
         let (rounds, owed) = (Rounds::new(rate), Owed::new(rate));
         let (waiting, buffer) = (Vec::new().into_iter(), Vec::new());
         Self {
             seal,
             revoked,
+            left_out,
             ask_at: Time::ZERO,
             rounds,
             waiting,
@@ -121,8 +131,10 @@ impl SendSeal {
             self.waiting = Vec::new().into_iter();
             self.rounds.restart(now);
         }
+        let left_out = std::mem::take(&mut self.left_out).into_iter();
+        let left_out = left_out.map(|one| (one.name, KeyNumber(one.key.fingerprint().number())));
         let known_by = |&one: &usize| (self.seal.name(one).to_owned(), KeyNumber(self.seal.number(one)));
-        Ok(revoked.iter().map(known_by).collect())
+        Ok(left_out.chain(revoked.iter().map(known_by)).collect())
     }
 
     /// Sends the keys that are due to `to`; how many datagrams, and their octets.
@@ -252,8 +264,8 @@ pub struct ReceiveSeal {
     answers: bool,
     /// Which of what is not as this seal its user was told of.
     told: [bool; TOLD.len()],
-    /// Since when keys have come to others, and nothing that opens.
-    unlisted_since: Option<Time>,
+    /// Since when keys have come to others, and nothing that opens; and when the last of them came.
+    unlisted: Option<(Time, Time)>,
     /// A session that has begun, of which the engine was not told yet.
     begun: Option<SessionId>,
     memory: Box<dyn Memory>,
@@ -264,8 +276,8 @@ impl ReceiveSeal {
     /// Seals with `seal`, which knew what `memory` did. What never `answers` does not ask for keys either.
     pub fn new(seal: farcast_seal::Receiver, answers: bool, memory: Box<dyn Memory>) -> Self {
         let (asking, told, keep_at) = (Vec::new(), [false; TOLD.len()], Time::ZERO);
-        let (unlisted_since, begun) = (None, None);
-        Self { seal, misplaced: 0, asking, answers, told, unlisted_since, begun, memory, keep_at }
+        let (unlisted, begun) = (None, None);
+        Self { seal, misplaced: 0, asking, answers, told, unlisted, begun, memory, keep_at }
     }
 
     /// What did not pass.
@@ -289,7 +301,7 @@ impl ReceiveSeal {
             // They say nothing of what is known, and come for those who have left, too.
             Ok(Opened { class: Class::Keys { new: false }, .. }) => None,
             Ok(opened) => {
-                self.unlisted_since = None;
+                self.unlisted = None;
                 if opened.class == (Class::Keys { new: true }) {
                     self.begin(opened.session);
                 }
@@ -297,7 +309,8 @@ impl ReceiveSeal {
             }
             Err(refusal) => {
                 if refusal == Refusal::NotListed {
-                    self.unlisted_since.get_or_insert(now);
+                    let since = self.unlisted.filter(|&(_, last)| now.since(last) < UNLISTED_ANEW);
+                    self.unlisted = Some((since.map_or(now, |(since, _)| since), now));
                 }
                 if self.answers {
                     self.asking.extend(self.seal.wants_key(now, datagram));
@@ -338,7 +351,8 @@ impl ReceiveSeal {
     pub(crate) fn unlike(&mut self, now: Time) -> Option<Unlike> {
         let counts = self.seal.refusals();
         let patience = if self.seal.is_idle() { UNLISTED_FOR.0 } else { UNLISTED_FOR.1 };
-        let is_unlisted = self.unlisted_since.is_some_and(|since| now.since(since) >= patience);
+        let is_unlisted = |(since, last)| now.since(since) >= patience && now.since(last) < UNLISTED_ANEW;
+        let is_unlisted = self.unlisted.is_some_and(is_unlisted);
         let is_so = |(refusal, _): (Refusal, Unlike)| {
             counts.of(refusal) > 0 && (refusal != Refusal::NotListed || is_unlisted)
         };

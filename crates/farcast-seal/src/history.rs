@@ -234,6 +234,11 @@ impl History {
                         epoch: epoch.parse().ok()?,
                         counter: counter.parse().ok()?,
                     });
+                    // Of what nothing later is told, it is the last itself.
+                    let one = past.sessions[past.sessions.len() - 1];
+                    if past.last.len() < SCOPES {
+                        past.note_last(one.scope, (one.began_ms, one.session));
+                    }
                 }
                 _ => return None,
             }
@@ -369,6 +374,18 @@ mod tests {
                 assert_eq!(history.admit(&ANN, of(201, 1), &here), Ok(at(0, 0)));
             }
         }
+    }
+
+    #[test]
+    fn what_began_last_is_known_of_a_text_that_does_not_tell_it() {
+        let mut history = History::default();
+        history.began(&ANN, begun(7, 70));
+        history.began(&ANN, begun(5, 50));
+        let text: Vec<_> = history.to_text().lines().map(String::from).collect();
+        let without = text.iter().filter(|line| !line.starts_with("last "));
+        let without: Vec<_> = without.map(String::as_str).collect();
+        assert!(without.len() < text.len());
+        assert_eq!(History::from_text(&without.join("\n")), Some(history));
     }
 
     #[test]

@@ -207,7 +207,7 @@ impl Receiver {
             (session.from, session.heard) = (from, now);
             return Ok(opened(false));
         }
-        self.follow_earlier(keys.signing, began_ms);
+        self.follow_earlier(keys.signing, (began_ms, scope));
         self.make_room(keys.signing, began_ms)?;
         self.history.began(keys.signing, begun);
         let counter = if keys.epoch == admitted.epoch { admitted.counter } else { 0 };
@@ -314,14 +314,16 @@ impl Receiver {
 
     /// The session of the sender at `address`; where it hears answers elsewhere, on the same host, or else the only one.
     ///
-    /// Of a sender the session that began last counts: who plays back the keys of earlier ones diverts no answer. Of
-    /// several senders, of whom all but one only claim to be there, it is one that has shown that it hears answers.
+    /// Of a sender the session that began last counts, so that who plays back the keys of earlier ones diverts no answer;
+    /// but one in which it has shown that it hears answers, and in which it was heard since, and not one of which somebody
+    /// may have played the keys. Of several senders, of whom all but one only claim to be there, it is one that has shown
+    /// that.
     fn session_at(&self, address: SocketAddr) -> Option<usize> {
         let of = |is: &dyn Fn(&Session) -> bool| {
             let mut last = BTreeMap::<_, (usize, &Session)>::new();
             for (at, one) in self.sessions.iter().enumerate().filter(|(_, one)| is(one)) {
                 let kept = last.entry(&one.signing).or_insert((at, one));
-                if kept.1.began_ms < one.began_ms {
+                if one.goes_before(kept.1) {
                     *kept = (at, one);
                 }
             }
@@ -333,20 +335,24 @@ impl Receiver {
 
     /// A session of this sender's has begun: those are over that began before and whose content has no keys apart. What was
     /// not heard of them until now could be anybody's record.
-    fn follow_earlier(&mut self, signing: &[u8; 32], began_ms: u64) {
+    fn follow_earlier(&mut self, signing: &[u8; 32], (began_ms, scope): (u64, Scope)) {
         let Self { sessions, history, .. } = self;
         sessions.retain_mut(|one| {
             one.followed |= one.signing == *signing && one.began_ms < began_ms;
             let ends = one.followed && is_alone(one.contents);
-            if ends {
+            if ends && one.scope == scope {
                 history.close(&one.signing, one.id);
+            } else if ends {
+                // It may go on at others with this key, who are in no such group.
+                history.heard(&one.signing, one.id, one.epoch, one.counter());
             }
             !ends
         });
     }
 
     /// Makes room for a session that began at `began_ms`: of the sender with the most sessions goes the one that began
-    /// first. So nobody's sessions go for those of one who begins many, and none for one that is played back.
+    /// first, of those in which it has not shown that it hears answers, if there are any. So nobody's sessions go for those
+    /// of one who begins many, and none for one that is played back.
     fn make_room(&mut self, signing: &[u8; 32], began_ms: u64) -> Result<(), Refusal> {
         let of = |signing: &[u8; 32]| self.sessions.iter().filter(|one| one.signing == *signing).count();
         let own = of(signing);
@@ -355,7 +361,8 @@ impl Receiver {
         }
         let may_go = |one: &Session| own < OF_ONE || one.signing == *signing;
         let found = self.sessions.iter().enumerate().filter(|(_, one)| may_go(one));
-        let first = found.max_by_key(|(_, one)| (of(&one.signing), Reverse(one.began_ms)));
+        let last_to_go = |one: &Session| (one.is_confirmed(), one.began_ms);
+        let first = found.max_by_key(|(_, one)| (of(&one.signing), Reverse(last_to_go(one))));
         let (at, gone) = first.ok_or(Refusal::Limit)?;
         if gone.signing == *signing && began_ms < gone.began_ms {
             return Err(Refusal::Limit);

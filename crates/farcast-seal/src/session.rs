@@ -145,6 +145,14 @@ impl Session {
         self.between.as_ref().is_some_and(|between| between.confirmed)
     }
 
+    /// Whether what is answered to its sender is rather for this session than for `other`, of the same sender: it began
+    /// later, unless only the other is proved to be alive, and was heard since.
+    pub(crate) fn goes_before(&self, other: &Self) -> bool {
+        let (earlier, later) = if self.began_ms < other.began_ms { (self, other) } else { (other, self) };
+        let is_alive = earlier.is_confirmed() && !later.is_confirmed() && earlier.heard > later.heard;
+        core::ptr::eq(self, if is_alive { earlier } else { later })
+    }
+
     /// How content comes.
     pub(crate) fn kind_of_content(&self) -> Kind {
         if self.contents == Contents::Signed { Kind::Control } else { Kind::Content }

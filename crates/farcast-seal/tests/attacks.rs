@@ -6,7 +6,7 @@ mod common;
 
 use common::member::Member;
 use common::*;
-use farcast_core::Span;
+use farcast_core::{Span, Time};
 use farcast_seal::{
     Class, Contents, HEADER, History, Kind, Listed, Receiver, ReceiverConfig, Refusal, Scope, Sender,
     SenderConfig,
@@ -458,6 +458,33 @@ fn no_number_of_sessions_makes_an_earlier_one_the_last() {
         assert_eq!(hear(&mut bob, &early), Err(Refusal::EarlierSession));
         assert_eq!(hear(&mut bob, &ann.keys(true)[0]), Err(Refusal::OldSession));
     }
+}
+
+/// Bob has registered in a session, and sixteen later ones of ann's that it has slept through are played to it, from the
+/// address of the one that goes on.
+#[test]
+fn sessions_played_back_keep_no_answer_from_who_is_heard() {
+    let at = |seconds| Time::ZERO + Span::from_secs(seconds);
+    let mut ann = session_of("ann", &["bob"], true, 1);
+    let mut bob = receiver("bob");
+    register(&mut ann, &mut bob, address(2));
+    for n in 2..=20 {
+        let missed = session_of("ann", &["bob"], true, n);
+        let later = bob.open(at(1), sender_address(), &mut missed.keys(true).remove(0)).unwrap();
+        assert_eq!(later.class, Class::Keys { new: true });
+        assert!(bob.sender_of(ann.session()).is_some(), "{n}");
+    }
+    let heard = bob.open(at(2), sender_address(), &mut control(&mut ann, b"status?"));
+    assert_eq!(heard.unwrap().session, ann.session());
+    let nak = answer(&mut bob, b"nak");
+    assert_eq!(take(&mut ann, address(2), &nak).unwrap().1, b"nak");
+    // Who begins again at its address, and is heard, gets the answers.
+    let mut again = session_of("ann", &["bob"], true, 21);
+    for datagram in [again.keys(true).remove(0), control(&mut again, b"announcement")] {
+        bob.open(at(3), sender_address(), &mut datagram.clone()).unwrap();
+    }
+    let first = answer(&mut bob, b"registration");
+    assert_eq!(take(&mut again, address(2), &first).unwrap().1, b"registration");
 }
 
 /// Two processes with bob's key: what one has heard counts when a session begins at the other.

@@ -5,9 +5,14 @@ use std::io::{Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+use farcast_core::Span;
+use farcast_net::Clock;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::state;
+
+/// How long who leaves a lock that others share may have it for itself.
+const INSTANT: Span = Span::from_millis(2);
 
 /// Who else may have a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,6 +43,7 @@ impl Lock {
             return Ok(Self { held: None });
         };
         let path = directory.join(format!("{name}.lock"));
+        let mut tries = 3;
         loop {
             let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
             let Ok(mut file) = opened else { return Ok(Self { held: None }) };
@@ -47,6 +53,13 @@ impl Lock {
             };
             match flock(&file, how) {
                 Ok(()) => {}
+                // Who leaves looks for others, for an instant as if nobody else might have it.
+                Err(rustix::io::Errno::WOULDBLOCK) if beside == Beside::Others && tries > 0 => {
+                    tries -= 1;
+                    let clock = Clock::start();
+                    let _ = clock.wait(&[], clock.now() + INSTANT);
+                    continue;
+                }
                 Err(rustix::io::Errno::WOULDBLOCK) => return Err(owner(&mut file)),
                 Err(_) => return Ok(Self { held: None }),
             }

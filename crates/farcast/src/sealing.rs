@@ -203,8 +203,9 @@ impl Sealing {
         // Since the list was read, files were hashed, and the group or the network may have been waited for.
         let (stamp, trust) = (Trust::stamp(), Trust::load()?);
         let trusted = signing_keys(&trust);
-        let receivers: Vec<Listed> =
-            self.others.iter().filter(|one| trusted.contains(one.key.signing())).cloned().collect();
+        let is_trusted = |one: &Listed| trusted.contains(one.key.signing());
+        let (receivers, left_out): (Vec<Listed>, Vec<Listed>) =
+            self.others.iter().cloned().partition(is_trusted);
         let revoked = revoked(receivers.clone(), stamp);
         let config = farcast_seal::SenderConfig {
             identity: self.identity().clone(),
@@ -215,7 +216,7 @@ impl Sealing {
             datagram,
         };
         let seal = farcast_seal::Sender::new(config, state::random_secret()?.0);
-        Ok(SendSeal::new(seal, rate, revoked))
+        Ok(SendSeal::new(seal, rate, (revoked, left_out)))
     }
 
     /// What a receiver opens and seals with; what it has heard is remembered over restarts. Some never `answer`.

@@ -88,7 +88,8 @@ impl Sender {
 
     /// `client` takes part no more, whatever it lacks.
     pub(crate) fn dismiss(&mut self, now: Time, client: ClientId) {
-        if self.members.get(&client).is_some_and(Member::is_active) {
+        let takes_part = |member: &Member| member.is_active() || member.state == MemberState::Invited;
+        if self.members.get(&client).is_some_and(takes_part) {
             self.give_up(client);
             self.one_less(now);
         }
