@@ -86,8 +86,8 @@ impl Sender {
         }
     }
 
-    /// `client` takes part no more, whatever it lacks.
-    pub(crate) fn dismiss(&mut self, now: Time, client: ClientId) {
+    /// `client` takes part no more, on the owner's demand, whatever it lacks: it is lost, and not waited for.
+    pub fn dismiss(&mut self, now: Time, client: ClientId) {
         let takes_part = |member: &Member| member.is_active() || member.state == MemberState::Invited;
         if self.members.get(&client).is_some_and(takes_part) {
             self.give_up(client);

@@ -13,6 +13,7 @@ use farcast_testkit::{Link, Setup};
 use crate::common::{
     Ownership, Session, add_sender, at, data, ms, receiver, receiver_address, secs, sender, sent,
 };
+use crate::proofs::{client, closed, state};
 
 #[test]
 fn a_receiver_that_vanishes_is_lost_and_the_others_finish() {
@@ -60,6 +61,23 @@ fn a_receiver_quits_and_the_others_finish() {
         |event: &SenderEvent| matches!(event, SenderEvent::Quit { reason: cancel::QUIT_APPLICATION, .. });
     assert_eq!(session.count(quit), 1, "told once, although it is sent three times");
     assert_eq!(session.count(|event| matches!(event, SenderEvent::Lost { .. })), 0);
+}
+
+#[test]
+fn who_is_dismissed_is_not_waited_for() {
+    // One that has not answered yet, and one that takes part.
+    for (when, vanishes) in [(ms(500), ms(0)), (ms(900), ms(800))] {
+        let mut session = Session::new("dismissed", Setup::plain(1), closed(2), 2, Link::clean(ms(100)));
+        let (sender, gone) = (session.sender, session.clients[1].handle);
+        session.net.vanish(at(vanishes), gone);
+        session.net.at(at(when), sender, |engine: &mut Sender, now| engine.dismiss(now, client(1)));
+        let session = session.run();
+        assert_eq!(session.outcome(), Some(SenderOutcome::Finished), "{when}");
+        session.assert_received(&session.clients[..1]);
+        assert_eq!(state(&session, 1), MemberState::Lost, "{when}");
+        let ended = session.when(|event| matches!(event, SenderEvent::Ended(_))).expect("it ends");
+        assert!(ended < at(secs(30)), "its silence would be 60 s: {ended:?}");
+    }
 }
 
 #[test]
