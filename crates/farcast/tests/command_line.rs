@@ -94,7 +94,7 @@ fn wrong_usage_exits_with_2() {
     let place = Place::new();
     let rate = ["--rate", "20 Mbit/s"];
     for (args, part) in [
-        (&["--unlimited", "--receivers", "ant"][..], "cannot be used with"),
+        (&["--unlimited", "--receivers", "ant"][..], "this one is not sealed"),
         (&["--receivers", "ant,ant"], "ant"),
         (&["--announce", "239.1.1.1:9"], "same port"),
         (&["--announce", "[ff15::1]:9"], "same port"),
