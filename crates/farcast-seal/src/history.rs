@@ -217,7 +217,7 @@ impl History {
                 }
                 ["session", session, began, state, epoch, counter, scope, ref rest @ ..] => {
                     let past = history.0.get_mut(&sender?).filter(|past| past.sessions.len() < SESSIONS)?;
-                    past.sessions.push(Remembered {
+                    let one = Remembered {
                         session: SessionId(hex(session)?),
                         began_ms: began.parse().ok()?,
                         scope: Scope(hex(scope)?),
@@ -233,9 +233,9 @@ impl History {
                         },
                         epoch: epoch.parse().ok()?,
                         counter: counter.parse().ok()?,
-                    });
+                    };
+                    past.sessions.push(one);
                     // Of what nothing later is told, it is the last itself.
-                    let one = past.sessions[past.sessions.len() - 1];
                     if past.last.len() < SCOPES {
                         past.note_last(one.scope, (one.began_ms, one.session));
                     }
