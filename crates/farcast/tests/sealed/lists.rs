@@ -1,11 +1,12 @@
 //! Who is on which list, and who is not.
 
+use std::path::Path;
 use std::time::Duration;
 
 use farcast_core::Time;
 use farcast_seal::Kind;
 
-use crate::common::{self, Ended, Place, member, pause, wait_until};
+use crate::common::{self, Ended, Place, Running, member, pause, wait_until};
 use crate::eve::Eve;
 use crate::insider::GroupKey;
 use crate::party::{Enemy, Parties, refused};
@@ -148,24 +149,16 @@ fn what_goes_to_one_host_is_for_those_named() {
 #[test]
 fn one_to_whoever_listens_has_its_announcements_for_itself() {
     let parties = Parties::new(&["bob"]);
-    let (address, port) = parties.place.group.rsplit_once(':').unwrap();
-    let x = address.rsplit('.').nth(1).unwrap();
-    let data = |n: usize| format!("239.254.{x}.{n}:{port}");
     let file = parties.place.file("product.bin", 400_000);
-    let send = |to: &str, args: &[&str]| {
-        let mut command = parties.own("ann", parties.place.farcast(["send"]));
-        command.arg(&file).args(["--announce", &parties.place.group, "--to", to, "--interface", "127.0.0.1"]);
-        command.args(["--rate", "2 Mbit/s", "--json"]).args(args);
-        parties.place.start("ann", command)
-    };
+    let send = |n: usize, args: &[&str]| announced_apart(&parties, &file, n, args);
     let bob = parties.receive("bob", &["--once"]);
-    let first = send(&data(1), &["--unlimited"]);
+    let first = send(1, &["--unlimited"]);
     bob.until("joined");
     let reason = format!("{} is in use by another farcast send", parties.place.group);
     for args in [&["--receivers", "bob"][..], &["--unlimited"]] {
-        send(&data(2), args).wait().assert_one_sentence(1, &[&reason]);
+        send(2, args).wait().assert_one_sentence(1, &[&reason]);
     }
-    let next = send(&data(2), &["--receivers", "bob", "--wait", "60 s"]);
+    let next = send(2, &["--receivers", "bob", "--wait", "60 s"]);
     assert!(next.until("waiting")["reason"].as_str().unwrap().contains(&reason));
     first.succeed();
     bob.succeed();
@@ -176,11 +169,48 @@ fn one_to_whoever_listens_has_its_announcements_for_itself() {
     bob.succeed();
     // Those in which receivers register are beside each other.
     let bob = parties.receive("bob", &[]);
-    let third = send(&data(3), &["--receivers", "bob"]);
+    let third = send(3, &["--receivers", "bob"]);
     third.until("started");
-    let mut fourth = send(&data(4), &["--receivers", "bob"]);
+    let mut fourth = send(4, &["--receivers", "bob"]);
     third.succeed();
     assert!(fourth.is_running(), "{}", fourth.stderr());
     fourth.kill9();
     bob.kill9();
+}
+
+/// Files are hashed, and a turn is waited for, between the reading of the list and the beginning.
+#[test]
+fn who_is_revoked_before_it_begins_is_waited_for_by_nobody() {
+    let parties = Parties::new(&["bob", "eve"]);
+    let file = parties.place.file("product.bin", 400_000);
+    let bob = parties.receive("bob", &["--once"]);
+    let first = announced_apart(&parties, &file, 1, &["--unlimited"]);
+    bob.until("joined");
+    let next = announced_apart(&parties, &file, 2, &["--receivers", "bob,eve", "--wait", "60 s"]);
+    next.until("waiting");
+    common::run(&mut parties.at("ann", &["key", "revoke", "eve"]));
+    let eve = parties.receive("eve", &[]);
+    first.succeed();
+    bob.succeed();
+    std::fs::remove_file(parties.place.path("bob").join("product.bin")).unwrap();
+    let bob = parties.receive("bob", &["--once"]);
+    let sent = next.wait();
+    bob.succeed();
+    eve.kill9();
+    assert!(has(&parties, &file, "bob") && !has(&parties, &file, "eve"));
+    let time = |kind| sent.all(kind)[0]["time"].as_f64().unwrap();
+    assert!(time("lost") < time("started"), "{}", sent.story());
+    let registered: Vec<_> = sent.all("registered").iter().map(|one| one["receiver"].clone()).collect();
+    assert_eq!(registered, ["bob"], "{}", sent.story());
+    sent.assert_failed(3, &["eve"]);
+}
+
+/// Sends with announcements in the group that all here have, and data in the `n`th of its own.
+fn announced_apart(parties: &Parties, file: &Path, n: usize, args: &[&str]) -> Running {
+    let (address, port) = parties.place.group.rsplit_once(':').unwrap();
+    let x = address.rsplit('.').nth(1).unwrap();
+    let mut command = parties.own("ann", parties.place.farcast(["send"]));
+    command.arg(file).args(["--announce", &parties.place.group, "--to", &format!("239.254.{x}.{n}:{port}")]);
+    command.args(["--interface", "127.0.0.1", "--rate", "2 Mbit/s", "--json"]).args(args);
+    parties.place.start("ann", command)
 }

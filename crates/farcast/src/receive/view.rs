@@ -1,0 +1,404 @@
+//! What the person, and the program, at a receiver see of a reception.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::process::ExitStatus;
+use std::sync::Arc;
+
+use farcast_core::{Span, Time};
+use farcast_delivery::{ObjectId, Received, ReceiverEngine};
+use farcast_files::shown_name;
+use farcast_net::FileInfo;
+use serde_json::{Value, json};
+
+use super::files::{self, Files};
+use super::losses::Losses;
+use super::{Engine_, Event, Face, Heard, Notice, Report, nothing};
+use crate::args::ReceiveArgs;
+use crate::hook::Hook;
+use crate::output::Output;
+use crate::progress::{Progress, percent, rate, size, time_left};
+use crate::sealing::{self, Sealing};
+use crate::{Exit, Failure, report};
+
+/// Between reports of progress for programs.
+const REPORT_EVERY: Span = Span::from_secs(1);
+
+/// What the person at the receiver sees.
+pub(super) struct View<'a, F> {
+    output: Output,
+    progress: Option<Progress>,
+    args: &'a ReceiveArgs,
+    face: F,
+    /// What is noted for a page, if there is to be one.
+    seen: Option<report::Receiving>,
+    /// Who is heard where.
+    heard: &'a Heard,
+    /// The objects that are under way.
+    joined: BTreeMap<ObjectId, Joined>,
+    /// The objects of several that have ended and are not complete, by their names, and why.
+    lacking: BTreeMap<Vec<u8>, String>,
+    hook: Option<Hook>,
+    next_report: Time,
+    /// Whether `--on-complete` failed.
+    hook_failed: bool,
+}
+
+struct Joined {
+    files: Files,
+    at: Time,
+    held: u32,
+    dtu_size: u64,
+    name: String,
+    losses: Losses,
+}
+
+impl<'a, F: Face> View<'a, F> {
+    pub(super) fn new(
+        output: Output,
+        args: &'a ReceiveArgs,
+        face: F,
+        (heard, seen): (&'a Heard, Option<report::Receiving>),
+    ) -> Self {
+        Self {
+            output,
+            progress: None,
+            args,
+            face,
+            seen,
+            heard,
+            joined: BTreeMap::new(),
+            lacking: BTreeMap::new(),
+            hook: args.on_complete.as_deref().map(Hook::new),
+            next_report: Time::ZERO,
+            hook_failed: false,
+        }
+    }
+
+    /// What was noted for a page.
+    pub(super) fn take_page(&mut self) -> Option<report::Receiving> {
+        self.seen.take()
+    }
+
+    /// How the last product, and with it the command, ended.
+    pub(super) fn over(self, last: Result<Option<Report<F>>, Failure>) -> Result<Exit, Failure> {
+        match last? {
+            Some(report) if self.args.once && !report.is_complete() => {
+                Err(Failure { sentence: self.face.outcome(&report), exit: Exit::Failed })
+            }
+            None => nothing(self.args),
+            Some(_) if self.args.once && !self.lacking.is_empty() => {
+                let sentence = self.lacking.into_values().next().unwrap_or_default();
+                Err(Failure { sentence, exit: Exit::Failed })
+            }
+            // It has been said why.
+            Some(_) if self.args.once && self.hook_failed => Ok(Exit::Failed),
+            _ => Ok(Exit::Done),
+        }
+    }
+
+    pub(super) fn observe(&mut self, now: Time, receiver: &Engine_<F>, notice: &Notice<'_, F>) {
+        self.tell_of_hook();
+        if let Some(seen) = &mut self.seen {
+            seen.observe(now, receiver, notice);
+        }
+        match notice {
+            farcast_net::ReceiveNotice::Listening { address } => {
+                let id = self.own_name();
+                self.say(&format!("{id} listens on {address}, files go into {}", self.args.into.display()));
+                let sealing = self.heard.sealing.as_ref();
+                self.say(&sealing.map_or_else(|| "not sealed".into(), Sealing::sentence));
+                let sealed = sealing.is_some();
+                let fields = json!({ "address": address.to_string(), "receiver": id, "sealed": sealed });
+                self.output.event("listening", fields);
+            }
+            farcast_net::ReceiveNotice::Waiting { why } => {
+                self.say(&format!("waiting: {why}"));
+                self.output.event("waiting", json!({ "reason": why.to_string() }));
+            }
+            farcast_net::ReceiveNotice::Rejoined => {
+                self.say(&format!("listening again on {}", self.heard.from));
+                self.output.event("rejoined", json!({ "address": self.heard.from.to_string() }));
+            }
+            farcast_net::ReceiveNotice::NotAccepted { source } => {
+                self.say(&format!("passed over: what comes from {source}, which is not in --accept"));
+                self.output.event("not_accepted", json!({ "source": source.to_string() }));
+            }
+            farcast_net::ReceiveNotice::Unlike { source, why } => {
+                let (kind, text) = sealing::unlike(*why, *source);
+                self.say(&text);
+                self.output.event(kind, json!({ "source": source.to_string() }));
+            }
+            farcast_net::ReceiveNotice::Joined { offer, held } => {
+                let (total, geometry) = (offer.geometry.segments(), offer.geometry);
+                let had = match held {
+                    0 => String::new(),
+                    held => format!(", {} is here already", percent(u64::from(*held), u64::from(total))),
+                };
+                self.say(&format!(
+                    "receiving {} ({}) from {}{had}",
+                    shown_name(&offer.name),
+                    size(geometry.size()),
+                    offer.sender
+                ));
+                self.output.event(
+                    "joined",
+                    json!({
+                        "product": shown_name(&offer.name), "sender": offer.sender.to_string(),
+                        "size_bytes": geometry.size(), "segments": total, "segments_held": held,
+                    }),
+                );
+                let joined = Joined {
+                    files: Files::default(),
+                    at: now,
+                    held: *held,
+                    dtu_size: geometry.segment_size().into(),
+                    name: shown_name(&offer.name),
+                    losses: Losses::default(),
+                };
+                self.joined.insert(offer.object, joined);
+            }
+            farcast_net::ReceiveNotice::Files { object, files } => {
+                if let Some(joined) = self.joined.get_mut(object) {
+                    joined.files = Files { list: Arc::clone(files), done: 0 };
+                }
+                if let Some((size, stored)) = files::compressed(files) {
+                    self.say(&format!("compressed: {size} come as {stored}"));
+                }
+                if self.output.is_for_programs() {
+                    let one = |file: &FileInfo| json!({ "path": file.path, "size_bytes": file.size, "stored_bytes": file.stored });
+                    let list: Vec<Value> = files.iter().map(one).collect();
+                    self.output.event("files", json!({ "files": list }));
+                }
+            }
+            farcast_net::ReceiveNotice::Compared { found, .. } => {
+                self.say(&format!("compared with what is here: {found} segments need not come"));
+                self.output.event("compared", json!({ "segments": found }));
+            }
+            farcast_net::ReceiveNotice::FileDone { object, path } => self.file_done(*object, path),
+            farcast_net::ReceiveNotice::Damaged { path, segments, .. } => {
+                let what = path.unwrap_or("the list of files");
+                self.say(&format!("arrived damaged: {what}; {segments} segments are asked for again"));
+                self.output.event("damaged", json!({ "path": path, "segments": segments }));
+            }
+            farcast_net::ReceiveNotice::NoRoom { error, wait } => {
+                self.say(&format!("the disk is full, waiting up to {wait} for room: {error}"));
+                self.output.event("no_room", json!({ "error": error.to_string() }));
+            }
+            farcast_net::ReceiveNotice::Room => {
+                self.say("there is room on the disk again");
+                self.output.event("room", json!({}));
+            }
+            farcast_net::ReceiveNotice::Event(event) => self.event(event),
+            farcast_net::ReceiveNotice::Tick => self.tick(now, receiver),
+            farcast_net::ReceiveNotice::Ended(report) => self.ended(now, report, receiver),
+        }
+    }
+
+    fn own_name(&self) -> String {
+        self.heard.own_name(self.args)
+    }
+
+    fn file_done(&mut self, object: ObjectId, path: &str) {
+        if let Some(joined) = self.joined.get_mut(&object) {
+            joined.files.done += 1;
+        }
+        // There may be a million of them.
+        if self.output.is_for_people() {
+            self.say(&format!("complete: {path}"));
+        }
+        if self.output.is_for_programs() {
+            self.output.event("file", json!({ "path": path }));
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        match &self.progress {
+            Some(progress) => progress.line(&self.output, text),
+            None => self.output.line(text),
+        }
+    }
+
+    fn event(&mut self, event: &Event<F>) {
+        let Some(told) = self.face.told(event, &self.own_name()) else { return };
+        if let Some(line) = &told.line {
+            self.say(line);
+        }
+        self.output.event(told.kind, told.fields);
+    }
+
+    fn tick(&mut self, now: Time, receiver: &Engine_<F>) {
+        if self.joined.len() > 1 {
+            return self.tick_of_several(now, receiver);
+        }
+        let Some(mut entry) = self.joined.first_entry() else { return };
+        let (object, joined) = (*entry.key(), entry.get_mut());
+        let Some(have) = receiver.have(object) else { return };
+        let total = u64::from(have.len());
+        if total == 0 {
+            return;
+        }
+        let progress = self.progress.get_or_insert_with(|| Progress::new(&self.output));
+        let elapsed = now.since(joined.at);
+        let count = u64::from(have.count());
+        let fresh = count.saturating_sub(joined.held.into());
+        let came = receiver.received(object);
+        let lost = joined.losses.count(&came);
+        let message = format!(
+            "{}, {}, loss {}{}",
+            joined.name,
+            rate(fresh * joined.dtu_size, elapsed),
+            percent(lost, came.segments + lost),
+            time_left(fresh, total - (count - fresh), elapsed)
+        );
+        let lines =
+            if progress.shows_lines() { joined.files.lines(have, joined.dtu_size) } else { Vec::new() };
+        progress.update(&self.output, now, ("receiving", &message), (count, total), &lines);
+        if now >= self.next_report {
+            self.next_report = now + REPORT_EVERY;
+            self.output.event(
+                "progress",
+                json!({
+                    "elapsed_s": elapsed.as_secs_f64(),
+                    "segments_have": count,
+                    "segments": total,
+                    "duplicates": came.duplicates,
+                    "naks": came.naks,
+                    "naked_dtus": came.asked,
+                }),
+            );
+        }
+    }
+
+    /// The same where several objects are under way: all of them together.
+    fn tick_of_several(&mut self, now: Time, receiver: &Engine_<F>) {
+        let (mut count, mut total, mut came) = (0, 0, Received::default());
+        for &object in self.joined.keys() {
+            let Some(have) = receiver.have(object) else { continue };
+            count += u64::from(have.count());
+            total += u64::from(have.len());
+            let one = receiver.received(object);
+            came.duplicates += one.duplicates;
+            came.naks += one.naks;
+            came.asked += one.asked;
+        }
+        let progress = self.progress.get_or_insert_with(|| Progress::new(&self.output));
+        let message = format!("{} files under way", self.joined.len());
+        progress.update(&self.output, now, ("receiving", &message), (count, total), &[]);
+        if now >= self.next_report {
+            self.next_report = now + REPORT_EVERY;
+            self.output.event(
+                "progress",
+                json!({
+                    "objects": self.joined.len(), "segments_have": count, "segments": total,
+                    "duplicates": came.duplicates, "naks": came.naks, "naked_dtus": came.asked,
+                }),
+            );
+        }
+    }
+
+    fn ended(&mut self, now: Time, report: &Report<F>, receiver: &Engine_<F>) {
+        if let Some(mut progress) = self.progress.take() {
+            progress.clear();
+        }
+        let total = report.offer.geometry.segments();
+        let rejects: Vec<Value> = report
+            .rejects
+            .iter()
+            .map(|(reason, n)| json!({ "reason": reason.to_string(), "count": n }))
+            .collect();
+        let mut fields = json!({
+            "product": shown_name(&report.offer.name),
+            "sender": report.offer.sender.to_string(),
+            "complete": report.is_complete(),
+            "outcome": self.face.outcome(report),
+            "size_bytes": report.offer.geometry.size(),
+            "time_s": report.duration.as_secs_f64(),
+            "segments": total,
+            "segments_have": report.have,
+            "segments_held_before": report.held,
+            "kept": report.kept,
+            "dtus_received": report.received.segments,
+            "parity_received": report.received.parity,
+            "duplicates": report.received.duplicates,
+            "naks": report.received.naks,
+            "naked_dtus": report.received.asked,
+            "malformed_datagrams": report.malformed,
+            "unsent_answers": report.unsent,
+            "datagrams_not_accepted": report.not_accepted,
+            "datagrams_misdirected": report.misdirected,
+            "dtus_dropped_unstored": report.unstored,
+            "rejected_messages": rejects,
+            "seal": sealing::summary(report.seal.as_ref()),
+        });
+        let own = self.face.figures(report, receiver);
+        if let (Value::Object(fields), Value::Object(own)) = (&mut fields, own) {
+            fields.extend(own);
+        }
+        let outcome = self.face.outcome(report);
+        if let Some(seen) = &mut self.seen {
+            seen.ended(now, report, &outcome, &fields);
+        }
+        self.output.event("summary", fields);
+        self.output.line(&outcome);
+        self.joined.remove(&report.offer.object);
+        if report.is_complete() {
+            self.lacking.remove(&report.offer.name);
+            self.on_complete(report);
+        } else if F::SEVERAL {
+            self.lacking.insert(report.offer.name.clone(), outcome);
+        }
+    }
+
+    /// Has the user's command run; the product stays complete, whatever comes of it.
+    fn on_complete(&mut self, report: &Report<F>) {
+        let Some(hook) = &mut self.hook else { return };
+        hook.run([
+            ("FARCAST_DIR", self.args.into.clone().into()),
+            ("FARCAST_PRODUCT", shown_name(&report.offer.name).into()),
+            ("FARCAST_SENDER", report.offer.sender.to_string().into()),
+        ]);
+    }
+
+    /// Says how the user's command went, where it has ended.
+    fn tell_of_hook(&mut self) {
+        while let Some(ended) = self.hook.as_mut().and_then(Hook::ended) {
+            self.hook_ended(ended);
+        }
+    }
+
+    /// Waits until the user's command has ended for every product.
+    pub(super) fn wait_for_hook(&mut self) {
+        while let Some(ended) = self.hook.as_mut().and_then(Hook::wait) {
+            self.hook_ended(ended);
+        }
+    }
+
+    fn hook_ended(&mut self, ended: io::Result<ExitStatus>) {
+        let said = match ended {
+            Ok(status) if status.success() => {
+                return self.output.event("on_complete", json!({ "exit_code": 0 }));
+            }
+            Ok(status) => format!("--on-complete ended with {status}"),
+            Err(error) => format!("--on-complete could not be run: {error}"),
+        };
+        self.hook_failed = true;
+        crate::output::error(&said);
+        self.output.event("on_complete", json!({ "error": said }));
+    }
+}
+
+/// How much of what did not complete is here and kept, and until what.
+pub(super) fn kept<E>(report: &farcast_net::ReceiveReport<E>, until: &str) -> String {
+    let have = percent(u64::from(report.have), u64::from(report.offer.geometry.segments()));
+    if report.kept { format!("{have} is here and kept{until}") } else { "nothing of it is kept".into() }
+}
+
+/// The size, the time and the rate of what is complete.
+pub(super) fn brought<E>(report: &farcast_net::ReceiveReport<E>) -> String {
+    let bytes = report.offer.geometry.size();
+    let segments = u64::from(report.offer.geometry.segments());
+    let fresh = segments - segments.min(report.held.into());
+    let now = bytes.min(fresh * u64::from(report.offer.geometry.segment_size()));
+    format!("{} in {}, {}", size(bytes), report.duration, rate(now, report.duration))
+}
