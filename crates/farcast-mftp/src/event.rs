@@ -7,6 +7,7 @@ use farcast_core::{Run, Time};
 use farcast_delivery::Offer;
 
 use crate::message::{ClientId, DeclineReason};
+use crate::sender::GivenUp;
 
 /// What a [`Sender`](crate::Sender) tells.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,10 +67,12 @@ pub enum SenderEvent {
         /// Its words.
         text: Option<String>,
     },
-    /// A receiver was given up: it no longer answers.
+    /// A receiver was given up.
     Lost {
         /// Who.
         client: ClientId,
+        /// Why.
+        why: GivenUp,
     },
     /// Everyone has everything, has left or was given up; what follows only confirms.
     Delivered,

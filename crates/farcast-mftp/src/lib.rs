@@ -48,5 +48,5 @@ pub use population::Population;
 pub use proof::{Proof, Secret, Token};
 pub use receiver::Receiver;
 pub use seam::{Codec, Mftp};
-pub use sender::{Judgement, Member, MemberState, Neighbourhood, Sender, Survey, Surveyed};
+pub use sender::{GivenUp, Judgement, Member, MemberState, Neighbourhood, Sender, Survey, Surveyed};
 pub use settings::Settings;

@@ -37,7 +37,7 @@ impl Sender {
         (member.heard, member.silent_rounds, member.silent_since) = (true, 0, None);
         match member.state {
             MemberState::Active => Ok(()),
-            MemberState::Lost => {
+            MemberState::Lost(_) => {
                 self.members.change(client, MemberState::Active);
                 Ok(())
             }

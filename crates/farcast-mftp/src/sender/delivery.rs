@@ -490,7 +490,7 @@ impl Sender {
             MemberState::Done => return total,
             // Who is not there asks for nothing, which tells nothing.
             MemberState::Invited | MemberState::Declined(_) => return 0,
-            MemberState::Active | MemberState::Quit(..) | MemberState::Lost => {}
+            MemberState::Active | MemberState::Quit(..) | MemberState::Lost(_) => {}
         }
         let asked = if self.full_pass() && self.phase == Phase::Sending {
             let blocks = self.progress.block.unwrap_or(0);

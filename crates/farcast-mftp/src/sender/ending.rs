@@ -43,7 +43,7 @@ impl Sender {
 
     pub(super) fn begin_completing(&mut self, now: Time) {
         let delivered = self.members.values().any(|m| m.state == MemberState::Done);
-        let lost = self.members.values().any(|m| m.state == MemberState::Lost);
+        let lost = self.members.values().any(|m| matches!(m.state, MemberState::Lost(_)));
         // Where all who registered were claims that nobody has shown to be true, nobody was served.
         let nobody = self.has_members() && self.members.is_empty();
         if (lost || nobody) && !delivered {

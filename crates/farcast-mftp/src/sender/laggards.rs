@@ -6,7 +6,7 @@ use farcast_core::engine::{Reject, Transmit};
 use farcast_core::{Span, Time};
 
 use super::delivery::Step;
-use super::members::{Member, MemberState};
+use super::members::{GivenUp, Member, MemberState};
 use super::{Phase, Sender};
 use crate::config::Pace;
 use crate::event::SenderEvent;
@@ -53,7 +53,7 @@ impl Sender {
         }
         for client in lost {
             if self.members.get(&client).is_some_and(|m| m.validated) || self.config.secret.is_none() {
-                self.give_up(client);
+                self.give_up(client, GivenUp::Silent);
             } else {
                 self.drop_claim(client);
             }
@@ -90,14 +90,14 @@ impl Sender {
     pub fn dismiss(&mut self, now: Time, client: ClientId) {
         let takes_part = |member: &Member| member.is_active() || member.state == MemberState::Invited;
         if self.members.get(&client).is_some_and(takes_part) {
-            self.give_up(client);
+            self.give_up(client, GivenUp::Dismissed);
             self.one_less(now);
         }
     }
 
-    fn give_up(&mut self, client: ClientId) {
-        self.members.change(client, MemberState::Lost);
-        self.events.push_back(SenderEvent::Lost { client });
+    fn give_up(&mut self, client: ClientId, why: GivenUp) {
+        self.members.change(client, MemberState::Lost(why));
+        self.events.push_back(SenderEvent::Lost { client, why });
     }
 
     /// A pass begins: who lacks as much as when the last one began has not come further.
@@ -118,7 +118,7 @@ impl Sender {
             return Ok(());
         }
         member.barred = true;
-        self.give_up(client);
+        self.give_up(client, GivenUp::Greedy);
         Err(Reject::Limit)
     }
 

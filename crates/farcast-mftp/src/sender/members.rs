@@ -24,8 +24,19 @@ pub enum MemberState {
     Done,
     /// Has left: one of [`cancel`](crate::message::cancel), and its words.
     Quit(u32, Option<String>),
-    /// No longer answers.
-    Lost,
+    /// Was given up.
+    Lost(GivenUp),
+}
+
+/// Why a receiver was given up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GivenUp {
+    /// It no longer answers, or to no avail.
+    Silent,
+    /// It asked for more than anyone can need.
+    Greedy,
+    /// The sender's owner does not want it any more: [`dismiss`](super::Sender::dismiss).
+    Dismissed,
 }
 
 /// A receiver as the sender knows it.

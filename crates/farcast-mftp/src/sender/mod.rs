@@ -49,7 +49,7 @@ use bottleneck::Bottleneck;
 use delivery::{Progress, Step};
 use flight::Flight;
 use members::Members;
-pub use members::{Member, MemberState};
+pub use members::{GivenUp, Member, MemberState};
 pub use neighbourhood::Neighbourhood;
 use replies::{LongestTrip, Replies};
 use schedule::Schedule;

@@ -219,7 +219,7 @@ impl Truth {
             }
             SenderEvent::Declined { client, .. } => verdict(*client, Verdict::Declined),
             SenderEvent::Quit { client, .. } => verdict(*client, Verdict::Quit),
-            SenderEvent::Lost { client } => verdict(*client, Verdict::Lost),
+            SenderEvent::Lost { client, .. } => verdict(*client, Verdict::Lost),
             SenderEvent::Ended(outcome) => {
                 (self.lives[life].outcome, self.lives[life].ended) = (Some(outcome.clone()), Some(now));
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use farcast_core::Time;
 use farcast_mftp::message::cancel;
 use farcast_mftp::{
-    Body, MemberState, PassWait, Receiver, ReceiverConfig, ReceiverOutcome, Sender, SenderConfig,
+    Body, GivenUp, MemberState, PassWait, Receiver, ReceiverConfig, ReceiverOutcome, Sender, SenderConfig,
     SenderEvent, SenderOutcome,
 };
 use farcast_testkit::{Link, Setup};
@@ -26,7 +26,7 @@ fn a_receiver_that_vanishes_is_lost_and_the_others_finish() {
         assert_eq!(session.outcome(), Some(SenderOutcome::Finished), "{wait:?}");
         session.assert_received(&[session.clients[0].clone(), session.clients[2].clone()]);
         let state = session.engine().members().nth(1).map(|(_, m)| m.state.clone());
-        assert_eq!(state, Some(MemberState::Lost));
+        assert_eq!(state, Some(MemberState::Lost(GivenUp::Silent)));
         let lost = session.when(|event| matches!(event, SenderEvent::Lost { .. })).expect("lost");
         let log = session.net.take_log();
         let last_data = data(&log, 0).last().expect("data").0;
@@ -74,10 +74,27 @@ fn who_is_dismissed_is_not_waited_for() {
         let session = session.run();
         assert_eq!(session.outcome(), Some(SenderOutcome::Finished), "{when}");
         session.assert_received(&session.clients[..1]);
-        assert_eq!(state(&session, 1), MemberState::Lost, "{when}");
+        assert_eq!(state(&session, 1), MemberState::Lost(GivenUp::Dismissed), "{when}");
         let ended = session.when(|event| matches!(event, SenderEvent::Ended(_))).expect("it ends");
         assert!(ended < at(secs(30)), "its silence would be 60 s: {ended:?}");
     }
+}
+
+#[test]
+fn who_asks_for_more_than_anyone_can_need_is_served_no_more() {
+    let mut session = Session::new("deaf", Setup::plain(1), closed(2), 2, Link::clean(ms(100)));
+    session.net.limit(secs(1000));
+    let deaf = session.clients[1].handle.index();
+    session.net.drop_if(move |leg| leg.to == deaf && matches!(leg.message.body, Body::Data(_)));
+    let session = session.run();
+    assert_eq!(session.outcome(), Some(SenderOutcome::Finished));
+    session.assert_received(&session.clients[..1]);
+    assert_eq!(state(&session, 1), MemberState::Lost(GivenUp::Greedy));
+    let given_up = SenderEvent::Lost { client: client(1), why: GivenUp::Greedy };
+    assert_eq!(session.count(|event| *event == given_up), 1, "told once, although it goes on asking");
+    // All that it may have sent again, and a pass for both.
+    let sent: u64 = session.engine().stats().dtus_per_pass.iter().sum();
+    assert!((300 * 16..=300 * 18 + 4096).contains(&sent), "{sent} DTUs of 300");
 }
 
 #[test]

@@ -8,8 +8,8 @@ use farcast_mftp::message::{
     Abort, Completion, DeclineReason, Done, Echo, End, Nak, Quit, Registration, RegistrationEntry, cancel,
 };
 use farcast_mftp::{
-    Body, ClientId, Group, Invited, MemberState, Message, Proof, Receiver, ReceiverConfig, ReceiverOutcome,
-    Sender, SenderConfig, SenderEvent, SenderOutcome, Start,
+    Body, ClientId, GivenUp, Group, Invited, MemberState, Message, Proof, Receiver, ReceiverConfig,
+    ReceiverOutcome, Sender, SenderConfig, SenderEvent, SenderOutcome, Start,
 };
 use farcast_testkit::{Link, Setup};
 
@@ -77,7 +77,11 @@ fn a_forged_done_is_not_believed() {
         let gone = session.clients[0].handle;
         session.net.vanish(at(ms(800)), gone);
         let session = session.run();
-        assert_eq!(state(&session, 0), MemberState::Lost, "it has not everything, and is gone");
+        assert_eq!(
+            state(&session, 0),
+            MemberState::Lost(GivenUp::Silent),
+            "it has not everything, and is gone"
+        );
         assert_eq!(session.outcome(), Some(SenderOutcome::Finished));
         assert_eq!(session.engine().rejects().of(Reject::Unproven), 1);
     }

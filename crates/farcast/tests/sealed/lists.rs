@@ -102,7 +102,8 @@ fn who_is_revoked_reads_no_more_and_its_keys_are_worth_nothing() {
     // Nobody waits for it.
     let time = |kind| sent.all(kind)[0]["time"].as_f64().unwrap();
     assert!(time("lost") - time("revoked") < 1.0, "{}", sent.story());
-    sent.assert_failed(3, &["eve"]);
+    sent.assert_failed(3, &["eve (is trusted no more)"]);
+    assert_eq!(sent.all("lost")[0]["why"], "revoked");
     honest.kill9();
     let again = parties.send(&file, &["--rate", "2 Mbit/s", "--receivers", "bob,eve"]);
     again.wait().assert_one_sentence(2, &["eve is revoked", "--again"]);
@@ -202,7 +203,8 @@ fn who_is_revoked_before_it_begins_is_waited_for_by_nobody() {
     assert!(time("lost") < time("started"), "{}", sent.story());
     let registered: Vec<_> = sent.all("registered").iter().map(|one| one["receiver"].clone()).collect();
     assert_eq!(registered, ["bob"], "{}", sent.story());
-    sent.assert_failed(3, &["eve"]);
+    sent.assert_failed(3, &["eve (is trusted no more)"]);
+    assert_eq!(sent.all("lost")[0]["why"], "revoked");
 }
 
 /// Sends with announcements in the group that all here have, and data in the `n`th of its own.

@@ -6,7 +6,7 @@ use farcast_core::{Span, Time};
 use farcast_delivery::{Phase, Protocol as _, RoundProgress};
 use farcast_files::{Compressed, Outgoing};
 use farcast_mftp::message::cancel;
-use farcast_mftp::{ClientId, Member, MemberState, Mftp, Sender, SenderEvent, SenderOutcome};
+use farcast_mftp::{ClientId, GivenUp, Member, MemberState, Mftp, Sender, SenderEvent, SenderOutcome};
 use serde_json::{Value, json};
 
 use super::advice::Advice;
@@ -289,7 +289,24 @@ fn state(state: &MemberState) -> String {
         MemberState::Done => "done".into(),
         MemberState::Quit(_, Some(text)) => format!("left: {text}"),
         MemberState::Quit(reason, None) => format!("left: {}", quit_reason(*reason)),
-        MemberState::Lost => "no longer answers".into(),
+        MemberState::Lost(why) => given_up(*why).into(),
+    }
+}
+
+fn given_up(why: GivenUp) -> &'static str {
+    match why {
+        GivenUp::Silent => "no longer answers",
+        GivenUp::Greedy => "asked for more than anyone can need",
+        GivenUp::Dismissed => "is trusted no more",
+    }
+}
+
+/// The same for programs.
+fn given_up_word(why: GivenUp) -> &'static str {
+    match why {
+        GivenUp::Silent => "silent",
+        GivenUp::Greedy => "greedy",
+        GivenUp::Dismissed => "revoked",
     }
 }
 
@@ -372,7 +389,9 @@ fn describe(sender: &Sender, event: &SenderEvent) -> Option<String> {
             let why = text.clone().unwrap_or_else(|| quit_reason(*reason));
             format!("left: {} ({why})", label(sender, *client))
         }
-        SenderEvent::Lost { client } => format!("given up: {} no longer answers", label(sender, *client)),
+        SenderEvent::Lost { client, why } => {
+            format!("given up: {} {}", label(sender, *client), given_up(*why))
+        }
         SenderEvent::Pass { .. } | SenderEvent::Delivered | SenderEvent::Ended(_) => return None,
     })
 }
@@ -402,7 +421,9 @@ fn fields(sender: &Sender, event: &SenderEvent) -> (&'static str, Value) {
         SenderEvent::Quit { client, reason, text } => {
             ("quit", json!({ "receiver": name(client), "reason": reason, "text": text }))
         }
-        SenderEvent::Lost { client } => ("lost", json!({ "receiver": name(client) })),
+        SenderEvent::Lost { client, why } => {
+            ("lost", json!({ "receiver": name(client), "why": given_up_word(*why) }))
+        }
         SenderEvent::Delivered => ("delivered", json!({})),
         SenderEvent::Ended(outcome) => ("ended", json!({ "outcome": outcome_word(outcome) })),
     }
@@ -448,7 +469,7 @@ fn look(seen: &mut Sending, now: Time, sender: &Sender) {
         let member: &Member = member;
         (member.label.as_str(), f64::from(sender.received_by(id)) / all)
     };
-    let gone = |member: &Member| matches!(member.state, MemberState::Quit(..) | MemberState::Lost);
+    let gone = |member: &Member| matches!(member.state, MemberState::Quit(..) | MemberState::Lost(_));
     seen.look(now, sender.members().filter(|(_, member)| !gone(member)).map(share));
 }
 
