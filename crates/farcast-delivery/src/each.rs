@@ -25,7 +25,7 @@ pub struct Each<R: ReceiverEngine> {
     wake: Vec<Time>,
     queue: BinaryHeap<Reverse<(Time, u32)>>,
     /// Objects that each has taken up and not completed.
-    open: Vec<u32>,
+    open: Vec<Vec<ObjectId>>,
     completed: Vec<Time>,
     counts: FeedbackCounts,
     said: VecDeque<TimedFeedback<R::Message, Infallible>>,
@@ -51,7 +51,7 @@ where
             receivers,
             wake: vec![Time::NEVER; count],
             queue: BinaryHeap::new(),
-            open: vec![0; count],
+            open: vec![Vec::new(); count],
             completed: vec![Time::NEVER; count],
             counts: FeedbackCounts::default(),
             said: VecDeque::new(),
@@ -71,7 +71,7 @@ where
             };
             match wanted {
                 Wanted::Open(object, segments) => {
-                    self.open[n as usize] += 1;
+                    self.open[n as usize].push(object);
                     self.completed[n as usize] = Time::NEVER;
                     receiver.answer(now, object, Answer::Open(Bitmap::new(segments)));
                 }
@@ -79,8 +79,11 @@ where
                     receiver.answer(now, object, Answer::Decoded { block, rebuilt: true });
                 }
                 Wanted::Verify(object) => {
-                    self.open[n as usize] = self.open[n as usize].saturating_sub(1);
-                    if self.open[n as usize] == 0 {
+                    let open = &mut self.open[n as usize];
+                    if let Some(place) = open.iter().position(|&one| one == object) {
+                        open.swap_remove(place);
+                    }
+                    if open.is_empty() {
                         self.completed[n as usize] = now;
                     }
                     receiver.answer(now, object, Answer::Verified);
@@ -152,7 +155,17 @@ where
         &self.completed
     }
 
+    fn lacks(&self, receiver: u32) -> Option<u32> {
+        lacks(&self.receivers[receiver as usize], &self.open[receiver as usize])
+    }
+
     fn counts(&self) -> &FeedbackCounts {
         &self.counts
     }
+}
+
+/// How many segments a receiver lacks of the objects that it has taken up and not completed; `None` if there is none.
+pub fn lacks<R: ReceiverEngine>(receiver: &R, open: &[ObjectId]) -> Option<u32> {
+    let of = |have: &Bitmap| have.len() - have.count();
+    open.iter().filter_map(|&object| receiver.have(object).map(of)).reduce(u32::saturating_add)
 }

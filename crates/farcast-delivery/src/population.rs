@@ -79,6 +79,11 @@ pub trait Population {
     /// When each receiver had everything; [`Time::NEVER`] for one that has not.
     fn completed(&self) -> &[Time];
 
+    /// How many segments `receiver` lacks; `None` if it has not heard how many there are, or where nobody counts them.
+    fn lacks(&self, _receiver: u32) -> Option<u32> {
+        None
+    }
+
     /// How many symbols of each block had been sent when each receiver had everything; 0 for one that has not. Empty where
     /// that is no measure, because receivers ask for what they lack.
     fn symbols_needed(&self) -> &[u32] {

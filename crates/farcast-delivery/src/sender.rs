@@ -139,6 +139,19 @@ pub enum Milestone {
     },
 }
 
+/// Why a sender has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// As far as it knows there is nothing left to do.
+    Finished,
+    /// It has taken longer than it may.
+    TimeLimit,
+    /// Those who should answer do so no more.
+    Silence,
+    /// Nobody was there.
+    Nobody,
+}
+
 /// An engine that sends one delivery, of one object or several.
 pub trait SenderEngine: Engine {
     /// The answers of many receivers at one instant as one; `core::convert::Infallible` where there is no such thing.
@@ -195,6 +208,14 @@ pub trait SenderEngine: Engine {
 
     /// What `event` means.
     fn milestone(event: &Self::Event) -> Option<Milestone>;
+
+    /// Why it has ended, if that is what `event` says.
+    fn ending(event: &Self::Event) -> Option<Ending> {
+        match Self::milestone(event)? {
+            Milestone::Ended { alone } => Some(if alone { Ending::Nobody } else { Ending::Finished }),
+            _ => None,
+        }
+    }
 
     /// What the message handled last asked for, if it was a request for repair.
     fn asked(&self) -> Option<Asked> {

@@ -8,13 +8,13 @@ use core::net::SocketAddr;
 use farcast_core::engine::RejectCounts;
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
-    Answer, Asked, Cause, Content, Delivery, Figure, Geometry, Milestone, ObjectId, Outcome, Packet, Phase,
-    Protocol, Proved, Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress, Routes,
-    SenderEngine,
+    Answer, Asked, Cause, Content, Delivery, Ending, Figure, Geometry, Milestone, ObjectId, Outcome, Packet,
+    Phase, Protocol, Proved, Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress,
+    Routes, SenderEngine,
 };
 use farcast_norm::NodeId;
 
-use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent};
+use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
 use crate::message::{Answer as Said, Body, Flags, FromSender, Message, Request as Wanted};
 use crate::population::Population;
 use crate::receiver::Receiver;
@@ -206,6 +206,16 @@ impl SenderEngine for Sender {
             SenderEvent::Delivered => Milestone::Delivered,
             // Nobody registers, so whether anybody was there is not known.
             SenderEvent::Ended(_) => Milestone::Ended { alone: false },
+        })
+    }
+
+    fn ending(event: &SenderEvent) -> Option<Ending> {
+        let SenderEvent::Ended(outcome) = event else { return None };
+        Some(match outcome {
+            SenderOutcome::Acknowledged | SenderOutcome::Unknown => Ending::Finished,
+            SenderOutcome::Incomplete { .. } => Ending::Silence,
+            // Nobody but the time limit stops a sender that is simulated.
+            SenderOutcome::Aborted => Ending::TimeLimit,
         })
     }
 

@@ -130,6 +130,11 @@ impl Population {
         &self.completed
     }
 
+    /// DTUs that a receiver lacks; `None` while nobody has heard of the product.
+    pub fn lacks(&self, receiver: u32) -> Option<u32> {
+        self.terms.as_ref().map(|_| self.lacking.count(receiver))
+    }
+
     /// Whether the transmission is over for every receiver.
     pub fn is_over(&self) -> bool {
         self.cohorts.count(FINISHED) + self.cohorts.count(GONE) == self.receivers

@@ -7,8 +7,8 @@ use core::net::SocketAddr;
 use farcast_core::engine::{Arrival, Reject, RejectCounts};
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
-    Ahead, Answer, Asked, Cause, Channel, Content, Decline, Delivery, FeedbackCounts, Figure, Geometry,
-    Milestone, ObjectId, Occupancy, Outcome, Packet, Phase, Protocol, Proved, Purpose, Received,
+    Ahead, Answer, Asked, Cause, Channel, Content, Decline, Delivery, Ending, FeedbackCounts, Figure,
+    Geometry, Milestone, ObjectId, Occupancy, Outcome, Packet, Phase, Protocol, Proved, Purpose, Received,
     ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine, Words,
 };
 
@@ -216,6 +216,18 @@ impl SenderEngine for Sender {
         })
     }
 
+    fn ending(event: &SenderEvent) -> Option<Ending> {
+        let SenderEvent::Ended(outcome) = event else { return None };
+        Some(match outcome {
+            SenderOutcome::NoReceivers => Ending::Nobody,
+            SenderOutcome::Aborted { reason: cancel::ABORT_TRANSFER_TIMEOUT } => Ending::TimeLimit,
+            SenderOutcome::Aborted { reason: cancel::ABORT_STATUS_TIMEOUT } => Ending::Silence,
+            SenderOutcome::Finished | SenderOutcome::Aborted { .. } | SenderOutcome::GroupInUse { .. } => {
+                Ending::Finished
+            }
+        })
+    }
+
     fn asked(&self) -> Option<Asked> {
         Self::asked(self)
     }
@@ -367,6 +379,10 @@ impl farcast_delivery::Population for Population {
 
     fn completed(&self) -> &[Time] {
         Self::completed(self)
+    }
+
+    fn lacks(&self, receiver: u32) -> Option<u32> {
+        Self::lacks(self, receiver)
     }
 
     fn counts(&self) -> &FeedbackCounts {

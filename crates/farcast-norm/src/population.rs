@@ -570,6 +570,10 @@ impl farcast_delivery::Population for Population {
         &self.completed
     }
 
+    fn lacks(&self, receiver: u32) -> Option<u32> {
+        self.object.as_ref().map(|object| object.blocks.lacks_in_all(receiver))
+    }
+
     fn counts(&self) -> &FeedbackCounts {
         &self.counts
     }

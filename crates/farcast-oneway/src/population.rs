@@ -263,6 +263,18 @@ impl farcast_delivery::Population for Population {
         &self.completed
     }
 
+    fn lacks(&self, receiver: u32) -> Option<u32> {
+        let object = self.object.as_ref()?;
+        let lacks = |(number, block): (u32, &Block)| {
+            let missed = block.missed.get(receiver as usize).copied().unwrap_or(0);
+            let held = block.sent.count().saturating_sub(missed);
+            let waits = block.waiting.binary_search(&receiver).is_ok();
+            if waits { object.geometry.block_len(number).saturating_sub(held) } else { 0 }
+        };
+        let heard = object.strangers.binary_search(&receiver).is_err();
+        heard.then(|| (0..).zip(&object.blocks).map(lacks).sum())
+    }
+
     fn symbols_needed(&self) -> &[u32] {
         // As long as nothing is sent twice, the symbols of a block have been sent up to the one at hand.
         &self.needed

@@ -8,13 +8,13 @@ use core::net::SocketAddr;
 use farcast_core::engine::RejectCounts;
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
-    Answer, Asked, Cause, Content, Delivery, ErasureCode, Figure, Geometry, Milestone, ObjectId, Outcome,
-    Packet, Phase, Protocol, Proved, Purpose, Received, ReceiverEngine, Request, RequestCounts,
+    Answer, Asked, Cause, Content, Delivery, Ending, ErasureCode, Figure, Geometry, Milestone, ObjectId,
+    Outcome, Packet, Phase, Protocol, Proved, Purpose, Received, ReceiverEngine, Request, RequestCounts,
     RoundProgress, Routes, SenderEngine, Transport,
 };
 
 use crate::config::parity_of;
-use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent};
+use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
 use crate::message::{Body, DataKind, Gsi, Message, NakKind, Opt, Origin};
 use crate::population::Population;
 use crate::receiver::Receiver;
@@ -224,6 +224,16 @@ impl SenderEngine for Sender {
             SenderEvent::Delivered => Milestone::Delivered,
             // Nobody registers, so whether anybody was there is not known.
             SenderEvent::Ended(_) => Milestone::Ended { alone: false },
+        })
+    }
+
+    fn ending(event: &SenderEvent) -> Option<Ending> {
+        let SenderEvent::Ended(outcome) = event else { return None };
+        Some(match outcome {
+            SenderOutcome::Acknowledged | SenderOutcome::Unknown => Ending::Finished,
+            SenderOutcome::Incomplete { .. } => Ending::Silence,
+            // Nobody but the time limit stops a sender that is simulated.
+            SenderOutcome::Aborted => Ending::TimeLimit,
         })
     }
 

@@ -1,6 +1,7 @@
 //! What a replication comes to, and what replications come to together.
 
 mod flows;
+mod shortfall;
 mod stages;
 mod transfer;
 mod tree;
@@ -13,6 +14,7 @@ use serde::Serialize;
 use crate::star::{Group, SealCounts, Star};
 
 pub use flows::{CbrCounts, Direction, FlowCounts, FlowOutcome, FlowTogether};
+pub use shortfall::{Limit, Remedies, Shortfall, Stop, reasons};
 pub use stages::{StageOutcome, StageTogether};
 pub use transfer::{FigureTogether, ReceiverTimes, TransferOutcome, TransferTogether};
 pub use tree::{EdgeDirection, EdgeOutcome, ElementOutcome, HeardOutcome, NodeOutcome, TreeReplication};
@@ -172,6 +174,22 @@ impl Measure {
     }
 }
 
+/// What one direction carried, over all replications.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct CarriedTogether {
+    /// Octets with all headers.
+    pub octets: Measure,
+    /// How long its channel was in use, in seconds.
+    pub airtime_s: Measure,
+}
+
+impl CarriedTogether {
+    fn of<'a>(carried: impl Iterator<Item = &'a Carried> + Clone) -> Result<Self, StatsError> {
+        let octets = Measure::of(carried.clone().map(|one| Some(one.octets as f64)))?;
+        Ok(Self { octets, airtime_s: Measure::of(carried.map(|one| Some(one.airtime_s)))? })
+    }
+}
+
 /// All replications together.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Together {
@@ -184,14 +202,11 @@ pub struct Together {
     /// The multicast transfer, if there is one.
     #[serde(flatten)]
     pub transfer: Option<TransferTogether>,
-    /// Octets from the hub.
-    pub forward_octets: Measure,
-    /// How long the forward channel was in use, in seconds.
-    pub forward_airtime_s: Measure,
-    /// Octets from receivers and terminals.
-    pub return_octets: Measure,
-    /// How long the way back was in use, in seconds.
-    pub return_airtime_s: Measure,
+    /// From the hub to the receivers and terminals.
+    pub forward: CarriedTogether,
+    /// From the receivers and terminals to the hub.
+    #[serde(rename = "return")]
+    pub back: CarriedTogether,
     /// The flows, in the order of the scenario.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowTogether>,
@@ -206,18 +221,14 @@ impl Together {
     /// # Errors
     /// A value that is not a finite number.
     pub fn of(replications: &[Replication]) -> Result<Self, StatsError> {
-        let over =
-            |value: &dyn Fn(&Replication) -> f64| Measure::of(replications.iter().map(|r| Some(value(r))));
         Ok(Self {
             replications: replications.len() as u64,
             unfinished: replications.iter().filter(|r| r.has_end && r.completion_time_s.is_none()).count()
                 as u64,
             completion_time_s: Measure::of(replications.iter().map(|r| r.completion_time_s))?,
             transfer: transfer::together(replications)?,
-            forward_octets: over(&|r| r.forward.octets as f64)?,
-            forward_airtime_s: over(&|r| r.forward.airtime_s)?,
-            return_octets: over(&|r| r.back.octets as f64)?,
-            return_airtime_s: over(&|r| r.back.airtime_s)?,
+            forward: CarriedTogether::of(replications.iter().map(|one| &one.forward))?,
+            back: CarriedTogether::of(replications.iter().map(|one| &one.back))?,
             flows: flows::together(replications)?,
             stages: stages::together(replications)?,
         })

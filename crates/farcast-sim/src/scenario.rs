@@ -34,6 +34,7 @@ use farcast_scenario::receivers::{self, Group as Receivers};
 use farcast_scenario::streams::{Purpose, Streams};
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
+use crate::outcome::Remedies;
 use crate::star::{Back, Chains, Cut, GroupConfig, StarConfig, StarError};
 
 use traffic::TrafficSpec;
@@ -113,6 +114,11 @@ impl Scenario {
     /// Whether there is a multicast transfer.
     pub fn has_transfer(&self) -> bool {
         self.transfer.is_some()
+    }
+
+    /// Which keys help where its transfer is not complete, if there is one.
+    pub fn remedies(&self) -> Option<&'static Remedies> {
+        self.transfer.as_ref().map(TransferSpec::remedies)
     }
 
     /// How many flows there are beside the transfer.

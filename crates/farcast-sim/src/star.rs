@@ -39,7 +39,7 @@ mod session;
 use farcast_core::random::RandomStream;
 use farcast_core::stage::Frame;
 use farcast_core::{EventQueue, Span, Time};
-use farcast_delivery::{Merged, Protocol, Routes};
+use farcast_delivery::{Ending, Merged, Protocol, Routes};
 use farcast_link::chain::{Driver, Entry};
 
 use crate::traffic::End;
@@ -164,6 +164,10 @@ pub struct Star<'o, P: Protocol> {
     cut: Cut,
     cuts: RandomStream,
     began: Option<Time>,
+    /// Why and when the sender ended, if it has.
+    ending: Option<(Time, Ending)>,
+    /// Receivers that it gave up.
+    left: u64,
     tally: Tally,
     /// Reused.
     lost: Vec<u32>,

@@ -43,7 +43,7 @@ use std::net::SocketAddrV4;
 use farcast_core::random::RandomStream;
 use farcast_core::stage::Frame;
 use farcast_core::{EventQueue, Span, Time};
-use farcast_delivery::{Merged, Routes};
+use farcast_delivery::{Ending, Merged, Routes};
 use farcast_link::chain::Entry;
 
 use crate::star::{FlowState, Group};
@@ -141,6 +141,10 @@ pub struct Tree<P: OnTree> {
     cut: crate::star::Cut,
     cuts: RandomStream,
     began: Option<Time>,
+    /// Why and when the sender ended, if it has.
+    ending: Option<(Time, Ending)>,
+    /// Receivers that it gave up.
+    left: u64,
     tally: TreeTally,
     /// Reused.
     lost: Vec<u32>,

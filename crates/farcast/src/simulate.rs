@@ -94,7 +94,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
             summary: &summary,
         });
     } else {
-        output.result(&show::summary(name, &scenario, args.seed, &summary));
+        output.result(&show::summary(name, &scenario, args.seed, &replications)?);
     }
     Ok(if summary.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
 }

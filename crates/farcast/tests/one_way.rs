@@ -206,7 +206,7 @@ fn a_plan_has_the_keys_of_a_scenario_and_options_go_before_it() {
     let octets = |text: &str, args: &[&str]| {
         let ended = run(text, args);
         assert_eq!(ended.code, Some(0), "{}", ended.story());
-        ended.events()[0]["octets_forward"].as_f64().unwrap() as u64
+        ended.events()[0]["forward"]["octets"].as_f64().unwrap() as u64
     };
     let one = "[protocol]\nname = \"one-way\"\nrate = \"1 Mbit/s\"\noverhead_percent = 0\n";
     let three = format!("{one}repeat = 3\n");

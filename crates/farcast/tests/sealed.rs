@@ -103,9 +103,9 @@ fn a_prediction_counts_what_a_seal_adds() {
     let eve = parties.receive("eve", &["--once"]);
     let (sent, _) = succeed(&parties, &file, parties.send(&file, &args), vec![("bob", bob), ("eve", eve)]);
     // Three copies of one datagram for two, and nobody misses them.
-    assert_eq!(predicted["octets_keys"]["mean"], 3.0 * 318.0, "{predicted}");
+    assert_eq!(predicted["seal"]["keys_octets"]["mean"], 3.0 * 318.0, "{predicted}");
     let octets = |value: &Value| value.as_f64().unwrap();
-    let (predicted, sent) = (octets(&predicted["octets_forward"]["mean"]), octets(&sent["wire_bytes"]));
+    let (predicted, sent) = (octets(&predicted["forward"]["octets"]["mean"]), octets(&sent["wire_bytes"]));
     // How often is announced, and whether anything is lost on the way between processes, is chance.
     assert!((predicted - sent).abs() < 0.01 * sent, "{predicted} {sent}");
     assert!(sent > 2_000_000.0 * 1500.0 / 1420.0, "{sent}");

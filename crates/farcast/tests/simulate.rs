@@ -123,9 +123,72 @@ fn the_object_for_programs() {
         let told = time[key].as_f64().unwrap();
         assert!((told - expected).abs() < 1e-7 * expected, "{key}: {told}, {expected} expected");
     }
-    for measure in ["passes", "naks_sent", "forward_octets", "return_airtime_s", "median_receiver_time_s"] {
-        assert_eq!(summary[measure]["n"], 30, "{measure}");
+    // Under the names that a replication has them by.
+    for measure in
+        ["/passes", "/naks/sent", "/forward/octets", "/return/airtime_s", "/median_receiver_time_s"]
+    {
+        assert_eq!(summary.pointer(&format!("{measure}/n")), Some(&30.into()), "{measure}");
+        let own = object["replications"][0].pointer(measure);
+        assert!(own.is_some() || measure == "/median_receiver_time_s", "{measure}");
     }
+}
+
+#[test]
+fn it_is_said_why_receivers_were_left() {
+    let place = Place::new();
+    let said = |args: &[&str]| {
+        let ended = simulate(&place, &[&["mftp-bgan", "-n", "3"], args].concat());
+        assert_eq!(ended.code, Some(3), "{}", ended.story());
+        ended.stdout
+    };
+    let late = said(&["--set", "time_limit=30 s"]);
+    assert!(late.contains("in 3 of 3: the time limit was reached after 30.00 s"), "{late}");
+    assert!(
+        late.contains("20 of 20 receivers were left, and lacked 4") && late.contains("of 1902 segments"),
+        "{late}"
+    );
+    assert!(late.contains("Raise time_limit."), "{late}");
+    let own = said(&["--set", "protocol.transfer_limit=30 s"]);
+    assert!(
+        own.contains("the transfer's own time limit was reached")
+            && own.contains("Raise protocol.transfer_limit"),
+        "{own}"
+    );
+    let deaf = said(&["--set", "link.return.per=0.9", "--set", "link.forward.per=0.05"]);
+    assert!(deaf.contains("as no request for repair reached it any more"), "{deaf}");
+    assert!(deaf.contains("requests for repair the return channel brought"), "{deaf}");
+    // Who registers and cannot answer any more is given up.
+    let outage = [
+        "--set",
+        "protocol.preset=farcast",
+        "--set",
+        "protocol.group=open_limited",
+        "--set",
+        "link.return.per=0.97",
+    ];
+    let given_up = said(
+        &[
+            &outage[..],
+            &[
+                "--set",
+                "link.forward.per=0.05",
+                "--set",
+                "protocol.srt.retries=1",
+                "--set",
+                "protocol.silence=1 s",
+            ],
+        ]
+        .concat(),
+    );
+    assert!(given_up.contains("given them up") && given_up.contains("Raise protocol.silence"), "{given_up}");
+}
+
+#[test]
+fn it_is_said_which_flow_was_left() {
+    let place = Place::new();
+    let ended = simulate(&place, &["umts", "-n", "5", "--set", "time_limit=5 s"]);
+    assert_eq!(ended.code, Some(3), "{}", ended.story());
+    assert!(ended.stdout.contains("the flow file was not done at the end; "), "{}", ended.stdout);
 }
 
 #[test]
@@ -322,7 +385,7 @@ fn traffic_needs_no_transfer() {
             assert!(one.get(key).is_none(), "{key}: {one}");
         }
     }
-    for key in ["median_receiver_time_s", "passes", "naks_sent", "naks_collided", "naks_late"] {
+    for key in ["median_receiver_time_s", "passes", "naks"] {
         assert!(object["summary"].get(key).is_none(), "{key}: {object}");
     }
     let flows = object["summary"]["flows"].as_array().unwrap();

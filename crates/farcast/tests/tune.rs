@@ -102,9 +102,84 @@ fn bounds_are_kept() {
         assert_eq!(one["fate"] == "out_of_bounds", octets(one).unwrap() >= 1.7 * 60e3, "{one}");
     }
     assert_eq!(free["cases"][0]["none_within_bounds"], false);
-    let ended = tune(&place, &[&SMALL[..], &vary, &["--subject-to", "octets_forward < 0.5 * file"]].concat());
+    let ended = tune(&place, &[&SMALL[..], &vary, &["--subject-to", "forward.octets < 0.5 * file"]].concat());
     assert_eq!(ended.code, Some(3), "{}", ended.story());
-    assert!(ended.stdout.contains("No setting keeps octets_forward < 0.5 * file"), "{}", ended.story());
+    assert!(ended.stdout.contains("No setting keeps forward.octets < 0.5 * file"), "{}", ended.story());
+    assert!(!ended.stdout.contains("is the best"), "none is: {}", ended.story());
+}
+
+#[test]
+fn a_setting_that_is_never_finished_is_told_in_words() {
+    let place = Place::new();
+    let ended = tune(
+        &place,
+        &[
+            "mftp-bgan",
+            "--case",
+            "receivers=1000",
+            "--vary",
+            "protocol.srt.round_trip=1 s,150 s",
+            "--set",
+            "protocol.spread=120 s",
+            "-n",
+            "4",
+            "--first",
+            "2",
+        ],
+    );
+    assert_eq!(ended.code, Some(0), "{}", ended.story());
+    assert!(ended.stdout.contains("not all of its replications were finished"), "{}", ended.story());
+    // However sure it is to be, and where the best of a figure is nothing.
+    for more in [
+        &["--confidence", "100 %"][..],
+        &["--confidence", "0 %"],
+        &["--minimise", "naks.late"],
+        &["--minimise", "naks.late.p50"],
+    ] {
+        let ended = tune(
+            &place,
+            &[&SMALL[..], &["--vary", "protocol.srt.n=1,4", "-n", "4", "--first", "2"], more].concat(),
+        );
+        assert_eq!(ended.code, Some(0), "{}", ended.story());
+        assert!(!ended.stdout.contains("NaN") && !ended.stdout.contains("inf "), "{}", ended.story());
+    }
+}
+
+#[test]
+fn what_the_command_line_sets_is_not_a_cases() {
+    let place = Place::new();
+    let few = ["--vary", "protocol.srt.n=1,4", "-n", "2", "--first", "2"];
+    let set = json(&place, &[&["mftp-bgan", "--set", "receivers=3"], &few[..]].concat());
+    let case = json(&place, &[&["mftp-bgan", "--case", "receivers=3"], &few[..]].concat());
+    assert_eq!(set["cases"].as_array().unwrap().len(), 1, "{set}");
+    assert_eq!(set["cases"][0]["settings"], case["cases"][0]["settings"]);
+    let said = tune(&place, &[&["mftp-bgan", "--set", "receivers=3"], &few[..]].concat());
+    assert!(
+        said.stderr.contains("the scenario's cases set receivers, as --set receivers=3 does"),
+        "{}",
+        said.story()
+    );
+    let wrong = [&["mftp-bgan", "--set", "receivers=3", "--case", "receivers=4"], &few[..]].concat();
+    tune(&place, &wrong).assert_one_sentence(2, &["receivers is set by --case, and by --set receivers=3"]);
+    let wrong = ["mftp-bgan", "--set", "receivers=3", "--vary", "receivers=2,3"];
+    tune(&place, &wrong).assert_one_sentence(2, &["receivers is varied, and set as well"]);
+    let sweep = place.run("sweep", place.farcast([&["sweep"], &wrong[..]].concat()));
+    sweep.assert_one_sentence(2, &["receivers is varied, and set as well (receivers=3)"]);
+}
+
+#[test]
+fn a_figure_has_one_name_and_answers_to_those_that_it_had() {
+    let place = Place::new();
+    let few = ["--vary", "protocol.srt.n=1,4", "-n", "2", "--first", "2"];
+    for name in ["forward.octets", "octets_forward", "forward_octets"] {
+        let object = json(&place, &[&SMALL[..], &few, &["--minimise", name]].concat());
+        assert_eq!(object["minimise"], "forward.octets.mean", "{name}");
+        let sweep = [&["sweep"], &SMALL[..7], &["--vary", "protocol.srt.n=1,4", "-n", "2", "--column", name]]
+            .concat();
+        let swept = place.run("sweep", place.farcast(sweep));
+        assert_eq!(swept.code, Some(0), "{}", swept.story());
+        assert!(swept.stdout.contains("forward.octets"), "{}", swept.story());
+    }
 }
 
 #[test]

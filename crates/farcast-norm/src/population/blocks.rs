@@ -163,6 +163,11 @@ impl Blocks {
         self.unsent == 0 && !self.lacks_any(receiver)
     }
 
+    /// How many symbols `receiver` lacks of all blocks.
+    pub(super) fn lacks_in_all(&self, receiver: u32) -> u32 {
+        self.list.iter().map(|block| block.lacks(receiver)).sum()
+    }
+
     /// Whether everything was sent at least once.
     pub(super) fn is_sent(&self) -> bool {
         self.unsent == 0

@@ -6,7 +6,7 @@ use farcast_stats::{StatsError, quantile};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::{Measure, Replication};
+use super::{Measure, Replication, Shortfall, Stop};
 use crate::star::{Group, Star};
 
 /// When receivers had everything, in seconds; quantiles are of Hyndman and Fan's type 7.
@@ -53,19 +53,23 @@ pub struct TransferOutcome {
     /// When the last receiver had everything, if all have.
     #[serde(skip)]
     pub completion_time_s: Option<f64>,
+    /// What ended it before all had everything, if something did.
+    #[serde(skip)]
+    pub shortfall: Option<Shortfall>,
 }
 
 impl TransferOutcome {
     /// What that of `star`, which has run, came to.
     pub(super) fn of<P: Protocol>(star: &Star<'_, P>, sender: &P::Sender, per_receiver: bool) -> Self {
-        Self::of_groups::<P>(star.groups(), star.began(), sender.figures(&requests(star)), per_receiver)
+        let stop = star.stop(requests(star));
+        Self::of_groups::<P>(star.groups(), star.began(), (sender, &stop), per_receiver)
     }
 
-    /// What one came to whose receivers these are.
+    /// What one came to whose receivers these are, and whose sender stood so at the end.
     pub(super) fn of_groups<P: Protocol>(
         groups: &[Group<P>],
         began: Option<Time>,
-        figures: Vec<Figure>,
+        (sender, stop): (&P::Sender, &Stop),
         per_receiver: bool,
     ) -> Self {
         let seconds = |at: Time| (at != Time::NEVER).then(|| at.as_secs_f64());
@@ -75,7 +79,7 @@ impl TransferOutcome {
         let incomplete = (each().count() - done.len()) as u64;
         Self {
             data_begins_s: began.map(Time::as_secs_f64),
-            figures,
+            figures: sender.figures(&stop.requests),
             incomplete,
             receiver_time_s: ReceiverTimes::of(&done),
             receivers: per_receiver.then(|| each().map(seconds).collect()),
@@ -85,6 +89,7 @@ impl TransferOutcome {
                 groups.iter().flat_map::<Vec<_>, _>(needed).collect()
             }),
             completion_time_s: done.last().copied().filter(|_| incomplete == 0),
+            shortfall: Shortfall::of(sender, groups, stop),
         }
     }
 
@@ -122,24 +127,31 @@ fn requests<P: Protocol>(star: &Star<'_, P>) -> RequestCounts {
 
 /// Figures as an object; those that share the word before a dot are an object in it.
 pub(super) fn by_name<S: Serializer>(figures: &[Figure], serializer: S) -> Result<S::Ok, S::Error> {
-    let word = |figure: &Figure| figure.name.split_once('.').map(|(word, _)| word);
+    let named: Vec<_> = figures.iter().map(|figure| (figure.name, Value(&figure.value))).collect();
+    nested(&named, serializer)
+}
+
+/// Values as an object in which those that share the word before a dot are an object of their own: `naks.sent` is
+/// `sent` in `naks`.
+fn nested<V: Serialize, S: Serializer>(named: &[(&str, V)], serializer: S) -> Result<S::Ok, S::Error> {
+    let word = |(name, _): &(&str, V)| name.split_once('.').map(|(word, _)| word.to_owned());
     let mut map = serializer.serialize_map(None)?;
-    for together in figures.chunk_by(|a, b| word(a).is_some() && word(a) == word(b)) {
+    for together in named.chunk_by(|a, b| word(a).is_some() && word(a) == word(b)) {
         match word(&together[0]) {
-            Some(word) => map.serialize_entry(word, &Inner(together))?,
-            None => map.serialize_entry(together[0].name, &Value(&together[0].value))?,
+            Some(word) => map.serialize_entry(&word, &Inner(together))?,
+            None => map.serialize_entry(together[0].0, &together[0].1)?,
         }
     }
     map.end()
 }
 
-/// Figures of one word, by what stands behind its dot.
-struct Inner<'a>(&'a [Figure]);
+/// Values of one word, by what stands behind its dot.
+struct Inner<'a, V>(&'a [(&'a str, V)]);
 
-impl Serialize for Inner<'_> {
+impl<V: Serialize> Serialize for Inner<'_, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let behind = |figure: &Figure| figure.name.split_once('.').map_or(figure.name, |(_, rest)| rest);
-        serializer.collect_map(self.0.iter().map(|figure| (behind(figure), Value(&figure.value))))
+        let behind = |name: &'_ str| name.split_once('.').map_or(name, |(_, rest)| rest).to_owned();
+        serializer.collect_map(self.0.iter().map(|(name, value)| (behind(name), value)))
     }
 }
 
@@ -177,9 +189,10 @@ pub struct TransferTogether {
     pub figures: Vec<FigureTogether>,
 }
 
-/// Measures as an object, where a dot in a name is an underscore: `naks_sent`.
+/// Measures as an object, under the names that a replication has them by.
 fn measures_by_name<S: Serializer>(figures: &[FigureTogether], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(figures.iter().map(|figure| (figure.name.replace('.', "_"), figure.measure)))
+    let named: Vec<_> = figures.iter().map(|figure| (figure.name, figure.measure)).collect();
+    nested(&named, serializer)
 }
 
 /// The transfers of `replications`, if there are any.

@@ -1,7 +1,7 @@
 //! What a replication in a tree comes to.
 
 use farcast_core::stage::Totals;
-use farcast_delivery::{ElementEngine as _, Figure, SenderEngine as _};
+use farcast_delivery::{ElementEngine as _, Figure};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
@@ -137,8 +137,8 @@ impl TreeReplication {
     /// What `tree`, which has run, came to.
     pub fn of<P: OnTree>(index: u64, tree: &Tree<P>, per_receiver: bool) -> Self {
         let transfer = tree.sender().map(|sender| {
-            let figures = sender.figures(&tree.requests());
-            TransferOutcome::of_groups::<P>(tree.groups(), tree.began(), figures, per_receiver)
+            let stop = tree.stop(tree.requests());
+            TransferOutcome::of_groups::<P>(tree.groups(), tree.began(), (sender, &stop), per_receiver)
         });
         let unseen: Vec<_> = tree.groups().iter().map(Group::counts).collect();
         let flow = |flow| FlowOutcome::of(flow, tree.end());

@@ -13,6 +13,7 @@ use super::Scenario;
 use super::norm::receiver_node;
 use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
+use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarConfig, StarError, hub_address, receiver_address};
 
 pub use farcast_mdp::Mdp;
@@ -33,6 +34,14 @@ pub(super) struct Transfer {
 
 impl transfer::Transfer for Transfer {
     type Protocol = Mdp;
+
+    const REMEDIES: Remedies = Remedies {
+        time: "Raise time_limit.",
+        transfer_time: "Raise protocol.transfer_limit.",
+        silence: "Raise protocol.robust.",
+        requests: "Name the receivers (protocol.named), so that each is waited for, or raise protocol.robust.",
+        nobody: "Raise protocol.robust.",
+    };
 
     fn read(
         mut table: Reader<'_>,

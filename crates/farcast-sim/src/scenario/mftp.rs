@@ -11,6 +11,7 @@ use farcast_scenario::{Document, DocumentError, Links, Reader};
 
 use super::transfer::{self, TransferSpec};
 use super::{Scenario, Sealed, StarConfig};
+use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarError, receiver_address};
 
 use settings::Configs;
@@ -93,6 +94,14 @@ pub(super) struct Transfer {
 
 impl transfer::Transfer for Transfer {
     type Protocol = Mftp;
+
+    const REMEDIES: Remedies = Remedies {
+        time: "Raise time_limit.",
+        transfer_time: "Raise protocol.transfer_limit.",
+        silence: "Raise protocol.silence or protocol.srt.retries.",
+        requests: "Have receivers registered (protocol.group), so that each is waited for, or raise protocol.srt.n, protocol.srt.time or protocol.srt.retries.",
+        nobody: "Raise protocol.announce_limit.",
+    };
 
     fn read(
         table: Reader<'_>,

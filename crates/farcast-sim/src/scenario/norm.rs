@@ -14,6 +14,7 @@ use farcast_scenario::{Document, DocumentError, Links, Reader};
 use super::Scenario;
 use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
+use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarError, hub_address, receiver_address};
 
 pub use farcast_norm::Norm;
@@ -41,6 +42,14 @@ pub(super) struct Transfer {
 
 impl transfer::Transfer for Transfer {
     type Protocol = Norm;
+
+    const REMEDIES: Remedies = Remedies {
+        time: "Raise time_limit.",
+        transfer_time: "Raise protocol.transfer_limit.",
+        silence: "Raise protocol.robust.",
+        requests: "Name the receivers (protocol.named), so that each is waited for, or raise protocol.robust.",
+        nobody: "Raise protocol.robust.",
+    };
 
     fn read(
         mut table: Reader<'_>,

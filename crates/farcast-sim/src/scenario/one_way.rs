@@ -12,6 +12,7 @@ use farcast_scenario::{Document, DocumentError, Links, Reader};
 use super::Scenario;
 use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
+use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarError, hub_address};
 
 pub use farcast_oneway::OneWay;
@@ -46,6 +47,14 @@ impl Transfer {
 
 impl transfer::Transfer for Transfer {
     type Protocol = OneWay;
+
+    const REMEDIES: Remedies = Remedies {
+        time: "Raise time_limit.",
+        transfer_time: "Raise time_limit.",
+        silence: "Raise protocol.overhead_percent or protocol.repeat.",
+        requests: "Raise protocol.overhead_percent or protocol.repeat.",
+        nobody: "Raise protocol.overhead_percent or protocol.repeat.",
+    };
 
     fn read(
         mut table: Reader<'_>,

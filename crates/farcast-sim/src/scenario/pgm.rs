@@ -20,6 +20,7 @@ use super::Scenario;
 use super::norm::receiver_node;
 use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
+use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarError, hub_address, receiver_address};
 use crate::tree::OnTree;
 
@@ -67,6 +68,14 @@ impl OnTree for Pgm {
 
 impl transfer::Transfer for Transfer {
     type Protocol = Pgm;
+
+    const REMEDIES: Remedies = Remedies {
+        time: "Raise time_limit.",
+        transfer_time: "Raise protocol.transfer_limit.",
+        silence: "Raise protocol.linger.",
+        requests: "Name the receivers (protocol.named), so that each is waited for, or raise protocol.linger.",
+        nobody: "Raise protocol.linger.",
+    };
 
     const HAS_ELEMENTS: bool = true;
 

@@ -8,6 +8,7 @@ use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{DocumentError, Links, Reader};
 
 use super::{Scenario, mdp, mftp, norm, one_way, pgm};
+use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarConfig, StarError};
 use crate::tree::{OnTree, TreeConfig};
 
@@ -18,6 +19,9 @@ pub(super) trait Transfer: Clone + Debug + Sized {
 
     /// Whether there are elements of it.
     const HAS_ELEMENTS: bool = false;
+
+    /// Keys of a scenario that help against each limit that a transfer may meet.
+    const REMEDIES: Remedies;
 
     /// Reads `table`, which is `[protocol]` of the scenario `top`, for these groups; whether it is sealed.
     fn read(
@@ -124,6 +128,13 @@ macro_rules! protocols {
             pub(super) fn has_elements(&self) -> bool {
                 match self {
                     $(Self::$variant(_) => <$module::Transfer as Transfer>::HAS_ELEMENTS),+
+                }
+            }
+
+            /// Keys of a scenario that help against each limit that a transfer may meet.
+            pub(super) fn remedies(&self) -> &'static Remedies {
+                match self {
+                    $(Self::$variant(_) => &<$module::Transfer as Transfer>::REMEDIES),+
                 }
             }
 

@@ -20,6 +20,7 @@ use farcast_scenario::streams::{Purpose, Streams};
 
 use super::traffic::TrafficSpec;
 use super::transfer::{Transfer, TransferSpec, TreeTask, Visit};
+use crate::outcome::Remedies;
 use crate::star::{Cut, GroupConfig, StarError};
 use crate::traffic::End;
 use crate::tree::{Between, EdgeConfig, FarEnd, NodeConfig, Role, Shape, TreeConfig, TreeError, TreeFlow};
@@ -95,6 +96,11 @@ impl TreeScenario {
     pub fn memory(&self) -> u64 {
         let (transfer, groups) = (self.transfer.as_ref(), groups(&self.nodes));
         super::memory::of(self.flows.len(), transfer, &groups, &self.slowest, self.engines)
+    }
+
+    /// Which keys help where its transfer is not complete, if there is one.
+    pub fn remedies(&self) -> Option<&'static Remedies> {
+        self.transfer.as_ref().map(TransferSpec::remedies)
     }
 
     /// Where a replication stops.

@@ -205,6 +205,8 @@ impl<'o, P: Protocol> Star<'o, P> {
             cut: config.cut,
             cuts,
             began: None,
+            ending: None,
+            left: 0,
             tally: Tally::default(),
             lost: Vec::new(),
             observer,

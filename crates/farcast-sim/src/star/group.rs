@@ -112,6 +112,17 @@ impl<P: Protocol> Group<P> {
         }
     }
 
+    /// How many segments receiver `n` of the group lacks; `None` if it has not heard how many there are.
+    pub fn lacks(&self, n: u32) -> Option<u32> {
+        match &self.kind {
+            Kind::Population { population, .. } => population.lacks(n),
+            Kind::Engines(stations) => {
+                let station = &stations[n as usize];
+                farcast_delivery::lacks(&station.engine, &station.open)
+            }
+        }
+    }
+
     /// How many symbols of each block had been sent when receiver `n` of the group had everything, where a population
     /// says so and it has.
     pub fn symbols_needed(&self, n: u32) -> Option<u32> {

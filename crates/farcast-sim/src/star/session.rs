@@ -13,6 +13,7 @@ use farcast_delivery::{
 use super::config::{audience, party_at};
 use super::group::{Kind, TimedFeedback};
 use super::{Addressed, Cut, Event, Group, Party, Star, receiver_address};
+use crate::outcome::Stop;
 
 impl<P: Protocol> Star<'_, P> {
     /// The sender, if there is a transfer.
@@ -23,6 +24,11 @@ impl<P: Protocol> Star<'_, P> {
     /// The groups.
     pub fn groups(&self) -> &[Group<P>] {
         &self.groups
+    }
+
+    /// How the sender stands, where the world has counted these requests.
+    pub(crate) fn stop(&self, requests: farcast_delivery::RequestCounts) -> Stop {
+        Stop { ending: self.ending, left: self.left, end: self.end(), requests }
     }
 
     /// When the sender began to send data, if it has.
@@ -68,8 +74,13 @@ impl<P: Protocol> Star<'_, P> {
     fn drain_sender(&mut self) {
         while let Some(sender) = &mut self.sender {
             if let Some(event) = sender.poll_event() {
-                if matches!(P::Sender::milestone(&event), Some(Milestone::Round { round: 1, .. })) {
-                    self.began = Some(self.now);
+                match P::Sender::milestone(&event) {
+                    Some(Milestone::Round { round: 1, .. }) => self.began = Some(self.now),
+                    Some(Milestone::Left) => self.left += 1,
+                    _ => {}
+                }
+                if let Some(ending) = P::Sender::ending(&event) {
+                    self.ending = Some((self.now, ending));
                 }
                 if let Some(observer) = &mut self.observer {
                     observer.told(self.now, &event);

@@ -263,6 +263,8 @@ impl<P: OnTree> Tree<P> {
             cut: config.cut,
             cuts,
             began: None,
+            ending: None,
+            left: 0,
             tally: TreeTally::default(),
             lost: Vec::new(),
         })

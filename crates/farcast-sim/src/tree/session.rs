@@ -11,6 +11,7 @@ use farcast_delivery::{Delivery as _, Feedback, Merged, Milestone, Population as
 use super::nodes::carried;
 use super::shape::{EVERYONE, Step};
 use super::{Body, Carried, Event, OnTree, Packet, Said, Tree};
+use crate::outcome::Stop;
 use crate::star::config::FIRST_RECEIVER;
 use crate::star::group::{Hearing, TimedFeedback};
 use crate::star::{Cut, Group, Kind, Party, receiver_address};
@@ -31,6 +32,11 @@ impl<P: OnTree> Tree<P> {
     pub fn node_of(&self, group: usize) -> u32 {
         let seat = self.seats[group];
         self.shape.node_at(seat.edge, seat.place)
+    }
+
+    /// How the sender stands, where the world has counted these requests.
+    pub(crate) fn stop(&self, requests: farcast_delivery::RequestCounts) -> Stop {
+        Stop { ending: self.ending, left: self.left, end: self.end(), requests }
     }
 
     /// When the sender began to send data, if it has.
@@ -74,8 +80,13 @@ impl<P: OnTree> Tree<P> {
     pub(super) fn drain_sender(&mut self) {
         while let Some(sender) = &mut self.sender {
             if let Some(event) = sender.poll_event() {
-                if matches!(P::Sender::milestone(&event), Some(Milestone::Round { round: 1, .. })) {
-                    self.began = Some(self.now);
+                match P::Sender::milestone(&event) {
+                    Some(Milestone::Round { round: 1, .. }) => self.began = Some(self.now),
+                    Some(Milestone::Left) => self.left += 1,
+                    _ => {}
+                }
+                if let Some(ending) = P::Sender::ending(&event) {
+                    self.ending = Some((self.now, ending));
                 }
             } else if let Some(transmit) = self.poll_sender() {
                 self.send(transmit);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::delivery::{Delivery, Face, Receiver, Told, Verdict, deliver};
 use super::nack::{announce, base, how_many, named, octets, said_of, scan, seal, set};
 use super::named::{Named, figures, word};
-use super::predict::{Predicted, predict};
+use super::predict::{Predicted, predict, remedies};
 use super::turn::Turn;
 use super::{await_network, burst, datagram_to, destination, product_name, socket_options};
 use crate::args::SendArgs;
@@ -185,7 +185,11 @@ fn predict_over(
     let scenario = scenario::over(&document, &config, receivers, (settings.time_limit, sealed));
     let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;
     let octets = octets(outgoing);
-    predict(args, &Predicted { scenario, link, receivers, octets, rounds: "rounds" }, output)
+    let help = remedies(
+        "Raise --robust.",
+        "Name the receivers with --receivers, so that each is waited for, or raise --robust.",
+    );
+    predict(args, &Predicted { scenario, link, receivers, octets, rounds: "rounds", help }, output)
 }
 
 /// What is told of a transfer by NORM.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use farcast_lab::replications::Memory;
-use farcast_sim::outcome::{Measure, Replication};
+use farcast_sim::outcome::{Measure, Remedies, Replication, reasons};
 use farcast_sim::replicate::{HowMany, Plan};
 use farcast_sim::scenario::Scenario;
 use farcast_stats::quantile;
@@ -30,15 +30,28 @@ pub(super) struct Predicted<'a> {
     pub(super) octets: u64,
     /// What the protocol calls the figure that counts its rounds.
     pub(super) rounds: &'static str,
+    /// Which options help where it is not complete.
+    pub(super) help: Remedies,
+}
+
+/// The options that help, where these do against silence and where nobody asks for repair any more.
+pub(super) const fn remedies(silence: &'static str, requests: &'static str) -> Remedies {
+    let time = "Raise --time-limit.";
+    Remedies { time, transfer_time: time, silence, requests, nobody: "Raise --announce-time." }
 }
 
 /// Says what that takes.
 pub(super) fn predict(args: &SendArgs, what: &Predicted<'_>, output: &mut Output) -> Result<Exit, Failure> {
-    let Predicted { scenario, link, receivers, octets, rounds } = what;
+    let Predicted { scenario, link, receivers, octets, rounds, help } = what;
     let replications = replications(args, scenario, false, output)?;
     let took = Took::of(&replications, rounds)?;
-    output.event("prediction", took.fields(link, *receivers, *octets));
-    output.result(&took.table(link, *receivers, *octets));
+    let why = reasons(&replications, help);
+    let mut fields = took.fields(link, *receivers, *octets);
+    if !why.is_empty() {
+        fields["why_unfinished"] = json!(why);
+    }
+    output.event("prediction", fields);
+    output.result(&[vec![took.table(link, *receivers, *octets)], why].concat().join("\n"));
     Ok(if took.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
 }
 
@@ -82,16 +95,16 @@ impl Took {
                 one.transfer.as_ref()?.median_receiver_time_s()
             }),
             ("data begins after", "data_begins_s", "s", &|one| one.transfer.as_ref()?.data_begins_s),
-            ("rounds", "rounds", "", &|one| Some(one.transfer.as_ref()?.count(rounds)? as f64)),
-            ("octets sent", "octets_forward", "B", &|one| Some(one.forward.octets as f64)),
-            ("octets of answers", "octets_return", "B", &|one| Some(one.back.octets as f64)),
-            ("octets of keys", "octets_keys", "B", &|one| Some(one.seal?.keys_octets as f64)),
-            ("of the seal in all", "octets_seal", "B", &|one| {
+            ("rounds", rounds, "", &|one| Some(one.transfer.as_ref()?.count(rounds)? as f64)),
+            ("octets sent", "forward.octets", "B", &|one| Some(one.forward.octets as f64)),
+            ("octets of answers", "return.octets", "B", &|one| Some(one.back.octets as f64)),
+            ("octets of keys", "seal.keys_octets", "B", &|one| Some(one.seal?.keys_octets as f64)),
+            ("of the seal in all", "seal.octets", "B", &|one| {
                 one.seal.map(|seal| (seal.forward_octets + seal.return_octets) as f64)
             }),
         ];
         let is_sealed = replications.iter().any(|one| one.seal.is_some());
-        let of_seals = ["octets_keys", "octets_seal"];
+        let of_seals = ["seal.keys_octets", "seal.octets"];
         let shown = figures.into_iter().filter(|(_, key, ..)| is_sealed || !of_seals.contains(key));
         let figures = shown.map(|(what, key, unit, of)| {
             let mut values: Vec<f64> = replications.iter().filter_map(of).collect();
@@ -113,7 +126,11 @@ impl Took {
             "replications": self.replications, "unfinished": self.unfinished,
         });
         for Figure { key, measure, range, .. } in &self.figures {
-            fields[*key] = json!({
+            let place = match key.split_once('.') {
+                Some((group, name)) => &mut fields[group][name],
+                None => &mut fields[*key],
+            };
+            *place = json!({
                 "mean": measure.mean, "ci95_half_width": measure.ci95_half_width,
                 "p02_5": range.map(|range| range.0), "p50": measure.p50, "p97_5": range.map(|range| range.1),
             });

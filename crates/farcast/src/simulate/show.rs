@@ -2,19 +2,52 @@
 
 use std::fmt::Write;
 
-use farcast_sim::outcome::{Direction, FlowTogether, Measure, StageTogether, Together};
+use farcast_sim::outcome::{
+    Direction, FlowTogether, Measure, Remedies, Replication, StageTogether, Together, reasons,
+};
 use farcast_sim::scenario::Scenario;
+use farcast_stats::StatsError;
 
 use crate::table::{Align, Table};
 
 /// A heading and the tables: of the transfer, of the links, of the flows, of the stages.
-pub(super) fn summary(name: &str, scenario: &Scenario, seed: u64, summary: &Together) -> String {
+pub(super) fn summary(
+    name: &str,
+    scenario: &Scenario,
+    seed: u64,
+    replications: &[Replication],
+) -> Result<String, StatsError> {
     let title = if scenario.name().is_empty() { name } else { scenario.name() };
-    of(title, &who(scenario.receivers(), scenario.flows()), seed, summary)
+    let why = why(replications, scenario.remedies());
+    Ok(of(title, &who(scenario.receivers(), scenario.flows()), seed, (&Together::of(replications)?, &why)))
+}
+
+/// Why receivers and flows of `replications` were left incomplete, and what helps.
+pub(super) fn why<R: AsRef<Replication>>(replications: &[R], help: Option<&Remedies>) -> Vec<String> {
+    let all = || replications.iter().map(AsRef::as_ref);
+    let mut why = help.map_or_else(Vec::new, |help| reasons(all(), help));
+    let flows = replications.first().map_or(&[][..], |first| first.as_ref().flows.as_slice());
+    for (number, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.has_end) {
+        let open: Vec<u64> = all()
+            .filter_map(|one| one.flows.get(number))
+            .filter(|flow| flow.completion_time_s.is_none())
+            .map(|flow| flow.octets)
+            .collect();
+        if let Some((least, most)) = open.iter().min().zip(open.iter().max()) {
+            let octets = if least == most { most.to_string() } else { format!("{least} to {most}") };
+            why.push(format!(
+                "in {} of {}: the flow {} was not done at the end; {octets} octets of it had arrived. Raise time_limit.",
+                open.len(),
+                replications.len(),
+                flow.name
+            ));
+        }
+    }
+    why
 }
 
 /// The same of any world: its title, and who takes part.
-pub(super) fn of(title: &str, who: &str, seed: u64, summary: &Together) -> String {
+pub(super) fn of(title: &str, who: &str, seed: u64, (summary, why): (&Together, &[String])) -> String {
     let mut text = format!(
         "{title}: {who}, {} replications, seed {seed}\n\n{}",
         summary.replications,
@@ -35,6 +68,9 @@ pub(super) fn of(title: &str, who: &str, seed: u64, summary: &Together) -> Strin
             summary.replications,
             if summary.flows.is_empty() { "receivers" } else { "receivers or flows" }
         );
+        for reason in why {
+            let _ = write!(text, "\n{reason}");
+        }
     }
     text
 }
@@ -62,10 +98,10 @@ fn measures(summary: &Together) -> String {
             table.row(row(figure.label, &figure.measure, unit_of(figure.name).1));
         }
     }
-    table.row(row("octets forward", &summary.forward_octets, "B"));
-    table.row(row("airtime forward", &summary.forward_airtime_s, "s"));
-    table.row(row("octets return", &summary.return_octets, "B"));
-    table.row(row("airtime return", &summary.return_airtime_s, "s"));
+    table.row(row("octets forward", &summary.forward.octets, "B"));
+    table.row(row("airtime forward", &summary.forward.airtime_s, "s"));
+    table.row(row("octets return", &summary.back.octets, "B"));
+    table.row(row("airtime return", &summary.back.airtime_s, "s"));
     table.render()
 }
 

@@ -55,8 +55,9 @@ pub(super) fn run(
     } else {
         let title = if scenario.name().is_empty() { name } else { scenario.name() };
         let who = show::who(scenario.receivers().into(), scenario.flow_count());
+        let why = show::why(&replications, scenario.remedies());
         let own = [edges(&replications), nodes(&replications), elements(&replications)];
-        let text: Vec<_> = std::iter::once(show::of(title, &who, args.seed, &summary))
+        let text: Vec<_> = std::iter::once(show::of(title, &who, args.seed, (&summary, &why)))
             .chain(own.into_iter().flatten())
             .collect();
         output.result(&text.join("\n\n"));

@@ -12,7 +12,7 @@ use super::{Destination, early, keys_in, product_name};
 use crate::args::SendArgs;
 use crate::output::Output;
 use crate::sealing::Sealing;
-use crate::send::predict::{Predicted, predict as predicted};
+use crate::send::predict::{Predicted, predict as predicted, remedies};
 use crate::state::Known;
 use crate::{Exit, Failure};
 
@@ -44,5 +44,9 @@ pub(super) fn predict(
     let scenario = Scenario::over(&document, (config, sealed), receivers);
     let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;
     let octets = outgoing.manifest().content_len();
-    predicted(args, &Predicted { scenario, link, receivers, octets, rounds: PASSES }, output)
+    let help = remedies(
+        "Raise --silence or --status-retries.",
+        "Have receivers registered (without --unlimited), so that each is waited for, or raise --status-retries.",
+    );
+    predicted(args, &Predicted { scenario, link, receivers, octets, rounds: PASSES, help }, output)
 }

@@ -173,7 +173,7 @@ impl Predicted {
         let added = added.map(|(share, _, percent)| json!({ "share": share, "overhead_percent": percent }));
         json!({
             "link": link, "size_bytes": octets, "replications": self.replications, "receivers": self.receivers,
-            "complete": self.complete, "complete_share": self.share(), "octets_forward": self.octets,
+            "complete": self.complete, "complete_share": self.share(), "forward": { "octets": self.octets },
             "completion_time_s": self.time.fields(), "sent_over_size": self.needed.fields(),
             "for_shares": added.collect::<Vec<_>>(),
         })

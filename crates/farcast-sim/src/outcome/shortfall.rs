@@ -1,0 +1,189 @@
+//! Why receivers of a transfer were left without everything, and which setting helps.
+
+use farcast_core::Time;
+use farcast_delivery::{Ending, ObjectId, Protocol, RequestCounts, SenderEngine as _};
+
+use super::Replication;
+use crate::star::Group;
+
+/// What ended a transfer before all receivers had everything.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Limit {
+    /// The replication's own time limit; the sender was not done.
+    Time,
+    /// The transfer's time limit.
+    TransferTime,
+    /// The sender heard nothing of receivers that it waited for, and gave them up.
+    Silence,
+    /// No request for repair reached the sender any more, though there was need.
+    Requests,
+    /// Nobody was there when content was to begin.
+    Nobody,
+}
+
+/// How a sender stood when its replication was over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stop {
+    /// Why and when it ended, if it has.
+    pub ending: Option<(Time, Ending)>,
+    /// How many receivers it gave up.
+    pub left: u64,
+    /// When the replication was over.
+    pub end: Time,
+    /// What the world counted of requests for repair.
+    pub requests: RequestCounts,
+}
+
+/// What lacked at the end of a transfer that is not complete.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Shortfall {
+    /// What ended it.
+    pub limit: Limit,
+    /// When, in seconds.
+    pub stopped_s: f64,
+    /// Receivers in all.
+    pub receivers: u64,
+    /// Receivers that lack something.
+    pub incomplete: u64,
+    /// Of these, how many have not even heard how much there is.
+    pub unaware: u64,
+    /// Segments that one of the others lacks, at least and at most.
+    pub lacking: Option<(u32, u32)>,
+    /// Segments that there are.
+    pub segments: u32,
+    /// Receivers that the sender gave up.
+    pub given_up: u64,
+    /// Requests for repair that receivers sent, and how many of them reached the sender.
+    pub requests: (u64, u64),
+}
+
+impl Shortfall {
+    /// What lacks in `groups`, whose `sender` stood so; `None` if nothing does.
+    pub(crate) fn of<P: Protocol>(sender: &P::Sender, groups: &[Group<P>], stop: &Stop) -> Option<Self> {
+        let each = || groups.iter().flat_map(|group| (0..group.receivers()).map(move |n| (group, n)));
+        let left = || each().filter(|(group, n)| group.completed(*n) == Time::NEVER);
+        let incomplete = left().count() as u64;
+        if incomplete == 0 {
+            return None;
+        }
+        let lacks = || left().filter_map(|(group, n)| group.lacks(n));
+        let (limit, at) = match stop.ending {
+            None => (Limit::Time, stop.end),
+            Some((at, Ending::TimeLimit)) => (Limit::TransferTime, at),
+            Some((at, Ending::Nobody)) => (Limit::Nobody, at),
+            Some((at, Ending::Silence)) => (Limit::Silence, at),
+            Some((at, Ending::Finished)) if stop.left > 0 => (Limit::Silence, at),
+            Some((at, Ending::Finished)) => (Limit::Requests, at),
+        };
+        Some(Self {
+            limit,
+            stopped_s: at.as_secs_f64(),
+            receivers: each().count() as u64,
+            incomplete,
+            unaware: incomplete - lacks().count() as u64,
+            lacking: lacks().min().zip(lacks().max()),
+            segments: sender.geometry(ObjectId::FIRST).map_or(0, farcast_delivery::Geometry::segments),
+            given_up: stop.left,
+            requests: (stop.requests.sent, stop.requests.used + stop.requests.late),
+        })
+    }
+}
+
+/// What helps against each limit that a transfer may meet: keys of a scenario, or options of `farcast send`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Remedies {
+    /// Against [`Limit::Time`].
+    pub time: &'static str,
+    /// Against [`Limit::TransferTime`].
+    pub transfer_time: &'static str,
+    /// Against [`Limit::Silence`].
+    pub silence: &'static str,
+    /// Against [`Limit::Requests`].
+    pub requests: &'static str,
+    /// Against [`Limit::Nobody`].
+    pub nobody: &'static str,
+}
+
+impl Remedies {
+    const fn of(&self, limit: Limit) -> &'static str {
+        match limit {
+            Limit::Time => self.time,
+            Limit::TransferTime => self.transfer_time,
+            Limit::Silence => self.silence,
+            Limit::Requests => self.requests,
+            Limit::Nobody => self.nobody,
+        }
+    }
+}
+
+/// A sentence for each limit that ended transfers of `replications`: how often, who lacks how much, and what helps.
+pub fn reasons<'a>(replications: impl IntoIterator<Item = &'a Replication>, help: &Remedies) -> Vec<String> {
+    let mut all = 0;
+    let mut by_limit: std::collections::BTreeMap<Limit, Vec<Shortfall>> = std::collections::BTreeMap::new();
+    for one in replications {
+        all += 1;
+        if let Some(shortfall) = one.transfer.as_ref().and_then(|transfer| transfer.shortfall) {
+            by_limit.entry(shortfall.limit).or_default().push(shortfall);
+        }
+    }
+    by_limit.iter().map(|(limit, some)| sentence(*limit, some, all, help.of(*limit))).collect()
+}
+
+fn sentence(limit: Limit, some: &[Shortfall], all: u64, help: &str) -> String {
+    let stopped = some.iter().map(|one| one.stopped_s);
+    let times = (stopped.clone().fold(f64::INFINITY, f64::min), stopped.fold(0.0, f64::max));
+    let seconds = |value: f64| if value < 100.0 { format!("{value:.2}") } else { format!("{value:.0}") };
+    let after = match times {
+        (least, most) if seconds(least) == seconds(most) => format!("{} s", seconds(most)),
+        (least, most) => format!("{} to {} s", seconds(least), seconds(most)),
+    };
+    let given_up = span(some.iter().map(|one| one.given_up));
+    let what = match limit {
+        Limit::Time => format!("the time limit was reached after {after}, before the sender was done"),
+        Limit::TransferTime => format!("the transfer's own time limit was reached after {after}"),
+        Limit::Silence => format!(
+            "the sender ended after {after}; it had heard nothing of {given_up} receivers for too long and given them up"
+        ),
+        Limit::Requests => {
+            format!("the sender ended after {after}, as no request for repair reached it any more")
+        }
+        Limit::Nobody => format!("the sender ended after {after}, as nobody was there"),
+    };
+    format!("in {} of {all}: {what}; {}{}. {help}", some.len(), who(some), requests(some))
+}
+
+/// How many lacked how much.
+fn who(some: &[Shortfall]) -> String {
+    let incomplete = span(some.iter().map(|one| one.incomplete));
+    let receivers = some.iter().map(|one| one.receivers).max().unwrap_or(0);
+    let segments = some.iter().map(|one| one.segments).max().unwrap_or(0);
+    let lacking: Vec<(u32, u32)> = some.iter().filter_map(|one| one.lacking).collect();
+    let unaware: u64 = some.iter().map(|one| one.unaware).max().unwrap_or(0);
+    let mut text = format!("{incomplete} of {receivers} receivers were left");
+    if !lacking.is_empty() {
+        let lacks = span(lacking.iter().flat_map(|&(least, most)| [least.into(), most.into()]));
+        text += &format!(", and lacked {lacks} of {segments} segments");
+    }
+    if unaware > 0 {
+        let which = if lacking.is_empty() { "and" } else { "of whom up to" };
+        let how_many = if lacking.is_empty() { String::new() } else { format!(" {unaware}") };
+        text += &format!(", {which}{how_many} had heard nothing of what is sent");
+    }
+    text
+}
+
+/// How many requests reached the sender, if not all did.
+fn requests(some: &[Shortfall]) -> String {
+    let sum = |of: &dyn Fn(&Shortfall) -> u64| some.iter().map(of).sum::<u64>();
+    let (sent, heard) = (sum(&|one| one.requests.0), sum(&|one| one.requests.1));
+    if heard >= sent {
+        return String::new();
+    }
+    format!("; of {sent} requests for repair the return channel brought {heard}")
+}
+
+/// `3`, or `1 to 3`.
+fn span(values: impl Iterator<Item = u64> + Clone) -> String {
+    let (least, most) = (values.clone().min().unwrap_or(0), values.max().unwrap_or(0));
+    if least == most { most.to_string() } else { format!("{least} to {most}") }
+}
