@@ -35,15 +35,38 @@ pub enum CompareError {
     /// They have no column in common, or no group of rows.
     #[error("the two have no column of numbers and no settings in common")]
     Nothing,
+    /// Nothing that both have can be compared.
+    #[error("nothing can be compared: {}", in_lines(.0))]
+    AllLeftOut(Vec<LeftOut>),
+}
+
+/// The first of what was left out, and how many there are besides.
+fn in_lines(left_out: &[LeftOut]) -> String {
+    let first = left_out.first().map(LeftOut::words).unwrap_or_default();
+    match left_out.len() {
+        0 | 1 => first,
+        n => format!("{first} (and {} more like it)", n - 1),
+    }
+}
+
+/// A column, of rows with the same settings, that was not compared.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LeftOut {
+    /// The settings of these rows, where tables are of sweeps.
+    pub settings: Settings,
+    /// The column; empty for all of them.
+    pub column: String,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why something was not compared.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Why {
     /// Rows that should belong to each other are not as many.
-    #[error(
-        "{group}{column}: {a} and {b} values cannot be paired; leave --paired away to compare them as they are"
-    )]
+    #[error("{a} and {b} values cannot be paired; leave --paired away to compare them as they are")]
     Unpaired {
-        /// Of these settings.
-        group: String,
-        /// Of this column.
-        column: String,
         /// Values of the first.
         a: usize,
         /// Values of the second.
@@ -51,29 +74,43 @@ pub enum CompareError {
     },
     /// A replication that was not finished has no time.
     #[error(
-        "{group}{column}: {a} and {b} replications were not finished, so there is no mean; compare a quantile's figure or \
-         give them more time"
+        "{} of {} replications of A and {} of {} of B were not finished, so there is no mean; give them more time \
+         (time_limit){}",
+        a.0, a.1, b.0, b.1, if *counted { ", or compare how many receivers were left with --column incomplete" } else { "" }
     )]
     Unfinished {
-        /// Of these settings.
-        group: String,
-        /// Of this column.
-        column: String,
-        /// Of the first.
-        a: usize,
+        /// Of the first: those that were not, and all.
+        a: (usize, usize),
         /// Of the second.
-        b: usize,
+        b: (usize, usize),
+        /// Whether both have a column that counts who was left.
+        counted: bool,
     },
+    /// One of the two has no such settings.
+    #[error("only {0} has these settings")]
+    OnlyIn(&'static str),
     /// The statistics cannot be computed.
-    #[error("{group}{column}: {source}")]
-    Stats {
-        /// Of these settings.
-        group: String,
-        /// Of this column.
-        column: String,
-        /// Why.
-        source: StatsError,
-    },
+    #[error("{0}")]
+    Stats(#[from] StatsError),
+}
+
+impl LeftOut {
+    /// Which it is and why, in one sentence.
+    pub fn words(&self) -> String {
+        let column = if self.column.is_empty() { String::new() } else { format!("{}: ", self.column) };
+        let settings =
+            if self.settings.is_empty() { String::new() } else { format!("{}: ", words(&self.settings)) };
+        format!("{settings}{column}{}", self.why)
+    }
+}
+
+/// What was compared, and what could not be.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Compared {
+    /// Column by column and, of sweeps, setting by setting; not empty.
+    pub all: Vec<Comparison>,
+    /// What was left out.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// Keys and values.
@@ -126,15 +163,16 @@ const LABELS: [&str; 2] = ["point", "replication"];
 /// What is asked for most.
 const TIME: &str = "completion_time_s";
 
-/// Compares `b` with `a`, column by column and, of sweeps, setting by setting.
+/// Compares `b` with `a`, column by column and, of sweeps, setting by setting. What cannot be compared is left out, and
+/// said.
 ///
 /// # Errors
-/// They have nothing in common, or a column that cannot be compared.
-pub fn compare(a: &Table, b: &Table, options: &Options) -> Result<Vec<Comparison>, CompareError> {
+/// They have nothing in common, or nothing that can be compared.
+pub fn compare(a: &Table, b: &Table, options: &Options) -> Result<Compared, CompareError> {
     let keys = keys(a, b);
     let common = common(a, b, &keys);
     let columns = if !options.columns.is_empty() {
-        options.columns.clone()
+        options.columns.iter().map(|column| meant(column, &common).to_owned()).collect()
     } else if common.iter().any(|name| name == TIME) {
         vec![TIME.to_owned()]
     } else {
@@ -144,7 +182,21 @@ pub fn compare(a: &Table, b: &Table, options: &Options) -> Result<Vec<Comparison
         return Err(CompareError::Nothing);
     }
     let (ours, theirs) = (groups(a, &keys), groups(b, &keys));
-    let mut all = Vec::new();
+    let mut compared = Compared::default();
+    let only = |groups: &[(Settings, Vec<usize>)],
+                others: &[(Settings, Vec<usize>)],
+                whose|
+     -> Vec<LeftOut> {
+        let lacks = |settings: &Settings| !others.iter().any(|(other, _)| other == settings);
+        let left_out = |settings: &Settings| LeftOut {
+            settings: settings.clone(),
+            column: String::new(),
+            why: Why::OnlyIn(whose),
+        };
+        groups.iter().map(|(settings, _)| settings).filter(|settings| lacks(settings)).map(left_out).collect()
+    };
+    let strangers = [only(&ours, &theirs, "A"), only(&theirs, &ours, "B")].concat();
+    let counted = common.iter().any(|name| name == "incomplete");
     for (settings, rows) in &ours {
         let Some((_, others)) = theirs.iter().find(|(other, _)| other == settings) else { continue };
         for column in &columns {
@@ -156,12 +208,29 @@ pub fn compare(a: &Table, b: &Table, options: &Options) -> Result<Vec<Comparison
                 _ => Err(missing()),
             };
             let (ours, theirs) = (values(a, rows)?, values(b, others)?);
-            all.push(one(settings, column, ours, theirs, options)?);
+            match one(settings, column, ours, theirs, options) {
+                Ok(comparison) => compared.all.push(comparison),
+                Err(why) => {
+                    let why = match why {
+                        Why::Unfinished { a, b, .. } => Why::Unfinished { a, b, counted },
+                        why => why,
+                    };
+                    let (settings, column) = (settings.clone(), column.clone());
+                    compared.left_out.push(LeftOut { settings, column, why });
+                }
+            }
         }
     }
+    let Compared { all, left_out } = &mut compared;
     if all.is_empty() {
-        return Err(CompareError::Nothing);
+        let nothing = left_out.is_empty();
+        return Err(if nothing {
+            CompareError::Nothing
+        } else {
+            CompareError::AllLeftOut(std::mem::take(left_out))
+        });
     }
+    left_out.extend(strangers);
     let p: Vec<f64> = all.iter().map(|one| one.p).collect();
     if let Ok(adjusted) = holm(&p) {
         for (one, p) in all.iter_mut().zip(adjusted) {
@@ -169,7 +238,12 @@ pub fn compare(a: &Table, b: &Table, options: &Options) -> Result<Vec<Comparison
             one.differs = p < 1.0 - options.level;
         }
     }
-    Ok(all)
+    Ok(compared)
+}
+
+/// The column of both that `name` means.
+fn meant<'a>(name: &'a str, common: &'a [String]) -> &'a str {
+    crate::figures::find(name, common.iter().map(String::as_str)).unwrap_or(name)
 }
 
 fn one(
@@ -178,17 +252,16 @@ fn one(
     mut ours: Vec<f64>,
     mut theirs: Vec<f64>,
     options: &Options,
-) -> Result<Comparison, CompareError> {
-    let group = if settings.is_empty() { String::new() } else { format!("{}: ", words(settings)) };
+) -> Result<Comparison, Why> {
     let absent = |values: &[f64]| values.iter().filter(|value| value.is_nan()).count();
     if column.ends_with(TIME) && absent(&ours) + absent(&theirs) > 0 {
-        let (a, b) = (absent(&ours), absent(&theirs));
-        return Err(CompareError::Unfinished { group, column: column.to_owned(), a, b });
+        let (a, b) = ((absent(&ours), ours.len()), (absent(&theirs), theirs.len()));
+        return Err(Why::Unfinished { a, b, counted: false });
     }
     if options.paired {
         if ours.len() != theirs.len() {
             let (a, b) = (ours.len(), theirs.len());
-            return Err(CompareError::Unpaired { group, column: column.to_owned(), a, b });
+            return Err(Why::Unpaired { a, b });
         }
         let both: Vec<(f64, f64)> = ours
             .iter()
@@ -210,8 +283,7 @@ fn one(
             sample(&theirs)?,
         ))
     };
-    let (mean, ks, a, b) =
-        compute().map_err(|source| CompareError::Stats { group, column: column.to_owned(), source })?;
+    let (mean, ks, a, b) = compute()?;
     Ok(Comparison {
         settings: settings.to_vec(),
         column: column.to_owned(),
@@ -264,6 +336,9 @@ impl Comparison {
                 plain(difference.abs() + half_width),
                 chance(self.p_adjusted),
             );
+        } else if difference.abs() + half_width == 0.0 {
+            let where_ = if a.sd == Some(0.0) { "in every replication" } else { "in each pair" };
+            let _ = write!(text, "{column} is the same in A and B {where_}: {} in the mean", plain(a.mean));
         } else {
             let _ = write!(
                 text,

@@ -1,7 +1,8 @@
 //! What replications come to, as a table of numbers: a row for each replication, a column for each figure.
 //!
 //! A column is called as the figure is in `simulate --json`, with dots between the keys and the names of members in the
-//! place of lists: `completion_time_s`, `forward.octets`, `naks.sent`, `flows.download.goodput_bit_per_s`,
+//! place of lists, and so it is everywhere: in summaries, sweeps, bounds and files. Names that figures had in other places
+//! before are still understood ([`canonical`]): `completion_time_s`, `forward.octets`, `naks.sent`, `flows.download.goodput_bit_per_s`,
 //! `stages.uplink.dropped`. Lists of numbers, such as the packets of each pass, are no columns.
 
 use std::collections::HashMap;
@@ -76,6 +77,11 @@ impl Figures {
         self.places.get(name).map(|&place| self.columns[place].as_slice())
     }
 
+    /// The column that `name` means: of that name, of one that it once had, or with an underscore in place of a dot.
+    pub fn find(&self, name: &str) -> Option<&str> {
+        find(name, self.names.iter().map(String::as_str))
+    }
+
     /// Whether what they are of has an end: a transfer, or a flow of a size.
     pub fn has_end(&self) -> bool {
         let is_end = |name: &String| {
@@ -141,6 +147,32 @@ impl Figures {
     }
 }
 
+/// Names that figures had in summaries, predictions and bounds, and what they are called.
+const FORMER: [(&str, &str); 9] = [
+    ("octets_forward", "forward.octets"),
+    ("forward_octets", "forward.octets"),
+    ("octets_return", "return.octets"),
+    ("return_octets", "return.octets"),
+    ("airtime_forward_s", "forward.airtime_s"),
+    ("forward_airtime_s", "forward.airtime_s"),
+    ("airtime_return_s", "return.airtime_s"),
+    ("return_airtime_s", "return.airtime_s"),
+    ("median_receiver_time_s", "receiver_time_s.p50"),
+];
+
+/// The name of the figure that `name` means: `forward.octets` of `octets_forward`, and what is no former name as it is.
+pub fn canonical(name: &str) -> &str {
+    FORMER.iter().find(|(former, _)| *former == name).map_or(name, |(_, now)| now)
+}
+
+/// Which of `names` is meant by `name`, as [`Figures::find`] has it.
+pub(crate) fn find<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let is = |meant: &str| names.clone().find(|other| *other == meant);
+    is(name)
+        .or_else(|| is(canonical(name)))
+        .or_else(|| names.clone().find(|other| other.replace('.', "_") == name))
+}
+
 /// What is asked for most stands first.
 pub(crate) fn order(name: &str) -> (bool, &str) {
     (name != "completion_time_s", name)
@@ -194,6 +226,24 @@ mod tests {
         let names: Vec<_> = figures.columns().map(|(name, _)| name).collect();
         assert_eq!(names, ["a", "b", "time.p50"], "a group that is absent once is no column");
         assert_eq!(figures.len(), 3);
+    }
+
+    #[test]
+    fn a_figure_answers_to_the_names_that_it_had() {
+        let figures = table(&[json!({
+            "naks": {"sent": 1}, "forward": {"octets": 2}, "return": {"octets": 3}, "octets_return": 4,
+        })]);
+        for (said, meant) in [
+            ("forward.octets", Some("forward.octets")),
+            ("octets_forward", Some("forward.octets")),
+            ("forward_octets", Some("forward.octets")),
+            ("naks_sent", Some("naks.sent")),
+            ("octets_return", Some("octets_return")),
+            ("return_octets", Some("return.octets")),
+            ("naks", None),
+        ] {
+            assert_eq!(figures.find(said), meant, "{said}");
+        }
     }
 
     #[test]

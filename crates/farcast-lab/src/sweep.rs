@@ -324,6 +324,12 @@ impl Swept {
         names
     }
 
+    /// The column that `name` means, by its name or by one that it once had.
+    pub fn find(&self, name: &str) -> Option<&str> {
+        let all = self.columns();
+        crate::figures::find(name, all.into_iter())
+    }
+
     /// The time that cores spent in replications, in seconds.
     pub fn cpu_s(&self) -> f64 {
         self.points.iter().map(|point| point.cpu_s).sum()

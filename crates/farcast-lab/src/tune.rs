@@ -107,11 +107,19 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// How probable it is that a setting is seen so far above the best if it is not above it (one-sided, Student's t).
-    pub fn chance_of_difference(&self) -> f64 {
+    /// How probable it is that a setting is seen so far above the best if it is not above it (one-sided, Student's t);
+    /// `None` where that cannot be told: a replication was not finished, or there is one alone.
+    pub fn chance_of_difference(&self) -> Option<f64> {
         let t = if self.above_best == 0.0 { 0.0 } else { self.above_best / self.above_best_error };
+        if !self.above_best.is_finite() || !self.above_best_error.is_finite() || t.is_nan() {
+            return None;
+        }
+        // All replications differ by the same.
+        if t.is_infinite() {
+            return Some(if t > 0.0 { 0.0 } else { 1.0 });
+        }
         let freedom = self.replications.saturating_sub(1).max(1) as f64;
-        StudentsT::new(0.0, 1.0, freedom).map_or(1.0, |distribution| distribution.sf(t))
+        StudentsT::new(0.0, 1.0, freedom).ok().map(|distribution| distribution.sf(t))
     }
 }
 
@@ -176,6 +184,9 @@ impl Tuning {
             |grid: &Grid| Sweep::new(self.document.clone(), grid.clone(), work.seed, count, "").map(drop);
         check(&self.settings)?;
         check(&self.conditions)?;
+        // A key cannot both be chosen and be unknown.
+        Grid::new(self.settings.axes().iter().chain(self.conditions.axes()).cloned().collect())
+            .map_err(SweepError::from)?;
         let mut race = Race::new(self, work);
         let (first, most) = (self.replications.0.max(2), self.replications.1.max(2));
         let (mut done, mut round) = (0, 0);
@@ -199,7 +210,13 @@ impl Tuning {
 /// How many standard errors of so many replications leave no more than `tail` above them: Student's t, because errors
 /// are estimated from the same replications.
 fn threshold(tail: f64, replications: u64) -> f64 {
-    StudentsT::new(0.0, 1.0, replications as f64 - 1.0).map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - tail))
+    let below = 1.0 - tail;
+    // So sure nobody can be: nothing is dropped. And of what is to be dropped more often than not, no error is asked for.
+    if below >= 1.0 || replications < 2 {
+        return f64::INFINITY;
+    }
+    let quantile = |t: StudentsT| t.inverse_cdf(below.max(0.5));
+    StudentsT::new(0.0, 1.0, replications as f64 - 1.0).map_or(f64::INFINITY, quantile)
 }
 
 struct Race<'a> {
@@ -393,8 +410,8 @@ impl<'a> Race<'a> {
             let place = racing.iter().position(|&one| one == number);
             let fate = match (racer.fate, place) {
                 (Some(fate), _) => fate,
-                (None, Some(place)) if place == best => Fate::Best,
                 (None, Some(_)) if passes(number) > 0.0 => Fate::OutOfBounds,
+                (None, Some(place)) if place == best => Fate::Best,
                 _ => Fate::Tied,
             };
             let (value, standard_error, difference) = self.beside(number, racing[best]);
@@ -423,7 +440,8 @@ impl<'a> Race<'a> {
                     .collect(),
             });
         }
-        let rank = |entry: &Entry| (entry.fate != Fate::Best, matches!(entry.fate, Fate::OutOfBounds));
+        let first = self.documents[racing[best]].clone();
+        let rank = |entry: &Entry| (entry.assignments != first, matches!(entry.fate, Fate::OutOfBounds));
         entries.sort_by(|a, b| rank(a).cmp(&rank(b)).then(a.value.total_cmp(&b.value)));
         let cpu_s = self.racers.iter().map(|racer| racer.cpu_s).sum();
         let full: f64 = self

@@ -9,11 +9,13 @@
 //!
 //! Each may be a member of the list before a comma: `1..3,5,8`. Commas in brackets, braces or quotes are the value's.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
 use farcast_core::Span;
 use farcast_core::units::{BitRate, Bytes, Probability};
+use farcast_scenario::document::Document;
 
 /// Values that a key may have at most, and points that a grid may have.
 pub const MOST_POINTS: usize = 1_000_000;
@@ -33,23 +35,35 @@ pub enum VaryError {
     #[error("\"{0}\" does not say what to vary: KEY=VALUE,VALUE,... or KEY=FROM..TO")]
     Form(String),
     /// A range that is none.
-    #[error(
-        "{key}: \"{range}\" is no range: FROM..TO for whole numbers, FROM..TO/N for N values evenly apart, \
-         FROM..TO*N for N in equal ratios, with one unit"
-    )]
+    #[error("{key}: \"{range}\" is no range: {fault}")]
     Range {
         /// Of this key.
         key: String,
         /// What was said.
         range: String,
+        /// What is wrong with it.
+        fault: RangeFault,
     },
+    /// A comma with nothing beside it.
+    #[error("\"{0}\" has a comma with no value beside it: KEY=VALUE,VALUE,...")]
+    Gap(String),
     /// A value comes twice.
-    #[error("{key}: the value {value} comes twice")]
+    #[error("{key}: the value {value} comes twice{}", again.as_ref().map_or_else(String::new, |again| format!(", also as {again}")))]
     Twice {
         /// Of this key.
         key: String,
         /// Which.
         value: String,
+        /// The other spelling.
+        again: Option<String>,
+    },
+    /// A key is varied and set.
+    #[error("{key} is varied, and set as well ({set}): say one of the two")]
+    AlsoSet {
+        /// Which.
+        key: String,
+        /// What sets it.
+        set: String,
     },
     /// A key is varied twice.
     #[error("{0} is varied twice: give all its values at once")]
@@ -62,6 +76,38 @@ pub enum VaryError {
     },
 }
 
+/// What is wrong with a range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RangeFault {
+    /// It does not have the form of one.
+    #[error(
+        "FROM..TO for whole numbers, FROM..TO/N for N values evenly apart, FROM..TO*N for N in equal ratios, with one unit"
+    )]
+    Form,
+    /// It goes down.
+    #[error("it goes down; begin with the lesser value")]
+    Descending,
+    /// It ends where it begins.
+    #[error("it ends where it begins; give that value alone")]
+    Empty,
+    /// Ratios do not begin at zero, or below.
+    #[error(
+        "equal ratios cannot begin at zero or below; begin above it, or say FROM..TO/N for values evenly apart"
+    )]
+    Ratios,
+    /// It has fewer values than ends.
+    #[error("it needs at least 2 values, its ends")]
+    Steps,
+    /// Numbers with parts, and nothing that says how many.
+    #[error(
+        "its ends are not both whole numbers, so say how many values: FROM..TO/N evenly apart, FROM..TO*N in equal ratios"
+    )]
+    HowMany,
+    /// Its ends have different units.
+    #[error("its ends need one unit")]
+    Units,
+}
+
 impl FromStr for Axis {
     type Err = VaryError;
 
@@ -70,8 +116,11 @@ impl FromStr for Axis {
         let (key, values) = text.split_once('=').ok_or_else(form)?;
         let key = key.trim();
         let parts = parts(values);
-        if key.is_empty() || parts.iter().any(|part| part.is_empty()) {
+        if key.is_empty() || values.trim().is_empty() {
             return Err(form());
+        }
+        if parts.iter().any(|part| part.is_empty()) {
+            return Err(VaryError::Gap(text.to_owned()));
         }
         let mut all = Vec::new();
         for part in parts {
@@ -80,8 +129,9 @@ impl FromStr for Axis {
             match part.split_once("..").filter(|(from, _)| !is_text(from)) {
                 None => all.push(part.to_owned()),
                 Some((from, to)) => {
-                    let range = VaryError::Range { key: key.to_owned(), range: part.to_owned() };
-                    all.extend(self::range(from.trim(), to.trim()).ok_or(range)??);
+                    let range =
+                        |fault| VaryError::Range { key: key.to_owned(), range: part.to_owned(), fault };
+                    all.extend(self::range(from.trim(), to.trim()).map_err(range)??);
                 }
             }
         }
@@ -104,11 +154,14 @@ impl Axis {
         if key.is_empty() || values.is_empty() {
             return Err(VaryError::Form(key.to_owned()));
         }
-        let mut sorted: Vec<&String> = values.iter().collect();
-        sorted.sort_unstable();
-        if let Some(two) = sorted.windows(2).find(|two| two[0] == two[1]) {
-            return Err(VaryError::Twice { key: key.to_owned(), value: two[0].clone() });
+        let mut known: HashMap<String, &String> = HashMap::with_capacity(values.len());
+        for value in &values {
+            if let Some(first) = known.insert(one_spelling(value), value) {
+                let again = (first != value).then(|| value.clone());
+                return Err(VaryError::Twice { key: key.to_owned(), value: first.clone(), again });
+            }
         }
+        drop(known);
         Ok(Self { key: key.to_owned(), values })
     }
 
@@ -154,6 +207,15 @@ pub struct Numbers {
     pub unit: &'static str,
 }
 
+/// A value in a spelling that all values which say the same have: a number in its base unit, or text without quotes.
+fn one_spelling(value: &str) -> String {
+    match number(value) {
+        // Minus zero is zero.
+        Some((number, unit)) => format!("{:?} {unit}", number + 0.0),
+        None => value.trim().trim_matches(['"', '\'']).to_owned(),
+    }
+}
+
 /// A value as a number in its base unit.
 pub(crate) fn number(value: &str) -> Option<(f64, &'static str)> {
     let value = value.trim().trim_matches('"');
@@ -194,6 +256,18 @@ impl Grid {
         match usize::try_from(points) {
             Ok(points) if points <= MOST_POINTS => Ok(Self { axes, points }),
             _ => Err(VaryError::TooMany { points }),
+        }
+    }
+
+    /// Refuses a key that is varied and set by an assignment of `document` as well.
+    ///
+    /// # Errors
+    /// There is one.
+    pub fn check_beside(&self, document: &Document) -> Result<(), VaryError> {
+        let set = |axis: &Axis| Some((axis.key.clone(), document.setting_of(&axis.key)?.to_owned()));
+        match self.axes.iter().find_map(set) {
+            Some((key, set)) => Err(VaryError::AlsoSet { key, set }),
+            None => Ok(()),
         }
     }
 
@@ -262,36 +336,28 @@ pub(crate) fn parts(text: &str) -> Vec<&str> {
     all
 }
 
-/// The values of `FROM..TO`, `FROM..TO/N` and `FROM..TO*N`; `None` where that is none.
-fn range(from: &str, to: &str) -> Option<Result<Vec<String>, VaryError>> {
+/// The values of `FROM..TO`, `FROM..TO/N` and `FROM..TO*N`.
+fn range(from: &str, to: &str) -> Result<Result<Vec<String>, VaryError>, RangeFault> {
     let (to, steps) = match to.rfind(['/', '*']) {
         // A rate has a stroke in its unit.
         Some(at) if to[at + 1..].trim().parse::<usize>().is_ok() => {
-            let steps = to[at + 1..].trim().parse::<usize>().ok()?;
+            let steps = to[at + 1..].trim().parse::<usize>().map_err(|_| RangeFault::Form)?;
             (to[..at].trim(), Some((to.as_bytes()[at], steps)))
         }
         _ => (to, None),
     };
     let Some((kind, steps)) = steps else {
-        let (from, to) = (from.parse::<i64>().ok()?, to.parse::<i64>().ok()?);
-        if from >= to {
-            return None;
-        }
-        let points = i128::from(to) - i128::from(from) + 1;
-        if points > MOST_POINTS as i128 {
-            return Some(Err(VaryError::TooMany { points: points.unsigned_abs() }));
-        }
-        return Some(Ok((from..=to).map(|value| value.to_string()).collect()));
+        return whole_numbers(from, to);
     };
-    let ((low, low_unit), (high, high_unit)) = (split(from)?, split(to)?);
-    let unit = if low_unit.is_empty() { high_unit } else { low_unit };
-    let is_one_unit = high_unit == unit && (low_unit == unit || low == 0.0);
-    let is_range = low < high && is_one_unit && steps >= 2 && (kind == b'/' || low > 0.0);
-    if !is_range {
-        return None;
+    let (low, high, unit) = ends(from, to)?;
+    if steps < 2 {
+        return Err(RangeFault::Steps);
+    }
+    if kind == b'*' && low <= 0.0 {
+        return Err(RangeFault::Ratios);
     }
     if steps > MOST_POINTS {
-        return Some(Err(VaryError::TooMany { points: steps as u128 }));
+        return Ok(Err(VaryError::TooMany { points: steps as u128 }));
     }
     let at = |step: usize| {
         let share = step as f64 / (steps - 1) as f64;
@@ -301,7 +367,41 @@ fn range(from: &str, to: &str) -> Option<Result<Vec<String>, VaryError>> {
     let mut values: Vec<String> =
         (0..steps).map(|step| format!("{}{space}{unit}", rounded(at(step)))).collect();
     values.dedup();
-    Some(Ok(values))
+    Ok(Ok(values))
+}
+
+/// Every whole number from one to the other.
+fn whole_numbers(from: &str, to: &str) -> Result<Result<Vec<String>, VaryError>, RangeFault> {
+    let (Ok(from), Ok(to)) = (from.parse::<i64>(), to.parse::<i64>()) else {
+        // What is wrong besides is said first.
+        return Err(ends(from, to).err().unwrap_or(RangeFault::HowMany));
+    };
+    ascends(from as f64, to as f64)?;
+    let points = i128::from(to) - i128::from(from) + 1;
+    if points > MOST_POINTS as i128 {
+        return Ok(Err(VaryError::TooMany { points: points.unsigned_abs() }));
+    }
+    Ok(Ok((from..=to).map(|value| value.to_string()).collect()))
+}
+
+/// The ends of a range, and their one unit.
+fn ends<'a>(from: &'a str, to: &'a str) -> Result<(f64, f64, &'a str), RangeFault> {
+    let (low, low_unit) = split(from).ok_or(RangeFault::Form)?;
+    let (high, high_unit) = split(to).ok_or(RangeFault::Form)?;
+    let unit = if low_unit.is_empty() { high_unit } else { low_unit };
+    if high_unit != unit || (low_unit != unit && low != 0.0) {
+        return Err(RangeFault::Units);
+    }
+    ascends(low, high)?;
+    Ok((low, high, unit))
+}
+
+fn ascends(low: f64, high: f64) -> Result<(), RangeFault> {
+    match low.partial_cmp(&high) {
+        Some(std::cmp::Ordering::Less) => Ok(()),
+        Some(std::cmp::Ordering::Greater) => Err(RangeFault::Descending),
+        _ => Err(RangeFault::Empty),
+    }
 }
 
 /// A number and what stands behind it.
@@ -357,11 +457,62 @@ mod tests {
         for wrong in ["n=4..1", "n=1..1", "d=1 ms..2 s/3", "p=0..1*3", "p=0.1..0.5", "p=1..9/1", "r=a..b"] {
             assert!(error(wrong).contains("is no range"), "{wrong}: {}", error(wrong));
         }
-        for wrong in ["n", "=1", "n=", "n=1,,2"] {
+        for wrong in ["n", "=1", "n="] {
             assert!(error(wrong).contains("does not say what to vary"), "{wrong}: {}", error(wrong));
         }
         assert_eq!(error("n=1,2,1"), "n: the value 1 comes twice");
         assert!(error("n=0..99999999").starts_with("that is 100000000 points"));
+    }
+
+    #[test]
+    fn it_is_said_what_is_wrong_with_a_range() {
+        for (wrong, why) in [
+            ("n=4..1", "goes down"),
+            ("p=0.1..0.001*3", "goes down"),
+            ("p=0.1..0.001", "goes down"),
+            ("d=5 ms..1 ms/3", "goes down"),
+            ("n=1..1", "ends where it begins"),
+            ("p=0..0.1*3", "cannot begin at zero"),
+            ("p=-1..1*3", "cannot begin at zero"),
+            ("p=1..9/1", "at least 2 values"),
+            ("p=0.1..0.5", "say how many values"),
+            ("d=1 ms..2 ms", "say how many values"),
+            ("d=1 ms..2 s/3", "one unit"),
+            ("r=a..b", "FROM..TO for whole numbers"),
+        ] {
+            assert!(error(wrong).contains(why), "{wrong}: {}", error(wrong));
+        }
+        for wrong in ["receivers=10,", "n=,1", "n=1,,2"] {
+            assert!(error(wrong).contains("a comma with no value beside it"), "{wrong}: {}", error(wrong));
+        }
+    }
+
+    #[test]
+    fn a_value_in_another_spelling_comes_twice() {
+        assert_eq!(error("n=0.1,0.10"), "n: the value 0.1 comes twice, also as 0.10");
+        assert_eq!(error("d=10 ms,0.01 s"), "d: the value 10 ms comes twice, also as 0.01 s");
+        assert_eq!(error("p=0.01,1 %"), "p: the value 0.01 comes twice, also as 1 %");
+        assert_eq!(error("w=auto,\"auto\""), "w: the value auto comes twice, also as \"auto\"");
+        assert_eq!(values("d=1 s,1"), ["1 s", "1"], "a number without a unit is another");
+    }
+
+    #[test]
+    fn what_is_varied_is_not_set_besides() {
+        let mut document = Document::parse("x.toml", "").unwrap();
+        for set in ["receivers=5", "protocol.srt={ n = 4 }", "link.forward.per=0.1"] {
+            document.set(set).unwrap();
+        }
+        let conflict = |text: &str| {
+            let grid = Grid::new(vec![text.parse().unwrap()]).unwrap();
+            grid.check_beside(&document).err().map(|error| error.to_string())
+        };
+        assert_eq!(
+            conflict("receivers=2,3").as_deref(),
+            Some("receivers is varied, and set as well (receivers=5): say one of the two")
+        );
+        assert!(conflict("protocol.srt.n=1..3").is_some(), "it is in a table that is set");
+        assert!(conflict("link.forward={}").is_some(), "something in it is set");
+        assert!(conflict("link.forward.delay=1 s,2 s").is_none());
     }
 
     #[test]

@@ -113,6 +113,12 @@ impl Document {
         })
     }
 
+    /// The last of what was laid over the document that sets `key`, a table around it, or something in it.
+    pub fn setting_of(&self, key: &str) -> Option<&str> {
+        let assignments = self.assignments.iter().rev();
+        assignments.map(String::as_str).find(|assignment| assignment::touches(assignment, key))
+    }
+
     /// Gives the document a file: where it names `path`, the text is this one's, whatever there is on the disk.
     pub fn attach(&mut self, path: &str, text: &str) {
         self.attached.insert(path.to_owned(), text.to_owned());

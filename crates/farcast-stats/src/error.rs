@@ -61,7 +61,7 @@ pub enum StatsError {
         limit: u64,
     },
     /// Too few trials or values for the statistic.
-    #[error("{given} were given where at least {needed} are needed")]
+    #[error("there are too few values: {given}, and at least {needed} are needed")]
     TooFew {
         /// How many were given.
         given: u64,
@@ -69,7 +69,7 @@ pub enum StatsError {
         needed: u64,
     },
     /// More than the statistic takes.
-    #[error("{given} were given where at most {limit} are allowed")]
+    #[error("there are too many values: {given}, and at most {limit} are allowed")]
     TooMany {
         /// How many were given.
         given: u64,

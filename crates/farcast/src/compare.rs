@@ -1,6 +1,6 @@
 //! `farcast compare`: what differs between two sets of replications.
 
-use farcast_lab::compare::{Comparison, Options, compare};
+use farcast_lab::compare::{Compared, Comparison, LeftOut, Options, compare};
 use farcast_lab::report;
 use farcast_lab::table::Table as Data;
 
@@ -24,18 +24,32 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     }
     let options = Options { columns: args.column.clone(), paired: args.paired, level };
     let (a, b) = (a?, b?);
-    let all = compare(&a, &b, &options).map_err(Failure::wrong)?;
+    let compared = compare(&a, &b, &options).map_err(Failure::wrong)?;
+    let Compared { all, left_out } = &compared;
     if let Some(path) = &args.report {
         let names = [args.a.display().to_string(), args.b.display().to_string()];
-        let page = report::compare([&names[0], &names[1]], [&a, &b], &all, VERSION);
+        let page = report::compare([&names[0], &names[1]], [&a, &b], &compared, VERSION);
         write_page(path, &page, &output)?;
     }
     if args.json {
-        output.object(&all);
+        output.object(all);
+        tell_left_out(left_out, &output);
     } else {
-        output.result(&text(args, &all));
+        output.result(&text(args, all));
+        tell_left_out(left_out, &output);
     }
     Ok(Exit::Done)
+}
+
+/// Says what was not compared, and why.
+fn tell_left_out(left_out: &[LeftOut], output: &Output) {
+    for one in left_out.iter().take(MOST_SENTENCES) {
+        output.line(&format!("not compared: {}", one.words()));
+    }
+    let more = left_out.len().saturating_sub(MOST_SENTENCES);
+    if more > 0 {
+        output.line(&format!("not compared: {more} more like these"));
+    }
 }
 
 fn text(args: &CompareArgs, all: &[Comparison]) -> String {

@@ -45,6 +45,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Failure> {
     let output = Output::of(args.lab.json, args.lab.quiet);
     let document = laboratory::document(&args.lab)?;
     let grid = Grid::new(args.vary.clone()).map_err(|error| Failure::usage(error.to_string()))?;
+    grid.check_beside(&document).map_err(|error| Failure::usage(error.to_string()))?;
     let how_many = match args.precision {
         Some(share) => HowMany::Until(Precision { relative: share.get() }, args.most),
         None => HowMany::Count(args.replications.unwrap_or(REPLICATIONS)),
@@ -88,7 +89,29 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Failure> {
         directory.write_page(&page).map_err(fail)?;
         output.line(&format!("{} holds {}", path.display(), NAMES[..3].join(", ")));
     }
-    Ok(if swept.points.iter().any(|point| point.unfinished() > 0) { Exit::Incomplete } else { Exit::Done })
+    let open = (0..swept.points.len()).find(|&point| swept.points[point].unfinished() > 0);
+    if let Some(first) = open {
+        let points = swept.points.iter().filter(|point| point.unfinished() > 0).count();
+        output.line(&format!(
+            "{points} of {} points have replications that ended incomplete; why the first does: {}",
+            swept.points.len(),
+            look_at(args, &sweep, first)
+        ));
+    }
+    Ok(if open.is_some() { Exit::Incomplete } else { Exit::Done })
+}
+
+/// The command that says why replications of a point were left incomplete.
+fn look_at(args: &SweepArgs, sweep: &Sweep, point: usize) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+    let mut command = format!("farcast simulate {}", args.lab.scenario);
+    for set in args.lab.set.iter().cloned().chain(sweep.grid().assignments(point)) {
+        command += &format!(" --set {}", quoted(&set));
+    }
+    for traffic in &args.lab.traffic {
+        command += &format!(" --traffic {}", quoted(traffic));
+    }
+    format!("{command} --seed {}", args.lab.seed)
 }
 
 /// The figure that is asked for most.
@@ -103,15 +126,12 @@ fn columns(args: &SweepArgs, swept: &Swept) -> Result<Vec<String>, Failure> {
         let name = if with_end { TIME } else { goodput.copied().unwrap_or(TIME) };
         return Ok(vec![name.to_owned()]);
     }
-    for column in &args.column {
-        if !all.contains(&column.as_str()) {
-            return Err(Failure::usage(format!(
-                "--column {column}: there is no such figure, but {}",
-                all.join(", ")
-            )));
-        }
-    }
-    Ok(args.column.clone())
+    let meant = |column: &String| {
+        swept.find(column).map(str::to_owned).ok_or_else(|| {
+            Failure::usage(format!("--column {column}: there is no such figure, but {}", all.join(", ")))
+        })
+    };
+    args.column.iter().map(meant).collect()
 }
 
 fn result<'a>(args: &'a SweepArgs, swept: &'a Swept) -> Result<Result_<'a>, Failure> {

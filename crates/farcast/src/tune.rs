@@ -74,7 +74,10 @@ pub(crate) fn run(args: &TuneArgs) -> Result<Exit, Failure> {
     let output = Output::of(args.lab.json, args.lab.quiet);
     let document = laboratory::document(&args.lab)?;
     let wish = Wish::read(&document).map_err(Failure::wrong)?;
-    let cases = cases(args, &wish);
+    let (vary, _) = axes(args, &wish)?;
+    let varied = Grid::new(vary).and_then(|grid| grid.check_beside(&document));
+    varied.map_err(|error| Failure::usage(error.to_string()))?;
+    let cases = cases(args, &wish, &document, &output)?;
     if args.plan.is_some() && cases.len() > 1 {
         return Err(Failure::usage(format!(
             "--plan holds the settings of one case, and there are {}: choose one with --case",
@@ -139,32 +142,43 @@ fn write_report(path: &Path, args: &TuneArgs, finished: &[Finished], output: &Ou
     write_page(path, &report::tune(&args.lab.scenario, VERSION, &cases), output)
 }
 
-/// The cases that the command line names, or the scenario, or the scenario as it is.
-fn cases(args: &TuneArgs, wish: &Wish) -> Vec<Case> {
+/// The cases that the command line names, or the scenario, or the scenario as it is. What the command line sets or varies is
+/// not a case's: a case of its own that says otherwise is refused, and those of the scenario are passed over.
+fn cases(args: &TuneArgs, wish: &Wish, document: &Document, output: &Output) -> Result<Vec<Case>, Failure> {
     if !args.case.is_empty() {
-        return args.case.iter().map(|text| Case::of(text)).collect();
+        // What is varied may be a case's as well: that is then what the scenario itself has.
+        let cases: Vec<Case> = args.case.iter().map(|text| Case::of(text)).collect();
+        return match cases.iter().find_map(|case| contradicted(&[], case, document)) {
+            Some((key, said)) => Err(Failure::usage(format!(
+                "{key} is set by --case, and by {said} as well: say one of the two"
+            ))),
+            None => Ok(cases),
+        };
     }
-    if wish.cases.is_empty() { vec![Case::default()] } else { wish.cases.clone() }
+    if let Some((key, said)) = wish.cases.iter().find_map(|case| contradicted(&args.vary, case, document)) {
+        output.line(&format!(
+            "the scenario's cases set {key}, as {said} does: they are passed over, and the scenario is tuned as it is"
+        ));
+        return Ok(vec![Case::default()]);
+    }
+    Ok(if wish.cases.is_empty() { vec![Case::default()] } else { wish.cases.clone() })
+}
+
+/// A key that the case sets and the command line as well, and what there says it.
+fn contradicted(vary: &[Axis], case: &Case, document: &Document) -> Option<(String, String)> {
+    case.set.iter().find_map(|assignment| {
+        let key = assignment.split_once('=')?.0.trim();
+        let set = document.setting_of(key).map(|set| format!("--set {set}"));
+        let varied = || vary.iter().find(|axis| axis.key() == key).map(|axis| format!("--vary {axis}"));
+        Some((key.to_owned(), set.or_else(varied)?))
+    })
 }
 
 /// What the command line asks for, and where it is silent the scenario.
 fn tuning(args: &TuneArgs, wish: &Wish, document: &Document) -> Result<Tuning, Failure> {
     let usage = |error: VaryError| Failure::usage(error.to_string());
     let objective = |error: ObjectiveError| Failure::usage(error.to_string());
-    let vary = if args.vary.is_empty() {
-        wish.vary.iter().map(|text| text.parse()).collect::<Result<Vec<Axis>, _>>().map_err(usage)?
-    } else {
-        args.vary.clone()
-    };
-    if vary.is_empty() {
-        return Err(Failure::usage(
-            "nothing is varied: say what with --vary, as in --vary protocol.srt.n=1..10, or in the scenario's table \
-             \"tune\"",
-        ));
-    }
-    let robust = if args.robust.is_empty() { &wish.robust } else { &args.robust };
-    let conditions =
-        robust.iter().map(|text| Axis::unknown(text)).collect::<Result<Vec<Axis>, _>>().map_err(usage)?;
+    let (vary, conditions) = axes(args, wish)?;
     World::read(document).map_err(Failure::wrong)?;
     let minimise =
         args.minimise.as_ref().or(wish.minimise.as_ref()).map_or("completion_time_s", String::as_str);
@@ -179,6 +193,26 @@ fn tuning(args: &TuneArgs, wish: &Wish, document: &Document) -> Result<Tuning, F
         replications: (args.first, args.replications),
         level: args.confidence.get(),
     })
+}
+
+/// What is varied, and what is not known.
+fn axes(args: &TuneArgs, wish: &Wish) -> Result<(Vec<Axis>, Vec<Axis>), Failure> {
+    let usage = |error: VaryError| Failure::usage(error.to_string());
+    let vary = if args.vary.is_empty() {
+        wish.vary.iter().map(|text| text.parse()).collect::<Result<Vec<Axis>, _>>().map_err(usage)?
+    } else {
+        args.vary.clone()
+    };
+    if vary.is_empty() {
+        return Err(Failure::usage(
+            "nothing is varied: say what with --vary, as in --vary protocol.srt.n=1..10, or in the scenario's table \
+             \"tune\"",
+        ));
+    }
+    let robust = if args.robust.is_empty() { &wish.robust } else { &args.robust };
+    let conditions =
+        robust.iter().map(|text| Axis::unknown(text)).collect::<Result<Vec<Axis>, _>>().map_err(usage)?;
+    Ok((vary, conditions))
 }
 
 fn failure(error: TuneError) -> Failure {

@@ -3,7 +3,7 @@
 use farcast_report::page::{Axis, Cell, Chart, Column, Download, Figure, Interval, Mood, Page, Part, Table};
 
 use super::label;
-use crate::compare::Comparison;
+use crate::compare::{Compared, Comparison};
 use crate::table::{Column as Values, Table as Data};
 
 /// Rows of a figure with rows, and sentences above it.
@@ -11,9 +11,10 @@ const MOST_ROWS: usize = 60;
 const MOST_SENTENCES: usize = 8;
 
 /// The page of what was compared: names and tables of both, and what came of it.
-pub fn compare(names: [&str; 2], tables: [&Data; 2], all: &[Comparison], version: &str) -> Page {
+pub fn compare(names: [&str; 2], tables: [&Data; 2], compared: &Compared, version: &str) -> Page {
+    let Compared { all, left_out } = compared;
     let mut parts = Vec::new();
-    if let [one] = all
+    if let [one] = all.as_slice()
         && one.settings.is_empty()
     {
         let sample = |(name, table): (&str, &Data)| match table.column(&one.column) {
@@ -54,6 +55,7 @@ pub fn compare(names: [&str; 2], tables: [&Data; 2], all: &[Comparison], version
         let differ = all.iter().filter(|one| one.differs).count();
         lead.push(format!("In all {differ} of {} comparisons the means differ.", all.len()));
     }
+    lead.extend(left_out.iter().take(MOST_SENTENCES).map(|one| format!("Not compared: {}.", one.words())));
     Page {
         title: "What differs".into(),
         lead,

@@ -81,7 +81,7 @@ impl FromStr for Measured {
         if figure.is_empty() || figure.contains(char::is_whitespace) {
             return Err(ObjectiveError::Form(text.to_owned()));
         }
-        Ok(Self { figure: figure.to_owned(), statistic })
+        Ok(Self { figure: crate::figures::canonical(figure).to_owned(), statistic })
     }
 }
 
@@ -133,7 +133,7 @@ impl Measured {
     /// # Errors
     /// There is no such figure.
     pub fn values(&self, figures: &Figures) -> Result<Vec<f64>, ObjectiveError> {
-        let Some(values) = figures.column(&self.figure) else {
+        let Some(values) = figures.find(&self.figure).and_then(|name| figures.column(name)) else {
             let known = figures.columns().map(|(name, _)| name.to_owned()).collect();
             return Err(ObjectiveError::Figure { figure: self.figure.clone(), known });
         };
@@ -165,8 +165,7 @@ pub struct Bound {
 
 impl Bound {
     /// A bound as a user says it, `forward.octets < 1.2 * protocol.file`; keys are those of `document`, which has been
-    /// read, in their base units (s, bit/s, B). `octets_forward`, `octets_return` and `file` stand for `forward.octets`,
-    /// `return.octets` and `protocol.file`.
+    /// read, in their base units (s, bit/s, B). `file` stands for `protocol.file`.
     ///
     /// # Errors
     /// It is none, or its key is not there.
@@ -174,11 +173,7 @@ impl Bound {
         let form = || ObjectiveError::Form(text.to_owned());
         let at = text.find(['<', '>']).ok_or_else(form)?;
         let side = if text.as_bytes()[at] == b'<' { Side::Below } else { Side::Above };
-        let name = match text[..at].trim() {
-            "octets_forward" => "forward.octets",
-            "octets_return" => "return.octets",
-            other => other,
-        };
+        let name = text[..at].trim();
         let limit = text[at + 1..].trim_start_matches('=').trim();
         let (factor, key) = match limit.split_once('*') {
             Some((factor, key)) => (factor.trim().parse::<f64>().map_err(|_| form())?, key.trim()),

@@ -40,6 +40,13 @@ pub(super) fn apply(top: &mut Table, assignment: &str, index: usize) -> Result<(
     Ok(())
 }
 
+/// Whether `assignment` sets `key`, a table around it, or something in it.
+pub(super) fn touches(assignment: &str, key: &str) -> bool {
+    let named = format!("{key}=");
+    let Some(((set, _), (asked, _))) = split(assignment).zip(split(&named)) else { return false };
+    set.iter().zip(&asked).all(|(a, b)| a == b)
+}
+
 /// The member of a list that has this name.
 fn find<'a>(members: &'a mut [Node], name: &str) -> Result<&'a mut Table, Problem> {
     let names = |node: &Node| match &node.value {

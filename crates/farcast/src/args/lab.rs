@@ -79,7 +79,7 @@ pub(crate) struct TuneArgs {
     /// completion_time_s.p95 [default: what the scenario says, or completion_time_s.mean].
     #[arg(long, value_name = "FIGURE[.STATISTIC]")]
     pub(crate) minimise: Option<String>,
-    /// Only settings that keep this, as in 'octets_forward < 1.2 * file' or 'completion_time_s.p95 < 60 s'; may be given
+    /// Only settings that keep this, as in 'forward.octets < 1.2 * file' or 'completion_time_s.p95 < 60 s'; may be given
     /// again.
     #[arg(long, value_name = "FIGURE < BOUND")]
     pub(crate) subject_to: Vec<String>,

@@ -102,20 +102,7 @@ pub(super) fn verdict(one: &Finished) -> Vec<String> {
         } else {
             format!("{}, which the scenario has,", default.name)
         };
-        lines.push(match default.fate {
-            Fate::Best => format!("{name} is the best."),
-            Fate::OutOfBounds => format!("{name} is out of bounds."),
-            fate => format!(
-                "{name} {}: {} of it is {} ({}) more, {} of the best's {}; the chance of seeing that if it were no more: {}.",
-                if fate == Fate::Tied { "may be the best as well" } else { "is not the optimum" },
-                one.tuning.minimise,
-                significant(default.above_best),
-                half(default.above_best_error),
-                percent(default.above_best / best.value),
-                significant(best.value),
-                chance(default),
-            ),
-        });
+        lines.push(of_default(&name, default, best, one));
     }
     lines.push(format!(
         "{} replications in {} rounds, {} of cores in {}: {} of what a full grid of {} replications takes.",
@@ -123,18 +110,41 @@ pub(super) fn verdict(one: &Finished) -> Vec<String> {
         tuned.rounds,
         seconds(tuned.cpu_s),
         rounded(tuned.elapsed),
-        percent(tuned.cpu_s / tuned.full_grid_cpu_s),
+        percent(if tuned.full_grid_cpu_s > 0.0 { tuned.cpu_s / tuned.full_grid_cpu_s } else { 1.0 }),
         tuned.full_grid,
     ));
     lines
 }
 
-/// How probable it is that a setting is seen so far above the best if it is not above it.
-fn chance(entry: &Entry) -> String {
-    match entry.chance_of_difference() {
-        p if p < 1e-6 => "less than one in a million".to_owned(),
-        p => format!("{p:.1e}"),
+/// How the setting that the scenario itself has did beside the best.
+fn of_default(name: &str, default: &Entry, best: &Entry, one: &Finished) -> String {
+    let minimised = &one.tuning.minimise;
+    match default.fate {
+        Fate::Best => return format!("{name} is the best."),
+        Fate::OutOfBounds => return format!("{name} is out of bounds."),
+        _ => {}
     }
+    let verdict = if default.fate == Fate::Tied { "may be the best as well" } else { "is not the optimum" };
+    if !default.value.is_finite() {
+        return format!(
+            "{name} {verdict}: not all of its replications were finished, so it has no {minimised} (the best's is {}).",
+            significant(best.value)
+        );
+    }
+    let share = match default.above_best / best.value {
+        share if share.is_finite() => format!("{} of the best's {}", percent(share), significant(best.value)),
+        _ => format!("where the best's is {}", significant(best.value)),
+    };
+    let chance = match default.chance_of_difference() {
+        None => "cannot be told".to_owned(),
+        Some(p) if p < 1e-6 => "less than one in a million".to_owned(),
+        Some(p) => format!("{p:.1e}"),
+    };
+    format!(
+        "{name} {verdict}: {minimised} of it is {} ({}) more, {share}; the chance of seeing that if it were no more: {chance}.",
+        significant(default.above_best),
+        half(default.above_best_error),
+    )
 }
 
 fn seconds(seconds: f64) -> String {
