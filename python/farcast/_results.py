@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,20 @@ class Measure:
     p95: float | None = None
 
 
+def _needed(module: str, extra: str) -> Any:
+    """The module, which comes with an extra of farcast; an error that names the extra where it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.split(".")[0]:
+            raise
+        raise ModuleNotFoundError(
+            f"this needs {error.name}, which is not installed: pip install 'farcast[{extra}]' "
+            f"(from the source: pip install '.[{extra}]')",
+            name=error.name,
+        ) from None
+
+
 class _Table:
     """A table of all replications."""
 
@@ -40,18 +55,18 @@ class _Table:
 
     def to_arrow(self) -> pyarrow.Table:
         """Every replication as a pyarrow table."""
-        import pyarrow
-
+        pyarrow = _needed("pyarrow", "arrow")
         return pyarrow.table(self._swept.table())
 
     def to_pandas(self) -> pandas.DataFrame:
         """Every replication as a pandas data frame."""
+        _needed("pandas", "pandas")
+        _needed("pyarrow", "pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
         """Every replication as a polars data frame."""
-        import polars
-
+        polars = _needed("polars", "polars")
         return polars.DataFrame(self._swept.table())
 
     @property
@@ -60,9 +75,10 @@ class _Table:
         return self._swept.columns()
 
     def _measures(self, figure: str) -> list[Measure]:
-        if figure not in self.figures:
+        meant = self._swept.find(figure)
+        if meant is None:
             raise _native.ScenarioError(f"there is no figure {figure}, but {', '.join(self.figures)}")
-        return [Measure(**one) for one in json.loads(self._swept.summary(figure))]
+        return [Measure(**one) for one in json.loads(self._swept.summary(meant))]
 
     @property
     def default_figure(self) -> str:
@@ -147,8 +163,7 @@ class Sweep(_Table):
 
     def summary(self, figure: str | None = None) -> pyarrow.Table:
         """A row for each point: its settings, and the summary of a figure."""
-        import pyarrow
-
+        pyarrow = _needed("pyarrow", "arrow")
         measures = self[figure or self.default_figure]
         columns: dict[str, list[Any]] = {key: self.values(key) for key in self.keys}
         for name in ("n", "mean", "sd", "ci95_half_width", "p05", "p50", "p95"):
@@ -158,8 +173,7 @@ class Sweep(_Table):
     def plot(self, figure: str | None = None, x: str | None = None, ax: Any = None) -> Any:
         """Draws the mean of a figure with its 95 % interval over the key ``x``, a curve for each combination of the
         other keys, with matplotlib; the axes, to go on with."""
-        import matplotlib.pyplot as pyplot
-
+        pyplot = _needed("matplotlib.pyplot", "plot")
         figure, x = figure or self.default_figure, x or self.keys[0]
         ax = ax or pyplot.subplots(layout="constrained")[1]
         others = [key for key in self.keys if key != x]

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
@@ -136,7 +137,7 @@ def tune(
 ) -> Tuned:
     """Finds the setting with the least of a figure, as ``"completion_time_s.p95"``, by a race on common random numbers.
 
-    ``subject_to`` are bounds that it keeps, as ``"octets_forward < 1.2 * file"``; ``robust`` is a range of what nobody
+    ``subject_to`` are bounds that it keeps, as ``"forward.octets < 1.2 * file"``; ``robust`` is a range of what nobody
     knows better, over which settings are judged. What is not said is taken from the scenario's table ``tune``.
     """
     one = Scenario(scenario, settings, traffic)
@@ -179,14 +180,17 @@ def compare(
 ) -> list[Comparison]:
     """Says what differs between two results, or files of results: of sweeps setting by setting.
 
-    ``paired`` if replication i of one belongs to replication i of the other, as with one seed.
+    What cannot be compared, as a time where replications were not finished, is left out with a warning. ``paired`` if
+    replication i of one belongs to replication i of the other, as with one seed.
     """
 
     def source(one: Result | Sweep | PathLike) -> object:
         return one._swept if isinstance(one, (Result, Sweep)) else os.fspath(one)
 
     found = json.loads(_native.compare(source(a), source(b), list(columns), paired, level))
-    return [Comparison(words=one["words"], **one["values"]) for one in found]
+    for one in found["left_out"]:
+        warnings.warn(f"not compared: {one}", stacklevel=2)
+    return [Comparison(words=one["words"], **one["values"]) for one in found["all"]]
 
 
 def reproduce(

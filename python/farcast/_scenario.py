@@ -15,10 +15,10 @@ Settings = Mapping[str, Any]
 
 def literal(value: Any) -> str:
     """A value as ``--set KEY=VALUE`` has it."""
+    if hasattr(value, "item"):  # a number or a truth of numpy's
+        value = value.item()
     if isinstance(value, bool):
         return "true" if value else "false"
-    if hasattr(value, "item"):  # a number of numpy's
-        value = value.item()
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, (list, tuple)):
@@ -26,6 +26,13 @@ def literal(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{json.dumps(str(key))} = {quoted(one)}" for key, one in value.items()) + "}"
     return str(value)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has for a value of numpy's."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise _native.ScenarioError(f"{value!r} is no value that a scenario may have")
 
 
 def quoted(value: Any) -> str:
@@ -50,7 +57,7 @@ class Scenario:
         if isinstance(source, Scenario):
             native, self.name = source._native, source.name
         elif isinstance(source, Mapping):
-            native, self.name = _native.Scenario.of_json(json.dumps(source)), str(source.get("name", "scenario"))
+            native, self.name = _native.Scenario.of_json(json.dumps(source, default=_plain)), str(source.get("name", "scenario"))
         else:
             text = os.fspath(source)
             if "\n" in text:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 import math
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -84,6 +86,111 @@ def test_errors_are_the_same_sentences():
     with pytest.raises(farcast.ScenarioError):
         farcast.stats.t_interval([1.0])
     assert issubclass(farcast.ScenarioError, farcast.FarcastError)
+
+
+def test_numbers_of_numpy_and_numbers_that_cannot_be():
+    import numpy
+
+    described = {
+        "receivers": numpy.int64(5),
+        "engines": numpy.bool_(False),
+        "protocol": {"name": "mftp", "file": "100 kB", "rate": "1 Mbit/s"},
+        "link": {"forward": {"rate": "1 Mbit/s", "delay": "250 ms", "per": numpy.float64(0.01)}},
+    }
+    once = farcast.simulate(described, replications=numpy.int64(3), seed=numpy.uint8(1))
+    assert once.replications == 3
+    set_ = farcast.simulate("mftp-bgan", {**SMALL, "engines": numpy.bool_(True)}, replications=2)
+    assert set_.to_arrow() == farcast.simulate("mftp-bgan", {**SMALL, "engines": True}, replications=2).to_arrow()
+    for wrong in ({"seed": -1}, {"seed": 2**64}, {"replications": -3}, {"replications": 1.5}, {"threads": -1}, {"most": -1}):
+        (name,) = wrong
+        with pytest.raises(farcast.ScenarioError, match=f"{name} = .*it must be a whole number"):
+            farcast.simulate("mftp-bgan", SMALL, **{"replications": 2, **wrong})
+    for wrong in ({"seed": -1}, {"first": -1}, {"replications": -1}, {"threads": -1}):
+        with pytest.raises(farcast.ScenarioError, match="it must be a whole number"):
+            farcast.tune("mftp-bgan", {"protocol.srt.n": [2, 4]}, SMALL, **wrong)
+    with pytest.raises(farcast.ScenarioError, match="seed = -1"):
+        farcast.reproduce("tcp-mlppp", seed=-1)
+    with pytest.raises(farcast.ScenarioError, match="is varied, and set as well"):
+        farcast.sweep("mftp-bgan", {"receivers": [2, 3]}, {"receivers": 5})
+
+
+def test_results_are_pickled_and_copied():
+    run = farcast.simulate("mftp-bgan", SMALL, replications=4)
+    swept = farcast.sweep("mftp-bgan", {"protocol.srt.n": [2, 4], "link.forward.per": [0.001, 0.01]}, SMALL, replications=3)
+    for one in (run, swept):
+        for again in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one), copy.copy(one)):
+            assert type(again) is type(one) and again.name == one.name
+            assert again.to_arrow() == one.to_arrow() and again.figures == one.figures
+    assert pickle.loads(pickle.dumps(swept)).settings == swept.settings
+    assert pickle.loads(pickle.dumps(swept)).effort == swept.effort
+    tuned = farcast.tune("mftp-bgan", {"protocol.srt.n": [2, 4]}, SMALL, replications=4, first=2)
+    assert copy.deepcopy(tuned) == tuned and pickle.loads(pickle.dumps(tuned)) == tuned
+    late = farcast.simulate("mftp-bgan", {**SMALL, "time_limit": "1 s"}, replications=2)
+    assert pickle.loads(pickle.dumps(late)).unfinished == 2
+
+
+def test_a_figure_answers_to_the_names_that_it_had():
+    run = farcast.simulate("mftp-bgan", SMALL, replications=3)
+    assert run["octets_forward"] == run["forward_octets"] == run["forward.octets"]
+
+
+def test_what_is_not_installed_names_the_extra(monkeypatch: pytest.MonkeyPatch):
+    run = farcast.simulate("mftp-bgan", SMALL, replications=2)
+    swept = farcast.sweep("mftp-bgan", {"protocol.srt.n": [2, 4]}, SMALL, replications=2)
+    calls = {"pandas": run.to_pandas, "polars": run.to_polars, "pyarrow": run.to_arrow, "matplotlib": swept.plot}
+    extras = {"pandas": "pandas", "polars": "polars", "pyarrow": "arrow", "matplotlib": "plot"}
+    for module, call in calls.items():
+        with monkeypatch.context() as without:
+            for name in [name for name in sys.modules if name.split(".")[0] == module]:
+                without.delitem(sys.modules, name)
+            without.setattr(sys, "meta_path", [Missing(module), *sys.meta_path])
+            with pytest.raises(ModuleNotFoundError, match=f"farcast\\[{extras[module]}\\]"):
+                call()
+
+
+class Missing:
+    """Finds that a module is not installed."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name.split(".")[0] == self.module:
+            raise ModuleNotFoundError(f"No module named {self.module!r}", name=self.module)
+
+
+def test_ctrl_c_ends_what_another_thread_runs():
+    script = """if True:
+        import threading, time, farcast
+        def work():
+            try:
+                farcast.sweep("mftp-bgan", {"receivers": "1000..1100"}, replications=2000)
+            except KeyboardInterrupt:
+                print("ended", flush=True)
+        thread = threading.Thread(target=work)
+        thread.start()
+        time.sleep(0.5)
+        print("runs", flush=True)
+        thread.join()
+    """
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "runs\n"
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert "ended" in out and time.monotonic() - begin < 20, out
+
+
+def test_times_of_models_have_units():
+    law = farcast.models.mathis(0.001, 0.56)
+    assert farcast.models.mathis(0.001, "560 ms") == law
+    assert farcast.models.pftk(0.001, "560 ms", timeout_s="2 s") == farcast.models.pftk(0.001, 0.56, timeout_s=2.0)
+    assert farcast.models.cardwell(100, 0.001, "560 ms", delayed_ack_s="100 ms") == farcast.models.cardwell(
+        100, 0.001, 0.56, delayed_ack_s=0.1
+    )
+    with pytest.raises(farcast.ScenarioError, match="rtt_s = "):
+        farcast.models.mathis(0.001, "560")
+    assert "seconds" in farcast.models.__doc__
 
 
 def test_a_sweep_goes_on_where_it_was(tmp_path: pathlib.Path):

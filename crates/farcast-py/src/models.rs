@@ -25,6 +25,25 @@ fn probability(name: &str, value: f64) -> PyResult<Probability> {
     Probability::new(value).ok_or_else(|| wrong(format!("{name} = {value}: a probability is 0 to 1")))
 }
 
+/// A time in seconds, or as text with its unit.
+#[derive(FromPyObject)]
+enum Seconds {
+    Number(f64),
+    Text(String),
+}
+
+impl Seconds {
+    fn value(&self, name: &str) -> PyResult<f64> {
+        match self {
+            Self::Number(seconds) => Ok(*seconds),
+            Self::Text(text) => match text.parse::<Span>() {
+                Ok(span) => Ok(span.as_secs_f64()),
+                Err(error) => Err(wrong(format!("{name} = {text:?}: {error}"))),
+            },
+        }
+    }
+}
+
 fn span(name: &str, seconds: f64) -> PyResult<Span> {
     if (0.0..=1e9).contains(&seconds) {
         return Ok(Span::from_secs_f64(seconds));
@@ -34,11 +53,13 @@ fn span(name: &str, seconds: f64) -> PyResult<Span> {
 
 fn path(
     loss: f64,
-    rtt_s: f64,
+    rtt_s: Seconds,
     window_packets: Option<f64>,
     packets_per_ack: u32,
-    timeout_s: Option<f64>,
+    timeout_s: Option<Seconds>,
 ) -> PyResult<Path> {
+    let rtt_s = rtt_s.value("rtt_s")?;
+    let timeout_s = timeout_s.map(|timeout| timeout.value("timeout_s")).transpose()?;
     Ok(Path {
         loss: probability("loss", loss)?,
         rtt: span("rtt_s", rtt_s)?,
@@ -68,10 +89,10 @@ fn of<'py>(py: Python<'py>, throughput: &Throughput) -> PyResult<Dict<'py>> {
 fn model_pftk(
     py: Python<'_>,
     loss: f64,
-    rtt_s: f64,
+    rtt_s: Seconds,
     window_packets: Option<f64>,
     packets_per_ack: u32,
-    timeout_s: Option<f64>,
+    timeout_s: Option<Seconds>,
 ) -> PyResult<Dict<'_>> {
     let path = path(loss, rtt_s, window_packets, packets_per_ack, timeout_s)?;
     let full = pftk::full(&path).map_err(wrong)?;
@@ -88,32 +109,32 @@ fn model_pftk(
 fn model_mathis(
     py: Python<'_>,
     loss: f64,
-    rtt_s: f64,
+    rtt_s: Seconds,
     window_packets: Option<f64>,
     packets_per_ack: u32,
 ) -> PyResult<Dict<'_>> {
-    let (loss, rtt) = (probability("loss", loss)?, span("rtt_s", rtt_s)?);
+    let (loss, rtt) = (probability("loss", loss)?, span("rtt_s", rtt_s.value("rtt_s")?)?);
     let input = mathis::Input { loss, rtt, packets_per_ack, window: window_packets };
     of(py, &mathis::throughput(&input).map_err(wrong)?)
 }
 
 /// How long a TCP transfer of so many segments takes, and where the time goes (Cardwell, Savage and Anderson 2000).
 #[pyfunction]
-#[pyo3(signature = (segments, loss, rtt_s, window_packets=None, packets_per_ack=2, timeout_s=None, initial_window=10, delayed_ack_s=0.0))]
+#[pyo3(signature = (segments, loss, rtt_s, window_packets=None, packets_per_ack=2, timeout_s=None, initial_window=10, delayed_ack_s=Seconds::Number(0.0)))]
 #[expect(clippy::too_many_arguments, reason = "each has a name and a default in Python")]
 fn model_cardwell(
     py: Python<'_>,
     segments: u64,
     loss: f64,
-    rtt_s: f64,
+    rtt_s: Seconds,
     window_packets: Option<f64>,
     packets_per_ack: u32,
-    timeout_s: Option<f64>,
+    timeout_s: Option<Seconds>,
     initial_window: u32,
-    delayed_ack_s: f64,
+    delayed_ack_s: Seconds,
 ) -> PyResult<Dict<'_>> {
     let path = path(loss, rtt_s, window_packets, packets_per_ack, timeout_s)?;
-    let delayed_ack = span("delayed_ack_s", delayed_ack_s)?;
+    let delayed_ack = span("delayed_ack_s", delayed_ack_s.value("delayed_ack_s")?)?;
     let transfer = cardwell::Transfer { segments, initial_window, path, delayed_ack, handshake: None };
     let latency = transfer.latency().map_err(wrong)?;
     let found = PyDict::new(py);
@@ -132,15 +153,16 @@ fn model_cardwell(
 fn model_mlppp(
     py: Python<'_>,
     links: u32,
-    time_between_drops_s: f64,
+    time_between_drops_s: Seconds,
     loss: f64,
-    rtt_s: f64,
+    rtt_s: Seconds,
     window_packets: Option<f64>,
     packets_per_ack: u32,
-    timeout_s: Option<f64>,
+    timeout_s: Option<Seconds>,
 ) -> PyResult<Dict<'_>> {
     let path = path(loss, rtt_s, window_packets, packets_per_ack, timeout_s)?;
-    let time_between_drops = span("time_between_drops_s", time_between_drops_s)?;
+    let time_between_drops =
+        span("time_between_drops_s", time_between_drops_s.value("time_between_drops_s")?)?;
     let model = mlppp::Model::new(mlppp::Bundle { links, time_between_drops, path }).map_err(wrong)?;
     let found = of(py, &model.throughput())?;
     found.set_item("without_drops_packets_per_s", model.without_drops().packets_per_s)?;
@@ -152,8 +174,8 @@ fn model_mlppp(
 /// A long PGM session under PGMCC, as its acker sees it (draft-ietf-rmt-bb-pgmcc-03).
 #[pyfunction]
 #[pyo3(signature = (loss, rtt_s, window_packets=None))]
-fn model_pgmcc(py: Python<'_>, loss: f64, rtt_s: f64, window_packets: Option<f64>) -> PyResult<Dict<'_>> {
-    let (loss, rtt) = (probability("loss", loss)?, span("rtt_s", rtt_s)?);
+fn model_pgmcc(py: Python<'_>, loss: f64, rtt_s: Seconds, window_packets: Option<f64>) -> PyResult<Dict<'_>> {
+    let (loss, rtt) = (probability("loss", loss)?, span("rtt_s", rtt_s.value("rtt_s")?)?);
     let input = pgmcc::Input { loss, rtt, window: window_packets };
     let found = of(py, &pgmcc::throughput(&input).map_err(wrong)?)?;
     found.set_item("slowness_s", pgmcc::slowness_s(&input).map_err(wrong)?)?;

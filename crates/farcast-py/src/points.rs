@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use farcast_lab::compare::{LeftOut, Options, compare as compare_tables};
 use farcast_lab::points::{Done, Wanted, Work, run};
 use farcast_lab::replications::Memory;
 use farcast_lab::sweep::{self, Directory, Found, Point, Store, SweepError};
@@ -14,6 +14,7 @@ use farcast_lab::vary::{Axis, Grid};
 use farcast_scenario::document::Document;
 use farcast_sim::replicate::HowMany;
 use farcast_stats::Precision;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -38,10 +39,19 @@ pub(crate) fn how_many(replications: u64, precision: Option<f64>, most: u64) -> 
     }
 }
 
+/// A whole number from 0 to 2^64 - 1, whatever Python or numpy says it with.
+pub(crate) fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    value.extract::<u64>().map_err(|_| {
+        let shown = value.repr().map_or_else(|_| "that".to_owned(), |shown| shown.to_string());
+        wrong(format!("{name} = {shown}: it must be a whole number from 0 to 18446744073709551615"))
+    })
+}
+
 /// Threads: as many as there are cores, if nobody says.
-pub(crate) fn threads(threads: Option<usize>) -> usize {
+pub(crate) fn workers(threads: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    threads.unwrap_or_else(cores).clamp(1, 1024)
+    let said = threads.map(|threads| count("threads", threads)).transpose()?;
+    Ok(said.map_or_else(cores, |said| usize::try_from(said).unwrap_or(usize::MAX)).clamp(1, 1024))
 }
 
 /// Watches for Ctrl-C, and tells a Python callable how it stands.
@@ -49,17 +59,44 @@ pub(crate) struct Watch {
     progress: Option<Py<PyAny>>,
     pub(crate) stop: AtomicBool,
     error: Mutex<Option<PyErr>>,
+    /// Set by SIGINT. Python looks at signals in its main thread alone, and a run may be in another.
+    interrupted: Arc<AtomicBool>,
+    registered: Option<signal_hook::SigId>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(id) = self.registered.take() {
+            signal_hook::low_level::unregister(id);
+        }
+    }
+}
+
+/// Fails where Python would raise `KeyboardInterrupt`, had the signal come in its main thread.
+fn check_interrupt(py: Python<'_>) -> PyResult<()> {
+    let signals = py.import("signal")?;
+    let handler = signals.call_method1("getsignal", (signal_hook::consts::SIGINT,))?;
+    if handler.is(&signals.getattr("default_int_handler")?) {
+        return Err(PyKeyboardInterrupt::new_err(()));
+    }
+    Ok(())
 }
 
 impl Watch {
     pub(crate) fn new(progress: Option<Py<PyAny>>) -> Self {
-        Self { progress, stop: AtomicBool::new(false), error: Mutex::new(None) }
+        let interrupted = Arc::new(AtomicBool::new(false));
+        let registered =
+            signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&interrupted)).ok();
+        Self { progress, stop: AtomicBool::new(false), error: Mutex::new(None), interrupted, registered }
     }
 
     /// Called ten times a second, without the interpreter's lock.
     pub(crate) fn look(&self, done: u64, total: u64, replications: u64) {
         let seen = Python::attach(|py| {
             py.check_signals()?;
+            if self.interrupted.swap(false, Ordering::Relaxed) {
+                check_interrupt(py)?;
+            }
             match &self.progress {
                 Some(tell) => tell.call1(py, (done, total, replications)).map(drop),
                 None => Ok(()),
@@ -73,7 +110,7 @@ impl Watch {
 
     /// What Python said, before what that made of the run.
     pub(crate) fn result<T>(self, result: PyResult<T>) -> PyResult<T> {
-        match self.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        match self.error.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some(error) => Err(error),
             None => result,
         }
@@ -104,11 +141,13 @@ impl Sweep {
     fn new(
         scenario: &Scenario,
         axes: Vec<(String, Said)>,
-        seed: u64,
-        replications: u64,
+        seed: Bound<'_, PyAny>,
+        replications: Bound<'_, PyAny>,
         precision: Option<f64>,
-        most: u64,
+        most: Bound<'_, PyAny>,
     ) -> PyResult<Self> {
+        let seed = count("seed", &seed)?;
+        let (replications, most) = (count("replications", &replications)?, count("most", &most)?);
         let mut all = Vec::new();
         for (key, said) in axes {
             let one = match said {
@@ -118,6 +157,7 @@ impl Sweep {
             all.push(one.map_err(wrong)?);
         }
         let grid = Grid::new(all).map_err(wrong)?;
+        grid.check_beside(&scenario.document()).map_err(wrong)?;
         let how_many = how_many(replications, precision, most)?;
         let sweep =
             sweep::Sweep::new(scenario.document(), grid, seed, how_many, VERSION).map_err(of_sweep)?;
@@ -152,9 +192,10 @@ impl Sweep {
         &self,
         py: Python<'_>,
         out: Option<PathBuf>,
-        threads: Option<usize>,
+        threads: Option<Bound<'_, PyAny>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Swept> {
+        let threads = workers(threads.as_ref())?;
         let watch = Watch::new(progress);
         // A document notes who reads it: one thread has it at a time.
         let sweep = Mutex::new(self.inner());
@@ -168,12 +209,7 @@ impl Sweep {
                 None => (None, Found::new()),
             };
             let memory = Memory::of_machine();
-            let work = Work {
-                seed: sweep.seed,
-                threads: self::threads(threads),
-                memory: &memory,
-                stop: &watch.stop,
-            };
+            let work = Work { seed: sweep.seed, threads, memory: &memory, stop: &watch.stop };
             let mut nothing = ();
             let store: &mut dyn Store = match &mut directory {
                 Some(directory) => &mut directory.journal,
@@ -298,6 +334,9 @@ pub(crate) fn run_point<'py>(
     Ok(PyBytes::new(py, &sweep::encode(&key, &done).map_err(failed)?))
 }
 
+/// What a sweep that was run is pickled as.
+type Kept<'py> = (Vec<(String, Vec<String>)>, Vec<Bound<'py, PyBytes>>, usize, u64);
+
 /// A sweep that was run.
 #[pyclass(frozen, module = "farcast._native")]
 pub(crate) struct Swept(sweep::Swept);
@@ -312,6 +351,11 @@ impl Swept {
     /// The figures of all points, the completion time first.
     fn columns(&self) -> Vec<String> {
         self.0.columns().into_iter().map(str::to_owned).collect()
+    }
+
+    /// The figure that `name` means, by its name or by one that it once had.
+    fn find(&self, name: &str) -> Option<String> {
+        self.0.find(name).map(str::to_owned)
     }
 
     /// The keys that were varied.
@@ -359,6 +403,36 @@ impl Swept {
         (self.0.replications(), self.0.kept, self.0.cpu_s(), self.0.elapsed.as_secs_f64())
     }
 
+    /// What pickle and copy need: [`restored`](Self::restored), and what it takes.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Kept<'py>)> {
+        let axes = self.0.grid.axes().iter().map(|axis| (axis.key().to_owned(), axis.values().to_vec()));
+        let point = |(number, point): (usize, &Point)| {
+            let done = Done { point: number, figures: point.figures.clone(), cpu_s: point.cpu_s };
+            sweep::encode(&[0; 32], &done).map(|octets| PyBytes::new(py, &octets)).map_err(failed)
+        };
+        let points = self.0.points.iter().enumerate().map(point).collect::<PyResult<_>>()?;
+        let restored = py.get_type::<Self>().getattr("restored")?;
+        Ok((restored, (axes.collect(), points, self.0.kept, self.0.elapsed.as_nanos())))
+    }
+
+    /// What was [reduced](Self::__reduce__): axes, points as octets, how many had been run before, and nanoseconds.
+    #[staticmethod]
+    fn restored(
+        axes: Vec<(String, Vec<String>)>,
+        points: Vec<Vec<u8>>,
+        kept: usize,
+        elapsed_ns: u64,
+    ) -> PyResult<Self> {
+        let axes = axes.into_iter().map(|(key, values)| Axis::new(&key, values));
+        let grid = Grid::new(axes.collect::<Result<_, _>>().map_err(wrong)?).map_err(wrong)?;
+        let point = |octets: &Vec<u8>| sweep::decode(octets).map(|(_, point)| point);
+        let points: Option<Vec<Point>> = points.iter().map(point).collect();
+        let points = points.filter(|points| points.len() == grid.points());
+        let points = points.ok_or_else(|| wrong("that is no result of this version of farcast"))?;
+        let elapsed = farcast_core::Span::from_nanos(elapsed_ns);
+        Ok(Self(sweep::Swept { grid, points, kept, elapsed }))
+    }
+
     fn __len__(&self) -> usize {
         self.0.points.len()
     }
@@ -379,9 +453,10 @@ pub(crate) fn compare(
         }
         Columns::read(&one.extract::<PathBuf>()?).map_err(wrong)
     };
-    let options = farcast_lab::compare::Options { columns, paired, level };
-    let all = farcast_lab::compare::compare(&read(a)?, &read(b)?, &options).map_err(wrong)?;
+    let options = Options { columns, paired, level };
+    let compared = compare_tables(&read(a)?, &read(b)?, &options).map_err(wrong)?;
     let all: Vec<_> =
-        all.iter().map(|one| serde_json::json!({"words": one.words(), "values": one})).collect();
-    serde_json::to_string(&all).map_err(failed)
+        compared.all.iter().map(|one| serde_json::json!({"words": one.words(), "values": one})).collect();
+    let left_out: Vec<_> = compared.left_out.iter().map(LeftOut::words).collect();
+    serde_json::to_string(&serde_json::json!({"all": all, "left_out": left_out})).map_err(failed)
 }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::errors::{failed, of_tuning, wrong};
-use crate::points::{Watch, threads};
+use crate::points::{Watch, count, workers};
 use crate::scenario::Scenario;
 
 /// Runs a race, as JSON: the settings by how they did, and the best one's plan.
@@ -21,12 +21,14 @@ pub(crate) fn tune(
     minimise: &str,
     subject_to: Vec<String>,
     robust: Vec<String>,
-    replications: (u64, u64),
+    replications: (Bound<'_, PyAny>, Bound<'_, PyAny>),
     confidence: f64,
-    seed: u64,
-    workers: Option<usize>,
+    seed: Bound<'_, PyAny>,
+    threads: Option<Bound<'_, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
+    let replications = (count("first", &replications.0)?, count("replications", &replications.1)?);
+    let (seed, threads) = (count("seed", &seed)?, workers(threads.as_ref())?);
     let document = scenario.document();
     farcast_lab::World::read(&document).map_err(wrong)?;
     let axes = vary.iter().map(|text| text.parse()).collect::<Result<Vec<Axis>, _>>().map_err(wrong)?;
@@ -36,9 +38,11 @@ pub(crate) fn tune(
     if !(confidence > 0.0 && confidence < 1.0) {
         return Err(wrong(format!("a confidence of {confidence}: say a share above 0 and below 1, as 0.95")));
     }
+    let settings = Grid::new(axes).map_err(wrong)?;
+    settings.check_beside(&document).map_err(wrong)?;
     let tuning = Tuning {
         document: document.clone(),
-        settings: Grid::new(axes).map_err(wrong)?,
+        settings,
         conditions: Grid::new(unknown).map_err(wrong)?,
         minimise: minimise.parse::<Measured>().map_err(wrong)?,
         bounds: bounds.map_err(wrong)?,
@@ -50,7 +54,7 @@ pub(crate) fn tune(
     // A document notes who reads it and stays in one thread, which Python's other threads need not wait for.
     let tuning = std::sync::Mutex::new(tuning);
     let result = py.detach(|| {
-        let work = Work { seed, threads: threads(workers), memory: &memory, stop: &watch.stop };
+        let work = Work { seed, threads, memory: &memory, stop: &watch.stop };
         let tuning = tuning.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         tuning.run(&work, &mut |now| watch.look(now.replications, now.total, now.replications))
     });

@@ -7,7 +7,7 @@ use farcast_lab::study::{self, Effort, Options, StudyError};
 use pyo3::prelude::*;
 
 use crate::errors::{failed, wrong};
-use crate::points::{Watch, threads};
+use crate::points::{Watch, count, workers};
 
 /// Every study: name, and what it repeats.
 #[pyfunction]
@@ -21,11 +21,13 @@ pub(crate) fn reproduce(
     py: Python<'_>,
     name: &str,
     quick: bool,
-    replications: Option<u64>,
-    seed: u64,
-    workers: Option<usize>,
+    replications: Option<Bound<'_, PyAny>>,
+    seed: Bound<'_, PyAny>,
+    threads: Option<Bound<'_, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
+    let replications = replications.map(|said| count("replications", &said)).transpose()?;
+    let (seed, threads) = (count("seed", &seed)?, workers(threads.as_ref())?);
     let study = study::named(name).map_err(wrong)?;
     let watch = Watch::new(progress);
     let effort = match (replications, quick) {
@@ -34,7 +36,7 @@ pub(crate) fn reproduce(
         (None, false) => Effort::Full,
     };
     let result = py.detach(|| {
-        let threads = NonZeroUsize::new(threads(workers)).unwrap_or(NonZeroUsize::MIN);
+        let threads = NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN);
         let options = Options { seed, effort, threads, ..Options::new(&watch.stop) };
         study.needs(&options)?;
         study.run(&options, &mut |standing| {
