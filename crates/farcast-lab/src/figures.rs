@@ -166,11 +166,11 @@ pub fn canonical(name: &str) -> &str {
 }
 
 /// Which of `names` is meant by `name`, as [`Figures::find`] has it.
-pub(crate) fn find<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
-    let is = |meant: &str| names.clone().find(|other| *other == meant);
-    is(name)
-        .or_else(|| is(canonical(name)))
-        .or_else(|| names.clone().find(|other| other.replace('.', "_") == name))
+pub(crate) fn find<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let names: Vec<&str> = names.into_iter().collect();
+    let is = |meant: &str| names.iter().copied().find(|other| *other == meant);
+    let in_one_word = || names.iter().copied().find(|other| other.replace('.', "_") == name);
+    is(name).or_else(|| is(canonical(name))).or_else(in_one_word)
 }
 
 /// What is asked for most stands first.

@@ -326,8 +326,7 @@ impl Swept {
 
     /// The column that `name` means, by its name or by one that it once had.
     pub fn find(&self, name: &str) -> Option<&str> {
-        let all = self.columns();
-        crate::figures::find(name, all.into_iter())
+        crate::figures::find(name, self.columns())
     }
 
     /// The time that cores spent in replications, in seconds.

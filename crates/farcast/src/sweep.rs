@@ -104,14 +104,11 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Failure> {
 /// The command that says why replications of a point were left incomplete.
 fn look_at(args: &SweepArgs, sweep: &Sweep, point: usize) -> String {
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
-    let mut command = format!("farcast simulate {}", args.lab.scenario);
-    for set in args.lab.set.iter().cloned().chain(sweep.grid().assignments(point)) {
-        command += &format!(" --set {}", quoted(&set));
-    }
-    for traffic in &args.lab.traffic {
-        command += &format!(" --traffic {}", quoted(traffic));
-    }
-    format!("{command} --seed {}", args.lab.seed)
+    let set = args.lab.set.iter().cloned().chain(sweep.grid().assignments(point));
+    let set = set.map(|set| format!("--set {}", quoted(&set)));
+    let traffic = args.lab.traffic.iter().map(|traffic| format!("--traffic {}", quoted(traffic)));
+    let words: Vec<String> = set.chain(traffic).collect();
+    format!("farcast simulate {} {} --seed {}", args.lab.scenario, words.join(" "), args.lab.seed)
 }
 
 /// The figure that is asked for most.

@@ -159,17 +159,17 @@ fn who(some: &[Shortfall]) -> String {
     let segments = some.iter().map(|one| one.segments).max().unwrap_or(0);
     let lacking: Vec<(u32, u32)> = some.iter().filter_map(|one| one.lacking).collect();
     let unaware: u64 = some.iter().map(|one| one.unaware).max().unwrap_or(0);
-    let mut text = format!("{incomplete} of {receivers} receivers were left");
+    let mut parts = vec![format!("{incomplete} of {receivers} receivers were left")];
     if !lacking.is_empty() {
         let lacks = span(lacking.iter().flat_map(|&(least, most)| [least.into(), most.into()]));
-        text += &format!(", and lacked {lacks} of {segments} segments");
+        parts.push(format!("and lacked {lacks} of {segments} segments"));
     }
-    if unaware > 0 {
-        let which = if lacking.is_empty() { "and" } else { "of whom up to" };
-        let how_many = if lacking.is_empty() { String::new() } else { format!(" {unaware}") };
-        text += &format!(", {which}{how_many} had heard nothing of what is sent");
+    match unaware {
+        0 => {}
+        _ if lacking.is_empty() => parts.push("and had heard nothing of what is sent".into()),
+        unaware => parts.push(format!("of whom up to {unaware} had heard nothing of what is sent")),
     }
-    text
+    parts.join(", ")
 }
 
 /// How many requests reached the sender, if not all did.
