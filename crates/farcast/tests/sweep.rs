@@ -179,12 +179,18 @@ fn what_is_wrong_is_one_sentence() {
     sentence(&["--vary", "protocol.srt.m=1..3"], &["protocol.srt.m", "--set"]);
     // A value in the middle of an axis is found before anything is run.
     sentence(&["--vary", "link.forward.per=0.1,2"], &["link.forward.per", "2"]);
-    sentence(&["--vary", "receivers=1..2", "--vary", "receivers=3"], &["receivers is varied twice"]);
-    sentence(&["--vary", "receivers=1..2", "-n", "2", "--column", "speed"], &["speed", "completion_time_s"]);
+    sentence(
+        &["--vary", "protocol.srt.n=1..2", "--vary", "protocol.srt.n=3"],
+        &["protocol.srt.n is varied twice"],
+    );
+    sentence(
+        &["--vary", "protocol.srt.n=1..2", "-n", "2", "--column", "speed"],
+        &["speed", "completion_time_s"],
+    );
     let out = place.path("mine");
     fs::create_dir(&out).unwrap();
     fs::write(out.join("journal"), "of my own").unwrap();
-    let args = ["--vary", "receivers=1..2", "--out", out.to_str().unwrap()];
+    let args = ["--vary", "protocol.srt.n=1..2", "--out", out.to_str().unwrap()];
     sentence(&args, &["journal", "name another directory"]);
     assert_eq!(fs::read_to_string(out.join("journal")).unwrap(), "of my own");
 }
