@@ -190,6 +190,9 @@ pub trait ReceiverEngine: Engine<Event: Clone> {
     /// wanting comes in its own time, or in another session. The owner then tells what it has [kept](Self::kept).
     const KEEPS_PARITY: bool = false;
 
+    /// Whether anything that a receiver says may reach a sender.
+    const ANSWERS: bool = true;
+
     /// What `event` asks for, if it asks for anything.
     fn request(event: &Self::Event) -> Option<Request<'_>>;
 

@@ -10,6 +10,7 @@ use farcast_delivery::Transport;
 use crate::error::NetError;
 use crate::interface::Interface;
 use crate::links::{Changes, LOOK_EVERY, Links};
+use crate::narrow::Watch;
 use crate::receiving::ReceiveOptions;
 use crate::socket::Endpoint;
 
@@ -36,6 +37,8 @@ pub(crate) enum Followed {
 pub(crate) struct Ears<'a> {
     options: &'a ReceiveOptions,
     transport: Transport,
+    /// Whether senders may be answered.
+    answers: bool,
     public: Option<Rc<Endpoint>>,
     private: Option<Rc<Endpoint>>,
     own: Option<Rc<Endpoint>>,
@@ -50,20 +53,25 @@ pub(crate) struct Ears<'a> {
 }
 
 impl<'a> Ears<'a> {
-    pub(crate) fn open(options: &'a ReceiveOptions, transport: Transport) -> Result<Self, NetError> {
+    /// Opens them; `answers` says whether senders may be answered.
+    pub(crate) fn open(
+        options: &'a ReceiveOptions,
+        transport: Transport,
+        answers: bool,
+    ) -> Result<Self, NetError> {
         // Before anything is looked at, so that no change is missed.
         let links = Links::open().ok();
         let joined = Interface::heard_through(&options.socket, options.from)?;
-        let public = Endpoint::listener(options.from, options.source, &options.socket, transport)?;
         let own = if options.from.ip().is_multicast() {
             Some(Rc::new(Endpoint::answers(options.from, &options.socket, transport)?))
         } else {
             None
         };
-        Ok(Self {
+        let mut ears = Self {
             options,
             transport,
-            public: Some(Rc::new(public)),
+            answers,
+            public: None,
             private: None,
             own,
             links,
@@ -71,7 +79,31 @@ impl<'a> Ears<'a> {
             joined,
             waiting: false,
             look: Time::ZERO,
-        })
+        };
+        ears.public = Some(ears.listener(options.from)?);
+        Ok(ears)
+    }
+
+    /// Hears `address`, and watches over what comes.
+    fn listener(&self, address: SocketAddr) -> Result<Rc<Endpoint>, NetError> {
+        let ReceiveOptions { source, socket, accept, .. } = self.options;
+        let watch = Watch::new(accept, address.ip().is_multicast(), self.answers);
+        let endpoint = Endpoint::listener(address, *source, socket, self.transport)?;
+        Ok(Rc::new(endpoint.watching(watch)))
+    }
+
+    /// A sender whose long datagrams do not come, and their octets, told once. Answers leave in pieces from then on.
+    pub(crate) fn found_narrow(&self) -> Option<(SocketAddr, usize)> {
+        let found = [&self.public, &self.private].into_iter().flatten().find_map(|ear| ear.found_narrow())?;
+        if let Some(mouth) = self.mouth() {
+            mouth.cut();
+        }
+        Some(found)
+    }
+
+    /// Whether senders are answered.
+    pub(crate) fn answers(&self) -> bool {
+        self.answers
     }
 
     pub(crate) fn endpoint(&self, ear: Ear) -> Option<Rc<Endpoint>> {
@@ -121,9 +153,7 @@ impl<'a> Ears<'a> {
             Some(joined) => return Err(NetError::OtherGroup { group, joined }),
         }
         let address = SocketAddr::new(group, self.options.from.port());
-        let endpoint =
-            Endpoint::listener(address, self.options.source, &self.options.socket, self.transport)?;
-        self.private = Some(Rc::new(endpoint));
+        self.private = Some(self.listener(address)?);
         Ok(())
     }
 
@@ -166,7 +196,7 @@ impl<'a> Ears<'a> {
         // Left first: who has been a member all along does not tell a switch that has forgotten it.
         let private = self.private.take().and_then(|endpoint| endpoint.group());
         self.public = None;
-        self.public = Some(Rc::new(Endpoint::listener(from, self.options.source, socket, self.transport)?));
+        self.public = Some(self.listener(from)?);
         if let Some(group) = private {
             self.join(group)?;
         }

@@ -16,6 +16,7 @@ mod error;
 mod interface;
 mod links;
 mod loss;
+mod narrow;
 mod parity;
 mod receiving;
 mod seal;

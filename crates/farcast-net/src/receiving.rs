@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::engine::Engine;
 use farcast_core::{Span, Time};
-use farcast_delivery::{Codec, Protocol};
+use farcast_delivery::{Codec, Protocol, ReceiverEngine as _};
 use rustix::fs::{Access, access};
 
 use crate::clock::{Clock, sharpen_timers};
@@ -59,7 +59,7 @@ pub fn receive<P: Protocol, E: Error + Send + Sync + 'static>(
     if options.source.is_none() && is_source_specific(options.from.ip()) {
         return Err(NetError::GroupWithoutSource(options.from.ip()));
     }
-    let ears = Ears::open(options, codec.transport())?;
+    let ears = Ears::open(options, codec.transport(), P::Receiver::ANSWERS && !options.silent)?;
     let room = ears.receive_buffer();
     let clock = Clock::start();
     let store = Store::start(options.discard, options.wait_for_room)?;

@@ -62,8 +62,24 @@ pub enum SendNotice<'a, E> {
         /// What it is now.
         address: SocketAddr,
     },
-    /// The way has become too narrow for the datagrams: from now on they leave in fragments.
-    Fragmenting,
+    /// The way carries less than the datagrams have: they leave in fragments of IP.
+    Fragmenting {
+        /// Octets of an IP packet that it carries, as far as this host knows.
+        packet: usize,
+        /// Octets of a segment that would need no fragments.
+        segment: usize,
+    },
+    /// A receiver gets no long datagram and all that are short: from now on long ones leave in pieces.
+    Narrow {
+        /// Its address.
+        receiver: SocketAddr,
+        /// Octets of datagrams that do not arrive there, without headers of UDP and IP.
+        datagram: usize,
+        /// Octets of the longest that leaves from now on, likewise.
+        limit: usize,
+        /// Octets of a segment that would need no pieces.
+        segment: usize,
+    },
     /// A receiver is trusted no more: it opens nothing that leaves from now on, and is not heard.
     Revoked {
         /// What the list calls it.
@@ -249,6 +265,7 @@ impl<P: Protocol> Driver<'_, P> {
             if now >= tick {
                 tick = now + TICK;
                 self.revoke(now, outlet)?;
+                self.tell_of_way(outlet);
                 let traffic = self.traffic();
                 (self.observer)(now, &self.sender, &SendNotice::Tick(traffic));
             }
@@ -256,6 +273,7 @@ impl<P: Protocol> Driver<'_, P> {
                 && let Some(ended) = self.ended.take()
             {
                 self.finish(outlet, ended.alone);
+                self.tell_of_way(outlet);
                 return Ok(ended.event);
             }
             self.wait(outlet, tick)?;
@@ -332,6 +350,9 @@ impl<P: Protocol> Driver<'_, P> {
                 (self.observer)(now, &self.sender, &SendNotice::Back);
             }
             Turn::Moved(endpoint) => {
+                if outlet.endpoint.is_narrow() {
+                    endpoint.cut();
+                }
                 outlet.endpoint = *endpoint;
                 let address = outlet.endpoint.local();
                 self.listen_again();
@@ -427,10 +448,33 @@ impl<P: Protocol> Driver<'_, P> {
             Ok(false) => {}
             Err(error) => self.give_up(error)?,
         }
-        if outlet.endpoint.fragments() && !std::mem::replace(&mut self.fragments, true) {
-            (self.observer)(self.clock.now(), &self.sender, &SendNotice::Fragmenting);
+        let beside = outlet.endpoint.beside();
+        if beside.datagrams > 0 {
+            self.sender.spend(beside.datagrams as u64, beside.octets as u64);
+            self.batch.count_control(outlet.group, beside.octets, beside.datagrams);
         }
         Ok(())
+    }
+
+    /// Tells of what the way was found to carry.
+    fn tell_of_way(&mut self, outlet: &Outlet<'_>) {
+        let Outlet { endpoint, group, sources, .. } = outlet;
+        let segment = sources.first().map_or(0, |source| usize::from(source.geometry.segment_size()));
+        if let Some(narrow) = endpoint.asked_to_cut() {
+            let excess = endpoint.longest().saturating_sub(narrow.limit);
+            let segment = segment.saturating_sub(excess);
+            let (receiver, datagram, limit) = (narrow.receiver, narrow.length, narrow.limit);
+            let notice = SendNotice::Narrow { receiver, datagram, limit, segment };
+            (self.observer)(self.clock.now(), &self.sender, &notice);
+        }
+        if !self.fragments
+            && let Some(packet) = endpoint.fragments_to(*group, &self.options.socket)
+        {
+            self.fragments = true;
+            let excess = (endpoint.longest() + endpoint.headers(*group)).saturating_sub(packet);
+            let notice = SendNotice::Fragmenting { packet, segment: segment.saturating_sub(excess) };
+            (self.observer)(self.clock.now(), &self.sender, &notice);
+        }
     }
 
     /// Sends what may leave now; whether that was anything.

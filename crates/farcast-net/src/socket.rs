@@ -1,5 +1,6 @@
 //! Sockets for multicast and unicast, over UDP or IP itself, with segmentation offload in both directions.
 
+use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
@@ -18,6 +19,10 @@ use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::interface::{Interface, source_for};
 use crate::ssm;
+
+mod narrow;
+
+pub(crate) use narrow::Narrow;
 
 /// How sockets are made.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,8 +80,9 @@ pub(crate) struct Endpoint {
     transport: Transport,
     /// Whether batches may leave as one.
     offload: AtomicBool,
-    /// Whether what is too long for the way leaves in fragments.
-    fragments: AtomicBool,
+    /// Octets of the longest datagram that has left whole, of those that do not pass everywhere.
+    longest: Cell<usize>,
+    narrowness: RefCell<narrow::Narrowness>,
 }
 
 impl Endpoint {
@@ -89,7 +95,8 @@ impl Endpoint {
         let (interface, address) = source_for(destination, options)?;
         let socket = new_socket(destination, options, transport)?;
         set_sending(&socket, destination.ip(), interface.as_ref(), options)?;
-        Self::bound(socket, SocketAddr::new(address, options.port), interface, (options, transport))
+        let address = SocketAddr::new(address, options.port);
+        Self::bound(socket, address, interface, (options, transport)).map(Self::marking)
     }
 
     /// A socket that hears `address`: a group, joined on the chosen interface (and from `source` alone, where one is
@@ -161,6 +168,7 @@ impl Endpoint {
         bind.map_err(|source| NetError::Bind { address, source })?;
         let state =
             UdpSocketState::new(UdpSockRef::from(&socket)).map_err(NetError::socket("set up a socket"))?;
+        may_be_cut(&socket, address.ip())?;
         let local = socket.local_addr().ok().and_then(|a| a.as_socket()).map_or(address, unscoped);
         // A raw socket has its protocol there.
         let local = if transport == Transport::Udp { local } else { SocketAddr::new(local.ip(), 0) };
@@ -176,7 +184,8 @@ impl Endpoint {
             group: None,
             transport,
             offload: AtomicBool::new(offload),
-            fragments: AtomicBool::new(false),
+            longest: Cell::new(0),
+            narrowness: RefCell::default(),
         })
     }
 
@@ -200,9 +209,23 @@ impl Endpoint {
         self.group.is_none_or(|group| meta.dst_ip.is_none_or(|to| to == group))
     }
 
-    /// Whether datagrams were too long for the way, and leave in fragments since.
-    pub(crate) fn fragments(&self) -> bool {
-        self.fragments.load(Ordering::Relaxed)
+    /// Octets of an IP packet that the way to `to` carries, as far as this host knows, where longer ones have left: the
+    /// kernel sends them in fragments.
+    pub(crate) fn fragments_to(&self, to: SocketAddr, options: &SocketOptions) -> Option<usize> {
+        let longest = self.longest.get() + self.headers(to);
+        let carried = path_mtu(to, options).ok().flatten()? as usize;
+        (carried < longest).then_some(carried)
+    }
+
+    /// Octets of the longest datagram that has left whole, if it does not pass everywhere; 0 otherwise.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest.get()
+    }
+
+    /// Octets of the headers of UDP and IP.
+    pub(crate) fn headers(&self, to: SocketAddr) -> usize {
+        let udp = if self.transport == Transport::Udp { 8 } else { 0 };
+        udp + if to.is_ipv4() { 20 } else { 40 }
     }
 
     /// The kernel's receive buffer in bytes of payload, about: the kernel counts its own overhead too, and reports
@@ -230,7 +253,7 @@ impl Endpoint {
                         one.addr.set_port(0);
                     }
                 }
-                Ok(count)
+                Ok(self.sift(buffers, meta, count))
             }
             // A refused datagram of ours comes back as an error here: its receiver is not there yet, or gone.
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused) => {
@@ -254,17 +277,16 @@ impl Endpoint {
     /// IPv4 header, where that comes too. `None` if there is no such header after all.
     pub(crate) fn content(&self, received: &[u8]) -> Option<Range<usize>> {
         match self.transport {
+            _ if received.is_empty() => Some(0..0),
             Transport::Udp => Some(0..received.len()),
             Transport::Ip(protocol) => behind_header(received, protocol),
         }
     }
 
-    /// Sends `contents` as datagrams of `stride` bytes (the last may be shorter), waiting while the kernel's buffer
-    /// is full.
-    pub(crate) fn send(&self, envelope: &Envelope, contents: &[u8], stride: usize) -> Result<(), NetError> {
-        envelope.check(self.local)?;
+    /// Sends `contents` as datagrams of `stride` bytes, whatever the way carries.
+    fn send_batch(&self, envelope: &Envelope, contents: &[u8], stride: usize) -> Result<(), NetError> {
         if contents.len() > stride && self.batch() == 1 {
-            return contents.chunks(stride).try_for_each(|one| self.send(envelope, one, stride));
+            return contents.chunks(stride).try_for_each(|one| self.send_batch(envelope, one, stride));
         }
         let destination = envelope.to;
         let segment_size = (contents.len() > stride).then_some(stride);
@@ -280,11 +302,10 @@ impl Endpoint {
                 // missing interface refuses one by one too says nothing about batches.
                 Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE) if segment_size.is_some() => {
                     let (first, rest) = contents.split_at(stride);
-                    self.send(envelope, first, stride)?;
+                    self.send_batch(envelope, first, stride)?;
                     self.offload.store(false, Ordering::Relaxed);
-                    return self.send(envelope, rest, stride);
+                    return self.send_batch(envelope, rest, stride);
                 }
-                Some(libc::EMSGSIZE) if !self.fragments() => self.allow_fragments(destination, stride)?,
                 Some(libc::EMSGSIZE) => return Err(NetError::TooLarge { size: stride, destination }),
                 Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ENODEV) => {
                     let interface = self.interface.as_ref().map(|interface| interface.name.clone());
@@ -293,19 +314,6 @@ impl Endpoint {
                 _ => return Err(NetError::Socket { action: "send", source: error }),
             }
         }
-    }
-
-    /// Lets the kernel cut datagrams into fragments from now on: the way has become narrower than what was agreed on
-    /// when the product was cut.
-    fn allow_fragments(&self, destination: SocketAddr, size: usize) -> Result<(), NetError> {
-        let set = if destination.is_ipv4() {
-            set_ip_mtu_discover(&self.socket, Ipv4PathMtuDiscovery::DONT)
-        } else {
-            set_ipv6_mtu_discover(&self.socket, Ipv6PathMtuDiscovery::DONT)
-        };
-        set.map_err(|_| NetError::TooLarge { size, destination })?;
-        self.fragments.store(true, Ordering::Relaxed);
-        Ok(())
     }
 
     /// One system call. quinn-udp's sets the whole traffic class with every message, and so would undo the DSCP.
@@ -422,6 +430,18 @@ fn set_sending(
         }
     }
     Ok(())
+}
+
+/// Lets routers cut what is too long for the next link (IPv4), and the kernel what is too long for the way as it knows it
+/// (both), instead of losing it. Routers on the way say nothing where ICMP is dropped. What they say of IPv4 is not
+/// believed: nothing depends on it.
+fn may_be_cut(socket: &Socket, address: IpAddr) -> Result<(), NetError> {
+    let set = if address.is_ipv4() {
+        set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::OMIT)
+    } else {
+        set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DONT)
+    };
+    set.map_err(|errno| NetError::socket("let datagrams be cut on their way")(errno.into()))
 }
 
 /// Without this Linux gives a socket what any other program has joined on any interface, source-specific or not.

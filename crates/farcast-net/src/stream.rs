@@ -21,9 +21,10 @@ use crate::clock::{Clock, sharpen_timers};
 use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::loss::Loss;
+use crate::narrow::Watch;
 use crate::receiving::Unlike;
 use crate::seal::{ReceiveSeal, SendSeal, is_sealed};
-use crate::socket::{Endpoint, SocketOptions};
+use crate::socket::{Endpoint, Narrow, SocketOptions};
 
 /// Buffers of one system call, and octets of each.
 const SLOTS: usize = 32;
@@ -64,6 +65,8 @@ pub struct StreamReceiveOptions {
     pub socket: SocketOptions,
     /// What carries it.
     pub transport: Transport,
+    /// Whether nothing is said to the sender.
+    pub silent: bool,
     /// Of what comes this part is lost, to try things.
     pub simulate_loss: Probability,
     /// The seed of that.
@@ -88,6 +91,18 @@ pub enum StreamNotice<'a, E> {
         /// What is unlike.
         why: Unlike,
     },
+    /// Short datagrams of a sender come and no long one does; as
+    /// [`ReceiveNotice::Narrow`](crate::ReceiveNotice::Narrow).
+    Narrow {
+        /// The sender.
+        source: IpAddr,
+        /// Octets of datagrams that do not come, without headers of UDP and IP.
+        datagram: usize,
+        /// Octets of datagrams that pass everywhere, likewise.
+        passes: usize,
+        /// Whether the sender is told of it.
+        told: bool,
+    },
 }
 
 /// What is told of a stream that is sent.
@@ -99,6 +114,15 @@ pub enum StreamSendNotice<'a, E> {
     Revoked {
         /// What the list called it.
         name: &'a str,
+    },
+    /// A receiver gets no long datagram and all that are short: from now on long ones leave in pieces.
+    Narrow {
+        /// Its address.
+        receiver: SocketAddr,
+        /// Octets of datagrams that do not arrive there, without headers of UDP and IP.
+        datagram: usize,
+        /// Octets of the longest that leaves from now on, likewise.
+        limit: usize,
     },
 }
 
@@ -247,6 +271,14 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
             engine.spend(owed, of_owed);
             seal.send_owed(ears.clock.now(), &endpoint);
         }
+        let beside = endpoint.beside();
+        if beside.datagrams > 0 {
+            engine.spend(beside.datagrams as u64, beside.octets as u64);
+        }
+        if let Some(narrow) = endpoint.asked_to_cut() {
+            let Narrow { receiver, length, limit } = narrow;
+            observer(&engine, &StreamSendNotice::Narrow { receiver, datagram: length, limit });
+        }
         while let Some(event) = engine.poll_event() {
             observer(&engine, &StreamSendNotice::Event(&event));
         }
@@ -342,6 +374,7 @@ pub fn receive_stream<R: StreamReceiverEngine>(
     let transport = options.transport;
     let public = Endpoint::listener(options.from, options.source, &options.socket, transport)?;
     let multicast = options.from.ip().is_multicast();
+    let public = public.watching(Watch::new(&options.accept, multicast, !options.silent));
     let answers =
         multicast.then(|| Endpoint::answers(options.from, &options.socket, transport)).transpose()?;
     let mouth = answers.as_ref().unwrap_or(&public);
@@ -382,6 +415,13 @@ pub fn receive_stream<R: StreamReceiverEngine>(
             && !(reader.observer)(&StreamNotice::Unlike { source, why })
         {
             return Ok(StreamEnd::Enough);
+        }
+        if let Some((sender, datagram)) = public.found_narrow() {
+            mouth.cut();
+            let (source, passes) = (sender.ip(), public.passes_everywhere(sender));
+            if !(reader.observer)(&StreamNotice::Narrow { source, datagram, passes, told: !options.silent }) {
+                return Ok(StreamEnd::Enough);
+            }
         }
         let now = ears.clock.now();
         if let Some(seal) = &mut gate.seal {

@@ -136,6 +136,7 @@ impl SenderEngine for Sender {
 
 impl ReceiverEngine for Receiver {
     const KEEPS_PARITY: bool = true;
+    const ANSWERS: bool = false;
 
     fn request(event: &ReceiverEvent) -> Option<Request<'_>> {
         Some(match *event {

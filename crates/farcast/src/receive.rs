@@ -25,6 +25,7 @@ mod losses;
 mod mdp;
 mod mftp;
 mod nack;
+mod narrow;
 mod norm;
 mod one_way;
 mod pgm;
@@ -138,6 +139,7 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
         socket,
         once: args.once,
         discard: args.discard,
+        silent: args.nack.silent,
         simulate_loss: args.simulate_loss,
         seed,
         wait_for_room: args.wait_for_room,

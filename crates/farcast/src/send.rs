@@ -27,6 +27,7 @@ mod mdp;
 mod mftp;
 mod nack;
 mod named;
+mod narrow;
 mod norm;
 mod one_way;
 mod pgm;

@@ -170,6 +170,7 @@ fn receive(group: SocketAddr, into: &Path, seed: u64, listening: &AtomicUsize) -
         socket: socket(),
         once: true,
         discard: false,
+        silent: false,
         simulate_loss: Probability::new(LOSS).unwrap(),
         seed,
         wait_for_room: Span::ZERO,

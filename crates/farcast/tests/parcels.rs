@@ -114,6 +114,7 @@ fn receive(
         socket: socket(),
         once: false,
         discard: false,
+        silent: false,
         simulate_loss: Probability::new(loss).unwrap(),
         seed: 3,
         wait_for_room: Span::ZERO,

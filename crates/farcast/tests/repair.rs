@@ -97,6 +97,7 @@ fn receive(into: &Path, node: u32, raw: bool) {
         // Its source asks later whether it has everything.
         once: false,
         discard: false,
+        silent: false,
         simulate_loss: Probability::new(0.0).unwrap(),
         seed: node.into(),
         wait_for_room: Span::ZERO,

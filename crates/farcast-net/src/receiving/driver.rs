@@ -20,6 +20,7 @@ use crate::ears::{Ear, Ears, Followed};
 use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::loss::Loss;
+use crate::narrow::passes_everywhere;
 use crate::seal::ReceiveSeal;
 use crate::socket::Endpoint;
 use crate::store::{Arena, Opening, Step, Store};
@@ -162,6 +163,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
             if now >= tick {
                 tick = now + TICK;
                 self.buffer = self.ears.receive_buffer() as u64;
+                self.tell_of_way();
                 self.notice(&ReceiveNotice::Tick);
                 if let Some(seal) = &mut self.seal {
                     seal.tick(now);
@@ -248,6 +250,19 @@ impl<'a, P: Protocol> Driver<'a, P> {
             self.awake_at = now + self.nap.after(std::mem::take(&mut self.drained), self.buffer);
         }
         (now < self.awake_at).then_some(self.awake_at)
+    }
+
+    /// Tells of senders whose way here is narrow.
+    fn tell_of_way(&mut self) {
+        while let Some((sender, datagram)) = self.ears.found_narrow() {
+            let passes = passes_everywhere(sender.is_ipv4(), self.codec.transport());
+            self.notice(&ReceiveNotice::Narrow {
+                source: sender.ip(),
+                datagram,
+                passes,
+                told: self.ears.answers(),
+            });
+        }
     }
 
     /// Goes after the interface where it has changed.

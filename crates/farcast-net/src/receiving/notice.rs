@@ -37,6 +37,18 @@ pub enum ReceiveNotice<'a, E> {
         /// Why it is passed over.
         why: Unlike,
     },
+    /// Short datagrams of a sender come and no long one does: the way carries less than its first link. Told of once for
+    /// each sender.
+    Narrow {
+        /// The sender.
+        source: IpAddr,
+        /// Octets of datagrams that do not come, without headers of UDP and IP.
+        datagram: usize,
+        /// Octets of datagrams that pass everywhere, likewise.
+        passes: usize,
+        /// Whether the sender is told of it.
+        told: bool,
+    },
     /// An object is received.
     Joined {
         /// What is sent.

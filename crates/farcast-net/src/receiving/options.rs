@@ -31,6 +31,8 @@ pub struct ReceiveOptions {
     pub once: bool,
     /// Drop what arrives instead of storing it; the end is [`Discarded`](crate::NetError::Discarded), never a success.
     pub discard: bool,
+    /// Whether nothing is said to senders.
+    pub silent: bool,
     /// Datagrams to lose on purpose.
     pub simulate_loss: Probability,
     /// The seed of those losses.

@@ -10,6 +10,7 @@ use farcast_delivery::{StreamEngine, StreamReceiverEngine, Transport};
 use farcast_net::{ReceiveSeal, StreamEnd, StreamNotice, StreamReceiveOptions};
 use serde_json::{Value, json};
 
+use super::narrow::Narrow;
 use super::{Heard, waiting};
 use crate::args::ReceiveArgs;
 use crate::output::Output;
@@ -107,6 +108,7 @@ fn receive<F: Face>(
         accept: heard.accept.clone(),
         socket,
         transport,
+        silent: args.nack.silent,
         simulate_loss: args.simulate_loss,
         seed,
     };
@@ -178,6 +180,11 @@ impl View<'_> {
                 let (kind, text) = sealing::unlike(why, source);
                 self.output.line(&text);
                 self.output.event(kind, json!({ "source": source.to_string() }));
+            }
+            StreamNotice::Narrow { source, datagram, passes, told } => {
+                let narrow = Narrow { source, datagram, passes, told };
+                self.output.line(&narrow.sentence());
+                self.output.event("narrow", narrow.fields());
             }
             StreamNotice::Begins(0) => {}
             StreamNotice::Begins(at) => self.begins(at),

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::files::{self, Files};
 use super::losses::Losses;
+use super::narrow::Narrow;
 use super::{Engine_, Event, Face, Heard, Notice, Report, nothing};
 use crate::args::ReceiveArgs;
 use crate::hook::Hook;
@@ -128,6 +129,11 @@ impl<'a, F: Face> View<'a, F> {
                 let (kind, text) = sealing::unlike(*why, *source);
                 self.say(&text);
                 self.output.event(kind, json!({ "source": source.to_string() }));
+            }
+            farcast_net::ReceiveNotice::Narrow { source, datagram, passes, told } => {
+                let narrow = Narrow { source: *source, datagram: *datagram, passes: *passes, told: *told };
+                self.say(&narrow.sentence());
+                self.output.event("narrow", narrow.fields());
             }
             farcast_net::ReceiveNotice::Joined { offer, held } => {
                 let (total, geometry) = (offer.geometry.segments(), offer.geometry);

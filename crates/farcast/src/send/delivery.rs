@@ -19,6 +19,7 @@ use crate::sealing;
 use crate::table::{Align, Table};
 use crate::{Exit, Failure};
 
+use super::narrow::{self, Narrow};
 use super::{compress, socket_options};
 
 /// Between reports of progress for programs.
@@ -32,6 +33,9 @@ type Notice<'a, P> = farcast_net::SendNotice<'a, Event<P>>;
 pub(super) trait Face {
     /// Which protocol.
     type Protocol: Protocol;
+
+    /// The option that says how long segments are.
+    const SEGMENT_SIZE: &str = "--segment-size";
 
     /// An event, if it is worth telling.
     fn told(&mut self, now: Time, event: &Event<Self::Protocol>) -> Option<Told>;
@@ -193,19 +197,25 @@ impl<F: Face> View<'_, F> {
                 fields: json!({ "address": address.to_string() }),
             }),
             farcast_net::SendNotice::Revoked { name } => self.tell(Told {
-                line: Some(format!("{name} is trusted no more: it can open nothing that is sent from now on")),
+                line: Some(format!(
+                    "{name} is trusted no more: it can open nothing that is sent from now on"
+                )),
                 kind: "revoked",
                 fields: json!({ "receiver": name }),
             }),
-            farcast_net::SendNotice::Fragmenting => self.tell(Told {
-                line: Some(
-                    "the way out has become narrower than the datagrams: from now on they leave in fragments, of which \
-                     none may be lost; smaller segments avoid that"
-                        .into(),
-                ),
+            farcast_net::SendNotice::Fragmenting { packet, segment } => self.tell(Told {
+                line: Some(narrow::fragmenting(*packet, *segment, F::SEGMENT_SIZE)),
                 kind: "fragmenting",
-                fields: json!({}),
+                fields: narrow::fits(*segment),
             }),
+            farcast_net::SendNotice::Narrow { receiver, datagram, limit, segment } => {
+                let narrow = Narrow { receiver: *receiver, datagram: *datagram, limit: *limit };
+                self.tell(Told {
+                    line: Some(narrow.sentence(Some((*segment, F::SEGMENT_SIZE)))),
+                    kind: "narrow",
+                    fields: narrow.fields(Some(*segment)),
+                });
+            }
         }
     }
 

@@ -186,6 +186,8 @@ struct OneWayFace {
 impl Face for OneWayFace {
     type Protocol = OneWay;
 
+    const SEGMENT_SIZE: &str = "--symbol-size";
+
     fn told(&mut self, _now: Time, event: &SenderEvent) -> Option<Told> {
         match event {
             SenderEvent::Round { round, symbols } => {

@@ -11,6 +11,7 @@ use farcast_net::{SendSeal, SocketOptions, StreamSendNotice, StreamSendOptions};
 use farcast_norm::{NodeId, SenderOutcome};
 use serde_json::json;
 
+use super::narrow::Narrow;
 use super::{await_network, nack};
 use crate::args::SendArgs;
 use crate::output::Output;
@@ -103,6 +104,11 @@ fn send<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
         StreamSendNotice::Revoked { name } => {
             output.line(&format!("{name} is trusted no more, and opens nothing from now on"));
             output.event("revoked", json!({ "receiver": name }));
+        }
+        StreamSendNotice::Narrow { receiver, datagram, limit } => {
+            let narrow = Narrow { receiver: *receiver, datagram: *datagram, limit: *limit };
+            output.line(&narrow.sentence(None));
+            output.event("narrow", narrow.fields(None));
         }
         StreamSendNotice::Event(event) => match told(event) {
             Told::Acknowledged(node) => {

@@ -529,6 +529,48 @@ impl Hosts {
         self.nft_on_the_way(&[&rule]);
     }
 
+    /// Lets no IP packet of more than `octets` pass to and from host `n`, and says nothing of it.
+    pub(crate) fn drop_longer(&self, n: usize, octets: u32) {
+        let rule = format!(
+            "table bridge narrow{n} {{\nchain on_the_way {{\ntype filter hook forward priority 0;\n\
+             iifname \"port{n}\" meta length > {octets} drop\noifname \"port{n}\" meta length > {octets} drop\n}}\n}}\n"
+        );
+        self.nft_on_the_way(&[&rule]);
+    }
+
+    /// Makes host `router` one, with a link of its own to host `end` that carries packets of `mtu` octets. The addresses
+    /// there are `10.78.0.N`. With `says`, it tells hosts whose packets it cannot carry.
+    pub(crate) fn route(&self, router: usize, end: usize, mtu: &str, says: bool) {
+        let far = self.names[end].clone();
+        self.ip(router, &["link", "add", "eth1", "type", "veth", "peer", "name", "eth1", "netns", &far]);
+        for n in [router, end] {
+            self.ip(n, &["address", "add", &format!("10.78.0.{n}/24"), "dev", "eth1"]);
+            self.ip(n, &["link", "set", "eth1", "up", "mtu", mtu]);
+        }
+        self.ip(end, &["address", "flush", "dev", "eth0"]);
+        self.ip(end, &["route", "add", "default", "via", &format!("10.78.0.{router}")]);
+        self.ip(1, &["route", "add", "10.78.0.0/24", "via", &format!("10.77.0.{router}")]);
+        let mut forward = Command::new("sysctl");
+        forward.args(["-qw", "net.ipv4.ip_forward=1"]);
+        run(&mut self.at(router, &forward));
+        if !says {
+            let mut nft = Command::new("nft");
+            nft.arg(
+                "table ip quiet {\nchain out {\ntype filter hook output priority 0;\n\
+                 icmp type destination-unreachable drop\n}\n}\n",
+            );
+            run(&mut self.at(router, &nft));
+        }
+    }
+
+    /// Octets that host `n` has sent from its `eth0`, with headers of Ethernet.
+    pub(crate) fn sent_by(&self, n: usize) -> u64 {
+        let mut cat = Command::new("cat");
+        cat.arg("/sys/class/net/eth0/statistics/tx_bytes");
+        let read = self.at(n, &cat).output().unwrap().stdout;
+        String::from_utf8_lossy(&read).trim().parse().unwrap()
+    }
+
     /// Lets everything pass again.
     pub(crate) fn mend(&self) {
         self.nft_on_the_way(&["delete", "table", "bridge", "cut"]);

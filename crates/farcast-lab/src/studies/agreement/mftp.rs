@@ -153,6 +153,7 @@ fn receive(
         socket: socket(),
         once: true,
         discard: false,
+        silent: false,
         simulate_loss: Probability::ZERO,
         seed,
         wait_for_room: Span::ZERO,

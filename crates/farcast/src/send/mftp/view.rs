@@ -18,6 +18,7 @@ use crate::output::Output;
 use crate::progress::{MOST_LINES, Progress, percent, rate, time_left};
 use crate::report::{End, Sending};
 use crate::send::compress;
+use crate::send::narrow::{self, Narrow};
 use crate::{Exit, Failure};
 
 /// Between reports of progress for programs.
@@ -129,13 +130,13 @@ impl<'a> View<'a> {
                 "revoked",
                 json!({ "receiver": name }),
             ),
-            SendNotice::Fragmenting => (
-                "the way out has become narrower than the datagrams: from now on they leave in fragments, of which none \
-                 may be lost; a smaller --dtu-size avoids that"
-                    .into(),
-                "fragmenting",
-                json!({}),
-            ),
+            SendNotice::Fragmenting { packet, segment } => {
+                (narrow::fragmenting(*packet, *segment, "--dtu-size"), "fragmenting", narrow::fits(*segment))
+            }
+            SendNotice::Narrow { receiver, datagram, limit, segment } => {
+                let narrow = Narrow { receiver: *receiver, datagram: *datagram, limit: *limit };
+                (narrow.sentence(Some((*segment, "--dtu-size"))), "narrow", narrow.fields(Some(*segment)))
+            }
             SendNotice::Event(_) | SendNotice::Tick(_) => return,
         };
         if let Some(progress) = &mut self.progress {

@@ -1,0 +1,58 @@
+//! Ways that carry less than the first link, and say nothing of it.
+//!
+//! A bridge, a tunnel or a firewall may drop whatever is longer than it likes, in silence. Then all that is short arrives
+//! and nothing that is long does. A sender's socket sends marks beside its long datagrams, which say how many there were.
+//! A receiver's socket counts marks, and long datagrams. Where marks come and long datagrams never do, it says so, and the
+//! sender's socket cuts what is long into pieces from then on, and into smaller ones if those do not pass either; the smallest pass every
+//! network that IP passes. Protocols know
+//! nothing of it: sockets put pieces together again.
+
+mod assembly;
+mod marks;
+mod watch;
+mod wire;
+
+use farcast_delivery::Transport;
+
+pub(crate) use assembly::Assembly;
+pub(crate) use marks::Marks;
+pub(crate) use watch::Watch;
+pub(crate) use wire::{PIECE_HEADER, Piece, Small, narrow};
+
+/// Octets of an IP packet that every IPv4 network takes (RFC 791 §3.1).
+const LEAST_V4: usize = 576;
+/// Octets of an IP packet that every IPv6 network takes (RFC 8200 §5).
+const LEAST_V6: usize = 1280;
+
+/// Octets of an IP packet that nearly every IPv4 network takes: what IPv6 asks for, and tunnels keep.
+const USUAL_V4: usize = 1280;
+
+/// Octets of the longest datagram that is tried where datagrams of `length` do not pass, without headers of UDP and IP.
+pub(crate) fn tried_below(length: usize, ipv4: bool, transport: Transport) -> usize {
+    let least = passes_everywhere(ipv4, transport);
+    let usual = if ipv4 { least + USUAL_V4 - LEAST_V4 } else { least };
+    if usual < length { usual } else { least }
+}
+
+/// Octets of the longest datagram that passes everywhere, without headers of UDP and IP.
+pub(crate) fn passes_everywhere(ipv4: bool, transport: Transport) -> usize {
+    let udp = if transport == Transport::Udp { 8 } else { 0 };
+    if ipv4 { LEAST_V4 - 20 - udp } else { LEAST_V6 - 40 - udp }
+}
+
+/// What has left beside what was asked for: marks, and what cutting costs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Beside {
+    /// Datagrams.
+    pub(crate) datagrams: usize,
+    /// Octets of them, without headers of UDP and IP.
+    pub(crate) octets: usize,
+}
+
+impl Beside {
+    /// Adds what has left.
+    pub(crate) fn add(&mut self, datagrams: usize, octets: usize) {
+        self.datagrams += datagrams;
+        self.octets += octets;
+    }
+}

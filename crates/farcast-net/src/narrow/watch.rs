@@ -1,0 +1,261 @@
+//! The receiver's side: marks that come, and long datagrams that do not.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
+
+use ipnet::IpNet;
+
+use super::wire::Mark;
+
+/// Senders that are watched, at most.
+const SENDERS: usize = 16;
+/// Logarithm of the chance that, whatever the loss is that strikes all datagrams alike, it strikes as it was seen: 2 in
+/// 10^9. So small a chance is none.
+const CHANCE: f64 = -20.0;
+/// In a group one mark of so many is answered, so that answers spread.
+const ONE_OF: u64 = 2;
+/// Marks that come between one answer and the next, at least.
+const REST: u32 = 32;
+/// Answers to one sender, at most.
+const ANSWERS: u32 = 64;
+
+/// What a receiver is to say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Found {
+    /// To whom.
+    pub(crate) sender: SocketAddr,
+    /// Octets that its long datagrams have at least.
+    pub(crate) length: usize,
+}
+
+/// What a receiver counts.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// The only senders that are heard; empty: all.
+    accept: Vec<IpNet>,
+    /// Whether senders are answered.
+    answers: bool,
+    /// Whether others may be behind the same hop.
+    group: bool,
+    /// Senders, the one heard last behind the others.
+    senders: Vec<Seen>,
+    draws: RandomState,
+    drawn: u64,
+    narrow: bool,
+    found: Vec<Found>,
+}
+
+/// What came of one sender.
+#[derive(Debug)]
+struct Seen {
+    sender: SocketAddr,
+    /// The last mark.
+    mark: Mark,
+    /// Its count of long datagrams when one was heard last, or when it was heard first.
+    base: u32,
+    /// Marks since then.
+    marks: u32,
+    answered: u32,
+    /// Marks to pass over before the next answer.
+    rest: u32,
+    told: bool,
+}
+
+impl Watch {
+    /// Watches over senders in `accept`, all if there are none, in a group or alone; `answers` says whether they may be
+    /// answered.
+    pub(crate) fn new(accept: &[IpNet], group: bool, answers: bool) -> Self {
+        Self {
+            accept: accept.to_vec(),
+            answers,
+            group,
+            senders: Vec::new(),
+            draws: RandomState::new(),
+            drawn: 0,
+            narrow: false,
+            found: Vec::new(),
+        }
+    }
+
+    /// Whether a way was found to be narrow.
+    pub(crate) fn is_narrow(&self) -> bool {
+        self.narrow
+    }
+
+    /// What was found and has not been told.
+    pub(crate) fn found(&mut self) -> Option<Found> {
+        self.found.pop()
+    }
+
+    /// A datagram of `length` octets has come.
+    pub(crate) fn heard(&mut self, sender: SocketAddr, length: usize) {
+        let seen = self.senders.iter_mut().find(|seen| seen.sender == sender);
+        if let Some(seen) = seen.filter(|seen| length >= seen.mark.length.into()) {
+            (seen.base, seen.marks, seen.told) = (seen.mark.long, 0, false);
+        }
+    }
+
+    /// A mark has come; whether it is to be answered.
+    pub(crate) fn mark(&mut self, sender: SocketAddr, mark: &Mark) -> bool {
+        if !self.accept.is_empty() && !self.accept.iter().any(|prefix| prefix.contains(&sender.ip())) {
+            return false;
+        }
+        self.drawn += 1;
+        let chosen = !self.group || self.draws.hash_one(self.drawn).is_multiple_of(ONE_OF);
+        let seen = Self::seen(&mut self.senders, sender, mark);
+        if !is_narrow(seen.marks, mark.long.wrapping_sub(seen.base)) {
+            return false;
+        }
+        self.narrow = true;
+        if !std::mem::replace(&mut seen.told, true) && self.found.len() < SENDERS {
+            self.found.push(Found { sender, length: mark.length.into() });
+        }
+        if seen.rest > 0 {
+            seen.rest -= 1;
+            return false;
+        }
+        let answers = self.answers && chosen && seen.answered < ANSWERS;
+        if answers {
+            (seen.answered, seen.rest) = (seen.answered + 1, REST);
+        }
+        answers
+    }
+
+    /// Notes the mark; in place of the sender that was not heard for longest, if this one is new.
+    fn seen<'a>(senders: &'a mut Vec<Seen>, sender: SocketAddr, mark: &Mark) -> &'a mut Seen {
+        let known = senders.iter().position(|seen| seen.sender == sender);
+        let known = known.map(|at| senders.remove(at));
+        let goes_on = |seen: &Seen| {
+            let more = mark.long.wrapping_sub(seen.mark.long);
+            seen.mark.nonce == mark.nonce && seen.mark.length == mark.length && more < u32::MAX / 2
+        };
+        let seen = match known.filter(goes_on) {
+            Some(seen) => Seen { mark: *mark, marks: seen.marks.saturating_add(1), ..seen },
+            // What left before was perhaps before our time.
+            None => {
+                Seen { sender, mark: *mark, base: mark.long, marks: 0, answered: 0, rest: 0, told: false }
+            }
+        };
+        if senders.len() == SENDERS {
+            senders.remove(0);
+        }
+        senders.push(seen);
+        let last = senders.len() - 1;
+        &mut senders[last]
+    }
+}
+
+/// Whether so many `marks` with so many `long` datagrams between them, of which none came, are more than bad luck.
+///
+/// Loss that does not ask how long a datagram is lets `marks` through and none of the long ones with the chance
+/// `(1 - p)^marks * p^long`, which is largest at `p = long / (marks + long)`.
+fn is_narrow(marks: u32, long: u32) -> bool {
+    let (marks, long) = (f64::from(marks), f64::from(long));
+    let all = marks + long;
+    marks > 0.0 && long > 0.0 && marks * (marks / all).ln() + long * (long / all).ln() < CHANCE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(port: u16) -> SocketAddr {
+        SocketAddr::from(([10, 0, 0, 1], port))
+    }
+
+    fn mark(long: u32) -> Mark {
+        Mark { nonce: 7, long, length: 1400 }
+    }
+
+    #[test]
+    fn marks_alone_say_that_the_way_is_narrow() {
+        let mut watch = Watch::new(&[], false, true);
+        let answered: Vec<u32> = (1..=100).filter(|&long| watch.mark(from(1), &mark(long))).collect();
+        // The first is where counting begins.
+        assert_eq!(answered, [16, 49, 82]);
+        assert_eq!(watch.found(), Some(Found { sender: from(1), length: 1400 }));
+        assert_eq!(watch.found(), None, "it is told once");
+    }
+
+    #[test]
+    fn a_long_datagram_now_and_then_is_enough() {
+        let mut watch = Watch::new(&[], false, true);
+        for long in 1..1000 {
+            if long % 14 == 0 {
+                watch.heard(from(1), 1400);
+            }
+            watch.heard(from(1), 1399);
+            watch.heard(from(2), 1400);
+            assert!(!watch.mark(from(1), &mark(long)), "{long}");
+        }
+        assert!(!watch.is_narrow());
+    }
+
+    #[test]
+    fn a_way_that_becomes_narrow_is_found_too() {
+        let mut watch = Watch::new(&[], false, true);
+        for long in 1..1000 {
+            watch.heard(from(1), 1400);
+            assert!(!watch.mark(from(1), &mark(long)));
+        }
+        let found = (1000..).find(|&long| watch.mark(from(1), &mark(long)));
+        assert_eq!(found, Some(1013));
+    }
+
+    #[test]
+    fn who_comes_late_or_hears_nothing_sent_finds_nothing() {
+        let mut watch = Watch::new(&[], false, true);
+        for _ in 0..1000 {
+            assert!(!watch.mark(from(1), &mark(500)), "nothing is sent");
+        }
+        assert!(!watch.mark(from(2), &mark(1_000_000)), "the first mark");
+        let foreign = Watch::new(&["10.9.0.0/16".parse().expect("a prefix")], false, true);
+        let mut watch = foreign;
+        assert!((1..1000).all(|long| !watch.mark(from(1), &mark(long))), "it is not to be heard");
+    }
+
+    #[test]
+    fn one_in_a_group_answers_some_marks_and_a_silent_one_none() {
+        let answered = |group, answers| {
+            let mut watch = Watch::new(&[], group, answers);
+            let count = (1..=1000).filter(|&long| watch.mark(from(1), &mark(long))).count();
+            assert!(watch.is_narrow());
+            count
+        };
+        assert!((24..=30).contains(&answered(true, true)));
+        assert_eq!(answered(false, false), 0);
+    }
+
+    #[test]
+    fn no_loss_is_taken_for_a_narrow_way() {
+        // A hundred receivers at each loss, each of ten thousand long datagrams.
+        let mut draws = 1_u64;
+        let mut lost = |percent: u64| {
+            draws = draws.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (draws >> 33) % 100 < percent
+        };
+        for percent in [1, 10, 30, 50, 70] {
+            for _ in 0..100 {
+                let mut watch = Watch::new(&[], false, true);
+                for long in 1..10_000 {
+                    if !lost(percent) {
+                        watch.heard(from(1), 1400);
+                    }
+                    let marked = long <= 20 || long <= 340 && long % 8 == 0 || long % 64 == 0;
+                    assert!(!(marked && !lost(percent) && watch.mark(from(1), &mark(long))), "{percent} %");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn senders_are_bounded() {
+        let mut watch = Watch::new(&[], false, true);
+        for port in 0..1000 {
+            for long in 1..50 {
+                let _ = watch.mark(from(port), &mark(long));
+            }
+        }
+        assert!(watch.senders.len() <= SENDERS && watch.found.len() <= SENDERS);
+    }
+}

@@ -1,0 +1,144 @@
+//! The datagrams of this layer.
+
+/// The first octets of each. No protocol here has such a datagram: NORM and MDP know no such version, MFTP neither, a
+/// seal and one-way delivery no such kind, and to PGM the octet behind them is no type.
+const MAGIC: [u8; 4] = [0xEF, b'F', b'C', b'P'];
+const PIECE: u8 = 0x51;
+const MARK: u8 = 0x52;
+const NARROW: u8 = 0x53;
+
+/// Octets of a piece before what it carries.
+pub(crate) const PIECE_HEADER: usize = 13;
+
+/// A datagram of this layer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Small<'a> {
+    /// A part of a datagram.
+    Piece(Piece<'a>),
+    /// From a sender, beside its long datagrams.
+    Mark(Mark),
+    /// From a receiver that gets marks with this nonce, and no long datagram.
+    Narrow {
+        /// The nonce of the marks.
+        nonce: u64,
+    },
+}
+
+/// A part of a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Piece<'a> {
+    /// The datagram.
+    pub(crate) id: u32,
+    /// Octets of the whole datagram.
+    pub(crate) total: u16,
+    /// Number of this part, from 0.
+    pub(crate) index: u8,
+    /// Number of parts.
+    pub(crate) count: u8,
+    /// Octets of the part.
+    pub(crate) octets: &'a [u8],
+}
+
+impl Piece<'_> {
+    /// Octets of every part but the last.
+    pub(crate) fn unit(total: usize, count: usize) -> usize {
+        total.div_ceil(count)
+    }
+
+    /// Appends the header of the part.
+    pub(crate) fn write_header(&self, out: &mut Vec<u8>) {
+        out.extend(MAGIC);
+        out.extend([PIECE, self.index, self.count]);
+        out.extend(self.id.to_be_bytes());
+        out.extend(self.total.to_be_bytes());
+    }
+}
+
+/// A count of long datagrams that have left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Mark {
+    /// A number that only hosts know that hear the sender; another one for each count.
+    pub(crate) nonce: u64,
+    /// Long datagrams so far; the number goes round.
+    pub(crate) long: u32,
+    /// Octets that a long datagram has at least.
+    pub(crate) length: u16,
+}
+
+impl Mark {
+    /// The datagram.
+    pub(crate) fn datagram(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        out.push(MARK);
+        out.extend(self.nonce.to_be_bytes());
+        out.extend(self.long.to_be_bytes());
+        out.extend(self.length.to_be_bytes());
+        out
+    }
+}
+
+/// The datagram of a receiver that gets no long ones.
+pub(crate) fn narrow(nonce: u64) -> Vec<u8> {
+    let mut out = MAGIC.to_vec();
+    out.push(NARROW);
+    out.extend(nonce.to_be_bytes());
+    out
+}
+
+impl<'a> Small<'a> {
+    /// Reads a datagram, which anybody may have sent; `None` if it is none of this layer.
+    pub(crate) fn read(datagram: &'a [u8]) -> Option<Self> {
+        let (kind, rest) = datagram.strip_prefix(&MAGIC)?.split_first()?;
+        match *kind {
+            PIECE => {
+                let (head, octets) = rest.split_first_chunk::<8>()?;
+                let [index, count, a, b, c, d, high, low] = *head;
+                let (id, total) = (u32::from_be_bytes([a, b, c, d]), u16::from_be_bytes([high, low]));
+                Some(Self::Piece(Piece { id, total, index, count, octets }))
+            }
+            MARK => {
+                let (nonce, rest) = rest.split_first_chunk::<8>()?;
+                let (long, rest) = rest.split_first_chunk::<4>()?;
+                let length = rest.first_chunk::<2>()?;
+                Some(Self::Mark(Mark {
+                    nonce: u64::from_be_bytes(*nonce),
+                    long: u32::from_be_bytes(*long),
+                    length: u16::from_be_bytes(*length),
+                }))
+            }
+            NARROW => Some(Self::Narrow { nonce: u64::from_be_bytes(*rest.first_chunk::<8>()?) }),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mark = Mark { nonce: 0x0102_0304_0506_0708, long: 77, length: 1472 };
+        assert_eq!(Small::read(&mark.datagram()), Some(Small::Mark(mark)));
+        assert_eq!(Small::read(&narrow(9)), Some(Small::Narrow { nonce: 9 }));
+        let piece = Piece { id: 5, total: 1000, index: 1, count: 2, octets: &[7; 500] };
+        let mut datagram = Vec::new();
+        piece.write_header(&mut datagram);
+        assert_eq!(datagram.len(), PIECE_HEADER);
+        datagram.extend([7; 500]);
+        assert_eq!(Small::read(&datagram), Some(Small::Piece(piece)));
+    }
+
+    #[test]
+    fn what_is_cut_short_or_of_others_is_none_of_it() {
+        let whole = Mark { nonce: 1, long: 2, length: 3 }.datagram();
+        for len in 0..whole.len() {
+            assert_eq!(Small::read(&whole[..len]), None, "{len}");
+        }
+        for len in 0..13 {
+            assert_eq!(Small::read(&narrow(1)[..len]), None, "{len}");
+        }
+        assert_eq!(Small::read(&[&MAGIC[..], &[0x50, 1, 2, 3, 4, 5, 6, 7, 8]].concat()), None);
+        assert_eq!(Small::read(&[0xE2; 100]), None, "the seal's");
+    }
+}

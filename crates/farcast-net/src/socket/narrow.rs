@@ -1,0 +1,252 @@
+//! What a socket does about ways that carry less than the first link; see [`crate::narrow`].
+
+use std::io::IoSliceMut;
+use std::net::SocketAddr;
+
+use farcast_delivery::Transport;
+use quinn_udp::RecvMeta;
+
+use super::Endpoint;
+use crate::envelope::Envelope;
+use crate::error::NetError;
+use crate::narrow::{
+    Assembly, Beside, Marks, PIECE_HEADER, Piece, Small, Watch, narrow, passes_everywhere, tried_below,
+};
+
+/// A receiver that gets no long datagram of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Narrow {
+    /// Its address.
+    pub(crate) receiver: SocketAddr,
+    /// Octets of datagrams that do not arrive there, without headers of UDP and IP.
+    pub(crate) length: usize,
+    /// Octets of the longest datagram that leaves from now on, likewise.
+    pub(crate) limit: usize,
+}
+
+/// What a socket knows of it.
+#[derive(Debug, Default)]
+pub(super) struct Narrowness {
+    /// What was sent, of a socket that senders send from.
+    marks: Option<Marks>,
+    /// What came, of a socket that receivers hear with.
+    watch: Option<Watch>,
+    assembly: Assembly,
+    /// Octets of the longest datagram that leaves whole, where there is a limit.
+    limit: Option<usize>,
+    /// The number of the next datagram that is cut.
+    next: u32,
+    beside: Beside,
+    /// Who made it cut, until that is told.
+    asked: Option<Narrow>,
+}
+
+/// What came of reading what a slot has.
+struct Sifted {
+    /// Octets at the beginning that stay as they are.
+    stays: usize,
+    /// What becomes of the rest.
+    whole: Vec<Vec<u8>>,
+    /// Marks to answer.
+    answers: Vec<u64>,
+}
+
+impl Endpoint {
+    /// Has marks sent beside long datagrams.
+    pub(super) fn marking(self) -> Self {
+        self.narrowness.borrow_mut().marks = Some(Marks::default());
+        self
+    }
+
+    /// Watches over what comes.
+    pub(crate) fn watching(self, watch: Watch) -> Self {
+        self.narrowness.borrow_mut().watch = Some(watch);
+        self
+    }
+
+    /// Whether it cuts what it sends, or was found to hear no long datagrams.
+    pub(crate) fn is_narrow(&self) -> bool {
+        let state = self.narrowness.borrow();
+        state.limit.is_some() || state.watch.as_ref().is_some_and(Watch::is_narrow)
+    }
+
+    /// Cuts what does not pass everywhere from now on.
+    pub(crate) fn cut(&self) {
+        let limit = passes_everywhere(self.local.is_ipv4(), self.transport);
+        self.narrowness.borrow_mut().limit = Some(limit);
+    }
+
+    /// What has left beside what was sent, since this was asked last.
+    pub(crate) fn beside(&self) -> Beside {
+        std::mem::take(&mut self.narrowness.borrow_mut().beside)
+    }
+
+    /// The receiver that has made it cut, told once.
+    pub(crate) fn asked_to_cut(&self) -> Option<Narrow> {
+        self.narrowness.borrow_mut().asked.take()
+    }
+
+    /// A sender whose long datagrams do not come, and their octets, told once.
+    pub(crate) fn found_narrow(&self) -> Option<(SocketAddr, usize)> {
+        let found = self.narrowness.borrow_mut().watch.as_mut()?.found()?;
+        Some((found.sender, found.length))
+    }
+
+    /// Octets of the longest datagram to `to` that passes everywhere.
+    pub(crate) fn passes_everywhere(&self, to: SocketAddr) -> usize {
+        passes_everywhere(to.is_ipv4(), self.transport)
+    }
+
+    /// Sends `contents` as datagrams of `stride` bytes (the last may be shorter), waiting while the kernel's buffer
+    /// is full.
+    pub(crate) fn send(&self, envelope: &Envelope, contents: &[u8], stride: usize) -> Result<(), NetError> {
+        envelope.check(self.local)?;
+        if stride <= self.passes_everywhere(envelope.to) {
+            return self.send_batch(envelope, contents, stride);
+        }
+        let limit = self.narrowness.borrow().limit.filter(|&limit| limit < stride);
+        if let Some(limit) = limit {
+            let mut chunks = contents.chunks(stride);
+            return chunks.try_for_each(|one| self.send_in_pieces(envelope, one, limit));
+        }
+        self.send_batch(envelope, contents, stride)?;
+        self.longest.set(self.longest.get().max(stride));
+        self.mark(envelope, stride, contents.len() / stride);
+        Ok(())
+    }
+
+    fn send_in_pieces(&self, envelope: &Envelope, datagram: &[u8], limit: usize) -> Result<(), NetError> {
+        let count = datagram.len().div_ceil(limit - PIECE_HEADER);
+        let (Ok(parts), Ok(total)) = (u8::try_from(count), u16::try_from(datagram.len())) else {
+            return Err(NetError::TooLarge { size: datagram.len(), destination: envelope.to });
+        };
+        if datagram.len() <= limit {
+            return self.send_batch(envelope, datagram, datagram.len());
+        }
+        let id = {
+            let mut state = self.narrowness.borrow_mut();
+            state.next = state.next.wrapping_add(1);
+            state.beside.add(count - 1, count * PIECE_HEADER);
+            state.next
+        };
+        let unit = Piece::unit(datagram.len(), count);
+        let mut out = Vec::with_capacity(PIECE_HEADER + unit);
+        for (index, octets) in (0..).zip(datagram.chunks(unit)) {
+            out.clear();
+            Piece { id, total, index, count: parts, octets }.write_header(&mut out);
+            out.extend(octets);
+            // One by one: some that look at batches take them for what is long.
+            self.send_batch(envelope, &out, out.len())?;
+        }
+        if PIECE_HEADER + unit > self.passes_everywhere(envelope.to) {
+            self.mark(envelope, PIECE_HEADER + unit, 1);
+        }
+        Ok(())
+    }
+
+    /// Counts long datagrams, and sends the mark that is due.
+    fn mark(&self, envelope: &Envelope, stride: usize, datagrams: usize) {
+        let mut state = self.narrowness.borrow_mut();
+        let Some(mark) = state.marks.as_mut().and_then(|marks| marks.sent(envelope.to, stride, datagrams))
+        else {
+            return;
+        };
+        let datagram = mark.datagram();
+        state.beside.add(1, datagram.len());
+        drop(state);
+        // One that does not leave is as good as lost.
+        let _ = self.send_batch(&Envelope { router_alert: false, ..*envelope }, &datagram, datagram.len());
+    }
+
+    /// Takes what is of this layer out of the first `count` slots, and puts together what came in pieces; how many slots
+    /// are filled now. A slot of which nothing remains has the length 0.
+    pub(super) fn sift(
+        &self,
+        slots: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+        mut count: usize,
+    ) -> usize {
+        let mut spilt = Vec::new();
+        for (slot, meta) in slots.iter_mut().zip(&mut meta[..count]) {
+            let Some(content) = self.content(&slot[..meta.len]) else { continue };
+            let stride = meta.stride.max(1);
+            let Some(sifted) = self.sift_slot(meta.addr, &slot[content.clone()], stride) else { continue };
+            for nonce in sifted.answers {
+                // One that does not leave is as good as lost.
+                let _ = self.send_batch(&Envelope::to(meta.addr), &narrow(nonce), narrow(nonce).len());
+            }
+            let mut end = content.start + sifted.stays;
+            let mut stride = if sifted.stays > 0 { stride } else { 0 };
+            for whole in sifted.whole {
+                let follows =
+                    stride == 0 || whole.len() <= stride && (end - content.start).is_multiple_of(stride);
+                match slot.get_mut(end..end + whole.len()).filter(|_| follows) {
+                    Some(room) => {
+                        room.copy_from_slice(&whole);
+                        (end, stride) = (end + whole.len(), stride.max(whole.len()));
+                    }
+                    None => spilt.push((*meta, whole)),
+                }
+            }
+            (meta.len, meta.stride) = (if end > content.start { end } else { 0 }, stride);
+            self.set_length(&mut slot[..meta.len]);
+        }
+        // What does not go with its neighbours has a slot of its own, if there is one.
+        for ((slot, place), (from, whole)) in slots.iter_mut().zip(meta).skip(count).zip(spilt) {
+            slot[..whole.len()].copy_from_slice(&whole);
+            *place = from;
+            (place.len, place.stride) = (whole.len(), whole.len());
+            count += 1;
+        }
+        count
+    }
+
+    /// What of `content` is of this layer; `None` if nothing is.
+    fn sift_slot(&self, from: SocketAddr, content: &[u8], stride: usize) -> Option<Sifted> {
+        let first = content.chunks(stride).position(|datagram| Small::read(datagram).is_some());
+        let mut state = self.narrowness.borrow_mut();
+        let stays = first.map_or(content.len(), |first| first * stride);
+        if let Some(watch) = &mut state.watch {
+            watch.heard(from, stride.min(content.len()));
+        }
+        first?;
+        let mut sifted = Sifted { stays, whole: Vec::new(), answers: Vec::new() };
+        for datagram in content[stays..].chunks(stride) {
+            match Small::read(datagram) {
+                None => sifted.whole.push(datagram.to_vec()),
+                Some(Small::Piece(piece)) => sifted.whole.extend(state.assembly.take(from, &piece)),
+                Some(Small::Mark(mark)) => {
+                    if state.watch.as_mut().is_some_and(|watch| watch.mark(from, &mark)) {
+                        sifted.answers.push(mark.nonce);
+                    }
+                }
+                Some(Small::Narrow { nonce }) => state.asked(from, nonce, self.transport),
+            }
+        }
+        Some(sifted)
+    }
+
+    /// Has the header of an IPv4 packet say how long it is now.
+    fn set_length(&self, packet: &mut [u8]) {
+        if self.transport != Transport::Udp
+            && let Ok(length) = u16::try_from(packet.len())
+            && let Some(field) = packet.get_mut(2..4)
+        {
+            field.copy_from_slice(&length.to_be_bytes());
+        }
+    }
+}
+
+impl Narrowness {
+    /// A receiver says that it gets none of what the marks with `nonce` are beside.
+    fn asked(&mut self, receiver: SocketAddr, nonce: u64, transport: Transport) {
+        let Some(length) = self.marks.as_ref().and_then(|marks| marks.length_of(nonce)) else { return };
+        let limit = tried_below(length, receiver.is_ipv4(), transport);
+        if self.limit.is_none_or(|old| limit < old) {
+            self.limit = Some(limit);
+            self.asked = Some(Narrow { receiver, length, limit });
+            // What leaves from now on is counted anew.
+            self.marks = Some(Marks::default());
+        }
+    }
+}

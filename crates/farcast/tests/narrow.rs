@@ -1,0 +1,132 @@
+//! Ways that carry less than the first link, on hosts of their own: network namespaces that these tests make and remove.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test may panic, and open its own files"
+)]
+
+mod common;
+
+use common::{Ended, Hosts, Place, Running};
+
+const SIZE: usize = 2_000_000;
+const PROTOCOLS: [&str; 4] = ["mftp", "norm", "mdp", "pgm"];
+
+/// Starts receiver `n` at host `n`.
+fn receive(place: &Place, hosts: &Hosts, n: usize, args: &[&str]) -> Running {
+    let mut command = place.farcast(["receive", "--from", &place.group, "--once", "--json"]);
+    command.args(["--name", &n.to_string(), "--into"]).arg(place.path(&format!("host{n}"))).args(args);
+    let running = place.start(&format!("host{n}"), hosts.at(n, &command));
+    running.until("listening");
+    running
+}
+
+/// Sends a file from host 1; what the sender said, and how many octets left for each of the file.
+fn send(place: &Place, hosts: &Hosts, args: &[&str]) -> (Ended, f64) {
+    let file = place.file("product.bin", SIZE);
+    let mut command = place.farcast(["send", "--to", &place.group, "--rate", "20 Mbit/s", "--json"]);
+    command.arg(file).args(args);
+    let before = hosts.sent_by(1);
+    let ended = place.start("sender", hosts.at(1, &command)).wait();
+    (ended, (hosts.sent_by(1) - before) as f64 / SIZE as f64)
+}
+
+/// By `protocol` to receiver 3 behind a router with a link that carries packets of `mtu` octets.
+fn routed(protocol: &str, mtu: &str, says: bool) {
+    let (place, hosts) = (Place::with_group(|port| format!("10.78.0.3:{port}")), Hosts::new(3));
+    hosts.route(2, 3, mtu, says);
+    let receiver = receive(&place, &hosts, 3, &["--protocol", protocol]);
+    let args = ["--protocol", protocol, "--receivers", "3"];
+    let (sent, octets) = send(&place, &hosts, &args);
+    assert_eq!(sent.code, Some(0), "{protocol}: {}", sent.stdout);
+    receiver.succeed();
+    assert!(octets < 1.3, "{protocol}: {octets} times the size");
+    place.assert_received(&place.path("product.bin"), &["host3"]);
+}
+
+#[test]
+fn a_router_that_carries_less_and_says_nothing() {
+    for protocol in PROTOCOLS {
+        routed(protocol, "1400", false);
+    }
+    routed("mftp", "576", false);
+}
+
+#[test]
+fn a_router_that_carries_less_and_says_so() {
+    for protocol in PROTOCOLS {
+        routed(protocol, "1492", true);
+    }
+    routed("mftp", "576", true);
+}
+
+/// By `protocol` to receivers 2 and 3, of which to 2 nothing passes that is longer than `octets`; what the sender said.
+fn one_is_narrow(place: &Place, (protocol, octets): (&str, u32), args: &[&str]) -> Ended {
+    let hosts = Hosts::new(3);
+    hosts.drop_longer(2, octets);
+    let on = [&["--protocol", protocol, "--interface", "eth0"], args].concat();
+    let receivers = [2, 3].map(|n| receive(place, &hosts, n, &on));
+    let (sent, times) = send(place, &hosts, &[&on[..], &["--receivers", "2,3"]].concat());
+    assert_eq!(sent.code, Some(0), "{protocol}: {}", sent.stdout);
+    for receiver in receivers {
+        receiver.succeed();
+    }
+    assert!(times < 1.3, "{protocol}: {times} times the size");
+    place.assert_received(&place.path("product.bin"), &["host2", "host3"]);
+    sent
+}
+
+#[test]
+fn what_is_long_is_cut_where_it_does_not_arrive() {
+    for protocol in PROTOCOLS {
+        let sent = one_is_narrow(&Place::new(), (protocol, 1400), &[]);
+        let narrow = sent.all("narrow");
+        assert_eq!(narrow.len(), 1, "{protocol}: {narrow:?}");
+        assert_eq!(narrow[0]["address"], "10.77.0.2");
+        let datagram = narrow[0]["datagram_bytes"].as_u64().unwrap();
+        let pieces = if datagram > 1252 { 1252 } else { 548 };
+        assert_eq!(narrow[0]["pieces_bytes"], pieces, "{protocol}: {narrow:?}");
+    }
+}
+
+#[test]
+fn what_is_cut_and_does_not_arrive_is_cut_smaller() {
+    let sent = one_is_narrow(&Place::new(), ("mftp", 576), &[]);
+    let narrow = sent.all("narrow");
+    // The first cut is told of too, unless the second follows at once.
+    let last = narrow.last().unwrap();
+    assert_eq!(last["pieces_bytes"], 548, "{narrow:?}");
+    assert!(last["datagram_bytes"].as_u64().unwrap() < 1252, "{narrow:?}");
+}
+
+#[test]
+fn what_is_long_is_cut_over_ipv6() {
+    let place = Place::with_group(|port| format!("[ff15::fa:7004]:{port}"));
+    let sent = one_is_narrow(&place, ("mftp", 1280), &[]);
+    assert_eq!(sent.all("narrow")[0]["pieces_bytes"], 1232);
+}
+
+#[test]
+fn where_nothing_is_dropped_nothing_is_cut() {
+    for protocol in PROTOCOLS {
+        let sent = one_is_narrow(&Place::new(), (protocol, 1500), &["--no-offload"]);
+        assert!(sent.all("narrow").is_empty(), "{protocol}");
+    }
+}
+
+#[test]
+fn one_way_a_receiver_says_what_to_set() {
+    let (place, hosts) = (Place::new(), Hosts::new(2));
+    hosts.drop_longer(2, 1400);
+    let on = ["--protocol", "one-way", "--interface", "eth0"];
+    let receiver = receive(&place, &hosts, 2, &on);
+    let (sent, _) = send(&place, &hosts, &[&on[..], &["--symbol-size", "1440"]].concat());
+    assert!(sent.all("narrow").is_empty(), "nobody can tell it");
+    let narrow = receiver.until("narrow");
+    let fits = narrow["fits_bytes"].as_u64().unwrap().to_string();
+    assert_eq!(narrow["told"], false, "{narrow}");
+    // What drops looks at batches as at one datagram.
+    send(&place, &hosts, &[&on[..], &["--symbol-size", &fits, "--no-offload"]].concat());
+    receiver.succeed();
+    place.assert_received(&place.path("product.bin"), &["host2"]);
+}
