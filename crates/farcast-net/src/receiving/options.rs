@@ -11,6 +11,7 @@ use crate::socket::SocketOptions;
 
 /// What to receive and where to put it.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct ReceiveOptions {
     /// The group (or our own address) and port to listen on.
     pub from: SocketAddr,

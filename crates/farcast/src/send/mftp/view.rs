@@ -208,7 +208,7 @@ impl<'a> View<'a> {
                 "no receiver: who registered did not answer at its address; check the way from here to the receivers".into(),
             ),
             SenderOutcome::Aborted { reason: cancel::ABORT_STATUS_TIMEOUT } => failure(format!(
-                "no receiver answers any more: {}; check their links, then send again: they keep what they have",
+                "no receiver answers any more: {}; check their links, then send again: they keep what has come, if any",
                 incomplete.join(", ")
             )),
             SenderOutcome::Aborted { reason: cancel::ABORT_TRANSFER_TIMEOUT } => {
