@@ -54,7 +54,9 @@ pub fn open(path: &Path, fragment: &str) -> Opened {
     });
     let (document, log) = reader;
     assert!(document.contains("</html>"), "no page: {log}");
-    let console = log.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned).collect();
+    // The browser's own pages complain too, of a slow network.
+    let is_of_page = |line: &&str| line.contains("CONSOLE") && !line.contains("source: chrome://");
+    let console = log.lines().filter(is_of_page).map(str::to_owned).collect();
     Opened { document, console }
 }
 
