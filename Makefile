@@ -4,7 +4,7 @@
 
 # A real file to three receivers on this machine over lossy multicast.
 demo:
-	@echo "building; the first time this takes a minute or two"
+	@echo "building; the first time this takes five to ten minutes on two cores"
 	@cargo build --quiet --release -p farcast
 	@$${CARGO_TARGET_DIR:-target}/release/farcast demo
 

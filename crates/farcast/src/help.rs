@@ -72,7 +72,7 @@ const PAGES: &[Page] = &[
         command: "emulate",
         main: &["link", "command", "far", "shell", "set", "timeline", "control", "list", "quiet"],
         examples: "
-  farcast emulate geo --far 'python3 -m http.server' -- sh -c 'curl -O $FARCAST_PEER:8000/file'
+  farcast emulate geo --far 'python3 -m http.server' -- sh -c 'curl -o copy $FARCAST_PEER:8000/file'
   farcast emulate leo --set link.forward.per=0.01 --shell
   farcast emulate --control '{\"set\": {\"outage\": \"5 s\"}}'",
     },
@@ -199,5 +199,39 @@ mod tests {
                 assert!(shown, "{} {}: nobody finds it", page.command, arg.get_id());
             }
         }
+    }
+
+    /// All pages of the book, one behind the other.
+    fn book() -> String {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
+        let folders = ["", "tutorials", "papers"].map(|name| root.join(name));
+        let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let pages = paths.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+        pages.map(|path| std::fs::read_to_string(path).unwrap()).collect()
+    }
+
+    /// Options of a command and of its own commands that no page names.
+    fn unnamed(command: &Command, book: &str, found: &mut Vec<String>) {
+        let is_named = |option: &str| {
+            book.match_indices(option).any(|(at, _)| {
+                !book[at + option.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-')
+            })
+        };
+        let options = command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long);
+        let missing = options.map(|option| format!("--{option}")).filter(|option| !is_named(option));
+        found.extend(missing.map(|option| format!("{} {option}", command.get_name())));
+        for inner in command.get_subcommands() {
+            unnamed(inner, book, found);
+        }
+    }
+
+    #[test]
+    fn each_option_stands_in_the_book() {
+        let mut cli = <crate::args::Cli as clap::CommandFactory>::command();
+        cli.build();
+        let mut found = Vec::new();
+        unnamed(&cli, &book(), &mut found);
+        assert!(found.is_empty(), "on no page of docs/src: {found:#?}");
     }
 }

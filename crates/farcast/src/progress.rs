@@ -156,3 +156,53 @@ pub(crate) fn time_left(done: u64, total: u64, elapsed: Span) -> String {
     let left = elapsed.as_secs_f64() * (total - done) as f64 / done as f64;
     format!("  {} left", Span::from_secs_f64(left))
 }
+
+/// No data for this long, and nobody knows how fast it will come: files are compared, or the sender waits.
+const SILENCE: Span = Span::from_secs(2);
+
+/// Pace at which data comes, since it last began to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pace {
+    /// Time and amount at its beginning.
+    began: Option<(Time, u64)>,
+    /// Time and amount when there last was more.
+    came: Option<(Time, u64)>,
+}
+
+impl Pace {
+    /// Returns the time that is left for `total`, where `have` is there now; nothing while it cannot be told.
+    pub(crate) fn time_left(&mut self, now: Time, have: u64, total: u64) -> String {
+        let (came, last) = *self.came.get_or_insert((now, have));
+        let is_silent = now.since(came) > SILENCE;
+        if have != last {
+            self.came = Some((now, have));
+        }
+        if is_silent || self.began.is_none() {
+            self.began = Some((now, have));
+            return String::new();
+        }
+        let (began, from) = self.began.unwrap_or((now, have));
+        let (fresh, elapsed) = (have.saturating_sub(from), now.since(began));
+        if elapsed < SILENCE { String::new() } else { time_left(fresh, total.saturating_sub(from), elapsed) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_estimated_while_data_comes() {
+        let (mut pace, at) = (Pace::default(), |seconds| Time::ZERO + Span::from_secs(seconds));
+        assert_eq!(pace.time_left(at(0), 0, 1000), "");
+        // The list of files, and then nothing: they are compared.
+        for seconds in 1..60 {
+            let left = pace.time_left(at(seconds), 2, 1000);
+            assert!(seconds <= 3 || left.is_empty(), "{seconds} s: {left}");
+        }
+        // What comes then counts alone: 10 each second.
+        let later: Vec<String> = (60..70).map(|n| pace.time_left(at(n), 2 + 10 * (n - 59), 1000)).collect();
+        assert_eq!((later[0].as_str(), later[1].as_str()), ("", ""));
+        assert_eq!(later[9], format!("  {} left", Span::from_secs_f64(89.8)));
+    }
+}

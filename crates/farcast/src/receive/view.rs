@@ -18,7 +18,7 @@ use super::{Engine_, Event, Face, Heard, Notice, Report, nothing};
 use crate::args::ReceiveArgs;
 use crate::hook::Hook;
 use crate::output::Output;
-use crate::progress::{Progress, percent, rate, size, time_left};
+use crate::progress::{Pace, Progress, percent, rate, size};
 use crate::sealing::{self, Sealing};
 use crate::{Exit, Failure, report};
 
@@ -52,6 +52,7 @@ struct Joined {
     dtu_size: u64,
     name: String,
     losses: Losses,
+    pace: Pace,
 }
 
 impl<'a, F: Face> View<'a, F> {
@@ -106,11 +107,14 @@ impl<'a, F: Face> View<'a, F> {
         match notice {
             farcast_net::ReceiveNotice::Listening { address } => {
                 let id = self.own_name();
+                // What comes without UDP has no port.
+                let address =
+                    if address.port() == 0 { address.ip().to_string() } else { address.to_string() };
                 self.say(&format!("{id} listens on {address}, files go into {}", self.args.into.display()));
                 let sealing = self.heard.sealing.as_ref();
                 self.say(&sealing.map_or_else(|| "not sealed".into(), Sealing::sentence));
                 let sealed = sealing.is_some();
-                let fields = json!({ "address": address.to_string(), "receiver": id, "sealed": sealed });
+                let fields = json!({ "address": address, "receiver": id, "sealed": sealed });
                 self.output.event("listening", fields);
             }
             farcast_net::ReceiveNotice::Waiting { why } => {
@@ -161,6 +165,7 @@ impl<'a, F: Face> View<'a, F> {
                     dtu_size: geometry.segment_size().into(),
                     name: shown_name(&offer.name),
                     losses: Losses::default(),
+                    pace: Pace::default(),
                 };
                 self.joined.insert(offer.object, joined);
             }
@@ -255,7 +260,7 @@ impl<'a, F: Face> View<'a, F> {
             joined.name,
             rate(fresh * joined.dtu_size, elapsed),
             percent(lost, came.segments + lost),
-            time_left(fresh, total - (count - fresh), elapsed)
+            joined.pace.time_left(now, count, total)
         );
         let lines =
             if progress.shows_lines() { joined.files.lines(have, joined.dtu_size) } else { Vec::new() };
