@@ -57,6 +57,7 @@ mod object;
 mod occupancy;
 mod pacer;
 mod partition;
+mod passage;
 mod population;
 mod protocol;
 mod proved;
@@ -77,12 +78,15 @@ pub use geometry::{Geometry, GeometryError, MAX_SEGMENTS};
 pub use object::ObjectId;
 pub use occupancy::Occupancy;
 pub use pacer::{Pacer, RatePace};
+pub use passage::Passage;
 pub use population::{Channel, Feedback, FeedbackCounts, Population, TimedFeedback};
 pub use protocol::{Merged, Protocol};
 pub use proved::{KeyNumber, Proved};
 pub use rate::{FixedRate, RateControl};
 pub use receiver::{Answer, Cause, Decline, Offer, Outcome, Received, ReceiverEngine, Request};
-pub use sender::{Ahead, Asked, Ending, Milestone, NakFate, Phase, RoundProgress, Routes, SenderEngine};
+pub use sender::{
+    Ahead, Asked, Ending, Gone, Milestone, NakFate, Phase, RoundProgress, Routes, SenderEngine,
+};
 pub use stream::{StreamEngine, StreamReceiverEngine, StreamSenderEngine, Taken};
 pub use vouched::Vouched;
 pub use words::{Noun, Words};

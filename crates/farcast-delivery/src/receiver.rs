@@ -5,12 +5,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 
-use farcast_core::engine::{Engine, RejectCounts};
+use farcast_core::engine::{Arrival, Engine, RejectCounts};
 use farcast_core::{Bitmap, Run, Time};
 
 use crate::code::ErasureCode;
 use crate::geometry::Geometry;
 use crate::object::ObjectId;
+use crate::passage::Passage;
 use crate::proved::Proved;
 use crate::vouched::Vouched;
 
@@ -71,6 +72,8 @@ pub enum Cause {
     System,
     /// What is sent has changed at its source.
     SourceChanged,
+    /// It has, and what it is now is sent next.
+    SourceRenewed,
 }
 
 /// What an event of a receiver asks of its owner. `offset` counts from the first datagram of the message just handled.
@@ -179,8 +182,22 @@ pub struct Received {
     pub duplicates: u64,
     /// Requests for repair that were sent, as far as they are for this object.
     pub naks: u64,
-    /// Segments that they asked for, in all.
-    pub asked: u64,
+    /// Datagrams of content, or of a protocol that numbers them all, datagrams, that are known to have been sent to this
+    /// receiver and did not reach it. What was left out, what went by before it joined, and what came and was not
+    /// stored are not among them.
+    pub lost: u64,
+    /// Those that are known to have been sent, lost or not: of these, [`lost`](Self::lost) are the share that is called
+    /// loss.
+    pub sent: u64,
+}
+
+impl Received {
+    /// The same with what came and went between `before` and `now` on the way from the sender.
+    #[must_use]
+    pub fn passed(self, before: Passage, now: Passage) -> Self {
+        let lost = now.lost().saturating_sub(before.lost());
+        Self { lost, sent: now.sent().saturating_sub(before.sent()), ..self }
+    }
 }
 
 /// An engine that receives objects, one after the other or several at once. The event that ends one is kept for its
@@ -208,6 +225,9 @@ pub trait ReceiverEngine: Engine<Event: Clone> {
     /// Where [parity is kept](Self::KEEPS_PARITY): these symbols of `block` are there from before. Told behind
     /// [`Answer::Open`].
     fn kept(&mut self, _now: Time, _object: ObjectId, _block: u32, _symbols: &Bitmap) {}
+
+    /// `message` came and its content could not be stored: what it carries is missing and was not lost on the way.
+    fn unstored(&mut self, _from: &Arrival, _message: &Self::Message) {}
 
     /// Leaves everything at hand, on the owner's demand.
     fn stop(&mut self, now: Time);

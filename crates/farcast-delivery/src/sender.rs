@@ -152,6 +152,15 @@ pub enum Ending {
     Nobody,
 }
 
+/// Segments whose source is gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gone {
+    /// Those that are gone as a whole, if there are any.
+    pub whole: Option<Run>,
+    /// Those of which at least a part is gone.
+    pub touched: Run,
+}
+
 /// An engine that sends one delivery, of one object or several.
 pub trait SenderEngine: Engine {
     /// The answers of many receivers at one instant as one; `core::convert::Infallible` where there is no such thing.
@@ -170,6 +179,11 @@ pub trait SenderEngine: Engine {
 
     /// Gives up, and tells receivers why.
     fn abort(&mut self, now: Time, cause: Cause, text: Option<String>);
+
+    /// The source of `gone` segments of `object` is gone, so that they cannot be sent any more. Where receivers can be told
+    /// so, nobody is waited for who lacks nothing else; elsewhere what is sent in their place is not what was announced,
+    /// as receivers find out.
+    fn withdraw(&mut self, _now: Time, _object: ObjectId, _gone: &Gone, _why: &str) {}
 
     /// A receiver takes part no more, by its owner's will, and what is sent means nothing to it. It is waited for no longer;
     /// where that follows from its silence soon enough, that is no news.

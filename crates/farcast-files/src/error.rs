@@ -38,6 +38,12 @@ pub enum SourceError {
         /// The file.
         path: PathBuf,
     },
+    /// A file that was scanned is gone.
+    #[error("\"{}\" was removed while it was being sent", path.display())]
+    Removed {
+        /// The file.
+        path: PathBuf,
+    },
     /// What files are compressed to cannot be kept while it waits to be sent.
     #[error("cannot keep what is compressed in \"{}\": {source}; TMPDIR says where there is room", path.display())]
     Spool {

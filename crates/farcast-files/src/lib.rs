@@ -92,7 +92,7 @@ pub use incoming::{
 };
 pub use manifest::{Compressed, Entry, EntryKind, Manifest, ManifestError};
 pub use name::{safe_name, shown_name};
-pub use outgoing::{Outgoing, Progress, Scanning, SkipReason, Skipped};
+pub use outgoing::{Change, ChangedFile, Outgoing, Progress, Scanning, SkipReason, Skipped};
 pub use parts::Grain;
 pub use quota::{Quota, Usage};
 pub use scratch::nameless;

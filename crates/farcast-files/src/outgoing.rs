@@ -18,6 +18,10 @@ use crate::transfer::read_all;
 use crate::{Entry, Manifest, ProductId, SourceError};
 
 mod scan;
+mod watch;
+
+use watch::Fates;
+pub use watch::{Change, ChangedFile};
 
 /// Files and directories to be sent as one product.
 ///
@@ -27,11 +31,13 @@ mod scan;
 pub struct Outgoing {
     content: Arc<Content>,
     open: Descriptors,
+    /// Whether a file that is not what it was ends the reading.
+    is_strict: bool,
 }
 
 impl Clone for Outgoing {
     fn clone(&self) -> Self {
-        Self { content: Arc::clone(&self.content), open: Descriptors::default() }
+        Self { content: Arc::clone(&self.content), open: Descriptors::default(), is_strict: self.is_strict }
     }
 }
 
@@ -46,6 +52,7 @@ struct Content {
     /// What files were compressed to, if any were.
     spool: Option<Spool>,
     skipped: Vec<Skipped>,
+    fates: Fates,
 }
 
 /// How files are looked at.
@@ -190,8 +197,9 @@ impl Outgoing {
             sources: vec![source],
             spool: None,
             skipped: Vec::new(),
+            fates: Fates::new(1),
         };
-        Ok(Self { content: Arc::new(content), open: Descriptors::default() })
+        Ok(Self::of(content))
     }
 
     fn scanned<P: AsRef<Path>>(
@@ -211,8 +219,19 @@ impl Outgoing {
         let id = ProductId::of_head(&head);
         let layout = if with_head { Layout::new(&manifest) } else { Layout::of_content(&manifest) };
         head.truncate(layout.head_len() as usize);
-        let content = Arc::new(Content { manifest, id, head, layout, sources, spool, skipped });
-        Ok(Self { content, open: Descriptors::default() })
+        let fates = Fates::new(sources.len());
+        Ok(Self::of(Content { manifest, id, head, layout, sources, spool, skipped, fates }))
+    }
+
+    fn of(content: Content) -> Self {
+        Self { content: Arc::new(content), open: Descriptors::default(), is_strict: true }
+    }
+
+    /// The same, where a file that is gone or has become shorter does not end the reading: zeros take its place, and it
+    /// is told of by [`changed`](Self::changed).
+    #[must_use]
+    pub fn leniently(self) -> Self {
+        Self { is_strict: false, ..self }
     }
 
     /// The bytes of the product: head, if it has one, and content.
@@ -247,11 +266,11 @@ impl Outgoing {
     /// call for each contiguous piece of a file.
     ///
     /// # Errors
-    /// [`SourceError::Changed`] if a file is shorter, newer or another than when it was scanned,
+    /// [`SourceError::Changed`] and [`SourceError::Removed`] if a file is shorter than when it was scanned, or gone,
     /// [`SourceError::OutOfRange`] if `offset` is past the end, and [`SourceError::Io`].
     pub fn read_segments(&mut self, offset: u64, slots: &mut [IoSliceMut<'_>]) -> Result<u64, SourceError> {
-        let Self { content, open } = self;
-        let Content { layout, head, sources, spool, .. } = &**content;
+        let Self { content, open, is_strict } = self;
+        let Content { layout, head, sources, spool, fates, .. } = &**content;
         let size = layout.size();
         if offset > size {
             return Err(SourceError::OutOfRange { offset, size });
@@ -275,49 +294,54 @@ impl Outgoing {
                 }
                 continue;
             }
-            let fd = open.get(file, || source.open())?;
-            if !read_all(fd, &mut batch, piece.offset)
-                .map_err(|e| SourceError::io(&source.path, "read", e))?
-            {
-                return Err(source.changed());
+            fates.note_read(file);
+            if let Some(change) = source.read(file, open, &mut batch, piece.offset)? {
+                fates.spoil(file, change, 0);
+                if *is_strict {
+                    return Err(source.is(change));
+                }
+                for slot in &mut batch {
+                    slot.fill(0);
+                }
             }
             batch.clear();
         }
         Ok(end - offset)
     }
-
-    /// Looks at every file again.
-    ///
-    /// # Errors
-    /// [`SourceError::Changed`] if one has another size, modification time or inode than when it was scanned, or is
-    /// gone; [`SourceError::Io`] if it cannot be looked at.
-    pub fn check_unchanged(&self) -> Result<(), SourceError> {
-        self.content.sources.iter().try_for_each(|source| source.check(fs::lstat(&source.path)))
-    }
 }
 
 impl Source {
-    fn open(&self) -> Result<OwnedFd, SourceError> {
-        let fd = match open_source(&self.path) {
+    /// Fills `batch` from `offset` on; what became of the file if there is less. What is not filled is left in `batch`.
+    fn read(
+        &self,
+        file: usize,
+        open: &mut Descriptors,
+        batch: &mut Vec<IoSliceMut<'_>>,
+        offset: u64,
+    ) -> Result<Option<Change>, SourceError> {
+        let fd = match open.get(file, || self.open()) {
             Ok(fd) => fd,
-            Err(errno) => return Err(self.check(Err(errno)).err().unwrap_or_else(|| self.changed())),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Some(Change::Removed)),
+            Err(errno) => return Err(SourceError::io(&self.path, "open", errno)),
         };
-        self.check(fs::fstat(&fd))?;
+        let whole = read_all(fd, batch, offset).map_err(|e| SourceError::io(&self.path, "read", e))?;
+        Ok((!whole).then_some(Change::Changed))
+    }
+
+    fn open(&self) -> SystemResult<OwnedFd> {
+        let fd = open_source(&self.path)?;
         // Advice only: nothing depends on whether the kernel takes it.
         let _ = fs::fadvise(&fd, 0, None, Advice::Sequential);
         Ok(fd)
     }
 
-    fn check(&self, stat: SystemResult<Stat>) -> Result<(), SourceError> {
-        match stat {
-            Ok(stat) if State::of(&stat) == self.state => Ok(()),
-            Ok(_) | Err(Errno::NOENT | Errno::LOOP) => Err(self.changed()),
-            Err(errno) => Err(SourceError::io(&self.path, "open", errno)),
+    /// The error of what became of it.
+    fn is(&self, change: Change) -> SourceError {
+        let path = self.path.clone();
+        match change {
+            Change::Changed => SourceError::Changed { path },
+            Change::Removed => SourceError::Removed { path },
         }
-    }
-
-    fn changed(&self) -> SourceError {
-        SourceError::Changed { path: self.path.clone() }
     }
 }
 

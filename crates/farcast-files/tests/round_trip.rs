@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 
 use common::{SEGMENT, assert_same, fill, noise, open, plant, scan, segments, shuffle};
-use farcast_files::{Happening, Incoming, Options, Outgoing, SkipReason, SourceError, StoreError};
+use farcast_files::{Change, Happening, Incoming, Options, Outgoing, SkipReason, SourceError, StoreError};
 
 #[test]
 fn a_tree_arrives_in_order() {
@@ -23,7 +23,8 @@ fn a_tree_arrives_in_order() {
     incoming.finish().unwrap();
     assert_same(&top, &to.path().join("tree"));
     assert_eq!(fs::read_dir(to.path()).unwrap().count(), 1, "the state was removed");
-    outgoing.check_unchanged().unwrap();
+    outgoing.watch(&|| true).unwrap();
+    assert_eq!(outgoing.changed(), []);
 }
 
 #[test]
@@ -175,14 +176,15 @@ fn scanning_tells_its_progress() {
 fn a_file_that_changes_is_not_sent() {
     let from = tempfile::tempdir().unwrap();
     let path = from.path().join("f");
-    for change in [noise(2, 9999), noise(2, 10_001), noise(2, 0)] {
+    for (change, is_short) in [(noise(2, 9999), true), (noise(2, 10_001), false), (noise(2, 0), true)] {
         fs::write(&path, noise(1, 10_000)).unwrap();
         let mut outgoing = scan(&path);
         let mut slot = vec![0; 20_000];
         fs::write(&path, change).unwrap();
         let read = outgoing.read_segments(0, &mut [std::io::IoSliceMut::new(&mut slot)]);
-        assert!(matches!(read, Err(SourceError::Changed { .. })), "{read:?}");
-        assert!(matches!(outgoing.check_unchanged(), Err(SourceError::Changed { .. })));
+        assert_eq!(matches!(read, Err(SourceError::Changed { .. })), is_short, "{read:?}");
+        outgoing.watch(&|| true).unwrap();
+        assert_eq!(changes(&outgoing), [(Change::Changed, true)]);
     }
     // Cut while it is open.
     fs::write(&path, noise(1, 10_000)).unwrap();
@@ -192,6 +194,65 @@ fn a_file_that_changes_is_not_sent() {
     fs::File::options().write(true).open(&path).unwrap().set_len(500).unwrap();
     let read = outgoing.read_segments(1000, &mut [std::io::IoSliceMut::new(&mut slot)]);
     assert!(matches!(read, Err(SourceError::Changed { .. })));
+    // Gone before it is opened.
+    let mut outgoing = scan(&path);
     fs::remove_file(&path).unwrap();
-    assert!(matches!(outgoing.check_unchanged(), Err(SourceError::Changed { .. })));
+    outgoing.watch(&|| true).unwrap();
+    assert_eq!(changes(&outgoing), [], "nothing of it is needed yet");
+    let read = outgoing.read_segments(0, &mut [std::io::IoSliceMut::new(&mut slot)]);
+    assert!(matches!(read, Err(SourceError::Removed { .. })), "{read:?}");
+    assert_eq!(changes(&outgoing), [(Change::Removed, true)]);
+}
+
+fn changes(outgoing: &Outgoing) -> Vec<(Change, bool)> {
+    outgoing.changed().iter().map(|file| (file.change, file.was_sent)).collect()
+}
+
+#[test]
+fn a_file_whose_content_stays_is_sent_on() {
+    let from = tempfile::tempdir().unwrap();
+    let (path, content) = (from.path().join("f"), noise(1, 3 << 20));
+    fs::write(&path, &content).unwrap();
+    let mut outgoing = scan(&path);
+    let touched =
+        || fs::File::options().write(true).open(&path).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    let grown = || fs::write(&path, [&content[..], b"more"].concat()).unwrap();
+    let moved = || {
+        fs::write(from.path().join("g"), &content).unwrap();
+        fs::rename(from.path().join("g"), &path).unwrap();
+    };
+    for change in [&touched as &dyn Fn(), &grown, &moved] {
+        change();
+        outgoing.watch(&|| true).unwrap();
+        assert_eq!(outgoing.changed(), []);
+    }
+    let head = outgoing.bytes_of(0).unwrap().start;
+    let mut slot = vec![0; content.len()];
+    outgoing.read_segments(head, &mut [std::io::IoSliceMut::new(&mut slot)]).unwrap();
+    assert!(slot == content);
+    // What changes once it was read is known to have been sent before.
+    std::thread::park_timeout(std::time::Duration::from_millis(50));
+    fs::write(&path, noise(2, 3 << 20)).unwrap();
+    outgoing.watch(&|| true).unwrap();
+    assert_eq!(changes(&outgoing), [(Change::Changed, false)]);
+}
+
+#[test]
+fn zeros_take_the_place_of_what_is_gone() {
+    let from = tempfile::tempdir().unwrap();
+    let tree = from.path().join("t");
+    fs::create_dir(&tree).unwrap();
+    for name in ["a", "b", "c"] {
+        fs::write(tree.join(name), name.repeat(1000)).unwrap();
+    }
+    let mut outgoing = Outgoing::scan(&[&tree], |_| {}).unwrap().leniently();
+    fs::remove_file(tree.join("b")).unwrap();
+    let mut slots = vec![0xffu8; outgoing.size() as usize];
+    let mut pieces: Vec<_> = slots.chunks_mut(333).map(std::io::IoSliceMut::new).collect();
+    outgoing.read_segments(0, &mut pieces).unwrap();
+    for (file, byte) in [(0, b'a'), (1, 0), (2, b'c')] {
+        let bytes = outgoing.bytes_of(file).unwrap();
+        assert!(slots[bytes.start as usize..bytes.end as usize].iter().all(|&found| found == byte), "{file}");
+    }
+    assert_eq!(changes(&outgoing), [(Change::Removed, true)]);
 }

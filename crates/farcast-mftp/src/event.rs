@@ -55,8 +55,6 @@ pub enum SenderEvent {
     Done {
         /// Who.
         client: ClientId,
-        /// DTUs that it asked for again.
-        naked_dtus: u32,
     },
     /// A receiver has left.
     Quit {

@@ -271,6 +271,8 @@ pub mod cancel {
     pub const ABORT_COLLISION: u32 = 3102;
     /// ABORT: the product changed at its source, so what was sent of it is of no use (farcast's own).
     pub const ABORT_SOURCE_CHANGED: u32 = 3103;
+    /// ABORT: the product changed at its source, and what it is now is sent next (farcast's own).
+    pub const ABORT_SOURCE_RENEWED: u32 = 3104;
 }
 
 /// ANNOUNCE.
@@ -409,6 +411,8 @@ pub struct Nak {
     pub missing: Bitmap,
     /// Parity symbols of the block that the client holds (farcast's own).
     pub parity_held: u32,
+    /// How many of the missing DTUs came and were not stored: they were not lost on the way (farcast's own).
+    pub unstored: u32,
 }
 
 /// The NAKs of many clients of an open-unlimited group for one block that arrive at one instant, as one: how a

@@ -8,8 +8,8 @@ use farcast_core::engine::{Arrival, Reject, RejectCounts};
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
     Ahead, Answer, Asked, Cause, Channel, Content, Decline, Delivery, Ending, FeedbackCounts, Figure,
-    Geometry, Milestone, ObjectId, Occupancy, Outcome, Packet, Phase, Protocol, Proved, Purpose, Received,
-    ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine, Words,
+    Geometry, Gone, Milestone, ObjectId, Occupancy, Outcome, Packet, Phase, Protocol, Proved, Purpose,
+    Received, ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine, Words,
 };
 
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
@@ -157,8 +157,13 @@ impl SenderEngine for Sender {
             Cause::Application => cancel::ABORT_APPLICATION,
             Cause::System => cancel::ABORT_SYSTEM,
             Cause::SourceChanged => cancel::ABORT_SOURCE_CHANGED,
+            Cause::SourceRenewed => cancel::ABORT_SOURCE_RENEWED,
         };
         Self::abort(self, now, reason, text);
+    }
+
+    fn withdraw(&mut self, _now: Time, _object: ObjectId, gone: &Gone, why: &str) {
+        Self::withdraw(self, gone, why);
     }
 
     fn dismiss(&mut self, now: Time, who: &Proved<'_>) {
@@ -291,7 +296,7 @@ impl ReceiverEngine for Receiver {
             Answer::Failed(cause, text) => self.fail(
                 match cause {
                     Cause::Application => cancel::QUIT_APPLICATION,
-                    Cause::System | Cause::SourceChanged => cancel::QUIT_SYSTEM,
+                    Cause::System | Cause::SourceChanged | Cause::SourceRenewed => cancel::QUIT_SYSTEM,
                 },
                 text,
             ),
@@ -314,6 +319,12 @@ impl ReceiverEngine for Receiver {
         Self::have(self)
     }
 
+    fn unstored(&mut self, _from: &Arrival, message: &Message) {
+        if let Body::Data(data) = &message.body {
+            Self::unstored(self, data);
+        }
+    }
+
     fn received(&self, _object: ObjectId) -> Received {
         let stats = self.stats();
         Received {
@@ -321,7 +332,8 @@ impl ReceiverEngine for Receiver {
             parity: stats.parity,
             duplicates: stats.duplicates,
             naks: stats.naks,
-            asked: stats.naked_dtus,
+            lost: stats.lost,
+            sent: stats.lost + stats.dtus + stats.parity,
         }
     }
 
@@ -340,7 +352,10 @@ fn meaning(outcome: &ReceiverOutcome) -> Outcome {
         ReceiverOutcome::Complete { at, .. } => Outcome::Complete(at),
         ReceiverOutcome::Aborted { reason: cancel::ABORT_SOURCE_CHANGED, .. } => Outcome::SourceChanged,
         ReceiverOutcome::Aborted { reason: cancel::ABORT_COLLISION, .. } => Outcome::Collision,
-        ReceiverOutcome::SenderLost | ReceiverOutcome::NotAccepted => Outcome::Lost,
+        // Who waits for one product waits for the one that follows.
+        ReceiverOutcome::Aborted { reason: cancel::ABORT_SOURCE_RENEWED, .. }
+        | ReceiverOutcome::SenderLost
+        | ReceiverOutcome::NotAccepted => Outcome::Lost,
         _ => Outcome::Failed,
     }
 }

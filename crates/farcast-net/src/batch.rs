@@ -2,12 +2,12 @@
 
 use std::io::IoSliceMut;
 use std::net::SocketAddr;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 
 use farcast_core::Run;
 use farcast_core::engine::{Message as _, Transmit};
 use farcast_delivery::{
-    Ahead, Codec, Content, Delivery, ErasureCode, Geometry, ObjectId, Purpose, SenderEngine, Transport,
+    Ahead, Codec, Content, Delivery, ErasureCode, Geometry, Gone, ObjectId, Purpose, SenderEngine, Transport,
 };
 use farcast_files::{Outgoing, SourceError};
 
@@ -143,9 +143,18 @@ impl Source {
         ParityEncoder::new(geometry, symbols, outgoing).map(Parity::InTurn)
     }
 
-    /// Whether its files are as they were.
-    pub(crate) fn check_unchanged(&self) -> Result<(), SourceError> {
-        self.outgoing.check_unchanged()
+    /// The segments that are gone with `bytes`.
+    pub(crate) fn segments_of(&self, bytes: &Range<u64>) -> Option<Gone> {
+        let segment = u64::from(self.geometry.segment_size());
+        let run = |first: u64, end: u64| {
+            let (first, end) = (u32::try_from(first).ok()?, u32::try_from(end).ok()?);
+            Run::new(first, end.checked_sub(first)?)
+        };
+        // The last segment may be short.
+        let end =
+            if bytes.end == self.geometry.size() { bytes.end.div_ceil(segment) } else { bytes.end / segment };
+        let whole = run(bytes.start.div_ceil(segment), end);
+        Some(Gone { whole, touched: run(bytes.start / segment, bytes.end.div_ceil(segment))? })
     }
 
     /// Fills `slots` with what `content` says from its datagram `first` on.

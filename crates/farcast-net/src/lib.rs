@@ -8,6 +8,7 @@
 #![deny(unsafe_code)]
 
 mod batch;
+mod changing;
 mod clock;
 mod ears;
 mod element;
@@ -29,6 +30,7 @@ mod waiting;
 mod way;
 
 pub use batch::{Kinds, Sent};
+pub use changing::Changing;
 pub use clock::Clock;
 pub use element::{ElementCounts, ElementNotice, ElementOptions, Port, PortCounts, serve};
 pub use error::NetError;

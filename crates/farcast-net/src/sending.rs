@@ -1,5 +1,6 @@
 //! Sending: the driver of a [`SenderEngine`].
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::IoSliceMut;
 use std::net::SocketAddr;
@@ -11,10 +12,11 @@ use farcast_core::{Span, Time};
 use farcast_delivery::{
     Cause, Codec, Delivery as _, Milestone, ObjectId, Phase, Protocol, Proved, Purpose, SenderEngine,
 };
-use farcast_files::{Outgoing, SourceError};
+use farcast_files::{Change, ChangedFile, Outgoing, SourceError};
 use quinn_udp::RecvMeta;
 
 use crate::batch::{Batch, Outlet, Sent, Source};
+use crate::changing::{Changing, Watch, error_of};
 use crate::clock::{Clock, sharpen_timers};
 use crate::envelope::Envelope;
 use crate::error::NetError;
@@ -24,8 +26,6 @@ use crate::way::{Turn, Way};
 
 /// How often the owner is told about progress.
 const TICK: Span = Span::from_millis(100);
-/// How often the files are looked at for changes.
-const CHECK_EVERY: Span = Span::from_secs(2);
 /// Answers are small: a NAK fits one datagram.
 const SLOT_LEN: usize = 1 << 16;
 const SLOTS: usize = 16;
@@ -41,6 +41,10 @@ pub struct SendOptions {
     pub socket: SocketOptions,
     /// How far ahead of the clock datagrams may leave together, as one burst.
     pub burst: Span,
+    /// What becomes of it where a file changes meanwhile.
+    pub changing: Changing,
+    /// Whether files are looked at once more at the end: where receivers do not say that what they have is right.
+    pub look_again: bool,
 }
 
 /// What happens while sending; `E` is what the engine tells.
@@ -79,6 +83,13 @@ pub enum SendNotice<'a, E> {
         limit: usize,
         /// Octets of a segment that would need no pieces.
         segment: usize,
+    },
+    /// A file is not what it was: nothing of it is sent any more.
+    Changed {
+        /// Which.
+        file: &'a ChangedFile,
+        /// What it is called by receivers.
+        name: &'a str,
     },
     /// A receiver is trusted no more: it opens nothing that leaves from now on, and is not heard.
     Revoked {
@@ -119,6 +130,8 @@ pub struct SendReport<S: SenderEngine> {
     pub malformed: u64,
     /// What has passed.
     pub traffic: Traffic,
+    /// The files that are not what they were.
+    pub changed: Vec<ChangedFile>,
 }
 
 /// Sends `objects` by the protocol `P`, which names them by their numbers here, from 0. `make` makes the engine for our
@@ -140,6 +153,10 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
     let way = Way::new(options.to, &options.socket, codec.transport());
     let endpoint = Endpoint::sender(options.to, &options.socket, codec.transport())?;
     let sender = make(endpoint.local()).map_err(NetError::config)?;
+    let strict = options.changing == Changing::Fail;
+    let objects: Vec<Outgoing> =
+        objects.into_iter().map(|object| if strict { object } else { object.leniently() }).collect();
+    let watch = Watch::start(objects.clone());
     let sources = (0..).map(ObjectId::new).zip(objects);
     let sources = sources.map(|(object, outgoing)| Source::new(&sender, object, outgoing));
     let sources = sources.collect::<Result<Vec<_>, _>>()?;
@@ -162,6 +179,8 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
         heard: 0,
         requests: 0,
         asked: 0,
+        changes: 0,
+        told: BTreeSet::new(),
         error: None,
         opened: false,
         news: true,
@@ -177,7 +196,15 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
     let end = driver.run(&mut outlet, start, stop)?;
     let over = driver.delivered.unwrap_or_else(|| driver.clock.now());
     let traffic = driver.traffic();
+    drop(watch);
+    if options.look_again {
+        for source in &outlet.sources {
+            source.outgoing.watch(&|| true)?;
+        }
+    }
+    let changed = outlet.sources.iter().flat_map(|source| source.outgoing.changed()).collect();
     Ok(SendReport {
+        changed,
         seal: outlet.seal.as_ref().map(|seal| seal.counts()),
         end,
         error: driver.error,
@@ -214,6 +241,9 @@ struct Driver<'a, P: Protocol> {
     heard: u64,
     requests: u64,
     asked: u64,
+    /// Files that are known to have changed, and those that were told of.
+    changes: usize,
+    told: BTreeSet<(ObjectId, usize)>,
     ended: Option<Ended<Event<P>>>,
     error: Option<NetError>,
     /// Whether the sender has begun.
@@ -237,7 +267,7 @@ impl<P: Protocol> Driver<'_, P> {
         start: &AtomicBool,
         stop: &AtomicBool,
     ) -> Result<Event<P>, NetError> {
-        let (mut tick, mut check) = (Time::ZERO, Time::ZERO);
+        let mut tick = Time::ZERO;
         loop {
             let now = self.clock.now();
             if self.opened && start.swap(false, Ordering::Relaxed) {
@@ -252,20 +282,17 @@ impl<P: Protocol> Driver<'_, P> {
                 self.follow(now, outlet);
             }
             self.hear(outlet)?;
-            if now >= check {
-                check = now + CHECK_EVERY;
-                self.check_files(&outlet.sources);
-            }
             self.sender.handle_timeout(self.clock.now());
-            self.drain(&outlet.sources);
+            self.drain();
             if !self.is_held() {
                 self.transmit_or_give_up(outlet)?;
             }
-            self.drain(&outlet.sources);
+            self.drain();
             if now >= tick {
                 tick = now + TICK;
                 self.revoke(now, outlet)?;
                 self.tell_of_way(outlet);
+                self.note_changes(now, &outlet.sources);
                 let traffic = self.traffic();
                 (self.observer)(now, &self.sender, &SendNotice::Tick(traffic));
             }
@@ -529,16 +556,13 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    fn drain(&mut self, sources: &[Source]) {
+    fn drain(&mut self) {
         while let Some(event) = self.sender.poll_event() {
             let now = self.clock.now();
             let milestone = P::Sender::milestone(&event);
             match milestone {
                 Some(Milestone::Began { .. }) => self.data_began = Some(now),
-                Some(Milestone::Delivered) => {
-                    self.delivered = Some(now);
-                    self.check_files(sources);
-                }
+                Some(Milestone::Delivered) => self.delivered = Some(now),
                 _ => {}
             }
             (self.observer)(now, &self.sender, &SendNotice::Event(&event));
@@ -548,14 +572,44 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// A file that changes while it is sent cannot match its digest any more: stop rather than let receivers find out.
-    fn check_files(&mut self, sources: &[Source]) {
-        if self.error.is_none()
-            && let Err(error) = sources.iter().try_for_each(Source::check_unchanged)
-        {
-            let error = NetError::from(error);
-            self.sender.abort(self.clock.now(), reason(&error), Some(error.to_string()));
-            self.error = Some(error);
+    /// A file that has changed cannot match its digest any more. Where all have everything that is no matter.
+    fn note_changes(&mut self, now: Time, sources: &[Source]) {
+        let changes: usize = sources.iter().map(|source| source.outgoing.changes()).sum();
+        if changes == self.changes || self.delivered.is_some() || self.error.is_some() {
+            return;
+        }
+        self.changes = changes;
+        for (object, source) in (0..).map(ObjectId::new).zip(sources) {
+            for file in source.outgoing.changed() {
+                self.file_changed(now, (object, source), &file);
+            }
+        }
+    }
+
+    fn file_changed(&mut self, now: Time, (object, source): (ObjectId, &Source), file: &ChangedFile) {
+        let name = source.outgoing.name_of(file.file).unwrap_or_default();
+        let became = match file.change {
+            Change::Changed => "changed",
+            Change::Removed => "was removed",
+        };
+        let why = format!("\"{name}\" {became} while it was being sent");
+        match self.options.changing {
+            Changing::Skip => {
+                if !self.told.insert((object, file.file)) {
+                    return;
+                }
+                if let Some(gone) =
+                    source.outgoing.bytes_of(file.file).and_then(|bytes| source.segments_of(&bytes))
+                {
+                    self.sender.withdraw(now, object, &gone, &why);
+                }
+                (self.observer)(now, &self.sender, &SendNotice::Changed { file, name: &name });
+            }
+            Changing::Again => self.sender.abort(now, Cause::SourceRenewed, Some(why)),
+            Changing::Fail => {
+                self.sender.abort(now, Cause::SourceChanged, Some(why));
+                self.error.get_or_insert_with(|| error_of(file).into());
+            }
         }
     }
 
@@ -585,7 +639,7 @@ impl<P: Protocol> Driver<'_, P> {
 /// Why receivers are told to stop.
 fn reason(error: &NetError) -> Cause {
     match error {
-        NetError::Source(SourceError::Changed { .. }) => Cause::SourceChanged,
+        NetError::Source(SourceError::Changed { .. } | SourceError::Removed { .. }) => Cause::SourceChanged,
         _ => Cause::System,
     }
 }

@@ -1,9 +1,11 @@
 //! The engine that listens and says nothing.
 
 mod reception;
+mod ring;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::net::SocketAddr;
 use core::num::NonZeroU32;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
@@ -150,7 +152,16 @@ impl Receiver {
     /// What has come of `object`.
     pub fn received(&self, object: ObjectId) -> Received {
         let last = || self.last.filter(|last| last.object == object).map(|last| last.received);
-        self.of(object).map(|reception| reception.received).or_else(last).unwrap_or_default()
+        self.of(object).map(Reception::received).or_else(last).unwrap_or_default()
+    }
+
+    /// Content came that could not be stored: it was not lost on the way.
+    pub fn unstored(&mut self, source: SocketAddr, message: &Message) {
+        let Message::Symbols(symbols) = message else { return };
+        let of = |one: &&mut Reception| one.session == symbols.session && one.source == source;
+        if let Some(reception) = self.receptions.iter_mut().find(of) {
+            reception.unstored(symbols);
+        }
     }
 
     /// Symbols of `object` that came while any was wanting: what it took, with what was of no use.
@@ -191,7 +202,7 @@ impl Receiver {
             }
             self.over.push_back((reception.session, reception.id));
         }
-        let Reception { object, received, heard, .. } = reception;
+        let (object, received, heard) = (reception.object, reception.received(), reception.heard);
         self.last = Some(Ended { object, received, heard });
         self.events.push_back(ReceiverEvent::Ended(reception.object, outcome));
     }

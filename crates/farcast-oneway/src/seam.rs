@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::net::SocketAddr;
 
-use farcast_core::engine::RejectCounts;
+use farcast_core::engine::{Arrival, RejectCounts};
 use farcast_core::{Bitmap, Time};
 use farcast_delivery::{
     Answer, Cause, Figure, Geometry, Milestone, Noun, ObjectId, Outcome, Packet, Phase, Protocol, Received,
@@ -176,6 +176,10 @@ impl ReceiverEngine for Receiver {
 
     fn have(&self, object: ObjectId) -> Option<&Bitmap> {
         Self::have(self, object)
+    }
+
+    fn unstored(&mut self, from: &Arrival, message: &Message) {
+        Self::unstored(self, from.source, message);
     }
 
     fn received(&self, object: ObjectId) -> Received {

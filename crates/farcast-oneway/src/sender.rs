@@ -19,6 +19,11 @@ const STRIPE: u32 = 4;
 /// A stripe is at most one of so many parts of a block: a receiver that lacks one symbol of the last block waits for all
 /// others' stripes.
 const STRIPES: u32 = 128;
+/// Symbols of a block of `block` segments that leave before those of the next block.
+pub(crate) fn stripe(block: u32) -> u32 {
+    (block / STRIPES).clamp(1, STRIPE)
+}
+
 /// How often it is said that nothing follows, and how far apart.
 const GOODBYES: u32 = 3;
 const BETWEEN_GOODBYES: Span = Span::from_millis(100);
@@ -316,7 +321,7 @@ impl Sender {
                 self.events.push_back(SenderEvent::Round { round: self.round, symbols: self.round_len() });
             }
             let end = if first < block { block } else { ring };
-            let width = (block / STRIPES).clamp(1, STRIPE).min(left).min(end - first);
+            let width = stripe(block).min(left).min(end - first);
             self.cursor = Cursor { first, width, block: 0, within: 0, left: left - width };
         }
     }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::net::SocketAddr;
 
-use farcast_core::engine::RejectCounts;
+use farcast_core::engine::{Arrival, RejectCounts};
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
     Answer, Asked, Cause, Content, Delivery, Ending, ErasureCode, Figure, Geometry, Milestone, ObjectId,
@@ -297,6 +297,10 @@ impl ReceiverEngine for Receiver {
 
     fn have(&self, object: ObjectId) -> Option<&Bitmap> {
         Self::have(self, object)
+    }
+
+    fn unstored(&mut self, _from: &Arrival, message: &Message) {
+        Self::unstored(self, message);
     }
 
     fn received(&self, object: ObjectId) -> Received {

@@ -17,7 +17,7 @@ mod send;
 pub(crate) use element::{ElementArgs, RepairArgs};
 pub(crate) use lab::{CompareArgs, LabArgs, SweepArgs, TuneArgs};
 pub(crate) use receive::ReceiveArgs;
-pub(crate) use send::{NakTimingArg, PassWaitArg, SendArgs};
+pub(crate) use send::{ChangingArg, NakTimingArg, PassWaitArg, SendArgs};
 
 use crate::keys::KeyArgs;
 use crate::model::ModelArgs;

@@ -52,6 +52,8 @@ pub(crate) enum Exit {
     Incomplete = 3,
     /// Everything was sent, and nobody can tell whether anybody has received it.
     Unknown = 4,
+    /// No exit code: what has changed is to be sent again.
+    Again = 125,
 }
 
 fn main() -> ExitCode {

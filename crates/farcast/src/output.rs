@@ -1,7 +1,7 @@
 //! What the command line prints: lines for people, or JSON lines for programs, and the log.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -75,6 +75,35 @@ impl Output {
         }
     }
 
+    /// The event `event` whose field `key` is a list, which may be long: no more than one of its items is in memory at
+    /// once.
+    pub(crate) fn list<T: Iterator<Item = Value>>(&mut self, event: &str, key: &str, items: impl Fn() -> T) {
+        let time = unix_time();
+        let write = |out: &mut dyn Write| {
+            write!(out, "{{{}:{},{}:[", json!("event"), json!(event), json!(key))?;
+            for (n, item) in items().enumerate() {
+                write!(out, "{}{item}", if n > 0 { "," } else { "" })?;
+            }
+            writeln!(out, "],{}:{}}}", json!("time"), json!(time))
+        };
+        if self.json {
+            stdio::print(|out| write(out));
+        }
+        let written = self.log.as_mut().map(|(_, log)| {
+            let mut out = BufWriter::new(log);
+            write(&mut out).and_then(|()| out.flush())
+        });
+        self.logged(written);
+    }
+
+    /// What came of writing to the log.
+    fn logged(&mut self, written: Option<io::Result<()>>) {
+        if let (Some(Err(error)), Some((path, _))) = (written, &self.log) {
+            stdio::lose(&format!("cannot write the log {}: {error}; it ends here", path.display()));
+            self.log = None;
+        }
+    }
+
     /// An event for programs: `fields` is an object.
     pub(crate) fn event(&mut self, event: &str, fields: Value) {
         if !self.is_for_programs() {
@@ -90,19 +119,23 @@ impl Output {
         if self.json {
             stdio::print(|out| out.write_all(line.as_bytes()));
         }
-        if let Some((path, log)) = &mut self.log
-            && let Err(error) = log.write_all(line.as_bytes())
-        {
-            stdio::lose(&format!("cannot write the log {}: {error}; it ends here", path.display()));
-            self.log = None;
-        }
+        let written = self.log.as_mut().map(|(_, log)| log.write_all(line.as_bytes()));
+        self.logged(written);
     }
 }
 
-/// `text` with control characters made visible: names come from the network, and a terminal obeys them.
+/// `text` with what a terminal obeys, and what makes text read as another, made visible: names come from the network.
 pub(crate) fn clean(text: &str) -> String {
-    let shown = |c: char| if c.is_control() { c.escape_default().collect() } else { String::from(c) };
+    let shown = |c: char| if is_obeyed(c) { c.escape_default().collect() } else { String::from(c) };
     text.chars().map(shown).collect()
+}
+
+/// Whether `c` is a control character, a separator of lines, or one that only says how others are shown: directions,
+/// invisible joints and marks.
+fn is_obeyed(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// An error, in one sentence.
@@ -124,5 +157,14 @@ mod tests {
     #[test]
     fn a_name_cannot_command_the_terminal() {
         assert_eq!(clean("a\u{1b}[2Jb\nc\u{e9}"), "a\\u{1b}[2Jb\\nc\u{e9}");
+    }
+
+    #[test]
+    fn a_name_cannot_read_as_another() {
+        for hidden in ["\u{202e}", "\u{2066}", "\u{200f}", "\u{61c}", "\u{200b}", "\u{feff}", "\u{2028}"] {
+            let shown = clean(&format!("a{hidden}b"));
+            assert!(shown.starts_with("a\\u{") && shown.ends_with("}b"), "{shown}");
+        }
+        assert_eq!(clean("\u{5d0}\u{4e2d} \u{1f6f0}"), "\u{5d0}\u{4e2d} \u{1f6f0}");
     }
 }

@@ -13,6 +13,11 @@ mod terminal;
 
 use terminal::Terminal;
 
+/// The share of `sent` that was `lost`, in per cent; `None` where nothing was sent.
+pub(crate) fn loss_percent(lost: u64, sent: u64) -> Option<f64> {
+    (sent > 0).then(|| 100.0 * lost as f64 / sent as f64)
+}
+
 /// Between lines where there is no terminal.
 const LINE_EVERY: Span = Span::from_secs(2);
 /// How often the bars are drawn, at most.

@@ -21,7 +21,6 @@ use crate::send::socket_options;
 use crate::{Exit, Failure, outputs, report};
 
 mod files;
-mod losses;
 mod mdp;
 mod mftp;
 mod nack;

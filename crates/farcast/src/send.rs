@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use farcast_core::{BitRate, Span};
-use farcast_files::{Grain, Outgoing, Progress as Hashed, Scanning, Skipped, SourceError};
+use farcast_files::{
+    Change, ChangedFile, Grain, Outgoing, Progress as Hashed, Scanning, Skipped, SourceError,
+};
 use farcast_net::{NetError, SocketOptions};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::args::{SendArgs, SocketArgs};
+use crate::args::{ChangingArg, SendArgs, SocketArgs};
 use crate::host::{Endpoint, Family};
 use crate::output::Output;
 use crate::progress::{Progress, size};
@@ -42,10 +44,28 @@ pub(crate) use one_way::OneWayArgs;
 pub(crate) use pgm::PgmArgs;
 pub(crate) use stream::StreamArgs;
 
+/// So many files that have changed are named.
+const MOST_CHANGED: usize = 10;
 /// How far ahead of the clock datagrams may leave together, at most.
 const MOST_AHEAD: Span = Span::from_millis(1);
 
+/// How often what has changed meanwhile is sent again.
+const TRIES: usize = 10;
+
 pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
+    for _ in 0..TRIES {
+        match once(args)? {
+            Exit::Again => {}
+            exit => return Ok(exit),
+        }
+    }
+    let sentence =
+        format!("files changed each of the {TRIES} times that they were sent; send a copy of them");
+    Err(Failure { sentence, exit: Exit::Failed })
+}
+
+/// Sends it, and what has changed not again.
+fn once(args: &SendArgs) -> Result<Exit, Failure> {
     args.stream.check()?;
     if args.pgm.unicast_port.is_some() && !args.stream.stream {
         return Err(Failure::usage("--unicast-port goes with --stream"));
@@ -126,6 +146,40 @@ fn tell_seal(args: &SendArgs, to: SocketAddr, sealing: Option<&Sealing>, output:
     output.event("hybrid_keys", hybrids.fields());
 }
 
+/// What is told of a file that is not what it was, in a line and for programs.
+fn changed(args: &SendArgs, file: &ChangedFile, name: &str) -> (String, Value) {
+    let (became, word) = became(file.change);
+    let then = match args.changing {
+        ChangingArg::Skip => "nothing of it is sent any more",
+        ChangingArg::Again => "all is sent again",
+        ChangingArg::Fail => "so this ends",
+    };
+    let line = format!("{name} {became} while it was being sent: {then}");
+    (line, json!({ "path": name, "change": word }))
+}
+
+fn became(change: Change) -> (&'static str, &'static str) {
+    match change {
+        Change::Changed => ("changed", "changed"),
+        Change::Removed => ("was removed", "removed"),
+    }
+}
+
+/// The files that are not what they were, in words.
+fn changed_files(changed: &[ChangedFile]) -> String {
+    let one = |file: &ChangedFile| format!("\"{}\" {}", shown(&file.path), became(file.change).0);
+    let mut words: Vec<String> = changed.iter().take(MOST_CHANGED).map(one).collect();
+    if changed.len() > MOST_CHANGED {
+        words.push(format!("and {} more", changed.len() - MOST_CHANGED));
+    }
+    words.join(", ")
+}
+
+/// The same for programs.
+fn changed_fields(changed: &[ChangedFile]) -> Value {
+    changed.iter().map(|file| json!({ "path": shown(&file.path), "change": became(file.change).1 })).collect()
+}
+
 /// So many of them, in words.
 fn receivers(n: usize) -> String {
     if n == 1 { "1 receiver".into() } else { format!("{n} receivers") }
@@ -161,7 +215,10 @@ fn hashed<T>(
     });
     progress.clear();
     found.map_err(|error| {
-        let failed = matches!(error, SourceError::Changed { .. } | SourceError::Spool { .. });
+        let failed = matches!(
+            error,
+            SourceError::Changed { .. } | SourceError::Removed { .. } | SourceError::Spool { .. }
+        );
         let exit = if failed { Exit::Failed } else { Exit::Usage };
         Failure { sentence: error.to_string(), exit }
     })

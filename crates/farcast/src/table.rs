@@ -1,5 +1,7 @@
 //! Aligned tables.
 
+use crate::output::clean;
+
 /// How a column is aligned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Align {
@@ -16,12 +18,13 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(heading: &[(&str, Align)]) -> Self {
-        let rows = vec![heading.iter().map(|(text, _)| (*text).to_owned()).collect()];
+        let rows = vec![heading.iter().map(|(text, _)| clean(text)).collect()];
         Self { align: heading.iter().map(|&(_, align)| align).collect(), rows }
     }
 
+    /// Adds a row. A cell may hold what a stranger said: it stays one cell of one line.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+        self.rows.push(cells.into_iter().map(|cell| clean(&cell)).collect());
     }
 
     /// The table as text, with a rule under the heading and no newline at the end.
@@ -47,6 +50,15 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_makes_no_lines_of_its_own() {
+        let mut table = Table::new(&[("receiver", Align::Left), ("state", Align::Left)]);
+        table.row(["x\nstation-7  done".into(), "left: \u{202e}enod".into()]);
+        let text = table.render();
+        assert_eq!(text.lines().count(), 3, "{text}");
+        assert!(text.ends_with("x\\nstation-7  done  left: \\u{202e}enod"), "{text}");
+    }
 
     #[test]
     fn columns_line_up() {

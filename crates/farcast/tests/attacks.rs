@@ -355,7 +355,15 @@ fn strangers_do_not_make_a_sender_a_weapon() {
         let mut missing = Bitmap::new(seen.announce.block_size.next_multiple_of(8));
         missing.insert(0);
         let client = ClientId::from_name("ant");
-        let nak = Nak { server: seen.announce.server, client, pass: 1, block: 0, missing, parity_held: 0 };
+        let nak = Nak {
+            server: seen.announce.server,
+            client,
+            pass: 1,
+            block: 0,
+            missing,
+            parity_held: 0,
+            unstored: 0,
+        };
         sent += enemy.say(&Message::new(seen.transmission, Body::Nak(nak)), seen.announce.response);
     }
     let back = enemy.comes_back(Duration::from_secs(2));

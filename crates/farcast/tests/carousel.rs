@@ -25,7 +25,7 @@ use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_delivery::{Geometry, Noun, Outcome, Protocol, Routes, Words};
 use farcast_files::{Options, Outgoing};
 use farcast_link::losses::{Bernoulli, NoLoss};
-use farcast_net::{ReceiveNotice, ReceiveOptions, SendOptions, SocketOptions};
+use farcast_net::{Changing, ReceiveNotice, ReceiveOptions, SendOptions, SocketOptions};
 use farcast_sim::outcome::{Replication, Together};
 use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Receivers, Star, StarConfig};
 use farcast_sim::trace::{Trace, TraceConfig};
@@ -212,7 +212,13 @@ fn it_carries_a_file_over_the_network() {
         let id = *outgoing.id().as_bytes();
         let rate = BitRate::from_bps(20_000_000).unwrap();
         let make = |own| Ok::<_, Infallible>(Sender::new((id, geometry), (own, group), rate, TURNS));
-        let options = SendOptions { to: group, socket: socket(), burst: Span::from_millis(1) };
+        let options = SendOptions {
+            to: group,
+            socket: socket(),
+            burst: Span::from_millis(1),
+            changing: Changing::default(),
+            look_again: false,
+        };
         let start = AtomicBool::new(false);
         let report = farcast_net::send::<Carousel, _>(
             vec![outgoing],

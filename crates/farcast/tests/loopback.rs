@@ -301,3 +301,28 @@ fn hops_and_dscp_are_in_the_datagrams() {
         }
     }
 }
+
+#[test]
+fn a_transfer_that_goes_on_tells_no_loss_where_there_is_none() {
+    let place = Place::new();
+    let file = place.file("product.bin", 6_000_000);
+    let receiver = place.receive("7", &[]);
+    let sender = place.send(&[&file], &["--rate", "20 Mbit/s", "--receivers", "7"]);
+    common::wait_for_journal(&place.path("7"));
+    pause(Duration::from_millis(500));
+    sender.kill9();
+    receiver.terminate();
+    receiver.wait();
+    let (sent, got) = {
+        let receiver = place.receive("7", &[]);
+        let sent = place.send(&[&file], &with(&RATE, &["--receivers", "7"])).succeed();
+        (sent.summary(), receiver.succeed().summary())
+    };
+    let (held, all) = (got["segments_held_before"].as_u64().unwrap(), got["segments"].as_u64().unwrap());
+    assert!(0 < held && held < all, "{got}");
+    assert_eq!(dtus_sent(&sent), all - held, "each once: {sent}");
+    assert_eq!((&got["naked_dtus"], &got["loss_percent"]), (&0.into(), &0.0.into()), "{got}");
+    let member = member(&sent, "7");
+    assert_eq!((&member["naked_dtus"], &member["loss_percent"]), (&0.into(), &0.0.into()), "{sent}");
+    place.assert_received(&file, &["7"]);
+}

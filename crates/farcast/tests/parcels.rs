@@ -28,7 +28,9 @@ use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_delivery::{Channel, FeedbackCounts, Geometry, Outcome, Protocol, TimedFeedback, Transport};
 use farcast_files::{Options, Outgoing};
-use farcast_net::{NetError, ReceiveNotice, ReceiveOptions, ReceiveReport, SendOptions, SocketOptions};
+use farcast_net::{
+    Changing, NetError, ReceiveNotice, ReceiveOptions, ReceiveReport, SendOptions, SocketOptions,
+};
 
 use receiver::{Asks, Receiver};
 use sender::Sender;
@@ -188,7 +190,13 @@ fn send(
     }
     let rate = BitRate::from_bps(megabits * 1_000_000).unwrap();
     let make = |own| Ok::<_, Infallible>(Sender::new(cut, (own, group), rate, rounds));
-    let options = SendOptions { to: group, socket: socket(), burst: Span::from_millis(1) };
+    let options = SendOptions {
+        to: group,
+        socket: socket(),
+        burst: Span::from_millis(1),
+        changing: Changing::default(),
+        look_again: false,
+    };
     let (codec, start) = (Codec(transport), AtomicBool::new(false));
     let report = farcast_net::send::<Parcels, _>(
         objects,

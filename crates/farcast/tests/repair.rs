@@ -21,7 +21,7 @@ use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_delivery::{Channel, FeedbackCounts, Outcome, Protocol, TimedFeedback};
 use farcast_files::{Options, Outgoing};
-use farcast_net::{ReceiveNotice, ReceiveOptions, SendOptions, SocketOptions};
+use farcast_net::{Changing, ReceiveNotice, ReceiveOptions, SendOptions, SocketOptions};
 use farcast_pgm::{
     Codec, Gsi, Message, NodeId, Object, Receiver, ReceiverConfig, Sender, SenderConfig, SenderEvent,
     SenderOutcome, Sending, Tsi,
@@ -134,7 +134,13 @@ fn send(file: &Path, megabits: u64, raw: bool) {
         config.holdoff = Span::from_millis(600);
         Sender::new(config)
     };
-    let options = SendOptions { to: group, socket: socket("eth0"), burst: Span::from_millis(1) };
+    let options = SendOptions {
+        to: group,
+        socket: socket("eth0"),
+        burst: Span::from_millis(1),
+        changing: Changing::default(),
+        look_again: false,
+    };
     let (start, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let codec = Codec { raw };
     let report = farcast_net::send::<Pgm, _>(

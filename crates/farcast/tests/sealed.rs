@@ -368,7 +368,7 @@ fn a_member_speaks_for_nobody_else() {
     let bodies = [
         Body::Done(Done { server, client, naked_dtus: 0, duration_s: 1 }),
         Body::Registration(decline),
-        Body::Nak(Nak { server, client, pass: 1, block: 0, missing, parity_held: 0 }),
+        Body::Nak(Nak { server, client, pass: 1, block: 0, missing, parity_held: 0, unstored: 0 }),
     ];
     for _ in 0..50 {
         for body in &bodies {

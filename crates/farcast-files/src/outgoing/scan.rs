@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, FileType, Stat};
 
-use super::{Progress, Scanning, SkipReason, Skipped, Source, State};
+use super::{Change, Progress, Scanning, SkipReason, Skipped, Source, State};
 use crate::beneath::{mtime_of, open_source};
 use crate::chunks::{Chunks, Lister};
 use crate::compression::{Spool, Spooling};
@@ -178,7 +178,7 @@ impl Source {
     fn fill(&self, fd: &OwnedFd, buffer: &mut [u8], at: u64) -> Result<(), SourceError> {
         match read_at(fd, buffer, at) {
             Ok(read) if read == buffer.len() => Ok(()),
-            Ok(_) => Err(self.changed()),
+            Ok(_) => Err(self.is(Change::Changed)),
             Err(errno) => Err(SourceError::io(&self.path, "read", errno)),
         }
     }
@@ -207,7 +207,6 @@ impl Source {
             at += bytes.len() as u64;
             progress(bytes.len() as u64);
         }
-        self.check(fs::fstat(fd))?;
         Ok((hasher.finish(), lister.finish()))
     }
 }

@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 
 use farcast_core::engine::{Arrival, Message as _, Reject};
 use farcast_core::{Bitmap, Span, Time, Timers};
-use farcast_delivery::ObjectId;
+use farcast_delivery::{ObjectId, Passage};
 use farcast_norm::NodeId;
 use farcast_norm::timing::earned;
 
@@ -37,6 +37,7 @@ impl Receiver {
                     (session.grtt, session.standing, session.last_heard) = (head.grtt, Standing::Here, now);
                     let count = message.segments().get();
                     session.loss.came(head.sequence, count);
+                    session.passage.came_numbered_by_16_bits(head.sequence, count);
                     let octets = message.wire_len(0) as u64 * u64::from(count);
                     session.credit = earned(session.credit, octets);
                     self.timers.set(Timer::Inactivity, now + silence(head.grtt, self.config.robust));
@@ -101,6 +102,7 @@ impl Receiver {
             done: VecDeque::new(),
             memory: 0,
             loss: Loss::default(),
+            passage: Passage::default(),
             standing: Standing::Here,
             late,
             put_off: false,
@@ -189,7 +191,7 @@ impl Receiver {
             }
         }
         while let Some(session) = self.session.as_mut().filter(|session| session.next <= object) {
-            session.objects.insert(session.next, Incoming::new(next_id(&mut self.next_id)));
+            session.objects.insert(session.next, Incoming::new(next_id(&mut self.next_id), session.passage));
             session.next += 1;
             if session.objects.len() > WINDOW as usize
                 && let Some(&lowest) = session.objects.keys().next()
@@ -300,7 +302,7 @@ impl Receiver {
             && !session.objects.contains_key(&object)
             && session.done.iter().all(|done| done.object != object)
         {
-            session.objects.insert(object, Incoming::new(next_id(&mut self.next_id)));
+            session.objects.insert(object, Incoming::new(next_id(&mut self.next_id), session.passage));
         }
         fits
     }

@@ -7,6 +7,7 @@ mod session;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::net::SocketAddr;
 use core::num::NonZeroU32;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
@@ -114,9 +115,22 @@ impl Receiver {
     /// What has come of an object.
     pub fn received(&self, id: ObjectId) -> Received {
         let Some(session) = &self.session else { return Received::default() };
-        let at_hand = session.objects.values().find(|one| one.id == id).map(|one| one.received);
+        let at_hand = session
+            .objects
+            .values()
+            .find(|one| one.id == id)
+            .map(|one| one.received.passed(one.passage, session.passage));
         let done = || session.done.iter().find(|done| done.id == id).map(|done| done.received);
         at_hand.or_else(done).unwrap_or_default()
+    }
+
+    /// Content came that could not be stored: it was not lost on the way.
+    pub fn unstored(&mut self, source: SocketAddr, message: &Message) {
+        let Body::Sender(head, _) = &message.body else { return };
+        let key = Key { source, sender: message.source };
+        if let Some(session) = self.session.as_mut().filter(|session| session.key == key) {
+            session.passage.came_numbered_by_16_bits(head.sequence, message.segments().get());
+        }
     }
 
     /// The objects of the sender that are through or complete, as it numbers them, and since when each is there: `None`
@@ -258,8 +272,9 @@ impl Receiver {
         if session.done.len() == REMEMBERED {
             session.done.pop_front();
         }
+        let received = one.received.passed(one.passage, session.passage);
         let at = if let ReceiverOutcome::Complete(at) = outcome { Some(at) } else { None };
-        session.done.push_back(Done { object, id: one.id, at, received: one.received });
+        session.done.push_back(Done { object, id: one.id, at, received });
         // Of what was never offered its owner knows nothing.
         if one.state != State::Unknown {
             self.events.push_back(ReceiverEvent::Ended(one.id, outcome));
@@ -299,7 +314,7 @@ impl Receiver {
             return;
         }
         let room = session.credit.saturating_sub(wire::FROM_RECEIVER as u64);
-        let (nacks, asked) = session.requests(usize::try_from(room).unwrap_or(usize::MAX));
+        let nacks = session.requests(usize::try_from(room).unwrap_or(usize::MAX));
         for nack in nacks.iter().filter(|nack| nack.requests.contains(&Request::Info)) {
             if let Some(one) = session.objects.get_mut(&nack.object) {
                 one.info_asked += 1;
@@ -308,7 +323,6 @@ impl Receiver {
         let first = nacks.first().and_then(|nack| session.objects.get_mut(&nack.object));
         if let Some(one) = first {
             one.received.naks += 1;
-            one.received.asked += asked;
         }
         self.naks += 1;
         self.say(now, Answer::Nack(nacks));

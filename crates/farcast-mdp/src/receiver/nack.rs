@@ -118,25 +118,23 @@ impl Session {
         })
     }
 
-    /// What lacks, in order, as far as it fits a segment (our choice, as the draft's other lists) and `room` octets;
-    /// and how many symbols that is.
-    pub(super) fn requests(&self, room: usize) -> (Vec<ObjectNack>, u64) {
+    /// What lacks, in order, as far as it fits a segment (our choice, as the draft's other lists) and `room` octets.
+    pub(super) fn requests(&self, room: usize) -> Vec<ObjectNack> {
         let mut list = List { nacks: Vec::new(), room: room.min(self.segment_size.into()) };
-        let mut asked = 0;
         for (object, one, need) in self.asks() {
             let fits = match need {
                 Need::Object => list.add(object, Request::Object),
                 // What is said of it stands before all else.
                 Need::Parts { info, blocks } => {
                     (!info || list.add(object, Request::Info))
-                        && blocks.is_none_or(|blocks| list.add_blocks(object, one, blocks, &mut asked))
+                        && blocks.is_none_or(|blocks| list.add_blocks(object, one, blocks))
                 }
             };
             if !fits {
                 break;
             }
         }
-        (list.nacks, asked)
+        list.nacks
     }
 
     /// Notes what somebody else asks for.
@@ -218,7 +216,7 @@ impl List {
     }
 
     /// Adds what lacks of the blocks in `first .. end`, of which the first lacks something; whether there was room.
-    fn add_blocks(&mut self, object: u32, one: &Incoming, (first, end): (u32, u32), asked: &mut u64) -> bool {
+    fn add_blocks(&mut self, object: u32, one: &Incoming, (first, end): (u32, u32)) -> bool {
         let Some(Known { about, geometry }) = &one.known else { return true };
         let block_octets = geometry.block_size() * u32::from(geometry.segment_size());
         let nothing = |block| one.lacks(block) == geometry.block_len(block) && !one.held.contains_key(&block);
@@ -227,7 +225,7 @@ impl List {
             let offset = block * block_octets;
             let lacks = one.lacks(block);
             let mut last = block;
-            let (request, count) = if nothing(block) {
+            let request = if nothing(block) {
                 // Blocks of which nothing has come follow one another after an outage.
                 let most = block.saturating_add(8 * self.room as u32).min(end.min(geometry.blocks()));
                 while last + 1 < most && nothing(last + 1) {
@@ -235,20 +233,18 @@ impl List {
                 }
                 let mut mask = Mask::new(last + 1 - block);
                 mask.insert(Run::new(0, last + 1 - block).unwrap_or(Run::one(0)));
-                let count = geometry.first_of(last + 1) - geometry.first_of(block);
-                (Request::Blocks { offset, mask }, count)
+                Request::Blocks { offset, mask }
             } else {
                 let mut mask = Mask::new(u32::from(about.ndata) + u32::from(about.nparity));
                 for run in Session::wanted(one, block) {
                     mask.insert(run);
                 }
                 // A block has 255 symbols at most.
-                (Request::Segments { erasures: lacks as u8, offset, mask }, lacks)
+                Request::Segments { erasures: lacks as u8, offset, mask }
             };
             if !self.add(object, request) {
                 return false;
             }
-            *asked += u64::from(count);
             next = one.next_need(last + 1, end);
         }
         true

@@ -9,7 +9,7 @@ use core::num::NonZeroU32;
 
 use farcast_core::engine::Reject;
 use farcast_core::{Bitmap, Run, Time};
-use farcast_delivery::{Geometry, ObjectId, Offer, Received};
+use farcast_delivery::{Geometry, ObjectId, Offer, Passage, Received};
 use farcast_norm::NodeId;
 use farcast_norm::message::Stamp;
 use farcast_norm::quantise::Rtt;
@@ -72,6 +72,8 @@ pub(super) struct Incoming {
     /// All segments before this one are there.
     pub(super) low: u32,
     pub(super) received: Received,
+    /// The losses on the way when it began.
+    pub(super) passage: Passage,
 }
 
 /// An object that is through.
@@ -115,6 +117,8 @@ pub(super) struct Session {
     /// Octets of parity and of blocks that are gathered.
     pub(super) memory: u64,
     pub(super) loss: Loss,
+    /// What came of it, and what is missing between.
+    pub(super) passage: Passage,
     pub(super) standing: Standing,
     /// It was first heard in the midst of something, of which more may be kept from before than has come.
     pub(super) late: bool,
@@ -158,7 +162,7 @@ impl Loss {
 const BOOKKEEPING: u64 = 128;
 
 impl Incoming {
-    pub(super) fn new(id: ObjectId) -> Self {
+    pub(super) fn new(id: ObjectId, passage: Passage) -> Self {
         Self {
             id,
             state: State::Unknown,
@@ -171,6 +175,7 @@ impl Incoming {
             reached: 0,
             low: 0,
             received: Received::default(),
+            passage,
         }
     }
 

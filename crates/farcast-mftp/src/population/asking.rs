@@ -250,7 +250,8 @@ impl Population {
     /// A NAK as long as every one of this block.
     fn sample_nak(&self, naks: &Naks, receiver: u32) -> Message {
         let Naks { server, pass, block, missing, .. } = naks.clone();
-        let nak = Nak { server, client: self.id(receiver), pass, block, missing, parity_held: 0 };
+        let nak =
+            Nak { server, client: self.id(receiver), pass, block, missing, parity_held: 0, unstored: 0 };
         Message {
             proof: None,
             transmission: self.terms.as_ref().map_or(0, |terms| terms.transmission),

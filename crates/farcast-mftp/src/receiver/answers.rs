@@ -84,7 +84,8 @@ pub(crate) fn nak(
         }
     });
     let parity_held = gaps.parity_held(block);
-    let nak = Nak { server: terms.server, client, pass: question.pass, block, missing, parity_held };
+    let (server, pass) = (terms.server, question.pass);
+    let nak = Nak { server, client, pass, block, missing, parity_held, unstored: 0 };
     (!nak.missing.is_empty()).then_some(nak)
 }
 
@@ -143,15 +144,19 @@ impl Receiver {
         let Some(pending) = session.pending.take() else { return };
         let question = pending.question;
         let naks = naks(session, &question, &session.terms, self.config.id, self.config.naks_per_request);
-        for nak in naks {
+        for mut nak in naks {
             if pending.suppressed.contains(&nak.block) {
                 self.stats.suppressed += 1;
+                if let Some(session) = &mut self.session {
+                    self.stats.lost += u64::from(session.note_asked(&question, &mut nak));
+                }
                 continue;
             }
             self.stats.naks += 1;
             self.stats.naked_dtus += u64::from(nak.missing.count());
             if let Some(session) = &mut self.session {
                 session.naked_dtus += u64::from(nak.missing.count());
+                self.stats.lost += u64::from(session.note_asked(&question, &mut nak));
             }
             self.answer(now, Body::Nak(nak));
         }

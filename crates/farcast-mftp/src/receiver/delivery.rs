@@ -61,6 +61,7 @@ impl Receiver {
             session.pass = data.pass;
             self.events.push_back(ReceiverEvent::Pass { pass: data.pass });
         }
+        session.losses.heard(data);
         session.control.data_before_confirmation(now, &self.config);
         let new = match part {
             Part::Segments(segments) => self.source(segments),
@@ -163,7 +164,20 @@ impl Receiver {
         if let Some(session) = &mut self.session
             && session.control.lost()
         {
+            session.note_unstored(segments);
             session.have.remove_run(segments);
+        }
+    }
+
+    /// `data` came and could not be stored: it is missing, and was not lost on the way.
+    pub fn unstored(&mut self, data: &Data) {
+        let Some(session) = self.session.as_mut().filter(|session| session.control.is_receiving()) else {
+            return;
+        };
+        if let Ok(Part::Segments(segments)) = Part::of(data, &session.terms) {
+            session.losses.heard(data);
+            session.pass = session.pass.max(data.pass);
+            session.note_unstored(segments);
         }
     }
 

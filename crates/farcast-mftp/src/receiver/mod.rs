@@ -17,6 +17,7 @@ pub(crate) mod control;
 pub(crate) mod delivery;
 mod guard;
 mod joining;
+mod losses;
 mod over;
 pub(crate) mod parity;
 mod session;
@@ -51,8 +52,10 @@ pub struct ReceiverStats {
     pub duplicates: u64,
     /// NAK messages sent.
     pub naks: u64,
-    /// DTUs that they asked for, in all.
+    /// DTUs that they asked for, in all: again as often as it asked.
     pub naked_dtus: u64,
+    /// DTUs that were sent to it and did not come, once for each time they were sent.
+    pub lost: u64,
     /// NAKs not sent because another receiver's said the same.
     pub suppressed: u64,
     /// Messages not sent because more may not be said to whoever asked.

@@ -9,8 +9,9 @@ use farcast_delivery::Geometry;
 use super::answers::{Gaps, Question};
 use super::control::{Control, Terms};
 use super::guard::Guard;
+use super::losses::Losses;
 use super::parity::Cost;
-use crate::message::{Data, DataKind};
+use crate::message::{Data, DataKind, Nak};
 
 /// Answers that are held back, to spread them.
 #[derive(Clone, Debug)]
@@ -63,6 +64,7 @@ pub(super) struct Session {
     pub(super) pass: u32,
     pub(super) pending: Option<Pending>,
     pub(super) naked_dtus: u64,
+    pub(super) losses: Losses,
     pub(super) guard: Guard,
     /// The last Done that was sent.
     pub(super) done: Option<farcast_core::Transmit<crate::message::Message>>,
@@ -84,11 +86,31 @@ impl Session {
             pass: 0,
             pending: None,
             naked_dtus: 0,
+            losses: Losses::default(),
         }
     }
 
     pub(super) fn geometry(&self) -> &Geometry {
         self.terms.geometry()
+    }
+
+    /// Completes `nak`, an answer to `question`, with what it says of what came and is missing; how many more DTUs were
+    /// lost.
+    pub(super) fn note_asked(&mut self, question: &Question, nak: &mut Nak) -> u32 {
+        nak.unstored = self.losses.unstored_of(nak);
+        self.losses.asked(question, nak, self.restart)
+    }
+
+    /// Notes that `segments` came and are not stored: they were not lost on the way.
+    pub(super) fn note_unstored(&mut self, segments: Run) {
+        let geometry = *self.geometry();
+        let mut rest = segments.clip(0, geometry.segments());
+        while let Some(run) = rest {
+            let block = geometry.block_of(run.first());
+            let end = geometry.first_of(block).saturating_add(geometry.block_len(block)).min(run.end());
+            self.losses.unstored(block, self.pass, end - run.first());
+            rest = Run::new(end, run.end() - end);
+        }
     }
 
     /// Forgets the parity symbols of `block`: it is complete, or they did not help.

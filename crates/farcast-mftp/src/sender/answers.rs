@@ -114,9 +114,13 @@ impl Sender {
             member.naks += 1;
             let need = m.missing.count().saturating_sub(m.parity_held);
             self.flight.report((m.pass, m.block), m.client, need);
-            // What a restart asks for was not lost: it was never sent.
-            member.naked_dtus += if m.pass == 0 { 0 } else { u64::from(m.missing.count()) };
-            surveyed &= member.note_missing(m.block, m.missing.count()) && member.since_block <= m.block;
+            let since = member.since_block <= m.block;
+            let gained = member.gained(m);
+            surveyed &= member.note_missing(m.block, m.missing.count()) && since;
+            // What went by before it took part was not lost, and neither was what a restart has not sent yet.
+            let went_by = m.pass == 1 && !since;
+            let lost = if went_by { 0 } else { self.schedule.lost(m.block, m.pass, &m.missing, gained) };
+            member.note_lost(m, lost);
         }
         self.sample_answer(now, m.pass, m.block);
         if self.members.get(&m.client).is_none_or(|member| member.since_block <= m.block) {
@@ -127,7 +131,14 @@ impl Sender {
             return self.charge(m.client, m.missing.count());
         }
         let held = self.parity_held(m);
-        let scheduled = self.schedule_nak(now, m.pass, m.block, &m.missing, held);
+        let rest = self.without_withdrawn(m.block, &m.missing);
+        if rest.is_some() {
+            self.note_bereft(m.client);
+        }
+        let scheduled = match rest {
+            Some(rest) if rest.is_empty() => 0,
+            rest => self.schedule_nak(now, m.pass, m.block, rest.as_ref().unwrap_or(&m.missing), held),
+        };
         if surveyed && self.has_members() {
             self.survey_report(now, m, scheduled);
         }
@@ -305,7 +316,7 @@ impl Sender {
             member.done_at = Some(now);
             member.forget_missing();
             self.members.change(m.client, MemberState::Done);
-            self.events.push_back(SenderEvent::Done { client: m.client, naked_dtus: m.naked_dtus });
+            self.events.push_back(SenderEvent::Done { client: m.client });
         }
         self.one_less(now);
         self.confirm_done(now);

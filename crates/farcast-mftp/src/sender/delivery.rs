@@ -1,6 +1,7 @@
 //! Passes, blocks, status requests and their answers (draft §11.2).
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use farcast_core::engine::Transmit;
 use farcast_core::{Message as _, Run, Time};
@@ -396,19 +397,19 @@ impl Sender {
     fn take_block(&mut self, block: u32) {
         let len = self.geometry.block_len(block);
         self.progress.twice = self.sends_twice();
-        let behind = self.parity_behind(block);
+        let behind = self.parity_behind(block).filter(|_| !self.is_torn(block));
         if let Some(symbols) = behind {
             self.schedule.note_parity(block, symbols, self.progress.pass);
         }
         let (kind, runs) = if self.full_pass() {
             // The manifest goes twice: without it a receiver cannot tell which file a DTU belongs to.
             let head = Run::new(0, self.config.head_segments.min(len)).filter(|_| block == 0);
-            (DataKind::Source, head.into_iter().chain(Run::new(0, len)).collect())
+            (DataKind::Source, head.into_iter().chain(self.still_sent(block, len)).collect())
         } else if self.is_listing() {
             let (runs, times) = (self.take_list(block), if self.progress.twice { 2 } else { 1 });
             (DataKind::Source, core::iter::repeat_n(runs, times).flatten().collect())
         } else {
-            let parity = self.progress.parity;
+            let parity = if self.is_torn(block) { 0 } else { self.progress.parity };
             let margin = self.margin(self.schedule.need(block));
             match self.schedule.take(block, len, self.progress.pass, parity, self.progress.twice, margin) {
                 Some(Work::Source(runs)) if self.progress.twice => {
@@ -426,6 +427,17 @@ impl Sender {
         progress.left = runs.iter().chain(&behind).map(|run: &Run| run.count()).sum();
         (progress.block, progress.kind, progress.runs, progress.behind) = (Some(block), kind, runs, behind);
         (progress.sent_in_block, progress.step) = (0, Step::Data);
+    }
+
+    /// The DTUs of a block of `len` without those that are not sent any more.
+    fn still_sent(&self, block: u32, len: u32) -> Vec<Run> {
+        let (mut sent, mut at) = (Vec::new(), 0);
+        for gone in self.withdrawn_of(block) {
+            sent.extend(Run::new(at, gone.first() - at));
+            at = gone.end();
+        }
+        sent.extend(Run::new(at, len - at));
+        sent
     }
 
     fn end_pass(&mut self, now: Time) {
@@ -455,6 +467,9 @@ impl Sender {
         let nobody = !self.has_members() && self.progress.silent_rounds > self.config.status_retry_count;
         if nobody || self.everyone_accounted() {
             return self.begin_completing(now);
+        }
+        if self.end_bereft(now) {
+            return;
         }
         self.count_comparing();
         self.ask_all(now);

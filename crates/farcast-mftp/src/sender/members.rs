@@ -8,7 +8,7 @@ use farcast_core::Time;
 
 use super::survey::Tallies;
 use crate::config::Group;
-use crate::message::{ClientId, DeclineReason, Registration};
+use crate::message::{ClientId, DeclineReason, Nak, Registration};
 use crate::proof::Proof;
 
 /// How a receiver stands with the sender.
@@ -39,6 +39,40 @@ pub enum GivenUp {
     Dismissed,
 }
 
+/// What a receiver lacks of a block.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lack {
+    /// DTUs, by its latest NAK.
+    count: u32,
+    /// The pass of that, and what was counted of it as lost on the way, and as not stored.
+    pass: u16,
+    lost: u32,
+    unstored: u32,
+    /// Parity symbols that it holds, by that NAK and by the last of the pass before.
+    held: u16,
+    before: u16,
+}
+
+impl Lack {
+    fn is_of(&self, pass: u32) -> bool {
+        u32::from(self.pass) == pass
+    }
+
+    /// Parity symbols that it held before `pass`.
+    fn held_before(&self, pass: u32) -> u32 {
+        if self.is_of(pass) { self.before.into() } else { self.held.into() }
+    }
+
+    /// What follows is of `pass`.
+    fn begin(&mut self, pass: u32) {
+        if !self.is_of(pass) {
+            let pass = u16::try_from(pass).unwrap_or(u16::MAX);
+            *self =
+                Self { count: self.count, pass, lost: 0, unstored: 0, held: self.held, before: self.held };
+        }
+    }
+}
+
 /// A receiver as the sender knows it.
 #[expect(clippy::struct_excessive_bools, reason = "each says something else of it")]
 #[derive(Clone, Debug)]
@@ -51,8 +85,11 @@ pub struct Member {
     pub state: MemberState,
     /// Segments that it held when it registered.
     pub held: u32,
-    /// DTUs that it asked for again, in all, (a DTU lost twice counts twice).
-    pub naked_dtus: u64,
+    /// DTUs that were sent to it and that it asked for afterwards, once for each time they were sent: those that did not
+    /// reach it.
+    pub lost_dtus: u64,
+    /// DTUs that reached it and that it did not store, as it says.
+    pub unstored_dtus: u64,
     /// NAK messages that came from it.
     pub naks: u64,
     /// When its Done came.
@@ -74,7 +111,7 @@ pub struct Member {
     pub(super) granted: Option<Time>,
     /// Bytes that it said it can buffer.
     pub(super) receive_buffer: Option<u32>,
-    pub(super) missing: BTreeMap<u32, u32>,
+    pub(super) missing: BTreeMap<u32, Lack>,
     /// Segments in all of `missing`, and when the pass before began.
     pub(super) lacks: u64,
     pub(super) lacked: u64,
@@ -102,6 +139,8 @@ pub struct Member {
     pub(super) since_block: u32,
     /// What it lost of the first pass.
     pub(super) tallies: Tallies,
+    /// The last pass in which it asked for what is not sent any more.
+    pub(super) bereft: Option<u32>,
     /// A registration under its id from another address, while it is asked whether it is still there.
     pub(super) contender: Option<(SocketAddr, Registration)>,
     /// A refusal without proofs, from where nobody has shown to be.
@@ -115,7 +154,8 @@ impl Member {
             address: None,
             state,
             held: 0,
-            naked_dtus: 0,
+            lost_dtus: 0,
+            unstored_dtus: 0,
             naks: 0,
             done_at: None,
             compares: false,
@@ -143,6 +183,7 @@ impl Member {
             acked: 0,
             since_block: 0,
             tallies: Tallies::default(),
+            bereft: None,
             contender: None,
             refusal: None,
         }
@@ -158,17 +199,43 @@ impl Member {
         self.validated && self.nonce.is_some()
     }
 
-    /// Notes that its latest NAK for `block` says that `count` DTUs of it are missing; whether it is the first for it.
+    /// Notes what its latest NAK for `block` says is missing; whether it is the first for it.
     pub(super) fn note_missing(&mut self, block: u32, count: u32) -> bool {
-        let before = self.missing.insert(block, count);
-        self.lacks = self.lacks + u64::from(count) - u64::from(before.unwrap_or(0));
-        before.is_none()
+        let is_first = !self.missing.contains_key(&block);
+        let lack = self.missing.entry(block).or_default();
+        self.lacks = self.lacks + u64::from(count) - u64::from(lack.count);
+        lack.count = count;
+        is_first
+    }
+
+    /// Parity symbols of the block of `nak` that it has got since the pass before.
+    pub(super) fn gained(&self, nak: &Nak) -> u32 {
+        let held = self.missing.get(&nak.block).map_or(0, |lack| lack.held_before(nak.pass));
+        nak.parity_held.saturating_sub(held)
+    }
+
+    /// Counts that `lost` of what was sent of the block of `nak` in its pass are missing there. Who says so more than
+    /// once is believed once. It follows [`note_missing`](Self::note_missing).
+    pub(super) fn note_lost(&mut self, nak: &Nak, lost: u32) {
+        let lack = self.missing.entry(nak.block).or_default();
+        let (lost, unstored) = (lost.saturating_sub(nak.unstored), lost.min(nak.unstored));
+        lack.begin(nak.pass);
+        self.lost_dtus += u64::from(lost.saturating_sub(lack.lost));
+        self.unstored_dtus += u64::from(unstored.saturating_sub(lack.unstored));
+        (lack.lost, lack.unstored) = (lack.lost.max(lost), lack.unstored.max(unstored));
+        lack.held = u16::try_from(nak.parity_held).unwrap_or(u16::MAX);
     }
 
     /// Forgets what it said is missing.
     pub(super) fn forget_missing(&mut self) {
         self.missing.clear();
         (self.lacks, self.lacked, self.idle_passes) = (0, 0, 0);
+    }
+
+    /// DTUs that are known to have been sent to it: those that did not reach it, and those that brought what it has, of
+    /// which `has` segments are there in all.
+    pub fn sent_dtus(&self, has: u32) -> u64 {
+        self.lost_dtus + u64::from(has.saturating_sub(self.held))
     }
 
     /// Whether it still takes part.

@@ -31,6 +31,7 @@ mod registration;
 mod replies;
 mod schedule;
 mod survey;
+mod withdrawn;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -123,6 +124,7 @@ pub struct Sender {
     /// What the message handled last asked for.
     asked: Option<Asked>,
     closing: ending::Closing,
+    withdrawn: withdrawn::Withdrawn,
     /// What was lost of late.
     losses: ahead::Losses,
     /// What was lost of the first pass.
@@ -166,6 +168,7 @@ impl Sender {
             stats: SenderStats::default(),
             asked: None,
             closing: ending::Closing::default(),
+            withdrawn: withdrawn::Withdrawn::default(),
             losses: ahead::Losses::default(),
             survey: survey::Surveying::default(),
             round_trip: LongestTrip::default(),

@@ -14,6 +14,15 @@ pub(super) struct Repair {
     pub(super) need: u32,
 }
 
+/// Parity symbols sent of a block.
+#[derive(Clone, Copy, Debug)]
+struct Parity {
+    sent: u32,
+    /// The last pass that sent some, and how many.
+    pass: u16,
+    of_pass: u32,
+}
+
 /// The DTUs scheduled for sending, and in which pass each was last sent.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
@@ -22,8 +31,8 @@ pub(super) struct Schedule {
     plan: Option<BTreeMap<u32, Repair>>,
     /// The last pass of each DTU, for blocks of which something was sent again; 16 bits saturate.
     last_pass: BTreeMap<u32, Vec<u16>>,
-    /// Parity symbols sent of a block, and the last pass that sent some.
-    parity: BTreeMap<u32, (u32, u16)>,
+    /// Parity symbols sent of each block.
+    parity: BTreeMap<u32, Parity>,
     /// The last pass of every other DTU: 1, or 0 where a restart has sent nothing yet.
     default_pass: u16,
 }
@@ -67,12 +76,48 @@ impl Schedule {
 
     /// Parity symbols of `block` that had been sent when `pass` was over; none that were sent later.
     pub(super) fn parity_sent(&self, block: u32, pass: u32) -> u32 {
-        self.parity.get(&block).filter(|&&(_, last)| u32::from(last) <= pass).map_or(0, |&(sent, _)| sent)
+        self.parity
+            .get(&block)
+            .filter(|parity| u32::from(parity.pass) <= pass)
+            .map_or(0, |parity| parity.sent)
     }
 
     /// Parity `symbols` of `block` are sent in `pass`.
     pub(super) fn note_parity(&mut self, block: u32, symbols: Run, pass: u32) {
-        self.parity.insert(block, (symbols.end(), u16::try_from(pass).unwrap_or(u16::MAX)));
+        let pass = u16::try_from(pass).unwrap_or(u16::MAX);
+        let before = self.parity.get(&block).filter(|parity| parity.pass == pass);
+        let of_pass = symbols.count() + before.map_or(0, |parity| parity.of_pass);
+        self.parity.insert(block, Parity { sent: symbols.end(), pass, of_pass });
+    }
+
+    /// The DTUs `gone` of `block` are not sent any more.
+    pub(super) fn forget(&mut self, block: u32, gone: &[Run]) {
+        for repairs in [Some(&mut self.repairs), self.plan.as_mut()].into_iter().flatten() {
+            let Some(repair) = repairs.get_mut(&block) else { continue };
+            for &run in gone {
+                repair.wanted.remove_run(run);
+            }
+            if repair.wanted.is_empty() {
+                repairs.remove(&block);
+            }
+        }
+    }
+
+    /// How much of what `pass` sent of `block` a receiver lacks: of DTUs those in `missing`, and of parity symbols those
+    /// that are not among the `gained` ones that it holds besides what it held before.
+    pub(super) fn lost(&self, block: u32, pass: u32, missing: &Bitmap, gained: u32) -> u32 {
+        let sent = |last: u16| u32::from(last) == pass && pass > 0;
+        let dtus = match self.last_pass.get(&block) {
+            None if sent(self.default_pass) => missing.count(),
+            None => 0,
+            Some(passes) => {
+                let dtus = missing.iter_runs().flat_map(Run::segments);
+                dtus.filter(|&dtu| passes.get(dtu as usize).is_some_and(|&last| sent(last))).count() as u32
+            }
+        };
+        let parity =
+            self.parity.get(&block).filter(|parity| sent(parity.pass)).map_or(0, |parity| parity.of_pass);
+        dtus + parity.saturating_sub(gained)
     }
 
     /// The first block at or after `from` of which the pass at hand sends something.
@@ -113,7 +158,7 @@ impl Schedule {
         missing: &Bitmap,
         parity_held: Option<u32>,
     ) -> u32 {
-        if self.parity.get(&block).is_some_and(|&(_, last)| u32::from(last) > pass) {
+        if self.parity.get(&block).is_some_and(|parity| u32::from(parity.pass) > pass) {
             return 0;
         }
         let fresh = |history: Option<&Vec<u16>>, dtu: u32| {
@@ -184,7 +229,7 @@ impl Schedule {
         twice: bool,
         margin: u32,
     ) -> Option<Run> {
-        let sent = self.parity.get(&block).map_or(0, |&(sent, _)| sent);
+        let sent = self.parity.get(&block).map_or(0, |parity| parity.sent);
         // A receiver that claims to need none would have decoded, if its claim were true.
         let need = repair.need.max(1);
         let left = parity_symbols.saturating_sub(sent);

@@ -69,6 +69,8 @@ pub(super) mod kind {
     pub(crate) const PARITY_SYMBOLS: u16 = 0x7F0B;
     /// How many parity symbols of the block the client holds, in a NAK.
     pub(crate) const PARITY_HELD: u16 = 0x7F0C;
+    /// How many of the missing DTUs came and were not stored, in a NAK.
+    pub(crate) const UNSTORED: u16 = 0x7F12;
     /// A cancel reason in words.
     pub(crate) const REASON_TEXT: u16 = 0x7F0D;
     /// What shows who sent a message.

@@ -101,6 +101,9 @@ pub(super) fn encode_nak<S: Sink>(m: &Nak, out: &mut S) {
     if m.parity_held > 0 {
         out.integer(kind::PARITY_HELD, m.parity_held);
     }
+    if m.unstored > 0 {
+        out.integer(kind::UNSTORED, m.unstored);
+    }
 }
 
 /// The bitmap with DTU 1 in the most significant bit of the first byte; it covers the whole block.
@@ -134,10 +137,11 @@ pub(super) fn decode_nak(reader: &mut Reader<'_>) -> Result<Nak, DecodeError> {
     let count = reader.expect(&[kind::EVENT_COUNT])?.integer()?;
     let hash: [u8; 16] = reader.expect(&[kind::EVENT_HASH])?.octets()?;
     let list = reader.expect(&[kind::EVENT_LIST])?.value;
-    let mut parity_held = None;
+    let (mut parity_held, mut unstored) = (None, None);
     while let Some(p) = reader.next()? {
         match p.kind {
             kind::PARITY_HELD => set(&mut parity_held, p, p.integer()?)?,
+            kind::UNSTORED => set(&mut unstored, p, p.integer()?)?,
             other => refuse_repeated(other, &NAK_ORDER)?,
         }
     }
@@ -145,7 +149,8 @@ pub(super) fn decode_nak(reader: &mut Reader<'_>) -> Result<Nak, DecodeError> {
     if missing.count() != count || Md5::digest(list).as_slice() != hash {
         return Err(DecodeError::EventList);
     }
-    Ok(Nak { server, client, pass, block, missing, parity_held: parity_held.unwrap_or(0) })
+    let (parity_held, unstored) = (parity_held.unwrap_or(0), unstored.unwrap_or(0));
+    Ok(Nak { server, client, pass, block, missing, parity_held, unstored })
 }
 
 pub(super) fn encode_ack<S: Sink>(m: &Ack, out: &mut S) {

@@ -320,6 +320,7 @@ impl Pen<'_> {
             block,
             missing,
             parity_held: self.number(0),
+            unstored: self.number(0),
         })
     }
 

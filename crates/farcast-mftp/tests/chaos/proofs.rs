@@ -66,7 +66,7 @@ fn truth() -> Truth {
 }
 
 fn done(name: &str) -> SenderEvent {
-    SenderEvent::Done { client: ClientId::from_name(name), naked_dtus: 0 }
+    SenderEvent::Done { client: ClientId::from_name(name) }
 }
 
 #[test]

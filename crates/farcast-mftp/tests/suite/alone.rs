@@ -69,6 +69,7 @@ impl Alone {
             block,
             missing: self.map(block, missing),
             parity_held: 0,
+            unstored: 0,
         };
         let message = Message::new(1, Body::Nak(nak));
         let result = self.engine.handle(self.now, &Arrival::new(address, server()), &message);

@@ -149,7 +149,8 @@ fn who_asks_for_the_list_for_ever_holds_nobody_up() {
         session.net.at(at(ms(time)), sender, move |engine: &mut Sender, now| {
             let mut missing = Bitmap::new(24);
             missing.insert(2);
-            let nak = Nak { server: server(), client, pass: 0, block: 0, missing, parity_held: 0 };
+            let nak =
+                Nak { server: server(), client, pass: 0, block: 0, missing, parity_held: 0, unstored: 0 };
             let from = Arrival::new(receiver_address(1), server());
             // Later ones are turned down, or schedule it.
             let _ = engine.handle(now, &from, &Message::new(1, Body::Nak(nak)));

@@ -74,7 +74,7 @@ impl Forger {
                     missing.insert(self.0.below(u64::from(len.max(1))) as u32);
                 }
                 let (pass, block, parity_held) = (self.small(), self.small(), self.small());
-                Body::Nak(Nak { server, client, pass, block, missing, parity_held })
+                Body::Nak(Nak { server, client, pass, block, missing, parity_held, unstored: self.small() })
             }
             5 => Body::Ack(Ack { server, pass: self.small(), blocks: self.run(), client }),
             6 => Body::Done(Done { server, client, naked_dtus: self.small(), duration_s: self.small() }),

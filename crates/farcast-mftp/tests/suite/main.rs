@@ -13,6 +13,7 @@ mod groups;
 mod hostile;
 mod laws;
 mod leaving;
+mod losses;
 mod merging;
 mod narrow;
 mod outages;

@@ -93,7 +93,7 @@ fn any(random: &mut RandomStream) -> Message {
                 let mut missing = Bitmap::new(8);
                 missing.insert(random.below(len.into()) as u32);
                 let client = ClientId(99);
-                Body::Nak(Nak { server: server(), client, pass, block, missing, parity_held: 0 })
+                Body::Nak(Nak { server: server(), client, pass, block, missing, parity_held: 0, unstored: 0 })
             }
             _ => Body::StatusRequest(StatusRequest {
                 pass,

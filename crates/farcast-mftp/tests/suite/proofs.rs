@@ -189,7 +189,8 @@ fn nobody_speaks_for_a_member_without_its_token() {
     let mut engine = session.engine().clone();
     let mut missing = farcast_core::Bitmap::new(16);
     missing.insert(3);
-    let nak = Nak { server: server(), client: client(0), pass: 1, block: 0, missing, parity_held: 0 };
+    let nak =
+        Nak { server: server(), client: client(0), pass: 1, block: 0, missing, parity_held: 0, unstored: 0 };
     let from = Arrival::new(receiver_address(0), server());
     for proof in [None, Some(Proof([3; 8]))] {
         let message = Message { transmission: 1, body: Body::Nak(nak.clone()), proof };
@@ -320,7 +321,15 @@ fn forged_naks_of_an_unlimited_group_have_an_end() {
     for second in 1..10_000 {
         let mut missing = farcast_core::Bitmap::new(16);
         missing.insert_run(farcast_core::Run::new(0, 16).expect("a run"));
-        let nak = Nak { server: server(), client: client(7), pass: 1, block: 0, missing, parity_held: 0 };
+        let nak = Nak {
+            server: server(),
+            client: client(7),
+            pass: 1,
+            block: 0,
+            missing,
+            parity_held: 0,
+            unstored: 0,
+        };
         let sender = session.sender;
         session.net.at(at(secs(second)), sender, move |engine: &mut Sender, now| {
             // It answers whatever pass is at hand.

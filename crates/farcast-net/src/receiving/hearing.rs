@@ -264,6 +264,7 @@ impl<P: Protocol> Driver<'_, P> {
             if !how.storing && packet.message.content().is_some() {
                 // The engine must not believe that it is here: it is asked for again.
                 self.counts.unstored += 1;
+                self.engine.unstored(from, &packet.message);
                 continue;
             }
             let payload = ((at + packet.payload.start) as u32, packet.payload.len() as u16);

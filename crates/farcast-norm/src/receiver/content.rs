@@ -106,7 +106,7 @@ impl Receiver {
                 return Ok((number, Err(Reject::Duplicate)));
             }
         }
-        let object = Object::new(ObjectId::new(self.next_object), said, &self.config, now)?;
+        let mut object = Object::new(ObjectId::new(self.next_object), said, &self.config, now)?;
         self.note_sender(now, from, (at, terms));
         let number = self.know(at, said.number).ok_or(Reject::OutOfRange)?;
         let remote = &mut self.remotes[at];
@@ -117,6 +117,7 @@ impl Receiver {
         }
         self.next_object = self.next_object.wrapping_add(1);
         let remote = &mut self.remotes[at];
+        object.passage = remote.passage;
         let offer = object.offer(&remote.key, remote.group.ip(), said.info);
         self.events.push_back(ReceiverEvent::Offered(offer));
         if let Some(numbers) = &mut remote.numbers {

@@ -27,6 +27,7 @@ impl Receiver {
                 let octets = message.wire_len(0) as u64 * u64::from(message.segments().get());
                 self.remotes[at].earn(octets);
                 self.remotes[at].last_heard = now;
+                self.remotes[at].passage.came_numbered_by_16_bits(message.sequence, message.segments().get());
                 self.attend(now, from, (at, *terms), message);
                 self.hear_sender(now, from, (at, *terms), said)
             }

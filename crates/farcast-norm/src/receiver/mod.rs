@@ -12,6 +12,7 @@ mod remote;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::net::SocketAddr;
 use core::num::NonZeroU32;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
@@ -28,7 +29,7 @@ use crate::timing::{Waits, holdoff, silence};
 use heard::Heard;
 use nack::MESSAGES;
 use object::{Object, State};
-use remote::{Remote, Timer};
+use remote::{Key, Remote, Timer};
 
 /// The most objects that are under way at once, of all senders.
 pub const MOST_OBJECTS: usize = 32;
@@ -100,9 +101,18 @@ impl Receiver {
 
     /// What has come of `object`, which is at hand, or was one of the last that were.
     pub fn received(&self, object: ObjectId) -> Received {
-        let at_hand = self.find(object).and_then(|(at, number)| self.remotes[at].objects.get(&number));
+        let at_hand = self.find(object).and_then(|(at, number)| self.remotes[at].received(number));
         let over = || self.over.iter().rev().find(|(over, _)| *over == object).map(|&(_, received)| received);
-        at_hand.map(|object| object.received).or_else(over).unwrap_or_default()
+        at_hand.or_else(over).unwrap_or_default()
+    }
+
+    /// Content came that could not be stored: it was not lost on the way.
+    pub fn unstored(&mut self, source: SocketAddr, message: &Message) {
+        let Body::Sender(terms, _) = &message.body else { return };
+        let key = Key { source, node: message.source, instance: terms.instance };
+        if let Some(remote) = self.remotes.iter_mut().find(|remote| remote.key == key) {
+            remote.passage.came_numbered_by_16_bits(message.sequence, message.segments().get());
+        }
     }
 
     /// Requests for repair that were sent.
@@ -242,11 +252,12 @@ impl Receiver {
     }
 
     fn end(&mut self, (at, number): (usize, u32), outcome: ReceiverOutcome) {
+        let received = self.remotes[at].received(number).unwrap_or_default();
         let Some(object) = self.remotes[at].objects.remove(&number) else { return };
         if self.over.len() == REMEMBERED {
             self.over.pop_front();
         }
-        self.over.push_back((object.id, object.received));
+        self.over.push_back((object.id, received));
         self.events.push_back(ReceiverEvent::Ended(object.id, outcome));
     }
 
@@ -297,7 +308,6 @@ impl Receiver {
             for (number, asked) in need.asked {
                 if let Some(object) = remote.objects.get_mut(&number) {
                     object.received.naks += u64::from(asked > 0);
-                    object.received.asked += asked;
                 }
             }
             self.say(now, at, Answer::Nack(need.requests));

@@ -8,7 +8,7 @@ use core::num::NonZeroU32;
 
 use farcast_core::engine::Reject;
 use farcast_core::{Bitmap, Run, Span, Time};
-use farcast_delivery::{Geometry, ObjectId, Offer, Received};
+use farcast_delivery::{Geometry, ObjectId, Offer, Passage, Received};
 
 use super::remote::Key;
 use crate::config::ReceiverConfig;
@@ -50,6 +50,8 @@ pub(super) struct Object {
     /// All segments before this one are there.
     pub(super) low: u32,
     pub(super) received: Received,
+    /// The losses on the way when it began.
+    pub(super) passage: Passage,
     /// When it began, and when something new of it came last.
     begun: Time,
     pub(super) since: Time,
@@ -113,6 +115,7 @@ impl Object {
             decoding: BTreeSet::new(),
             low: 0,
             received: Received::default(),
+            passage: Passage::default(),
             begun: now,
             since: now,
             missed: false,

@@ -5,6 +5,7 @@ use core::net::SocketAddr;
 use core::num::NonZeroU32;
 
 use farcast_core::{Run, Span, Time, Timers, timers};
+use farcast_delivery::{Passage, Received};
 
 use super::congestion::Congestion;
 use super::heard::Heard;
@@ -67,6 +68,8 @@ pub(super) struct Remote {
     pub(super) heard: Heard,
     /// What is known of the congestion on the way, if it asks.
     pub(super) congestion: Option<Congestion>,
+    /// What came of it, and what is missing between.
+    pub(super) passage: Passage,
     /// Its time of the last probe, and when that came.
     pub(super) probed: Option<(Stamp, Time)>,
     /// The acknowledgement that is due.
@@ -101,6 +104,7 @@ impl Remote {
             asked_from: (0, 0),
             heard: Heard::default(),
             congestion: None,
+            passage: Passage::default(),
             probed: None,
             ack: None,
             owed: None,
@@ -116,6 +120,11 @@ impl Remote {
     /// Whether it sends something that is received.
     pub(super) fn is_busy(&self) -> bool {
         !self.objects.is_empty() || !self.gone && self.numbers.is_some()
+    }
+
+    /// What has come of object `number`, which is at hand.
+    pub(super) fn received(&self, number: u32) -> Option<Received> {
+        self.objects.get(&number).map(|object| object.received.passed(object.passage, self.passage))
     }
 
     /// It has said `octets`.

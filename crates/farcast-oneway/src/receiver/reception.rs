@@ -5,9 +5,10 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::Reject;
 use farcast_core::{Bitmap, Run, Span, Time};
-use farcast_delivery::{Geometry, ObjectId, Received};
+use farcast_delivery::{Geometry, ObjectId, Passage, Received};
 
 use super::ReceiverEvent;
+use super::ring::{Order, Ring};
 use crate::message::{Description, Kind, Symbols};
 use crate::timing;
 use crate::wire::DESCRIPTION_LEN;
@@ -46,7 +47,9 @@ pub(super) struct Reception {
     parity: BTreeMap<u32, Bitmap>,
     /// Blocks that are being rebuilt.
     decoding: BTreeSet<u32>,
-    pub(super) received: Received,
+    received: Received,
+    /// What came of the sender's ring, and what is missing between.
+    ring: Ring,
     /// Symbols that came while something was wanting.
     pub(super) heard: u64,
     pub(super) heard_at: Time,
@@ -79,6 +82,7 @@ impl Reception {
             parity: BTreeMap::new(),
             decoding: BTreeSet::new(),
             received: Received::default(),
+            ring: Ring::default(),
             heard: 0,
             heard_at: now,
             ends_at: ends_at(now, described),
@@ -215,6 +219,22 @@ impl Reception {
         }
     }
 
+    /// What has come of it.
+    pub(super) fn received(&self) -> Received {
+        self.received.passed(Passage::default(), self.ring.passage())
+    }
+
+    fn came(&mut self, symbols: &Symbols) {
+        self.ring.came(&Order { geometry: &self.geometry, parity: self.parity_symbols }, symbols);
+    }
+
+    /// These symbols came and could not be stored: they were not lost on the way.
+    pub(super) fn unstored(&mut self, symbols: &Symbols) {
+        if self.check(symbols).is_ok() && self.lacks() {
+            self.came(symbols);
+        }
+    }
+
     /// Takes symbols of a message.
     pub(super) fn symbols(
         &mut self,
@@ -228,6 +248,9 @@ impl Reception {
             State::Opening if symbols.kind == Kind::Source => self.make_room(),
             // What parity is kept from before is not known yet.
             _ => return Err(Reject::Unexpected),
+        }
+        if self.lacks() || self.state == State::Opening {
+            self.came(symbols);
         }
         let first = self.geometry.first_of(block);
         let object = self.object;

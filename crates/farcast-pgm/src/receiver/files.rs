@@ -11,7 +11,7 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::Reject;
 use farcast_core::{Bitmap, Run, Time};
-use farcast_delivery::{Geometry, ObjectId, Offer, Received};
+use farcast_delivery::{Geometry, ObjectId, Offer, Passage, Received};
 
 use super::groups::Groups;
 use super::window::Range;
@@ -43,6 +43,8 @@ pub(super) struct Object {
     pub(super) state: State,
     pub(super) have: Bitmap,
     pub(super) received: Received,
+    /// The losses on the way when it began.
+    pub(super) passage: Passage,
     /// Where its source makes parity of groups of it.
     pub(super) groups: Option<Groups>,
 }
@@ -63,7 +65,12 @@ impl Object {
         let geometry = geometry(said.size, said.segment_size, group).map_err(|_| Reject::OutOfRange)?;
         let have = Bitmap::new(geometry.segments());
         let (state, received, groups) = (State::Opening, Received::default(), group.map(Groups::new));
-        Ok(Self { id, place, first, geometry, state, have, received, groups })
+        Ok(Self { id, place, first, geometry, state, have, received, passage: Passage::default(), groups })
+    }
+
+    /// What has come of it, where `now` is what has come of its source.
+    pub(super) fn came(&self, now: Passage) -> Received {
+        self.received.passed(self.passage, now)
     }
 
     /// One past its last segment.
@@ -162,6 +169,18 @@ impl Files {
         // Its owner may have most of it.
         let opening = self.objects.values().find(|object| object.state == State::Opening);
         opening.map_or(known, |object| known.min(object.first))
+    }
+
+    /// How many numbers in `range` are nobody's, as far as files under way and the newest tell.
+    pub(super) fn nobodys(&self, range: &Range) -> u64 {
+        let gaps = self
+            .objects
+            .values()
+            .flat_map(|object| [object.place.next()..object.first, object.end()..object.next()]);
+        let newest =
+            Some(self.unused.clone()).filter(|unused| gaps.clone().all(|gap| gap.start != unused.start));
+        let within = |gap: Range| gap.end.min(range.end).0.saturating_sub(gap.start.max(range.start).0);
+        gaps.clone().chain(newest).map(within).sum()
     }
 
     /// Where segments are that groups ask for.

@@ -330,6 +330,7 @@ impl Receiver {
             return Err(Reject::Limit);
         }
         let is_file = matches!(reception.goods, Goods::Files(_));
+        self.remotes[at].note_passage(data);
         let (mut result, mut taken) = (Err(Reject::Duplicate), false);
         for index in 0..data.count.get() {
             let place = first.plus(index);
@@ -408,8 +409,9 @@ impl Receiver {
         }
         let id = ObjectId::new(self.next_object);
         let group = self.remotes[at].grouped.map(|grouped| grouped.size);
-        let object = Object::new(id, place, said, (&self.config, group))?;
+        let mut object = Object::new(id, place, said, (&self.config, group))?;
         let remote = &mut self.remotes[at];
+        object.passage = remote.passage;
         let files = remote.files().ok_or(Reject::Unexpected)?;
         if files.next.is_some_and(|next| next != place) {
             // It is kept for later where it was sent: what lies before is not here.

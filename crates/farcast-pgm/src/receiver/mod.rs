@@ -98,9 +98,20 @@ impl Receiver {
 
     /// What has come of `object`, which is under way, or was one of the last that were.
     pub fn received(&self, object: ObjectId) -> Received {
-        let under_way = self.objects().find(|found| found.id == object).map(|found| found.received);
+        let under_way = self.remotes.iter().find_map(|remote| {
+            let found = remote.objects().find(|found| found.id == object);
+            found.map(|found| found.came(remote.passage))
+        });
         let over = || self.over.iter().rev().find(|(over, _)| *over == object).map(|&(_, received)| received);
         under_way.or_else(over).unwrap_or_default()
+    }
+
+    /// Content came that could not be stored: it was not lost on the way.
+    pub fn unstored(&mut self, message: &Message) {
+        let Body::Data(data) = &message.body else { return };
+        if let Some(remote) = self.remotes.iter_mut().find(|remote| remote.tsi == message.tsi) {
+            remote.note_passage(data);
+        }
     }
 
     /// Requests for repair that were sent.
@@ -114,13 +125,7 @@ impl Receiver {
     }
 
     fn objects(&self) -> impl Iterator<Item = &Object> {
-        self.remotes.iter().filter_map(|remote| remote.reception.as_ref()).flat_map(|reception| {
-            let files = match &reception.goods {
-                Goods::Files(files) => Some(files),
-                Goods::Messages(_) => None,
-            };
-            files.into_iter().flat_map(|files| files.objects.values())
-        })
+        self.remotes.iter().flat_map(Remote::objects)
     }
 
     /// Where `object` is: its source's place, and its own.
@@ -236,6 +241,7 @@ impl Receiver {
 
     /// It is over with a file: nothing of it is asked for any more.
     fn end(&mut self, (at, place): (usize, Place), outcome: ReceiverOutcome) {
+        let passage = self.remotes[at].passage;
         let Some(reception) = &mut self.remotes[at].reception else { return };
         let Goods::Files(files) = &mut reception.goods else { return };
         let Some(object) = files.objects.remove(&place) else { return };
@@ -247,7 +253,7 @@ impl Receiver {
         if self.over.len() == REMEMBERED {
             self.over.pop_front();
         }
-        self.over.push_back((object.id, object.received));
+        self.over.push_back((object.id, object.came(passage)));
         self.events.push_back(ReceiverEvent::Ended(object.id, outcome));
     }
 
@@ -479,7 +485,6 @@ fn note_asked(remote: &mut Remote, places: &[Place]) {
     let mut last = None;
     for &place in places {
         if let Some(object) = files.at(place) {
-            object.received.asked += 1;
             object.received.naks += u64::from(last != Some(object.id));
             last = Some(object.id);
         }

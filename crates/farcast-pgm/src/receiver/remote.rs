@@ -4,12 +4,13 @@ use core::net::{IpAddr, SocketAddr};
 use core::num::NonZeroU32;
 
 use farcast_core::{Span, Time, Timers, timers};
+use farcast_delivery::Passage;
 
 use super::congestion::{Listener, Losses};
-use super::files::Files;
+use super::files::{Files, Object};
 use super::messages::Messages;
 use super::window::Window;
-use crate::message::{Data, Sqn, Tsi};
+use crate::message::{Data, DataKind, Sqn, Tsi};
 use crate::sqn::Place;
 
 timers! {
@@ -101,6 +102,8 @@ pub(super) struct Remote {
     /// What was lost of what it sent, while it asks for that.
     pub(super) losses: Option<Losses>,
     pub(super) reception: Option<Reception>,
+    /// What came of what it sent for the first time, and what is missing between.
+    pub(super) passage: Passage,
     /// What is known of congestion on the way, if it asks.
     pub(super) listener: Option<Listener>,
     /// What it makes parity of, if it does: said before anything of it was heard, or never.
@@ -137,6 +140,7 @@ impl Remote {
             wanted: 0,
             losses: None,
             reception: None,
+            passage: Passage::default(),
             listener: None,
             grouped: None,
             unheard: 0,
@@ -149,6 +153,28 @@ impl Remote {
             credit: 0,
             timers: Timers::default(),
         }
+    }
+
+    /// The files that are under way.
+    pub(super) fn objects(&self) -> impl Iterator<Item = &Object> {
+        let files = match self.reception.as_ref().map(|reception| &reception.goods) {
+            Some(Goods::Files(files)) => Some(files),
+            _ => None,
+        };
+        files.into_iter().flat_map(|files| files.objects.values())
+    }
+
+    /// Notes what came and what is missing, by numbers of what is sent for the first time.
+    pub(super) fn note_passage(&mut self, data: &Data) {
+        let Some(Reception { window, goods }) = &self.reception else { return };
+        if data.kind != DataKind::Original || data.parity.is_some() {
+            return;
+        }
+        let first = window.lead().near(data.sqn);
+        if let (Some(next), Goods::Files(files)) = (self.passage.next(), goods) {
+            self.passage.pass_over(files.nobodys(&(Place(next)..first)));
+        }
+        self.passage.came(first.0, data.count.get());
     }
 
     pub(super) fn files(&mut self) -> Option<&mut Files> {

@@ -24,7 +24,10 @@ fn nak(dtus: u32) -> Frame<Message> {
     let mut missing = Bitmap::new(16);
     missing.insert_run(Run::new(0, dtus).unwrap());
     let (server, client) = ("10.0.0.1:5402".parse().unwrap(), ClientId(5));
-    Frame::new(message(Body::Nak(Nak { server, client, pass: 1, block: 0, missing, parity_held: 0 })), 28)
+    Frame::new(
+        message(Body::Nak(Nak { server, client, pass: 1, block: 0, missing, parity_held: 0, unstored: 0 })),
+        28,
+    )
 }
 
 fn asked(round: u32, count: u64, fate: NakFate) -> Asked {

@@ -38,6 +38,7 @@ fn nak() -> Frame<Message> {
         block: 0,
         missing,
         parity_held: 0,
+        unstored: 0,
     };
     Frame::new(Message::new(1, Body::Nak(nak)), 28)
 }

@@ -397,7 +397,7 @@ fn play(case: Case, population: bool, cut: Cut) -> (Outcome, Story) {
         passes: sender.stats().dtus_per_pass.clone(),
         scheduled: sender.stats().scheduled,
         parity_sent: sender.stats().parity_sent,
-        members: members.map(|(id, m)| (id, m.naked_dtus, m.naks, m.held)).collect(),
+        members: members.map(|(id, m)| (id, m.lost_dtus, m.naks, m.held)).collect(),
         seal: star.seal_counts().copied(),
     };
     let suppressed = match &group.kind {

@@ -14,6 +14,28 @@ use crate::protocols::{MFTP_AND_PGM, Speaks};
 use crate::sealing::SealArgs;
 use crate::send::{MdpArgs, NackArgs, NormArgs, OneWayArgs, PgmArgs, StreamArgs};
 
+/// What becomes of a transmission of which a file changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub(crate) enum ChangingArg {
+    /// It goes on without that file.
+    #[default]
+    Skip,
+    /// What there is now is sent again.
+    Again,
+    /// It fails.
+    Fail,
+}
+
+impl ChangingArg {
+    pub(crate) fn of(self) -> farcast_net::Changing {
+        match self {
+            Self::Skip => farcast_net::Changing::Skip,
+            Self::Again => farcast_net::Changing::Again,
+            Self::Fail => farcast_net::Changing::Fail,
+        }
+    }
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct SendArgs {
     /// Files and directories; all of them travel as one product.
@@ -55,6 +77,11 @@ pub(crate) struct SendArgs {
     /// know of it.
     #[arg(help_heading = "Protocol", long)]
     pub(crate) compress: bool,
+    /// What becomes of it where the content of a file changes, or a file is removed, while it is sent: it goes on without
+    /// that file, it is ended and what there is now is sent again, or it fails. A file that was only touched, or has
+    /// grown, is sent on as it was.
+    #[arg(help_heading = "Protocol", long, value_enum, default_value_t, value_name = "HOW")]
+    pub(crate) changing: ChangingArg,
     #[command(flatten)]
     pub(crate) seal: SealArgs,
     #[command(flatten)]

@@ -12,13 +12,12 @@ use farcast_net::FileInfo;
 use serde_json::{Value, json};
 
 use super::files::{self, Files};
-use super::losses::Losses;
 use super::narrow::Narrow;
 use super::{Engine_, Event, Face, Heard, Notice, Report, nothing};
 use crate::args::ReceiveArgs;
 use crate::hook::Hook;
 use crate::output::Output;
-use crate::progress::{Pace, Progress, percent, rate, size};
+use crate::progress::{Pace, Progress, loss_percent, percent, rate, size};
 use crate::sealing::{self, Sealing};
 use crate::{Exit, Failure, report};
 
@@ -51,7 +50,6 @@ struct Joined {
     held: u32,
     dtu_size: u64,
     name: String,
-    losses: Losses,
     pace: Pace,
 }
 
@@ -164,7 +162,6 @@ impl<'a, F: Face> View<'a, F> {
                     held: *held,
                     dtu_size: geometry.segment_size().into(),
                     name: shown_name(&offer.name),
-                    losses: Losses::default(),
                     pace: Pace::default(),
                 };
                 self.joined.insert(offer.object, joined);
@@ -178,8 +175,7 @@ impl<'a, F: Face> View<'a, F> {
                 }
                 if self.output.is_for_programs() {
                     let one = |file: &FileInfo| json!({ "path": file.path, "size_bytes": file.size, "stored_bytes": file.stored });
-                    let list: Vec<Value> = files.iter().map(one).collect();
-                    self.output.event("files", json!({ "files": list }));
+                    self.output.list("files", "files", || files.iter().map(one));
                 }
             }
             farcast_net::ReceiveNotice::Compared { found, .. } => {
@@ -254,12 +250,11 @@ impl<'a, F: Face> View<'a, F> {
         let count = u64::from(have.count());
         let fresh = count.saturating_sub(joined.held.into());
         let came = receiver.received(object);
-        let lost = joined.losses.count(&came);
         let message = format!(
             "{}, {}, loss {}{}",
             joined.name,
             rate(fresh * joined.dtu_size, elapsed),
-            percent(lost, came.segments + lost),
+            percent(came.lost, came.sent),
             joined.pace.time_left(now, count, total)
         );
         let lines =
@@ -275,7 +270,8 @@ impl<'a, F: Face> View<'a, F> {
                     "segments": total,
                     "duplicates": came.duplicates,
                     "naks": came.naks,
-                    "naked_dtus": came.asked,
+                    "naked_dtus": came.lost,
+                    "loss_percent": loss_percent(came.lost, came.sent),
                 }),
             );
         }
@@ -291,7 +287,7 @@ impl<'a, F: Face> View<'a, F> {
             let one = receiver.received(object);
             came.duplicates += one.duplicates;
             came.naks += one.naks;
-            came.asked += one.asked;
+            came.lost += one.lost;
         }
         let progress = self.progress.get_or_insert_with(|| Progress::new(&self.output));
         let message = format!("{} files under way", self.joined.len());
@@ -302,7 +298,7 @@ impl<'a, F: Face> View<'a, F> {
                 "progress",
                 json!({
                     "objects": self.joined.len(), "segments_have": count, "segments": total,
-                    "duplicates": came.duplicates, "naks": came.naks, "naked_dtus": came.asked,
+                    "duplicates": came.duplicates, "naks": came.naks, "naked_dtus": came.lost,
                 }),
             );
         }
@@ -333,7 +329,8 @@ impl<'a, F: Face> View<'a, F> {
             "parity_received": report.received.parity,
             "duplicates": report.received.duplicates,
             "naks": report.received.naks,
-            "naked_dtus": report.received.asked,
+            "naked_dtus": report.received.lost,
+            "loss_percent": loss_percent(report.received.lost, report.received.sent),
             "malformed_datagrams": report.malformed,
             "unsent_answers": report.unsent,
             "datagrams_not_accepted": report.not_accepted,

@@ -154,6 +154,6 @@ fn came(have: u32, received: &Received) -> Came {
         parity: received.parity,
         duplicates: received.duplicates,
         requests: received.naks,
-        asked: received.asked,
+        asked: received.lost,
     }
 }

@@ -11,7 +11,7 @@ use farcast_net::{SendOptions, SendSeal};
 use farcast_report::transfer;
 use serde_json::{Value, json};
 
-use crate::args::SendArgs;
+use crate::args::{ChangingArg, SendArgs};
 use crate::output::Output;
 use crate::progress::{MOST_LINES, Progress, rate, size, time_left};
 use crate::report::{End, Sending};
@@ -20,7 +20,7 @@ use crate::table::{Align, Table};
 use crate::{Exit, Failure};
 
 use super::narrow::{self, Narrow};
-use super::{compress, socket_options};
+use super::{changed, changed_fields, changed_files, compress, socket_options};
 
 /// Between reports of progress for programs.
 const REPORT_EVERY: Span = Span::from_secs(1);
@@ -115,8 +115,16 @@ pub(super) fn deliver<F: Face, E: std::error::Error + Send + Sync + 'static>(
         next_report: Time::ZERO,
         end: Time::ZERO + time_limit,
         late: false,
+        args,
     };
-    let options = SendOptions { to, socket: socket_options(&args.socket), burst };
+    let options = SendOptions {
+        to,
+        socket: socket_options(&args.socket),
+        burst,
+        changing: args.changing.of(),
+        // Not all receivers can tell what they got from what was announced.
+        look_again: true,
+    };
     let start = AtomicBool::new(false);
     let mut observer =
         |now: Time, sender: &<F::Protocol as Protocol>::Sender, notice: &Notice<'_, F::Protocol>| {
@@ -134,6 +142,9 @@ pub(super) fn deliver<F: Face, E: std::error::Error + Send + Sync + 'static>(
         &mut observer,
     );
     match report {
+        Ok(report) if args.changing == ChangingArg::Again && !report.changed.is_empty() => {
+            Ok(view.again(&report))
+        }
         Ok(report) => view.close(&report),
         Err(error) => view.failed(Failure::of_net(error)),
     }
@@ -154,6 +165,7 @@ struct View<'a, F: Face> {
     /// When it has taken too long.
     end: Time,
     late: bool,
+    args: &'a SendArgs,
 }
 
 impl<F: Face> View<'_, F> {
@@ -203,6 +215,10 @@ impl<F: Face> View<'_, F> {
                 kind: "revoked",
                 fields: json!({ "receiver": name }),
             }),
+            farcast_net::SendNotice::Changed { file, name } => {
+                let (line, fields) = changed(self.args, file, name);
+                self.tell(Told { line: Some(line), kind: "changed", fields });
+            }
             farcast_net::SendNotice::Fragmenting { packet, segment } => self.tell(Told {
                 line: Some(narrow::fragmenting(*packet, *segment, F::SEGMENT_SIZE)),
                 kind: "fragmenting",
@@ -270,6 +286,11 @@ impl<F: Face> View<'_, F> {
         } else if self.late {
             let sentence = Some("the transfer took longer than --time-limit".into());
             verdict = Verdict { word: "time_limit", exit: Exit::Failed, sentence };
+        } else if let Some(changed) = self.spoiled(report, &verdict) {
+            let sentence = Some(format!(
+                "{changed} while it was being sent: receivers do not have it as it was; send it again"
+            ));
+            verdict = Verdict { word: "changed", exit: Exit::Incomplete, sentence };
         }
         let fields = self.summary(report, &verdict);
         self.output.event("summary", fields.clone());
@@ -292,6 +313,27 @@ impl<F: Face> View<'_, F> {
             seen.write(sent_per_round, end, &how, self.output);
         }
         how
+    }
+
+    /// The files that receivers may have got wrong, in words. Those who are known to have everything have verified it.
+    fn spoiled(&self, report: &Report<F::Protocol>, verdict: &Verdict) -> Option<String> {
+        let acknowledged = verdict.exit == Exit::Done && !self.face.receivers().is_empty();
+        let sent: Vec<_> = report.changed.iter().filter(|file| file.was_sent).cloned().collect();
+        (!acknowledged && !sent.is_empty()).then(|| changed_files(&sent))
+    }
+
+    /// What has changed is sent again.
+    fn again(mut self, report: &Report<F::Protocol>) -> Exit {
+        let line = format!("{} while it was being sent: all is sent again", changed_files(&report.changed));
+        self.tell(Told {
+            line: Some(line),
+            kind: "again",
+            fields: json!({ "changed": changed_fields(&report.changed) }),
+        });
+        if let Some(mut progress) = self.progress.take() {
+            progress.clear();
+        }
+        Exit::Again
     }
 
     /// It could not go on, and there is no report.
@@ -340,6 +382,7 @@ impl<F: Face> View<'_, F> {
             "datagrams": report.traffic.sent.datagrams,
             "heard_bytes": report.traffic.heard,
             "malformed_datagrams": report.malformed,
+            "changed": changed_fields(&report.changed),
             "compressed": self.compressed.as_ref().map(compress::fields),
             "seal": sealing::summary(report.seal.as_ref()),
             "receivers": receivers.collect::<Vec<Value>>(),

@@ -128,6 +128,9 @@ fn transmit(
         to: to.private,
         socket: socket_options(&args.socket),
         burst: burst(limit(settings), settings.burst),
+        changing: args.changing.of(),
+        // Who is done has verified it.
+        look_again: false,
     };
     let remembered = state.done().to_vec();
     let mut known = Known::load(to.private);

@@ -8,6 +8,7 @@ use farcast_sim::outcome::{
 use farcast_sim::scenario::Scenario;
 use farcast_stats::StatsError;
 
+use crate::output::clean;
 use crate::table::{Align, Table};
 
 /// A heading and the tables: of the transfer, of the links, of the flows, of the stages.
@@ -17,7 +18,7 @@ pub(super) fn summary(
     seed: u64,
     replications: &[Replication],
 ) -> Result<String, StatsError> {
-    let title = if scenario.name().is_empty() { name } else { scenario.name() };
+    let title = &clean(if scenario.name().is_empty() { name } else { scenario.name() });
     let why = why(replications, scenario.remedies());
     Ok(of(title, &who(scenario.receivers(), scenario.flows()), seed, (&Together::of(replications)?, &why)))
 }

@@ -15,7 +15,9 @@ use farcast_mftp::{
     ClientId, Codec, Mftp, Pace, Product, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig,
     SenderEvent,
 };
-use farcast_net::{NetError, ReceiveNotice, ReceiveOptions, SendNotice, SendOptions, SocketOptions};
+use farcast_net::{
+    Changing, NetError, ReceiveNotice, ReceiveOptions, SendNotice, SendOptions, SocketOptions,
+};
 
 use super::cases::RECEIVERS;
 use super::runs::{Ending, Job, Outcome, failure, hurry};
@@ -94,7 +96,13 @@ fn send(
         return Err(failure("a receiver does not listen"));
     }
     let outgoing = Outgoing::scan(&[&job.size.file], |_| {})?;
-    let options = SendOptions { to: config.private, socket: socket(), burst: Span::ZERO };
+    let options = SendOptions {
+        to: config.private,
+        socket: socket(),
+        burst: Span::ZERO,
+        changing: Changing::default(),
+        look_again: false,
+    };
     let (start, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let mut began = None;
     let mut observer = |_: Time, _: &Sender, notice: &SendNotice<'_, SenderEvent>| {

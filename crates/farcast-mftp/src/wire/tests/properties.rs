@@ -174,9 +174,9 @@ fn status() -> impl Strategy<Value = Body> {
                 hosts
             })
         ),
-        (socket(), client(), number(), ordinal(), missing(), number()).prop_map(
-            |(server, client, pass, block, missing, parity_held)| {
-                Body::Nak(Nak { server, client, pass, block, missing, parity_held })
+        (socket(), client(), number(), ordinal(), missing(), (number(), number())).prop_map(
+            |(server, client, pass, block, missing, (parity_held, unstored))| {
+                Body::Nak(Nak { server, client, pass, block, missing, parity_held, unstored })
             }
         ),
         (socket(), number(), run(), client()).prop_map(|(server, pass, blocks, client)| Body::Ack(Ack {

@@ -286,13 +286,21 @@ fn naks() -> Vec<Vector> {
         }
         map
     };
-    let nak =
-        |client, pass, block, missing| Nak { server: server(), client, pass, block, missing, parity_held: 0 };
+    let nak = |client, pass, block, missing| Nak {
+        server: server(),
+        client,
+        pass,
+        block,
+        missing,
+        parity_held: 0,
+        unstored: 0,
+    };
     let whole = nak(CLIENT, 1, 1, missing(72, &[1, 8, 9, 64, 65, 72]));
     let partial = nak(GLOBAL, 3, 4, missing(16, &[1, 9, 13]));
     let ipv6 = Nak {
         server: server_v6(),
         parity_held: 4,
+        unstored: 0,
         ..nak(ClientId(0xF123_4567), 0, 0, missing(24, &[2, 3, 20]))
     };
     vec![

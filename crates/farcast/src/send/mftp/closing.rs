@@ -9,8 +9,9 @@ use super::advice::Advice;
 use super::view::{has_it, outcome_word, standing};
 use super::{SendReport, outcome};
 use crate::Exit;
-use crate::progress::{percent, rate, size};
+use crate::progress::{loss_percent, percent, rate, size};
 use crate::sealing;
+use crate::send::changed_fields;
 use crate::table::{Align, Table};
 
 pub(super) fn closing_table(report: &SendReport, size_bytes: u64, draft: bool) -> String {
@@ -23,15 +24,14 @@ pub(super) fn closing_table(report: &SendReport, size_bytes: u64, draft: bool) -
         ("loss", Align::Right),
         ("NAKs", Align::Right),
     ]);
-    let sent: u64 = stats.dtus_per_pass.iter().sum();
-    for (_, member) in report.sender.members() {
+    for (id, member) in report.sender.members() {
         let time = member.done_at.map_or_else(|| "-".into(), |at| at.since(Time::ZERO).to_string());
         table.row([
             member.label.clone(),
             standing(member, draft),
             time,
-            format!("{} DTUs", member.naked_dtus),
-            percent(member.naked_dtus.min(sent), sent),
+            format!("{} DTUs", member.lost_dtus),
+            percent(member.lost_dtus, member.sent_dtus(report.sender.received_by(id))),
             member.naks.to_string(),
         ]);
     }
@@ -67,17 +67,16 @@ pub(super) fn closing_sentence(report: &SendReport, size_bytes: u64) -> String {
 
 /// How receivers stand, for the page.
 pub(super) fn receivers(sender: &Sender, draft: bool) -> Vec<Receiver> {
-    let sent: u64 = sender.stats().dtus_per_pass.iter().sum();
-    let one = |member: &Member| Receiver {
+    let one = |id, member: &Member| Receiver {
         name: member.label.clone(),
         state: standing(member, draft),
         complete: has_it(member, draft),
         time_s: member.done_at.map(Time::as_secs_f64),
-        asked: Some(member.naked_dtus),
-        loss_percent: (sent > 0).then(|| 100.0 * member.naked_dtus.min(sent) as f64 / sent as f64),
+        asked: Some(member.lost_dtus),
+        loss_percent: loss_percent(member.lost_dtus, member.sent_dtus(sender.received_by(id))),
         requests: Some(member.naks),
     };
-    sender.members().map(|(_, member)| one(member)).collect()
+    sender.members().map(|(id, member)| one(id, member)).collect()
 }
 
 /// Bytes of the product that whoever is done and lacked the most has got now; `None` if no data was sent. Nobody is
@@ -101,14 +100,16 @@ pub(super) fn summary(report: &SendReport, name: &str, size: u64, exit: Exit, dr
     let members: Vec<Value> = report
         .sender
         .members()
-        .map(|(_, member)| {
+        .map(|(id, member)| {
             json!({
                 "receiver": member.label,
                 "state": standing(member, draft),
                 "complete": has_it(member, draft),
                 "proven": member.is_proven(),
                 "time_s": member.done_at.map(Time::as_secs_f64),
-                "naked_dtus": member.naked_dtus,
+                "naked_dtus": member.lost_dtus,
+                "loss_percent": loss_percent(member.lost_dtus, member.sent_dtus(report.sender.received_by(id))),
+                "dtus_dropped_unstored": member.unstored_dtus,
                 "naks": member.naks,
             })
         })
@@ -141,6 +142,7 @@ pub(super) fn summary(report: &SendReport, name: &str, size: u64, exit: Exit, dr
         "malformed_datagrams": report.malformed,
         "seal": sealing::summary(report.seal.as_ref()),
         "rejected_messages": rejects,
+        "changed": changed_fields(&report.changed),
         "advice": Advice::of(&report.sender).map(|advice| advice.summary(&report.sender)),
         "receivers": members,
     })

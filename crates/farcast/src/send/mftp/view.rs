@@ -17,8 +17,8 @@ use crate::args::SendArgs;
 use crate::output::Output;
 use crate::progress::{MOST_LINES, Progress, percent, rate, time_left};
 use crate::report::{End, Sending};
-use crate::send::compress;
 use crate::send::narrow::{self, Narrow};
+use crate::send::{changed, changed_fields, changed_files, compress};
 use crate::{Exit, Failure};
 
 /// Between reports of progress for programs.
@@ -137,6 +137,10 @@ impl<'a> View<'a> {
                 let narrow = Narrow { receiver: *receiver, datagram: *datagram, limit: *limit };
                 (narrow.sentence(Some((*segment, "--dtu-size"))), "narrow", narrow.fields(Some(*segment)))
             }
+            SendNotice::Changed { file, name } => {
+                let (line, fields) = changed(self.args, file, name);
+                (line, "changed", fields)
+            }
             SendNotice::Event(_) | SendNotice::Tick(_) => return,
         };
         if let Some(progress) = &mut self.progress {
@@ -155,6 +159,13 @@ impl<'a> View<'a> {
 
     pub(super) fn close(mut self, report: &SendReport) -> Result<Exit, Failure> {
         self.rest();
+        if *outcome(report) == (SenderOutcome::Aborted { reason: cancel::ABORT_SOURCE_RENEWED }) {
+            let line =
+                format!("{} while it was being sent: all is sent again", changed_files(&report.changed));
+            self.output.line(&line);
+            self.output.event("again", json!({ "changed": changed_fields(&report.changed) }));
+            return Ok(Exit::Again);
+        }
         let incomplete: Vec<String> = incomplete(&report.sender, self.args.group.draft);
         let exit = exit_code(report, &incomplete);
         let mut fields = summary(report, &self.name, self.size, exit, self.args.group.draft);
@@ -214,6 +225,11 @@ impl<'a> View<'a> {
             SenderOutcome::Aborted { reason: cancel::ABORT_TRANSFER_TIMEOUT } => {
                 failure("the transfer took longer than --time-limit".into())
             }
+            SenderOutcome::Aborted { reason: cancel::ABORT_SOURCE_CHANGED } => failure(format!(
+                "not every receiver has it: {} while it was being sent; all else was delivered to {}; send it again",
+                changed_files(&report.changed),
+                incomplete.join(", ")
+            )),
             SenderOutcome::Aborted { .. } => {
                 failure("stopped; receivers keep what they have for the next try".into())
             }
@@ -229,7 +245,8 @@ fn exit_code(report: &SendReport, incomplete: &[String]) -> Exit {
     match outcome(report) {
         _ if report.error.is_some() => Exit::Failed,
         SenderOutcome::Finished if incomplete.is_empty() => Exit::Done,
-        SenderOutcome::Finished | SenderOutcome::Aborted { reason: cancel::ABORT_STATUS_TIMEOUT } => {
+        SenderOutcome::Finished
+        | SenderOutcome::Aborted { reason: cancel::ABORT_STATUS_TIMEOUT | cancel::ABORT_SOURCE_CHANGED } => {
             Exit::Incomplete
         }
         _ => Exit::Failed,
@@ -243,6 +260,7 @@ pub(super) fn outcome_word(outcome: &SenderOutcome) -> &'static str {
         SenderOutcome::NoReceivers => "no_receivers",
         SenderOutcome::Aborted { reason: cancel::ABORT_STATUS_TIMEOUT } => "all_receivers_lost",
         SenderOutcome::Aborted { reason: cancel::ABORT_TRANSFER_TIMEOUT } => "time_limit",
+        SenderOutcome::Aborted { reason: cancel::ABORT_SOURCE_CHANGED } => "changed",
         SenderOutcome::Aborted { .. } => "aborted",
         SenderOutcome::GroupInUse { .. } => "group_in_use",
     }
@@ -416,8 +434,10 @@ fn fields(sender: &Sender, event: &SenderEvent) -> (&'static str, Value) {
             ("started", json!({ "receivers": receivers, "restart": restart }))
         }
         SenderEvent::Pass { pass, dtus } => ("pass", json!({ "pass": pass, "dtus": dtus })),
-        SenderEvent::Done { client, naked_dtus } => {
-            ("done", json!({ "receiver": name(client), "naked_dtus": naked_dtus }))
+        SenderEvent::Done { client } => {
+            let lost =
+                sender.members().find(|(id, _)| id == client).map_or(0, |(_, member)| member.lost_dtus);
+            ("done", json!({ "receiver": name(client), "naked_dtus": lost }))
         }
         SenderEvent::Quit { client, reason, text } => {
             ("quit", json!({ "receiver": name(client), "reason": reason, "text": text }))
@@ -478,14 +498,13 @@ fn look(seen: &mut Sending, now: Time, sender: &Sender) {
 fn receiver_lines(now: Time, sender: &Sender, began: Option<Time>, size: u64) -> Vec<String> {
     let elapsed = began.map_or(Span::ZERO, |began| now.since(began));
     let segments = u64::from(sender.geometry().segments());
-    let sent: u64 = sender.stats().dtus_per_pass.iter().sum();
     let line = |(id, member): (ClientId, &Member)| {
         let have = u64::from(sender.received_by(id));
         format!(
             "  {:<24} {:>7}  loss {:>7}  {:>12}  {}",
             member.label,
             percent(have, segments),
-            percent(member.naked_dtus.min(sent), sent),
+            percent(member.lost_dtus, member.sent_dtus(sender.received_by(id))),
             rate(part_of(size, have.saturating_sub(member.held.into()), segments), elapsed),
             if member.is_active() { String::new() } else { state(&member.state) }
         )
@@ -505,7 +524,8 @@ fn progress_fields(now: Time, sender: &Sender, began: Option<Time>) -> Value {
         json!({
             "receiver": member.label,
             "segments": sender.received_by(id),
-            "naked_dtus": member.naked_dtus,
+            "naked_dtus": member.lost_dtus,
+            "dtus_dropped_unstored": member.unstored_dtus,
             "naks": member.naks,
             "state": state(&member.state),
         })

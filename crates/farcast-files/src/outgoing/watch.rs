@@ -1,0 +1,208 @@
+//! Files that change while they are sent.
+//!
+//! Only content matters: a file that was touched, or that has grown behind what is sent of it, is sent on. What is
+//! compressed was read before, and waits where nobody changes it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs;
+use rustix::io::Errno;
+
+use super::{Content, Outgoing, Source, State};
+use crate::beneath::open_source;
+use crate::transfer::read_at;
+use crate::{EntryKind, SourceError};
+
+const READ_LEN: usize = 1 << 20;
+/// Files' times are as coarse as a tick of the kernel's clock.
+const COARSE_NS: i64 = 20_000_000;
+
+/// What became of a file that is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// Its content is another one.
+    Changed,
+    /// It is gone, or something else stands there.
+    Removed,
+}
+
+/// A file that is not what it was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChangedFile {
+    /// Which of the files that are sent, counted from 0.
+    pub file: usize,
+    /// Where it is.
+    pub path: PathBuf,
+    /// What became of it.
+    pub change: Change,
+    /// Whether something of it was read since, so that receivers may have got the wrong content.
+    pub was_sent: bool,
+}
+
+/// What is known of files while they are sent.
+#[derive(Debug)]
+pub(super) struct Fates {
+    /// When each was last read, in nanoseconds since 1970; 0 before.
+    read_ns: Box<[AtomicI64]>,
+    /// Those that look otherwise than before.
+    odd: Mutex<BTreeMap<usize, Odd>>,
+    changes: AtomicUsize,
+}
+
+/// A file that looks otherwise than before.
+#[derive(Clone, Copy, Debug)]
+struct Odd {
+    /// What became of it, and when; `None` while its content is as it was.
+    change: Option<(Change, i64)>,
+    /// How it looked when that was found.
+    seen: Option<State>,
+}
+
+impl Fates {
+    pub(super) fn new(files: usize) -> Self {
+        let read_ns = (0..files).map(|_| AtomicI64::new(0)).collect();
+        Self { read_ns, odd: Mutex::default(), changes: AtomicUsize::new(0) }
+    }
+
+    fn odd(&self) -> MutexGuard<'_, BTreeMap<usize, Odd>> {
+        self.odd.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn note_read(&self, file: usize) {
+        self.read_ns[file].store(now_ns(), Ordering::Relaxed);
+    }
+
+    /// The file is another one since `changed_ns`.
+    pub(super) fn spoil(&self, file: usize, change: Change, changed_ns: i64) {
+        let mut odd = self.odd();
+        let one = odd.entry(file).or_insert(Odd { change: None, seen: None });
+        if one.change.is_none() {
+            one.change = Some((change, changed_ns));
+            self.changes.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn was_sent(&self, file: usize, changed_ns: i64) -> bool {
+        let read = self.read_ns[file].load(Ordering::Relaxed);
+        read > 0 && read >= changed_ns.saturating_sub(COARSE_NS)
+    }
+}
+
+/// Nanoseconds since 1970, as files' times are.
+#[expect(clippy::disallowed_methods, reason = "it is held against files' times")]
+pub(super) fn now_ns() -> i64 {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX)
+}
+
+impl Outgoing {
+    /// The files that are not what they were, as far as it is known from [`watch`](Self::watch) and from reading.
+    pub fn changed(&self) -> Vec<ChangedFile> {
+        let Content { sources, fates, .. } = &*self.content;
+        let odd = fates.odd();
+        let changed = odd.iter().filter_map(|(&file, odd)| Some((file, odd.change?)));
+        changed
+            .map(|(file, (change, changed_ns))| {
+                let path = sources[file].path.clone();
+                ChangedFile { file, path, change, was_sent: fates.was_sent(file, changed_ns) }
+            })
+            .collect()
+    }
+
+    /// How many files are not what they were, as far as it is known.
+    pub fn changes(&self) -> usize {
+        self.content.fates.changes.load(Ordering::Relaxed)
+    }
+
+    /// What receivers call file number `file`, with what a terminal would obey made visible.
+    pub fn name_of(&self, file: usize) -> Option<String> {
+        let entry = self.content.layout.spans().get(file)?.entry;
+        self.content.manifest.entries().get(entry).map(|entry| crate::shown_name(&entry.path))
+    }
+
+    /// The bytes of the product that file number `file` takes, first to one past the last.
+    pub fn bytes_of(&self, file: usize) -> Option<core::ops::Range<u64>> {
+        self.content.layout.spans().get(file).map(crate::layout::Span::bytes)
+    }
+
+    /// Looks at every file again, and reads those that look otherwise than before until they are known to be other
+    /// ones. It ends early when `goes_on` says so.
+    ///
+    /// # Errors
+    /// [`SourceError::Io`] if one cannot be looked at.
+    pub fn watch(&self, goes_on: &dyn Fn() -> bool) -> Result<(), SourceError> {
+        for file in 0..self.content.sources.len() {
+            if !goes_on() {
+                break;
+            }
+            self.watch_file(file, goes_on)?;
+        }
+        Ok(())
+    }
+
+    fn watch_file(&self, file: usize, goes_on: &dyn Fn() -> bool) -> Result<(), SourceError> {
+        let Content { sources, fates, .. } = &*self.content;
+        let source = &sources[file];
+        let known = fates.odd().get(&file).copied();
+        if source.spooled.is_some() || known.is_some_and(|odd| odd.change.is_some()) {
+            return Ok(());
+        }
+        let stat = match fs::lstat(&source.path) {
+            Ok(stat) => stat,
+            // It is told where it is needed.
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
+            Err(errno) => return Err(SourceError::io(&source.path, "examine", errno)),
+        };
+        let state = State::of(&stat);
+        if state == known.and_then(|odd| odd.seen).unwrap_or(source.state) {
+            return Ok(());
+        }
+        if self.is_as_it_was(file, source, goes_on)? {
+            fates.odd().insert(file, Odd { change: None, seen: Some(state) });
+        } else if goes_on() {
+            fates.spoil(file, Change::Changed, changed_ns(&stat));
+        }
+        Ok(())
+    }
+
+    /// Whether the file begins with the content that it had.
+    fn is_as_it_was(
+        &self,
+        file: usize,
+        source: &Source,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<bool, SourceError> {
+        let Some(digest) = self.digest_of(file) else { return Ok(false) };
+        let Ok(fd) = open_source(&source.path) else { return Ok(false) };
+        let (mut hasher, mut buffer, mut at) = (blake3::Hasher::new(), vec![0; READ_LEN], 0);
+        while at < source.state.size && goes_on() {
+            let wanted = &mut buffer[..(source.state.size - at).min(READ_LEN as u64) as usize];
+            let read =
+                read_at(&fd, wanted, at).map_err(|errno| SourceError::io(&source.path, "read", errno))?;
+            if read < wanted.len() {
+                return Ok(false);
+            }
+            hasher.update(wanted);
+            at += read as u64;
+        }
+        Ok(*hasher.finalize().as_bytes() == digest)
+    }
+
+    fn digest_of(&self, file: usize) -> Option<[u8; 32]> {
+        let entry = self.content.layout.spans().get(file)?.entry;
+        match self.content.manifest.entries().get(entry)?.kind {
+            EntryKind::File { digest, .. } | EntryKind::Compressed { digest, .. } => Some(digest),
+            EntryKind::Directory => None,
+        }
+    }
+}
+
+/// When anything of the file was last changed.
+fn changed_ns(stat: &fs::Stat) -> i64 {
+    let nanoseconds = i64::try_from(stat.st_ctime_nsec).unwrap_or(0);
+    stat.st_ctime.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
+}

@@ -1,0 +1,196 @@
+//! Files that change while they are sent: it costs that file, and both ends say so.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test may panic, and wait")]
+
+mod common;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use common::{Ended, Place, Running, assert_same, noise};
+
+/// Sends a tree of five files by `protocol`, and does `change` to it while it is sent: the tree, the sender and the
+/// receiver.
+struct Run {
+    place: Place,
+    sent: Ended,
+    got: Ended,
+}
+
+const NAMES: [&str; 5] = ["f1", "f2", "f3", "f4", "f5"];
+
+fn run(protocol: &str, args: &[&str], change: impl FnOnce(&Path, &Running)) -> Run {
+    let place = Place::new();
+    for name in NAMES {
+        place.file(&format!("d/{name}"), 700_000);
+    }
+    let tree = place.path("d");
+    let one_way: &[&str] = &["--one-way"];
+    let kind: &[&str] = if protocol == "one-way" { one_way } else { &["--protocol", protocol] };
+    let receiver = place.receive("7", kind);
+    let named: &[&str] = if protocol == "one-way" { &["--repeat", "1"] } else { &["--receivers", "7"] };
+    let sender = place.send(&[&tree], &[kind, named, &["--rate", "10 Mbit/s"], args].concat());
+    change(&tree, &sender);
+    let sent = sender.wait();
+    if sent.code == Some(3) && protocol != "mftp" {
+        // One that has no end waits for what is sent next.
+        common::pause(Duration::from_secs(1));
+        receiver.terminate();
+    }
+    Run { place, sent, got: receiver.wait() }
+}
+
+/// Waits until so much has left that the first file has arrived, and the last is yet to be sent.
+fn midway(sender: &Running) {
+    sender.until_nth("progress", 2);
+    common::pause(Duration::from_millis(500));
+}
+
+impl Run {
+    /// Where the receiver puts a file of the tree; some protocols have no directories.
+    fn place_of(&self, name: &str) -> PathBuf {
+        let inbox = self.place.path("7");
+        let flat = inbox.join(format!("d_{name}"));
+        if flat.exists() { flat } else { inbox.join("d").join(name) }
+    }
+
+    fn received(&self, name: &str) -> Option<Vec<u8>> {
+        fs::read(self.place_of(name)).ok()
+    }
+
+    fn assert_has(&self, names: &[&str]) {
+        for name in names {
+            assert_same(&self.place.path("d").join(name), &self.place_of(name));
+        }
+    }
+}
+
+#[test]
+fn what_is_touched_grows_or_is_delivered_already_is_no_harm() {
+    for protocol in ["mftp", "norm", "mdp", "pgm", "one-way"] {
+        let done = run(protocol, &[], |tree, sender| {
+            let stop = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let mut log = fs::File::options().append(true).open(tree.join("f5")).unwrap();
+                    while !stop.load(Ordering::Relaxed) {
+                        log.write_all(b"another line\n").unwrap();
+                        common::pause(Duration::from_millis(20));
+                    }
+                });
+                midway(sender);
+                fs::File::options()
+                    .write(true)
+                    .open(tree.join("f4"))
+                    .unwrap()
+                    .set_modified(std::time::UNIX_EPOCH)
+                    .unwrap();
+                fs::remove_file(tree.join("f1")).unwrap();
+                common::pause(Duration::from_millis(2500));
+                stop.store(true, Ordering::Relaxed);
+            });
+        });
+        let code = if protocol == "one-way" { 4 } else { 0 };
+        assert_eq!(
+            (done.sent.code, done.got.code),
+            (Some(code), Some(0)),
+            "{protocol}: {} {}",
+            done.sent.stderr,
+            done.got.stderr
+        );
+        done.assert_has(&["f2", "f3"]);
+        assert!(done.received("f5").unwrap().len() >= 700_000);
+    }
+}
+
+#[test]
+fn a_file_that_changes_costs_itself_alone_and_both_ends_name_it() {
+    for (change, word) in [(rewrite as fn(&Path), "changed"), (shorten, "changed"), (remove, "was removed")] {
+        let done = run("mftp", &[], |tree, sender| {
+            sender.until_nth("progress", 1);
+            change(&tree.join("f4"));
+        });
+        assert_eq!(
+            (done.sent.code, done.got.code),
+            (Some(3), Some(1)),
+            "{} {}",
+            done.sent.stderr,
+            done.got.stderr
+        );
+        for said in [&done.sent.stderr, &done.got.stderr] {
+            assert!(said.contains("f4\" ") && said.contains(word), "{word}: {said}");
+        }
+        done.assert_has(&["f1", "f2", "f3", "f5"]);
+        assert_eq!(done.received("f4"), None);
+    }
+}
+
+#[test]
+fn small_files_beside_one_that_changes_arrive() {
+    let place = Place::new();
+    for n in 0..300 {
+        place.file(&format!("d/{n:03}"), 100 + n);
+    }
+    let tree = place.path("d");
+    let receiver = place.receive("7", &["--simulate-loss", "10 %"]);
+    let sender = place.send(&[&tree], &["--receivers", "7", "--rate", "200 kbit/s"]);
+    sender.until("started");
+    rewrite(&tree.join("200"));
+    let (sent, got) = (sender.wait(), receiver.wait());
+    assert_eq!((sent.code, got.code), (Some(3), Some(1)), "{} {}", sent.stderr, got.stderr);
+    for n in (0..300).filter(|n| *n != 200) {
+        let name = format!("d/{n:03}");
+        assert_same(&place.path(&name), &place.path("7").join(&name));
+    }
+}
+
+#[test]
+fn what_changed_is_sent_again_where_that_is_wished() {
+    for protocol in ["mftp", "norm"] {
+        let done = run(protocol, &["--changing", "again"], |tree, sender| {
+            sender.until_nth("progress", 1);
+            rewrite(&tree.join("f5"));
+        });
+        assert_eq!(done.sent.code, Some(0), "{protocol}: {} {}", done.sent.stdout, done.sent.stderr);
+        done.assert_has(&NAMES);
+        assert_eq!(done.sent.all("again").len(), 1, "{}", done.sent.stdout);
+    }
+}
+
+#[test]
+fn it_fails_where_that_is_wished() {
+    let done = run("mftp", &["--changing", "fail"], |tree, sender| {
+        sender.until_nth("progress", 1);
+        rewrite(&tree.join("f4"));
+    });
+    assert_eq!(done.sent.code, Some(1), "{}", done.sent.stderr);
+    assert!(done.sent.stderr.contains("f4\" changed while it was being sent"), "{}", done.sent.stderr);
+}
+
+#[test]
+fn by_other_protocols_the_file_is_named_and_never_wrong() {
+    for protocol in ["norm", "mdp", "pgm", "one-way"] {
+        let done = run(protocol, &["--time-limit", "60 s"], |tree, sender| {
+            sender.until_nth("progress", 1);
+            rewrite(&tree.join("f4"));
+        });
+        assert_ne!(done.sent.code, Some(0), "{protocol}: {}", done.sent.stdout);
+        assert!(done.sent.stderr.contains("f4\" changed"), "{protocol}: {}", done.sent.stderr);
+        done.assert_has(&["f1", "f2", "f3"]);
+        assert_eq!(done.received("f4"), None, "{protocol}");
+    }
+}
+
+fn rewrite(path: &Path) {
+    fs::write(path, noise(99, fs::metadata(path).unwrap().len() as usize)).unwrap();
+}
+
+fn shorten(path: &Path) {
+    fs::File::options().write(true).open(path).unwrap().set_len(500).unwrap();
+}
+
+fn remove(path: &Path) {
+    fs::remove_file(path).unwrap();
+}
