@@ -5,15 +5,16 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
-use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::{Errno, Result};
 
 use crate::error::as_path;
-use crate::{StoreError, Usage};
+use crate::nicety::{Nicety, Refusal, Refusals, is_absent};
+use crate::{StoreError, Usage, system};
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 
@@ -23,13 +24,15 @@ pub(crate) struct Root {
     fd: OwnedFd,
     path: PathBuf,
     walks: AtomicBool,
+    /// Niceties that the file system refuses.
+    refusals: Mutex<Refusals>,
 }
 
 impl Root {
     /// The directory at `path`, to which symbolic links may lead: it is the user's choice.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let fd = fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Self { fd, path: path.to_owned(), walks: AtomicBool::new(false) })
+        let fd = system::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Self { fd, path: path.to_owned(), walks: AtomicBool::new(false), refusals: Mutex::default() })
     }
 
     /// Where `path` is, for people.
@@ -49,10 +52,30 @@ impl Root {
 
     /// What the file system can still take.
     pub(crate) fn free(&self) -> Result<Usage> {
-        let stat = fs::fstatvfs(&self.fd)?;
-        // Where files are not counted, as on btrfs, there may be any number.
+        let stat = match system::fstatvfs(&self.fd) {
+            Err(errno) if is_absent(errno) => return Ok(Usage { octets: u64::MAX, inodes: u64::MAX }),
+            stat => stat?,
+        };
+        // Where nothing is counted, as on btrfs (files) and some network file systems (octets too), there may be any
+        // number.
         let inodes = if stat.f_files == 0 { u64::MAX } else { stat.f_favail };
-        Ok(Usage { octets: stat.f_bavail.saturating_mul(stat.f_frsize), inodes })
+        let octets = stat.f_bavail.saturating_mul(stat.f_frsize);
+        Ok(Usage { octets: if stat.f_blocks == 0 { u64::MAX } else { octets }, inodes })
+    }
+
+    /// Passes over the refusal of a nicety for `path`, and notes it.
+    pub(crate) fn tolerate(&self, nicety: Nicety, path: &[u8], result: Result<()>) -> Result<()> {
+        result.or_else(|errno| self.refusals().tolerate(nicety, self.full(path), Err(errno)))
+    }
+
+    /// Refusals that were noted and not taken yet.
+    pub(crate) fn take_refusals(&self) -> Vec<Refusal> {
+        self.refusals().take()
+    }
+
+    fn refusals(&self) -> std::sync::MutexGuard<'_, Refusals> {
+        // No list is left half changed.
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens `path`; a symbolic link anywhere gives `ELOOP` or `ENOTDIR`.
@@ -66,7 +89,7 @@ impl Root {
         }
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         loop {
-            match fs::openat2(&self.fd, path, flags, mode, resolve) {
+            match system::openat2(&self.fd, path, flags, mode, resolve) {
                 Err(Errno::NOSYS | Errno::PERM) => {
                     let opened = self.walk(path, flags, mode);
                     // A plain EPERM is the file's own; only a sandbox's makes walking the rule.
@@ -91,10 +114,13 @@ impl Root {
                 return Err(Errno::XDEV);
             }
             let opened = match components.peek() {
-                Some(_) => {
-                    fs::openat(parent, name, DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
-                }
-                None => fs::openat(parent, name, flags, mode),
+                Some(_) => system::openat(
+                    parent,
+                    name,
+                    DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+                    Mode::empty(),
+                ),
+                None => system::openat(parent, name, flags, mode),
             };
             let fd = opened.map_err(|errno| told_apart(parent, name, errno))?;
             at = Some(fd);
@@ -116,7 +142,7 @@ impl Root {
 
     /// What stands at `path`, itself and not what a link points to; `None` if nothing.
     pub(crate) fn stat(&self, path: &[u8]) -> Result<Option<Stat>> {
-        match self.in_parent(path, |dir, name| fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)) {
+        match self.in_parent(path, |dir, name| system::statat(dir, name)) {
             Ok(stat) => Ok(Some(stat)),
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(errno),
@@ -144,8 +170,9 @@ impl Root {
     pub(crate) fn make_directory(&self, path: &[u8], mode: Mode) -> Result<bool> {
         let mode = (mode & !umask()) | Mode::RWXU;
         let result = self.in_parent(path, |dir, name| {
-            fs::mkdirat(dir, name, mode)?;
-            if umask().intersects(mode) { fs::chmodat(dir, name, mode, AtFlags::empty()) } else { Ok(()) }
+            system::mkdirat(dir, name, mode)?;
+            let set = if umask().intersects(mode) { system::chmodat(dir, name, mode) } else { Ok(()) };
+            self.tolerate(Nicety::Mode, path, set)
         });
         match result {
             Ok(()) => return Ok(true),
@@ -167,7 +194,7 @@ impl Root {
 
     /// Removes the file at `path` if there is one.
     pub(crate) fn remove_file(&self, path: &[u8]) -> Result<()> {
-        match self.in_parent(path, |dir, name| fs::unlinkat(dir, name, AtFlags::empty())) {
+        match self.in_parent(path, |dir, name| system::unlinkat(dir, name, AtFlags::empty())) {
             Err(Errno::NOENT) => Ok(()),
             other => other,
         }
@@ -175,7 +202,7 @@ impl Root {
 
     /// Removes the directory at `path` if it is there and empty; whether it is gone.
     pub(crate) fn remove_directory(&self, path: &[u8]) -> Result<bool> {
-        match self.in_parent(path, |dir, name| fs::unlinkat(dir, name, AtFlags::REMOVEDIR)) {
+        match self.in_parent(path, |dir, name| system::unlinkat(dir, name, AtFlags::REMOVEDIR)) {
             Ok(()) | Err(Errno::NOENT) => Ok(true),
             Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
             Err(errno) => Err(errno),
@@ -195,23 +222,44 @@ impl Root {
         })
     }
 
-    /// Makes the names in the directory of `path` durable.
+    /// Makes the names in the directory of `path` durable, where that can be done.
     pub(crate) fn sync_parent(&self, path: &[u8]) -> Result<()> {
-        match parent_of(path) {
-            (None, _) => fs::fsync(&self.fd),
-            (Some(parent), _) => fs::fsync(self.open_directory(parent)?),
-        }
+        let (parent, _) = parent_of(path);
+        let synced = match parent {
+            None => system::fsync(&self.fd),
+            // One that may be written and not read cannot be opened for that.
+            Some(parent) => match self.open_directory(parent) {
+                Ok(fd) => system::fsync(fd),
+                Err(errno) => Err(errno),
+            },
+        };
+        self.tolerate(Nicety::DurableNames, parent.unwrap_or_default(), synced)
+    }
+
+    /// Makes the content of the open file `path` durable, where that can be done.
+    pub(crate) fn sync_content(&self, path: &[u8], fd: impl AsFd) -> Result<()> {
+        self.tolerate(Nicety::DurableContent, path, system::fdatasync(fd))
+    }
+
+    /// Sets the mode of the open file `path`, where that can be done.
+    pub(crate) fn set_mode(&self, path: &[u8], fd: impl AsFd, mode: Mode) -> Result<()> {
+        self.tolerate(Nicety::Mode, path, system::fchmod(fd, mode))
+    }
+
+    /// Sets the times of the open file `path`, where that can be done.
+    pub(crate) fn set_times(&self, path: &[u8], fd: impl AsFd, times: &fs::Timestamps) -> Result<()> {
+        self.tolerate(Nicety::Time, path, system::futimens(fd, times))
     }
 }
 
 fn rename((from, old): (&OwnedFd, &[u8]), (to, new): (&OwnedFd, &[u8]), replace: bool) -> Result<()> {
     if replace {
-        return fs::renameat(from, old, to, new);
+        return system::renameat(from, old, to, new);
     }
-    match fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
-        // The file system knows no atomic test (NFS): look first.
-        Err(Errno::INVAL | Errno::NOSYS) => match fs::statat(to, new, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => fs::renameat(from, old, to, new),
+    match system::rename_new(from, old, to, new) {
+        // The file system knows no atomic test (NFS), or a sandbox does not know the call: look first.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => match system::statat(to, new) {
+            Err(Errno::NOENT) => system::renameat(from, old, to, new),
             Ok(_) => Err(Errno::EXIST),
             Err(errno) => Err(errno),
         },
@@ -245,7 +293,7 @@ impl<'r> Look<'r> {
         };
         let (_, dir) = self.at.insert((parent.to_vec(), dir));
         let Some(dir) = dir else { return Ok(None) };
-        match fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+        match system::statat(dir, name) {
             Ok(stat) => regular(Some(stat)),
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(errno),
@@ -267,7 +315,7 @@ fn told_apart(parent: impl AsFd, name: &[u8], errno: Errno) -> Errno {
     if errno != Errno::NOTDIR {
         return errno;
     }
-    match fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+    match system::statat(parent, name) {
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => Errno::LOOP,
         _ => errno,
     }
@@ -308,12 +356,6 @@ pub(crate) fn mtime_of(stat: &Stat) -> i64 {
 pub(crate) fn nanoseconds(time: SystemTime) -> i64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
-}
-
-/// Opens a path of the sender's, without following a link at its end.
-pub(crate) fn open_source(path: &Path) -> Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    fs::openat(CWD, path, flags, Mode::empty())
 }
 
 #[cfg(test)]

@@ -11,12 +11,13 @@
 use std::io::{self, BufReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::io::{Errno, pread};
+use rustix::io::Errno;
 use zstd::bulk::Compressor;
 use zstd::stream::read::Decoder;
 use zstd::zstd_safe::compress_bound;
 
 use crate::manifest::COMPRESSED_LEN;
+use crate::transfer::read_at;
 
 mod spooling;
 
@@ -121,7 +122,7 @@ struct Stored<'a, F> {
 impl<F: AsFd> Read for Stored<'_, F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let want = usize::try_from(self.end - self.at).unwrap_or(usize::MAX).min(buffer.len());
-        let read = pread(self.file, &mut buffer[..want], self.at)?;
+        let read = read_at(self.file, &mut buffer[..want], self.at)?;
         self.at += read as u64;
         Ok(read)
     }

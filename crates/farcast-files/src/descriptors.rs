@@ -44,6 +44,17 @@ impl Descriptors {
         self.open.len() - 1
     }
 
+    /// Takes out the descriptor of `file`, if it is open.
+    pub(crate) fn take(&mut self, file: usize) -> Option<OwnedFd> {
+        let at = self.open.iter().position(|(other, ..)| *other == file)?;
+        Some(self.open.swap_remove(at).1)
+    }
+
+    /// Closes all.
+    pub(crate) fn close_all(&mut self) {
+        self.open.clear();
+    }
+
     /// Closes `file`.
     pub(crate) fn close(&mut self, file: usize) {
         self.open.retain(|(other, ..)| *other != file);

@@ -44,6 +44,14 @@ pub enum SourceError {
         /// The file.
         path: PathBuf,
     },
+    /// A file has another length than the system says, as those of /proc and /sys.
+    #[error("\"{}\" is said to have {size} bytes and has another length, as files of /proc and /sys do; send a copy of it", path.display())]
+    Unsized {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that it is said to have.
+        size: u64,
+    },
     /// What files are compressed to cannot be kept while it waits to be sent.
     #[error("cannot keep what is compressed in \"{}\": {source}; TMPDIR says where there is room", path.display())]
     Spool {
@@ -195,6 +203,40 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The file system takes the names of two files for one.
+    #[error(
+        "\"{}\" and \"{}\" are one name in \"{}\": the second is not delivered; rename it at the sender, or receive into another file system",
+        first.display(), second.display(), dir.display()
+    )]
+    NamesMeet {
+        /// The file that has the name.
+        first: PathBuf,
+        /// The file that is not delivered.
+        second: PathBuf,
+        /// The receiving directory.
+        dir: PathBuf,
+    },
+    /// The file system has no such names.
+    #[error(
+        "\"{}\" cannot be a name in \"{}\" ({source}): it is not delivered; rename it at the sender, or receive into another file system",
+        path.display(), dir.display()
+    )]
+    ImpossibleName {
+        /// The file or directory.
+        path: PathBuf,
+        /// The receiving directory.
+        dir: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Everything is there and right but what cannot have its name here.
+    #[error("{first}{}; everything else is complete", and_others(*.others))]
+    Withheld {
+        /// Why the first is not delivered.
+        first: Box<StoreError>,
+        /// How many others are not.
+        others: usize,
+    },
     /// A name begins with a dot, and such names are not asked for.
     #[error("\"{}\" has a name with a leading dot, which is refused; receive with --hidden, or send it under another name", path.display())]
     HiddenName {
@@ -301,6 +343,14 @@ impl StoreError {
             Errno::EXIST => Self::AlreadyExists { path },
             _ => Self::Io { path, action, source: errno.into() },
         }
+    }
+}
+
+fn and_others(others: usize) -> String {
+    match others {
+        0 => String::new(),
+        1 => "; nor is another".into(),
+        others => format!("; nor are {others} others"),
     }
 }
 

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use farcast_core::{Bitmap, Run};
 
 use crate::beneath::Root;
+use crate::delivered::Delivered;
 use crate::layout::Geometry;
 use crate::manifest::PREFIX_LEN;
+use crate::partials::Partial;
 use crate::transfer::{Gather, Space, read_at};
-use crate::{Manifest, ProductId, Quota, StoreError};
+use crate::{Manifest, ProductId, Quota, Refusal, StoreError};
 
 mod checkpoint;
 mod compare;
@@ -19,7 +21,9 @@ mod complete;
 mod delivery;
 mod directories;
 mod finish;
+mod meeting;
 mod open;
+mod owner;
 mod place;
 mod plain;
 mod read;
@@ -28,6 +32,7 @@ mod state;
 mod symbols;
 mod unpack;
 mod verify;
+mod withheld;
 
 pub use checkpoint::Checkpoint;
 
@@ -38,7 +43,8 @@ pub use symbols::{Coding, ParitySymbol};
 pub(crate) use open::manifest_in;
 pub(crate) use unpack::unpacked_path;
 
-pub(crate) use state::{STATE_FILES, StateDir, path_of, read_journal, usage_in};
+pub(crate) use owner::is_owned;
+pub(crate) use state::{STATE_FILES, StateDir, path_of, read_journal, remove_unlocked, usage_in};
 
 use checkpoint::Gate;
 use open::What;
@@ -112,6 +118,17 @@ pub enum Happening {
         /// Its index in [`Manifest::entries`].
         index: usize,
     },
+    /// An entry cannot have its name here, and is not delivered; everything else goes on.
+    Withheld {
+        /// Its path below the directory.
+        path: Vec<u8>,
+        /// Why, in a sentence.
+        why: String,
+    },
+    /// Another product, which was not complete, was removed to make room for this one.
+    Evicted(Box<Partial>),
+    /// The file system refuses something beside the content, which is passed over; told once of each kind.
+    Refused(Refusal),
     /// An object without a manifest is complete and has its final name.
     PlainDone {
         /// Its name below the directory.
@@ -168,6 +185,8 @@ pub struct Incoming {
     /// What there is instead for an object without a manifest.
     plain: Option<Plain>,
     scratch: Vec<u8>,
+    /// What was delivered beside, and in which session of its sender this is.
+    beside: Option<(Arc<Delivered>, String)>,
     happenings: Vec<Happening>,
     /// Whether the journal would say something new.
     changed: bool,
@@ -251,7 +270,23 @@ impl Incoming {
 
     /// What happened and was not yet reported, such as files that [`open`](Self::open) found complete.
     pub fn take_happenings(&mut self) -> Vec<Happening> {
+        let withheld = self.delivery.as_mut().map_or_else(Vec::new, Delivery::tell_withheld);
+        let entries = self.manifest().map_or(&[][..], Manifest::entries);
+        let told = withheld.into_iter().filter_map(|(at, why)| {
+            Some(Happening::Withheld { path: entries.get(at)?.path.clone(), why: why.to_string() })
+        });
+        let told: Vec<_> =
+            told.chain(self.root.take_refusals().into_iter().map(Happening::Refused)).collect();
+        self.happenings.extend(told);
         core::mem::take(&mut self.happenings)
+    }
+
+    /// Sees to it that no file takes the place of another that was `delivered` into the same directory under a name that is
+    /// one with its own: by another file system's rules, or because `session`, in which its sender delivers it, calls two
+    /// files so that they have one name here.
+    pub fn beside(&mut self, delivered: Arc<Delivered>, session: String) {
+        self.beside = Some((delivered, session));
+        self.note_recognised();
     }
 
     /// The segments that need not be received any more.

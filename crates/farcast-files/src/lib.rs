@@ -68,22 +68,29 @@
 mod beneath;
 pub mod chunks;
 pub mod compression;
+mod delivered;
 mod descriptors;
 mod error;
+#[cfg(test)]
+mod faults;
 mod id;
 mod incoming;
 pub mod journal;
 mod layout;
 pub mod manifest;
 mod name;
+pub mod names;
+mod nicety;
 mod outgoing;
 pub mod partials;
 mod parts;
 mod quota;
 mod scratch;
+mod system;
 mod transfer;
 mod tree;
 
+pub use delivered::Delivered;
 pub use error::{SourceError, StoreError, UnsafeReason};
 pub use id::ProductId;
 pub use incoming::{
@@ -92,6 +99,7 @@ pub use incoming::{
 };
 pub use manifest::{Compressed, Entry, EntryKind, Manifest, ManifestError};
 pub use name::{safe_name, shown_name};
+pub use nicety::{Nicety, Refusal};
 pub use outgoing::{Change, ChangedFile, Outgoing, Progress, Scanning, SkipReason, Skipped};
 pub use parts::Grain;
 pub use quota::{Quota, Usage};

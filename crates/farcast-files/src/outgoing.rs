@@ -5,11 +5,11 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{self, Advice, Stat};
+use rustix::fs::{self, Advice, CWD, Mode, OFlags, Stat};
 use rustix::io::{Errno, Result as SystemResult};
 use thiserror::Error;
 
-use crate::beneath::{mtime_of, open_source, size_of};
+use crate::beneath::{mtime_of, size_of};
 use crate::compression::Spool;
 use crate::descriptors::Descriptors;
 use crate::layout::{Geometry, Layout};
@@ -98,6 +98,9 @@ pub enum SkipReason {
     /// A named pipe.
     #[error("named pipes are not sent")]
     Fifo,
+    /// A directory without files, where only files are sent.
+    #[error("it holds no file, and this protocol sends files only")]
+    EmptyDirectory,
     /// `.farcast` and partial files belong to receptions.
     #[error("the state of receptions is not sent")]
     Reserved,
@@ -177,6 +180,7 @@ impl Outgoing {
             found.argument(path.as_ref())?;
         }
         let mut skipped = core::mem::take(&mut found.skipped);
+        skipped.extend(found.empty_directories());
         skipped.sort_by(|a, b| a.path.cmp(&b.path));
         let scan::Hashed { manifest, sources, .. } = found.hash(&Scanning::default(), progress)?;
         let files = manifest.entries().iter().filter(|entry| entry.is_file());
@@ -308,6 +312,12 @@ impl Outgoing {
         }
         Ok(end - offset)
     }
+}
+
+/// Opens a path of the sender's, without following a link at its end.
+fn open_source(path: &Path) -> SystemResult<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    fs::openat(CWD, path, flags, Mode::empty())
 }
 
 impl Source {

@@ -1,17 +1,19 @@
 //! Products below a receiving directory that are not complete: what they take, and how they are removed.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use rustix::fs::{self, Dir, FlockOperation, Mode, OFlags, Stat};
+use rustix::fs::{FlockOperation, Mode, OFlags, Stat};
 use rustix::io::{Errno, Result as SystemResult};
 
 use crate::beneath::{Root, mtime_of, nanoseconds, size_of};
 use crate::incoming::{self, Delivery, StateDir, path_of};
 use crate::journal::{Journal, Stage};
 use crate::manifest::STATE_DIR;
-use crate::{Manifest, Options, ProductId, Quota, StoreError, Usage};
+use crate::transfer::{read_at, write_at};
+use crate::{Manifest, Options, ProductId, Quota, StoreError, Usage, system};
 
 /// Bytes of a block, as `st_blocks` counts them.
 const BLOCK: u64 = 512;
@@ -29,8 +31,12 @@ pub struct Partial {
     pub held: u64,
     /// What it takes on disk, without files that are complete.
     pub usage: Usage,
-    /// When something of it last came.
+    /// When something of it last came, by the clock of that time.
     pub last: SystemTime,
+    /// How long it has been kept since, as [`tidy`] has counted.
+    pub age: Duration,
+    /// When that was counted last; `None` if never since something came.
+    pub counted: Option<SystemTime>,
     /// Whether a process is receiving it.
     pub in_use: bool,
     /// Whether its list of files is here and right. Without it, nothing of a product can be.
@@ -40,9 +46,15 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// When it will have been kept for as long as `quota` allows.
+    /// When it will have been kept for as long as `quota` allows, if the clock is right and a receiver runs.
     pub fn expires(&self, quota: &Quota) -> SystemTime {
-        self.last.checked_add(quota.age).unwrap_or(self.last)
+        let since = self.counted.unwrap_or(self.last);
+        since.checked_add(self.left(quota)).unwrap_or(since)
+    }
+
+    /// How much longer `quota` has it kept.
+    pub fn left(&self, quota: &Quota) -> Duration {
+        quota.age.saturating_sub(self.age)
     }
 }
 
@@ -76,28 +88,111 @@ pub fn remove(dir: &Path, id: ProductId) -> Result<(), StoreError> {
     remove_below(&open(dir)?, id)
 }
 
-/// Removes the unfinished products of which nothing came since `quota` allows that, at the time `now`, and those whose
-/// list of files never came, unless a process is receiving them; how many.
+/// Removes the unfinished products that have been kept for as long as `quota` allows, and those whose list of files never
+/// came, unless a process is receiving them; what was removed.
+///
+/// Clocks of hosts jump, so no date tells an age: it is counted from call to call, anew once something has come. Between
+/// two calls at least `passed` has gone by, which this process has seen pass since its call before, and at most an hour or
+/// one part in 14 of the allowed age more, whatever the difference of `now` to the time of the call before says.
 ///
 /// # Errors
 /// What the file system reports. What could be removed was removed.
-pub fn tidy(dir: &Path, quota: &Quota, now: SystemTime) -> Result<usize, StoreError> {
+pub fn tidy(
+    dir: &Path,
+    quota: &Quota,
+    now: SystemTime,
+    passed: Duration,
+) -> Result<Vec<Partial>, StoreError> {
     let root = open(dir)?;
-    let oldest = now.checked_sub(quota.age).map_or(i64::MIN, nanoseconds);
-    let mut removed = 0;
+    sweep_below(&root);
+    let mut removed = Vec::new();
     let mut failure = None;
-    for one in known(&root, None)? {
-        if one.in_use || (one.last_ns >= oldest && can_go_on(&root, one.id)) {
+    for one in known(&root, None)?.into_iter().filter(|one| !one.in_use) {
+        let age = one.aged.grown(nanoseconds(now), passed, quota.age);
+        if age.so_far < quota.age && can_go_on(&root, one.id) {
+            // An age that cannot be noted is counted from here again.
+            let _ = age.note(&root, &one);
             continue;
         }
-        match remove_below(&root, one.id) {
-            Ok(()) => removed += 1,
+        match evict(&root, &one) {
+            Ok(partial) => removed.push(partial),
             // Somebody has begun to receive it just now.
             Err(StoreError::InUse { .. }) => {}
             Err(error) => failure = Some(error),
         }
     }
     failure.map_or(Ok(removed), Err)
+}
+
+/// Removes what is left of state directories that nobody uses: a file system may give up a file that was open only after
+/// its directory was to be removed. Whether nothing of that kind is left.
+pub fn sweep(dir: &Path) -> bool {
+    open(dir).is_ok_and(|root| sweep_below(&root))
+}
+
+fn sweep_below(root: &Arc<Root>) -> bool {
+    let Ok(fd) = root.open_directory(STATE_DIR) else { return true };
+    let Ok(listed) = system::list(fd) else { return true };
+    let mut clean = true;
+    for id in listed.iter().filter_map(|name| ProductId::from_hex(name.to_bytes())) {
+        let path = path_of(id);
+        let locked = root.stat(&[&path, b"/lock".as_slice()].concat());
+        if matches!(locked, Ok(None)) {
+            let removed = incoming::remove_unlocked(root, &path);
+            clean &= removed.is_ok() && matches!(root.stat(&path), Ok(None));
+        }
+    }
+    clean
+}
+
+/// How long a product has been kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Age {
+    so_far: Duration,
+    /// When that was counted, nanoseconds since 1970; `None` if nothing was counted since something came.
+    counted_ns: Option<i64>,
+}
+
+impl Age {
+    /// Where in the lock file it is noted, in bytes: behind what the product takes.
+    const AT: u64 = 16;
+    /// One part in so many of the age that is allowed goes by between two looks at most, besides what was seen to, or as
+    /// much as this.
+    const PARTS: u32 = 14;
+    const AT_LEAST: Duration = Duration::from_hours(1);
+
+    /// What is noted of a product of which something last came at `last_ns`.
+    fn noted(lock: &OwnedFd, last_ns: i64) -> Self {
+        let mut bytes = [0; 24];
+        if !read_at(lock, &mut bytes, Self::AT).is_ok_and(|read| read == bytes.len()) {
+            return Self::default();
+        }
+        let [so_far, counted, last] =
+            [0, 8, 16].map(|at| bytes[at..].first_chunk().map_or(0, |octets| i64::from_be_bytes(*octets)));
+        if last != last_ns {
+            return Self::default();
+        }
+        Self { so_far: Duration::from_nanos(so_far.max(0).cast_unsigned()), counted_ns: Some(counted) }
+    }
+
+    /// The age at the time `now_ns`, when this process has seen `passed` go by.
+    fn grown(self, now_ns: i64, passed: Duration, allowed: Duration) -> Self {
+        let grown = self.counted_ns.map_or(Duration::ZERO, |counted| {
+            let by_clock = now_ns.saturating_sub(counted).max(0).cast_unsigned();
+            Duration::from_nanos(by_clock).clamp(passed, passed + (allowed / Self::PARTS).max(Self::AT_LEAST))
+        });
+        Self { so_far: self.so_far.saturating_add(grown), counted_ns: Some(now_ns) }
+    }
+
+    /// Notes it for a later look.
+    fn note(self, root: &Root, one: &Known) -> SystemResult<()> {
+        let path = [&path_of(one.id), b"/lock".as_slice()].concat();
+        let lock = root.open_at(&path, OFlags::RDWR, Mode::empty())?;
+        let so_far = i64::try_from(self.so_far.as_nanos()).unwrap_or(i64::MAX);
+        let usage = [one.usage.octets, one.usage.inodes].map(u64::to_be_bytes);
+        let age = [so_far, self.counted_ns.unwrap_or(0), one.last_ns].map(i64::to_be_bytes);
+        write_at(&lock, &[usage.as_flattened(), age.as_flattened()].concat(), 0)
+    }
 }
 
 /// What is known of a product at first sight.
@@ -109,6 +204,7 @@ pub(crate) struct Known {
     /// When something of it last came, nanoseconds since 1970.
     pub(crate) last_ns: i64,
     pub(crate) in_use: bool,
+    aged: Age,
 }
 
 /// The products with a state directory, without `except`.
@@ -120,8 +216,8 @@ pub(crate) fn known(root: &Arc<Root>, except: Option<ProductId>) -> Result<Vec<K
         Err(errno) => return Err(failed(errno)),
     };
     let mut found = Vec::new();
-    for entry in Dir::new(fd).map_err(failed)? {
-        let id = ProductId::from_hex(entry.map_err(failed)?.file_name().to_bytes());
+    for name in system::list(fd).map_err(failed)? {
+        let id = ProductId::from_hex(name.to_bytes());
         if let Some(id) = id.filter(|id| Some(*id) != except)
             && let Some(one) = sight(root, id).map_err(failed)?
         {
@@ -139,24 +235,32 @@ fn sight(root: &Arc<Root>, id: ProductId) -> SystemResult<Option<Known>> {
         Err(Errno::NOENT) => return Ok(None),
         Err(errno) => return Err(errno),
     };
-    let in_use = fs::flock(&lock, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
-    let mut last_ns = mtime_of(&fs::fstat(&lock)?);
+    let in_use = match system::flock(&lock, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => false,
+        Err(Errno::WOULDBLOCK) => true,
+        Err(_) => incoming::is_owned(root, &path_of(id))?,
+    };
+    let mut last_ns = None;
     for name in [b"/journal".as_slice(), b"/spool"] {
-        last_ns = last_ns.max(root.regular(&at(name))?.map_or(i64::MIN, |stat| mtime_of(&stat)));
+        last_ns = last_ns.max(root.regular(&at(name))?.map(|stat| mtime_of(&stat)));
     }
+    // In the lock, ages are noted too.
+    let last_ns = last_ns.unwrap_or(mtime_of(&system::fstat(&lock)?));
+    let aged = Age::noted(&lock, last_ns);
     let recorded = incoming::usage_in(&lock);
     drop(lock);
     let usage = recorded.unwrap_or_else(|| measure(root, id, head(root, id).as_ref()));
-    Ok(Some(Known { id, usage, last_ns, in_use }))
+    Ok(Some(Known { id, usage, last_ns, in_use, aged }))
 }
 
-/// Removes the product `id` to make room, unless it is in use or that fails; whether it is gone.
-pub(crate) fn evict(root: &Arc<Root>, id: ProductId) -> bool {
-    remove_below(root, id).is_ok()
+/// Removes a product; what it was.
+pub(crate) fn evict(root: &Arc<Root>, one: &Known) -> Result<Partial, StoreError> {
+    let partial = examine(root, one)?;
+    remove_below(root, one.id).map(|()| partial)
 }
 
 fn remove_below(root: &Arc<Root>, id: ProductId) -> Result<(), StoreError> {
-    let state = StateDir::find(root, id)?;
+    let mut state = StateDir::find(root, id)?;
     if let Some(manifest) = head(root, id) {
         Delivery::new(Arc::clone(root), id, manifest, Options::default()).remove()?;
     }
@@ -178,7 +282,7 @@ fn examine(root: &Arc<Root>, one: &Known) -> Result<Partial, StoreError> {
         Some(Stage::Plain { name, .. }) => Some(name.clone()),
         _ => None,
     };
-    let since_1970 = core::time::Duration::from_nanos(one.last_ns.max(0).cast_unsigned());
+    let time = |ns: i64| SystemTime::UNIX_EPOCH + Duration::from_nanos(ns.max(0).cast_unsigned());
     Ok(Partial {
         id: one.id,
         plain: plain.is_some(),
@@ -186,7 +290,9 @@ fn examine(root: &Arc<Root>, one: &Known) -> Result<Partial, StoreError> {
         size: journal.as_ref().map(|journal| journal.product_size),
         held: journal.as_ref().map_or(0, held),
         usage: measure(root, one.id, manifest.as_ref()),
-        last: SystemTime::UNIX_EPOCH + since_1970,
+        last: time(one.last_ns),
+        age: one.aged.so_far,
+        counted: one.aged.counted_ns.map(time),
         in_use: one.in_use,
         verified: manifest.is_some(),
     })

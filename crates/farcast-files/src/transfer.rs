@@ -3,8 +3,10 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::fs::{self, SeekFrom};
-use rustix::io::{Errno, Result, pread, preadv, pwritev};
+use rustix::fs::SeekFrom;
+use rustix::io::{Errno, Result};
+
+use crate::system;
 
 /// The shortest run of zeros inside a piece for which a hole is left: the block of common file systems, in bytes.
 /// Anything shorter would cost a system call and save nothing.
@@ -15,7 +17,7 @@ const BATCH: usize = 128;
 /// Writes all of `slices` at `offset`.
 pub(crate) fn write_all(fd: BorrowedFd<'_>, mut slices: &mut [IoSlice<'_>], mut offset: u64) -> Result<()> {
     while !slices.is_empty() {
-        match pwritev(fd, slices, offset) {
+        match system::pwritev(fd, slices, offset) {
             Ok(0) => return Err(Errno::IO),
             Ok(written) => {
                 offset += written as u64;
@@ -31,7 +33,7 @@ pub(crate) fn write_all(fd: BorrowedFd<'_>, mut slices: &mut [IoSlice<'_>], mut 
 /// Fills all of `slices` from `offset`; `false` if the file ends before.
 pub(crate) fn read_all(fd: impl AsFd, mut slices: &mut [IoSliceMut<'_>], mut offset: u64) -> Result<bool> {
     while !slices.is_empty() {
-        match preadv(&fd, slices, offset) {
+        match system::preadv(&fd, slices, offset) {
             Ok(0) => return Ok(false),
             Ok(read) => {
                 offset += read as u64;
@@ -48,7 +50,7 @@ pub(crate) fn read_all(fd: impl AsFd, mut slices: &mut [IoSliceMut<'_>], mut off
 pub(crate) fn read_at(fd: impl AsFd, buffer: &mut [u8], offset: u64) -> Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
-        match pread(&fd, &mut buffer[filled..], offset + filled as u64) {
+        match system::pread(&fd, &mut buffer[filled..], offset + filled as u64) {
             Ok(0) => break,
             Ok(read) => filled += read,
             Err(Errno::INTR) => {}
@@ -115,7 +117,7 @@ impl<'fd, 'a> PieceWriter<'fd, 'a> {
     /// Writes what was gathered.
     pub(crate) fn flush(&mut self) -> Result<()> {
         let zeros_at = self.start + self.solid;
-        let skip = (self.zeros >= MIN_HOLE || self.solid_slices == 0) && self.is_hole(zeros_at)?;
+        let skip = (self.zeros >= MIN_HOLE || self.solid_slices == 0) && self.is_hole(zeros_at);
         let wanted = if skip { self.solid_slices } else { self.used };
         write_all(self.fd, &mut self.slices[..wanted], self.start)?;
         self.start = zeros_at + self.zeros;
@@ -123,16 +125,15 @@ impl<'fd, 'a> PieceWriter<'fd, 'a> {
         Ok(())
     }
 
-    fn is_hole(&self, offset: u64) -> Result<bool> {
+    fn is_hole(&self, offset: u64) -> bool {
         if self.space == Space::Fresh || self.zeros == 0 {
-            return Ok(true);
+            return true;
         }
-        match fs::seek(self.fd, SeekFrom::Data(offset)) {
-            Ok(data) => Ok(data >= offset + self.zeros),
-            Err(Errno::NXIO) => Ok(true),
-            // A file system without SEEK_DATA: write the zeros.
-            Err(Errno::INVAL) => Ok(false),
-            Err(errno) => Err(errno),
+        match system::seek(self.fd, SeekFrom::Data(offset)) {
+            Ok(data) => data >= offset + self.zeros,
+            Err(Errno::NXIO) => true,
+            // Where nobody can say, as on a file system without SEEK_DATA, the zeros are written.
+            Err(_) => false,
         }
     }
 }

@@ -314,13 +314,13 @@ fn what_is_too_old_or_unknown_is_tidied_away() {
         ids
     };
     assert_eq!(left(), ids(&[0, 1, 2, 3]));
-    assert_eq!(partials::tidy(to.path(), &quota, SystemTime::now()).unwrap(), 1);
+    assert_eq!(partials::tidy(to.path(), &quota, SystemTime::now(), Duration::ZERO).unwrap().len(), 1);
     assert_eq!(left(), ids(&[0, 2, 3]));
     let later = SystemTime::now() + Duration::from_hours(25);
-    assert_eq!(partials::tidy(to.path(), &quota, later).unwrap(), 2);
+    assert_eq!(partials::tidy(to.path(), &quota, later, Duration::from_hours(25)).unwrap().len(), 2);
     assert_eq!(left(), ids(&[2]));
     drop(in_use);
-    assert_eq!(partials::tidy(to.path(), &quota, SystemTime::now()).unwrap(), 1);
+    assert_eq!(partials::tidy(to.path(), &quota, SystemTime::now(), Duration::ZERO).unwrap().len(), 1);
     assert!(is_empty(to.path()), "{:?}", listing(to.path()));
 }
 
@@ -421,4 +421,52 @@ fn what_could_not_be_placed_is_given_back() {
     assert!(listing(to.path()).len() < before, "{:?}", listing(to.path()).len());
     let left: Vec<_> = listing(to.path()).into_iter().map(|(path, ..)| path).collect();
     assert!(left.iter().all(|path| !path.to_string_lossy().contains(".file.")), "{left:?}");
+}
+
+#[test]
+fn an_age_is_what_has_passed_whatever_clocks_say() {
+    let (from, to) = dirs();
+    let (_, outgoing, all) = one_file(from.path(), "file", 400_000);
+    assert!(begin(to.path(), (&outgoing, &all), 9, Options::default()));
+    let quota = Quota { age: Duration::from_hours(14 * 24), ..Quota::default() };
+    let tidy = |now: SystemTime, passed: Duration| {
+        partials::tidy(to.path(), &quota, now, passed).unwrap().iter().map(|one| one.held).collect::<Vec<_>>()
+    };
+    // A host without a clock has written it in 1970, and is told the time only after its next start.
+    for entry in listing(to.path()) {
+        let path = to.path().join(&entry.0);
+        if path.is_file() {
+            fs::File::options().write(true).open(path).unwrap().set_modified(common::time(1)).unwrap();
+        }
+    }
+    let now = SystemTime::now();
+    let days = |days: u64| Duration::from_hours(24 * days);
+    assert_eq!(tidy(common::time(2), Duration::ZERO), [0; 0]);
+    // Jumps both ways cost a day at most, and none makes it younger.
+    assert_eq!(tidy(now, Duration::ZERO), [0; 0]);
+    assert_eq!(tidy(now + days(10_000), Duration::ZERO), [0; 0]);
+    assert_eq!(tidy(common::time(0), days(1)), [0; 0]);
+    let partial = partials::list(to.path()).unwrap().remove(0);
+    assert_eq!(partial.age, days(3));
+    assert_eq!(partial.left(&quota), days(11));
+    // What a receiver sees pass counts, whatever the clock does.
+    assert_eq!(tidy(common::time(0), days(10)), [0; 0]);
+    let removed = tidy(common::time(0), days(1));
+    assert!(removed[0] > 0, "{removed:?} bytes were here");
+    assert!(is_empty(to.path()));
+}
+
+#[test]
+fn what_comes_makes_it_young_again() {
+    let (from, to) = dirs();
+    let (_, outgoing, all) = one_file(from.path(), "file", 400_000);
+    let quota = Quota { age: Duration::from_hours(24), ..Quota::default() };
+    assert!(begin(to.path(), (&outgoing, &all), 9, Options::default()));
+    let look = |passed| {
+        partials::tidy(to.path(), &quota, SystemTime::now(), Duration::from_hours(passed)).unwrap().len()
+    };
+    assert_eq!((look(0), look(20)), (0, 0));
+    assert!(begin(to.path(), (&outgoing, &all), 20, Options::default()));
+    assert_eq!((look(0), look(20)), (0, 0));
+    assert_eq!(look(5), 1);
 }

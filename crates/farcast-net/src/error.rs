@@ -131,7 +131,7 @@ pub enum NetError {
         reason: String,
     },
     /// Parity cannot be kept while it waits to be sent.
-    #[error("keep parity in {}: {source}; TMPDIR says where there is room", path.display())]
+    #[error("cannot keep parity in {}: {source}; set TMPDIR to a directory with room for it", path.display())]
     Scratch {
         /// The directory.
         path: PathBuf,
@@ -150,6 +150,17 @@ pub enum NetError {
     /// Everything came, and was to be thrown away.
     #[error("everything arrived and was thrown away unverified, as --discard asks")]
     Discarded,
+    /// Something that is no directory has the name of the receiving directory.
+    #[error("{} is a file, and what is received goes into a directory: name another with --into", .0.display())]
+    NotADirectory(PathBuf),
+    /// A link that leads nowhere has the name of the receiving directory.
+    #[error("{} is a link to {}, which is not there: make that directory, or name another with --into", path.display(), target.display())]
+    DanglingDirectory {
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        target: PathBuf,
+    },
     /// The receiving directory.
     #[error("cannot receive into {}: {source}", path.display())]
     Directory {

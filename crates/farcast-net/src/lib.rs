@@ -40,7 +40,7 @@ pub use receiving::{ReceiveNotice, ReceiveOptions, ReceiveReport, Unlike, receiv
 pub use seal::{Memory, ReceiveSeal, Revoked, SealCounts, SendSeal};
 pub use sending::{SendNotice, SendOptions, SendReport, Traffic, send};
 pub use socket::{SocketOptions, path_mtu};
-pub use store::{FileInfo, PlainFile};
+pub use store::{FileInfo, PlainFile, Removed};
 pub use stream::{
     StreamEnd, StreamNotice, StreamReceiveOptions, StreamSendNotice, StreamSendOptions, receive_stream,
     send_stream,

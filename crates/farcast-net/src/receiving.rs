@@ -79,9 +79,20 @@ pub fn receive<P: Protocol, E: Error + Send + Sync + 'static>(
     if ended { Ok(driver.last) } else { Err(NetError::DiskStalled(options.into.clone())) }
 }
 
+/// Makes the receiving directory unless it is there.
+pub(crate) fn make_directory(path: &Path) -> Result<(), NetError> {
+    std::fs::create_dir_all(path).map_err(|source| {
+        match (std::fs::metadata(path), std::fs::read_link(path)) {
+            (Ok(there), _) if !there.is_dir() => NetError::NotADirectory(path.into()),
+            (Err(_), Ok(target)) => NetError::DanglingDirectory { path: path.into(), target },
+            _ => NetError::Directory { path: path.into(), source },
+        }
+    })
+}
+
 /// Better now than when the first product comes.
 fn check_directory(path: &Path) -> Result<(), NetError> {
     let failed = |source| NetError::Directory { path: path.into(), source };
-    std::fs::create_dir_all(path).map_err(failed)?;
+    make_directory(path)?;
     access(path, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| failed(errno.into()))
 }

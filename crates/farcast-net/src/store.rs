@@ -15,7 +15,8 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use farcast_core::{Bitmap, Run, Span};
 use farcast_delivery::{ErasureCode, ObjectId, Offer};
-use farcast_files::{Options, Quota};
+use farcast_files::partials::Partial;
+use farcast_files::{Options, Quota, Refusal};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::error::NetError;
@@ -25,6 +26,7 @@ mod product;
 mod room;
 mod worker;
 
+pub(crate) use worker::is_final;
 use worker::{Answer, Worker};
 
 /// Datagram slots in an empty arena: the most that one system call fills.
@@ -125,6 +127,17 @@ pub struct FileInfo {
     pub stored: u64,
 }
 
+/// Reason for which a product that was not complete was removed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Removed {
+    /// It was kept for as long as it may be.
+    TooOld,
+    /// Its list of files never came, so nothing of it can be used.
+    Useless,
+    /// Its place was needed.
+    MakesRoom,
+}
+
 /// A file that was received without a manifest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlainFile {
@@ -169,6 +182,12 @@ pub(crate) enum Reply {
     Room,
     /// A block was rebuilt, or could not be.
     Decoded { block: u32, rebuilt: bool },
+    /// An entry cannot have its name here, and is not delivered.
+    Withheld { path: String, why: String },
+    /// The file system refuses something beside the content.
+    Refused(Refusal),
+    /// Another product was removed: it is too old, or its place was needed.
+    Removed { partial: Box<Partial>, why: Removed },
     /// Everything is verified and has its final name.
     Finished,
     /// The product cannot be stored.

@@ -135,6 +135,8 @@ impl Failure {
             NetError::Config(_)
             | NetError::Parity { .. }
             | NetError::SourceWithoutGroup(_)
+            | NetError::NotADirectory(_)
+            | NetError::DanglingDirectory { .. }
             | NetError::GroupWithoutSource(_) => Self::usage(error.to_string()),
             other => other.into(),
         }

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &PartialsArgs) -> Result<Exit, Failure> {
     let (quota, now) = (args.quota.quota(), SystemTime::now());
     let before = partials::list(&args.dir)?;
     if args.expired {
-        partials::tidy(&args.dir, &quota, now)?;
+        partials::tidy(&args.dir, &quota, now, Duration::ZERO)?;
     }
     for id in chosen(args, &before)? {
         partials::remove(&args.dir, id)?;
@@ -136,7 +136,9 @@ impl Shown<'_> {
         }
         match one.expires(&self.quota).duration_since(self.now) {
             Ok(left) => format!("for {}", span(left)),
-            Err(_) => "until a receiver starts: too old".into(),
+            Err(_) if one.left(&self.quota).is_zero() => "until a receiver starts: too old".into(),
+            // Its date is none that can be, or nobody was there to see the time pass.
+            Err(_) => format!("for {} of a receiver's running", span(one.left(&self.quota))),
         }
     }
 

@@ -331,8 +331,15 @@ fn what_is_too_old_goes_when_a_receiver_starts() {
     pause(Duration::from_millis(500));
     assert_eq!(partials(&place, &[])["partials"].as_array().unwrap().len(), 1);
     again.kill9();
-    let _again = receive(&place, &["--keep-partials", "10 ms"]);
+    let last = receive(&place, &["--keep-partials", "10 ms"]);
     wait_until("an empty directory", || entries_below(&place.path("ant")) == 0);
+    let removed = last.until("removed");
+    assert_eq!(
+        (&removed["name"], &removed["reason"]),
+        (&"product.bin".into(), &"too_old".into()),
+        "{removed}"
+    );
+    assert!(removed["held_bytes"].as_u64().unwrap() > 0, "{removed}");
 }
 
 #[test]

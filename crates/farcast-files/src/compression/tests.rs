@@ -97,7 +97,8 @@ fn a_window_that_takes_more_memory_than_a_group_is_wrong() {
 fn what_cannot_be_read_or_written_is_not_called_wrong() {
     let frames = packed(&text(1000));
     let dir = tempfile::tempdir().unwrap();
-    let directory = crate::beneath::open_source(dir.path()).unwrap();
+    let directory =
+        rustix::fs::open(dir.path(), rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty()).unwrap();
     assert_eq!(unpack(&directory, 10, 1000, |_, _| Ok(())), Err(UnpackError::Read(Errno::ISDIR)));
     let file = tempfile::tempfile().unwrap();
     crate::transfer::write_at(&file, &frames, 0).unwrap();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use farcast_core::Bitmap;
-use rustix::fs::{self, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{Durability, Incoming, state};
@@ -99,7 +99,7 @@ impl Checkpoint {
 /// completed, and synced before it was renamed, or was found damaged and removed.
 fn sync_file(root: &Root, path: &[u8]) -> rustix::io::Result<()> {
     match root.open_at(path, OFlags::RDONLY, Mode::empty()) {
-        Ok(fd) => fs::fdatasync(fd),
+        Ok(fd) => root.sync_content(path, fd),
         Err(Errno::NOENT) => Ok(()),
         Err(errno) => Err(errno),
     }

@@ -1,13 +1,17 @@
 //! Complete files get their names.
 
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
 use rustix::fs::{self, Mode, OFlags, Stat, Timespec, Timestamps};
 use rustix::io::{Errno, Result as SystemResult};
 
 use super::delivery::{Delivery, Stage};
 use super::unpack::digest;
+use super::withheld::{Why, is_impossible};
 use super::{Happening, Incoming};
-use crate::beneath::{mtime_of, size_of, umask};
-use crate::{Entry, StoreError};
+use crate::beneath::{Root, mtime_of, size_of, umask};
+use crate::{Entry, Nicety, StoreError, system};
 
 /// Where [`Timespec`] says "leave it": what `UTIME_OMIT` is.
 const OMIT: Timespec = Timespec { tv_sec: 0, tv_nsec: fs::UTIME_OMIT };
@@ -43,15 +47,24 @@ impl Incoming {
         }
         if delivery.entry(file).is_compressed() {
             self.complete_compressed(file)?;
+        } else if delivery.is_withheld(file) {
+            delivery.set_done(file);
         } else {
             delivery.complete(file)?;
-            self.room.give_up(delivery.layout.spans()[file].size, 1);
+            if !delivery.is_withheld(file) {
+                self.room.give_up(delivery.layout.spans()[file].size, 1);
+            }
         }
         if let Some(delivery) = &mut self.delivery
+            && !delivery.is_withheld(file)
             && delivery.told.insert(file)
         {
             let index = delivery.layout.spans()[file].entry;
             self.happenings.push(Happening::FileDone { index });
+            if let Some(delivery) = &self.delivery {
+                let path = &delivery.entry(file).path;
+                self.note_delivered(path, path);
+            }
         }
         Ok(())
     }
@@ -61,14 +74,40 @@ impl Delivery {
     /// Gives `file`, of which everything is there and right, its name.
     fn complete(&mut self, file: usize) -> Result<(), StoreError> {
         let existing = self.check_target(file)?;
+        if let Some(why) = existing.and_then(|stat| self.meets_named(file, &stat)) {
+            return self.withhold_complete(file, why).map_err(|errno| self.error(file, "keep", errno, 0));
+        }
         let mode = existing.map_or_else(|| self.new_mode(file), |stat| kept_mode(&stat));
         self.seal(file, mode)
             .map_err(|errno| self.error(file, "complete", errno, self.layout.spans()[file].size))?;
-        let (from, replace) = (self.partial_path(file), self.overwrites());
-        let renamed = self.root.rename_beside(&from, &self.entry(file).path, replace);
-        renamed.map_err(|errno| self.error(file, "rename a complete file to", errno, 0))?;
-        self.set_done(file);
+        let from = self.partial_path(file);
+        let fd = self.open.take(file);
+        match fd.map_or(Ok(()), |fd| self.name(file, &from, &fd)) {
+            Err(errno) if is_impossible(errno) => {
+                let withheld = self.withhold_complete(file, Why::Impossible(errno));
+                withheld.map_err(|errno| self.error(file, "keep", errno, 0))
+            }
+            Err(errno) => Err(self.error(file, "rename a complete file to", errno, 0)),
+            Ok(()) => {
+                self.set_done(file);
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives the open file at `from`, which is the content of `file`, its final name.
+    pub(super) fn name(&mut self, file: usize, from: &[u8], fd: &OwnedFd) -> SystemResult<()> {
+        let stat = system::fstat(fd)?;
+        self.root.rename_beside(from, &self.entry(file).path, self.overwrites())?;
+        self.named.insert((stat.st_dev, stat.st_ino), file);
         Ok(())
+    }
+
+    /// Whether what stands under the name of `file` is another file of the product: the names are one here.
+    pub(super) fn meets_named(&self, file: usize, there: &Stat) -> Option<Why> {
+        // What has several names may well be under two that differ.
+        let other = *self.named.get(&(there.st_dev, there.st_ino)).filter(|_| there.st_nlink == 1)?;
+        (other != file).then(|| Why::Meets { other: self.entry(other).path.clone() })
     }
 
     /// The mode of a file that was not there: what the umask leaves of the sender's, and its owner may read it.
@@ -79,17 +118,22 @@ impl Delivery {
 
     /// Sets mode and time of a partial, and makes it durable.
     fn seal(&mut self, file: usize, mode: Mode) -> SystemResult<()> {
-        let times = times_of(self.entry(file));
-        let sync = self.syncs();
+        let dress = self.dress(file, mode);
         let (fd, _) = self.partial(file)?;
-        fs::fchmod(fd, mode)?;
-        fs::futimens(fd, &times)?;
-        let synced = if sync { fs::fdatasync(fd) } else { Ok(()) };
+        dress.put_on(fd)?;
+        let synced = dress.sync(fd);
         if synced.is_err() {
             // The kernel may have dropped what it could not write, and says so only once.
             self.doubt(file);
         }
         synced
+    }
+
+    /// Mode and time of `file`, which has the content that it is to have.
+    pub(super) fn dress(&self, file: usize, mode: Mode) -> Dress {
+        let entry = self.entry(file);
+        let (root, path) = (Arc::clone(&self.root), entry.path.clone());
+        Dress { root, path, mode, times: times_of(entry), sync: self.syncs() }
     }
 
     /// Refuses a target that is anything but a regular file, if there is one; what it is.
@@ -102,12 +146,16 @@ impl Delivery {
     /// # Errors
     /// [`StoreError::AlreadyExists`] if it has other content and is to be kept.
     pub(super) fn recognise(&mut self, file: usize) -> Result<bool, StoreError> {
+        if self.is_withheld(file) {
+            return Ok(false);
+        }
         let Some(stat) = self.check_target(file)? else { return Ok(false) };
         let same = size_of(&stat) == self.entry(file).size() && self.target_has_digest(file)?;
         if same {
             if self.overwrites() {
                 self.correct_target(file).map_err(|errno| self.error(file, "set the time of", errno, 0))?;
             }
+            self.named.insert((stat.st_dev, stat.st_ino), file);
             self.set_done(file);
         } else if !self.overwrites() {
             return Err(StoreError::AlreadyExists { path: self.root.full(&self.entry(file).path) });
@@ -129,10 +177,14 @@ impl Delivery {
     fn correct_target(&self, file: usize) -> SystemResult<()> {
         let entry = self.entry(file);
         let fd = self.root.open_at(&entry.path, OFlags::RDONLY, Mode::empty())?;
-        if mtime_of(&fs::fstat(&fd)?) == entry.mtime_ns {
+        if mtime_of(&system::fstat(&fd)?) == entry.mtime_ns {
             return Ok(());
         }
-        unless_not_ours(fs::futimens(&fd, &times_of(entry)))
+        self.root.tolerate(
+            Nicety::Time,
+            &entry.path,
+            unless_not_ours(system::futimens(&fd, &times_of(entry))),
+        )
     }
 
     /// Removes the partial of `file`.
@@ -143,6 +195,28 @@ impl Delivery {
         self.files[file].stage = Stage::Absent;
         self.files[file].tree = None;
         Ok(())
+    }
+}
+
+/// Mode and time of a file whose content is complete, and whether it is synced.
+pub(super) struct Dress {
+    root: Arc<Root>,
+    path: Vec<u8>,
+    mode: Mode,
+    times: Timestamps,
+    sync: bool,
+}
+
+impl Dress {
+    /// Sets mode and time, as far as that can be done here.
+    pub(super) fn put_on(&self, fd: &OwnedFd) -> SystemResult<()> {
+        self.root.set_mode(&self.path, fd, self.mode)?;
+        self.root.set_times(&self.path, fd, &self.times)
+    }
+
+    /// Makes the content durable, if that is wanted.
+    pub(super) fn sync(&self, fd: &OwnedFd) -> SystemResult<()> {
+        if self.sync { self.root.sync_content(&self.path, fd) } else { Ok(()) }
     }
 }
 

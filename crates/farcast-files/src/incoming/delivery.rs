@@ -1,22 +1,24 @@
 //! The files of a product whose manifest is known.
 
 use core::ops::Range;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use farcast_core::Bitmap;
-use rustix::fs::{self, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, Result as SystemResult};
 
+use super::withheld::{Why, is_impossible};
 use super::{Durability, Options, Overwrite};
 use crate::beneath::{Root, parent_of, size_of};
 use crate::descriptors::Descriptors;
 use crate::layout::{Geometry, Layout, Piece};
 use crate::manifest::{MAX_COMPONENT_LEN, PARTIAL_SUFFIX};
-use crate::transfer::{Gather, Space, read_at};
+use crate::nicety::is_absent;
+use crate::transfer::{Gather, Space, read_at, write_at};
 use crate::tree::{GROUP_LEN, Tree};
-use crate::{Entry, Manifest, ProductId, StoreError};
+use crate::{Entry, Manifest, ProductId, StoreError, system};
 
 /// How far a file is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +69,11 @@ pub(crate) struct Delivery {
     /// The list of the directories that were made, if it is open.
     pub(super) notes: Option<OwnedFd>,
     pub(super) undone: usize,
+    /// Entries that cannot have their names here, and those of them that were told of.
+    pub(super) withheld: BTreeMap<usize, Why>,
+    pub(super) told_withheld: BTreeSet<usize>,
+    /// Files that have got their names, by device and inode.
+    pub(super) named: HashMap<(u64, u64), usize>,
     tag: String,
 }
 
@@ -92,6 +99,9 @@ impl Delivery {
             id,
             made: 0,
             notes: None,
+            withheld: BTreeMap::new(),
+            told_withheld: BTreeSet::new(),
+            named: HashMap::new(),
             tag: id.tag(),
         }
     }
@@ -112,6 +122,9 @@ impl Delivery {
 
     /// Where the partial of `file` is.
     pub(super) fn partial_path(&self, file: usize) -> Vec<u8> {
+        if self.is_withheld(file) {
+            return self.withheld_path(file);
+        }
         partial_path(&self.entry(file).path, &self.tag, file)
     }
 
@@ -186,32 +199,43 @@ impl Delivery {
             Stage::Partial(space) => space,
             _ => self.create_partial(file)?,
         };
+        let elsewhere = self.is_withheld(file).then(|| self.withheld_path(file));
         let Self { open, root, manifest, layout, tag, .. } = self;
         let fd = open.get(file, || {
-            let path = partial_path(&manifest.entries()[layout.spans()[file].entry].path, tag, file);
+            let beside = || partial_path(&manifest.entries()[layout.spans()[file].entry].path, tag, file);
+            let path = elsewhere.unwrap_or_else(beside);
             root.open_at(&path, OFlags::RDWR, Mode::empty())
         })?;
         Ok((fd, space))
     }
 
     fn create_partial(&mut self, file: usize) -> SystemResult<Space> {
-        let path = self.partial_path(file);
-        let fd = match self.create_fresh(&path) {
-            Err(Errno::NOENT) => {
-                self.make_directories_of(self.layout.spans()[file].entry)?;
-                self.create_fresh(&path)?
+        let fd = match self.create_beside(file) {
+            // Where all directories are there, a name that is not found is one that cannot be.
+            Err(errno) if is_impossible(errno) || errno == Errno::NOENT => {
+                self.withhold(file, Why::Impossible(errno));
+                self.create_fresh(&self.partial_path(file))?
             }
             other => other?,
         };
         self.made += 1;
-        let size = self.layout.spans()[file].size;
-        if size > 0 {
-            fs::ftruncate(&fd, size)?;
-        }
+        lengthen(&fd, self.layout.spans()[file].size)?;
         self.open.close(file);
         self.open.get(file, || Ok::<_, Errno>(fd))?;
         self.files[file].stage = Stage::Partial(Space::Fresh);
         Ok(Space::Fresh)
+    }
+
+    /// An empty partial of `file`, and the directories above it.
+    fn create_beside(&mut self, file: usize) -> SystemResult<OwnedFd> {
+        let path = self.partial_path(file);
+        match self.create_fresh(&path) {
+            Err(Errno::NOENT) => {
+                self.make_directories_of(self.layout.spans()[file].entry)?;
+                self.create_fresh(&path)
+            }
+            other => other,
+        }
     }
 
     /// An empty file at `path`, in the place of a leftover, if there is one.
@@ -286,6 +310,16 @@ impl Delivery {
 
     pub(super) fn overwrites(&self) -> bool {
         self.options.overwrite == Overwrite::Overwrite
+    }
+}
+
+/// Gives the empty file `fd` its `size`.
+pub(super) fn lengthen(fd: &OwnedFd, size: u64) -> SystemResult<()> {
+    match (size, system::ftruncate(fd, size)) {
+        (0, _) => Ok(()),
+        // A file system that only shortens (some FAT) lengthens by writing.
+        (size, Err(errno)) if is_absent(errno) || errno == Errno::PERM => write_at(fd, &[0], size - 1),
+        (_, lengthened) => lengthened,
     }
 }
 

@@ -5,6 +5,7 @@ use rustix::io::Result as SystemResult;
 
 use super::delivery::Delivery;
 use super::state;
+use super::withheld::{Why, is_impossible};
 use crate::StoreError;
 use crate::beneath::{Root, parent_of, size_of};
 use crate::manifest::{Entry, compare_paths};
@@ -59,9 +60,14 @@ impl Delivery {
     /// Makes every directory that an entry is or needs. One that exists stays as it is.
     pub(super) fn make_directories(&mut self) -> Result<(), StoreError> {
         for entry in 0..self.manifest.entries().len() {
-            if let Err(errno) = self.make_directories_of(entry) {
-                let path = &self.manifest.entries()[entry].path;
-                return Err(self.root.error(path, "make the directory for", errno, 0));
+            // That a file is withheld does not make its directory superfluous.
+            match self.make_directories_of(entry) {
+                Ok(()) => {}
+                Err(errno) if is_impossible(errno) => self.withhold_entry(entry, Why::Impossible(errno)),
+                Err(errno) => {
+                    let path = &self.manifest.entries()[entry].path;
+                    return Err(self.root.error(path, "make the directory for", errno, 0));
+                }
             }
         }
         Ok(())

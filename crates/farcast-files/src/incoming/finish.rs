@@ -2,35 +2,47 @@
 
 use std::sync::Arc;
 
-use rustix::fs;
 use rustix::io::Result as SystemResult;
 
 use super::Incoming;
 use super::complete::{times_of, unless_not_ours};
 use super::delivery::Delivery;
-use crate::StoreError;
 use crate::beneath::parent_of;
+use crate::{Nicety, Refusal, StoreError, system};
 
 impl Incoming {
     /// Sets the times of directories, and removes the state of the reception.
     ///
     /// # Errors
-    /// [`StoreError::Incomplete`] if segments are missing, and what the file system reports. After an error the state
-    /// is still there: open and finish again.
-    pub fn finish(mut self) -> Result<(), StoreError> {
+    /// [`StoreError::Incomplete`] if segments are missing, [`StoreError::Withheld`] if something cannot have its name
+    /// here and all else is there, and what the file system reports. After an error of the file system the state is still
+    /// there: open and finish again.
+    pub fn finish(mut self) -> Result<Vec<Refusal>, StoreError> {
         self.advance()?;
         match &mut self.delivery {
             _ if self.plain.as_ref().is_some_and(|plain| plain.done) => {}
             Some(delivery) if delivery.is_complete() => {
                 delivery.make_directories()?;
                 // Before directories get their times, which that changes.
-                delivery.remove_stored()?;
+                delivery.remove_stored_at_end()?;
                 delivery.finish_directories()?;
             }
             _ => return Err(StoreError::Incomplete { missing: self.held.len() - self.held.count() }),
         }
         self.gate.close();
-        self.state.remove(&self.root)
+        let withheld = self.delivery.as_ref().and_then(Delivery::lacks_withheld);
+        self.close_files();
+        self.state.remove_complete(&self.root);
+        withheld.map_or_else(|| Ok(self.root.take_refusals()), Err)
+    }
+
+    /// Closes what is open of the state: some file systems keep what is removed while it is open.
+    fn close_files(&mut self) {
+        (self.spool, self.symbols) = (None, None);
+        if let Some(delivery) = &mut self.delivery {
+            delivery.open.close_all();
+            delivery.notes = None;
+        }
     }
 
     /// Stops, and keeps what is there for a later [`open`](Self::open) if it is worth that: if the list of files is
@@ -78,6 +90,7 @@ impl Incoming {
             // Something went wrong while partial files were being made.
             Delivery::new(Arc::clone(&self.root), self.id, manifest, self.options).remove()?;
         }
+        self.close_files();
         self.state.remove(&self.root)
     }
 }
@@ -86,7 +99,7 @@ impl Delivery {
     /// Removes all that is not complete.
     pub(crate) fn remove(&mut self) -> Result<(), StoreError> {
         for file in 0..self.files.len() {
-            if !self.is_done(file) {
+            if !self.is_done(file) || self.is_withheld(file) {
                 self.drop_partial(file)?;
             }
         }
@@ -98,12 +111,18 @@ impl Delivery {
         if self.syncs() {
             self.sync_names()?;
         }
-        for entry in self.manifest.entries().iter().filter(|entry| !entry.is_file()) {
+        for (at, entry) in self.manifest.entries().iter().enumerate() {
+            if entry.is_file() || self.withheld.contains_key(&at) {
+                continue;
+            }
             let set = || -> SystemResult<()> {
                 let fd = self.root.open_directory(&entry.path)?;
-                fs::futimens(&fd, &times_of(entry))?;
-                if self.syncs() { fs::fsync(&fd) } else { Ok(()) }
+                let set = unless_not_ours(system::futimens(&fd, &times_of(entry)));
+                self.root.tolerate(Nicety::Time, &entry.path, set)?;
+                let synced = if self.syncs() { system::fsync(&fd) } else { Ok(()) };
+                self.root.tolerate(Nicety::DurableNames, &entry.path, synced)
             };
+            // One that is not ours, or that may not be read, keeps its time.
             unless_not_ours(set())
                 .map_err(|errno| self.root.error(&entry.path, "set the time of", errno, 0))?;
         }
@@ -113,7 +132,9 @@ impl Delivery {
     /// Makes the final names durable.
     fn sync_names(&self) -> Result<(), StoreError> {
         let mut last = None;
-        for entry in self.manifest.entries() {
+        for (_, entry) in
+            self.manifest.entries().iter().enumerate().filter(|(at, _)| !self.withheld.contains_key(at))
+        {
             let parent = parent_of(&entry.path).0;
             if last != Some(parent) {
                 let synced = self.root.sync_parent(&entry.path);

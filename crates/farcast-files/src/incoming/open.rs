@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use farcast_core::Bitmap;
-use rustix::fs;
 use rustix::io::Result as SystemResult;
 
 use super::checkpoint::Gate;
@@ -20,7 +19,7 @@ use crate::journal::{Journal, Stage};
 use crate::layout::Geometry;
 use crate::manifest::PREFIX_LEN;
 use crate::transfer::{Space, read_at};
-use crate::{Manifest, ManifestError, ProductId, StoreError, Usage};
+use crate::{Manifest, ManifestError, ProductId, StoreError, Usage, system};
 
 pub(super) fn open(
     dir: &Path,
@@ -48,7 +47,7 @@ pub(super) fn open(
     let fresh_enough = |spool: &OwnedFd| match what {
         What::Product(..) => true,
         What::Plain(object) => {
-            fs::fstat(spool).is_ok_and(|stat| mtime_of(&stat) >= nanoseconds(object.since))
+            system::fstat(spool).is_ok_and(|stat| mtime_of(&stat) >= nanoseconds(object.since))
         }
     };
     let journal = state.journal(&root)?.filter(ours);
@@ -83,6 +82,7 @@ pub(super) fn open(
         delivery: None,
         plain,
         scratch: Vec::new(),
+        beside: None,
         happenings: Vec::new(),
         changed: false,
         unsaved: 0,
@@ -153,7 +153,7 @@ impl Incoming {
     /// The manifest in a spool that holds only the head; `None` if it is not that of the product.
     pub(super) fn placed_head(&mut self) -> Result<Option<Manifest>, StoreError> {
         let Some(spool) = &self.spool else { return Ok(None) };
-        let found = fs::fstat(spool).and_then(|stat| manifest_in(spool, size_of(&stat), self.id));
+        let found = system::fstat(spool).and_then(|stat| manifest_in(spool, size_of(&stat), self.id));
         let found = found.map_err(|errno| self.root.error(&self.state.spool_path(), "read", errno, 0))?;
         Ok(found?.filter(|manifest| manifest.product_size() == self.geometry.size))
     }
@@ -162,6 +162,7 @@ impl Incoming {
     fn resume_files(&mut self, manifest: Manifest, journal: &Journal) -> Result<(), StoreError> {
         let mut delivery = Delivery::new(self.root.clone(), self.id, manifest, self.options);
         delivery.check_paths()?;
+        delivery.find_meetings(self.state.path())?;
         for file in 0..delivery.files.len() {
             let finished = journal.finished.contains(file as u32);
             // A finished file may still have its partial's name, if a power loss undid the renaming.

@@ -1,18 +1,22 @@
 //! From the spool to partial files, once the head is known.
 
 use core::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use farcast_core::{Bitmap, Run};
-use rustix::fs;
+use rustix::io::{Errno, Result as SystemResult};
 
 use super::delivery::Delivery;
+use super::withheld::{Why, is_impossible};
 use super::{Happening, Incoming};
 use crate::beneath::Look;
 use crate::error::as_path;
 use crate::layout::Geometry;
 use crate::manifest::PREFIX_LEN;
+use crate::nicety::is_absent;
 use crate::transfer::Gather;
-use crate::{Entry, Manifest, ProductId, StoreError, Usage};
+use crate::{Entry, Manifest, ProductId, StoreError, Usage, system};
 
 /// Bytes that are moved at once, and the grain in which zeros among them are found.
 const MOVE_LEN: usize = 256 << 10;
@@ -24,7 +28,10 @@ impl Incoming {
     pub(super) fn place(&mut self) -> Result<(), StoreError> {
         let Some(manifest) = self.read_head()? else { return Ok(()) };
         let mut delivery = Delivery::new(self.root.clone(), self.id, manifest, self.options);
-        for file in delivery.check_paths()? {
+        let taken = delivery.check_paths()?;
+        delivery.find_meetings(self.state.path())?;
+        self.find_delivered(&mut delivery, &taken)?;
+        for file in taken {
             delivery.recognise(file)?;
         }
         let needed = delivery.missing_bytes() + delivery.unpacked_bytes() + delivery.layout.head_len();
@@ -42,6 +49,7 @@ impl Incoming {
         self.happenings.extend(delivery.tell_done());
         let head_len = delivery.layout.head_len();
         self.delivery = Some(delivery);
+        self.note_recognised();
         self.changed = true;
         self.spool_excess = Some((head_len, spooled));
         self.shorten_spool()
@@ -52,7 +60,7 @@ impl Incoming {
         let Some((head_len, spooled)) = self.spool_excess else { return Ok(()) };
         // Only when the journal says that the bytes are in the partials may the spool lose them.
         self.write_journal()?;
-        let shortened = self.spool.as_ref().map_or(Ok(()), |spool| fs::ftruncate(spool, head_len));
+        let shortened = self.spool.as_ref().map_or(Ok(()), |spool| shorten(spool, head_len));
         shortened.map_err(|errno| self.root.error(&self.state.spool_path(), "shorten", errno, 0))?;
         self.room.give_up(spooled, 0);
         self.spool_excess = None;
@@ -125,30 +133,44 @@ pub(super) fn hold_done(delivery: &Delivery, held: &mut Bitmap, geometry: &Geome
     newly
 }
 
+/// Shortens a file, where that can be done: what it has beyond is of no use, and does no harm.
+fn shorten(fd: &OwnedFd, len: u64) -> SystemResult<()> {
+    match system::ftruncate(fd, len) {
+        Err(errno) if is_absent(errno) || errno == Errno::PERM => Ok(()),
+        shortened => shortened,
+    }
+}
+
 impl Delivery {
     /// Refuses hidden names unless they are asked for, and whatever stands in the way of entries and could lead
     /// elsewhere or be destroyed; the files whose names are taken.
-    pub(super) fn check_paths(&self) -> Result<Vec<usize>, StoreError> {
+    pub(super) fn check_paths(&mut self) -> Result<Vec<usize>, StoreError> {
         let hidden =
             |entry: &&Entry| entry.path.split(|byte| *byte == b'/').any(|name| name.starts_with(b"."));
         if let Some(entry) = self.manifest.entries().iter().find(hidden).filter(|_| !self.options.hidden) {
             return Err(StoreError::HiddenName { path: as_path(&entry.path).to_owned() });
         }
-        let mut look = Look::new(&self.root);
+        let root = Arc::clone(&self.root);
+        let mut look = Look::new(&root);
         let mut taken = Vec::new();
         for file in 0..self.files.len() {
-            let target = look.regular(&self.entry(file).path);
-            if target.map_err(|errno| self.error(file, "examine", errno, 0))?.is_some() {
-                taken.push(file);
-            }
-            for partial in self.partial_paths(file) {
-                look.regular(&partial).map_err(|errno| self.root.error(&partial, "examine", errno, 0))?;
+            let paths = [self.entry(file).path.clone()].into_iter().chain(self.partial_paths(file));
+            for (number, path) in paths.enumerate() {
+                match look.regular(&path) {
+                    Ok(there) if number == 0 && there.is_some() => taken.push(file),
+                    Ok(_) => {}
+                    Err(errno) if is_impossible(errno) => self.withhold(file, Why::Impossible(errno)),
+                    Err(errno) => return Err(root.error(&path, "examine", errno, 0)),
+                }
             }
         }
-        for entry in self.manifest.entries().iter().filter(|entry| !entry.is_file()) {
-            self.root
-                .check_directory(&entry.path)
-                .map_err(|errno| self.root.error(&entry.path, "examine", errno, 0))?;
+        for at in 0..self.manifest.entries().len() {
+            let entry = &self.manifest.entries()[at];
+            match if entry.is_file() { Ok(()) } else { root.check_directory(&entry.path) } {
+                Ok(()) => {}
+                Err(errno) if is_impossible(errno) => self.withhold_entry(at, Why::Impossible(errno)),
+                Err(errno) => return Err(root.error(&entry.path, "examine", errno, 0)),
+            }
         }
         Ok(taken)
     }
@@ -156,6 +178,7 @@ impl Delivery {
     /// Tells of the files that are done.
     pub(super) fn tell_done(&mut self) -> Vec<Happening> {
         self.told = (0..self.files.len()).filter(|file| self.is_done(*file)).collect();
+        self.told.retain(|file| !self.withheld.contains_key(&self.layout.spans()[*file].entry));
         self.told.iter().map(|file| Happening::FileDone { index: self.layout.spans()[*file].entry }).collect()
     }
 

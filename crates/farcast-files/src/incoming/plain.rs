@@ -8,11 +8,15 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::SystemTime;
 
 use farcast_core::Run;
-use rustix::fs::{self, Mode};
+use rustix::fs::Mode;
+use rustix::io::Errno;
 
 use super::complete::{kept_mode, times_at};
+use super::withheld::is_impossible;
 use super::{Happening, Incoming, Options, Overwrite};
 use crate::beneath::{Root, umask};
+use crate::delivered::Name;
+use crate::error::as_path;
 use crate::name::safe_name;
 use crate::transfer::read_at;
 use crate::tree::{GROUP_LEN, Tree};
@@ -79,6 +83,8 @@ impl PlainObject<'_> {
 pub(super) struct Plain {
     /// The final name, one that is safe.
     pub(super) name: Vec<u8>,
+    /// What its sender calls it.
+    said: Vec<u8>,
     /// What it is called has yet to become known.
     provisional: bool,
     /// Whether what a sender tells it by says that it is the same.
@@ -98,6 +104,7 @@ impl Plain {
     pub(super) fn new(root: &Root, object: &PlainObject<'_>, options: Options) -> Result<Self, StoreError> {
         let plain = Self {
             name: safe_name(object.name, options.hidden, &object.key().tag()),
+            said: object.name.to_vec(),
             provisional: object.provisional,
             known: object.origin.is_some(),
             vouched: object.vouched,
@@ -116,7 +123,8 @@ impl Plain {
     }
 
     fn check_name(&self, root: &Root) -> Result<(), StoreError> {
-        let there = root.regular(&self.name).map_err(|errno| root.error(&self.name, "examine", errno, 0))?;
+        let there =
+            root.regular(&self.name).map_err(|errno| name_error(root, &self.name, "examine", errno))?;
         if there.is_some() && !self.replaces {
             return Err(StoreError::AlreadyExists { path: root.full(&self.name) });
         }
@@ -135,6 +143,7 @@ impl Incoming {
         let Some(plain) = self.plain.as_mut().filter(|plain| !plain.done) else { return Ok(()) };
         plain.provisional = false;
         plain.name = safe_name(name, self.options.hidden, &tag);
+        plain.said = name.to_vec();
         let digest = |vouched: Option<Vouched>| vouched.map(|vouched| vouched.digest);
         let other = plain.vouched.is_some() && digest(plain.vouched) != digest(vouched);
         plain.vouched = vouched;
@@ -218,15 +227,18 @@ impl Incoming {
         }
         let Some(spool) = &self.spool else { return Ok(None) };
         let name = &plain.name;
-        let there = self.root.regular(name).map_err(|errno| self.root.error(name, "examine", errno, 0))?;
+        let there =
+            self.root.regular(name).map_err(|errno| name_error(&self.root, name, "examine", errno))?;
+        self.check_beside(plain, there.is_some())?;
         let mode = there.map_or_else(|| new_mode(plain.vouched), |stat| kept_mode(&stat));
-        fs::fchmod(spool, mode).map_err(|errno| self.root.error(&path, "complete", errno, 0))?;
+        let set = self.root.set_mode(name, spool, mode);
+        set.map_err(|errno| self.root.error(name, "set the mode of", errno, 0))?;
         if let Some(vouched) = &plain.vouched {
-            let set = fs::futimens(spool, &times_at(vouched.mtime_ns));
-            set.map_err(|errno| self.root.error(&path, "set the time of", errno, 0))?;
+            let set = self.root.set_times(name, spool, &times_at(vouched.mtime_ns));
+            set.map_err(|errno| self.root.error(name, "set the time of", errno, 0))?;
         }
         if self.syncs()
-            && let Err(errno) = fs::fdatasync(spool)
+            && let Err(errno) = self.root.sync_content(name, spool)
         {
             // The kernel may have dropped what it could not write, and says so only once.
             let lost = self.doubt_plain();
@@ -234,12 +246,32 @@ impl Incoming {
             return Err(self.root.error(&path, "complete", errno, self.geometry.size));
         }
         let renamed = self.root.rename(&path, name, plain.replaces);
-        renamed.map_err(|errno| self.root.error(name, "rename a complete file to", errno, 0))?;
+        renamed.map_err(|errno| name_error(&self.root, name, "rename a complete file to", errno))?;
+        self.note_delivered(name, &plain.said);
         if self.syncs() {
             let synced = self.root.sync_parent(name);
             synced.map_err(|errno| self.root.error(name, "make durable the name", errno, 0))?;
         }
         Ok(Some(digest))
+    }
+
+    /// Refuses a name that another file has got, by which it would be lost.
+    fn check_beside(&self, plain: &Plain, is_there: bool) -> Result<(), StoreError> {
+        let Some((delivered, session)) = self.beside.as_ref().filter(|_| is_there) else { return Ok(()) };
+        let (path, said) = (plain.name.clone(), plain.said.clone());
+        let meets = |first: &[u8], second: &[u8]| StoreError::NamesMeet {
+            first: as_path(first).to_owned(),
+            second: as_path(second).to_owned(),
+            dir: self.root.full(b""),
+        };
+        let name = Name { path, said, session: session.clone() };
+        if let Some(first) = delivered.same(&name) {
+            return Err(meets(&first, &name.said));
+        }
+        match self.meets_delivered(&name.path)? {
+            Some(first) => Err(meets(&first, &name.path)),
+            None => Ok(()),
+        }
     }
 
     /// It is complete, and not what its sender vouches for: all of it is to come again, but not for ever.
@@ -263,6 +295,15 @@ impl Incoming {
         self.changed = true;
         all
     }
+}
+
+/// The typed error for `errno`, met with the final name of an object.
+fn name_error(root: &Root, name: &[u8], action: &'static str, errno: Errno) -> StoreError {
+    if is_impossible(errno) {
+        let (path, dir) = (as_path(name).to_owned(), root.full(b""));
+        return StoreError::ImpossibleName { path, dir, source: errno.into() };
+    }
+    root.error(name, action, errno, 0)
 }
 
 /// How often an object may be complete and wrong.

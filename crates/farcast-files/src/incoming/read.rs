@@ -48,10 +48,13 @@ impl Incoming {
 
 impl Delivery {
     fn read_piece(&mut self, file: usize, piece: Piece, slot: &mut [u8]) -> Result<(), StoreError> {
-        let read = if self.is_done(file) {
+        let read = if self.is_done(file) && !self.is_withheld(file) {
             let compressed = self.entry(file).is_compressed();
             let path = if compressed { self.partial_path(file) } else { self.entry(file).path.clone() };
             let opened = self.root.open_at(&path, OFlags::RDONLY, Mode::empty());
+            opened.and_then(|fd| read_at(fd, slot, piece.offset))
+        } else if self.is_done(file) {
+            let opened = self.root.open_at(&self.partial_path(file), OFlags::RDONLY, Mode::empty());
             opened.and_then(|fd| read_at(fd, slot, piece.offset))
         } else {
             self.partial(file).and_then(|(fd, _)| read_at(fd, slot, piece.offset))

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::Incoming;
+use super::{Happening, Incoming};
 use crate::manifest::PREFIX_LEN;
 use crate::partials::{self, Known};
 use crate::{Quota, StoreError, Usage};
@@ -102,7 +102,7 @@ impl Incoming {
     }
 
     /// Sees to it that this is not one product too many: those go that have least.
-    fn make_place(&self) -> Result<(), StoreError> {
+    fn make_place(&mut self) -> Result<(), StoreError> {
         let mut others = partials::known(&self.root, Some(self.id))?;
         others.sort_by_key(|other| (other.usage.octets, other.last_ns));
         let mut count = others.len();
@@ -111,12 +111,18 @@ impl Incoming {
             if count < allowed {
                 break;
             }
-            count -= usize::from(partials::evict(&self.root, other.id));
+            count -= usize::from(self.evict(other));
         }
         if count < allowed {
             return Ok(());
         }
         Err(StoreError::TooManyProducts { path: self.root.full(b""), allowed: self.options.quota.products })
+    }
+
+    /// Removes another product to make room, unless it is in use or that fails; whether it is gone.
+    fn evict(&mut self, other: &Known) -> bool {
+        let evicted = partials::evict(&self.root, other);
+        evicted.map(|partial| self.happenings.push(Happening::Evicted(Box::new(partial)))).is_ok()
     }
 
     /// Lets `len` more bytes be stored, if need be in the place of the oldest of other products.
@@ -146,7 +152,7 @@ impl Incoming {
     }
 
     /// How far we may go on from `wanted`, of which `len` bytes are new.
-    fn grant(&self, wanted: Usage, len: u64) -> Result<Usage, StoreError> {
+    fn grant(&mut self, wanted: Usage, len: u64) -> Result<Usage, StoreError> {
         let mut look = self.look()?;
         look.others.sort_by_key(|other| other.last_ns);
         let mut taken = look.taken();
@@ -158,7 +164,7 @@ impl Incoming {
             if fits(taken) {
                 break;
             }
-            if partials::evict(&self.root, other.id) {
+            if self.evict(other) {
                 taken = taken - other.usage;
             }
         }

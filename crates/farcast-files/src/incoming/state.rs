@@ -1,21 +1,29 @@
 //! The directory that holds the state of one reception.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
-use rustix::fs::{self, FlockOperation, Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::{Errno, Result as SystemResult};
 
-use crate::beneath::{Root, size_of};
+use super::delivery::lengthen;
+use super::meeting::{clear, trial_path};
+use super::owner::Owner;
+use crate::beneath::{Root, parent_of, size_of};
 use crate::journal::Journal;
 use crate::manifest::STATE_DIR;
 use crate::transfer::{read_at, write_at};
-use crate::{ProductId, StoreError, Usage};
+use crate::{Nicety, ProductId, StoreError, Usage, system};
 
 /// The longest journal that is read, in bytes: two bitmaps of 2^32 bits and the fixed fields.
 const MAX_JOURNAL_LEN: u64 = 2 * (1 << 29) + 1024;
+/// Name of a lock that nobody needs any more.
+const GONE: &[u8] = b"/lock.gone";
 /// What a state directory holds; the lock goes last.
 pub(crate) const STATE_FILES: [&[u8]; 7] =
     [b"/journal.new", b"/journal", b"/spool", b"/made", b"/parity.index", b"/parity", b"/lock"];
+/// How often others may remove the directory while it is being made.
+const TRIES: usize = 32;
 const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// `.farcast/<id>` below the receiving directory: locked once it is there, and made when there is something to keep.
@@ -23,12 +31,20 @@ const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
 pub(crate) struct StateDir {
     /// Path below the receiving directory.
     path: Vec<u8>,
-    lock: Option<OwnedFd>,
+    lock: Option<Lock>,
+}
+
+/// A locked file.
+#[derive(Debug)]
+struct Lock {
+    fd: OwnedFd,
+    /// What keeps others away where the file system has no locks.
+    _owner: Option<Owner>,
 }
 
 impl StateDir {
     /// Locks the directory if an earlier run has left it; makes nothing.
-    pub(crate) fn find(root: &Root, id: ProductId) -> Result<Self, StoreError> {
+    pub(crate) fn find(root: &Arc<Root>, id: ProductId) -> Result<Self, StoreError> {
         let path = path_of(id);
         let lock_path = [&path, b"/lock".as_slice()].concat();
         let lock = match root.open_at(&lock_path, OFlags::RDWR, Mode::empty()) {
@@ -40,9 +56,12 @@ impl StateDir {
     }
 
     /// Makes the directory and locks it.
-    pub(super) fn make(&mut self, root: &Root) -> Result<(), StoreError> {
+    pub(super) fn make(&mut self, root: &Arc<Root>) -> Result<(), StoreError> {
         let lock_path = [&self.path, b"/lock".as_slice()].concat();
-        while self.lock.is_none() {
+        for _ in 0..TRIES {
+            if self.lock.is_some() {
+                return Ok(());
+            }
             for dir in [STATE_DIR, self.path.as_slice()] {
                 root.make_directory(dir, Mode::RWXU)
                     .map_err(|errno| root.error(dir, "make the directory", errno, 0))?;
@@ -54,7 +73,7 @@ impl StateDir {
                 Err(errno) => return Err(root.error(&lock_path, "open", errno, 0)),
             };
         }
-        Ok(())
+        if self.is_made() { Ok(()) } else { Err(root.error(&lock_path, "make", Errno::NOENT, 0)) }
     }
 
     /// Whether the directory is there, and ours.
@@ -65,7 +84,10 @@ impl StateDir {
     /// Records what the product takes on disk, for other receptions. It has to be known before it is taken, or what a
     /// killed process took would not be known.
     pub(super) fn record(&self, root: &Root, usage: Usage) -> Result<(), StoreError> {
-        let Some(lock) = self.lock.as_ref().filter(|_| self.recorded() != Some(usage)) else { return Ok(()) };
+        let Some(Lock { fd: lock, .. }) = self.lock.as_ref().filter(|_| self.recorded() != Some(usage))
+        else {
+            return Ok(());
+        };
         let bytes = [usage.octets.to_be_bytes(), usage.inodes.to_be_bytes()].concat();
         write_at(lock, &bytes, 0)
             .map_err(|errno| root.error(&[&self.path, b"/lock".as_slice()].concat(), "write", errno, 0))
@@ -73,7 +95,7 @@ impl StateDir {
 
     /// What the product takes on disk at most; `None` if that was never recorded.
     pub(super) fn recorded(&self) -> Option<Usage> {
-        self.lock.as_ref().and_then(usage_in)
+        self.lock.as_ref().and_then(|lock| usage_in(&lock.fd))
     }
 
     pub(super) fn path(&self) -> &[u8] {
@@ -97,7 +119,7 @@ impl StateDir {
             root.remove_file(&self.journal_path())?;
             root.remove_file(&path)?;
             let fd = root.open_at(&path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, OWNER_ONLY)?;
-            fs::ftruncate(&fd, size)?;
+            lengthen(&fd, size)?;
             Ok(fd)
         };
         create().map_err(|errno| root.error(&path, "create", errno, size))
@@ -120,22 +142,48 @@ impl StateDir {
     }
 
     /// Removes all of it; `.farcast` too if no other reception uses it.
-    pub(crate) fn remove(&self, root: &Root) -> Result<(), StoreError> {
+    pub(crate) fn remove(&mut self, root: &Root) -> Result<(), StoreError> {
+        self.try_remove(root).map_err(|errno| root.error(&self.path, "remove", errno, 0))
+    }
+
+    /// The same where the reception is complete: what cannot be removed does no harm.
+    pub(super) fn remove_complete(&mut self, root: &Root) {
+        let removed = self.try_remove(root);
+        // Every refusal of a removal is passed over.
+        let _ = root.tolerate(Nicety::Removal, &self.path, removed);
+    }
+
+    fn try_remove(&mut self, root: &Root) -> SystemResult<()> {
         if self.lock.is_none() {
             return Ok(());
         }
-        for name in STATE_FILES {
-            let path = [&self.path, name].concat();
-            root.remove_file(&path).map_err(|errno| root.error(&path, "remove", errno, 0))?;
-        }
-        for dir in [&self.path, STATE_DIR] {
-            let gone = root.remove_directory(dir).map_err(|errno| root.error(dir, "remove", errno, 0))?;
-            if !gone {
-                break;
+        let at = |name: &[u8]| [&self.path, name].concat();
+        let files = STATE_FILES.iter().filter(|name| **name != b"/lock");
+        files.clone().try_for_each(|name| root.remove_file(&at(name)))?;
+        clear(root, &trial_path(&self.path))?;
+        // What a file was withheld in, and whatever else somebody has put there.
+        for name in system::list(root.open_directory(&self.path)?)? {
+            if name.as_bytes() != b"lock" {
+                root.remove_file(&at(&[b"/", name.as_bytes()].concat()))?;
             }
         }
-        Ok(())
+        // Under its own name it protects others as long as it is there. It is closed before it is removed: a file system
+        // may keep what is removed while it is open, and then the directory is not empty.
+        root.rename_beside(&at(b"/lock"), &at(GONE), true)?;
+        self.lock = None;
+        remove_unlocked(root, &self.path)
     }
+}
+
+/// Removes the state directory `path`, whose lock is gone, unless somebody has begun to use it again.
+pub(crate) fn remove_unlocked(root: &Root, path: &[u8]) -> SystemResult<()> {
+    root.remove_file(&[path, GONE].concat())?;
+    for dir in [path, STATE_DIR] {
+        if !root.remove_directory(dir)? {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Where the state of the product `id` is.
@@ -165,14 +213,23 @@ pub(crate) fn read_journal(root: &Root, path: &[u8]) -> SystemResult<Option<Jour
 }
 
 /// Locks the file `lock`; `None` if it was removed meanwhile, so that the lock protects nothing.
-fn lock_once(root: &Root, path: &[u8], lock: OwnedFd) -> Result<Option<OwnedFd>, StoreError> {
-    match fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
-        Err(Errno::WOULDBLOCK) => return Err(StoreError::InUse { path: root.full(b"") }),
-        Err(errno) => return Err(root.error(path, "lock", errno, 0)),
-    }
-    let links = fs::fstat(&lock).map_err(|errno| root.error(path, "examine", errno, 0))?.st_nlink;
-    Ok((links > 0).then_some(lock))
+fn lock_once(root: &Arc<Root>, path: &[u8], lock: OwnedFd) -> Result<Option<Lock>, StoreError> {
+    let failed = |action| move |errno| root.error(path, action, errno, 0);
+    let in_use = || StoreError::InUse { path: root.full(b"") };
+    let owner = match system::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => None,
+        Err(Errno::WOULDBLOCK) => return Err(in_use()),
+        Err(errno) => {
+            root.tolerate(Nicety::Lock, path, Err(errno)).map_err(failed("lock"))?;
+            let state = parent_of(path).0.unwrap_or_default();
+            Some(Owner::take(root, state).map_err(failed("lock"))?.ok_or_else(in_use)?)
+        }
+    };
+    // It may have been removed, or renamed to be removed, in between.
+    let there = root.stat(path).map_err(failed("examine"))?;
+    let ours = system::fstat(&lock).map_err(failed("examine"))?;
+    let same = there.is_some_and(|there| (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino));
+    Ok(same.then_some(Lock { fd: lock, _owner: owner }))
 }
 
 /// Replaces the journal in the state directory `dir` by one that is complete on disk, if `sync`; its bytes.
@@ -183,7 +240,7 @@ pub(super) fn replace_journal(root: &Root, dir: &[u8], journal: &Journal, sync: 
     let bytes = journal.encode();
     write_at(&fd, &bytes, 0)?;
     if sync {
-        fs::fdatasync(&fd)?;
+        root.sync_content(&new, &fd)?;
     }
     root.rename_beside(&new, &path, true)?;
     if sync {

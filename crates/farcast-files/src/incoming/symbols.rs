@@ -24,13 +24,13 @@ use std::collections::BTreeMap;
 use std::io::IoSlice;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{self, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Result as SystemResult;
 
 use super::Incoming;
-use crate::StoreError;
 use crate::beneath::{Root, size_of};
 use crate::transfer::{read_at, write_all, write_at};
+use crate::{StoreError, system};
 
 const MAGIC: &[u8; 8] = b"FCPARITY";
 const HEAD_LEN: usize = 24;
@@ -123,7 +123,7 @@ impl Symbols {
         if read_at(&index, &mut head, 0)? < HEAD_LEN || head != coding.head() {
             return Ok(None);
         }
-        let most = size_of(&fs::fstat(&data)?) / u64::from(coding.symbol_len);
+        let most = size_of(&system::fstat(&data)?) / u64::from(coding.symbol_len);
         let entries = (size_of(&stat).saturating_sub(HEAD_LEN as u64) / ENTRY_LEN as u64).min(most);
         let Ok(slots) = u32::try_from(entries) else { return Ok(None) };
         let kept = BTreeMap::new();

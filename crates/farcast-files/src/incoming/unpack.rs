@@ -9,16 +9,16 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use farcast_core::Run;
-use rustix::fs::{self, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, Result as SystemResult};
 
-use super::complete::times_of;
-use super::delivery::{Delivery, Stage, partial_path};
+use super::delivery::{Delivery, Stage, lengthen, partial_path};
+use super::withheld::{Why, is_impossible};
 use super::{Happening, Incoming};
 use crate::beneath::size_of;
 use crate::compression::{UnpackError, pack, unpack};
 use crate::transfer::{Gather, Space, read_at, write_at};
-use crate::{Entry, StoreError};
+use crate::{Nicety, StoreError};
 
 /// The grain in which zeros are found, so that holes are left for them.
 const GRAIN: usize = 4096;
@@ -27,6 +27,11 @@ impl Incoming {
     /// Gives the compressed `file`, of which everything is there and right, its content and its final name.
     pub(super) fn complete_compressed(&mut self, file: usize) -> Result<(), StoreError> {
         let Some(delivery) = &mut self.delivery else { return Ok(()) };
+        if delivery.is_withheld(file) {
+            delivery.set_done(file);
+            delivery.files[file].stored_known = true;
+            return Ok(());
+        }
         // It has its name already if an earlier run was killed before it noted that.
         if delivery.recognise(file)? {
             return Ok(());
@@ -96,9 +101,12 @@ impl Delivery {
 
     fn unpack_to(&mut self, file: usize, path: &[u8]) -> Result<(), StoreError> {
         let existing = self.check_target(file)?;
+        if let Some(why) = existing.and_then(|stat| self.meets_named(file, &stat)) {
+            return self.withhold_complete(file, why).map_err(|errno| self.error(file, "keep", errno, 0));
+        }
         let mode = existing.map_or_else(|| self.new_mode(file), |stat| super::complete::kept_mode(&stat));
         let size = self.entry(file).size();
-        let created = self.create_fresh(path).and_then(|fd| fs::ftruncate(&fd, size).map(|()| fd));
+        let created = self.create_fresh(path).and_then(|fd| lengthen(&fd, size).map(|()| fd));
         let fd = created.map_err(|errno| self.root.error(path, "create", errno, size))?;
         let mut hasher = blake3::Hasher::new();
         let write = |at: u64, bytes: &[u8]| {
@@ -117,10 +125,17 @@ impl Delivery {
             Err(UnpackError::Read(errno)) => return Err(self.error(file, "read", errno, 0)),
             Err(UnpackError::Write(errno)) => return Err(self.error(file, "write", errno, size)),
         }
-        let finished = finish(&fd, mode, self.entry(file), self.syncs());
+        let dress = self.dress(file, mode);
+        let finished = dress.put_on(&fd).and_then(|()| dress.sync(&fd));
         finished.map_err(|errno| self.error(file, "complete", errno, size))?;
-        let renamed = self.root.rename_beside(path, &self.entry(file).path, self.overwrites());
-        renamed.map_err(|errno| self.error(file, "rename a complete file to", errno, 0))?;
+        match self.name(file, path, &fd) {
+            Err(errno) if is_impossible(errno) => {
+                self.root.remove_file(path).map_err(|errno| self.root.error(path, "remove", errno, 0))?;
+                let withheld = self.withhold_complete(file, Why::Impossible(errno));
+                return withheld.map_err(|errno| self.error(file, "keep", errno, 0));
+            }
+            named => named.map_err(|errno| self.error(file, "rename a complete file to", errno, 0))?,
+        }
         self.set_done(file);
         self.files[file].stored_known = true;
         Ok(())
@@ -209,6 +224,17 @@ impl Delivery {
         })
     }
 
+    /// The same where everything else is done: what cannot be removed does no harm.
+    pub(super) fn remove_stored_at_end(&self) -> Result<(), StoreError> {
+        for file in (0..self.files.len()).filter(|file| self.entry(*file).is_compressed()) {
+            for path in self.partial_paths(file) {
+                let removed = self.root.tolerate(Nicety::Removal, &path, self.root.remove_file(&path));
+                removed.map_err(|errno| self.root.error(&path, "remove", errno, 0))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Removes what came of compressed files: nothing is rebuilt from it any more.
     pub(super) fn remove_stored(&self) -> Result<(), StoreError> {
         let mut compressed = (0..self.files.len()).filter(|file| self.entry(*file).is_compressed());
@@ -219,13 +245,6 @@ impl Delivery {
 /// Where the content of a compressed file is while it is being decompressed.
 pub(crate) fn unpacked_path(path: &[u8], tag: &str, file: usize) -> Vec<u8> {
     partial_path(path, &format!("{tag}-unpacked"), file)
-}
-
-/// Gives a file that is complete its mode and time, and makes it durable.
-fn finish(fd: &OwnedFd, mode: Mode, entry: &Entry, sync: bool) -> SystemResult<()> {
-    fs::fchmod(fd, mode)?;
-    fs::futimens(fd, &times_of(entry))?;
-    if sync { fs::fdatasync(fd) } else { Ok(()) }
 }
 
 /// BLAKE3 of all of a file.

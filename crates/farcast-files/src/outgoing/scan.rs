@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, FileType, Stat};
 
-use super::{Change, Progress, Scanning, SkipReason, Skipped, Source, State};
-use crate::beneath::{mtime_of, open_source};
+use super::{Change, Progress, Scanning, SkipReason, Skipped, Source, State, open_source};
+use crate::beneath::mtime_of;
 use crate::chunks::{Chunks, Lister};
 use crate::compression::{Spool, Spooling};
 use crate::manifest::{MAX_ENTRIES, MAX_MANIFEST_LEN, PARTIAL_SUFFIX, STATE_DIR, compare_paths, encoded_len};
@@ -88,6 +88,18 @@ impl Found {
         }
         self.items.push(Item { relative: relative.to_vec(), source: source.to_owned(), stat });
         Ok(kind == FileType::Directory)
+    }
+
+    /// The directories below which there is no file.
+    pub(super) fn empty_directories(&self) -> Vec<Skipped> {
+        let mut full = BTreeSet::new();
+        for file in self.items.iter().filter(|item| item.is_file()) {
+            let ends = file.relative.iter().enumerate().filter(|(_, octet)| **octet == b'/');
+            full.extend(ends.map(|(end, _)| &file.relative[..end]));
+        }
+        let empty = |item: &&Item| !item.is_file() && !full.contains(item.relative.as_slice());
+        let skipped = |item: &Item| Skipped { path: item.source.clone(), reason: SkipReason::EmptyDirectory };
+        self.items.iter().filter(empty).map(skipped).collect()
     }
 
     /// Computes the digests, and compresses what becomes shorter if that is wanted.
@@ -174,10 +186,16 @@ impl Source {
         Ok((EntryKind::Compressed { size, digest, stored, stored_digest }, values, Chunks::default()))
     }
 
+    fn unsized_(&self) -> SourceError {
+        SourceError::Unsized { path: self.path.clone(), size: self.state.size }
+    }
+
     /// Fills `buffer` with the content from `at` on.
     fn fill(&self, fd: &OwnedFd, buffer: &mut [u8], at: u64) -> Result<(), SourceError> {
         match read_at(fd, buffer, at) {
             Ok(read) if read == buffer.len() => Ok(()),
+            // It is as it was, so its size was never true.
+            Ok(_) if fs::fstat(fd).is_ok_and(|stat| State::of(&stat) == self.state) => Err(self.unsized_()),
             Ok(_) => Err(self.is(Change::Changed)),
             Err(errno) => Err(SourceError::io(&self.path, "read", errno)),
         }
@@ -206,6 +224,14 @@ impl Source {
             }
             at += bytes.len() as u64;
             progress(bytes.len() as u64);
+        }
+        // Files of /proc are made as they are read, and say that they are empty.
+        if self.state.size == 0
+            && fs::fstat(fd).is_ok_and(|stat| State::of(&stat) == self.state)
+            && read_at(fd, &mut buffer[..1], 0).map_err(|errno| SourceError::io(&self.path, "read", errno))?
+                > 0
+        {
+            return Err(self.unsized_());
         }
         Ok((hasher.finish(), lister.finish()))
     }

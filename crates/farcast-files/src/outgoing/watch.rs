@@ -12,8 +12,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs;
 use rustix::io::Errno;
 
+use super::open_source;
 use super::{Content, Outgoing, Source, State};
-use crate::beneath::open_source;
 use crate::transfer::read_at;
 use crate::{EntryKind, SourceError};
 

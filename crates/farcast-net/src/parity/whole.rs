@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use farcast_delivery::{ErasureCode, Geometry};
 use farcast_fec::BlockCode;
 use farcast_files::{Outgoing, nameless};
+use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::{Errno, preadv, pwrite};
 
 use super::code;
@@ -78,6 +79,8 @@ impl WholeParity {
         let scratch = |source| NetError::Scratch { path: dir.clone(), source };
         let file = nameless(&dir).map_err(scratch)?;
         let (keep, symbol_len) = (keep.min(symbols), code.symbol_len());
+        reserve(&file, u64::from(geometry.blocks()) * u64::from(keep) * symbol_len as u64)
+            .map_err(scratch)?;
         let shared = Arc::new(Shared { file, state: Mutex::default(), news: Condvar::new() });
         let ours = Ending(Arc::clone(&shared));
         std::thread::spawn(move || {
@@ -129,6 +132,15 @@ impl WholeParity {
 impl Drop for WholeParity {
     fn drop(&mut self) {
         self.shared.lock().unwanted = true;
+    }
+}
+
+/// Takes the room that is needed, so that a full disk is found before anything is sent. Where a file system cannot say,
+/// it is found when it is written.
+fn reserve(file: &File, len: u64) -> std::io::Result<()> {
+    match fallocate(file, FallocateFlags::empty(), 0, len) {
+        Err(Errno::NOSPC) => Err(Errno::NOSPC.into()),
+        _ => Ok(()),
     }
 }
 

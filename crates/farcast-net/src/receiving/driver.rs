@@ -1,6 +1,6 @@
 //! The loop of the receiving thread: hears, drives the engine, answers, and tells the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use farcast_core::engine::Engine;
 use farcast_core::{Span, Time};
 use farcast_delivery::{Codec, ObjectId, Offer, Protocol, ReceiverEngine, Request};
+use farcast_files::Nicety;
 use farcast_seal::SessionId;
 
 use super::early::Early;
@@ -65,6 +66,8 @@ pub(super) struct Driver<'a, P: Protocol> {
     /// What the store is told once it has been handed all that was received before.
     pub(super) due: Vec<Due>,
     out: Vec<u8>,
+    /// What the file system was said to refuse.
+    pub(super) refused: BTreeSet<Nicety>,
 }
 
 /// What was not taken, apart from what the engine turns down.
@@ -123,6 +126,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
             early: Early::default(),
             due: Vec::new(),
             out: Vec::new(),
+            refused: BTreeSet::new(),
         }
     }
 

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use farcast_core::Span;
 use farcast_delivery::{ObjectId, Offer};
+use farcast_files::Refusal;
+use farcast_files::partials::Partial;
 
 use super::ReceiveReport;
 use crate::error::NetError;
-use crate::store::FileInfo;
+use crate::store::{FileInfo, Removed};
 
 /// What happens while receiving; `E` is what the engine tells.
 #[derive(Debug)]
@@ -92,6 +94,24 @@ pub enum ReceiveNotice<'a, E> {
         error: &'a NetError,
         /// How long room is waited for.
         wait: Span,
+    },
+    /// An entry cannot have its name here, and is not delivered; everything else is.
+    Withheld {
+        /// Of which object.
+        object: ObjectId,
+        /// Its path below the receiving directory.
+        path: &'a str,
+        /// Why, in a sentence.
+        why: &'a str,
+    },
+    /// The file system refuses something beside the content, which is passed over; told once of each kind.
+    Refused(&'a Refusal),
+    /// A product that was not complete was removed.
+    Removed {
+        /// What it was.
+        partial: &'a Partial,
+        /// Why it was removed.
+        why: Removed,
     },
     /// There is room again, and what was dropped is asked for.
     Room,

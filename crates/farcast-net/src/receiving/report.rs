@@ -79,8 +79,17 @@ impl<E> ReceiveReport<E> {
                         | E::PermissionDenied { .. }
                         | E::UnsafePath { .. }
                         | E::AlreadyExists { .. }
+                        | E::NamesMeet { .. }
+                        | E::ImpossibleName { .. }
+                        | E::Withheld { .. }
                 ),
-                Some(error) => matches!(error, NetError::Directory { .. } | NetError::Discarded),
+                Some(error) => matches!(
+                    error,
+                    NetError::Directory { .. }
+                        | NetError::NotADirectory(_)
+                        | NetError::DanglingDirectory { .. }
+                        | NetError::Discarded
+                ),
                 None => false,
             }
     }

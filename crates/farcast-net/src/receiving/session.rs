@@ -13,7 +13,7 @@ use super::driver::{Driver, Due};
 use super::nap::Nap;
 use super::{Event, ReceiveNotice, ReceiveReport};
 use crate::error::NetError;
-use crate::store::{FileInfo, PlainFile, Reply};
+use crate::store::{FileInfo, PlainFile, Reply, is_final};
 
 /// The most objects that are received at once: each holds files open, and more are hardly sent at once on purpose.
 const MOST_OBJECTS: usize = 32;
@@ -65,7 +65,7 @@ impl Session {
     /// Whether part of it would be gone on with another time.
     fn is_kept(&self, have: u32, parity: u64, vouched_only: bool) -> bool {
         // It can never be completed.
-        if matches!(self.error, Some(NetError::Store(StoreError::BadCompression { .. }))) {
+        if self.error.as_ref().is_some_and(is_final) {
             return false;
         }
         if self.offer.id.is_none() {
@@ -165,13 +165,26 @@ impl<P: Protocol> Driver<'_, P> {
                 return self.notice(&ReceiveNotice::NoRoom { error, wait: self.options.wait_for_room });
             }
             Reply::Room => return self.notice(&ReceiveNotice::Room),
+            Reply::Removed { partial, why } => {
+                return self.notice(&ReceiveNotice::Removed { partial, why: *why });
+            }
+            Reply::Refused(refusal) => {
+                // Once for all that is received.
+                if self.refused.insert(refusal.nicety) {
+                    self.notice(&ReceiveNotice::Refused(refusal));
+                }
+                return;
+            }
             _ => {}
         }
         // What is over is passed over.
         let current = |(_, session): &(&ObjectId, &mut Session)| session.reception == reception;
         let Some((&object, session)) = self.sessions.iter_mut().find(current) else { return };
         match reply {
-            Reply::NoRoom(_) | Reply::Room => {}
+            Reply::NoRoom(_) | Reply::Room | Reply::Removed { .. } | Reply::Refused(_) => {}
+            Reply::Withheld { path, why } => {
+                self.notice(&ReceiveNotice::Withheld { object, path: &path, why: &why });
+            }
             Reply::Opened { held, earlier, listed } => self.opened(object, held, earlier, listed),
             Reply::Kept(kept) => self.kept(object, &kept),
             Reply::ListLength(segments) => self.answer(object, Answer::ListIs(segments)),

@@ -7,14 +7,16 @@ use std::time::{Duration, SystemTime};
 use farcast_core::{Bitmap, Run};
 use farcast_delivery::{ObjectId, Offer};
 use farcast_files::{
-    Checkpoint, Happening, Incoming, Manifest, PlainObject, ProductId, StoreError, Vouched, shown_name,
+    Checkpoint, Delivered, Happening, Incoming, Manifest, PlainObject, ProductId, StoreError, Vouched,
+    shown_name,
 };
 
 use super::decoding::Decoding;
 use super::worker::{Answer, CHECKPOINT_EVERY};
-use super::{FileInfo, Opening, PlainFile, Reply};
+use super::{FileInfo, Opening, PlainFile, Removed, Reply};
 use crate::error::NetError;
 use crate::parity::ParityDecoder;
+use crate::receiving::make_directory;
 
 /// How long what an earlier run has left of an object without a manifest can be gone on with: a sender counts its
 /// objects with few bits, and begins anew.
@@ -35,16 +37,21 @@ pub(super) struct Product {
 }
 
 impl Product {
-    pub(super) fn open(opening: &Opening, answer: Answer) -> Result<Self, NetError> {
+    pub(super) fn open(
+        opening: &Opening,
+        answer: Answer,
+        delivered: Arc<Delivered>,
+    ) -> Result<Self, NetError> {
         let Opening { offer, code, dir, options, keeps_parity } = opening;
-        std::fs::create_dir_all(dir).map_err(|source| NetError::Directory { path: dir.into(), source })?;
+        make_directory(dir)?;
         let (geometry, segment_len) = (offer.geometry, u32::from(offer.geometry.segment_size()));
-        let incoming = if let Some(id) = offer.id {
+        let mut incoming = if let Some(id) = offer.id {
             Incoming::open(dir, ProductId::from_bytes(id), geometry.size(), segment_len, *options)?
         } else {
             let origin = origin(offer, options.vouched_only);
             Incoming::open_plain(dir, &plain(offer, origin.as_deref()), segment_len, *options)?
         };
+        incoming.beside(delivered, format!("{} {}", offer.sender, offer.session));
         // Where the announced numbers are beyond our code, it is better to say so than to lose the repairs.
         let parity = (offer.parity_symbols > 0)
             .then(|| {
@@ -174,6 +181,13 @@ impl Product {
                     let path = path.map(|entry| shown_name(&entry.path));
                     self.answer.send(Reply::Damaged { path, lost });
                 }
+                Happening::Withheld { path, why } => {
+                    self.answer.send(Reply::Withheld { path: shown_name(&path), why });
+                }
+                Happening::Refused(refusal) => self.answer.send(Reply::Refused(refusal)),
+                Happening::Evicted(partial) => {
+                    self.answer.send(Reply::Removed { partial, why: Removed::MakesRoom });
+                }
                 Happening::ListLength { segments } => self.answer.send(Reply::ListLength(segments)),
                 Happening::Dropped { lost } => {
                     if self.incoming.is_plain() {
@@ -223,7 +237,12 @@ impl Product {
     /// Gives the object its final name, unless something is wrong with it.
     pub(super) fn finish(self) {
         match self.incoming.finish() {
-            Ok(()) => self.answer.send(Reply::Finished),
+            Ok(refusals) => {
+                for refusal in refusals {
+                    self.answer.send(Reply::Refused(refusal));
+                }
+                self.answer.send(Reply::Finished);
+            }
             Err(error) => self.answer.send(Reply::Failed { error: error.into(), vouched: false }),
         }
     }

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
-use farcast_core::{Bitmap, Span};
+use farcast_core::{Bitmap, Span, Time};
 use farcast_delivery::{ObjectId, Offer};
-use farcast_files::{Quota, StoreError, partials};
+use farcast_files::{Delivered, Quota, StoreError, partials};
 
 use super::decoding::Decoding;
 use super::product::{Product, vouched};
 use super::room::{NoRoom, Retry};
-use super::{ARENAS, Arena, Job, Opening, Pool, Reply, Step};
+use super::{ARENAS, Arena, Job, Opening, Pool, Removed, Reply, Step};
 use crate::clock::Clock;
 use crate::error::NetError;
 use crate::parity::DecodeJob;
@@ -25,6 +25,10 @@ use crate::parity::DecodeJob;
 pub(super) const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 /// Between looks for unfinished products that are too old.
 const TIDY_EVERY: Duration = Duration::from_hours(1);
+
+/// How often, and how long apart, what is left of state directories is removed at the end.
+const SWEEPS: u32 = 20;
+const BETWEEN_SWEEPS: Duration = Duration::from_millis(10);
 
 /// Where the store thread's answers about one reception go.
 #[derive(Clone)]
@@ -81,8 +85,10 @@ pub(super) struct Worker {
     pub(super) wait_for_room: Span,
     /// What waits for room on the disk.
     pub(super) no_room: Option<NoRoom>,
-    /// The directory that is kept tidy.
-    tidied: Option<(PathBuf, Quota)>,
+    /// The directory that is kept tidy, and when it was made so last.
+    tidied: Option<(PathBuf, Quota, Time)>,
+    /// What was delivered, by the directory.
+    delivered: BTreeMap<PathBuf, Arc<Delivered>>,
 }
 
 impl Worker {
@@ -106,6 +112,7 @@ impl Worker {
             wait_for_room,
             no_room: None,
             tidied: None,
+            delivered: BTreeMap::new(),
         }
     }
 
@@ -133,6 +140,7 @@ impl Worker {
             self.settle_decoding(object);
             self.close(object);
         }
+        self.sweep();
     }
 
     /// What is to be done, after a wait if there is nothing yet.
@@ -184,14 +192,15 @@ impl Worker {
             }
             Job::Discard(object) => self.remove(object),
             Job::Tidy { dir, quota } => {
-                self.tidied = Some((dir, quota));
+                self.tidied = Some((dir, quota, self.clock.now()));
                 self.tidy();
             }
         }
     }
 
     pub(super) fn open(&mut self, opening: &Opening, answer: &Answer) -> Result<(), NetError> {
-        let mut product = Product::open(opening, answer.clone())?;
+        let delivered = Arc::clone(self.delivered.entry(opening.dir.clone()).or_default());
+        let mut product = Product::open(opening, answer.clone(), delivered)?;
         product.opened(&opening.offer, &mut self.decoding);
         self.products.insert(opening.offer.object, product);
         Ok(())
@@ -367,10 +376,27 @@ impl Worker {
     }
 
     #[expect(clippy::disallowed_methods, reason = "the driver knows what time it is")]
-    fn tidy(&self) {
-        if let Some((dir, quota)) = &self.tidied {
-            // What cannot be removed is litter, and seen in the list of partials.
-            let _ = partials::tidy(dir, quota, SystemTime::now());
+    fn tidy(&mut self) {
+        let now = self.clock.now();
+        let Some((dir, quota, last)) = &mut self.tidied else { return };
+        let passed = Duration::from_nanos(now.since(core::mem::replace(last, now)).as_nanos());
+        // What cannot be removed is litter, and seen in the list of partials.
+        for partial in partials::tidy(dir, quota, SystemTime::now(), passed).unwrap_or_default() {
+            let why = if partial.verified || partial.plain { Removed::TooOld } else { Removed::Useless };
+            self.answer.send(Reply::Removed { partial: Box::new(partial), why });
+        }
+    }
+
+    /// Removes what a file system has given up only after the product was complete.
+    #[expect(clippy::disallowed_methods, reason = "the driver owns its threads")]
+    fn sweep(&self) {
+        for dir in self.delivered.keys() {
+            for _ in 0..SWEEPS {
+                if partials::sweep(dir) {
+                    break;
+                }
+                std::thread::sleep(BETWEEN_SWEEPS);
+            }
         }
     }
 
@@ -379,7 +405,7 @@ impl Worker {
         let bogus =
             matches!(error, NetError::Store(StoreError::BadManifest(_) | StoreError::WrongSize { .. }));
         let (vouched, answer) = (!bogus && product.incoming.has_head(), product.answer.clone());
-        if matches!(error, NetError::Store(StoreError::BadCompression { .. })) {
+        if is_final(&error) {
             self.remove(object);
         } else {
             self.close(object);
@@ -412,6 +438,17 @@ impl Worker {
         product.join_checkpoint();
         Some(product)
     }
+}
+
+/// Whether what fails so can never be completed here.
+pub(crate) fn is_final(error: &NetError) -> bool {
+    use StoreError as E;
+    matches!(
+        error,
+        NetError::Store(
+            E::BadCompression { .. } | E::NamesMeet { .. } | E::ImpossibleName { .. } | E::Withheld { .. }
+        )
+    )
 }
 
 fn slice(buffer: &[u8], at: u32, len: u16) -> &[u8] {

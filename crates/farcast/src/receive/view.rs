@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::process::ExitStatus;
 use std::sync::Arc;
 
 use farcast_core::{Span, Time};
 use farcast_delivery::{ObjectId, Received, ReceiverEngine};
-use farcast_files::shown_name;
-use farcast_net::FileInfo;
+use farcast_files::partials::Partial;
+use farcast_files::{StoreError, shown_name};
+use farcast_net::{FileInfo, NetError, Removed};
 use serde_json::{Value, json};
 
 use super::files::{self, Files};
@@ -37,7 +39,7 @@ pub(super) struct View<'a, F> {
     /// The objects that are under way.
     joined: BTreeMap<ObjectId, Joined>,
     /// The objects of several that have ended and are not complete, by their names, and why.
-    lacking: BTreeMap<Vec<u8>, String>,
+    lacking: BTreeMap<Vec<u8>, Failure>,
     hook: Option<Hook>,
     next_report: Time,
     /// Whether `--on-complete` failed.
@@ -84,12 +86,12 @@ impl<'a, F: Face> View<'a, F> {
     pub(super) fn over(self, last: Result<Option<Report<F>>, Failure>) -> Result<Exit, Failure> {
         match last? {
             Some(report) if self.args.once && !report.is_complete() => {
-                Err(Failure { sentence: self.face.outcome(&report), exit: Exit::Failed })
+                Err(Failure { sentence: self.face.outcome(&report), exit: exit_of(&report) })
             }
             None => nothing(self.args),
             Some(_) if self.args.once && !self.lacking.is_empty() => {
-                let sentence = self.lacking.into_values().next().unwrap_or_default();
-                Err(Failure { sentence, exit: Exit::Failed })
+                let nothing = || Failure { sentence: String::new(), exit: Exit::Failed };
+                Err(self.lacking.into_values().next().unwrap_or_else(nothing))
             }
             // It has been said why.
             Some(_) if self.args.once && self.hook_failed => Ok(Exit::Failed),
@@ -188,22 +190,57 @@ impl<'a, F: Face> View<'a, F> {
                 self.say(&format!("arrived damaged: {what}; {segments} segments are asked for again"));
                 self.output.event("damaged", json!({ "path": path, "segments": segments }));
             }
+            farcast_net::ReceiveNotice::Event(event) => self.event(event),
+            farcast_net::ReceiveNotice::Tick => self.tick(now, receiver),
+            farcast_net::ReceiveNotice::Ended(report) => self.ended(now, report, receiver),
+            of_disk => self.observe_disk(of_disk),
+        }
+    }
+
+    /// Tells what the receiving directory and its file system have to do with it.
+    fn observe_disk(&mut self, notice: &Notice<'_, F>) {
+        match notice {
             farcast_net::ReceiveNotice::NoRoom { error, wait } => {
                 self.say(&format!("the disk is full, waiting up to {wait} for room: {error}"));
                 self.output.event("no_room", json!({ "error": error.to_string() }));
             }
+            farcast_net::ReceiveNotice::Withheld { path, why, .. } => {
+                self.say(&format!("not delivered: {why}"));
+                self.output.event("withheld", json!({ "path": path, "reason": why }));
+            }
+            farcast_net::ReceiveNotice::Refused(refusal) => {
+                self.say(&refusal.to_string());
+                let path = shown_name(refusal.path.as_os_str().as_bytes());
+                let fields = json!({ "what": refusal.nicety.word(), "path": path, "errno": refusal.errno });
+                self.output.event("not_supported", fields);
+            }
+            farcast_net::ReceiveNotice::Removed { partial, why } => self.removed(partial, *why),
             farcast_net::ReceiveNotice::Room => {
                 self.say("there is room on the disk again");
                 self.output.event("room", json!({}));
             }
-            farcast_net::ReceiveNotice::Event(event) => self.event(event),
-            farcast_net::ReceiveNotice::Tick => self.tick(now, receiver),
-            farcast_net::ReceiveNotice::Ended(report) => self.ended(now, report, receiver),
+            _ => {}
         }
     }
 
     fn own_name(&self) -> String {
         self.heard.own_name(self.args)
+    }
+
+    /// Says that what was there of a product is not any more.
+    fn removed(&mut self, partial: &Partial, why: Removed) {
+        let name = partial.name.as_deref().map_or_else(|| partial.id.to_string(), shown_name);
+        let (why, word) = match why {
+            Removed::TooOld => ("it was kept for as long as --keep-partials says", "too_old"),
+            Removed::Useless => ("its list of files never came", "useless"),
+            Removed::MakesRoom => ("its place was needed for what is sent now", "makes_room"),
+        };
+        let held = size(partial.held);
+        self.say(&format!("removed: what was here of {name}, {held}, which was not complete: {why}"));
+        self.output.event(
+            "removed",
+            json!({ "id": partial.id.to_string(), "name": name, "held_bytes": partial.held, "reason": word }),
+        );
     }
 
     fn file_done(&mut self, object: ObjectId, path: &str) {
@@ -354,7 +391,8 @@ impl<'a, F: Face> View<'a, F> {
             self.lacking.remove(&report.offer.name);
             self.on_complete(report);
         } else if F::SEVERAL {
-            self.lacking.insert(report.offer.name.clone(), outcome);
+            let failure = Failure { sentence: outcome, exit: exit_of(report) };
+            self.lacking.insert(report.offer.name.clone(), failure);
         }
     }
 
@@ -394,6 +432,15 @@ impl<'a, F: Face> View<'a, F> {
         crate::output::error(&said);
         self.output.event("on_complete", json!({ "error": said }));
     }
+}
+
+/// The exit code of a reception that is not complete: another where only names are in the way.
+fn exit_of<E>(report: &farcast_net::ReceiveReport<E>) -> Exit {
+    let named = |error: &NetError| {
+        use StoreError as E;
+        matches!(error, NetError::Store(E::Withheld { .. } | E::NamesMeet { .. } | E::ImpossibleName { .. }))
+    };
+    if report.error.as_ref().is_some_and(named) { Exit::Incomplete } else { Exit::Failed }
 }
 
 /// How much of what did not complete is here and kept, and until what.

@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use clap::{Args, ValueEnum};
 use farcast_core::BitRate;
 use farcast_delivery::{KeyNumber, Vouched};
-use farcast_files::{Entry, Outgoing};
+use farcast_files::names::first_meeting;
+use farcast_files::{Entry, Outgoing, safe_name, shown_name};
 use farcast_net::SendSeal;
 use farcast_norm::settings::Parity;
 use farcast_norm::{MOST_OBJECTS, NodeId};
@@ -158,10 +159,31 @@ pub(super) fn scan(args: &SendArgs, output: &mut Output) -> Result<Vec<Outgoing>
         Ok(files)
     })?;
     super::tell_skipped(&skipped, output);
+    check_names(args, &files)?;
     if files.len() > MOST_OBJECTS {
         return Err(Failure::usage(format!("{} files: at most {MOST_OBJECTS} at a time", files.len())));
     }
     Ok(files)
+}
+
+/// Refuses files of which one would take the place of another: receivers give a file one name, without directories, and
+/// those that take no hidden names another where it begins with a dot.
+fn check_names(args: &SendArgs, files: &[Outgoing]) -> Result<(), Failure> {
+    let entries = files.iter().flat_map(|one| one.manifest().entries());
+    let names: Vec<Vec<u8>> = entries.map(|entry| said_of(args, entry).1).collect();
+    for hidden in [true, false] {
+        let mapping = |name: &[u8]| safe_name(name, hidden, "");
+        if let Some(met) = first_meeting(names.iter().map(Vec::as_slice), mapping) {
+            return Err(Failure::usage(format!(
+                "\"{}\" and \"{}\" would be one file at receivers, {}, as this protocol sends names without directories: \
+                 rename one, send them one after the other into directories of their own, or choose --protocol mftp",
+                shown_name(&met.first),
+                shown_name(&met.second),
+                shown_name(&met.name)
+            )));
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn octets(outgoing: &[Outgoing]) -> u64 {

@@ -1,0 +1,120 @@
+//! A file with the process id of its owner, where the file system has no locks.
+
+use std::sync::Arc;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::{Errno, Result as SystemResult};
+
+use crate::beneath::Root;
+use crate::transfer::{read_at, write_at};
+
+const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
+/// The longest such file, in bytes.
+const MOST: usize = 128;
+/// How often another process may come between.
+const TRIES: usize = 8;
+
+/// The file of this process; it goes when this is dropped.
+#[derive(Debug)]
+pub(super) struct Owner {
+    root: Arc<Root>,
+    path: Vec<u8>,
+}
+
+impl Owner {
+    /// Makes the file in the state directory `state`; `None` if another process of this host that runs has one there.
+    pub(super) fn take(root: &Arc<Root>, state: &[u8]) -> SystemResult<Option<Self>> {
+        let path = path_in(state);
+        let own = own_process();
+        let fresh = [&path, format!(".{}", std::process::id()).as_bytes()].concat();
+        for _ in 0..TRIES {
+            root.remove_file(&fresh)?;
+            let fd = root.open_at(&fresh, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, OWNER_ONLY)?;
+            write_at(&fd, own.as_bytes(), 0)?;
+            drop(fd);
+            // It gets its name with what is in it, so that nobody reads half of it.
+            match root.rename_beside(&fresh, &path, false) {
+                Ok(()) => return Ok(Some(Self { root: Arc::clone(root), path })),
+                Err(Errno::EXIST) => root.remove_file(&fresh)?,
+                Err(errno) => return Err(errno),
+            }
+            if is_owned(root, state)? {
+                return Ok(None);
+            }
+            root.remove_file(&path)?;
+        }
+        Ok(None)
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        // One that stays is found to be that of a process that runs no more.
+        let _ = self.root.remove_file(&self.path);
+    }
+}
+
+/// Whether a process of this host that runs has its file in the state directory `state`.
+pub(crate) fn is_owned(root: &Root, state: &[u8]) -> SystemResult<bool> {
+    let path = path_in(state);
+    let fd = match root.open_at(&path, OFlags::RDONLY, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(false),
+        fd => fd?,
+    };
+    let mut bytes = [0; MOST];
+    let read = read_at(&fd, &mut bytes, 0)?;
+    Ok(str::from_utf8(&bytes[..read]).is_ok_and(runs))
+}
+
+fn path_in(state: &[u8]) -> Vec<u8> {
+    [state, b"/owner"].concat()
+}
+
+/// This process as the file names it: the boot of the host, the process id, and when the process began.
+fn own_process() -> String {
+    let pid = std::process::id();
+    format!("{} {pid} {}", boot(), began(pid).unwrap_or_default())
+}
+
+/// Whether the process that a file names runs.
+fn runs(named: &str) -> bool {
+    let mut words = named.split(' ');
+    let (then, pid, start) = (words.next(), words.next().and_then(|pid| pid.parse().ok()), words.next());
+    let Some(pid) = pid.filter(|_| then == Some(boot().as_str())) else { return false };
+    began(pid).is_some_and(|began| Some(began.as_str()) == start)
+}
+
+fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// When the process `pid` began, as the kernel counts; `None` if there is none.
+fn began(pid: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Behind the name, which may hold anything, the 20th field.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(19).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_process_that_runs_owns_what_its_file_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Arc::new(Root::open(dir.path()).unwrap());
+        root.make_directory(b"state", Mode::RWXU).unwrap();
+        let owner = Owner::take(&root, b"state").unwrap().unwrap();
+        assert!(is_owned(&root, b"state").unwrap());
+        assert!(Owner::take(&root, b"state").unwrap().is_none());
+        drop(owner);
+        assert!(!is_owned(&root, b"state").unwrap());
+        assert_eq!(std::fs::read_dir(dir.path().join("state")).unwrap().count(), 0);
+        for left in ["", "x", &format!("{} 4194305 1", boot()), &format!("{} 1 0", boot()), "other 1 1"] {
+            std::fs::write(dir.path().join("state/owner"), left).unwrap();
+            assert!(!is_owned(&root, b"state").unwrap(), "{left}");
+            assert!(Owner::take(&root, b"state").unwrap().is_some(), "{left}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Names that are one: where many are mapped to few, and where a file system folds them.
+//!
+//! Any mapping of names is tested by [`first_meeting`] before it is used. What a file system folds is its own secret, so
+//! [`skeleton`] finds the names that some file system takes for one, and only these are tried out there.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use unicode_normalization::UnicodeNormalization;
+
+/// Two of many names that a mapping makes one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Meeting {
+    /// The first name.
+    pub first: Vec<u8>,
+    /// The name that would take its place.
+    pub second: Vec<u8>,
+    /// The name of both.
+    pub name: Vec<u8>,
+}
+
+/// Returns the first two of `names` that `mapping` makes one.
+pub fn first_meeting<'a>(
+    names: impl IntoIterator<Item = &'a [u8]>,
+    mapping: impl Fn(&[u8]) -> Vec<u8>,
+) -> Option<Meeting> {
+    let mut taken: BTreeMap<Vec<u8>, &[u8]> = BTreeMap::new();
+    for second in names {
+        let name = mapping(second);
+        if let Some(first) = taken.get(&name) {
+            return Some(Meeting { first: first.to_vec(), second: second.to_vec(), name });
+        }
+        taken.insert(name, second);
+    }
+    None
+}
+
+/// Number that names have in common which a file system may take for one: those that differ in case, in the Unicode form
+/// of a character, in characters that are not seen, or in dots and spaces at the end of a component.
+pub(crate) fn likeness(path: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for component in path.split(|octet| *octet == b'/') {
+        skeleton(component).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+fn skeleton(component: &[u8]) -> String {
+    let mut text = if component.is_ascii() {
+        String::from_utf8_lossy(component).to_ascii_lowercase()
+    } else {
+        let text = String::from_utf8_lossy(component);
+        // Uppercase first: what has one capital letter may have two small ones.
+        let folded = text.nfkd().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+        folded.nfkd().filter(|one| !is_unseen(*one)).collect()
+    };
+    text.truncate(text.trim_end_matches(['.', ' ']).len());
+    text
+}
+
+/// Whether HFS+ and others pass over a character.
+fn is_unseen(one: char) -> bool {
+    matches!(one, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_some_file_system_folds_are_alike() {
+        for (one, other) in [
+            ("d/README", "d/readme"),
+            ("D/x", "d/X"),
+            ("caf\u{e9}", "cafe\u{301}"),
+            ("CAF\u{c9}", "cafe\u{301}"),
+            ("stra\u{df}e", "STRASSE"),
+            ("a.", "a"),
+            ("a ", "a"),
+            ("\u{3a3}\u{3c2}", "\u{3c3}\u{3c3}"),
+            ("a\u{200d}b", "ab"),
+            ("\u{212a}", "k"),
+            ("d./x", "d/x"),
+        ] {
+            assert_eq!(likeness(one.as_bytes()), likeness(other.as_bytes()), "{one} {other}");
+        }
+        for (one, other) in [("a", "b"), ("a/b", "ab"), ("a/b", "a_b"), ("a.b", "ab"), ("", "x")] {
+            assert_ne!(likeness(one.as_bytes()), likeness(other.as_bytes()), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn the_first_two_that_meet_are_named() {
+        let flat =
+            |name: &[u8]| name.iter().map(|octet| if *octet == b'/' { b'_' } else { *octet }).collect();
+        let names = |list: &[&'static str]| list.iter().map(|name| name.as_bytes()).collect::<Vec<_>>();
+        assert_eq!(first_meeting(names(&["a/b", "a/c", "ab"]), flat), None);
+        let met = first_meeting(names(&["d/x/y", "e", "d/x_y", "d_x_y"]), flat);
+        let (first, second, name) = (b"d/x/y".to_vec(), b"d/x_y".to_vec(), b"d_x_y".to_vec());
+        assert_eq!(met, Some(Meeting { first, second, name }));
+    }
+}

@@ -1,0 +1,156 @@
+//! Niceties: what a file system may refuse though the content of a file is there and right.
+//!
+//! A refusal is passed over and told once of each kind. `EINVAL`, `EOPNOTSUPP` and `ENOSYS` say that the file system does
+//! not have the thing, `EPERM` and `EACCES` that it is not ours to set; every other errno is an error as elsewhere.
+
+use core::fmt::{Display, Formatter};
+use std::path::PathBuf;
+
+use rustix::io::{Errno, Result};
+
+/// Thing beside the content that a file system may refuse.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
+pub enum Nicety {
+    /// Permission bits.
+    Mode,
+    /// Modification time.
+    Time,
+    /// Syncing of content, so that it survives a power loss.
+    DurableContent,
+    /// Syncing of a directory, so that its names survive a power loss.
+    DurableNames,
+    /// Lock of a reception against another process; a file with the owner's process id takes its place.
+    Lock,
+    /// Removal of the state of a reception that is complete.
+    Removal,
+}
+
+impl Nicety {
+    /// Name for programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Mode => "mode",
+            Self::Time => "time",
+            Self::DurableContent => "durable_content",
+            Self::DurableNames => "durable_names",
+            Self::Lock => "lock",
+            Self::Removal => "removal",
+        }
+    }
+
+    /// Whether a refusal by `errno` is passed over.
+    fn may_be_refused(self, errno: Errno) -> bool {
+        let absent = is_absent(errno);
+        match self {
+            Self::Mode | Self::Time | Self::DurableNames => {
+                absent || matches!(errno, Errno::PERM | Errno::ACCESS)
+            }
+            Self::DurableContent => absent,
+            Self::Lock => absent || errno == Errno::NOLCK,
+            // All that was to come is there.
+            Self::Removal => true,
+        }
+    }
+}
+
+/// Whether `errno` says that a file system does not have what was asked for.
+pub(crate) fn is_absent(errno: Errno) -> bool {
+    // ENOTSUP is the same number as EOPNOTSUPP here.
+    matches!(errno, Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS)
+}
+
+/// Refusal of a nicety.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// The thing refused.
+    pub nicety: Nicety,
+    /// The first file or directory for which it was.
+    pub path: PathBuf,
+    /// Error number of the system.
+    pub errno: i32,
+}
+
+impl Display for Refusal {
+    fn fmt(&self, f: &mut Formatter<'_>) -> core::fmt::Result {
+        let path = self.path.display();
+        let reason = std::io::Error::from_raw_os_error(self.errno);
+        match self.nicety {
+            Nicety::Mode => write!(f, "the mode of \"{path}\" could not be set here")?,
+            Nicety::Time => write!(f, "the modification time of \"{path}\" could not be set here")?,
+            Nicety::DurableContent => {
+                write!(f, "\"{path}\" could not be synced here, so a power loss may damage it")?;
+            }
+            Nicety::DurableNames => {
+                write!(f, "names in \"{path}\" could not be synced here, so a power loss may undo them")?;
+            }
+            Nicety::Lock => write!(
+                f,
+                "\"{path}\" could not be locked here, so a file with the process id keeps other receivers of this host away, and nothing those of other hosts"
+            )?,
+            Nicety::Removal => {
+                write!(
+                    f,
+                    "\"{path}\" could not be removed, and can be by hand: what it was for is complete"
+                )?;
+            }
+        }
+        write!(f, " ({reason}); this is said once")
+    }
+}
+
+/// Refusals that were met, the first of each kind.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    /// Those that were not told yet.
+    fresh: Vec<Refusal>,
+    /// Those that were.
+    told: Vec<Nicety>,
+}
+
+impl Refusals {
+    /// Passes over the refusal of a nicety for `path`.
+    pub(crate) fn tolerate(&mut self, nicety: Nicety, path: PathBuf, result: Result<()>) -> Result<()> {
+        let Err(errno) = result else { return Ok(()) };
+        if !nicety.may_be_refused(errno) {
+            return Err(errno);
+        }
+        let met = self.told.contains(&nicety) || self.fresh.iter().any(|one| one.nicety == nicety);
+        if !met {
+            self.fresh.push(Refusal { nicety, path, errno: errno.raw_os_error() });
+        }
+        Ok(())
+    }
+
+    /// The refusals that were not told yet.
+    pub(crate) fn take(&mut self) -> Vec<Refusal> {
+        self.told.extend(self.fresh.iter().map(|one| one.nicety));
+        core::mem::take(&mut self.fresh)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_says_not_here_is_passed_over_and_told_once() {
+        let mut refusals = Refusals::default();
+        let all = [Nicety::Mode, Nicety::Time, Nicety::DurableContent, Nicety::DurableNames, Nicety::Lock];
+        for nicety in all {
+            for errno in [Errno::IO, Errno::NOSPC, Errno::ROFS, Errno::DQUOT] {
+                assert_eq!(refusals.tolerate(nicety, "f".into(), Err(errno)), Err(errno), "{nicety:?}");
+            }
+            assert_eq!(refusals.take(), []);
+            for errno in [Errno::INVAL, Errno::OPNOTSUPP, Errno::NOTSUP, Errno::NOSYS] {
+                assert_eq!(refusals.tolerate(nicety, "f".into(), Err(errno)), Ok(()), "{nicety:?}");
+            }
+            assert_eq!(refusals.take().len(), 1);
+            assert_eq!(refusals.tolerate(nicety, "g".into(), Err(Errno::INVAL)), Ok(()));
+            assert_eq!(refusals.take(), []);
+        }
+        assert_eq!(refusals.tolerate(Nicety::Mode, "f".into(), Err(Errno::PERM)), Ok(()));
+        let denied = refusals.tolerate(Nicety::DurableContent, "f".into(), Err(Errno::PERM));
+        assert_eq!(denied, Err(Errno::PERM), "the content is not a nicety");
+    }
+}
