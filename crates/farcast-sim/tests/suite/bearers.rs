@@ -78,7 +78,7 @@ fn errors_on_a_serial_line_are_those_of_its_vector() {
     let settings = ["traffic.files.files=[\"1 MB\"]", "link.stages.serial.forward.vector_errors=100"];
     let all = replications(&scenario(SGLS, &settings), 1, 40);
     let mean = |name: &str| all.iter().map(|one| figure(one, name)).sum::<f64>() / 40.0;
-    let octets = mean("forward.octets");
+    let octets = mean("forward_octets");
     // 100 errors in 10,000,000 bits; several in one frame are one loss, which takes about a 16th off at 1e-5.
     let expected = octets * 8.0 * 1e-5;
     let corrupted = mean("forward_corrupted");
